@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Real anvil, HTTP and KMS servers start in hooks; two cores share them.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    retry: 0,
+  },
+})
