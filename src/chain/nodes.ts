@@ -1,0 +1,108 @@
+import type { Address, Hex } from 'viem'
+
+/** A block's header, as far as we use it. */
+export type Head = {
+  readonly number: bigint
+  readonly hash: Hex
+  readonly parentHash: Hex
+  readonly timestampS: number
+  readonly baseFeePerGasWei: bigint
+}
+
+/** One read-only call. */
+export type Call = { readonly to: Address; readonly data: Hex }
+
+export type Log = { readonly address: Address; readonly topics: readonly Hex[]; readonly data: Hex }
+
+export type Receipt = {
+  readonly hash: Hex
+  readonly from: Address
+  readonly blockNumber: bigint
+  readonly blockHash: Hex
+  readonly status: 'success' | 'reverted'
+  readonly gasUsed: bigint
+  readonly effectiveGasPriceWei: bigint
+  readonly logs: readonly Log[]
+}
+
+/** A transaction of ours inside a simulation; every fee and nonce is explicit, as a strict node demands. */
+export type SimulatedTransaction = {
+  readonly from: Address
+  readonly to: Address
+  readonly data: Hex
+  readonly valueWei: bigint
+  readonly gasLimit: bigint
+  readonly nonce: number
+  readonly maxFeePerGasWei: bigint
+  readonly maxPriorityFeePerGasWei: bigint
+}
+
+/**
+ * A simulation on our own node on top of one block. `before` and `after` are reads that frame the bundle (balances,
+ * allowances, health); `pending` are our own in-flight transactions, which run first.
+ */
+export type SimulationRequest = {
+  readonly blockNumber: bigint
+  readonly pending: readonly SimulatedTransaction[]
+  readonly before: readonly Call[]
+  readonly bundle: readonly SimulatedTransaction[]
+  readonly after: readonly Call[]
+}
+
+/** `revertData` is '0x' for success. A read that failed is null. */
+export type SimulationResult = {
+  readonly before: readonly (Hex | null)[]
+  readonly bundle: readonly {
+    readonly status: 'success' | 'reverted'
+    readonly gasUsed: bigint
+    readonly returnData: Hex
+    readonly logs: readonly Log[]
+  }[]
+  readonly after: readonly (Hex | null)[]
+}
+
+/**
+ * What a node said to raw bytes. `accepted` includes "already known"; `unknown` (timeout, reset, unknown text)
+ * means the node may have it; `rejected` means this node certainly did not take it, another one may have.
+ */
+export type SendOutcome = {
+  readonly node: string
+  readonly outcome:
+    | 'accepted'
+    | 'unknown'
+    | 'nonce_too_low'
+    | 'underpriced'
+    | 'insufficient_funds'
+    | 'rejected'
+  /** A stable name of what was said; never the node's own text. */
+  readonly detail: string
+}
+
+/**
+ * Our EVM nodes: one chain, some to read and some to send to. Every method throws RolekeeperError `node.*`
+ * (retry later) when no node answers in time; none of its errors carries a URL.
+ */
+export type Nodes = {
+  readonly chainId: number
+  /** The head of the reading node that is furthest ahead. */
+  readonly head: () => Promise<Head>
+  /** The block at a height, or null when it is not there (yet, or any more). */
+  readonly block: (number: bigint) => Promise<Head | null>
+  /** Reads at one block, in one round trip; a reverting call is null. */
+  readonly calls: (calls: readonly Call[], blockNumber?: bigint) => Promise<readonly (Hex | null)[]>
+  /** keccak-256 of the code at each address; null where there is none. */
+  readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
+  readonly balanceWei: (address: Address) => Promise<bigint>
+  /** Transactions of an address counted at the head, or at the finalized block (the lowest that nodes report). */
+  readonly transactionCount: (address: Address, at: 'latest' | 'finalized') => Promise<number>
+  /** The receipt, or null: which says only that the asked node has none now. */
+  readonly receipt: (hash: Hex) => Promise<Receipt | null>
+  /** The height at and below which blocks do not change: the finalized tag, or head less N; the lowest over all nodes. */
+  readonly finalizedNumber: () => Promise<bigint>
+  readonly simulate: (request: SimulationRequest) => Promise<SimulationResult>
+  /** Send the same raw bytes to every sending node; never retried inside. */
+  readonly send: (raw: Hex) => Promise<readonly SendOutcome[]>
+  /** Call `listener` at each new head until the returned function is called. */
+  readonly onHead: (listener: (head: Head) => void) => () => void
+  readonly close: () => Promise<void>
+}

@@ -1,0 +1,201 @@
+import { z } from 'zod'
+import { freshness } from './resources.ts'
+import { addr, hash32, hexBytes, optional, shortText, ts, uintString } from './scalars.ts'
+import type { WorkflowType } from './workflows.ts'
+
+/**
+ * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one
+ * place: client and sandbox both read it, and the README lists it. If a deployment differs, it changes here.
+ */
+
+/** Assumed: names of the query parameters of collections and of event polling. */
+export const QUERY = { cursor: 'cursor', pageSize: 'limit', fields: 'fields' } as const
+
+/** Assumed: workflow input members, amounts in base units. `recipientAddress` receives what is seized. */
+export const liquidateInput = z.strictObject({
+  marketAddress: addr,
+  vaultAddress: addr,
+  borrowerAddress: addr,
+  repayAssets: uintString,
+  minCollateralAssets: uintString,
+  recipientAddress: addr,
+})
+export type LiquidateInput = z.infer<typeof liquidateInput>
+
+/** Assumed: a claim is named by its market and its number there. */
+export const settleLiquidationClaimInput = z.strictObject({ marketAddress: addr, claimId: uintString })
+export type SettleLiquidationClaimInput = z.infer<typeof settleLiquidationClaimInput>
+
+export const WORKFLOW_INPUTS = {
+  'role.liquidator.liquidate': liquidateInput,
+  'role.liquidator.settleLiquidationClaim': settleLiquidationClaimInput,
+} as const satisfies Record<WorkflowType, z.ZodType>
+
+/**
+ * Assumed: names that `preflight.revalidateAtExecution` may hold. The guard has a check for each of these right
+ * before broadcast and refuses a name it does not know.
+ */
+export const REVALIDATIONS = [
+  'position_liquidatable',
+  'market_not_paused',
+  'oracle_healthy',
+  'repay_within_close_factor',
+  'liquidator_balance',
+  'claim_settleable',
+  'intent_not_expired',
+] as const
+export type Revalidation = (typeof REVALIDATIONS)[number]
+
+/**
+ * Assumed: `expected` of a postcondition is a plain value (equality), or a comparison of unsigned integers. An
+ * amount that accrues by the second cannot be stated as equality.
+ */
+export const expectedValue = z.union([
+  z.string().max(200),
+  z.boolean(),
+  z.null(),
+  z.strictObject({ op: z.enum(['lte', 'gte']), value: uintString }),
+])
+export type ExpectedValue = z.infer<typeof expectedValue>
+
+/** Assumed: entity types that postconditions speak about, and how their ids are written. */
+export const ENTITY_TYPES = ['credit_facility', 'liquidation_claim'] as const
+/** Assumed: `market:vault:borrower`, lower case. */
+export const facilityEntityId = (market: string, vault: string, borrower: string) =>
+  `${market}:${vault}:${borrower}`.toLowerCase()
+/** Assumed: `market:claim`, lower case. */
+export const claimEntityId = (market: string, claimId: string) => `${market}:${claimId}`.toLowerCase()
+
+/** Assumed: POST /v1/workflows/{requestId}/transactions; `order` names the intent. */
+export const transactionRegistration = z.strictObject({
+  order: z.number().int().min(0),
+  chainId: z.number().int().min(1),
+  txHash: hash32,
+})
+export type TransactionRegistration = z.infer<typeof transactionRegistration>
+
+/** Assumed: progress passes the stages that the document names for sandbox admissions; `prepared` comes first. */
+export const WORKFLOW_STAGES = [
+  'prepared',
+  'submitted',
+  'mined',
+  'indexed',
+  'persisted_visible',
+  'final_success',
+] as const
+export type WorkflowStage = (typeof WORKFLOW_STAGES)[number]
+
+/** Assumed: one transaction's progress. `status` is a stage, or `reverted` or `unknown`. */
+export const trackedTransaction = z.object({
+  order: optional(z.number().int().min(0)),
+  chainId: z.number().int(),
+  txHash: hash32,
+  status: shortText,
+  blockNumber: optional(uintString),
+  requestId: optional(shortText),
+})
+export type TrackedTransaction = z.infer<typeof trackedTransaction>
+
+/** Assumed: GET /v1/workflows/{requestId}, and the 200 answer to a registration. `status` is a stage, or `failed`. */
+export const workflowProgress = z.object({
+  requestId: shortText,
+  workflowType: z.string().max(200),
+  status: shortText,
+  transactions: z.array(trackedTransaction).max(100),
+  canonicalPostconditions: z
+    .array(
+      z.object({
+        entityType: shortText,
+        entityId: shortText,
+        field: shortText,
+        expected: z.unknown(),
+        satisfied: z.boolean(),
+        blockNumber: optional(uintString),
+      }),
+    )
+    .max(50),
+  freshness: optional(freshness),
+})
+export type WorkflowProgress = z.infer<typeof workflowProgress>
+
+/** Assumed: row of GET /v1/oracles. */
+export const oracleResource = z.object({
+  id: shortText,
+  chainId: z.number().int(),
+  address: addr,
+  marketId: optional(z.string()),
+  priceWad: optional(uintString),
+  state: optional(z.string()),
+  sourceAsOf: optional(ts),
+  lastUpdated: optional(ts),
+})
+
+/** The event envelope is documented; its `data` is assumed to name the changed resources by id. */
+export const eventEnvelope = z.object({
+  id: shortText,
+  type: shortText,
+  schemaVersion: z.number().int(),
+  occurredAt: ts,
+  subject: z.string().max(200),
+  data: z.record(z.string(), z.unknown()),
+})
+export type EventEnvelope = z.infer<typeof eventEnvelope>
+
+/** Assumed: GET /v1/events is a collection of envelopes, oldest first, each with the cursor that resumes after it. */
+export const polledEvent = z.object({ cursor: z.string().max(4_096), event: eventEnvelope })
+export type PolledEvent = z.infer<typeof polledEvent>
+
+/** Assumed: POST /v1/stream-token; `url` is where the WebSocket listens. */
+export const streamToken = z.object({
+  token: z.string().min(1).max(4_096),
+  url: z.string().max(2_000),
+  expiresAt: ts,
+})
+
+/** Assumed: the WebSocket takes these query parameters; `types` is a comma-separated filter. */
+export const STREAM_QUERY = { token: 'token', cursor: 'cursor', types: 'types' } as const
+
+/** Assumed: stream messages. `seq` counts the messages of one connection, so that a gap shows. */
+export const streamMessage = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('event'),
+    seq: z.number().int(),
+    cursor: z.string().max(4_096),
+    event: eventEnvelope,
+  }),
+  z.object({ type: z.literal('heartbeat'), seq: z.number().int(), at: ts }),
+  z.object({ type: z.literal('reset'), seq: z.number().int(), reason: z.string().max(200) }),
+])
+export type StreamMessage = z.infer<typeof streamMessage>
+
+/** Assumed: the stream says something at least this often. */
+export const STREAM_HEARTBEAT_MS = 5_000
+
+/** Assumed: POST /v1/wallet-sessions/challenges; `message` is EIP-4361 text. */
+export const walletChallengeRequest = z.strictObject({ address: addr, chainId: z.number().int().min(1) })
+export const walletChallenge = z.object({
+  challengeId: shortText,
+  message: z.string().min(1).max(4_000),
+  expiresAt: ts,
+})
+
+/** Assumed: POST /v1/wallet-sessions/confirm; `signature` is 65 bytes, r then s then v. */
+export const walletConfirmRequest = z.strictObject({ challengeId: shortText, signature: hexBytes })
+export const walletSession = z.object({ session: z.string().min(1).max(4_096), expiresAt: ts, address: addr })
+
+/** Assumed: eligibility's action for a liquidator on a gated market, and the status that permits it. */
+export const ELIGIBILITY = { liquidate: 'liquidate', authorized: 'authorized' } as const
+
+/** Assumed: header values on every response; the first three are integers, the reset is in seconds from now. */
+export const RATE_LIMIT_HEADERS = {
+  limit: 'x-ratelimit-limit',
+  remaining: 'x-ratelimit-remaining',
+  resetSeconds: 'x-ratelimit-reset',
+} as const
+
+/** Assumed: `oracleState` that permits a price to be used, and `marketRegimeState` that permits to act. */
+export const HEALTHY_ORACLE_STATE = 'healthy'
+export const NORMAL_MARKET_REGIME = 'normal'
+
+/** Assumed: an oracle's `priceWad` is whole loan tokens for one whole collateral token, times 10^18. */
+export const PRICE_SCALE = 10n ** 18n

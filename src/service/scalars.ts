@@ -1,0 +1,37 @@
+import { z } from 'zod'
+
+/** 2^256 has 78 decimal digits; nothing on an EVM chain needs more. */
+const UINT_DIGITS_MAX = 78
+
+/** `uint-string`: an unsigned integer in base units, as decimal digits. */
+export const uintString = z
+  .string()
+  .max(UINT_DIGITS_MAX)
+  .regex(/^[0-9]+$/)
+
+/** `addr`: a 20-byte address, any case. */
+export const addr = z
+  .string()
+  .regex(/^0x[a-fA-F0-9]{40}$/)
+  .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
+
+/** `ts`: an ISO 8601 date-time. */
+export const ts = z.iso.datetime({ offset: true })
+
+/** Text that identifies, names or explains: 1 to 200 characters. */
+export const shortText = z.string().min(1).max(200)
+
+/** Whole bytes as 0x-prefixed hex; one MiB of body bounds its length. */
+export const hexBytes = z
+  .string()
+  .regex(/^0x([a-fA-F0-9]{2})*$/)
+  .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
+
+/** 32 bytes as 0x-prefixed hex. */
+export const hash32 = z
+  .string()
+  .regex(/^0x[a-fA-F0-9]{64}$/)
+  .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
+
+/** A resource field: the service may leave it out, or answer null. */
+export const optional = <T extends z.ZodType>(schema: T) => schema.nullish()

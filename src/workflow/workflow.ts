@@ -1,0 +1,135 @@
+import type { Hex } from 'viem'
+import type { Proposal, Role } from '../agent.ts'
+import { invariant } from '../errors.ts'
+import type { CanonicalPostcondition, PreparedWorkflow } from '../service/workflows.ts'
+import type { Slot, TokenChange } from './slot.ts'
+
+/** The states a workflow passes, in order. */
+export const PROGRESS_STATES = [
+  'discovered',
+  'requested',
+  'prepared',
+  'attested',
+  'cleared',
+  'in_flight',
+  'confirmed',
+] as const
+/** The states a workflow ends in. */
+export const TERMINAL_STATES = [
+  'succeeded',
+  'refused',
+  'expired',
+  'reverted',
+  'superseded',
+  'cancelled',
+  'unconfirmed',
+  'quarantined',
+] as const
+export type ProgressState = (typeof PROGRESS_STATES)[number]
+export type TerminalState = (typeof TERMINAL_STATES)[number]
+export type WorkflowState = ProgressState | TerminalState
+
+const terminal: ReadonlySet<string> = new Set(TERMINAL_STATES)
+/** Whether nothing more happens to a workflow. Pure. */
+export const isTerminal = (state: WorkflowState): state is TerminalState => terminal.has(state)
+
+/** The request as it goes out: key and exact body bytes, recorded before the POST. */
+export type PrepareRequest = { readonly idempotencyKey: string; readonly body: string }
+
+/** The service's answer, frozen as it came, with the hash that binds it. */
+export type FrozenAnswer = {
+  readonly bytesSha256: string
+  readonly answer: PreparedWorkflow
+  readonly receivedAtMs: number
+}
+
+/** What the guard cleared: it holds until `block` is too old. */
+export type Clearance = {
+  readonly rulesetHash: string
+  readonly blockNumber: bigint
+  readonly blockHash: Hex
+  readonly atMs: number
+  /** Unix milliseconds after which the payloads must not be sent for the first time. */
+  readonly notAfterMs: number
+  readonly payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]
+  /** What all payloads together do to the signer, by simulation. */
+  readonly predictedTokens: readonly TokenChange[]
+  readonly allowances: readonly StandingAllowance[]
+}
+
+/** An allowance that stands if the first payload lands and a later one does not. */
+export type StandingAllowance = { readonly token: Hex; readonly spender: Hex; readonly assets: bigint }
+
+/** Why a workflow is where it is, for people. */
+export type Note = { readonly check: string; readonly message: string }
+
+/** One opportunity, carried to its end. The journal's record; every field is what we did or were told. */
+export type Workflow = {
+  readonly id: string
+  readonly role: Role
+  readonly chainId: number
+  readonly signer: Hex
+  readonly opportunity: string
+  readonly round: number
+  readonly proposal: Proposal
+  readonly state: WorkflowState
+  /** Compare-and-set counter; one more with each write. */
+  readonly version: number
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+  /** Steps that threw an unexpected error in a row; the third quarantines. */
+  readonly strikes: number
+  readonly request?: PrepareRequest
+  readonly prepared?: FrozenAnswer
+  readonly clearance?: Clearance
+  readonly slots: readonly Slot[]
+  /** What really happened to the signer's tokens, from the final receipts. */
+  readonly realized?: {
+    readonly tokens: readonly TokenChange[]
+    readonly gasWei: bigint
+    readonly atMs: number
+  }
+  /** Postconditions to see at an indexed block at or after this one. */
+  readonly awaiting?: {
+    readonly blockNumber: bigint
+    readonly postconditions: readonly CanonicalPostcondition[]
+    readonly sinceMs: number
+  }
+  readonly note?: Note
+}
+
+const NEXT: Readonly<Record<ProgressState, readonly WorkflowState[]>> = {
+  discovered: ['requested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
+  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
+  // A claim that lost its race goes back to be cleared again on fresh reads: nothing was claimed.
+  cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  in_flight: ['confirmed', 'reverted', 'superseded', 'cancelled', 'expired', 'quarantined'],
+  confirmed: ['in_flight', 'succeeded', 'unconfirmed', 'quarantined'],
+}
+
+/** Whether a workflow may move so. Pure; the full table is held by a test. */
+export const mayMove = (from: WorkflowState, to: WorkflowState): boolean =>
+  !isTerminal(from) && NEXT[from].includes(to)
+
+/** Move a workflow to its next state with what was learned. Throws BrokenInvariant on an illegal move. Pure. */
+export function move(
+  workflow: Workflow,
+  state: WorkflowState,
+  nowMs: number,
+  learned: Partial<Omit<Workflow, 'id' | 'state' | 'version'>> = {},
+): Workflow {
+  invariant(
+    mayMove(workflow.state, state),
+    `workflow ${workflow.id}: ${workflow.state} → ${state} is not a move`,
+  )
+  invariant(
+    !isTerminal(state) || state === 'quarantined' || workflow.slots.every((slot) => slot.state === 'final'),
+    `workflow ${workflow.id}: ${state} would leave a claimed nonce without an end`,
+  )
+  return { ...workflow, ...learned, state, updatedAtMs: nowMs, strikes: 0 }
+}
+
+/** Whether any nonce was ever claimed for it: then its opportunity does not reopen. Pure. */
+export const hasClaimed = (workflow: Workflow): boolean => workflow.slots.length > 0
