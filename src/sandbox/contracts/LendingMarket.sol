@@ -148,7 +148,7 @@ contract LendingMarket is Ownable, ReentrancyGuardTransient {
 
     constructor(Terms memory terms, address owner_) Ownable(owner_) {
         if (
-            terms.loanAsset == terms.collateralAsset || terms.lltvBps == 0
+            address(terms.loanAsset) == address(terms.collateralAsset) || terms.lltvBps == 0
                 || terms.lltvBps > terms.liquidationThresholdBps || terms.closeFactorBps == 0
                 || terms.closeFactorBps > BPS
                 // A healthy enough position must come out of a liquidation healthier, so the bonus has to fit in.

@@ -11,7 +11,11 @@ export type Artifact = { readonly abi: Abi; readonly bytecode: Hex }
 /** The sandbox's contracts by name, in alphabetical order. */
 export type Artifacts = Readonly<Record<string, Artifact>>
 
-type SolcError = { readonly severity: string; readonly formattedMessage: string }
+type SolcError = {
+  readonly severity: 'error' | 'warning' | 'info'
+  readonly formattedMessage: string
+  readonly sourceLocation?: { readonly file: string }
+}
 type SolcContract = { readonly abi: Abi; readonly evm: { readonly bytecode: { readonly object: string } } }
 type SolcOutput = {
   readonly errors?: readonly SolcError[]
@@ -27,7 +31,7 @@ const names = readdirSync(import.meta.dirname)
 /**
  * Compile every contract of this folder.
  * Deterministic: no metadata hash, so the same sources and compiler give the same bytes anywhere.
- * Throws `contracts.compile` with the compiler's messages; a warning counts as an error.
+ * Throws `contracts.compile` with the compiler's messages; a warning about our own sources counts as an error.
  */
 export function compileContracts(): Artifacts {
   const input = {
@@ -42,8 +46,11 @@ export function compileContracts(): Artifacts {
   }
   const importSource = (path: string) => ({ contents: readSource(path) })
   const output: SolcOutput = JSON.parse(solc.compile(JSON.stringify(input), { import: importSource }))
-  if (output.errors !== undefined && output.errors.length > 0) {
-    throw new RolekeeperError('contracts.compile', output.errors.map((e) => e.formattedMessage).join('\n'))
+  const faults = (output.errors ?? []).filter(
+    (error) => error.severity === 'error' || !error.sourceLocation?.file.startsWith('@'),
+  )
+  if (faults.length > 0) {
+    throw new RolekeeperError('contracts.compile', faults.map((fault) => fault.formattedMessage).join('\n'))
   }
   return Object.fromEntries(
     names.map((name) => {
