@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { invariant, RolekeeperError } from '../errors.ts'
+import type { Path, YamlFile } from './yaml.ts'
+
+/** A value shown in a message is cut here: an address, a key id and a URL fit. */
+const SHOWN_MAX = 120
+
+/**
+ * Check what a file holds against its schema.
+ * @returns the schema's output.
+ * @throws RolekeeperError `config.invalid`, one line for the first problem: file, line and column, path, value, what
+ *   is allowed, and the fix; facts `file`, `path` and how many `problems` there are. A secret's value is not shown.
+ */
+export function checkYaml<S extends z.ZodType>(yaml: YamlFile, schema: S): z.output<S> {
+  const result = schema.safeParse(yaml.value)
+  if (result.success) return result.data
+  const { issues } = result.error
+  // A mistyped key is two problems, one unknown and one missing: the unknown one tells more.
+  const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
+  invariant(first !== undefined, 'a failed check has an issue')
+  const problem = describe(innermost(first), yaml, schema)
+  throw configError(yaml, problem, issues.length)
+}
+
+/** One thing that is wrong in a file: where, what, and what to do about it. */
+export type Problem = { readonly path: Path; readonly text: string; readonly fix: string }
+
+/** Make the one-line error of a problem in a file. Pure. */
+export function configError(yaml: YamlFile, problem: Problem, problems = 1): RolekeeperError {
+  const more = problems > 1 ? ` (and ${problems - 1} more)` : ''
+  return new RolekeeperError(
+    'config.invalid',
+    `${yaml.file}:${yaml.position(problem.path)}: ${problem.text}${more}.`,
+    { fix: problem.fix, facts: { file: yaml.file, path: written(problem.path), problems } },
+  )
+}
+
+/** Write a path as a person would: `agents[0].mode`. Pure. */
+export const written = (path: Path): string =>
+  path.reduce<string>(
+    (text, part) =>
+      typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
+    '',
+  ) || 'the file'
+
+/** Show a value in a message, cut, and never a secret's. Pure. */
+export function shown(path: Path, value: unknown): string {
+  if (value === undefined) return 'missing'
+  if (value !== null && typeof value === 'object') return Array.isArray(value) ? 'a list' : 'a mapping'
+  const secret = path.some((part) => /secret|password|apikey|token/i.test(String(part)))
+  if (secret && !/^env:\w*$/.test(String(value))) return '(not shown)'
+  const text =
+    URL.canParse(String(value)) && /^\w+:\/\//.test(String(value)) ? origin(String(value)) : String(value)
+  return JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
+}
+
+/** A node's key may be anywhere in a URL but its scheme and host. */
+const origin = (text: string) => {
+  const { protocol, host } = new URL(text)
+  return `${protocol}//${host}/…`
+}
+
+type Issue = z.core.$ZodIssue
+
+/** Of a union's branches, follow the one that got furthest: that is most likely what was meant. */
+function innermost(issue: Issue): Issue {
+  if (issue.code !== 'invalid_union') return issue
+  const branches = issue.errors.flatMap(([first]) => (first === undefined ? [] : [first]))
+  const deepest = branches.toSorted((a, b) => b.path.length - a.path.length)[0]
+  if (deepest === undefined || deepest.path.length === 0) return issue
+  return innermost({ ...deepest, path: [...issue.path, ...deepest.path] })
+}
+
+function describe(issue: Issue, yaml: YamlFile, schema: z.ZodType): Problem {
+  if (issue.code === 'unrecognized_keys') {
+    const key = issue.keys[0] ?? ''
+    const path = [...issue.path, key]
+    const allowed = keysAt(schema, issue.path)
+    const near = nearest(key, allowed)
+    return {
+      path,
+      text: `${written(path)} is not a known key${allowed.length > 0 ? `; allowed: ${allowed.join(', ')}` : ''}`,
+      fix: near === undefined ? 'remove it' : `write \`${near}\`, or remove it`,
+    }
+  }
+  const value = issue.path.reduce<unknown>(member, yaml.value)
+  const name = written(issue.path)
+  const fix = issue.code === 'custom' && typeof issue.params?.fix === 'string' ? issue.params.fix : undefined
+  return {
+    path: issue.path,
+    text: `${name} is ${shown(issue.path, value)}; ${allowedBy(issue)}`,
+    fix: fix ?? (value === undefined ? `add \`${name}\`` : `correct \`${name}\` there`),
+  }
+}
+
+const member = (value: unknown, part: PropertyKey): unknown =>
+  value !== null && typeof value === 'object' ? Reflect.get(value, part) : undefined
+
+/** Say what a place takes. The schema's own sentence, where it has one, is the best text. */
+function allowedBy(issue: Issue): string {
+  if (issue.code === 'invalid_value')
+    return `allowed: ${issue.values.map((value) => String(value)).join(', ')}`
+  if (issue.code === 'invalid_type') return `expected ${EXPECTED[issue.expected] ?? issue.expected}`
+  if (issue.code === 'invalid_format' && issue.message.startsWith('Invalid')) {
+    return `expected ${issue.pattern === undefined ? issue.format : `text that matches ${issue.pattern}`}`
+  }
+  return issue.message.replace(/\.$/, '').replace(/^Too/, 'too')
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'a text or number in quotes',
+}
+
+/** The keys that a schema takes at a path; empty where that cannot be told. */
+function keysAt(schema: z.ZodType, path: Path): readonly string[] {
+  let node: unknown = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' })
+  for (const part of path) {
+    node = typeof part === 'number' ? member(node, 'items') : member(member(node, 'properties'), part)
+  }
+  const properties = member(node, 'properties')
+  return properties !== null && typeof properties === 'object' ? Object.keys(properties) : []
+}
+
+/** The allowed key that a mistyped one most likely stands for: at most a third of it differs. */
+function nearest(key: string, allowed: readonly string[]): string | undefined {
+  const ranked = allowed.map((name) => ({ name, steps: edits(key.toLowerCase(), name.toLowerCase()) }))
+  const best = ranked.toSorted((a, b) => a.steps - b.steps)[0]
+  return best !== undefined && best.steps * 3 <= Math.max(key.length, best.name.length)
+    ? best.name
+    : undefined
+}
+
+/** Levenshtein distance. */
+function edits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [i, letter] of [...from].entries()) {
+    const next = [i + 1]
+    for (const [j, other] of [...to].entries()) {
+      const swap = (row[j] ?? 0) + (letter === other ? 0 : 1)
+      next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, swap))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

@@ -1,0 +1,268 @@
+import { createHash } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { ROLES } from '../agent.ts'
+import { addr, hash32 } from '../service/scalars.ts'
+import { checkYaml } from './check.ts'
+import { Secret } from './secret.ts'
+import { loadYaml, type YamlFile } from './yaml.ts'
+
+/** Environment variables, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** How to run: what is in a `config/*.yaml`, checked, with its references resolved and its paths absolute. */
+export type RunConfig = z.output<ReturnType<typeof runConfigSchema>> & {
+  /** sha256 of the file's content before references are resolved, so that it says nothing of a secret. */
+  readonly hash: string
+}
+
+/** One agent of a run configuration. */
+export type AgentConfig = RunConfig['agents'][number]
+
+/** What {@link checkRunConfig} needs from outside. */
+export type ConfigDeps = {
+  readonly env: Environment
+  /** Whether an address belongs to a published development key. */
+  readonly isWellKnown: (address: string) => boolean
+}
+
+/**
+ * Load a run configuration.
+ * @throws RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`, one line with position and fix.
+ */
+export const loadRunConfig = (file: string, deps: ConfigDeps): RunConfig =>
+  checkRunConfig(loadYaml(file), dirname(resolve(file)), deps)
+
+/**
+ * Check a run configuration that was read. Relative paths resolve against `folder`; `env:NAME` takes the value from
+ * the environment.
+ * @throws RolekeeperError `config.invalid`.
+ */
+export function checkRunConfig(yaml: YamlFile, folder: string, deps: ConfigDeps): RunConfig {
+  const config = checkYaml(yaml, runConfigSchema(folder, deps))
+  return { ...config, hash: createHash('sha256').update(JSON.stringify(yaml.value)).digest('hex') }
+}
+
+/** A whole number as digits, within `min` and `max`. */
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,15}$/, 'expected a whole number in decimal digits, without a unit')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max}` })
+
+/** An `env:NAME` reference or the text itself. */
+const reference = (env: Environment) =>
+  z.string().transform((text, context) => {
+    const name = /^env:(.*)$/s.exec(text)?.[1]
+    if (name === undefined) return text
+    const value = env[name]
+    if (value !== undefined && value !== '') return value
+    context.addIssue({
+      code: 'custom',
+      message: `the environment variable ${name} is not set`,
+      params: { fix: `set ${name} in the environment that starts rolekeeper` },
+    })
+    return z.NEVER
+  })
+
+/** A secret: only ever a reference, because files are copied, committed and shown. */
+const secret = (env: Environment) =>
+  z
+    .string()
+    .regex(/^env:[A-Za-z_][A-Za-z0-9_]*$/, 'a secret does not belong in a file; write "env:NAME"')
+    .pipe(reference(env))
+    .transform((value) => new Secret(value))
+
+/** A URL with one of `protocols`, given or by reference. Credentials in it are refused: it is shown in messages. */
+const url = (env: Environment, protocols: readonly string[]) =>
+  reference(env).refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
+    error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
+  })
+
+/** A node's URL: it may hold a key anywhere, so it is kept as a secret. */
+const nodeUrl = (env: Environment) =>
+  reference(env)
+    .refine((text) => isUrl(text, ['http', 'https']), { error: 'expected a URL of http or https' })
+    .transform((text) => new Secret(text))
+
+const isUrl = (text: string, protocols: readonly string[]) =>
+  URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1))
+const hasUserinfo = (text: string) => {
+  const { username, password } = new URL(text)
+  return username !== '' || password !== ''
+}
+
+const pinned = z.strictObject({ address: addr, codeHash: hash32 })
+
+/** The contracts that may be talked to, each with the keccak-256 of its deployed code. */
+const deployment = z.strictObject({
+  namespace: z.string().min(1).max(200),
+  assets: z
+    .array(pinned.extend({ symbol: z.string().min(1).max(32), decimals: whole(0, 36) }))
+    .min(1)
+    .max(100),
+  markets: z
+    .array(pinned.extend({ loanAsset: addr, collateralAsset: addr, oracle: addr, oracleCodeHash: hash32 }))
+    .min(1)
+    .max(100),
+  vaults: z.array(pinned).min(1).max(100),
+})
+
+const signer = (folder: string, env: Environment) =>
+  z
+    .strictObject({
+      kms: z
+        .strictObject({
+          keyId: z
+            .string()
+            .regex(/^arn:aws[\w-]*:kms:/, 'expected the ARN of the key: an alias can be moved'),
+          address: addr,
+        })
+        .optional(),
+      keystore: z
+        .strictObject({
+          path: z.string().min(1).transform(inside(folder)),
+          password: secret(env),
+          address: addr,
+        })
+        .optional(),
+    })
+    .transform(({ kms, keystore }, context) => {
+      if (kms !== undefined && keystore === undefined) return { kind: 'kms' as const, ...kms }
+      if (keystore !== undefined && kms === undefined) return { kind: 'keystore' as const, ...keystore }
+      context.addIssue({ code: 'custom', message: 'expected exactly one of kms and keystore' })
+      return z.NEVER
+    })
+
+const agents = (folder: string, env: Environment) =>
+  z
+    .array(
+      z.strictObject({
+        role: z.enum(ROLES),
+        mode: z.enum(['live']),
+        policy: z.string().min(1).transform(inside(folder)),
+        signer: signer(folder, env),
+      }),
+    )
+    .min(1, 'expected at least one agent')
+    .max(ROLES.length)
+    .refine((list) => new Set(list.map(({ role }) => role)).size === list.length, {
+      error: 'a role is there twice; expected each role once',
+    })
+
+const inside = (folder: string) => (path: string) => resolve(folder, path)
+
+/** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
+export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps) =>
+  z
+    .strictObject({
+      environment: z.enum(['sandbox', 'production']),
+      /** Holds the journal and the kill and pause files. */
+      directory: z.string().min(1).transform(inside(folder)),
+      chain: z.strictObject({
+        id: whole(1, Number.MAX_SAFE_INTEGER),
+        finality: z.union([
+          z.literal('finalized'),
+          z.strictObject({ confirmations: whole(1, 10_000).transform(BigInt) }),
+        ]),
+        nodes: z.strictObject({
+          read: z.array(nodeUrl(env)).min(1, 'expected at least one node').max(10),
+          send: z.array(nodeUrl(env)).min(1, 'expected at least one node').max(10),
+        }),
+      }),
+      service: z.strictObject({
+        url: url(env, ['http', 'https']),
+        /** Where the stream must be; absent, it is the service's own host. */
+        streamUrl: url(env, ['ws', 'wss']).optional(),
+        secretKey: secret(env),
+      }),
+      /** Absent with a keystore; without its keys, AWS's default chain provides the credentials. */
+      kms: z
+        .strictObject({
+          region: z.string().regex(/^[a-z0-9-]{2,32}$/, 'expected an AWS region, for example us-east-1'),
+          endpoint: url(env, ['http', 'https']).optional(),
+          accessKeyId: reference(env).optional(),
+          secretAccessKey: secret(env).optional(),
+        })
+        .refine((kms) => (kms.accessKeyId === undefined) === (kms.secretAccessKey === undefined), {
+          error: 'expected accessKeyId and secretAccessKey together, or neither',
+        })
+        .optional(),
+      ops: z.strictObject({ host: z.string().min(1).max(255), port: whole(0, 65_535) }),
+      deployment,
+      agents: agents(folder, env),
+    })
+    .superRefine((config, context) => {
+      const refuse = (path: PropertyKey[], message: string, fix: string) =>
+        context.addIssue({ code: 'custom', path, message, params: { fix } })
+      for (const [index, { signer }] of config.agents.entries()) {
+        const path = ['agents', index, 'signer']
+        if (signer.kind === 'kms' && config.kms === undefined) {
+          refuse(['kms'], 'agents sign with a KMS, and none is configured', 'add `kms` with its region')
+        }
+        if (config.environment !== 'production') continue
+        if (signer.kind === 'keystore') {
+          refuse([...path, 'keystore'], 'a keystore is for the sandbox only', 'sign with a KMS in production')
+        }
+        if (isWellKnown(signer.address)) {
+          refuse(
+            [...path, signer.kind, 'address'],
+            'the key of this address is public',
+            'use a key of your own',
+          )
+        }
+      }
+      if (config.environment !== 'production') return
+      for (const [path, text] of endpoints(config)) {
+        if (/^(http|ws):/.test(text)) {
+          refuse(
+            path,
+            'production refuses an unencrypted endpoint',
+            'use https or wss, or environment: sandbox',
+          )
+        }
+      }
+      if (config.kms?.endpoint !== undefined && isLoopback(config.kms.endpoint)) {
+        refuse(
+          ['kms', 'endpoint'],
+          'production refuses a KMS on this machine',
+          'remove the endpoint to use AWS',
+        )
+      }
+    })
+
+type Endpoints = {
+  readonly chain: { readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> }
+  readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
+  readonly kms?: { readonly endpoint?: string | undefined } | undefined
+}
+
+function endpoints({ chain, service, kms }: Endpoints): readonly (readonly [PropertyKey[], string])[] {
+  const nodes = (['read', 'send'] as const).flatMap((use) =>
+    chain.nodes[use].map((node, index) => [['chain', 'nodes', use, index], node.reveal()] as const),
+  )
+  const others = [
+    [['service', 'url'], service.url],
+    [['service', 'streamUrl'], service.streamUrl],
+    [['kms', 'endpoint'], kms?.endpoint],
+  ] as const
+  return [...nodes, ...others].flatMap(([path, text]) =>
+    text === undefined ? [] : [[[...path], text] as const],
+  )
+}
+
+const isLoopback = (text: string) => {
+  const { hostname } = new URL(text)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+}
+
+/** Every secret of a configuration, for the log's scrubber. Pure. */
+export const secretsOf = (config: RunConfig): readonly string[] =>
+  [
+    config.service.secretKey,
+    ...config.chain.nodes.read,
+    ...config.chain.nodes.send,
+    ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),
+    ...config.agents.flatMap(({ signer }) => (signer.kind === 'keystore' ? [signer.password] : [])),
+  ].map((value) => value.reveal())

@@ -1,0 +1,154 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { inspect } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { checkRunConfig, loadRunConfig, secretsOf } from '../../src/config/config.ts'
+import { parseYaml } from '../../src/config/yaml.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+
+const EXAMPLE = 'config/example.yaml'
+const text = readFileSync(EXAMPLE, 'utf8')
+const WELL_KNOWN = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
+const env = {
+  ROLEKEEPER_NODE_A: 'https://a.example/v2/canary-node-key',
+  ROLEKEEPER_NODE_B: 'https://b.example',
+  ROLEKEEPER_NODE_SEND: 'https://send.example',
+  ROLEKEEPER_SECRET_KEY: 'canary-secret-key',
+}
+const deps = { env, isWellKnown: (address: string) => address === WELL_KNOWN }
+
+/** The example with one change, checked; the error's one line. */
+function refusal(from: string, to: string, environment: Record<string, string | undefined> = env): string {
+  if (!text.includes(from)) throw new TypeError(`the example does not hold ${from}`)
+  try {
+    const yaml = parseYaml('run.yaml', text.replace(from, to))
+    checkRunConfig(yaml, '/etc/keeper', { ...deps, env: environment })
+  } catch (error) {
+    expect(error).toBeInstanceOf(RolekeeperError)
+    return (error as RolekeeperError).message
+  }
+  return 'accepted'
+}
+
+describe('the run configuration', () => {
+  it('accepts the example, with references resolved and paths absolute', () => {
+    const config = loadRunConfig(EXAMPLE, deps)
+    expect(config.chain.id).toBe(8453)
+    expect(config.service.secretKey.reveal()).toBe('canary-secret-key')
+    expect(config.directory).toBe(resolve('.rolekeeper'))
+    expect(config.agents[0]?.policy).toBe(resolve('policies/liquidator.yaml'))
+    expect(config.agents[0]?.signer.kind).toBe('kms')
+    expect(config.deployment.assets.map(({ decimals }) => decimals)).toEqual([6, 8])
+  })
+
+  it('takes a number of confirmations as finality', () => {
+    const yaml = parseYaml(
+      'run.yaml',
+      text.replace('finality: finalized', 'finality: { confirmations: "12" }'),
+    )
+    expect(checkRunConfig(yaml, '/', deps).chain.finality).toEqual({ confirmations: 12n })
+  })
+
+  it.each([
+    ['an unknown key', 'region: us-east-1', 'regoin: us-east-1'],
+    ['an unknown key at the top', 'environment: production', 'environment: production\nmodee: live'],
+    [
+      'an unquoted address',
+      '"0x6666666666666666666666666666666666666666"',
+      '0x6666666666666666666666666666666666666666',
+    ],
+    ['a short address', '"0x6666666666666666666666666666666666666666"', '"0x66"'],
+    ['a number with a unit', 'port: "9464"', 'port: "9464ms"'],
+    ['a port one past the last', 'port: "9464"', 'port: "65536"'],
+    ['a missing section', 'service:\n  url', 'servicf:\n  url'],
+    ['a value outside its set', 'mode: live', 'mode: fast'],
+    ['a mapping where a list belongs', 'agents:\n  - role', 'agents:\n    role'],
+    ['a secret in the file', 'env:ROLEKEEPER_SECRET_KEY', 'canary-in-file'],
+    [
+      'a URL with a password',
+      'https://api.service.example',
+      'https://me:canary-password@api.service.example',
+    ],
+    [
+      'an alias of a key',
+      'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555',
+      'alias/mine',
+    ],
+    ['no KMS', 'kms:\n  region: us-east-1', ''],
+    ['half a pair of KMS credentials', 'region: us-east-1', 'region: us-east-1\n  accessKeyId: AKIA'],
+    ['zero confirmations', 'finality: finalized', 'finality: { confirmations: "0" }'],
+    ['no node', 'send: ["env:ROLEKEEPER_NODE_SEND"]', 'send: []'],
+    ['plain http in production', 'https://api.service.example', 'http://api.service.example'],
+    ['a plain stream in production', '# streamUrl: wss:', 'streamUrl: ws:'],
+    ['a plain node in production', '"env:ROLEKEEPER_NODE_B"', '"http://node.example/canary-key"'],
+    [
+      'a KMS on this machine in production',
+      'region: us-east-1',
+      'region: us-east-1\n  endpoint: https://127.0.0.1:9',
+    ],
+    ['a published key in production', '"0x6666666666666666666666666666666666666666"', `"${WELL_KNOWN}"`],
+  ])('refuses %s', (_, from, to) => {
+    expect(refusal(from, to)).toMatchSnapshot()
+  })
+
+  it('refuses a keystore in production and takes it in the sandbox', () => {
+    const keystore = `keystore: { path: key.json, password: "env:PASSWORD", address: "${WELL_KNOWN}" }`
+    const withKeystore = `${text.slice(0, text.lastIndexOf('      kms:'))}      ${keystore}\n`
+    const environment = { ...env, PASSWORD: 'canary-password' }
+    const check = (yaml: string) =>
+      checkRunConfig(parseYaml('run.yaml', yaml), '/etc/keeper', { ...deps, env: environment })
+    expect(() => check(withKeystore)).toThrow(
+      'agents[0].signer.keystore is a mapping; a keystore is for the sandbox only',
+    )
+    const config = check(withKeystore.replace('environment: production', 'environment: sandbox'))
+    expect(config.agents[0]?.signer).toMatchObject({ kind: 'keystore', path: '/etc/keeper/key.json' })
+    expect(secretsOf(config)).toContain('canary-password')
+  })
+
+  it('names the variable and the path of a secret that the environment lacks', () => {
+    const message = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_SECRET_KEY: undefined })
+    expect(message).toMatchInlineSnapshot(
+      `"run.yaml:28:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
+    )
+  })
+
+  it('refuses a role that is there twice', () => {
+    const agent = text.slice(text.indexOf('  - role: liquidator'))
+    expect(refusal(agent, agent + agent)).toContain('a role is there twice')
+  })
+
+  it('never prints a secret, whichever way it is printed', () => {
+    const config = loadRunConfig(EXAMPLE, deps)
+    for (const printed of [
+      inspect(config, { depth: 9 }),
+      JSON.stringify(config, bigints),
+      `${config.service.secretKey}`,
+    ]) {
+      expect(printed).not.toContain('canary')
+    }
+    expect(secretsOf(config)).toEqual(expect.arrayContaining(['canary-secret-key', env.ROLEKEEPER_NODE_A]))
+  })
+
+  it('hashes the same file alike whatever the secrets are, and another file otherwise', () => {
+    const hash = (yaml: string, key: string) =>
+      checkRunConfig(parseYaml('run.yaml', yaml), '/', {
+        ...deps,
+        env: { ...env, ROLEKEEPER_SECRET_KEY: key },
+      }).hash
+    expect(hash(text, 'one')).toBe(hash(text, 'two'))
+    expect(hash(text, 'one')).not.toBe(hash(text.replace('9464', '9465'), 'one'))
+  })
+
+  it('names a file that is not there, and one that is too large', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-config-'))
+    expect(() => loadRunConfig(join(folder, 'no.yaml'), deps)).toThrow(/no\.yaml cannot be read \(ENOENT\)/)
+    const large = join(folder, 'large.yaml')
+    writeFileSync(large, '#'.repeat(256 * 1024))
+    expect(() => loadRunConfig(large, deps)).toThrow('expected a mapping')
+    writeFileSync(large, '#'.repeat(256 * 1024 + 1))
+    expect(() => loadRunConfig(large, deps)).toThrow('is larger than 262144 bytes')
+  })
+})
+
+const bigints = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
