@@ -1,0 +1,82 @@
+import {
+  type Address,
+  type Hex,
+  keccak256,
+  parseTransaction,
+  recoverAddress,
+  serializeTransaction,
+  type TransactionSerializableEIP1559,
+} from 'viem'
+import { invariant } from '../errors.ts'
+import type { Attempt, AttemptPurpose, Payload, Slot } from '../workflow/slot.ts'
+import type { Fees } from './fees.ts'
+
+/** Gas of an empty transfer: what a no-op costs. Source: Ethereum yellow paper, G_transaction. */
+export const NOOP_GAS = 21_000n
+
+/** The payload that closes a nonce: nothing, sent to ourselves. Built here, never prepared by anyone. Pure. */
+export const noopPayload = (signer: Address): Payload => ({
+  to: signer,
+  data: '0x',
+  valueWei: 0n,
+  gasLimit: NOOP_GAS,
+})
+
+/** The payload that one purpose of a slot carries. Pure. */
+export const payloadOf = (slot: Pick<Slot, 'payload' | 'signer'>, purpose: AttemptPurpose): Payload =>
+  purpose === 'noop' ? noopPayload(slot.signer) : slot.payload
+
+const transaction = (
+  slot: Pick<Slot, 'payload' | 'signer' | 'chainId' | 'nonce'>,
+  purpose: AttemptPurpose,
+  fees: Fees,
+): TransactionSerializableEIP1559 => {
+  const payload = payloadOf(slot, purpose)
+  return {
+    type: 'eip1559',
+    chainId: slot.chainId,
+    nonce: slot.nonce,
+    to: payload.to,
+    data: payload.data,
+    value: payload.valueWei,
+    gas: payload.gasLimit,
+    maxFeePerGas: fees.maxFeePerGasWei,
+    maxPriorityFeePerGas: fees.maxPriorityFeePerGasWei,
+  }
+}
+
+/** Order an attempt: the unsigned EIP-1559 bytes and the digest that the KMS will be asked for. Pure. */
+export function orderAttempt(
+  slot: Pick<Slot, 'payload' | 'signer' | 'chainId' | 'nonce'>,
+  purpose: AttemptPurpose,
+  fees: Fees,
+  nowMs: number,
+): Attempt {
+  const unsigned = serializeTransaction(transaction(slot, purpose, fees))
+  return { purpose, ...fees, unsigned, digest: keccak256(unsigned), state: 'ordered', orderedAtMs: nowMs }
+}
+
+/**
+ * Join an ordered attempt and its signature to raw bytes, and prove that they are what was ordered: the raw
+ * transaction, parsed again, has the ordered fields, and its signature recovers to the slot's signer.
+ * Throws BrokenInvariant when not.
+ */
+export async function assembleRaw(
+  slot: Slot,
+  attempt: Attempt,
+  signature: { readonly r: Hex; readonly s: Hex; readonly yParity: 0 | 1 },
+): Promise<{ readonly raw: Hex; readonly hash: Hex }> {
+  const raw = serializeTransaction(transaction(slot, attempt.purpose, attempt), signature)
+  const { r, s, v, yParity, ...rest } = parseTransaction(raw)
+  invariant(r && s && yParity !== undefined, `slot ${slot.nonce}: the raw transaction carries no signature`)
+  invariant(
+    serializeTransaction({ ...rest, type: 'eip1559' } as TransactionSerializableEIP1559) === attempt.unsigned,
+    `slot ${slot.nonce}: the raw transaction is not what was ordered`,
+  )
+  const signer = await recoverAddress({ hash: attempt.digest, signature: { r, s, yParity } })
+  invariant(
+    signer.toLowerCase() === slot.signer.toLowerCase(),
+    `slot ${slot.nonce}: the signature is not the signer's`,
+  )
+  return { raw, hash: keccak256(raw) }
+}

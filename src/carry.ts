@@ -1,0 +1,203 @@
+import type { Hex } from 'viem'
+import type { FeePolicy } from './broadcast/fees.ts'
+import { isPublic, orderReplacements, type ReplaceView } from './broadcast/replace.ts'
+import { assembleRaw } from './broadcast/transaction.ts'
+import type { Nodes } from './chain/nodes.ts'
+import { invariant, RolekeeperError } from './errors.ts'
+import type { Journal } from './journal/journal.ts'
+import type { Signer } from './sign/signer.ts'
+import { follow } from './track/follow.ts'
+import { type Attempt, type Slot, withLastAttempt } from './workflow/slot.ts'
+import { moved, type Step, wait } from './workflow/step.ts'
+import type { Refusal } from './workflow/verdict.ts'
+import type { Workflow } from './workflow/workflow.ts'
+
+/** What may stop a signature, read in the same turn before every KMS call and every first send. */
+export type Gate = {
+  /** No KMS call and no first send: the kill switch, or a signer in SAFE. */
+  readonly closed: boolean
+  /** Nothing new; what is public is still bumped and closed. */
+  readonly paused: boolean
+}
+
+/** What carrying a workflow in flight needs. */
+export type CarryDeps = {
+  readonly view: () => ReplaceView
+  readonly gate: () => Gate
+  readonly rulesetHash: () => string
+  readonly fees: FeePolicy
+  readonly signer: Signer
+  readonly nodes: Pick<Nodes, 'receipt' | 'block' | 'finalizedNumber' | 'transactionCount' | 'send'>
+  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'post'>
+  /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
+  readonly recheck: (workflow: Workflow) => Promise<{ readonly ok: true } | Refusal>
+  readonly alarm: (error: RolekeeperError) => void
+  /** What happens once every slot is final. */
+  readonly conclude: (workflow: Workflow) => Promise<Step>
+}
+
+/** Heads wake a workflow in flight; this is for a node that stopped telling us of them. */
+const IDLE_MS = 2_000
+const HELD_MS = 500
+const KMS_RETRY_MS = 1_000
+/** The same bytes go to every node again each time this many blocks have passed. */
+const RESEND_BLOCKS = 2n
+
+const lastAttempt = (slot: Slot): Attempt => {
+  const last = slot.attempts.at(-1)
+  invariant(last !== undefined, `slot ${slot.nonce} has no attempt`)
+  return last
+}
+
+const withSlots = (workflow: Workflow, slots: readonly Slot[], nowMs: number): Workflow => ({
+  ...workflow,
+  slots,
+  updatedAtMs: nowMs,
+  strikes: 0,
+})
+
+/**
+ * Do the next thing that the slots of a workflow in flight need: follow what is public, order replacements, ask the
+ * KMS for what is ordered, send what is signed, resend. Each is one effect that is harmless to repeat.
+ */
+export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> {
+  const slots = await Promise.all(workflow.slots.map((slot) => follow(slot, deps)))
+  const nowMs = deps.view().nowMs
+  if (slots.some((slot, index) => slot !== workflow.slots[index]))
+    return moved(withSlots(workflow, slots, nowMs))
+  if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)
+  const replaced = orderReplacements(workflow, deps.view(), deps.fees, deps.rulesetHash())
+  if (replaced !== workflow) return moved(withSlots(workflow, replaced.slots, nowMs))
+  const open = slots.filter((slot) => slot.state === 'open')
+  const ordered = open.filter((slot) => lastAttempt(slot).state === 'ordered')
+  const signed = open.filter((slot) => lastAttempt(slot).state === 'signed')
+  // Together they land in one block: a payload is not sent while another of its workflow waits for its signature.
+  if (ordered.length > 0) return sign(workflow, ordered, deps)
+  if (signed.length > 0) return send(workflow, signed, deps)
+  await resend(open, deps)
+  return wait(IDLE_MS)
+}
+
+/**
+ * Whether a slot's last attempt may go one step further now. A payload that no node has yet also needs a clearance
+ * that has not run out; a no-op or a revocation only closes what is open.
+ */
+function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
+  const gate = deps.gate()
+  if (gate.closed) return false
+  if (isPublic(slot) || lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
+  return !gate.paused && deps.view().nowMs < (workflow.clearance?.notAfterMs ?? 0)
+}
+
+async function signSlot(slot: Slot, deps: CarryDeps): Promise<Slot> {
+  const attempt = lastAttempt(slot)
+  const signature = await deps.signer.signDigest(attempt.digest)
+  return withLastAttempt(slot, {
+    ...attempt,
+    ...(await assembleRaw(slot, attempt, signature)),
+    state: 'signed',
+  })
+}
+
+/** Ask the KMS for every ordered digest at once, while the last looks are taken. */
+async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDeps): Promise<Step> {
+  await deps.journal.barrier()
+  const entries = await Promise.all(ordered.map((slot) => deps.journal.ledgerEntry(lastAttempt(slot).digest)))
+  const ready = ordered.filter((slot) => mayProceed(workflow, slot, deps))
+  if (ready.length === 0) return wait(HELD_MS)
+  for (const [index, slot] of ordered.entries()) {
+    invariant(
+      entries[index]?.nonce === slot.nonce,
+      `the ledger does not hold the digest of nonce ${slot.nonce}`,
+    )
+  }
+  const isFirst = ready.some((slot) => !isPublic(slot) && lastAttempt(slot).purpose === 'payload')
+  const [looked, ...results] = await Promise.all([
+    isFirst ? deps.recheck(workflow) : ({ ok: true } as const),
+    ...ready.map((slot) =>
+      signSlot(slot, deps).catch((error: unknown) => {
+        if (error instanceof RolekeeperError) return error
+        throw error
+      }),
+    ),
+  ])
+  const failure = results.find((result) => result instanceof RolekeeperError)
+  if (failure !== undefined && failure.retry === 'never') deps.alarm(failure)
+  const next = workflow.slots.map((slot) => {
+    const result = results.find((other) => !(other instanceof RolekeeperError) && other.index === slot.index)
+    const kept = result === undefined || result instanceof RolekeeperError ? slot : result
+    const mustClose = !looked.ok && kept.kind === 'intent' && kept.state === 'open' && !isPublic(kept)
+    return mustClose ? { ...kept, closing: looked.check } : kept
+  })
+  if (next.every((slot, index) => slot === workflow.slots[index])) return wait(KMS_RETRY_MS)
+  const note = looked.ok ? {} : { note: { check: looked.check, message: looked.message } }
+  return moved({ ...withSlots(workflow, next, deps.view().nowMs), ...note })
+}
+
+/** Send what is signed, to every node, once its raw bytes are on disk. */
+async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps): Promise<Step> {
+  await deps.journal.barrier()
+  const ready = signed.filter((slot) => mayProceed(workflow, slot, deps))
+  if (ready.length === 0) return wait(HELD_MS)
+  const { headNumber } = deps.view()
+  await Promise.all(ready.map((slot) => sendRaw(slot, deps)))
+  const sentAtMs = deps.view().nowMs
+  const next = workflow.slots.map((slot) =>
+    ready.includes(slot)
+      ? withLastAttempt(slot, { ...lastAttempt(slot), state: 'sent', sentAtMs, sentAtBlock: headNumber })
+      : slot,
+  )
+  await outbox(workflow, ready, sentAtMs, deps)
+  return moved(withSlots(workflow, next, sentAtMs))
+}
+
+async function sendRaw(slot: Slot, deps: CarryDeps): Promise<void> {
+  const { raw } = lastAttempt(slot)
+  invariant(raw !== undefined, `slot ${slot.nonce} is sent without raw bytes`)
+  const outcomes = await deps.nodes.send(raw)
+  if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return
+  // The nonce stays: a node that does not say so may have it, and the same bytes go out again.
+  const said = outcomes.map(({ node, outcome }) => `${node} ${outcome}`).join(', ')
+  const known = outcomes.every(({ outcome }) => outcome === 'nonce_too_low')
+  if (known) return
+  deps.alarm(
+    new RolekeeperError('broadcast.refused', `No node took nonce ${slot.nonce} of ${slot.signer}: ${said}.`, {
+      fix: 'check the signer’s balance and the fee cap; the same bytes are sent again.',
+      facts: { nonce: slot.nonce, signer: slot.signer },
+      retry: 'later',
+    }),
+  )
+}
+
+/** Registration is told apart from the chain's path; only what the service prepared is registered. */
+async function outbox(
+  workflow: Workflow,
+  ready: readonly Slot[],
+  nowMs: number,
+  deps: CarryDeps,
+): Promise<void> {
+  const requestId = workflow.prepared?.answer.requestId
+  invariant(requestId !== undefined, `workflow ${workflow.id} is in flight without an answer`)
+  const rows = ready
+    .filter((slot) => slot.kind === 'intent' && lastAttempt(slot).purpose === 'payload')
+    .map((slot) => ({ slot, hash: lastAttempt(slot).hash as Hex }))
+    .map(({ slot, hash }) => ({
+      workflowId: workflow.id,
+      requestId,
+      order: slot.index,
+      chainId: slot.chainId,
+      hash,
+      dueAtMs: nowMs,
+    }))
+  await deps.journal.post(rows)
+}
+
+async function resend(open: readonly Slot[], deps: CarryDeps): Promise<void> {
+  const { headNumber } = deps.view()
+  const due = open.filter((slot) => {
+    const since = headNumber - (lastAttempt(slot).sentAtBlock ?? headNumber)
+    // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
+    return since < 0n || (since > 0n && since % RESEND_BLOCKS === 0n)
+  })
+  await Promise.all(due.map((slot) => sendRaw(slot, deps)))
+}

@@ -1,0 +1,98 @@
+import type { Address, Hex } from 'viem'
+import type { Reason, Role } from '../agent.ts'
+import type { Note, Workflow, WorkflowState } from '../workflow/workflow.ts'
+
+/** A state as it was reached. */
+export type Transition = { readonly state: WorkflowState; readonly atMs: number; readonly note?: Note }
+
+/** What a claim reserves against the role's rolling budgets, and what it really cost once it is known. */
+export type Reservation = {
+  readonly workflowId: string
+  readonly role: Role
+  readonly atMs: number
+  readonly usdMicros: bigint
+  readonly gasWei: bigint
+  readonly reverted: boolean
+}
+
+/** A decision about one subject, kept when its reason changes. `check` is `proposed` for a proposal. */
+export type DecisionRow = {
+  readonly role: Role
+  readonly subject: string
+  readonly atMs: number
+  readonly check: string
+  readonly message: string
+  readonly reason: Reason
+}
+
+/** A transaction that the service does not know of yet. */
+export type OutboxRow = {
+  readonly workflowId: string
+  readonly requestId: string
+  readonly order: number
+  readonly chainId: number
+  readonly hash: Hex
+  readonly tries: number
+  readonly dueAtMs: number
+}
+
+/** Which digest may be signed, and for what: the ledger's row. */
+export type LedgerEntry = {
+  readonly digest: Hex
+  readonly kind: 'transaction' | 'challenge'
+  readonly signer: Address
+  readonly workflowId: string | null
+  readonly nonce: number | null
+  readonly atMs: number
+}
+
+/**
+ * The durable record of what we did. A write is visible to later reads at once and durable after the next
+ * `barrier`; a barrier is awaited before each irreversible effect.
+ */
+export type Journal = {
+  /** Insert a new workflow, unless its (opportunity, round) is there already. */
+  readonly open: (workflow: Workflow) => Promise<'opened' | 'exists'>
+  /**
+   * Replace a workflow, if `workflow.version` is the stored one; returns it with the next version. The digests of
+   * its attempts enter the ledger. Throws RolekeeperError `journal.conflict` to this caller alone when it is not.
+   */
+  readonly write: (workflow: Workflow) => Promise<Workflow>
+  /**
+   * Like `write`, and take the nonces of its new slots: they must begin at the signer's next nonce, else nothing is
+   * written and the answer is `lost`. Reserves the budget in the same step.
+   */
+  readonly claim: (workflow: Workflow, reservation: Reservation | null) => Promise<Workflow | 'lost'>
+  /** Resolve when everything written so far is on disk. */
+  readonly barrier: () => Promise<void>
+  readonly get: (id: string) => Promise<Workflow | null>
+  /** The newest round of an opportunity. */
+  readonly byOpportunity: (opportunity: string) => Promise<Workflow | null>
+  /** Workflows that are not terminal, oldest first. */
+  readonly live: () => Promise<readonly Workflow[]>
+  /** Newest first; at most `limit`. */
+  readonly list: (limit: number) => Promise<readonly Workflow[]>
+  readonly transitions: (id: string) => Promise<readonly Transition[]>
+  /** The first nonce that no slot holds; null before `adoptNonce`. */
+  readonly nextNonce: (chainId: number, signer: Address) => Promise<number | null>
+  /** Raise the next nonce to what the chain has counted; never lowers it. */
+  readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
+  /** The workflow whose slot holds a nonce. */
+  readonly byNonce: (chainId: number, signer: Address, nonce: number) => Promise<Workflow | null>
+  readonly enterDigest: (entry: LedgerEntry) => Promise<void>
+  readonly ledgerEntry: (digest: Hex) => Promise<LedgerEntry | null>
+  readonly reservations: (role: Role, sinceMs: number) => Promise<readonly Reservation[]>
+  /** Replace a reservation by what was really spent. */
+  readonly settle: (reservation: Reservation) => Promise<void>
+  readonly addDecisions: (rows: readonly DecisionRow[]) => Promise<void>
+  /** Newest first. */
+  readonly decisions: (subjectPart: string, limit: number) => Promise<readonly DecisionRow[]>
+  /** Put transactions in the outbox; one that is there already stays as it is. */
+  readonly post: (rows: readonly Omit<OutboxRow, 'tries'>[]) => Promise<void>
+  readonly due: (nowMs: number) => Promise<readonly OutboxRow[]>
+  readonly posted: (hash: Hex) => Promise<void>
+  readonly postpone: (hash: Hex, dueAtMs: number) => Promise<void>
+  readonly getValue: (key: string) => Promise<string | null>
+  readonly setValue: (key: string, value: string | null) => Promise<void>
+  readonly close: () => Promise<void>
+}

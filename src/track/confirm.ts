@@ -1,0 +1,80 @@
+import type { Nodes } from '../chain/nodes.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import type { WorkflowProgress } from '../service/assumptions.ts'
+import { moved, type Step, wait } from '../workflow/step.ts'
+import { move, type Workflow } from '../workflow/workflow.ts'
+
+/** What confirming needs. */
+export type ConfirmDeps = {
+  readonly nowMs: () => number
+  readonly progress: (requestId: string) => Promise<WorkflowProgress>
+  readonly nodes: Pick<Nodes, 'block'>
+}
+
+/** The service is asked again after this long, unless its event wakes us first. */
+const POLL_MS = 1_000
+/** Past this the chain's word stands alone, and a person is told. */
+const SERVICE_WAIT_MS_MAX = 600_000
+
+/** Whether every postcondition that we froze at `prepared` is reported true at a block at or after ours. Pure. */
+function satisfied(workflow: Workflow, progress: WorkflowProgress): boolean {
+  const { awaiting } = workflow
+  invariant(awaiting !== undefined, `workflow ${workflow.id} is confirmed without postconditions to await`)
+  return awaiting.postconditions.every((wanted) =>
+    progress.canonicalPostconditions.some(
+      (seen) =>
+        seen.entityType === wanted.entityType &&
+        seen.entityId === wanted.entityId &&
+        seen.field === wanted.field &&
+        JSON.stringify(seen.expected) === JSON.stringify(wanted.expected) &&
+        seen.satisfied &&
+        (typeof seen.blockNumber !== 'string' || BigInt(seen.blockNumber) >= awaiting.blockNumber),
+    ),
+  )
+}
+
+/**
+ * Wait until the service's canonical state shows what our final transactions did. The chain has spoken already: the
+ * service is a second opinion that may be late, never one that undoes it.
+ */
+export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<Step> {
+  const { awaiting, prepared } = workflow
+  invariant(
+    awaiting !== undefined && prepared !== undefined,
+    `workflow ${workflow.id} has nothing to confirm`,
+  )
+  const lost = await lostSlots(workflow, deps)
+  if (lost) {
+    const slots = workflow.slots.map((slot) => ({
+      ...slot,
+      state: slot.inclusion ? ('mined' as const) : slot.state,
+    }))
+    return moved(move(workflow, 'in_flight', deps.nowMs(), { slots }))
+  }
+  try {
+    const progress = await deps.progress(prepared.answer.requestId)
+    if (progress.status === 'final_success' && satisfied(workflow, progress)) {
+      return moved(move(workflow, 'succeeded', deps.nowMs()))
+    }
+  } catch (error) {
+    if (!(error instanceof RolekeeperError)) throw error
+  }
+  const waitedMs = deps.nowMs() - awaiting.sinceMs
+  if (waitedMs < SERVICE_WAIT_MS_MAX) return wait(POLL_MS)
+  const message = `The chain is final, but after ${Math.round(waitedMs / 1_000)} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
+  return moved(
+    move(workflow, 'unconfirmed', deps.nowMs(), { note: { check: 'service_unconfirmed', message } }),
+  )
+}
+
+/** Whether a block below the finality we relied on is gone: a node restored from an old state, or worse. */
+async function lostSlots(workflow: Workflow, deps: ConfirmDeps): Promise<boolean> {
+  const canonical = await Promise.all(
+    workflow.slots.map(async ({ inclusion }) =>
+      inclusion === undefined
+        ? true
+        : (await deps.nodes.block(inclusion.blockNumber))?.hash === inclusion.blockHash,
+    ),
+  )
+  return canonical.includes(false)
+}
