@@ -1,0 +1,163 @@
+import {
+  DescribeKeyCommand,
+  type DescribeKeyCommandOutput,
+  GetPublicKeyCommand,
+  type GetPublicKeyCommandOutput,
+  KMSClient,
+  SignCommand,
+} from '@aws-sdk/client-kms'
+import { type Address, isAddressEqual } from 'viem'
+import { RolekeeperError } from '../errors.ts'
+import { addressFromSpki, parseSignature } from './der.ts'
+import { fromKmsError } from './kms-errors.ts'
+import { digestBytes, recoverable } from './signature.ts'
+import type { Signer } from './signer.ts'
+
+/** Where a key is and what is pinned of it. Without credentials, the AWS SDK's default chain finds them. */
+export type KmsSettings = {
+  /** The key's ARN. An alias can be moved to another key, so it pins nothing and is refused. */
+  readonly keyId: string
+  readonly address: Address
+  readonly region: string
+  readonly endpoint?: string
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string }
+  /** Of one attempt, from the request to the first byte of the reply. Default 2,000. */
+  readonly requestTimeoutMs?: number
+  /** Of one attempt's connection. Default 1,000. */
+  readonly connectionTimeoutMs?: number
+}
+
+const KEY_ARN = /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-z-]{1,128}$/
+const ATTEMPTS_MAX = 3
+/** The SDK's two back-offs between three attempts, at most 1 s and 2 s, on top of the attempts' own timeouts. */
+const BACKOFF_MS_MAX = 3_000
+
+function wrongKey(says: string, facts: Record<string, string>): RolekeeperError {
+  return new RolekeeperError('kms.wrong_key', says, {
+    fix: "write the ARN and the address of the same ECC_SECG_P256K1 signing key into the signer's settings.",
+    facts,
+  })
+}
+
+/**
+ * Run one call within the caller's signal and a deadline. The SDK's own timeouts end with the first byte of a reply
+ * and do not cover the loading of credentials, so either could hang for ever without the deadline.
+ */
+async function bounded<T>(
+  deadlineMs: number,
+  signal: AbortSignal | undefined,
+  run: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  const deadline = AbortSignal.timeout(deadlineMs)
+  const stop = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
+  const stopped = Promise.withResolvers<never>()
+  const onStop = () => stopped.reject(stop.reason)
+  stop.addEventListener('abort', onStop, { once: true })
+  try {
+    return await Promise.race([run(stop), stopped.promise])
+  } finally {
+    stop.removeEventListener('abort', onStop)
+  }
+}
+
+/** Throw `kms.wrong_key` or `kms.disabled` unless these replies describe the pinned key, able to sign. */
+function assertPinned(
+  settings: KmsSettings,
+  key: GetPublicKeyCommandOutput,
+  description: DescribeKeyCommandOutput,
+): void {
+  const { keyId, address } = settings
+  const about = description.KeyMetadata
+  if (key.KeyId !== keyId || about?.Arn !== keyId) {
+    throw wrongKey(`The KMS answered for another key than the pinned ${keyId}.`, { keyId })
+  }
+  if (about.KeyState !== 'Enabled' || about.Enabled !== true) {
+    throw new RolekeeperError('kms.disabled', `The key ${keyId} is not enabled.`, {
+      fix: 'enable the key, or pin another one and its address.',
+      facts: { keyId },
+    })
+  }
+  if (key.KeySpec !== 'ECC_SECG_P256K1' || key.KeyUsage !== 'SIGN_VERIFY') {
+    throw wrongKey(`The key ${keyId} is not an ECC_SECG_P256K1 key for SIGN_VERIFY.`, { keyId })
+  }
+  const found = addressFromSpki(key.PublicKey ?? new Uint8Array())
+  if (!isAddressEqual(found, address)) {
+    throw wrongKey(`The key ${keyId} has the address ${found}; the settings pin ${address}.`, {
+      keyId,
+      found,
+      address,
+    })
+  }
+}
+
+/**
+ * Open a signer on one AWS KMS key, after proving that it is the pinned key, enabled, and of the pinned address.
+ * Rejects with a RolekeeperError: `kms.denied`, `kms.disabled`, `kms.not_found`, `kms.wrong_key`, `kms.bad_signature`,
+ * `kms.throttled`, `kms.timeout`, `kms.unreachable` or `kms.rejected`; `signDigest` rejects with the same.
+ * A lost reply is retried with the same digest; no signature of an unread reply exists outside the KMS.
+ * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
+ */
+export async function createKmsSigner(settings: KmsSettings): Promise<Signer> {
+  const { keyId, address, region, endpoint, credentials } = settings
+  const { requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000 } = settings
+  if (!KEY_ARN.test(keyId)) {
+    throw wrongKey(`The key id ${keyId} is not a key ARN, so it pins no key.`, { keyId })
+  }
+  const client = new KMSClient({
+    region,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credentials === undefined ? {} : { credentials }),
+    maxAttempts: ATTEMPTS_MAX,
+    retryMode: 'standard',
+    // The SDK's default for each is to wait for ever; and without the flag a timed-out request is only warned about.
+    requestHandler: {
+      requestTimeout: requestTimeoutMs,
+      connectionTimeout: connectionTimeoutMs,
+      throwOnRequestTimeout: true,
+    },
+  })
+  const deadlineMs = ATTEMPTS_MAX * (requestTimeoutMs + connectionTimeoutMs) + BACKOFF_MS_MAX
+
+  async function ask<T>(
+    operation: string,
+    run: (stop: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    try {
+      return await bounded(deadlineMs, signal, run)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw fromKmsError(error, operation, keyId)
+    }
+  }
+
+  const [key, description] = await Promise.all([
+    ask('GetPublicKey', (stop) =>
+      client.send(new GetPublicKeyCommand({ KeyId: keyId }), { abortSignal: stop }),
+    ),
+    ask('DescribeKey', (stop) =>
+      client.send(new DescribeKeyCommand({ KeyId: keyId }), { abortSignal: stop }),
+    ),
+  ])
+  assertPinned(settings, key, description)
+
+  return {
+    address,
+    keyId,
+    signDigest: async (digest, signal) => {
+      const command = new SignCommand({
+        KeyId: keyId,
+        Message: digestBytes(digest),
+        MessageType: 'DIGEST',
+        SigningAlgorithm: 'ECDSA_SHA_256',
+      })
+      const reply = await ask('Sign', (stop) => client.send(command, { abortSignal: stop }), signal)
+      if (reply.KeyId !== keyId) {
+        throw wrongKey(`The KMS signed with another key than the pinned ${keyId}.`, { keyId })
+      }
+      const { r, s } = parseSignature(reply.Signature ?? new Uint8Array())
+      return recoverable(digest, r, s, address)
+    },
+  }
+}
