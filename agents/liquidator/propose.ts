@@ -1,0 +1,90 @@
+import type { Address } from 'viem'
+import type { Proposal } from '../../src/agent.ts'
+import { BPS, ceilDiv } from '../../src/protocol/health.ts'
+import { badDebtAfter } from '../../src/protocol/liquidation.ts'
+import type { GasCost } from './funds.ts'
+import type { Candidate } from './judge.ts'
+import type { LiquidatorPolicy } from './policy.ts'
+import type { Quote } from './sizing.ts'
+import { decimal, dollars, health, tokens } from './text.ts'
+
+/**
+ * Write the proposal to liquidate a candidate at a size, with every number that led to it. Pure.
+ * The seized collateral goes to the signer. `occurrence` is shares and collateral by value: it changes when either
+ * does, and does not move with interest.
+ */
+export function proposeLiquidation(
+  candidate: Candidate,
+  size: Quote,
+  limitedBy: string,
+  gas: GasCost,
+  signer: Address,
+  { slippageBps }: LiquidatorPolicy,
+): Proposal {
+  const { facility, figures, subject } = candidate
+  const minCollateralAssets = (size.seizeAssets * (BPS - BigInt(slippageBps))) / BPS
+  return {
+    workflowType: 'role.liquidator.liquidate',
+    kind: 'liquidate',
+    subject,
+    occurrence: `shares:${figures.debtShares},collateral:${figures.collateralAssets}`,
+    input: {
+      marketAddress: facility.marketAddress,
+      vaultAddress: facility.vaultAddress,
+      borrowerAddress: facility.borrower,
+      repayAssets: String(size.repayAssets),
+      minCollateralAssets: String(minCollateralAssets),
+      recipientAddress: signer,
+    },
+    exposure: { token: figures.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
+    summary: summaryOf(candidate, size, gas),
+    reason: {
+      limitedBy,
+      healthFactorWad: String(candidate.healthFactorWad),
+      serviceHealthFactorWad: String(facility.serviceHealthFactorWad),
+      priceWad: String(candidate.price.priceWad),
+      servicePriceWad: String(figures.servicePriceWad),
+      loanPriceUsdMicros: String(figures.loanPriceUsdMicros),
+      debtAssets: String(figures.debtAssets),
+      positionDebtAssets: String(figures.positionDebtAssets),
+      collateralAssets: String(figures.collateralAssets),
+      liquidationThresholdBps: figures.liquidationThresholdBps,
+      closeFactorBps: figures.closeFactorBps,
+      liquidationBonusBps: figures.liquidationBonusBps,
+      repayAssets: String(size.repayAssets),
+      repayUsdMicros: String(size.repayUsdMicros),
+      seizeAssets: String(size.seizeAssets),
+      minCollateralAssets: String(minCollateralAssets),
+      seizeValueAssets: String(size.seizeValueAssets),
+      bonusAssets: String(size.seizeValueAssets - size.repayAssets),
+      haircutAssets: String(size.haircutAssets),
+      haircutBps: Number(haircutBps(size)),
+      gas: String(gas.gas),
+      gasWei: String(gas.wei),
+      gasUsdMicros: String(gas.usdMicros),
+      gasAssets: String(size.gasAssets),
+      profitAssets: String(size.profitAssets),
+      profitUsdMicros: String(size.profitUsdMicros),
+      badDebtAssets: String(
+        badDebtAfter(figures.debtAssets, size.repayAssets, figures.collateralAssets - size.seizeAssets),
+      ),
+      loanDecimals: figures.loanDecimals,
+      collateralDecimals: figures.collateralDecimals,
+    },
+  }
+}
+
+const haircutBps = (size: Quote) => ceilDiv(size.haircutAssets * BPS, size.seizeValueAssets)
+
+/** One line for the timeline: `health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), …`. */
+function summaryOf({ figures, healthFactorWad }: Candidate, size: Quote, gas: GasCost): string {
+  const bonusBps = ((size.seizeValueAssets - size.repayAssets) * BPS) / size.repayAssets
+  const sign = bonusBps < 0n ? '' : '+'
+  return [
+    `health ${health(healthFactorWad)}: repay ${tokens(size.repayAssets, figures.loanDecimals, figures.loanSymbol)}`,
+    `seize ${tokens(size.seizeAssets, figures.collateralDecimals, figures.collateralSymbol)} (${sign}${decimal(bonusBps, 2, 2)} %)`,
+    `haircut ${decimal(haircutBps(size), 2, 2)} %`,
+    `gas ${dollars(gas.usdMicros)}`,
+    `expect +${dollars(size.profitUsdMicros)}`,
+  ].join(', ')
+}
