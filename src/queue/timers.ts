@@ -51,7 +51,10 @@ export function createTimers(deps: TimersDeps): Queue {
     if (entry.timer !== undefined && entry.dueAtMs <= dueAtMs) return
     entry.timer?.abort()
     entry.timer = undefined
-    if (delayMs === 0) return start(id, entry)
+    if (delayMs === 0) {
+      start(id, entry)
+      return
+    }
     const timer = new AbortController()
     entry.timer = timer
     entry.dueAtMs = dueAtMs

@@ -1,0 +1,181 @@
+import { mkdtempSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Journal } from '../../src/journal/journal.ts'
+import { lockDirectory, openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { move } from '../../src/workflow/workflow.ts'
+import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const CHAIN = 31_337
+let directory: string
+let journal: Journal
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'journal-'))
+  journal = openSqliteJournal(directory)
+})
+
+const discovered = (id: string, opportunity = id) => workflowOf('discovered', { id, opportunity })
+const inFlight = (id: string, nonces: readonly number[]) =>
+  workflowOf('in_flight', {
+    id,
+    opportunity: id,
+    slots: nonces.map((nonce, index) =>
+      slotOf({ index, nonce, attempts: [attemptOf({ digest: `0x${String(nonce).padStart(64, '0')}` })] }),
+    ),
+  })
+const reservation = (workflowId: string, usdMicros = 5n) => ({
+  workflowId,
+  role: 'liquidator' as const,
+  atMs: 10,
+  usdMicros,
+  gasWei: 7n,
+  reverted: false,
+})
+
+describe('the SQLite journal', () => {
+  it('opens one workflow for one opportunity and round', async () => {
+    expect(await journal.open(discovered('a', 'opp'))).toBe('opened')
+    expect(await journal.open(discovered('b', 'opp'))).toBe('exists')
+    expect(await journal.open({ ...discovered('b', 'opp'), round: 1 })).toBe('opened')
+    expect((await journal.byOpportunity('opp'))?.id).toBe('b')
+  })
+
+  it('gives a record back as it was, bigints too', async () => {
+    const workflow = inFlight('a', [3])
+    await journal.open(workflow)
+    expect(await journal.get('a')).toEqual(workflow)
+  })
+
+  it('fails the caller alone whose version is old', async () => {
+    const workflow = discovered('a')
+    await journal.open(workflow)
+    const first = journal.write(move(workflow, 'requested', 2))
+    const second = journal.write(move(workflow, 'refused', 2))
+    await expect(first).resolves.toMatchObject({ state: 'requested', version: 1 })
+    await expect(second).rejects.toMatchObject({ code: 'journal.conflict' })
+    await journal.barrier()
+    expect((await journal.get('a'))?.state).toBe('requested')
+  })
+
+  it('is durable after a barrier, for a reader of the same files', async () => {
+    await journal.open(discovered('a'))
+    await journal.barrier()
+    const reader = readSqliteJournal(directory)
+    expect((await reader.get('a'))?.id).toBe('a')
+    await reader.close()
+  })
+
+  it('keeps every state with its time', async () => {
+    const workflow = discovered('a')
+    await journal.open(workflow)
+    const requested = await journal.write(move(workflow, 'requested', 20))
+    await journal.write(move(requested, 'refused', 30, { note: { check: 'x', message: 'y' } }))
+    expect(await journal.transitions('a')).toEqual([
+      { state: 'discovered', atMs: 1_000 },
+      { state: 'requested', atMs: 20 },
+      { state: 'refused', atMs: 30, note: { check: 'x', message: 'y' } },
+    ])
+    expect(await journal.live()).toEqual([])
+  })
+
+  it('gives a nonce to one claim only, gapless, and writes nothing for the loser', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    for (const id of ['a', 'b', 'c']) await journal.open(workflowOf('cleared', { id, opportunity: id }))
+    expect(await journal.claim(inFlight('a', [5, 6]), reservation('a'))).toMatchObject({ version: 1 })
+    expect(await journal.claim(inFlight('b', [5]), reservation('b'))).toBe('lost')
+    expect(await journal.claim(inFlight('c', [8]), reservation('c'))).toBe('lost')
+    expect((await journal.get('b'))?.state).toBe('cleared')
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+    expect((await journal.byNonce(CHAIN, SIGNER, 6))?.id).toBe('a')
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toBeNull()
+    expect((await journal.reservations('liquidator', 0)).map((row) => row.workflowId)).toEqual(['a'])
+  })
+
+  it('lets a workflow claim one more nonce for a revocation', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))
+    const claimed = await journal.claim(inFlight('a', [5]), reservation('a'))
+    if (claimed === 'lost') throw new Error('lost')
+    const more = { ...claimed, slots: [...claimed.slots, slotOf({ index: 1, kind: 'revoke', nonce: 6 })] }
+    expect(await journal.claim(more, null)).toMatchObject({ version: 2 })
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+  })
+
+  it('never lowers the next nonce', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 9)
+    await journal.adoptNonce(CHAIN, SIGNER, 4)
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+  })
+
+  it('holds the digest of every attempt that was written', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))
+    await journal.claim(inFlight('a', [5]), reservation('a'))
+    expect(await journal.ledgerEntry(`0x${'5'.padStart(64, '0')}`)).toMatchObject({
+      nonce: 5,
+      workflowId: 'a',
+    })
+    expect(await journal.ledgerEntry(`0x${'6'.padStart(64, '0')}`)).toBeNull()
+  })
+
+  it('keeps an outbox row until it is posted, and never takes it again', async () => {
+    const row = {
+      workflowId: 'a',
+      requestId: 'r',
+      order: 0,
+      chainId: CHAIN,
+      hash: '0x01' as const,
+      dueAtMs: 10,
+    }
+    await journal.post([row])
+    expect(await journal.due(9)).toEqual([])
+    expect(await journal.due(10)).toEqual([{ ...row, tries: 0 }])
+    await journal.postpone('0x01', 50)
+    expect(await journal.due(49)).toEqual([])
+    expect(await journal.due(50)).toEqual([{ ...row, tries: 1, dueAtMs: 50 }])
+    await journal.posted('0x01')
+    await journal.post([row])
+    expect(await journal.due(1_000)).toEqual([])
+  })
+
+  it('finds decisions by a part of their subject, newest first', async () => {
+    const row = {
+      role: 'liquidator' as const,
+      subject: 'm:v:b',
+      atMs: 1,
+      check: 'x',
+      message: 'm',
+      reason: { a: '1' },
+    }
+    await journal.addDecisions([row, { ...row, subject: 'm:v:c' }, { ...row, check: 'y' }])
+    expect((await journal.decisions('V:B', 10)).map((each) => each.check)).toEqual(['y', 'x'])
+    expect(await journal.decisions('m:v', 1)).toHaveLength(1)
+  })
+
+  it('takes a changed reservation once', async () => {
+    await journal.settle(reservation('a', 5n))
+    await journal.settle(reservation('a', 9n))
+    expect(await journal.reservations('liquidator', 0)).toEqual([reservation('a', 9n)])
+    expect(await journal.reservations('liquidator', 11)).toEqual([])
+  })
+})
+
+describe('a directory', () => {
+  it('is held by one writer, and free when it lets go', () => {
+    const lock = lockDirectory(directory)
+    expect(() => lockDirectory(directory)).toThrow(/Another rolekeeper process/)
+    lock.release()
+    lockDirectory(directory).release()
+  })
+
+  it('is for its owner alone', () => {
+    lockDirectory(directory).release()
+    expect(statSync(directory).mode & 0o777).toBe(0o700)
+  })
+
+  it('without a journal says so', () => {
+    expect(() => readSqliteJournal(mkdtempSync(join(tmpdir(), 'empty-')))).toThrow(/There is no journal/)
+  })
+})
