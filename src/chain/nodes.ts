@@ -38,19 +38,21 @@ export type SimulatedTransaction = {
 }
 
 /**
- * A simulation on our own node on top of one block. `before` and `after` are reads that frame the bundle (balances,
+ * A simulation on our own node on top of its newest head. `before` and `after` are reads that frame the bundle (balances,
  * allowances, health); `pending` are our own in-flight transactions, which run first.
  */
 export type SimulationRequest = {
-  readonly blockNumber: bigint
   readonly pending: readonly SimulatedTransaction[]
   readonly before: readonly Call[]
   readonly bundle: readonly SimulatedTransaction[]
   readonly after: readonly Call[]
 }
 
-/** `revertData` is '0x' for success. A read that failed is null. */
+/** What a simulation showed; a revert's data is its `returnData`, and a read that failed is null. */
 export type SimulationResult = {
+  /** The block that it ran on top of. */
+  readonly block: Head
+  readonly pending: readonly ('success' | 'reverted')[]
   readonly before: readonly (Hex | null)[]
   readonly bundle: readonly {
     readonly status: 'success' | 'reverted'
@@ -93,12 +95,18 @@ export type Nodes = {
   /** keccak-256 of the code at each address; null where there is none. */
   readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
   readonly balanceWei: (address: Address) => Promise<bigint>
-  /** Transactions of an address counted at the head, or at the finalized block (the lowest that nodes report). */
+  /** Transactions of an address counted at the head (the highest that nodes report) or at the finalized block (the lowest). */
   readonly transactionCount: (address: Address, at: 'latest' | 'finalized') => Promise<number>
-  /** The receipt, or null: which says only that the asked node has none now. */
+  /** The block at a height as each reading node that answers has it: they must agree before anything counts as final. */
+  readonly blockOnAll: (number: bigint) => Promise<readonly (Head | null)[]>
+  /** The receipt from any reading node, or null: which says only that those asked have none now. */
   readonly receipt: (hash: Hex) => Promise<Receipt | null>
   /** The height at and below which blocks do not change: the finalized tag, or head less N; the lowest over all nodes. */
   readonly finalizedNumber: () => Promise<bigint>
+  /**
+   * Run a bundle without sending it, in one request. Throws `node.simulation_rejected` with the reason in `facts`
+   * (insufficient_funds, nonce_mismatch, fee_below_base_fee, gas_limit) when a node would not begin it.
+   */
   readonly simulate: (request: SimulationRequest) => Promise<SimulationResult>
   /** Send the same raw bytes to every sending node; never retried inside. */
   readonly send: (raw: Hex) => Promise<readonly SendOutcome[]>

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import { type Address, bytesToHex, type Hex } from 'viem'
+import type { z } from 'zod'
+import { quantity } from './endpoint.ts'
+import type { Call, SimulatedTransaction, SimulationRequest, SimulationResult } from './nodes.ts'
+import type { Header, wireSimulation } from './wire.ts'
+
+/**
+ * Who the framing reads come from: an account without a key, code or history, funded by override for this one
+ * simulation. It is the last 20 bytes of keccak-256("rolekeeper.simulation.reader").
+ */
+const READER: Address = '0x5542e4961f5331c23be47c702446f65ade368723'
+
+/** Enough for a view over eight vaults, and far below any block's limit. */
+const READ_GAS = 1_000_000n
+
+/** Covers every read at any base fee. */
+const READER_BALANCE_WEI = 10n ** 30n
+
+/** Work out the next block's base fee. Pure. Source: EIP-1559, "Specification". */
+export function nextBaseFeeWei(parent: Pick<Header, 'gasUsed' | 'gasLimit' | 'baseFeePerGasWei'>): bigint {
+  const target = parent.gasLimit / 2n
+  const base = parent.baseFeePerGasWei
+  if (target === 0n || parent.gasUsed === target) return base
+  if (parent.gasUsed > target) {
+    const rise = (base * (parent.gasUsed - target)) / target / 8n
+    return base + (rise > 0n ? rise : 1n)
+  }
+  return base - (base * (target - parent.gasUsed)) / target / 8n
+}
+
+const transaction = (item: SimulatedTransaction, chainId: number) => ({
+  type: '0x2',
+  chainId: quantity(chainId),
+  from: item.from,
+  to: item.to,
+  input: item.data,
+  value: quantity(item.valueWei),
+  gas: quantity(item.gasLimit),
+  nonce: quantity(item.nonce),
+  maxFeePerGas: quantity(item.maxFeePerGasWei),
+  maxPriorityFeePerGas: quantity(item.maxPriorityFeePerGasWei),
+})
+
+/**
+ * Build the one eth_simulateV1 request: our pending transactions, the reads before, the bundle, the reads after, all
+ * in a block that looks like the real next one, so that a strict node accepts it and a contract cannot tell.
+ * Source: execution-apis, eth_simulateV1.
+ */
+export function simulationParams(
+  request: SimulationRequest,
+  parent: Header,
+  chainId: number,
+  nowS: number,
+): readonly unknown[] {
+  const baseFeeWei = nextBaseFeeWei(parent)
+  let readerNonce = 0
+  const read = (call: Call) =>
+    transaction(
+      {
+        from: READER,
+        to: call.to,
+        data: call.data,
+        valueWei: 0n,
+        gasLimit: READ_GAS,
+        nonce: readerNonce++,
+        maxFeePerGasWei: baseFeeWei,
+        maxPriorityFeePerGasWei: 0n,
+      },
+      chainId,
+    )
+  // A pending transaction below the base fee waits or is bumped; what matters here is what it does when it lands.
+  const pending = request.pending.map((item) =>
+    transaction(item.maxFeePerGasWei < baseFeeWei ? { ...item, maxFeePerGasWei: baseFeeWei } : item, chainId),
+  )
+  const block = {
+    blockOverrides: {
+      number: quantity(parent.number + 1n),
+      time: quantity(Math.max(parent.timestampS + 1, nowS)),
+      baseFeePerGas: quantity(baseFeeWei),
+      feeRecipient: parent.feeRecipient,
+      prevRandao: bytesToHex(randomBytes(32)),
+    },
+    stateOverrides: { [READER]: { balance: quantity(READER_BALANCE_WEI), nonce: '0x0' } },
+    calls: [
+      ...pending,
+      ...request.before.map(read),
+      ...request.bundle.map((item) => transaction(item, chainId)),
+      ...request.after.map(read),
+    ],
+  }
+  return [
+    { blockStateCalls: [block], validation: true, traceTransfers: false },
+    { blockHash: parent.hash, requireCanonical: true },
+  ]
+}
+
+/** Take a simulation's answer apart; null when it does not hold one outcome for each call. Pure. */
+export function simulationResult(
+  request: SimulationRequest,
+  parent: Header,
+  wire: z.infer<typeof wireSimulation>,
+): SimulationResult | null {
+  const calls = wire[0]?.calls ?? []
+  const sizes = [request.pending.length, request.before.length, request.bundle.length, request.after.length]
+  if (calls.length !== sizes.reduce((sum, size) => sum + size, 0)) return null
+  let from = 0
+  const [pending = [], before = [], bundle = [], after = []] = sizes.map((size) => {
+    from += size
+    return calls.slice(from - size, from)
+  })
+  const values = (reads: typeof calls): (Hex | null)[] =>
+    reads.map((read) => (read.status === 'success' ? read.returnData : null))
+  return {
+    block: parent,
+    pending: pending.map((item) => item.status),
+    before: values(before),
+    bundle,
+    after: values(after),
+  }
+}
