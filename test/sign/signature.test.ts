@@ -1,0 +1,75 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { bytesToHex, type Hex, hexToBigInt, hexToBytes, keccak256, numberToHex, recoverAddress } from 'viem'
+import { privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
+import { describe, expect, it } from 'vitest'
+import { recoverable } from '../../src/sign/signature.ts'
+
+const N = secp256k1.Point.CURVE().n
+const HALF = N / 2n
+const privateKey = `0x${'17'.repeat(32)}` as const
+const { address } = privateKeyToAccount(privateKey)
+
+function sign(digest: Hex): { r: bigint; s: bigint } {
+  const options = { prehash: false, lowS: false, format: 'compact' } as const
+  const bytes = secp256k1.sign(hexToBytes(digest), hexToBytes(privateKey), options)
+  return secp256k1.Signature.fromBytes(bytes, 'compact')
+}
+
+/** The first digest of a fixed sequence whose signature is as asked. */
+function findDigest(accept: (signature: { r: bigint; s: bigint }) => boolean): Hex {
+  for (let seed = 0; ; seed += 1) {
+    const digest = keccak256(numberToHex(seed, { size: 32 }))
+    if (accept(sign(digest))) return digest
+  }
+}
+
+describe('a signature', () => {
+  it('becomes low-s from either half, and stays the same signature', async () => {
+    const digest = keccak256('0x01')
+    const { r, s } = sign(digest)
+    const low = recoverable(digest, r, s, address)
+    expect(recoverable(digest, r, N - s, address)).toEqual(low)
+    expect(hexToBigInt(low.s)).toBeLessThanOrEqual(HALF)
+    expect(await recoverAddress({ hash: digest, signature: low })).toBe(address)
+  })
+
+  it('keeps s at half the order and flips it one past', () => {
+    // With s fixed, the key that signed is whoever the digest recovers to.
+    const digest = keccak256('0x02')
+    const { r } = sign(digest)
+    const key = new secp256k1.Signature(r, HALF, 0).recoverPublicKey(hexToBytes(digest))
+    const signer = publicKeyToAddress(bytesToHex(key.toBytes(false)))
+    expect(recoverable(digest, r, HALF, signer)).toMatchObject({ s: numberToHex(HALF), yParity: 0 })
+    expect(recoverable(digest, r, HALF + 1n, signer)).toMatchObject({ s: numberToHex(HALF), yParity: 0 })
+  })
+
+  it.each([
+    ['r', ({ r }: { r: bigint }) => r < 1n << 248n],
+    ['s', ({ s }: { s: bigint }) => s < 1n << 248n],
+  ] as const)('keeps 32 bytes where %s begins with a zero byte', async (name, accept) => {
+    const digest = findDigest(accept)
+    const { r, s } = sign(digest)
+    const signature = recoverable(digest, r, s, address)
+    expect(signature[name]).toMatch(/^0x00[0-9a-f]{62}$/)
+    expect(await recoverAddress({ hash: digest, signature })).toBe(address)
+  })
+
+  it('of another digest is refused', () => {
+    const { r, s } = sign(keccak256('0x03'))
+    expect(() => recoverable(keccak256('0x04'), r, s, address)).toThrow(
+      expect.objectContaining({ code: 'kms.wrong_key', retry: 'never' }),
+    )
+  })
+
+  it('whose r is no point of the curve is refused', () => {
+    const { s } = sign(keccak256('0x05'))
+    // 5^3 + 7 = 132 has no square root modulo p.
+    expect(() => recoverable(keccak256('0x05'), 5n, s, address)).toThrow(
+      expect.objectContaining({ code: 'kms.wrong_key' }),
+    )
+  })
+
+  it('of anything but 32 bytes is a broken invariant', () => {
+    expect(() => recoverable('0x00', 1n, 1n, address)).toThrow('a digest is 32 bytes, not 1')
+  })
+})
