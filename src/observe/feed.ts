@@ -1,0 +1,308 @@
+import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
+import { type PolledEvent, STREAM_HEARTBEAT_MS } from '../service/assumptions.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { StreamConnection } from '../service/stream.ts'
+
+/** Two heartbeats may be late or lost; the third tells that nobody is there. */
+const SILENCE_MS_MAX = 2.5 * STREAM_HEARTBEAT_MS
+/** While the stream is down; a hint that comes this late still beats most blocks. */
+const POLL_MS = 2_000
+/** One round of polling reads at most this many pages, 2,000 events; a sweep sees the rest sooner. */
+const POLL_PAGES_MAX = 20
+const RECONNECT_MS = 250
+const RECONNECT_MS_MAX = 30_000
+/** A connection that lived this long was a good one: the next one is tried at once. */
+const GOOD_CONNECTION_MS = 10_000
+/** A write reaches the disk. The last second of hints given twice costs a read; a write for each costs every reaction. */
+const SAVE_EVERY_MS = 1_000
+/** More events than the service replays at once after a gap. */
+const SEEN_MAX = 4_096
+
+/** A reason to look again, and no more: what is true is read anew. An event's `type` is never `sweep`. */
+export type Hint =
+  | { readonly type: string; readonly subject: string; readonly receivedAtMs: number }
+  | { readonly type: 'sweep' }
+
+/** `stream` while it is open, `polling` while polls answer instead, `down` while nothing does. */
+export type FeedMode = 'stream' | 'polling' | 'down'
+
+/** What the feed has done since it started, for metrics. */
+export type FeedState = {
+  readonly mode: FeedMode
+  /** When the service last said anything, events and heartbeats alike; null before the first. */
+  readonly lastMessageAtMs: number | null
+  readonly hints: number
+  readonly duplicates: number
+  readonly unreadable: number
+  readonly gaps: number
+  readonly connections: number
+  readonly cursorsRefused: number
+}
+
+/** What the feed needs. The cursor's `save` may be called once a second. */
+export type FeedDeps = {
+  readonly client: Pick<ServiceClient, 'pollEvents' | 'openStream'>
+  readonly clock: Clock
+  readonly loadCursor: () => string | null
+  readonly saveCursor: (cursor: string) => void
+}
+
+/** A running source of hints. */
+export type Feed = {
+  /** Listen; before `start`. The listener returns when it will not forget the hint. */
+  readonly onHint: (listener: (hint: Hint) => void) => void
+  /** Give a sweep at once and every `sweepMs`, and hints as events come. */
+  readonly start: () => void
+  readonly state: () => FeedState
+  /** End; nothing is given afterwards. */
+  readonly close: () => Promise<void>
+}
+
+/** Which events are worth a hint (others only move the cursor), and how often to look whatever they say. */
+export type FeedOptions = { readonly types: readonly string[]; readonly sweepMs: number }
+
+/**
+ * Create the feed of the service's events: the stream, and polling while it is down, resumed by one cursor. Events may
+ * be lost, doubled or late; the sweep finds what they did not tell. A listener that throws ends the process.
+ */
+export const createFeed = (options: FeedOptions, deps: FeedDeps): Feed => new EventFeed(options, deps)
+
+type Counts = { -readonly [K in keyof FeedState]: FeedState[K] }
+
+class EventFeed implements Feed {
+  readonly #listeners: ((hint: Hint) => void)[] = []
+  readonly #state: Counts = {
+    mode: 'down',
+    lastMessageAtMs: null,
+    hints: 0,
+    duplicates: 0,
+    unreadable: 0,
+    gaps: 0,
+    connections: 0,
+    cursorsRefused: 0,
+  }
+  readonly #types: ReadonlySet<string>
+  readonly #sweepMs: number
+  readonly #deps: FeedDeps
+  readonly #stop = new AbortController()
+  readonly #seen = new Set<string>()
+  #cursor: string | null
+  #savedCursor: string | null
+  #saving = false
+  #draining: Promise<void> | undefined
+  #loops: Promise<unknown> = Promise.resolve()
+
+  constructor(options: FeedOptions, deps: FeedDeps) {
+    this.#types = new Set(options.types)
+    this.#sweepMs = options.sweepMs
+    this.#deps = deps
+    this.#cursor = deps.loadCursor()
+    this.#savedCursor = this.#cursor
+  }
+
+  onHint(listener: (hint: Hint) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  state(): FeedState {
+    return { ...this.#state }
+  }
+
+  start(): void {
+    this.#loops = Promise.all([this.#follow(), this.#sweepForever()])
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#loops
+    this.#save()
+  }
+
+  async #sweepForever(): Promise<void> {
+    while (!this.#stopped) {
+      this.#tell({ type: 'sweep' })
+      await this.#pause(this.#sweepMs)
+    }
+  }
+
+  /** The stream while it lasts; between two streams, polls. */
+  async #follow(): Promise<void> {
+    let failures = 0
+    while (!this.#stopped) {
+      const startedAtMs = this.#nowMs
+      await this.#operating(() => this.#streamOnce())
+      failures = this.#nowMs - startedAtMs >= GOOD_CONNECTION_MS ? 0 : failures + 1
+      const backoffMs = Math.min(RECONNECT_MS * 2 ** Math.max(0, failures - 1), RECONNECT_MS_MAX)
+      const reconnectAtMs = this.#nowMs + backoffMs * (0.5 + Math.random() / 2)
+      do {
+        const polled = await this.#operating(() => this.#drain())
+        this.#state.mode = polled ? 'polling' : 'down'
+        await this.#pause(Math.min(POLL_MS, reconnectAtMs - this.#nowMs))
+      } while (!this.#stopped && this.#nowMs < reconnectAtMs)
+    }
+    this.#state.mode = 'down'
+  }
+
+  /** Open the stream and stay until it ends, falls silent or is not trusted any more. */
+  async #streamOnce(): Promise<void> {
+    const ended = Promise.withResolvers<void>()
+    const over = new AbortController()
+    const fresh = this.#cursor === null
+    let lastSeq: number | undefined
+    const connection = await this.#deps.client.openStream(
+      { types: [...this.#types], cursor: this.#cursor, signal: this.#stop.signal },
+      {
+        onClosed: ended.resolve,
+        onMessage: (message) => {
+          if (over.signal.aborted) return
+          this.#state.lastMessageAtMs = this.#nowMs
+          const gap = lastSeq !== undefined && message.seq !== null && message.seq !== lastSeq + 1
+          lastSeq = message.seq ?? lastSeq
+          // Before the event that shows the gap is taken: the cursor must still be in front of it.
+          if (gap) this.#closeGap(ended)
+          if (message.type === 'event') this.#take(message, true)
+          if (message.type === 'unreadable') this.#state.unreadable += 1
+          if (message.type === 'reset') {
+            this.#forgetCursor()
+            over.abort()
+            ended.resolve()
+          }
+        },
+      },
+    )
+    this.#state.mode = 'stream'
+    this.#state.connections += 1
+    // What happened before a stream without a cursor was told by nobody.
+    if (fresh) this.#tell({ type: 'sweep' })
+    const watch = this.#watchSilence(connection, over.signal)
+    try {
+      await ended.promise
+    } finally {
+      over.abort()
+      connection.close()
+      this.#state.mode = 'down'
+      await watch
+    }
+  }
+
+  async #watchSilence(connection: StreamConnection, over: AbortSignal): Promise<void> {
+    const openedAtMs = this.#nowMs
+    for (;;) {
+      const heardAtMs = Math.max(openedAtMs, this.#state.lastMessageAtMs ?? 0)
+      const leftMs = heardAtMs + SILENCE_MS_MAX - this.#nowMs
+      if (leftMs <= 0) return connection.close()
+      const ended = await this.#deps.clock.sleep(leftMs, over).then(
+        () => false,
+        () => true,
+      )
+      if (ended) return
+    }
+  }
+
+  /** Messages of the stream were lost: poll for them; where that fails, a new connection resumes at the cursor. */
+  #closeGap(ended: PromiseWithResolvers<void>): void {
+    this.#state.gaps += 1
+    this.#operating(() => this.#drain()).then((closed) => {
+      if (!closed) ended.resolve()
+    }, ended.reject)
+  }
+
+  /** Poll from the cursor to the end, once at a time. */
+  #drain(): Promise<void> {
+    this.#draining ??= this.#poll().finally(() => {
+      this.#draining = undefined
+    })
+    return this.#draining
+  }
+
+  async #poll(): Promise<void> {
+    // Without a cursor the service begins with history: a sweep tells more, and sooner.
+    const fresh = this.#cursor === null
+    for (let pages = 0; pages < POLL_PAGES_MAX; pages += 1) {
+      const before = this.#cursor
+      const page = await this.#pollPage(before)
+      this.#state.lastMessageAtMs = this.#nowMs
+      this.#state.unreadable += page.dropped
+      for (const event of page.items) this.#take(event, false, fresh)
+      // No row of it could be read: its own cursor leads past it.
+      if (this.#cursor === before && page.nextCursor !== null) this.#moveCursor(page.nextCursor)
+      if (!page.hasMore || this.#cursor === before) break
+    }
+    if (fresh) this.#tell({ type: 'sweep' })
+  }
+
+  async #pollPage(cursor: string | null) {
+    try {
+      return await this.#deps.client.pollEvents(cursor, this.#stop.signal)
+    } catch (error) {
+      if (error instanceof RolekeeperError && error.code === 'service.bad_request') this.#forgetCursor()
+      throw error
+    }
+  }
+
+  /** Give an event as a hint, once; only then does the cursor pass it. */
+  #take({ event, cursor }: PolledEvent, streamed: boolean, silent = false): void {
+    if (this.#seen.has(event.id)) this.#state.duplicates += 1
+    else if (!silent && this.#types.has(event.type))
+      this.#tell({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
+    this.#seen.add(event.id)
+    if (this.#seen.size > SEEN_MAX)
+      for (const oldest of this.#seen.values().take(1)) this.#seen.delete(oldest)
+    // While a gap is being closed the polls own the cursor: a streamed event is beyond the gap.
+    if (!streamed || this.#draining === undefined) this.#moveCursor(cursor)
+  }
+
+  #tell(hint: Hint): void {
+    if (this.#stopped) return
+    if (hint.type !== 'sweep') this.#state.hints += 1
+    for (const listener of this.#listeners) listener(hint)
+  }
+
+  /** The service does not know our place any more; the next contact begins anew, with a sweep. */
+  #forgetCursor(): void {
+    if (this.#cursor === null) return
+    this.#cursor = null
+    this.#state.cursorsRefused += 1
+  }
+
+  #moveCursor(cursor: string): void {
+    this.#cursor = cursor
+    if (this.#saving || this.#stopped) return
+    this.#saving = true
+    void this.#pause(SAVE_EVERY_MS).then(() => {
+      this.#saving = false
+      this.#save()
+    })
+  }
+
+  #save(): void {
+    if (this.#cursor === null || this.#cursor === this.#savedCursor) return
+    this.#deps.saveCursor(this.#cursor)
+    this.#savedCursor = this.#cursor
+  }
+
+  /** Whether it went well; the outside's failures are expected here, a defect of ours is not. */
+  async #operating(run: () => Promise<void>): Promise<boolean> {
+    try {
+      await run()
+      return true
+    } catch (error) {
+      if (error instanceof RolekeeperError) return false
+      throw error
+    }
+  }
+
+  /** Wait, or less when the feed ends. */
+  #pause(ms: number): Promise<void> {
+    return this.#deps.clock.sleep(Math.max(0, ms), this.#stop.signal).catch(() => undefined)
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  get #nowMs(): number {
+    return this.#deps.clock.nowMs()
+  }
+}

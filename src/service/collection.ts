@@ -1,0 +1,113 @@
+import type { z } from 'zod'
+import { RolekeeperError } from '../errors.ts'
+import { QUERY } from './assumptions.ts'
+import { firstIssuePath, garbage } from './failure.ts'
+import type { Http, HttpRequest } from './http.ts'
+import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './resources.ts'
+
+/** 10,000 rows: more than an agent could judge in a block. */
+export const PAGES_MAX = 100
+
+/** Rows that could not be read: how many, and where the first one failed. They are left out, the others kept. */
+export type Dropped = { readonly dropped: number; readonly droppedPath?: string }
+
+/** A whole collection. `freshness` is the worst of its pages: status, lag and block each. */
+export type Listed<T> = { readonly items: readonly T[]; readonly freshness: Freshness } & Dropped
+
+/** One page of a collection. `nextCursor` is null on the last one unless the service says more. */
+export type Page<T> = Listed<T> & { readonly hasMore: boolean; readonly nextCursor: string | null }
+
+/** Where a collection is read: path and extra headers. */
+export type CollectionRequest = Pick<HttpRequest, 'path' | 'headers' | 'signal'>
+
+/** Read one page; each row is parsed alone, so that one bad row does not hide a hundred good ones. */
+export async function readPage<S extends z.ZodType>(
+  http: Http,
+  request: CollectionRequest,
+  row: S,
+  cursor: string | null,
+): Promise<Page<z.output<S>>> {
+  const query = new URLSearchParams({ [QUERY.pageSize]: String(PAGE_SIZE_MAX) })
+  if (cursor !== null) query.set(QUERY.cursor, cursor)
+  const sent: HttpRequest = { ...request, method: 'GET', query }
+  const { value } = await http.send(sent)
+  const envelope = collectionEnvelope.safeParse(value)
+  if (!envelope.success)
+    throw garbage(http.callOf(sent), `the page does not fit at ${firstIssuePath(envelope.error, 'page')}`)
+  const items: z.output<S>[] = []
+  let droppedPath: string | undefined
+  for (const [index, item] of envelope.data.items.entries()) {
+    const parsed = row.safeParse(item)
+    if (parsed.success) items.push(parsed.data)
+    else droppedPath ??= firstIssuePath(parsed.error, `items[${index}]`)
+  }
+  const { freshness, pageInfo } = envelope.data
+  const dropped = envelope.data.items.length - items.length
+  return { items, freshness, dropped, ...(droppedPath === undefined ? {} : { droppedPath }), ...pageInfo }
+}
+
+/**
+ * Read a whole collection. Throws `service.garbage` when a cursor repeats or is missing, and `service.too_large`
+ * past {@link PAGES_MAX} pages: half a collection is never taken for the whole.
+ */
+export async function readCollection<S extends z.ZodType>(
+  http: Http,
+  request: CollectionRequest,
+  row: S,
+): Promise<Listed<z.output<S>>> {
+  const call = http.callOf({ ...request, method: 'GET' })
+  const used = new Set<string>()
+  let { hasMore, nextCursor, ...whole } = await readPage(http, request, row, null)
+  while (hasMore) {
+    if (nextCursor === null) throw garbage(call, 'it says that there is more, and gives no cursor')
+    if (used.has(nextCursor)) throw garbage(call, 'it gives the same cursor twice')
+    used.add(nextCursor)
+    if (used.size >= PAGES_MAX)
+      throw new RolekeeperError(
+        'service.too_large',
+        `The service at ${call.host} has more than ${PAGES_MAX} pages of ${call.path}.`,
+        {
+          fix: 'use a deployment namespace with fewer resources, or report this limit.',
+          facts: { ...call, pagesMax: PAGES_MAX },
+        },
+      )
+    const page = await readPage(http, request, row, nextCursor)
+    ;({ hasMore, nextCursor } = page)
+    whole = joinPages(whole, page)
+  }
+  return whole
+}
+
+function joinPages<T>(whole: Listed<T>, page: Listed<T>): Listed<T> {
+  const droppedPath = whole.droppedPath ?? page.droppedPath
+  return {
+    items: [...whole.items, ...page.items],
+    freshness: worstFreshness(whole.freshness, page.freshness),
+    dropped: whole.dropped + page.dropped,
+    ...(droppedPath === undefined ? {} : { droppedPath }),
+  }
+}
+
+/** From best to worst; a status that we do not know is worse than all of them. */
+const STATUS_ORDER = ['current', 'healthy', 'stale', 'missing', 'blocked']
+const statusRank = (status: string) => {
+  const rank = STATUS_ORDER.indexOf(status)
+  return rank === -1 ? STATUS_ORDER.length : rank
+}
+
+/** Join two freshness reports: the worse status, the longer lag, the lower block (none when either has none). Pure. */
+export function worstFreshness(a: Freshness, b: Freshness): Freshness {
+  const worse = statusRank(b.status) > statusRank(a.status) ? b : a
+  const lower =
+    a.blockNumber == null || b.blockNumber == null
+      ? undefined
+      : BigInt(a.blockNumber) < BigInt(b.blockNumber)
+        ? a
+        : b
+  return {
+    ...worse,
+    lagSeconds: Math.max(a.lagSeconds, b.lagSeconds),
+    blockNumber: lower?.blockNumber,
+    blockTimestamp: lower?.blockTimestamp,
+  }
+}

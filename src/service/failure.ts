@@ -1,0 +1,158 @@
+import type { z } from 'zod'
+import { type Retry, RolekeeperError } from '../errors.ts'
+import { readJson } from './json.ts'
+import { type ServiceApiError, serviceApiError } from './resources.ts'
+
+/** What was asked of the service, without query and credentials: safe to log. */
+export type Call = { readonly host: string; readonly method: 'GET' | 'POST'; readonly path: string }
+
+/** A response as far as an error needs it. */
+export type FailedReply = {
+  readonly status: number
+  readonly requestId: string | undefined
+  readonly text: string
+}
+
+/** The service's own limit for identifiers and messages; a longer one is cut. */
+const FOREIGN_LENGTH_MAX = 200
+
+/** Make a foreign string safe to show: no control, bidirectional or invisible character, at most 200 long. Pure. */
+export const cleanForeign = (text: string): string =>
+  text.slice(0, FOREIGN_LENGTH_MAX).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, ' ')
+
+type Class = { readonly code: string; readonly retry: Retry; readonly fix: string }
+
+/** What a status means. `retryable` is the service's opinion; it counts where the status leaves it open. Pure. */
+function classify(status: number, retryable: boolean | undefined): Class {
+  if (status === 401)
+    return {
+      code: 'service.unauthorized',
+      retry: 'never',
+      fix: 'check `service.secretKey`: it is missing, wrong or revoked.',
+    }
+  if (status === 403)
+    return {
+      code: 'service.forbidden',
+      retry: 'never',
+      fix: "ask the service's operator to grant the key's application this scope.",
+    }
+  if (status === 409 && retryable === false)
+    return {
+      code: 'service.conflict',
+      retry: 'never',
+      fix: 'do not send again: the key was used with another body, or the state has moved on.',
+    }
+  if (status === 409)
+    return {
+      code: 'service.in_progress',
+      retry: 'later',
+      fix: 'wait: the same request is still being carried out.',
+    }
+  if (status === 429)
+    return {
+      code: 'service.rate_limited',
+      retry: 'later',
+      fix: 'wait, or ask for a larger quota; the requests are paced already.',
+    }
+  if (status >= 500)
+    return {
+      code: 'service.internal',
+      retry: retryable === false ? 'never' : 'later',
+      fix: "check the service's status, and report the request id to its operator.",
+    }
+  if (status >= 400)
+    return {
+      code: 'service.bad_request',
+      retry: 'never',
+      fix: "compare the request with the service's version of its API.",
+    }
+  if (status >= 300)
+    return {
+      code: 'service.redirected',
+      retry: 'never',
+      fix: 'set `service.url` to the final address; redirects are not followed.',
+    }
+  return {
+    code: 'service.garbage',
+    retry: 'never',
+    fix: 'check that `service.url` names the service itself.',
+  }
+}
+
+/** Turn an answer other than success into an error; its `retry` says whether the same bytes may be sent again. Pure. */
+export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError {
+  const json = readJson(reply.text)
+  const parsed = serviceApiError.safeParse(json.ok ? json.value : null)
+  const said: Partial<ServiceApiError> = parsed.success ? parsed.data : {}
+  const { code, retry, fix } = classify(reply.status, said.retryable)
+  const serviceCode = cleanForeign(said.code ?? 'none')
+  const requestId = cleanForeign(reply.requestId ?? said.requestId ?? 'none')
+  return new RolekeeperError(
+    code,
+    `The service at ${call.host} answered ${reply.status} (code ${serviceCode}, request ${requestId}) to ${call.method} ${call.path}.`,
+    {
+      fix,
+      retry,
+      facts: {
+        ...call,
+        status: reply.status,
+        serviceCode,
+        requestId,
+        ...(said.message === undefined ? {} : { serviceMessage: cleanForeign(said.message) }),
+        ...(said.blockedReason == null ? {} : { blockedReason: cleanForeign(said.blockedReason) }),
+      },
+    },
+  )
+}
+
+/**
+ * Turn a failure below HTTP into an error. It keeps the vendor's code and never its message. After a POST the
+ * effect may or may not have happened. Pure.
+ */
+export function failureOfTransport(call: Call, error: unknown): RolekeeperError {
+  const reason = reasonOf(error)
+  const asked = `${call.method} ${call.path}`
+  if (reason === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+    return new RolekeeperError(
+      'service.too_large',
+      `The service at ${call.host} answered ${asked} with more than the size limit.`,
+      {
+        fix: 'check that `service.url` names the service itself; no answer of its API is this large.',
+        facts: { ...call, reason },
+      },
+    )
+  return new RolekeeperError(
+    'service.unreachable',
+    `The service at ${call.host} gave no answer to ${asked} (${reason}).`,
+    {
+      fix: 'check that the service is up and that `service.url` is right.',
+      facts: { ...call, reason },
+      retry: 'later',
+    },
+  )
+}
+
+/** Make the error for an answer that is not what the API says. `what` is ours, never the answer's text. Pure. */
+export const garbage = (call: Call, what: string): RolekeeperError =>
+  new RolekeeperError(
+    'service.garbage',
+    `The service at ${call.host} answered ${call.method} ${call.path} wrongly: ${what}.`,
+    {
+      fix: "compare the service's version of its API with the one this release reads.",
+      facts: { ...call, what },
+    },
+  )
+
+/** Name where a schema first failed, for example `items[3].debtAssets`. Never zod's message: it can be megabytes. Pure. */
+export function firstIssuePath(error: z.ZodError, root: string): string {
+  const path = (error.issues[0]?.path ?? []).map((key) =>
+    typeof key === 'number' ? `[${key}]` : `.${String(key)}`,
+  )
+  return cleanForeign(`${root}${path.join('')}`)
+}
+
+/** The vendor's stable code, or the error's class where it has none. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
