@@ -1,0 +1,48 @@
+import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RolekeeperError } from '../errors.ts'
+
+/** What an operator ordered: `killed` stops every KMS call and first send, `paused` stops anything new. */
+export type Control = { readonly killed: boolean; readonly paused: boolean }
+
+/** The orders, and the file in the state directory whose presence is the order. */
+const FILES = { kill: 'KILL', pause: 'PAUSE' } as const
+export type Order = keyof typeof FILES
+
+/**
+ * Read the orders now: two system calls, nothing cached, because this is asked right before each KMS call. Whatever
+ * cannot be read counts as killed: a directory that is gone says nothing about the order.
+ */
+export function readControl(directory: string): Control {
+  try {
+    if (!statSync(directory).isDirectory()) return { killed: true, paused: true }
+    return { killed: isThere(directory, 'kill'), paused: isThere(directory, 'pause') }
+  } catch {
+    return { killed: true, paused: true }
+  }
+}
+
+const isThere = (directory: string, order: Order) =>
+  statSync(join(directory, FILES[order]), { throwIfNoEntry: false }) !== undefined
+
+/**
+ * Give or withdraw an order; it survives a restart. Doing it again changes nothing.
+ * @throws RolekeeperError `control.not_written` when the directory does not take it.
+ */
+export function setControl(directory: string, order: Order, given: boolean): void {
+  const file = join(directory, FILES[order])
+  try {
+    if (given) writeFileSync(file, '', { mode: 0o600 })
+    else rmSync(file, { force: true })
+  } catch (cause) {
+    throw new RolekeeperError(
+      'control.not_written',
+      `${file} could not be ${given ? 'written' : 'removed'}.`,
+      {
+        fix: `check that ${directory} is the keeper's directory and yours to write`,
+        facts: { order, given },
+        cause,
+      },
+    )
+  }
+}

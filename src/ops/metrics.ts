@@ -1,0 +1,207 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Role } from '../agent.ts'
+import type { SendOutcome } from '../chain/nodes.ts'
+import type { WorkflowType } from '../service/workflows.ts'
+import { isTerminal, type WorkflowState } from '../workflow/workflow.ts'
+import type { Control } from './control.ts'
+
+/** How the feed hears of changes. */
+export const FEED_MODES = ['stream', 'polling', 'down'] as const
+export type FeedMode = (typeof FEED_MODES)[number]
+
+/** What is so at this moment: read when Prometheus asks, so that an age is never older than the question. */
+export type Gauges = {
+  readonly control: Control
+  readonly feed: { readonly mode: FeedMode; readonly messageAgeMs: number | null }
+  readonly sweepAgeMs: number | null
+  /** How far the service says its own state is behind. */
+  readonly serviceLagMs: number | null
+  readonly roles: readonly {
+    readonly role: Role
+    readonly workflowsLive: number
+    readonly slotsOpen: number
+    /** Age of the oldest nonce that has not landed; 0 when none is open. */
+    readonly slotAgeMs: number
+    readonly decisionAgeMs: number | null
+    readonly nativeBalanceWei: bigint | null
+    readonly marketsArmed: number
+    readonly marketsUnarmed: number
+    /** Part of each rolling budget that is used, 1 being all; the name is the policy's. */
+    readonly budgets: Readonly<Record<string, number>>
+  }[]
+}
+
+/** What happened, told as it happens, and the page that Prometheus reads. No label holds an address or an id. */
+export type Metrics = {
+  /** A workflow reached a state; `durationMs` since the state before. */
+  readonly workflowMoved: (role: Role, type: WorkflowType, state: WorkflowState, durationMs: number) => void
+  /** A workflow was refused or a subject passed over, by the check that stopped it. */
+  readonly refused: (role: Role, stage: 'agent' | 'guard' | 'budget' | 'control', check: string) => void
+  readonly decided: (role: Role, proposals: number, passedOver: number, durationMs: number) => void
+  /** One call of the KMS; `outcome` is `ok` or the error's code. */
+  readonly kmsCalled: (outcome: string, durationMs: number) => void
+  readonly sent: (outcome: SendOutcome['outcome']) => void
+  /** A call of the service; `outcome` is `ok` or the error's code. */
+  readonly serviceCalled: (outcome: string, durationMs: number) => void
+  readonly struck: (role: Role) => void
+  readonly alarmed: (code: string) => void
+  /** The text of `/metrics`, in Prometheus's text format 0.0.4. */
+  readonly render: (gauges: Gauges) => Promise<string>
+}
+
+/** Media type of {@link Metrics.render}. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** What does not change while the process runs. */
+export type KeeperFacts = {
+  readonly version: string
+  readonly environment: string
+  readonly configHash: string
+  readonly rulesetHash: string
+}
+
+/** Names that come from code are few; should one ever not be, it must not fill Prometheus. */
+const NAMES_MAX = 200
+
+/** Create the registry of one keeper. */
+export function createMetrics(facts: KeeperFacts): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const name = createNames()
+  const counters = createCounters(registry)
+  const gauges = createGauges(registry)
+  gauges.info.set(
+    {
+      version: facts.version,
+      environment: facts.environment,
+      config_hash: facts.configHash,
+      ruleset_hash: facts.rulesetHash,
+    },
+    1,
+  )
+  return {
+    workflowMoved: (role, type, state, durationMs) => {
+      counters.states.inc({ role, type, state })
+      counters.stateSeconds.observe({ role, state }, durationMs / 1_000)
+      if (isTerminal(state)) counters.outcomes.inc({ role, type, outcome: state })
+    },
+    refused: (role, stage, check) => counters.refusals.inc({ role, stage, check: name(check) }),
+    decided: (role, proposals, passedOver, durationMs) => {
+      counters.decisions.inc({ role, result: 'proposed' }, proposals)
+      counters.decisions.inc({ role, result: 'passed_over' }, passedOver)
+      counters.decisionSeconds.observe({ role }, durationMs / 1_000)
+    },
+    kmsCalled: (outcome, durationMs) =>
+      counters.kmsSeconds.observe({ outcome: name(outcome) }, durationMs / 1_000),
+    sent: (outcome) => counters.sends.inc({ outcome }),
+    serviceCalled: (outcome, durationMs) =>
+      counters.serviceSeconds.observe({ outcome: name(outcome) }, durationMs / 1_000),
+    struck: (role) => counters.strikes.inc({ role }),
+    alarmed: (code) => counters.alarms.inc({ code: name(code) }),
+    render: (now) => {
+      setGauges(gauges, now)
+      return registry.metrics()
+    },
+  }
+}
+
+/** Let the first {@link NAMES_MAX} well-formed names through, and call every other one `other`. */
+function createNames(): (text: string) => string {
+  const seen = new Set<string>()
+  return (text) => {
+    if (seen.has(text)) return text
+    if (seen.size >= NAMES_MAX || !/^[a-z][a-z0-9_.]{0,63}$/.test(text)) return 'other'
+    seen.add(text)
+    return text
+  }
+}
+
+/** Seconds; from a local call to a workflow that waits for finality. */
+const CALL_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+const STATE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900]
+
+function createCounters(registry: Registry) {
+  const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Counter({ name: `rolekeeper_${name}`, help, labelNames, registers: [registry] })
+  const histogram = <L extends string>(name: string, help: string, labelNames: L[], buckets: number[]) =>
+    new Histogram({ name: `rolekeeper_${name}`, help, labelNames, buckets, registers: [registry] })
+  return {
+    states: counter('workflow_states_total', 'States that workflows reached.', ['role', 'type', 'state']),
+    outcomes: counter('workflow_outcomes_total', 'Workflows by how they ended.', ['role', 'type', 'outcome']),
+    refusals: counter('refusals_total', 'What was not done, by the check that stopped it.', [
+      'role',
+      'stage',
+      'check',
+    ]),
+    decisions: counter('decision_subjects_total', 'Subjects decided on.', ['role', 'result']),
+    sends: counter('sends_total', 'Transactions handed to nodes, by answer.', ['outcome']),
+    strikes: counter('strikes_total', 'Steps that failed unexpectedly.', ['role']),
+    alarms: counter('alarms_total', 'Alarms, by code.', ['code']),
+    stateSeconds: histogram(
+      'workflow_state_seconds',
+      'Time from one state to the next.',
+      ['role', 'state'],
+      STATE_BUCKETS,
+    ),
+    decisionSeconds: histogram('decision_seconds', 'Time of one decision.', ['role'], CALL_BUCKETS),
+    kmsSeconds: histogram('kms_call_seconds', 'Calls of the KMS, by outcome.', ['outcome'], CALL_BUCKETS),
+    serviceSeconds: histogram(
+      'service_call_seconds',
+      'Calls of the service, by outcome.',
+      ['outcome'],
+      CALL_BUCKETS,
+    ),
+  }
+}
+
+function createGauges(registry: Registry) {
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge({ name: `rolekeeper_${name}`, help, labelNames, registers: [registry] })
+  return {
+    info: gauge('info', 'Always 1; the labels say what runs.', [
+      'version',
+      'environment',
+      'config_hash',
+      'ruleset_hash',
+    ]),
+    killed: gauge('killed', '1 while the kill file is there or cannot be read.'),
+    paused: gauge('paused', '1 while the pause file is there.'),
+    feedMode: gauge('feed_mode', '1 for the way the feed hears of changes now.', ['mode']),
+    messageAge: gauge('feed_message_age_seconds', 'Time since the feed last heard anything.'),
+    sweepAge: gauge('sweep_age_seconds', 'Time since the last full sweep.'),
+    serviceLag: gauge('service_lag_seconds', 'How far the service is behind, by its own word.'),
+    live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
+    slotsOpen: gauge('slots_open', 'Nonces taken that have not landed.', ['role']),
+    slotAge: gauge('slot_age_seconds', 'Age of the oldest nonce that has not landed.', ['role']),
+    decisionAge: gauge('decision_age_seconds', 'Time since the last decision.', ['role']),
+    balance: gauge('native_balance_ether', 'Native balance of the signer, for gas.', ['role']),
+    markets: gauge('markets', 'Markets by whether the units were proven.', ['role', 'armed']),
+    budgets: gauge('budget_used_ratio', 'Part of a rolling budget that is used.', ['role', 'budget']),
+  }
+}
+
+function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
+  gauges.killed.set(Number(now.control.killed))
+  gauges.paused.set(Number(now.control.paused))
+  for (const mode of FEED_MODES) gauges.feedMode.set({ mode }, Number(mode === now.feed.mode))
+  gauges.messageAge.set(seconds(now.feed.messageAgeMs))
+  gauges.sweepAge.set(seconds(now.sweepAgeMs))
+  gauges.serviceLag.set(seconds(now.serviceLagMs))
+  for (const { role, budgets, ...figures } of now.roles) {
+    gauges.live.set({ role }, figures.workflowsLive)
+    gauges.slotsOpen.set({ role }, figures.slotsOpen)
+    gauges.slotAge.set({ role }, figures.slotAgeMs / 1_000)
+    gauges.decisionAge.set({ role }, seconds(figures.decisionAgeMs))
+    gauges.markets.set({ role, armed: 'yes' }, figures.marketsArmed)
+    gauges.markets.set({ role, armed: 'no' }, figures.marketsUnarmed)
+    // A gauge is a float: good to watch a balance by, not to reckon with.
+    gauges.balance.set(
+      { role },
+      figures.nativeBalanceWei === null ? Number.NaN : Number(figures.nativeBalanceWei) / 1e18,
+    )
+    for (const [budget, used] of Object.entries(budgets)) gauges.budgets.set({ role, budget }, used)
+  }
+}
+
+/** What is not known is NaN, which Prometheus keeps apart from 0. */
+const seconds = (ms: number | null) => (ms === null ? Number.NaN : ms / 1_000)

@@ -1,0 +1,125 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
+import { RolekeeperError } from '../errors.ts'
+import { METRICS_TYPE } from './metrics.ts'
+
+/** One part of being ready, with the figure that says why. */
+export type Facet = { readonly ok: boolean; readonly message: string }
+
+/** The parts that must all be well for the keeper to do its work. */
+export const FACETS = ['journal', 'service', 'nodes', 'kms', 'feed', 'decision', 'control'] as const
+export type Readiness = Readonly<Record<(typeof FACETS)[number], Facet>>
+
+/** What the pages show. */
+export type OpsDeps = {
+  /** The text of `/metrics`. */
+  readonly metrics: () => Promise<string>
+  readonly readiness: () => Readiness
+}
+
+/** The listener of `/metrics`, `/healthz` and `/readyz`. */
+export type OpsServer = { readonly url: string; readonly close: () => Promise<void> }
+
+/** A scraper needs one connection; these bound what a stranger on the network can hold open. */
+const CONNECTIONS_MAX = 64
+const REQUEST_TIMEOUT_MS = 5_000
+
+/**
+ * Start the operator's listener: plain pages without authentication, for loopback or a private network.
+ * @param port 0 takes a free one.
+ * @throws RolekeeperError `ops.port_in_use` or `ops.listen`.
+ */
+export async function startOpsServer(
+  { host, port }: { readonly host: string; readonly port: number },
+  deps: OpsDeps,
+): Promise<OpsServer> {
+  const server = createServer(
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: REQUEST_TIMEOUT_MS,
+    },
+    (request, response) => {
+      answer(request, host, deps).then(
+        (page) => send(request, response, page),
+        () => send(request, response, text(500, 'internal error')),
+      )
+    },
+  )
+  server.maxConnections = CONNECTIONS_MAX
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => reject(listenError(host, port, cause)))
+    server.listen({ host, port }, resolve)
+  })
+  const address = server.address()
+  const bound = address !== null && typeof address === 'object' ? address.port : port
+  return {
+    url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+type Page = { readonly status: number; readonly type: string; readonly body: string }
+
+const text = (status: number, body: string): Page => ({
+  status,
+  type: 'text/plain; charset=utf-8',
+  body: `${body}\n`,
+})
+
+async function answer(request: IncomingMessage, host: string, deps: OpsDeps): Promise<Page> {
+  if (!isOurs(request.headers.host, host)) return text(403, 'this name is not served here')
+  if (request.headers.origin !== undefined) return text(403, 'pages of other sites are not served')
+  if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'only GET')
+  switch (request.url) {
+    case '/metrics':
+      return { status: 200, type: METRICS_TYPE, body: await deps.metrics() }
+    case '/healthz':
+      return text(200, 'alive')
+    case '/readyz': {
+      const facets = deps.readiness()
+      const ready = Object.values(facets).every(({ ok }) => ok)
+      const body = `${JSON.stringify({ ready, facets })}\n`
+      return { status: ready ? 200 : 503, type: 'application/json', body }
+    }
+    default:
+      return text(404, 'try /metrics, /healthz or /readyz')
+  }
+}
+
+/** A page of another site can point its own name at this address, but it cannot send ours, nor an address. */
+function isOurs(header: string | undefined, host: string): boolean {
+  const name = /^(?:\[(.+)\]|([^:]+))(?::\d+)?$/.exec(header ?? '')
+  const asked = name?.[1] ?? name?.[2]
+  return asked !== undefined && (isIP(asked) !== 0 || asked === 'localhost' || asked === host)
+}
+
+function send(request: IncomingMessage, response: ServerResponse, page: Page): void {
+  response.writeHead(page.status, {
+    'content-type': page.type,
+    'content-length': Buffer.byteLength(page.body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(request.method === 'HEAD' ? undefined : page.body)
+}
+
+function listenError(host: string, port: number, cause: NodeJS.ErrnoException): RolekeeperError {
+  if (cause.code === 'EADDRINUSE') {
+    return new RolekeeperError('ops.port_in_use', `Port ${port} on ${host} is in use.`, {
+      fix: 'stop the process that holds it, or set another ops.port ("0" takes a free one)',
+      facts: { host, port },
+      cause,
+    })
+  }
+  const reason = cause.code ?? 'unknown'
+  return new RolekeeperError('ops.listen', `Listening on ${host} port ${port} failed (${reason}).`, {
+    fix: 'check ops.host and ops.port',
+    facts: { host, port, reason },
+    cause,
+  })
+}

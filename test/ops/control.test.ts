@@ -1,0 +1,44 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, it } from 'vitest'
+import { readControl, setControl } from '../../src/ops/control.ts'
+
+let directory = ''
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'rolekeeper-control-'))
+})
+
+it('reads nothing ordered in a directory without the files', () => {
+  expect(readControl(directory)).toEqual({ killed: false, paused: false })
+})
+
+it('sees an order at the next read, and its withdrawal', () => {
+  setControl(directory, 'pause', true)
+  expect(readControl(directory)).toEqual({ killed: false, paused: true })
+  setControl(directory, 'kill', true)
+  setControl(directory, 'kill', true)
+  expect(readControl(directory)).toEqual({ killed: true, paused: true })
+  setControl(directory, 'pause', false)
+  setControl(directory, 'kill', false)
+  setControl(directory, 'kill', false)
+  expect(readControl(directory)).toEqual({ killed: false, paused: false })
+})
+
+it('obeys a file made by hand, and a folder of that name', () => {
+  writeFileSync(join(directory, 'PAUSE'), 'by hand')
+  mkdirSync(join(directory, 'KILL'))
+  expect(readControl(directory)).toEqual({ killed: true, paused: true })
+})
+
+it('counts a directory that is gone or is none as killed', () => {
+  writeFileSync(join(directory, 'file'), '')
+  expect(readControl(join(directory, 'file')).killed).toBe(true)
+  rmSync(directory, { recursive: true })
+  expect(readControl(directory).killed).toBe(true)
+})
+
+it('says which file could not be written', () => {
+  rmSync(directory, { recursive: true })
+  expect(() => setControl(directory, 'kill', true)).toThrow(/KILL could not be written\. Fix: check that/)
+})
