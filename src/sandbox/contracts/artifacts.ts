@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import type { Abi, Hex } from 'viem'
+
+/** The sandbox's contracts, each in the Solidity file of its name. */
+export type ContractName =
+  | 'Asset'
+  | 'EligibilityRegistry'
+  | 'KinkedRateModel'
+  | 'LendingMarket'
+  | 'LendingVault'
+  | 'PriceOracle'
+  | 'StateLens'
+
+/** A contract's interface and its creation code, without constructor arguments. */
+export type Artifact = { readonly abi: Abi; readonly bytecode: Hex }
+
+/** Every contract's artifact, in alphabetical order. */
+export type Artifacts = Readonly<Record<ContractName, Artifact>>
+
+/** Read the committed artifacts. For typed calls use `abis.ts`, which holds the same interfaces. */
+export function loadArtifacts(): Artifacts {
+  return JSON.parse(readFileSync(`${import.meta.dirname}/artifacts.json`, 'utf8'))
+}
