@@ -1,0 +1,57 @@
+import type { Observation } from '../agent.ts'
+import type { Head } from '../chain/nodes.ts'
+import type { Listed } from './listed.ts'
+import { plain } from './plain.ts'
+
+/** How old what is acted on may be. */
+export type FreshnessLimits = { readonly ageMsMax: number; readonly blockLagMax: bigint }
+
+const FRESH: readonly string[] = ['current', 'healthy']
+
+/**
+ * Judge how fresh a set of collections is against each other, our head and our clock: the worst of them counts. Pure.
+ * A collection that does not say its block is not fresh. Dropped rows are named; they make nothing stale, because what
+ * they held is simply not there to act on.
+ */
+export function freshnessOf(
+  lists: Readonly<Record<string, Listed<unknown>>>,
+  head: Head,
+  nowMs: number,
+  limits: FreshnessLimits,
+): Observation['freshness'] {
+  const problems: string[] = []
+  const headAgeMs = Math.max(0, nowMs - head.timestampS * 1_000)
+  let ageMs = headAgeMs
+  if (headAgeMs > limits.ageMsMax) {
+    problems.push(`our node's head is ${headAgeMs} ms old; the policy allows ${limits.ageMsMax} ms`)
+  }
+  for (const [name, { freshness }] of Object.entries(lists)) {
+    const lagMs = freshness.lagSeconds * 1_000
+    ageMs = Math.max(ageMs, lagMs)
+    if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${plain(freshness.status)}`)
+    if (lagMs > limits.ageMsMax) {
+      problems.push(`${name} lags ${lagMs} ms; the policy allows ${limits.ageMsMax} ms`)
+    }
+    const blocks = blockProblem(freshness.blockNumber, head, limits)
+    if (blocks !== null) problems.push(`${name} ${blocks}`)
+  }
+  const dropped = Object.entries(lists)
+    .filter(([, list]) => list.dropped > 0)
+    .map(([name, list]) => `${list.dropped} rows of ${name} could not be read`)
+  const message = [...problems, ...dropped].join('; ')
+  return { ok: problems.length === 0, ageMs, message: message === '' ? `${ageMs} ms old` : message }
+}
+
+function blockProblem(
+  blockNumber: string | null | undefined,
+  head: Head,
+  limits: FreshnessLimits,
+): string | null {
+  if (blockNumber === null || blockNumber === undefined) return 'does not say its block'
+  const lag = head.number - BigInt(blockNumber)
+  if (lag > limits.blockLagMax)
+    return `is ${lag} blocks behind our node; the policy allows ${limits.blockLagMax}`
+  if (-lag > limits.blockLagMax)
+    return `is ${-lag} blocks ahead of our node; the policy allows ${limits.blockLagMax}`
+  return null
+}
