@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Clock } from '../../clock.ts'
+import { RATE_LIMIT_HEADERS } from '../../service/assumptions.ts'
+import { authorise, type Credentials, identify } from './access.ts'
+import { ApiError, errorObject, rawFailure } from './api-error.ts'
+import type { Fault } from './faults.ts'
+import type { Idempotency, StoredAnswer } from './idempotency.ts'
+import type { Call, Caller, Operation, WriteOperation } from './operation.ts'
+import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+import { type Store, sha256 } from './store.ts'
+import type { WalletSessions } from './wallet-sessions.ts'
+
+/** A larger body is refused; the largest that an operation takes is a tenth of it. */
+const BODY_BYTES_MAX = 256 * 1_024
+/** Longer than any key, id or hash in a path. */
+const PARAM_LENGTH_MAX = 200
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
+
+/** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
+export type HttpDeps = {
+  readonly operations: readonly Operation[]
+  readonly credentials: Credentials
+  readonly sessions: WalletSessions
+  readonly idempotency: Idempotency
+  readonly store: Store
+  readonly rateLimit: RateLimit
+  readonly clock: Clock
+  readonly fault: () => Fault
+  readonly onCrash: (error: unknown) => void
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller
+  }
+}
+
+/** A parsed body beside the text that its hash is taken of. */
+type Body = { readonly raw: string; readonly value: unknown }
+
+/** Name a request. */
+export const newRequestId = () => `req_${randomBytes(12).toString('hex')}`
+
+/** Whether a Host header names this machine: any other is a rebinding attempt. Pure. */
+export const isLoopbackHost = (host: string | undefined) =>
+  /^(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?$/.test(host ?? '')
+
+/** Serve the operations over HTTP: credentials, limits, idempotency, the error object. Not listening yet. */
+export function createHttp(deps: HttpDeps): FastifyInstance {
+  const app = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: 10_000,
+    forceCloseConnections: true,
+    genReqId: newRequestId,
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
+    frameworkErrors: (error, request, reply) => {
+      // The router failed before any hook ran.
+      const admitted = settle(() => admit(request, reply))
+      return fail(reply, admitted.ok ? error : admitted.error)
+    },
+    clientErrorHandler: (_error, socket) => {
+      if (socket.writable) socket.end(rawFailure(malformed, newRequestId()))
+    },
+  })
+  const take = createRateLimiter(deps.rateLimit, deps.clock)
+  const malformed = new ApiError(400, 'malformed_request', 'The request is not well-formed.')
+
+  function admit(request: FastifyRequest, reply: FastifyReply): void {
+    reply.header('x-request-id', request.id)
+    const caller = settle(() => {
+      if (!isLoopbackHost(request.headers.host))
+        throw new ApiError(403, 'host_not_allowed', 'Unknown Host header.')
+      return identify(request.headers, deps.credentials, deps.sessions)
+    })
+    const quota = take(caller.ok ? caller.value.id : 'refused')
+    reply.header(RATE_LIMIT_HEADERS.limit, quota.limit)
+    reply.header(RATE_LIMIT_HEADERS.remaining, quota.remaining)
+    reply.header(RATE_LIMIT_HEADERS.resetSeconds, quota.resetS)
+    if (!quota.ok) {
+      const details = { retryable: true, retryAfterS: quota.resetS }
+      throw new ApiError(429, 'rate_limited', `The limit is ${quota.limit} requests a window.`, details)
+    }
+    if (!caller.ok) throw caller.error
+    request.caller = caller.value
+  }
+
+  function fail(reply: FastifyReply, error: unknown): FastifyReply {
+    const failure = toApiError(error)
+    if (failure.status === 500) deps.onCrash(error)
+    if (failure.retryAfterS !== undefined) reply.header('retry-after', failure.retryAfterS)
+    return send(reply, {
+      status: failure.status,
+      body: JSON.stringify(errorObject(failure, reply.request.id)),
+    })
+  }
+
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, raw, done) => {
+    const text = raw.toString()
+    if (text === '') return done(null, { raw: text, value: undefined } satisfies Body)
+    parseJson(request, text, (error, value) => done(error, { raw: text, value } satisfies Body))
+  })
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.setErrorHandler((error, _request, reply) => fail(reply, error))
+  app.setNotFoundHandler((_request, reply) =>
+    fail(reply, new ApiError(400, 'not_found', 'There is no such operation.')),
+  )
+  app.addHook('onRequest', async (request, reply) => admit(request, reply))
+  for (const operation of deps.operations) {
+    app.route({
+      method: operation.method,
+      url: operation.path,
+      onRequest: async (request) => authorise(request.caller, operation.access),
+      handler: (request, reply) => handle(deps, operation, request, reply),
+    })
+  }
+  return app
+}
+
+async function handle(deps: HttpDeps, operation: Operation, request: FastifyRequest, reply: FastifyReply) {
+  const fault = deps.fault()
+  const path = request.url
+  if (fault.latencyMs !== undefined) await deps.clock.sleep(fault.latencyMs)
+  if (fault.fail?.path.test(path)) {
+    throw new ApiError(fault.fail.status, 'injected_fault', 'A fault was set for this path.', {
+      retryable: true,
+    })
+  }
+  const body = request.body as Body | undefined
+  const call: Call = {
+    caller: request.caller,
+    params: request.params as Record<string, string>,
+    query: checkedQuery(operation, request),
+    body: body?.value,
+    host: request.headers.host ?? '',
+  }
+  const answer =
+    operation.method === 'GET'
+      ? { status: 200, body: JSON.stringify(await operation.answer(call)) }
+      : await write(deps, operation, call, request, body?.raw ?? '')
+  if (fault.dropReply?.test(path)) {
+    reply.hijack()
+    request.raw.socket.destroy()
+    return
+  }
+  return send(reply, answer)
+}
+
+async function write(
+  deps: HttpDeps,
+  operation: WriteOperation,
+  call: Call,
+  request: FastifyRequest,
+  raw: string,
+): Promise<StoredAnswer> {
+  const { idempotency, store } = deps
+  const key = request.headers['idempotency-key']
+  if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
+    throw new ApiError(
+      400,
+      'idempotency_key_required',
+      'Send an Idempotency-Key of 1 to 200 visible characters.',
+    )
+  }
+  const caller = call.caller.id
+  const earlier = idempotency.begin(caller, key, sha256(`${request.url}\n${raw}`))
+  if (earlier !== null) return earlier
+  try {
+    const performed = await operation.perform(call)
+    const answer = { status: 200, body: JSON.stringify(performed.body) }
+    store.atomically(() => {
+      performed.commit()
+      idempotency.finish(caller, key, answer)
+    })
+    performed.committed?.()
+    return answer
+  } catch (error) {
+    const failure = toApiError(error)
+    if (failure.retry === 'never') {
+      const answer = { status: failure.status, body: JSON.stringify(errorObject(failure, request.id)) }
+      idempotency.finish(caller, key, answer)
+      return answer
+    }
+    idempotency.release(caller, key)
+    throw error
+  }
+}
+
+/** Only the parameters that the operation takes: a filter that is silently ignored would be a wrong answer. */
+function checkedQuery(operation: Operation, request: FastifyRequest): Record<string, readonly string[]> {
+  const known: readonly string[] = operation.method === 'GET' ? (operation.query ?? []) : []
+  const given = Object.entries(request.query as Record<string, string | string[]>)
+  return Object.fromEntries(
+    given.map(([name, value]) => {
+      if (!known.includes(name))
+        throw new ApiError(400, 'invalid_request', 'The query has an unknown parameter.')
+      return [name, Array.isArray(value) ? value : [value]]
+    }),
+  )
+}
+
+function send(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
+  return reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.body)
+}
+
+/** Fastify's own failures are all the client's, under statuses that the API does not declare: they become 400. */
+function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new ApiError(400, 'body_too_large', `The body is over ${BODY_BYTES_MAX} bytes.`)
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new ApiError(400, 'unsupported_media_type', 'Send application/json.')
+  }
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return new ApiError(400, 'malformed_request', 'The request is not well-formed.')
+  }
+  return new ApiError(500, 'internal', 'The service failed inside.', { retryable: true })
+}
+
+function settle<T>(
+  work: () => T,
+): { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown } {
+  try {
+    return { ok: true, value: work() }
+  } catch (error) {
+    return { ok: false, error }
+  }
+}

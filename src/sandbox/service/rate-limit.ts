@@ -1,0 +1,40 @@
+import type { Clock } from '../../clock.ts'
+
+/** How many requests one caller may make in a window. */
+export type RateLimit = { readonly requestsMax: number; readonly windowMs: number }
+
+/** Generous: a keeper makes tens of requests a second; a loop without a pause makes thousands. */
+export const DEFAULT_RATE_LIMIT: RateLimit = { requestsMax: 2_000, windowMs: 5_000 }
+
+/** What one request left over. `resetS` is in seconds from now, rounded up. */
+export type Quota = {
+  readonly ok: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly resetS: number
+}
+
+/** More callers than this in one window share one count: memory stays bounded whatever is sent. */
+const CALLERS_MAX = 1_000
+
+/** Count requests by caller in fixed windows; the returned function takes one request. */
+export function createRateLimiter(limit: RateLimit, clock: Clock): (caller: string) => Quota {
+  let windowStartMs = clock.nowMs()
+  const counts = new Map<string, number>()
+  return (caller) => {
+    const nowMs = clock.nowMs()
+    if (nowMs - windowStartMs >= limit.windowMs) {
+      windowStartMs = nowMs
+      counts.clear()
+    }
+    const name = counts.has(caller) || counts.size < CALLERS_MAX ? caller : 'others'
+    const count = (counts.get(name) ?? 0) + 1
+    counts.set(name, count)
+    return {
+      ok: count <= limit.requestsMax,
+      limit: limit.requestsMax,
+      remaining: Math.max(0, limit.requestsMax - count),
+      resetS: Math.ceil((windowStartMs + limit.windowMs - nowMs) / 1_000),
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import type { AddressInfo } from 'node:net'
+import { createPublicClient, erc20Abi, http } from 'viem'
+import type { Clock } from '../../clock.ts'
+import { RolekeeperError } from '../../errors.ts'
+import type { Canonical } from '../indexer/canonical.ts'
+import type { Credentials } from './access.ts'
+import { canonicalReads } from './canonical-reads.ts'
+import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
+import { createEventLog, eventPolling } from './events.ts'
+import type { Fault } from './faults.ts'
+import { createHttp, isLoopbackHost } from './http.ts'
+import { createIdempotency } from './idempotency.ts'
+import { createCursors } from './page.ts'
+import { type PrepareDeps, prepareOperation } from './prepare.ts'
+import { createProgress } from './progress.ts'
+import { DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
+import { openStore } from './store.ts'
+import { createStreamHub, STREAM_PATH } from './stream.ts'
+import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
+import { workflowOperations } from './workflow-operations.ts'
+import { createWorkflowRecords } from './workflow-records.ts'
+
+/** What the service is started with. */
+export type ServiceSettings = {
+  readonly canonical: Canonical
+  readonly deployment: ServedDeployment
+  /** The node that principals' balances are read from. */
+  readonly rpcUrl: string
+  readonly clock: Clock
+  /** Control state; created when absent. */
+  readonly dbFile: string
+  /** A loopback address. */
+  readonly host: string
+  /** 0 or absent takes a free port. */
+  readonly port?: number
+  readonly credentials: Credentials
+  readonly rateLimit?: RateLimit
+  /** Gets what a 500 answer does not show. */
+  readonly onCrash?: (error: unknown) => void
+}
+
+/** The running service. */
+export type SandboxService = {
+  /** For example `http://127.0.0.1:4100`. */
+  readonly url: string
+  readonly streamUrl: string
+  /** Behave badly from now on, in exactly this way; `{}` ends it. */
+  readonly setFault: (fault: Fault) => void
+  /** Settles when every workflow has been looked at on the newest snapshot. */
+  readonly idle: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Start the sandbox's HTTP service and stream on loopback.
+ * Throws RolekeeperError `sandbox.service_host` for an address that is not loopback, `sandbox.service_port` when the
+ * port is taken.
+ */
+export async function startService(settings: ServiceSettings): Promise<SandboxService> {
+  const { canonical, deployment, clock, credentials, host, port = 0 } = settings
+  if (!isLoopbackHost(host)) {
+    throw new RolekeeperError('sandbox.service_host', `The sandbox's service would listen on ${host}.`, {
+      fix: 'use 127.0.0.1; the sandbox is for this machine only.',
+    })
+  }
+  const onCrash = settings.onCrash ?? (() => {})
+  const { chainId } = deployment
+  const store = openStore(settings.dbFile, credentials.secretKey)
+  const cursors = createCursors(store)
+  const log = createEventLog(store, clock)
+  const records = createWorkflowRecords(store)
+  const progress = createProgress({ canonical, records, log, clock, onCrash })
+  const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
+  let fault: Fault = {}
+  const app = createHttp({
+    operations: [
+      ...deploymentReads(deployment, canonical, cursors, new Date(clock.nowMs()).toISOString()),
+      ...canonicalReads(canonical, cursors),
+      ...walletSessionOperations({ store, clock, chainId }),
+      eventPolling(log, cursors, canonical.freshness),
+      stream.operation,
+      prepareOperation({
+        canonical,
+        records,
+        clock,
+        chainId,
+        namespace: deployment.namespace,
+        balanceOf: balanceReader(settings.rpcUrl),
+        hostile: () => fault.hostile,
+      }),
+      ...workflowOperations({ canonical, records, progress, cursors, chainId }),
+    ],
+    credentials,
+    sessions: createWalletSessions(store, clock),
+    idempotency: createIdempotency(store, clock),
+    store,
+    rateLimit: settings.rateLimit ?? DEFAULT_RATE_LIMIT,
+    clock,
+    fault: () => fault,
+    onCrash,
+  })
+  app.server.on('upgrade', stream.upgrade)
+  const unsubscribe = canonical.onSnapshot((_snapshot, changes) => {
+    try {
+      // Events first: a reader that acts on one is waiting; progress is looked at right after.
+      log.append(changes.map(({ eventType, subject, data }) => ({ type: eventType, subject, data })))
+    } catch (error) {
+      // A full disk is the service's trouble, not the indexer's.
+      onCrash(error)
+    }
+    progress.evaluate()
+  })
+  const stop = async () => {
+    unsubscribe()
+    stream.close()
+    await app.close()
+    await progress.idle()
+    store.close()
+  }
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    await stop()
+    throw new RolekeeperError(
+      'sandbox.service_port',
+      `The sandbox's service cannot listen on ${host}:${port}.`,
+      {
+        fix: 'end the process that has the port, or choose another.',
+        cause: error,
+      },
+    )
+  }
+  const bound = (app.server.address() as AddressInfo).port
+  progress.evaluate()
+  return {
+    url: `http://${host}:${bound}`,
+    streamUrl: `ws://${host}:${bound}${STREAM_PATH}`,
+    setFault: (next) => {
+      fault = next
+    },
+    idle: progress.idle,
+    stop,
+  }
+}
+
+function balanceReader(rpcUrl: string): PrepareDeps['balanceOf'] {
+  // One try: a caller that is told "retryable" asks again.
+  const client = createPublicClient({ transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }) })
+  return (token, owner) =>
+    client.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] })
+}
