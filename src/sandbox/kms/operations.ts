@@ -47,13 +47,17 @@ export type Outcome = { readonly keyId?: string; readonly digest?: string } & (
   | { readonly ok: false; readonly fault: KmsFault }
 )
 
+const MESSAGE_BYTES_MAX = 4_096
 const NOBODY = secp256k1.utils.randomSecretKey()
 const SIGNING = { KeyUsage: 'SIGN_VERIFY', SigningAlgorithms: ['ECDSA_SHA_256'] }
 const SPEC = { KeySpec: 'ECC_SECG_P256K1', CustomerMasterKeySpec: 'ECC_SECG_P256K1' }
 
 const KeyRequest = z.object({ KeyId: z.string().min(1).max(2048) })
 const SignRequest = KeyRequest.extend({
-  Message: z.base64().min(1).max(5464),
+  Message: z
+    .base64()
+    .transform((base64) => Buffer.from(base64, 'base64'))
+    .refine(({ length }) => length >= 1 && length <= MESSAGE_BYTES_MAX),
   MessageType: z.enum(['RAW', 'DIGEST']).default('RAW'),
   SigningAlgorithm: z.string(),
 })
@@ -71,8 +75,8 @@ function sign(key: HeldKey, request: z.infer<typeof SignRequest>, faults: KmsFau
     const message = `Algorithm ${request.SigningAlgorithm} is incompatible with key spec ECC_SECG_P256K1.`
     return refuse('InvalidKeyUsageException', message)
   }
-  const message = Buffer.from(request.Message, 'base64')
-  const digest = request.MessageType === 'DIGEST' ? message : createHash('sha256').update(message).digest()
+  const { Message: message, MessageType } = request
+  const digest = MessageType === 'DIGEST' ? message : createHash('sha256').update(message).digest()
   if (digest.length !== 32) {
     return refuse('ValidationException', 'Digest is invalid length for algorithm ECDSA_SHA_256.')
   }
