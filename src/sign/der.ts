@@ -22,7 +22,7 @@ function malformed(reason: string, length: number): RolekeeperError {
   })
 }
 
-/** Read one INTEGER at `at`, and where it ends. */
+/** Read one INTEGER at `at`, and where it ends: past the signature if it is cut short, which the caller refuses. */
 function readInteger(der: Uint8Array, at: number): { value: bigint; end: number } {
   const refuse = (reason: string) => malformed(`${reason} at byte ${at}`, der.length)
   const length = der[at + 1]
@@ -30,7 +30,6 @@ function readInteger(der: Uint8Array, at: number): { value: bigint; end: number 
   if (length < 1 || length > INTEGER_LENGTH_MAX) throw refuse(`an INTEGER of ${length} bytes, not 1 to 33,`)
   const bytes = der.subarray(at + 2, at + 2 + length)
   const [first = 0, second = 0] = bytes
-  if (bytes.length !== length) throw refuse('an INTEGER cut short')
   if (first >= 0x80) throw refuse('a negative INTEGER')
   if (length > 1 && first === 0 && second < 0x80) throw refuse('an INTEGER with a needless leading zero')
   const value = bytesToBigInt(bytes)

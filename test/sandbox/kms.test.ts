@@ -47,8 +47,7 @@ const SignedRequest = z.object({
   method: z.string(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
-  // The SDK's own wrapper of the text that it sends.
-  body: z.unknown().transform(String),
+  body: z.instanceof(Uint8Array).transform((bytes) => Buffer.from(bytes).toString()),
 })
 type SignedRequest = z.infer<typeof SignedRequest>
 

@@ -59,11 +59,11 @@ function signatureOf(
   scope: SigV4Scope,
 ): Buffer {
   const day = amzDate.slice(0, 8)
-  const valueOf = (name: string) =>
+  const headerOf = (name: string) =>
     String(headers[name] ?? '')
       .trim()
       .replace(/ +/g, ' ')
-  const lines = names.map((name) => `${name}:${valueOf(name)}\n`)
+  const lines = names.map((name) => `${name}:${headerOf(name)}\n`)
   const canonical = ['POST', '/', '', lines.join(''), names.join(';'), bodyHash].join('\n')
   const credentialScope = `${day}/${scope.region}/kms/aws4_request`
   const toSign = ['AWS4-HMAC-SHA256', amzDate, credentialScope, sha256(canonical)].join('\n')
