@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Address, type Hex, toHex } from 'viem'
 import { type Clock, systemClock } from '../../src/clock.ts'
-import { lendingMarketAbi } from '../../src/sandbox/contracts/abis.ts'
+import type { Deployment } from '../../src/sandbox/deploy.ts'
 import type {
   Canonical,
   CanonicalChange,
@@ -35,6 +35,22 @@ export const ORIGIN = 'http://app.test'
 
 export const secretHeaders = { authorization: `Bearer ${SECRET}` }
 export const publishableHeaders = { 'x-svc-publishable-key': PUBLISHABLE, origin: ORIGIN }
+
+const CONTRACTS: Deployment['contracts'] = {
+  sUSD: { contractName: 'Asset', address: LOAN },
+  sBTC: { contractName: 'Asset', address: COLLATERAL },
+  sETH: { contractName: 'Asset', address: address(0xa3) },
+  registry: { contractName: 'EligibilityRegistry', address: address(0xa4) },
+  btcOracle: { contractName: 'PriceOracle', address: address(0xf1) },
+  ethOracle: { contractName: 'PriceOracle', address: address(0xf2) },
+  btcRateModel: { contractName: 'KinkedRateModel', address: address(0xa5) },
+  ethRateModel: { contractName: 'KinkedRateModel', address: address(0xa6) },
+  btcMarket: { contractName: 'LendingMarket', address: MARKET },
+  ethMarket: { contractName: 'LendingMarket', address: GATED_MARKET },
+  primeVault: { contractName: 'LendingVault', address: VAULT },
+  growthVault: { contractName: 'LendingVault', address: address(0xc2) },
+  lens: { contractName: 'StateLens', address: address(0xa7) },
+}
 
 /** A clock that a test moves; sleeps are real. */
 export function movableClock(startMs = Date.UTC(2026, 0, 1)): Clock & { advance: (ms: number) => void } {
@@ -237,15 +253,7 @@ export async function startFixture(settings: Partial<ServiceSettings> = {}): Pro
         chainId: CHAIN_ID,
         namespace: 'sandbox',
         startBlock: 1,
-        contracts: [
-          { name: 'market.sBTC', contractName: 'LendingMarket', address: MARKET, abi: lendingMarketAbi },
-          {
-            name: 'market.sETH',
-            contractName: 'LendingMarket',
-            address: GATED_MARKET,
-            abi: lendingMarketAbi,
-          },
-        ],
+        contracts: CONTRACTS,
       },
       rpcUrl: `http://127.0.0.1:${(node.address() as AddressInfo).port}`,
       clock,

@@ -8,8 +8,8 @@ import { same } from './judge.ts'
 import type { Access, Call, Caller, ReadOperation } from './operation.ts'
 import { type Cursors, PAGE_QUERY, page } from './page.ts'
 
-/** A market's detail carries its newest buckets; all of them are under `/history`. */
-const DETAIL_BUCKETS = 60
+/** A market's detail carries its last hour; all buckets are under `/history`. */
+const DETAIL_BUCKETS = { interval: '1m', count: 60 }
 
 /** Every read of canonical state. Source: service API, "Read operations with known shape". */
 export function canonicalReads(canonical: Canonical, cursors: Cursors): readonly ReadOperation[] {
@@ -59,7 +59,10 @@ export function canonicalReads(canonical: Canonical, cursors: Cursors): readonly
     collection('/v1/markets', 'any', () => now().markets, idOf),
     detail('/v1/markets/:resourceId', marketResource, (call) => {
       const row = market(call)
-      return { ...row, history: canonical.marketHistory(row.address).slice(-DETAIL_BUCKETS) }
+      const minutes = canonical
+        .marketHistory(row.address)
+        .filter((one) => one.interval === DETAIL_BUCKETS.interval)
+      return { ...row, history: minutes.slice(-DETAIL_BUCKETS.count) }
     }),
     collection(
       '/v1/markets/:resourceId/activity',

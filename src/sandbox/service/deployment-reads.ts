@@ -1,30 +1,18 @@
-import type { Abi, Address } from 'viem'
+import { loadArtifacts } from '../contracts/artifacts.ts'
+import type { Deployment } from '../deploy.ts'
 import type { Canonical } from '../indexer/canonical.ts'
 import { notFound } from './api-error.ts'
 import type { ReadOperation } from './operation.ts'
 import { type Cursors, PAGE_QUERY, page } from './page.ts'
 
-/** One deployed contract: its name in the deployment, the artifact it is an instance of, and where it is. */
-export type DeployedContract = {
-  readonly name: string
-  readonly contractName: string
-  readonly address: Address
-  readonly abi: Abi
-}
-
 /** What the service says of the deployment it serves. */
-export type ServedDeployment = {
-  readonly chainId: number
-  readonly namespace: string
-  readonly startBlock: number
-  readonly contracts: readonly DeployedContract[]
-}
+export type ServedDeployment = Pick<Deployment, 'chainId' | 'namespace' | 'startBlock' | 'contracts'>
 
 const NETWORK = 'sandbox'
 /** Source: service API, "Versioning", rule 4. */
 const PROTOCOL_VERSION = 'V2'
 
-/** GET /v1/networks, /v1/deployments and /v1/contracts/{contractName}. */
+/** GET /v1/networks, /v1/deployments and /v1/contracts/{contractName}, which takes a name of either kind. */
 export function deploymentReads(
   served: ServedDeployment,
   canonical: Canonical,
@@ -32,6 +20,7 @@ export function deploymentReads(
   generatedAt: string,
 ): readonly ReadOperation[] {
   const { chainId, namespace, startBlock, contracts } = served
+  const artifacts = loadArtifacts()
   const network = { chainId, name: NETWORK, protocolVersion: PROTOCOL_VERSION, status: 'active' }
   const deployment = {
     chainId,
@@ -39,11 +28,19 @@ export function deploymentReads(
     protocolVersion: PROTOCOL_VERSION,
     deploymentNamespace: namespace,
     deploymentStartBlock: startBlock,
-    contracts: Object.fromEntries(
-      contracts.map(({ name, contractName, address }) => [name, { contractName, address }]),
-    ),
+    contracts,
     generatedAt,
   }
+
+  const single = (path: string, row: object): ReadOperation => ({
+    method: 'GET',
+    path,
+    access: 'any',
+    query: PAGE_QUERY,
+    answer: (call) =>
+      page(call, cursors, { name: path, rows: [row], keyOf: () => path }, canonical.freshness()),
+  })
+
   return [
     single('/v1/networks', network),
     single('/v1/deployments', deployment),
@@ -54,24 +51,18 @@ export function deploymentReads(
       query: PAGE_QUERY,
       answer: (call) => {
         const wanted = call.params.contractName
-        const rows = contracts
-          .filter(({ name, contractName }) => name === wanted || contractName === wanted)
-          .map(({ address, abi }) => ({ address, abi }))
+        const rows = Object.entries(contracts)
+          .filter(([name, { contractName }]) => name === wanted || contractName === wanted)
+          .map(([, { contractName, address }]) => ({ abi: artifacts[contractName].abi, address }))
         if (rows.length === 0) throw notFound('contract of this name')
         const name = `contracts/${wanted}`
-        return page(call, cursors, { name, rows, keyOf: (row) => row.address }, canonical.freshness())
+        return page(
+          call,
+          cursors,
+          { name, rows, keyOf: (row) => row.address.toLowerCase() },
+          canonical.freshness(),
+        )
       },
     },
   ]
-
-  function single(path: string, row: object): ReadOperation {
-    return {
-      method: 'GET',
-      path,
-      access: 'any',
-      query: PAGE_QUERY,
-      answer: (call) =>
-        page(call, cursors, { name: path, rows: [row], keyOf: () => path }, canonical.freshness()),
-    }
-  }
 }

@@ -1,0 +1,272 @@
+import type { Hex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { trackedTransaction, workflowProgress } from '../../src/service/assumptions.ts'
+import {
+  BORROWER,
+  baseSnapshot,
+  CHAIN_ID,
+  type Fixture,
+  facility,
+  liquidation,
+  newKey,
+  publishableHeaders,
+  secretHeaders,
+  startFixture,
+} from './service-fixture.ts'
+
+let f: Fixture
+beforeAll(async () => {
+  f = await startFixture()
+})
+afterAll(() => f.stop())
+
+let requestId = ''
+let cursor = ''
+beforeEach(async () => {
+  f.canonical.push({ facilities: baseSnapshot.facilities })
+  requestId = String((await f.post('/v1/workflows/prepare', liquidation())).json.requestId)
+  cursor = (await poll()).next
+})
+
+let hashes = 0
+const newHash = (): Hex => {
+  hashes += 1
+  return `0x${hashes.toString(16).padStart(64, 'a')}`
+}
+
+async function poll(after?: string) {
+  const answer = await f.get(`/v1/events${after === undefined ? '' : `?cursor=${after}`}`, secretHeaders)
+  const items = answer.json.items as {
+    event: { type: string; data: { requestId?: string; status?: string } }
+  }[]
+  return {
+    events: items.map(({ event }) => event),
+    next: String((answer.json.pageInfo as { nextCursor: string }).nextCursor),
+  }
+}
+
+/** The stages announced for this workflow since it was prepared. */
+const announced = async () =>
+  (await poll(cursor)).events
+    .filter(({ data }) => data.requestId === requestId)
+    .map(({ data }) => data.status)
+
+const register = (order: number, txHash: Hex, headers: Record<string, string> = secretHeaders) =>
+  f.post(`/v1/workflows/${requestId}/transactions`, { order, chainId: CHAIN_ID, txHash }, headers)
+
+const progress = async () =>
+  workflowProgress.parse((await f.get(`/v1/workflows/${requestId}`, secretHeaders)).json)
+
+/** A new block with these facilities; returns when every workflow has been looked at. */
+async function block(facilities = baseSnapshot.facilities, number?: bigint) {
+  const now = f.canonical.snapshot().block
+  f.canonical.push({ facilities, ...(number === undefined ? {} : { block: { ...now, number } }) })
+  await f.service.idle()
+}
+
+/** The action's transaction in the next block, with the position as it is there. */
+async function mineNext(hash: Hex, facilities = baseSnapshot.facilities) {
+  f.canonical.mine(hash, f.canonical.snapshot().block.number + 1n)
+  await block(facilities)
+}
+
+describe('a workflow', () => {
+  it('passes every stage to final success once its postcondition holds at its block', async () => {
+    const [approve, liquidate] = [newHash(), newHash()]
+    expect((await progress()).status).toBe('prepared')
+    await register(0, approve)
+    expect((await register(1, liquidate)).json.status).toBe('submitted')
+    await mineNext(approve)
+    expect((await progress()).status).toBe('submitted')
+    await mineNext(liquidate, [facility(BORROWER, { debtShares: 450_000_000n })])
+    const done = await progress()
+    expect(done.status).toBe('final_success')
+    expect(done.canonicalPostconditions).toMatchObject([
+      { satisfied: true, blockNumber: f.canonical.snapshot().block.number.toString() },
+    ])
+    expect(done.transactions.map((tx) => [tx.order, tx.status])).toEqual([
+      [0, 'final_success'],
+      [1, 'final_success'],
+    ])
+    expect(await announced()).toEqual(['submitted', 'mined', 'indexed', 'persisted_visible', 'final_success'])
+  })
+
+  it('is visible but not final one share above its postcondition, and final at it', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    const bound = 900_000_000n - (450_000_000n * 9_999n) / 10_000n
+    await mineNext(hash, [facility(BORROWER, { debtShares: bound + 1n })])
+    expect((await progress()).status).toBe('persisted_visible')
+    await block([facility(BORROWER, { debtShares: bound })])
+    expect((await progress()).status).toBe('final_success')
+  })
+
+  it('is final when the facility is gone: nothing is owed', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await mineNext(hash, [])
+    expect((await progress()).status).toBe('final_success')
+  })
+
+  it('is mined, no further, while its block is ahead of the snapshot', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    f.canonical.mine(hash, f.canonical.snapshot().block.number + 2n)
+    await block([])
+    expect((await progress()).status).toBe('mined')
+    await block([])
+    expect((await progress()).status).toBe('final_success')
+  })
+
+  it('does not take a postcondition that held before its transaction was mined', async () => {
+    await register(1, newHash())
+    await block([])
+    expect(await progress()).toMatchObject({
+      status: 'submitted',
+      canonicalPostconditions: [{ satisfied: false }],
+    })
+  })
+
+  it('fails when its transaction reverted, and comes back when a reorg undoes that', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    f.canonical.mine(hash, f.canonical.snapshot().block.number + 1n, 'reverted')
+    await block()
+    expect(await progress()).toMatchObject({ status: 'failed', transactions: [{ status: 'reverted' }] })
+    f.canonical.mine(hash, null)
+    await block()
+    expect((await progress()).status).toBe('submitted')
+    expect(await announced()).toEqual(['submitted', 'failed', 'submitted'])
+  })
+
+  it('falls back when a reorg drops its transaction, and is judged anew at the new block', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await mineNext(hash)
+    expect((await progress()).status).toBe('persisted_visible')
+    f.canonical.mine(hash, null)
+    await block()
+    expect(await progress()).toMatchObject({
+      status: 'submitted',
+      transactions: [{ status: 'submitted', blockNumber: null }],
+    })
+    await mineNext(hash, [])
+    expect((await progress()).status).toBe('final_success')
+  })
+
+  it('stays final whatever the chain does afterwards', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await mineNext(hash, [])
+    f.canonical.mine(hash, null)
+    await block()
+    expect((await progress()).status).toBe('final_success')
+  })
+
+  it('goes on after a restart', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await f.restart()
+    expect((await progress()).status).toBe('submitted')
+    await mineNext(hash, [])
+    expect((await progress()).status).toBe('final_success')
+  })
+
+  it('that was mined before it was registered moves without another block', async () => {
+    const hash = newHash()
+    f.canonical.mine(hash, f.canonical.snapshot().block.number)
+    await register(1, hash)
+    await f.service.idle()
+    expect((await progress()).status).toBe('persisted_visible')
+  })
+})
+
+describe('registration', () => {
+  it('takes several hashes for one intent, each once', async () => {
+    const [first, bumped] = [newHash(), newHash()]
+    await register(1, first)
+    await register(1, first)
+    const answer = await register(1, bumped)
+    expect(workflowProgress.parse(answer.json).transactions.map((tx) => tx.txHash)).toEqual([first, bumped])
+    await mineNext(bumped, [])
+    expect((await progress()).transactions.map((tx) => tx.status)).toEqual(['submitted', 'final_success'])
+  })
+
+  it.each<[string, object]>([
+    ['unknown_intent', { order: 2 }],
+    ['unknown_chain', { chainId: 1 }],
+    ['invalid_request', { txHash: '0x12' }],
+    ['invalid_request', { order: -1 }],
+    ['invalid_request', { surprise: 1 }],
+  ])('is refused with %s for %j', async (code, changes) => {
+    const body = { order: 1, chainId: CHAIN_ID, txHash: newHash(), ...changes }
+    const answer = await f.post(`/v1/workflows/${requestId}/transactions`, body)
+    expect([answer.status, answer.json.code]).toEqual([400, code])
+  })
+
+  it('is refused for a workflow that is not there, or that was blocked', async () => {
+    const body = { order: 0, chainId: CHAIN_ID, txHash: newHash() }
+    const missing = await f.post('/v1/workflows/wf_nothing/transactions', body)
+    expect([missing.status, missing.json.code]).toEqual([400, 'not_found'])
+    const blocked = await f.post('/v1/workflows/prepare', liquidation({ repayAssets: '500000001' }))
+    const refused = await f.post(`/v1/workflows/${blocked.json.requestId}/transactions`, body)
+    expect([refused.status, refused.json.code]).toEqual([400, 'unknown_intent'])
+  })
+
+  it('takes the hundredth transaction and refuses the next', async () => {
+    for (let i = 0; i < 100; i += 1) expect((await register(1, newHash())).status).toBe(200)
+    const answer = await register(1, newHash())
+    expect([answer.status, answer.json.code]).toEqual([409, 'too_many_transactions'])
+  })
+
+  it('shows in the transaction’s own progress, to a key', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    const path = `/v1/transactions/${CHAIN_ID}/${hash}`
+    const answer = await f.get(path, publishableHeaders)
+    const [row] = answer.json.items as unknown[]
+    expect(trackedTransaction.parse(row)).toMatchObject({
+      requestId,
+      order: 1,
+      txHash: hash,
+      status: 'submitted',
+    })
+    expect((await f.get(path)).status).toBe(401)
+    expect((await f.get(`/v1/transactions/1/${hash}`, secretHeaders)).json.code).toBe('not_found')
+    expect((await f.get(`/v1/transactions/${CHAIN_ID}/${newHash()}`, secretHeaders)).json.code).toBe(
+      'not_found',
+    )
+    expect((await f.get(`/v1/transactions/${CHAIN_ID}/0x12`, secretHeaders)).json.code).toBe(
+      'invalid_request',
+    )
+  })
+})
+
+describe('a wallet session', () => {
+  it('prepares and reads for its own wallet only', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const challenge = await f.post('/v1/wallet-sessions/challenges', {
+      address: account.address,
+      chainId: CHAIN_ID,
+    })
+    const signature = await account.signMessage({ message: String(challenge.json.message) })
+    const confirm = await f.post('/v1/wallet-sessions/confirm', {
+      challengeId: challenge.json.challengeId,
+      signature,
+    })
+    const session = { 'x-svc-wallet-session': String(confirm.json.session) }
+    const foreign = await f.post('/v1/workflows/prepare', liquidation(), {
+      ...session,
+      'idempotency-key': newKey(),
+    })
+    expect([foreign.status, foreign.json.code]).toEqual([403, 'foreign_principal'])
+    const { principalAddress: _, ...own } = liquidation()
+    const prepared = await f.post('/v1/workflows/prepare', own, session)
+    expect((await f.get(`/v1/workflows/${prepared.json.requestId}`, session)).status).toBe(200)
+    const other = await f.get(`/v1/workflows/${requestId}`, session)
+    expect([other.status, other.json.code]).toEqual([403, 'foreign_workflow'])
+    expect((await register(1, newHash(), session)).status).toBe(403)
+    expect((await f.get(`/v1/workflows/${requestId}`)).status).toBe(401)
+  })
+})
