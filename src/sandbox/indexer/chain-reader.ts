@@ -1,0 +1,164 @@
+import {
+  type Address,
+  BaseError,
+  BlockNotFoundError,
+  type ContractFunctionReturnType,
+  ContractFunctionZeroDataError,
+  createPublicClient,
+  type Hex,
+  http,
+  TransactionReceiptNotFoundError,
+} from 'viem'
+import { RolekeeperError } from '../../errors.ts'
+import { stateLensAbi } from '../contracts/abis.ts'
+import { decodeLogs, type IndexedLog } from './logs.ts'
+
+/** A block as far as following the chain needs it. */
+export type BlockHeader = {
+  readonly number: bigint
+  readonly hash: Hex
+  readonly parentHash: Hex
+  readonly timestampS: number
+}
+
+export type MarketState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'market'>
+export type VaultState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'vault'>
+export type FacilityState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'facilities'>[number]
+
+/** A borrower's debt to one vault of a market. */
+export type Pair = { readonly vault: Address; readonly borrower: Address }
+
+/** What the indexer asks of a node. Every method throws `indexer.node` when the node fails it. */
+export type ChainReader = {
+  readonly head: () => Promise<{ readonly chainId: number; readonly block: BlockHeader }>
+  /** Null when the chain has no such block. */
+  readonly header: (number: bigint) => Promise<BlockHeader | null>
+  /** The contracts' logs in these blocks, both ends included, in chain order; none when `to` is before `from`. */
+  readonly logs: (
+    emitters: readonly Address[],
+    fromBlock: bigint,
+    toBlock: bigint,
+  ) => Promise<readonly IndexedLog[]>
+  /** Throws `indexer.no_deployment` where the contract is not there. */
+  readonly market: (market: Address, at: Hex) => Promise<MarketState>
+  readonly facilities: (market: Address, pairs: readonly Pair[], at: Hex) => Promise<readonly FacilityState[]>
+  readonly vault: (vault: Address, at: Hex) => Promise<VaultState>
+  /** Null when no mined transaction has this hash. */
+  readonly receipt: (
+    hash: Hex,
+  ) => Promise<{ blockNumber: bigint; blockHash: Hex; status: 'success' | 'reverted' } | null>
+}
+
+/** A node on the same machine answers in milliseconds; past this it hangs. */
+const TIMEOUT_MS = 5_000
+/** Pairs in one eth_call: at about 0.1 M gas each, far below what a node lets a call use. */
+const PAIRS_PER_CALL = 100
+/** Blocks in one eth_getLogs: bounds the size of the answer. */
+const BLOCKS_PER_LOGS_CALL = 1_000n
+
+/**
+ * Create the indexer's view of a node. Requests made in one turn travel as one batch; state is read at a block's
+ * hash, so that a reorg makes a read fail instead of mixing two chains.
+ */
+export function createChainReader(options: {
+  readonly rpcUrl: string
+  readonly lens: Address
+  /** Ends requests in flight. */
+  readonly signal: AbortSignal
+}): ChainReader {
+  const client = createPublicClient({
+    // No cache and no retry: the poll is the retry.
+    cacheTime: 0,
+    transport: http(options.rpcUrl, {
+      batch: { batchSize: 100 },
+      retryCount: 0,
+      timeout: TIMEOUT_MS,
+      fetchOptions: { signal: options.signal },
+    }),
+  })
+  const lens = { address: options.lens, abi: stateLensAbi } as const
+
+  return {
+    head: () =>
+      asked(async () => {
+        const [chainId, block] = await Promise.all([client.getChainId(), client.getBlock()])
+        return { chainId, block: toHeader(block) }
+      }),
+    header: (number) =>
+      asked(async () => {
+        try {
+          return toHeader(await client.getBlock({ blockNumber: number }))
+        } catch (cause) {
+          if (cause instanceof BlockNotFoundError) return null
+          throw cause
+        }
+      }),
+    logs: (emitters, fromBlock, toBlock) =>
+      asked(async () => {
+        const found: IndexedLog[] = []
+        for (let from = fromBlock; from <= toBlock; from += BLOCKS_PER_LOGS_CALL) {
+          const last = from + BLOCKS_PER_LOGS_CALL - 1n
+          const logs = await client.getLogs({
+            address: [...emitters],
+            fromBlock: from,
+            toBlock: last < toBlock ? last : toBlock,
+          })
+          found.push(...decodeLogs(logs))
+        }
+        return found
+      }),
+    market: (market, at) =>
+      asked(() => client.readContract({ ...lens, functionName: 'market', args: [market], blockHash: at })),
+    facilities: (market, pairs, at) =>
+      asked(async () => {
+        const calls = []
+        for (let start = 0; start < pairs.length; start += PAIRS_PER_CALL) {
+          const some = pairs.slice(start, start + PAIRS_PER_CALL)
+          const args = [market, some.map((pair) => pair.vault), some.map((pair) => pair.borrower)] as const
+          calls.push(client.readContract({ ...lens, functionName: 'facilities', args, blockHash: at }))
+        }
+        return (await Promise.all(calls)).flat()
+      }),
+    vault: (vault, at) =>
+      asked(() => client.readContract({ ...lens, functionName: 'vault', args: [vault], blockHash: at })),
+    receipt: (hash) =>
+      asked(async () => {
+        try {
+          const { blockNumber, blockHash, status } = await client.getTransactionReceipt({ hash })
+          return { blockNumber, blockHash, status }
+        } catch (cause) {
+          if (cause instanceof TransactionReceiptNotFoundError) return null
+          throw cause
+        }
+      }),
+  }
+}
+
+function toHeader(block: { number: bigint; hash: Hex; parentHash: Hex; timestamp: bigint }): BlockHeader {
+  return {
+    number: block.number,
+    hash: block.hash,
+    parentHash: block.parentHash,
+    timestampS: Number(block.timestamp),
+  }
+}
+
+/** Map the node's failures to ours; viem's messages hold the node's URL, so they stay behind as the cause. */
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (cause) {
+    if (!(cause instanceof BaseError)) throw cause
+    if (cause.walk((inner) => inner instanceof ContractFunctionZeroDataError) !== null) {
+      throw new RolekeeperError('indexer.no_deployment', 'The deployment is not on this chain.', {
+        fix: 'start over with --fresh: the chain was replaced while its deployment file was kept.',
+        cause,
+      })
+    }
+    throw new RolekeeperError('indexer.node', `The chain's node did not answer: ${cause.name}.`, {
+      fix: "check that the sandbox's chain is running.",
+      retry: 'later',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,204 @@
+import { type Address, formatUnits } from 'viem'
+import type { MarketResource, VaultResource } from '../../service/resources.ts'
+import type { MarketState, VaultState } from './chain-reader.ts'
+import { lower } from './logs.ts'
+import { aprBps, apyBps, assetRows, isoOrNull, oracleRow, type RowContext } from './rows.ts'
+import type { ChainState, MarketRead } from './state.ts'
+
+const WAD = 10n ** 18n
+
+const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n)
+
+type Partition = MarketState['partitions'][number]
+const allocatedTo = (partition: Partition): bigint => partition.cash + partition.debtAssets
+
+/**
+ * Tell a market. Its id is its address in lower case. What its contract does not say (a name, a policy) is null.
+ * Pure. Source: service API, "Market (MarketResource)".
+ */
+export function marketRow(
+  market: MarketRead,
+  vaults: ChainState['vaults'],
+  context: RowContext,
+): MarketResource {
+  const { address, state } = market
+  const assets = assetRows(state, context.chainId)
+  const oracle = oracleRow(address, state)
+  return {
+    id: address,
+    chainId: context.chainId,
+    address,
+    symbol: `${assets.collateral.symbol}/${assets.loan.symbol}`,
+    name: null,
+    loanAssetAddress: assets.loan.address,
+    collateralAssetAddress: assets.collateral.address,
+    loanSymbol: assets.loan.symbol,
+    collateralSymbol: assets.collateral.symbol,
+    loanDecimals: assets.loan.decimals,
+    collateralDecimals: assets.collateral.decimals,
+    oracleAddress: oracle.address,
+    interestRateModelAddress: lower(state.rateModel.rateModel),
+    loanAsset: assets.loan,
+    collateralAsset: assets.collateral,
+    ...amountsAndRates(state),
+    ...termsAndFlags(state),
+    oracleState: oracle.state,
+    oracle: {
+      address: oracle.address,
+      priceWad: String(oracle.priceWad),
+      state: oracle.state,
+      sourceAsOf: isoOrNull(oracle.sourceAsOfS),
+      lastUpdated: isoOrNull(oracle.updatedAtS),
+    },
+    funding: fundingOf(state.partitions),
+    allocators: state.partitions.map((partition) => allocatorRow(address, partition, vaults, context)),
+  }
+}
+
+function amountsAndRates(state: MarketState) {
+  return {
+    totalSupplied: String(state.totalCash + state.totalDebt),
+    totalDebt: String(state.totalDebt),
+    totalBadDebt: String(state.totalBadDebt),
+    availableLiquidity: String(state.totalCash),
+    utilizationWad: String(state.utilizationWad),
+    currentBorrowRatePerSecond: String(state.borrowRatePerSecond),
+    currentSupplyRatePerSecond: String(state.supplyRatePerSecond),
+    targetUtilizationPct: Number(formatUnits(state.rateModel.kinkWad, 16)),
+    borrowRateAprBps: aprBps(state.borrowRatePerSecond),
+    lendingApyBps: apyBps(state.supplyRatePerSecond),
+    // The contract keeps nothing back from the interest.
+    reserveFactorBps: 0,
+  } satisfies Partial<MarketResource>
+}
+
+function termsAndFlags(state: MarketState) {
+  return {
+    lltvBps: state.lltvBps,
+    displayLtvBps: state.lltvBps,
+    liquidationThresholdBps: state.liquidationThresholdBps,
+    closeFactorBps: state.closeFactorBps,
+    liquidationBonusBps: state.liquidationBonusBps,
+    marketRegimeState: state.paused ? 'paused' : 'normal',
+    // Live means funded: without a vault there is nothing to borrow.
+    marketLive: state.partitions.length > 0,
+    paused: state.paused,
+    vaultOnlySupply: true,
+    borrowGateEnabled: false,
+    collateralGateEnabled: state.liquidatorGate,
+  } satisfies Partial<MarketResource>
+}
+
+function fundingOf(partitions: readonly Partition[]) {
+  const largest = partitions.reduce<Partition | undefined>(
+    (most, one) => (most === undefined || allocatedTo(one) > allocatedTo(most) ? one : most),
+    undefined,
+  )
+  const source = largest === undefined ? null : lower(largest.vault)
+  return {
+    partitionCount: partitions.length,
+    totalAllocatedAssets: String(sum(partitions.map(allocatedTo))),
+    largestSourceAssets: largest === undefined ? null : String(allocatedTo(largest)),
+    largestSourceVaultId: source,
+    largestSourceVaultAddress: source,
+  } satisfies MarketResource['funding']
+}
+
+function allocatorRow(
+  market: Address,
+  partition: Partition,
+  vaults: ChainState['vaults'],
+  context: RowContext,
+): NonNullable<MarketResource['allocators']>[number] {
+  const vaultAddress = lower(partition.vault)
+  const vault = vaults.find((one) => one.address === vaultAddress)?.state
+  const cap = vault?.allocations.find((one) => lower(one.market) === market)?.capAssets
+  const capped = cap === undefined ? null : cap > 0n
+  return {
+    marketId: market,
+    marketAddress: market,
+    vaultId: vaultAddress,
+    vaultAddress,
+    vaultName: vault?.name ?? null,
+    vaultSymbol: vault?.symbol ?? null,
+    listed: true,
+    approved: capped,
+    allocationEnabled: capped,
+    allocatedAssets: String(allocatedTo(partition)),
+    availableLiquidity: String(partition.cash),
+    absoluteCapAssets: cap === undefined ? null : String(cap),
+    relativeCapBps: null,
+    blockNumber: context.blockNumber,
+  }
+}
+
+/**
+ * Tell a vault. Its id is its address in lower case; `sharePrice` is whole assets for one whole share, as a decimal.
+ * Pure. Source: service API, "Vault (VaultResource)".
+ */
+export function vaultRow(
+  vault: ChainState['vaults'][number],
+  markets: readonly MarketRead[],
+  context: RowContext,
+): VaultResource {
+  const { address, state } = vault
+  const assetDecimals = state.asset.decimals
+  const assetAddress = lower(state.asset.token)
+  const loanAssets = markets.map((one) => assetRows(one.state, context.chainId).loan)
+  const baseAsset = loanAssets.find((one) => one.id === assetAddress) ?? null
+  return {
+    id: address,
+    chainId: context.chainId,
+    address,
+    symbol: state.symbol,
+    name: state.name,
+    baseAssetAddress: assetAddress,
+    baseAsset,
+    assetSymbol: state.asset.symbol,
+    assetDecimals,
+    totalAssets: String(state.totalAssets),
+    totalSupply: String(state.totalSupply),
+    totalAllocatedAssets: String(state.totalAssets - state.idleAssets),
+    idleAssets: String(state.idleAssets),
+    // A loan asset of the sandbox is worth one dollar.
+    tvlUsd: baseAsset === null ? null : formatUnits(state.totalAssets, assetDecimals),
+    sharePrice: formatUnits(sharePriceWad(state), 18),
+    listedMarketAddresses: state.allocations.map((one) => lower(one.market)),
+    allocations: state.allocations.map((one) => allocationRow(address, state, one, markets, context)),
+  }
+}
+
+/** As ERC-4626 converts, with the virtual shares of the contract's decimals offset. */
+function sharePriceWad(state: VaultState): bigint {
+  const offset = 10n ** BigInt(state.decimals - state.asset.decimals)
+  return ((state.totalAssets + 1n) * offset * WAD) / (state.totalSupply + offset)
+}
+
+function allocationRow(
+  vault: Address,
+  vaultState: VaultState,
+  allocation: VaultState['allocations'][number],
+  markets: readonly MarketRead[],
+  context: RowContext,
+): NonNullable<VaultResource['allocations']>[number] {
+  const marketAddress = lower(allocation.market)
+  const market = markets.find((one) => one.address === marketAddress)?.state
+  const { totalAssets } = vaultState
+  return {
+    vaultId: vault,
+    vaultAddress: vault,
+    marketId: marketAddress,
+    marketAddress,
+    listed: true,
+    approved: allocation.capAssets > 0n,
+    allocationEnabled: allocation.capAssets > 0n,
+    capAssets: String(allocation.capAssets),
+    allocatedAssets: String(allocation.allocatedAssets),
+    allocationBps: totalAssets === 0n ? null : Number((allocation.allocatedAssets * 10_000n) / totalAssets),
+    availableMarketLiquidity: market === undefined ? null : String(market.totalCash),
+    marketUtilizationWad: market === undefined ? null : String(market.utilizationWad),
+    marketBorrowRateAprBps: market === undefined ? null : aprBps(market.borrowRatePerSecond),
+    marketLendingApyBps: market === undefined ? null : apyBps(market.supplyRatePerSecond),
+    blockNumber: context.blockNumber,
+  }
+}

@@ -1,0 +1,98 @@
+import type { Address, Hex } from 'viem'
+import type { Clock } from '../../clock.ts'
+import { RolekeeperError } from '../../errors.ts'
+import type { Deployment } from '../deploy.ts'
+import type { Canonical, Snapshot } from './canonical.ts'
+import { type BlockHeader, createChainReader } from './chain-reader.ts'
+import { type FollowDeps, follow, type Track } from './follow.ts'
+import { lower } from './logs.ts'
+import { snapshotOf } from './snapshot.ts'
+import { readState } from './state.ts'
+
+/** What one block made of everything, and the newest block in common with what was indexed before. */
+export type Indexed = { readonly track: Track; readonly snapshot: Snapshot; readonly ancestor: bigint }
+
+/** A deployment on a chain, read block by block. */
+export type Source = {
+  /** Throws `indexer.other_chain` when the node is not on the deployment's chain, or not far enough. */
+  readonly head: () => Promise<BlockHeader>
+  /** Read from where `track` ends to `head`. Throws as {@link follow} and {@link readState} do. */
+  readonly index: (track: Track, head: BlockHeader) => Promise<Indexed>
+  /** How a transaction ended in a block of this track; null when none of its blocks holds it. */
+  readonly transaction: (hash: Hex, track: Track) => ReturnType<Canonical['transaction']>
+}
+
+/**
+ * Open the deployment, learning from its markets which oracles and registries to listen to.
+ * Throws `indexer.node`, `indexer.no_deployment` or `indexer.other_chain`.
+ */
+export async function openSource(options: {
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly clock: Clock
+  /** Ends requests in flight. */
+  readonly signal: AbortSignal
+}): Promise<Source> {
+  const { rpcUrl, deployment, clock, signal } = options
+  const { chainId } = deployment
+  const startBlock = BigInt(deployment.startBlock)
+  const contracts = {
+    markets: addressesOf(deployment, 'LendingMarket'),
+    vaults: addressesOf(deployment, 'LendingVault'),
+  }
+  const reader = createChainReader({ rpcUrl, lens: deployment.contracts.lens.address, signal })
+
+  const head = async () => {
+    const seen = await reader.head()
+    if (seen.chainId === chainId && seen.block.number >= startBlock) return seen.block
+    throw new RolekeeperError(
+      'indexer.other_chain',
+      `The node is at block ${seen.block.number} of chain ${seen.chainId}; the deployment is on chain ${chainId} from block ${startBlock}.`,
+      { fix: 'start over with --fresh, or point the sandbox at its own chain.' },
+    )
+  }
+
+  const { hash } = await head()
+  const terms = await Promise.all(contracts.markets.map((market) => reader.market(market, hash)))
+  const oracles = terms.map((state) => lower(state.oracle.oracle))
+  const emitters = new Set([
+    ...contracts.markets,
+    ...contracts.vaults,
+    ...oracles,
+    ...terms.map((state) => lower(state.registry)),
+  ])
+  const marketByOracle = new Map(
+    contracts.markets.flatMap((market, index) => {
+      const oracle = oracles[index]
+      return oracle === undefined ? [] : [[oracle, market] as const]
+    }),
+  )
+  const deps: FollowDeps = {
+    reader: { header: reader.header, logs: (from, to) => reader.logs([...emitters], from, to) },
+    context: { chainId, marketByOracle },
+    startBlock,
+  }
+
+  return {
+    head,
+    index: async (before, block) => {
+      const { track, ancestor } = await follow(before, block, deps)
+      const state = await readState(reader, contracts, track.book, block.hash)
+      const snapshot = snapshotOf(block, track.book, state, { chainId, indexedAtMs: clock.nowMs() })
+      return { track, snapshot, ancestor }
+    },
+    transaction: async (txHash, track) => {
+      const receipt = await reader.receipt(txHash)
+      const tip = track.blocks.at(-1)
+      if (receipt === null || tip === undefined || receipt.blockNumber > tip.number) return null
+      const followed = track.blocks.find((block) => block.number === receipt.blockNumber)
+      if (followed !== undefined && followed.hash !== receipt.blockHash) return null
+      return { blockNumber: receipt.blockNumber, status: receipt.status }
+    },
+  }
+}
+
+const addressesOf = (deployment: Deployment, contractName: string): readonly Address[] =>
+  Object.values(deployment.contracts)
+    .filter((contract) => contract.contractName === contractName)
+    .map((contract) => lower(contract.address))

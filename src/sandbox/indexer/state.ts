@@ -1,0 +1,48 @@
+import { type Address, type Hex, zeroAddress } from 'viem'
+import type { Book } from './book.ts'
+import type { ChainReader, FacilityState, MarketState, VaultState } from './chain-reader.ts'
+
+/** A market at one block, with everyone who has debt or collateral in it. */
+export type MarketRead = {
+  readonly address: Address
+  readonly state: MarketState
+  /** One row a debt; a borrower with collateral alone has one row, with the zero address for a vault. */
+  readonly facilities: readonly FacilityState[]
+}
+
+/** What the contracts say at one block. */
+export type ChainState = {
+  readonly markets: readonly MarketRead[]
+  readonly vaults: readonly { readonly address: Address; readonly state: VaultState }[]
+}
+
+/**
+ * Read every market, vault and facility at one block, in one wave of calls. Throws `indexer.node` when the block is
+ * not on the chain any more, and `indexer.no_deployment`.
+ */
+export async function readState(
+  reader: Pick<ChainReader, 'market' | 'facilities' | 'vault'>,
+  contracts: { readonly markets: readonly Address[]; readonly vaults: readonly Address[] },
+  book: Book,
+  at: Hex,
+): Promise<ChainState> {
+  const [markets, vaults] = await Promise.all([
+    Promise.all(
+      contracts.markets.map(async (address) => {
+        const pairs = [...(book.pairs.get(address)?.values() ?? [])]
+        const [state, rows] = await Promise.all([
+          reader.market(address, at),
+          reader.facilities(address, pairs, at),
+        ])
+        const alive = rows.filter(
+          (row) => row.debtShares > 0n || (row.vault === zeroAddress && row.collateralAssets > 0n),
+        )
+        return { address, state, facilities: alive }
+      }),
+    ),
+    Promise.all(
+      contracts.vaults.map(async (address) => ({ address, state: await reader.vault(address, at) })),
+    ),
+  ])
+  return { markets, vaults }
+}
