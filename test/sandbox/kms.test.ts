@@ -47,7 +47,7 @@ const SignedRequest = z.object({
   method: z.string(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
-  body: z.instanceof(Uint8Array).transform((bytes) => Buffer.from(bytes).toString()),
+  body: z.instanceof(Uint8Array).transform((bytes) => new TextDecoder().decode(bytes)),
 })
 type SignedRequest = z.infer<typeof SignedRequest>
 
