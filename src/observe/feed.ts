@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type PolledEvent, STREAM_HEARTBEAT_MS } from '../service/assumptions.ts'
+import { type PolledEvent, STREAM_HEARTBEAT_MS, type StreamMessage } from '../service/assumptions.ts'
 import type { ServiceClient } from '../service/client.ts'
-import type { StreamConnection } from '../service/stream.ts'
+import type { StreamConnection, UnreadableMessage } from '../service/stream.ts'
 
 /** Two heartbeats may be late or lost; the third tells that nobody is there. */
 const SILENCE_MS_MAX = 2.5 * STREAM_HEARTBEAT_MS
@@ -52,8 +52,11 @@ export type FeedDeps = {
 export type Feed = {
   /** Listen; before `start`. The listener returns when it will not forget the hint. */
   readonly onHint: (listener: (hint: Hint) => void) => void
-  /** Give a sweep at once and every `sweepMs`, and hints as events come. */
-  readonly start: () => void
+  /**
+   * Give a sweep at once and every `sweepMs`, and hints as events come. Resolves when closed; rejects when a listener
+   * throws, which is a defect: the cursor has not passed that hint.
+   */
+  readonly start: () => Promise<void>
   readonly state: () => FeedState
   /** End; nothing is given afterwards. */
   readonly close: () => Promise<void>
@@ -64,11 +67,18 @@ export type FeedOptions = { readonly types: readonly string[]; readonly sweepMs:
 
 /**
  * Create the feed of the service's events: the stream, and polling while it is down, resumed by one cursor. Events may
- * be lost, doubled or late; the sweep finds what they did not tell. A listener that throws ends the process.
+ * be lost, doubled or late; the sweep finds what they did not tell.
  */
 export const createFeed = (options: FeedOptions, deps: FeedDeps): Feed => new EventFeed(options, deps)
 
 type Counts = { -readonly [K in keyof FeedState]: FeedState[K] }
+
+/** One connection: how it ends, whether it is over for us, and the last number heard on it. */
+type Link = {
+  readonly ended: PromiseWithResolvers<void>
+  readonly over: AbortController
+  lastSeq: number | null
+}
 
 class EventFeed implements Feed {
   readonly #listeners: ((hint: Hint) => void)[] = []
@@ -91,7 +101,7 @@ class EventFeed implements Feed {
   #savedCursor: string | null
   #saving = false
   #draining: Promise<void> | undefined
-  #loops: Promise<unknown> = Promise.resolve()
+  #loops: Promise<void> = Promise.resolve()
 
   constructor(options: FeedOptions, deps: FeedDeps) {
     this.#types = new Set(options.types)
@@ -109,13 +119,15 @@ class EventFeed implements Feed {
     return { ...this.#state }
   }
 
-  start(): void {
-    this.#loops = Promise.all([this.#follow(), this.#sweepForever()])
+  start(): Promise<void> {
+    const loops = Promise.all([this.#follow(), this.#sweepForever()]).then(() => undefined)
+    this.#loops = loops
+    return loops
   }
 
   async close(): Promise<void> {
     this.#stop.abort()
-    await this.#loops
+    await Promise.allSettled([this.#loops])
     this.#save()
   }
 
@@ -146,43 +158,48 @@ class EventFeed implements Feed {
 
   /** Open the stream and stay until it ends, falls silent or is not trusted any more. */
   async #streamOnce(): Promise<void> {
-    const ended = Promise.withResolvers<void>()
-    const over = new AbortController()
+    const link: Link = { ended: Promise.withResolvers(), over: new AbortController(), lastSeq: null }
     const fresh = this.#cursor === null
-    let lastSeq: number | undefined
     const connection = await this.#deps.client.openStream(
       { types: [...this.#types], cursor: this.#cursor, signal: this.#stop.signal },
       {
-        onClosed: ended.resolve,
+        onClosed: link.ended.resolve,
         onMessage: (message) => {
-          if (over.signal.aborted) return
-          this.#state.lastMessageAtMs = this.#nowMs
-          const gap = lastSeq !== undefined && message.seq !== null && message.seq !== lastSeq + 1
-          lastSeq = message.seq ?? lastSeq
-          // Before the event that shows the gap is taken: the cursor must still be in front of it.
-          if (gap) this.#closeGap(ended)
-          if (message.type === 'event') this.#take(message, true)
-          if (message.type === 'unreadable') this.#state.unreadable += 1
-          if (message.type === 'reset') {
-            this.#forgetCursor()
-            over.abort()
-            ended.resolve()
+          try {
+            if (!link.over.signal.aborted) this.#hear(link, message)
+          } catch (error) {
+            link.ended.reject(error)
           }
         },
       },
     )
+    const watch = this.#watchSilence(connection, link.over.signal)
     this.#state.mode = 'stream'
     this.#state.connections += 1
-    // What happened before a stream without a cursor was told by nobody.
-    if (fresh) this.#tell({ type: 'sweep' })
-    const watch = this.#watchSilence(connection, over.signal)
     try {
-      await ended.promise
+      // What happened before a stream without a cursor was told by nobody.
+      if (fresh) this.#tell({ type: 'sweep' })
+      await link.ended.promise
     } finally {
-      over.abort()
+      link.over.abort()
       connection.close()
       this.#state.mode = 'down'
       await watch
+    }
+  }
+
+  #hear(link: Link, message: StreamMessage | UnreadableMessage): void {
+    this.#state.lastMessageAtMs = this.#nowMs
+    const gap = link.lastSeq !== null && message.seq !== null && message.seq !== link.lastSeq + 1
+    link.lastSeq = message.seq ?? link.lastSeq
+    // Before the event that shows the gap is taken: the cursor must still be in front of it.
+    if (gap) this.#closeGap(link)
+    if (message.type === 'event') this.#take(message, true)
+    if (message.type === 'unreadable') this.#state.unreadable += 1
+    if (message.type === 'reset') {
+      this.#forgetCursor()
+      link.over.abort()
+      link.ended.resolve()
     }
   }
 
@@ -201,11 +218,11 @@ class EventFeed implements Feed {
   }
 
   /** Messages of the stream were lost: poll for them; where that fails, a new connection resumes at the cursor. */
-  #closeGap(ended: PromiseWithResolvers<void>): void {
+  #closeGap(link: Link): void {
     this.#state.gaps += 1
     this.#operating(() => this.#drain()).then((closed) => {
-      if (!closed) ended.resolve()
-    }, ended.reject)
+      if (!closed) link.ended.resolve()
+    }, link.ended.reject)
   }
 
   /** Poll from the cursor to the end, once at a time. */
@@ -247,8 +264,8 @@ class EventFeed implements Feed {
     else if (!silent && this.#types.has(event.type))
       this.#tell({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
     this.#seen.add(event.id)
-    if (this.#seen.size > SEEN_MAX)
-      for (const oldest of this.#seen.values().take(1)) this.#seen.delete(oldest)
+    const oldest = this.#seen.values().next().value
+    if (this.#seen.size > SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
     // While a gap is being closed the polls own the cursor: a streamed event is beyond the gap.
     if (!streamed || this.#draining === undefined) this.#moveCursor(cursor)
   }

@@ -1,0 +1,25 @@
+import { type Clock, systemClock } from '../../src/clock.ts'
+
+/** A clock whose sleeps end at once, and are what moves it. */
+export function leapingClock(startMs = Date.parse('2026-01-01T00:00:00Z')) {
+  const sleptMs: number[] = []
+  let nowMs = startMs
+  const clock: Clock = {
+    nowMs: () => nowMs,
+    sleep: async (ms, signal) => {
+      signal?.throwIfAborted()
+      sleptMs.push(ms)
+      nowMs += ms
+    },
+  }
+  return { ...clock, sleptMs, leap: (ms: number) => (nowMs += ms) }
+}
+
+/** The machine's clock, run faster: real timers, fewer of their seconds. */
+export function fastClock(speed: number): Clock {
+  const startMs = Date.now()
+  return {
+    nowMs: () => startMs + (Date.now() - startMs) * speed,
+    sleep: (ms, signal) => systemClock.sleep(ms / speed, signal),
+  }
+}
