@@ -6,7 +6,7 @@ import { createEndpoint, type Endpoint, quantity, type RpcAnswer } from './endpo
 import { watchHeads } from './heads.ts'
 import { classifySend, classifySimulation } from './node-errors.ts'
 import type { Call, Nodes, SendOutcome, SimulationRequest, SimulationResult } from './nodes.ts'
-import { simulationParams, simulationResult } from './simulation.ts'
+import { nextTimestampS, simulationParams, simulationResult } from './simulation.ts'
 import { type Header, wireCount, wireHeader, wireHex, wireReceipt, wireSimulation, wireUint } from './wire.ts'
 
 /** How to reach one chain. Addresses of nodes are secrets: they may hold a key. */
@@ -145,7 +145,7 @@ export async function createNodes(options: NodesOptions): Promise<Nodes> {
     finalizedNumber,
     simulate: async (request) => {
       const parent = await heads.recent()
-      return fromBest((node) => simulateOn(node, request, parent, chainId, Math.floor(clock.nowMs() / 1_000)))
+      return fromBest((node) => simulateOn(node, request, parent, chainId, clock.nowMs()))
     },
     send: (raw) => Promise.all(senders.map((node) => sendTo(node, raw))),
     onHead: heads.listen,
@@ -185,10 +185,11 @@ async function simulateOn(
   request: SimulationRequest,
   parent: Header,
   chainId: number,
-  nowS: number,
+  nowMs: number,
 ): Promise<SimulationResult> {
   const method = 'eth_simulateV1'
-  const answer = await node.read(method, simulationParams(request, parent, chainId, nowS))
+  const timestampS = nextTimestampS(parent, nowMs)
+  const answer = await node.read(method, simulationParams(request, parent, chainId, timestampS))
   const reason = answer.ok ? null : classifySimulation(answer.failure)
   if (reason !== null) {
     throw new RolekeeperError(
@@ -201,7 +202,12 @@ async function simulateOn(
       },
     )
   }
-  const result = simulationResult(request, parent, parsed(node.name, method, wireSimulation, answer))
+  const result = simulationResult(
+    request,
+    parent,
+    timestampS,
+    parsed(node.name, method, wireSimulation, answer),
+  )
   if (result === null) throw badAnswer(node.name, method)
   return result
 }

@@ -52,6 +52,8 @@ export type SimulationRequest = {
 export type SimulationResult = {
   /** The block that it ran on top of. */
   readonly block: Head
+  /** The time that the simulated block had, Unix seconds. */
+  readonly timestampS: number
   readonly pending: readonly ('success' | 'reverted')[]
   readonly before: readonly (Hex | null)[]
   readonly bundle: readonly {

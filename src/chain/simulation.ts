@@ -17,6 +17,10 @@ const READ_GAS = 1_000_000n
 /** Covers every read at any base fee. */
 const READER_BALANCE_WEI = 10n ** 30n
 
+/** The next block's time, Unix seconds: after its parent's, and now. Pure. */
+export const nextTimestampS = (parent: Header, nowMs: number): number =>
+  Math.max(parent.timestampS + 1, Math.floor(nowMs / 1_000))
+
 /** Work out the next block's base fee. Pure. Source: EIP-1559, "Specification". */
 export function nextBaseFeeWei(parent: Pick<Header, 'gasUsed' | 'gasLimit' | 'baseFeePerGasWei'>): bigint {
   const target = parent.gasLimit / 2n
@@ -51,7 +55,7 @@ export function simulationParams(
   request: SimulationRequest,
   parent: Header,
   chainId: number,
-  nowS: number,
+  timestampS: number,
 ): readonly unknown[] {
   const baseFeeWei = nextBaseFeeWei(parent)
   let readerNonce = 0
@@ -76,7 +80,7 @@ export function simulationParams(
   const block = {
     blockOverrides: {
       number: quantity(parent.number + 1n),
-      time: quantity(Math.max(parent.timestampS + 1, nowS)),
+      time: quantity(timestampS),
       baseFeePerGas: quantity(baseFeeWei),
       feeRecipient: parent.feeRecipient,
       prevRandao: bytesToHex(randomBytes(32)),
@@ -99,6 +103,7 @@ export function simulationParams(
 export function simulationResult(
   request: SimulationRequest,
   parent: Header,
+  timestampS: number,
   wire: z.infer<typeof wireSimulation>,
 ): SimulationResult | null {
   const calls = wire[0]?.calls ?? []
@@ -113,6 +118,7 @@ export function simulationResult(
     reads.map((read) => (read.status === 'success' ? read.returnData : null))
   return {
     block: parent,
+    timestampS,
     pending: pending.map((item) => item.status),
     before: values(before),
     bundle,

@@ -1,0 +1,116 @@
+import { type Address, type Hex, toEventSelector } from 'viem'
+import type { Log } from '../chain/nodes.ts'
+import type { TokenChange } from '../workflow/slot.ts'
+import { type Refusal, refuse } from '../workflow/verdict.ts'
+import type { Subject, Value } from './conditions.ts'
+import type { Effects } from './ruleset.ts'
+
+/** Source: EIP-20 and EIP-721, events. */
+const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
+const APPROVAL = toEventSelector('Approval(address,address,uint256)')
+const APPROVAL_FOR_ALL = toEventSelector('ApprovalForAll(address,address,bool)')
+
+/** An allowance that is read before and after the bundle; null where a read failed. Base units. */
+export type AllowanceSeen = {
+  readonly token: Address
+  readonly spender: Address
+  readonly before: bigint | null
+  readonly after: bigint | null
+  /** Whether the bundle itself approves it, and so must use it up. */
+  readonly approved: boolean
+}
+
+const asAddress = (topic: Hex | undefined): Address | undefined =>
+  topic === undefined ? undefined : `0x${topic.slice(26).toLowerCase()}`
+
+const asUint = (data: Hex): bigint => (data === '0x' ? 0n : BigInt(data.slice(0, 66)))
+
+/** Sum what logs say moved to and from an account, by token. Pure. */
+export function loggedChanges(logs: readonly Log[], self: Address): readonly TokenChange[] {
+  const sums = new Map<Address, bigint>()
+  for (const { address, topics, data } of logs) {
+    if (topics[0] !== TRANSFER || topics.length !== 3) continue
+    const out = asAddress(topics[1]) === self ? asUint(data) : 0n
+    const into = asAddress(topics[2]) === self ? asUint(data) : 0n
+    if (into !== out) sums.set(address, (sums.get(address) ?? 0n) + into - out)
+  }
+  return [...sums].filter(([, assets]) => assets !== 0n).map(([token, assets]) => ({ token, assets }))
+}
+
+/** Refuse a token outside of the deployment that leaves us, and an approval that no read of ours covers. Pure. */
+export function checkLogs(
+  logs: readonly Log[],
+  subject: Subject,
+  allowances: readonly AllowanceSeen[],
+): Refusal | null {
+  for (const { address, topics } of logs) {
+    if (asAddress(topics[1]) !== subject.self) continue
+    if (topics[0] === TRANSFER && !subject.deployment.assets.some((asset) => asset.address === address)) {
+      return refuse(
+        'unknown_token_left',
+        `The token ${address}, which is not in deployment.assets, would leave us.`,
+      )
+    }
+    const spender = asAddress(topics[2])
+    const isSeen = allowances.some((seen) => seen.token === address && seen.spender === spender)
+    if (topics[0] === APPROVAL_FOR_ALL || (topics[0] === APPROVAL && !isSeen)) {
+      return refuse(
+        'unknown_approval',
+        `${spender} would be approved to take ${address}; no rule asks for that.`,
+      )
+    }
+  }
+  return null
+}
+
+/** Refuse an allowance that is larger afterwards, or that the bundle approved and did not use up. Pure. */
+export function checkAllowances(allowances: readonly AllowanceSeen[]): Refusal | null {
+  for (const { token, spender, before, after, approved } of allowances) {
+    if (before === null || after === null) {
+      return refuse(
+        'read_failed',
+        `The allowance of ${spender} over ${token} cannot be read; what is not known denies.`,
+      )
+    }
+    const limit = approved ? 0n : before
+    if (after > limit) {
+      return refuse(
+        'allowance_left',
+        `${spender} could still take ${after} base units of ${token} afterwards; allowed is ${limit}.`,
+      )
+    }
+  }
+  return null
+}
+
+/** Refuse tokens that leave beyond the policy's bounds, and tokens that do not come in as it demands. Pure. */
+export function checkChanges(
+  changes: readonly TokenChange[],
+  effects: Effects,
+  subject: Subject,
+): Refusal | null {
+  const resolved = (value: Value | undefined) => (typeof value === 'bigint' ? value : null)
+  for (const { token, assets } of changes) {
+    if (assets >= 0n) continue
+    const bound = effects.out.find((item) => item.token.resolve(subject) === token)
+    const limit = bound === undefined ? 0n : resolved(bound.assetsMax.resolve(subject))
+    if (limit === null || -assets > limit) {
+      return refuse(
+        'token_left',
+        `${-assets} base units of ${token} would leave us; guard.effects allows ${limit ?? 'none that is known'}.`,
+      )
+    }
+  }
+  for (const item of effects.in) {
+    const token = item.token.resolve(subject)
+    const least = resolved(item.assetsMin.resolve(subject))
+    const gained = changes.find((change) => change.token === token)?.assets ?? 0n
+    if (least === null || gained < least) {
+      return refuse(
+        'token_missing',
+        `${gained} base units of ${token} would come in; guard.effects demands ${least ?? 'an amount that is not known'}.`,
+      )
+    }
+  }
+  return null
+}

@@ -1,0 +1,193 @@
+import type { Address } from 'viem'
+import { type PreparedWorkflow, WORKFLOW_CATALOGUE } from '../service/workflows.ts'
+import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
+import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
+import { type ClearedCall, checkCall } from './calls.ts'
+import type { Subject } from './conditions.ts'
+import { checkRequest } from './request.ts'
+import type { Freshness, Ruleset } from './ruleset.ts'
+import { SANITY } from './sanity/liquidator.ts'
+
+/** The parts of a workflow that an answer is bound to. */
+export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>
+
+/** What a static check established. */
+export type PreparedCheck = {
+  readonly calls: readonly ClearedCall[]
+  readonly subject: Subject
+  /** Unix milliseconds from which nothing of this may be sent for the first time. */
+  readonly notAfterMs: number
+}
+
+/** States of the service's freshness that we act on; any other, known or new, is not fresh. */
+const FRESH: ReadonlySet<string> = new Set(['current', 'healthy'])
+
+/**
+ * Judge what the service prepared as if it were hostile: that it answers our request, is fresh and passed, and
+ * consists of exactly the calls that the policy's rules allow, with our parameters, byte for byte. Pure.
+ */
+export function checkPrepared(options: {
+  readonly workflow: BoundWorkflow
+  readonly frozen: FrozenAnswer
+  readonly ruleset: Ruleset
+  readonly nowMs: number
+}): Checked<PreparedCheck> {
+  const { workflow, frozen, ruleset, nowMs } = options
+  const { answer } = frozen
+  const requested = checkRequest({ proposal: workflow.proposal, role: workflow.role, ruleset })
+  if (!requested.ok) return requested
+  const lifetime = lifetimeOf(frozen, ruleset.freshness)
+  const refusal =
+    checkBinding(workflow, answer) ??
+    checkPreflight(workflow, answer) ??
+    checkAge(frozen, ruleset, nowMs, lifetime)
+  if (refusal !== null) return refusal
+  const subject: Subject = {
+    input: workflow.proposal.input,
+    self: lowerCase(workflow.signer),
+    deadlineS: BigInt(Math.floor(lifetime.endsAtMs / 1_000)),
+    market: requested.market,
+    deployment: ruleset.deployment,
+  }
+  const calls = checkSequence(workflow, answer, ruleset, subject)
+  return calls.ok ? { ok: true, calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs } : calls
+}
+
+const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
+
+/** When an answer ends, capped by our own policy, and when we stop relying on it. Unix milliseconds. */
+function lifetimeOf(frozen: FrozenAnswer, freshness: Freshness) {
+  const endsAtMs = Math.min(
+    Date.parse(frozen.answer.expiresAt),
+    frozen.receivedAtMs + freshness.lifetimeMsMax,
+  )
+  return { endsAtMs, notAfterMs: endsAtMs - freshness.expiryMarginMs }
+}
+
+function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusal | null {
+  const type = workflow.proposal.workflowType
+  const pinned = WORKFLOW_CATALOGUE[type]
+  if (!answer.ok) return refuse('answer_not_ok', 'The service answered with ok false.')
+  if (answer.workflowType !== type) {
+    return refuse('workflow_mismatch', `We asked for ${type}; the answer is for another workflow type.`)
+  }
+  if (answer.status !== 'prepared') {
+    return refuse(
+      'already_final',
+      `The answer's status is ${answer.status}; ${type} must be signed by us first.`,
+    )
+  }
+  if (answer.executionMode !== pinned.executionMode) {
+    return refuse(
+      'execution_mode',
+      `The execution mode is ${answer.executionMode}; ${type} is pinned to ${pinned.executionMode}.`,
+    )
+  }
+  if (answer.custodyBoundary !== pinned.custodyBoundary) {
+    return refuse(
+      'custody_boundary',
+      `The custody boundary is ${answer.custodyBoundary}; ${type} is pinned to ${pinned.custodyBoundary}.`,
+    )
+  }
+  if (BigInt(answer.snapshotHash) === 0n) return refuse('snapshot_hash_missing', 'The snapshot hash is zero.')
+  if (answer.canonicalPostconditions.length === 0) {
+    return refuse(
+      'postconditions_missing',
+      'The answer names no postcondition, so its success could not be told.',
+    )
+  }
+  return null
+}
+
+function checkPreflight(workflow: BoundWorkflow, { preflight }: PreparedWorkflow): Refusal | null {
+  const { status, blockedReasons, freshness, revalidateAtExecution } = preflight
+  if (status !== 'passed' || blockedReasons.length > 0) {
+    const count = blockedReasons.length
+    return refuse(
+      'preflight_blocked',
+      `The service's preflight is ${status}, with ${count} reason${count === 1 ? '' : 's'}.`,
+    )
+  }
+  if (!FRESH.has(freshness.status)) {
+    return refuse('stale_snapshot', 'The service does not call its snapshot current or healthy.')
+  }
+  if (freshness.blockNumber === undefined || freshness.blockNumber === null) {
+    return refuse(
+      'snapshot_block_missing',
+      'The preflight names no block, so its age in blocks is not known.',
+    )
+  }
+  const known: ReadonlySet<string> = new Set(SANITY[workflow.proposal.workflowType].revalidations)
+  const unknown = revalidateAtExecution.findIndex((name) => !known.has(name))
+  if (unknown >= 0) {
+    return refuse(
+      'revalidation_unknown',
+      `Entry ${unknown} of revalidateAtExecution has no check of ours for ${workflow.proposal.workflowType}.`,
+    )
+  }
+  return null
+}
+
+function checkAge(
+  { answer, receivedAtMs }: FrozenAnswer,
+  { freshness }: Ruleset,
+  nowMs: number,
+  lifetime: { readonly notAfterMs: number },
+): Refusal | null {
+  const ageMs = answer.preflight.freshness.lagSeconds * 1_000 + Math.max(0, nowMs - receivedAtMs)
+  if (ageMs > freshness.ageMsMax) {
+    return refuse(
+      'stale_snapshot',
+      `The snapshot is ${ageMs} ms old; the policy allows ${freshness.ageMsMax} ms. Fix: check the service's indexer lag, or raise freshness.ageMsMax.`,
+    )
+  }
+  if (nowMs >= lifetime.notAfterMs) {
+    return refuse(
+      'expired',
+      `The answer ended ${nowMs - lifetime.notAfterMs} ms ago, ${freshness.expiryMarginMs} ms of margin counted.`,
+    )
+  }
+  return null
+}
+
+/** Demand that the intents are the rules' calls: all of them, in order, and no other. */
+function checkSequence(
+  workflow: BoundWorkflow,
+  { transactions }: PreparedWorkflow,
+  ruleset: Ruleset,
+  subject: Subject,
+): Checked<{ calls: readonly ClearedCall[] }> {
+  const type = workflow.proposal.workflowType
+  const rules = ruleset.rules.get(type) ?? []
+  if (transactions.length !== rules.length) {
+    return refuse(
+      'sequence_mismatch',
+      `The answer has ${transactions.length} intents; ${type} is ${rules.length} by guard.allow.`,
+    )
+  }
+  const calls: ClearedCall[] = []
+  for (const [index, rule] of rules.entries()) {
+    const intent = transactions.find(({ order }) => order === index)
+    if (intent === undefined) return refuse('intent_order', `No intent has the order ${index}.`)
+    if (intent.chainId !== workflow.chainId) {
+      return refuse(
+        'chain_mismatch',
+        `Intent ${index} is for chain ${intent.chainId}; we are on chain ${workflow.chainId}.`,
+      )
+    }
+    const checked = checkCall(intent, rule, subject)
+    if (!checked.ok) return checked
+    calls.push(checked.call)
+  }
+  const loose = calls.find((call, index) => {
+    const use = calls[index + 1]
+    return call.approval !== null && call.approval.spender !== use?.to
+  })
+  if (loose !== undefined) {
+    return refuse(
+      'approval_spender',
+      `The approval is for ${loose.approval?.spender}, which is not the contract that the next call goes to.`,
+    )
+  }
+  return { ok: true, calls }
+}

@@ -1,0 +1,51 @@
+import type { Nodes } from '../chain/nodes.ts'
+import { type Checked, refuse } from '../workflow/verdict.ts'
+import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
+import { type BoundWorkflow, checkPrepared } from './prepared.ts'
+import type { Ruleset } from './ruleset.ts'
+import { SANITY } from './sanity/liquidator.ts'
+import { createReads } from './views.ts'
+
+/**
+ * Look once more right before the first send: the rules are those it was cleared by, age and expiry still hold, our
+ * head is recent, and every revalidation of the workflow's type is true on the chain now, whether or not the service
+ * asked for it. One wave of node calls; it runs beside the KMS call.
+ * Throws RolekeeperError `node.*` when no node answers.
+ */
+export async function recheck(
+  options: {
+    readonly workflow: BoundWorkflow & { readonly prepared?: FrozenAnswer; readonly clearance?: Clearance }
+    readonly ruleset: Ruleset
+    readonly nowMs: number
+  },
+  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls'> },
+): Promise<Checked<unknown>> {
+  const { workflow, ruleset, nowMs } = options
+  const { prepared: frozen, clearance } = workflow
+  if (frozen === undefined || clearance === undefined) {
+    return refuse('not_cleared', 'The workflow was never cleared.')
+  }
+  if (clearance.rulesetHash !== ruleset.hash) {
+    return refuse('ruleset_changed', 'The rules changed after this workflow was cleared.')
+  }
+  const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
+  if (!prepared.ok) return prepared
+  const reads = createReads()
+  const look = SANITY[workflow.proposal.workflowType].look(
+    reads,
+    ruleset,
+    prepared.subject,
+    workflow.proposal,
+  )
+  const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
+  reads.fill(answers)
+  const ageMs = nowMs - head.timestampS * 1_000
+  if (ageMs > ruleset.freshness.headAgeMsMax) {
+    return refuse(
+      'head_stale',
+      `Our node's head is ${ageMs} ms old; the policy allows ${ruleset.freshness.headAgeMsMax} ms.`,
+    )
+  }
+  const nextBlockS = Math.max(head.timestampS + 1, Math.floor(nowMs / 1_000))
+  return look.position(nextBlockS) ?? { ok: true }
+}
