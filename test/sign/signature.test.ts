@@ -2,6 +2,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { bytesToHex, type Hex, hexToBigInt, hexToBytes, keccak256, numberToHex, recoverAddress } from 'viem'
 import { privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
+import { signAsKms } from '../../src/sandbox/kms/keys.ts'
+import { parseSignature } from '../../src/sign/der.ts'
 import { recoverable } from '../../src/sign/signature.ts'
 
 const N = secp256k1.Point.CURVE().n
@@ -52,6 +54,21 @@ describe('a signature', () => {
     const signature = recoverable(digest, r, s, address)
     expect(signature[name]).toMatch(/^0x00[0-9a-f]{62}$/)
     expect(await recoverAddress({ hash: digest, signature })).toBe(address)
+  })
+
+  it('of the KMS is low-s with 32 bytes each after 1,600 digests, half of them forced high', () => {
+    for (let index = 0; index < 1_600; index += 1) {
+      const digest = keccak256(numberToHex(index))
+      const der = signAsKms(
+        hexToBytes(digest),
+        hexToBytes(privateKey),
+        index % 2 === 0 ? 'high' : 'as-it-falls',
+      )
+      const { r, s } = parseSignature(der)
+      const signature = recoverable(digest, r, s, address)
+      expect(hexToBigInt(signature.s)).toBeLessThanOrEqual(HALF)
+      expect([signature.r.length, signature.s.length]).toEqual([66, 66])
+    }
   })
 
   it('of another digest is refused', () => {
