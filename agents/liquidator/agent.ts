@@ -1,4 +1,5 @@
 import type { Agent } from '../../src/agent.ts'
+import { assess } from './assess.ts'
 import { decide } from './decide.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'
 
@@ -21,4 +22,5 @@ export const liquidator: Agent<LiquidatorPolicy> = {
   workflowTypes: ['role.liquidator.liquidate', 'role.liquidator.settleLiquidationClaim'],
   policy: liquidatorPolicy,
   decide,
+  assess,
 }

@@ -1,17 +1,10 @@
 import { z } from 'zod'
 
-/** Whole digits only: YAML is read without types, so that no amount passes through a float. */
-const DIGITS = /^(0|[1-9][0-9]{0,77})$/
-
-const shown = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
-
+/** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
 const digits = (unit: string) =>
   z
-    .string({ error: (issue) => `${shown(issue.input)} is not ${unit}. Fix: write quoted digits.` })
-    .regex(DIGITS, {
-      error: (issue) =>
-        `${shown(issue.input)} is not ${unit}. Fix: write whole digits, without sign, point or unit.`,
-    })
+    .string()
+    .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
 
 /** An amount in a unit, without an upper limit of its own. */
 const amount = (unit: string) => digits(unit).transform(BigInt)
@@ -20,33 +13,29 @@ const amount = (unit: string) => digits(unit).transform(BigInt)
 const count = (unit: string, max: number) =>
   digits(unit)
     .transform(Number)
-    .refine((value) => value <= max, {
-      error: (issue) => `${shown(issue.input)} ${unit} is above ${max}. Fix: lower it.`,
-    })
+    .refine((value) => value <= max, { error: `allowed: 0 to ${max} ${unit}` })
 
 const bps = () => count('basis points', 10_000)
 
 /** A token by its symbol in the pinned deployment; the service's own symbols are never looked up here. */
-const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, {
-  error: (issue) => `${shown(issue.input)} is not a token's symbol. Fix: use a symbol of deployment.assets.`,
-})
+const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
 
-const named = <T extends z.ZodType>(schema: T, what: string) =>
+const named = <T extends z.ZodType>(schema: T) =>
   z.record(pinnedSymbol, schema).refine((entries) => Object.keys(entries).length > 0, {
-    error: `no ${what} is listed, so nothing could ever be done. Fix: list at least one.`,
+    error: 'expected at least one entry: with none, nothing could ever be done',
   })
 
 const loan = z
   .strictObject({
     /** Outside of this band the loan asset's dollar price is not believed; every budget is counted by it. */
     priceUsdMicrosMin: amount('millionths of a US dollar').refine((value) => value > 0n, {
-      error: 'a price of 0 cannot be believed. Fix: name the lowest price you would act on.',
+      error: 'expected the lowest price to act on, above 0',
     }),
     priceUsdMicrosMax: amount('millionths of a US dollar'),
   })
   .refine((band) => band.priceUsdMicrosMin <= band.priceUsdMicrosMax, {
     path: ['priceUsdMicrosMin'],
-    error: ({ input }) => contradiction(input, 'priceUsdMicrosMin', 'priceUsdMicrosMax'),
+    error: 'expected no more than priceUsdMicrosMax',
   })
 
 const collateral = z.strictObject({
@@ -69,20 +58,14 @@ const gas = z.strictObject({
   nativePriceUsdMicros: amount('millionths of a US dollar'),
 })
 
-function contradiction(input: unknown, lower: string, upper: string): string {
-  const value = (key: string) =>
-    typeof input === 'object' && input !== null ? String(Reflect.get(input, key)) : 'unknown'
-  return `${lower} ${value(lower)} is above ${upper} ${value(upper)}. Fix: lower the one or raise the other.`
-}
-
 /**
  * The liquidator's strategy, as policies/liquidator.yaml states it under `strategy`. Strict: an unknown key is
  * refused. Amounts are decimal strings; US dollars are in millionths.
  */
 export const liquidatorPolicy = z
   .strictObject({
-    loans: named(loan, 'loan asset'),
-    collaterals: named(collateral, 'collateral'),
+    loans: named(loan),
+    collaterals: named(collateral),
     /** Most to repay in one liquidation. */
     repayUsdMicrosMax: amount('millionths of a US dollar'),
     /** Least expected profit, after haircut and gas. */
@@ -97,6 +80,6 @@ export const liquidatorPolicy = z
   })
   .refine((policy) => policy.profitUsdMicrosMin < policy.repayUsdMicrosMax, {
     path: ['profitUsdMicrosMin'],
-    error: ({ input }) => contradiction(input, 'profitUsdMicrosMin', 'repayUsdMicrosMax'),
+    error: 'expected less than repayUsdMicrosMax: no liquidation could earn more than it repays',
   })
 export type LiquidatorPolicy = z.infer<typeof liquidatorPolicy>

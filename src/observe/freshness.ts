@@ -3,8 +3,12 @@ import type { Head } from '../chain/nodes.ts'
 import type { Listed } from './listed.ts'
 import { plain } from './plain.ts'
 
-/** How old what is acted on may be. */
-export type FreshnessLimits = { readonly ageMsMax: number; readonly blockLagMax: bigint }
+/** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
+export type FreshnessLimits = {
+  readonly ageMsMax: number
+  readonly blockLagMax: bigint
+  readonly headAgeMsMax: number
+}
 
 const FRESH: readonly string[] = ['current', 'healthy']
 
@@ -22,8 +26,8 @@ export function freshnessOf(
   const problems: string[] = []
   const headAgeMs = Math.max(0, nowMs - head.timestampS * 1_000)
   let ageMs = headAgeMs
-  if (headAgeMs > limits.ageMsMax) {
-    problems.push(`our node's head is ${headAgeMs} ms old; the policy allows ${limits.ageMsMax} ms`)
+  if (headAgeMs > limits.headAgeMsMax) {
+    problems.push(`our node's head is ${headAgeMs} ms old; the policy allows ${limits.headAgeMsMax} ms`)
   }
   for (const [name, { freshness }] of Object.entries(lists)) {
     const lagMs = freshness.lagSeconds * 1_000
