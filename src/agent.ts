@@ -151,6 +151,25 @@ export type Observation<Book = undefined> = {
   readonly book: Book
 }
 
+/** A workflow that succeeded, with what it really moved: base units by token (negative left us), and gas in wei. */
+export type Done = {
+  readonly proposal: Proposal
+  readonly realized: {
+    readonly tokens: readonly { readonly token: Address; readonly assets: bigint }[]
+    readonly gasWei: bigint
+  }
+}
+
+/** What was really gained, in texts for people; `marked` says that nothing was sold and an exit haircut was taken. */
+export type Gain = {
+  readonly paid: string
+  readonly received: string
+  readonly gas: string
+  readonly profit: string
+  readonly profitUsdMicros: bigint
+  readonly marked: boolean
+}
+
 /**
  * A role: data and pure functions. It does no I/O, reads no clock and draws no random number; the same observation
  * and policy give the same decision.
@@ -162,4 +181,6 @@ export type Agent<Policy, Book = undefined> = {
   readonly workflowTypes: readonly WorkflowType[]
   readonly policy: z.ZodType<Policy>
   readonly decide: (seen: Observation<Book>, policy: Policy) => Decision
+  /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
+  readonly assess: (done: readonly Done[], seen: Observation<Book>, policy: Policy) => Gain | null
 }

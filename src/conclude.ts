@@ -5,7 +5,7 @@ import { orderAttempt } from './broadcast/transaction.ts'
 import type { Nodes } from './chain/nodes.ts'
 import { invariant, RolekeeperError } from './errors.ts'
 import type { Journal, Reservation } from './journal/journal.ts'
-import { differences, tokenChanges } from './track/effects.ts'
+import { differences, openedClaim, tokenChanges } from './track/effects.ts'
 import type { Payload, Slot } from './workflow/slot.ts'
 import { moved, type Step, wait } from './workflow/step.ts'
 import { move, type StandingAllowance, type TerminalState, type Workflow } from './workflow/workflow.ts'
@@ -39,7 +39,8 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const nowMs = deps.nowMs()
   const gasWei = included.reduce((sum, each) => sum + each.gasUsed * each.effectiveGasPriceWei, 0n)
   const tokens = tokenChanges(workflow.signer, found)
-  const realized = { tokens, gasWei, atMs: nowMs }
+  const claimId = openedClaim(found)
+  const realized = { tokens, gasWei, atMs: nowMs, ...(claimId === null ? {} : { claimId }) }
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   if (failed) {
     const standing = await standingAllowance(workflow, deps)

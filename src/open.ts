@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { Proposal, Role } from './agent.ts'
 import type { Journal } from './journal/journal.ts'
 import { idempotencyKey, opportunityKey } from './workflow/keys.ts'
+import { type Checked, refuse } from './workflow/verdict.ts'
 import { isTerminal, type TerminalState, type Workflow } from './workflow/workflow.ts'
 
 /** What opening a workflow needs. */
@@ -30,35 +31,42 @@ const REOPENS: ReadonlySet<TerminalState> = new Set([
 /** Milliseconds after the end of a round before the next may begin. Pure. */
 const backOffMs = (round: number) => Math.min(BACK_OFF_MS * 2 ** round, BACK_OFF_MS_MAX)
 
-/** The round that an opportunity would begin now, or null while it is taken, done, backing off or given up. Pure. */
-function nextRound(last: Workflow | null, nowMs: number): number | null {
-  if (last === null) return 0
-  if (!isTerminal(last.state) || !REOPENS.has(last.state) || last.round + 1 >= ROUNDS_MAX) return null
-  return nowMs - last.updatedAtMs >= backOffMs(last.round) ? last.round + 1 : null
+/** The round that an opportunity would begin now, or why it begins none. Pure. */
+function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: number }> {
+  if (last === null) return { ok: true, round: 0 }
+  if (!isTerminal(last.state)) return refuse('already_in_flight', `Workflow ${last.id} is about it already.`)
+  if (!REOPENS.has(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
+  if (last.round + 1 >= ROUNDS_MAX) {
+    return refuse('rounds_exhausted', `${ROUNDS_MAX} tries ended without effect, the last ${last.state}.`)
+  }
+  const leftMs = last.updatedAtMs + backOffMs(last.round) - nowMs
+  if (leftMs > 0)
+    return refuse('backing_off', `The last try ended ${last.state}; the next may begin in ${leftMs} ms.`)
+  return { ok: true, round: last.round + 1 }
 }
 
 /**
- * Open a proposal as a workflow: one opportunity, one workflow, however often it is proposed.
- * @returns the new workflow, or null when the opportunity is taken, done, backing off or given up.
+ * Open a proposal as a workflow: one opportunity, one workflow, however often it is proposed. Refuses with
+ * `already_in_flight`, `already_done`, `backing_off` or `rounds_exhausted`.
  */
 export async function openProposal(
   proposal: Proposal,
   opener: Opener,
   deps: OpenDeps,
-): Promise<Workflow | null> {
+): Promise<Checked<{ workflow: Workflow }>> {
   const { workflowType, kind, subject, occurrence } = proposal
   const { role, chainId, signer } = opener
   const opportunity = opportunityKey({ chainId, role, workflowType, kind, subject, occurrence })
   const nowMs = deps.nowMs()
-  const round = nextRound(await deps.journal.byOpportunity(opportunity), nowMs)
-  if (round === null) return null
+  const next = nextRound(await deps.journal.byOpportunity(opportunity), nowMs)
+  if (!next.ok) return next
   const workflow: Workflow = {
-    id: idempotencyKey(opportunity, round),
+    id: idempotencyKey(opportunity, next.round),
     role,
     chainId,
     signer,
     opportunity,
-    round,
+    round: next.round,
     proposal,
     state: 'discovered',
     version: 0,
@@ -67,5 +75,8 @@ export async function openProposal(
     strikes: 0,
     slots: [],
   }
-  return (await deps.journal.open(workflow)) === 'opened' ? workflow : null
+  const opened = await deps.journal.open(workflow)
+  return opened === 'opened'
+    ? { ok: true, workflow }
+    : refuse('already_in_flight', 'Another opened it first.')
 }

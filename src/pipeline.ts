@@ -53,7 +53,8 @@ export function step(workflow: Workflow, stages: Stages): Promise<Step> {
 export type PipelineDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'get' | 'write'>
-  readonly stages: Stages
+  /** The stages of the workflow's role. */
+  readonly stages: (workflow: Workflow) => Stages
   /** Hold the signer while a workflow is cleared and claims, so that simulations see each other's nonces. */
   readonly alone: <T>(signer: string, work: () => Promise<T>) => Promise<T>
   readonly onMove: (before: Workflow, after: Workflow) => void
@@ -85,7 +86,7 @@ export async function run(id: string, deps: PipelineDeps): Promise<number | null
 /** Take one step, or, with the signer held, all steps that need it. */
 async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): Promise<number | Workflow> {
   try {
-    const result = await step(workflow, deps.stages)
+    const result = await step(workflow, deps.stages(workflow))
     if (result.type === 'wait') return result.ms
     const next = result.type === 'moved' ? await deps.journal.write(result.workflow) : result.workflow
     deps.onMove(workflow, next)

@@ -1,4 +1,4 @@
-import { type Address, decodeEventLog, getAddress, type Hex, parseAbi } from 'viem'
+import { type Address, decodeEventLog, encodeEventTopics, getAddress, type Hex, parseAbi } from 'viem'
 import type { Receipt } from '../chain/nodes.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 
@@ -26,6 +26,19 @@ export function tokenChanges(
     if (delta !== 0n) sums.set(log.address, (sums.get(log.address) ?? 0n) + delta)
   }
   return [...sums].filter(([, assets]) => assets !== 0n).map(([token, assets]) => ({ token, assets }))
+}
+
+/** Assumed: what a market logs when it opens a liquidation claim. For our accounts only; the guard reads no logs. */
+const LIQUIDATED = parseAbi([
+  'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address liquidator, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
+])
+const [LIQUIDATED_TOPIC] = encodeEventTopics({ abi: LIQUIDATED, eventName: 'Liquidated' })
+
+/** The number of the claim that our liquidation opened, or null when the receipts hold none. Pure. */
+export function openedClaim(receipts: readonly Pick<Receipt, 'logs'>[]): bigint | null {
+  const log = receipts.flatMap((receipt) => receipt.logs).find(({ topics }) => topics[0] === LIQUIDATED_TOPIC)
+  const claimId = log?.topics[1]
+  return claimId === undefined ? null : BigInt(claimId)
 }
 
 /**

@@ -88,6 +88,8 @@ export type Workflow = {
     readonly tokens: readonly TokenChange[]
     readonly gasWei: bigint
     readonly atMs: number
+    /** The claim that a liquidation opened: its settlement finds the liquidation by it. */
+    readonly claimId?: bigint
   }
   /** Postconditions to see at an indexed block at or after this one. */
   readonly awaiting?: {

@@ -1,0 +1,175 @@
+import type { Address } from 'viem'
+import { agents } from '../agents/index.ts'
+import type { Role, Watch } from './agent.ts'
+import { feePolicy } from './broadcast/fees.ts'
+import type { Gate } from './carry.ts'
+import type { Nodes } from './chain/nodes.ts'
+import type { ChainView } from './chain-view.ts'
+import type { Clock } from './clock.ts'
+import type { AgentConfig, RunConfig } from './config/config.ts'
+import { loadPolicy } from './config/policy.ts'
+import { createDuty, type Duty } from './duty.ts'
+import { RolekeeperError } from './errors.ts'
+import { assessGain } from './gains.ts'
+import { compileRuleset } from './guard/compile.ts'
+import { freshnessPolicy, guardPolicy, limitsPolicy, type Ruleset } from './guard/ruleset.ts'
+import type { Journal } from './journal/journal.ts'
+import type { KeeperEvent } from './keeper-events.ts'
+import type { Log } from './ops/log.ts'
+import type { Metrics } from './ops/metrics.ts'
+import type { Stages } from './pipeline.ts'
+import type { ServiceClient } from './service/client.ts'
+import { createWalletSession } from './service/session.ts'
+import { createSight } from './sight.ts'
+import { attestChallenge, openSigner } from './signers.ts'
+import { createStages } from './stages.ts'
+import type { Workflow } from './workflow/workflow.ts'
+
+/** A role's policy, loaded and compiled against the pinned deployment. */
+export type RolePolicy = {
+  readonly agent: AgentConfig
+  readonly policy: ReturnType<typeof loadLiquidator>
+  readonly ruleset: Ruleset
+}
+
+const loadLiquidator = (file: string) =>
+  loadPolicy(file, 'liquidator', {
+    strategy: agents.liquidator.policy,
+    limits: limitsPolicy,
+    freshness: freshnessPolicy,
+    guard: guardPolicy,
+    fees: feePolicy,
+  })
+
+/**
+ * Load the policy of one agent. Throws RolekeeperError `config.role_unknown` for a role that this release does not
+ * staff, and what loading and compiling throw.
+ */
+export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolicy {
+  if (agent.role !== 'liquidator') {
+    throw new RolekeeperError('config.role_unknown', `This release does not staff the role ${agent.role}.`, {
+      fix: `remove it from \`agents\`; known: ${Object.keys(agents).join(', ')}.`,
+    })
+  }
+  const policy = loadLiquidator(agent.policy)
+  return { agent, policy, ruleset: compileRuleset(policy, config.deployment) }
+}
+
+/** What the roles of one keeper share. */
+export type Shared = {
+  readonly config: RunConfig
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly journal: Journal
+  readonly nodes: Nodes
+  readonly client: ServiceClient
+  readonly chain: ChainView
+  readonly gate: () => Gate
+  readonly emit: (event: KeeperEvent) => void
+  readonly alarm: (error: RolekeeperError) => void
+  readonly onOpened: (workflow: Workflow) => void
+}
+
+/** A role that is staffed: its signer proven, its stages joined, on duty. */
+export type StaffedRole = {
+  readonly role: Role
+  readonly signer: Address
+  readonly watches: Watch
+  readonly ruleset: Ruleset
+  readonly stages: Stages
+  readonly duty: Duty
+  /** Say what a workflow that succeeded brought. */
+  readonly assess: (workflow: Workflow) => Promise<void>
+  /** The KMS's last word: `ok` or an error's code. */
+  readonly kmsOutcome: () => string
+}
+
+/** Staff one role: open its signer and join its parts. Throws what opening the signer throws. */
+export async function staffRole(
+  { agent, policy, ruleset }: RolePolicy,
+  shared: Shared,
+): Promise<StaffedRole> {
+  const { config, clock, log, metrics, journal, nodes, client, chain } = shared
+  const { role } = agent
+  let kmsOutcome = 'ok'
+  const signer = await openSigner(agent, config, (outcome, tookMs) => {
+    kmsOutcome = outcome
+    metrics.kmsCalled(outcome, tookMs)
+  })
+  const session = createWalletSession(
+    { address: signer.address, chainId: nodes.chainId },
+    {
+      client,
+      clock,
+      attest: (digest) =>
+        attestChallenge(digest, signer, {
+          journal,
+          nowMs: clock.nowMs,
+          isClosed: () => shared.gate().closed,
+        }),
+    },
+  )
+  const sight = createSight({
+    client,
+    nodes,
+    clock,
+    pins: ruleset.deployment,
+    limits: ruleset.freshness,
+    session,
+    signer: signer.address,
+    onArmed: (market, armed) =>
+      armed.ok
+        ? log.info('market armed', { role, market })
+        : log.warn('market not armed', { role, market, reason: armed.message }),
+  })
+  const duty = createDuty({
+    role,
+    chainId: nodes.chainId,
+    signer: signer.address,
+    nowMs: clock.nowMs,
+    observe: sight.observe,
+    decide: (seen) => agents.liquidator.decide(seen, policy.strategy),
+    journal,
+    onOpened: shared.onOpened,
+    onDecided: ({ proposals, passedOver }, seen, tookMs) => {
+      metrics.decided(role, proposals.length, passedOver.length, tookMs)
+      for (const { check } of passedOver) metrics.refused(role, 'agent', check)
+      const at = new Date(seen.nowMs).toISOString()
+      const counts = { proposals: proposals.length, passedOver: passedOver.length }
+      shared.emit({ type: 'decision', role, at, ...counts })
+    },
+    onFailed: (error) => log.warn('could not look', { role }, error),
+    emit: shared.emit,
+  })
+  return {
+    role,
+    signer: signer.address,
+    watches: agents.liquidator.watches,
+    ruleset,
+    stages: createStages({
+      nowMs: clock.nowMs,
+      journal,
+      nodes,
+      client,
+      chain,
+      signer,
+      ruleset,
+      fees: policy.fees,
+      gate: shared.gate,
+      alarm: shared.alarm,
+    }),
+    duty,
+    assess: async (workflow) => {
+      const seen = duty.lastSeen()
+      const gain = await assessGain(workflow, journal, (done) =>
+        seen === null ? null : agents.liquidator.assess(done, seen, policy.strategy),
+      )
+      if (gain === null) return
+      const at = new Date(clock.nowMs()).toISOString()
+      const profitUsdMicros = String(gain.profitUsdMicros)
+      shared.emit({ type: 'gain', id: workflow.id, role, at, ...gain, profitUsdMicros })
+    },
+    kmsOutcome: () => kmsOutcome,
+  }
+}

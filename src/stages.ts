@@ -1,0 +1,192 @@
+import type { Address } from 'viem'
+import { claim } from './broadcast/claim.ts'
+import { type FeePolicy, quoteFees } from './broadcast/fees.ts'
+import { hasFailed } from './broadcast/replace.ts'
+import { payloadOf } from './broadcast/transaction.ts'
+import { carry, type Gate } from './carry.ts'
+import type { Nodes, SimulatedTransaction } from './chain/nodes.ts'
+import type { ChainView } from './chain-view.ts'
+import { conclude } from './conclude.ts'
+import { invariant, type RolekeeperError } from './errors.ts'
+import { revocationPayload } from './guard/close-out.ts'
+import { checkFinal } from './guard/final.ts'
+import { checkBudget } from './guard/limits.ts'
+import { checkPrepared } from './guard/prepared.ts'
+import { checkRequest } from './guard/request.ts'
+import { recheck } from './guard/revalidate.ts'
+import type { Ruleset } from './guard/ruleset.ts'
+import type { Journal, Reservation } from './journal/journal.ts'
+import type { Stages } from './pipeline.ts'
+import { prepare } from './prepare/prepare.ts'
+import { request } from './prepare/request.ts'
+import type { ServiceClient } from './service/client.ts'
+import type { Signer } from './sign/signer.ts'
+import { confirm } from './track/confirm.ts'
+import { moved, type Step } from './workflow/step.ts'
+import { move, type StandingAllowance, type Workflow } from './workflow/workflow.ts'
+
+/** What the stages of one role are joined from. */
+export type StagesDeps = {
+  readonly nowMs: () => number
+  readonly journal: Journal
+  readonly nodes: Nodes
+  readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>
+  readonly chain: ChainView
+  readonly signer: Signer
+  readonly ruleset: Ruleset
+  readonly fees: FeePolicy
+  /** Kill and pause, read now. */
+  readonly gate: () => Gate
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+const DAY_MS = 86_400_000
+
+/** Join the stages of one role to their implementations. */
+export function createStages(deps: StagesDeps): Stages {
+  const { nowMs, journal, nodes, client, signer, ruleset, fees } = deps
+  const view = () => deps.chain.of(signer.address)
+  const quote = () => quoteFees(view().baseFeePerGasWei, fees)
+
+  const budget = async (ask: Reservation) => {
+    const reservations = await journal.reservations(ask.role, nowMs() - DAY_MS)
+    return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
+  }
+
+  return {
+    request: (workflow) =>
+      request(workflow, {
+        nowMs,
+        stopped: () => stopped(deps.gate()),
+        checkRequest: (proposal) => checkRequest({ proposal, role: workflow.role, ruleset }),
+        checkBudget: (proposal) =>
+          budget({
+            workflowId: workflow.id,
+            role: workflow.role,
+            atMs: nowMs(),
+            usdMicros: proposal.exposure.usdMicros,
+            gasWei: 0n,
+            reverted: false,
+          }),
+        deploymentNamespace: ruleset.deployment.namespace,
+      }),
+
+    prepare: async (workflow) => {
+      await journal.barrier()
+      return prepare(workflow, { nowMs, post: (key, body) => client.prepareWorkflow(body, key) })
+    },
+
+    attest: async (workflow) => {
+      const { prepared: frozen } = workflow
+      invariant(frozen !== undefined, `workflow ${workflow.id} is prepared without an answer`)
+      const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
+      const state = checked.ok ? 'attested' : 'refused'
+      return moved(move(workflow, state, nowMs(), checked.ok ? {} : { note: checked }))
+    },
+
+    clear: async (workflow) => clear(workflow, await signerState(workflow, deps), deps),
+
+    claim: (workflow) =>
+      claim(workflow, {
+        nowMs,
+        fees: quote,
+        nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
+        checkBudget: budget,
+        claim: journal.claim.bind(journal),
+      }),
+
+    carry: (workflow) =>
+      carry(workflow, {
+        view,
+        gate: deps.gate,
+        rulesetHash: () => ruleset.hash,
+        fees,
+        signer,
+        nodes,
+        journal,
+        recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
+        alarm: deps.alarm,
+        conclude: (each) =>
+          conclude(each, {
+            nowMs,
+            baseFeePerGasWei: () => view().baseFeePerGasWei,
+            fees,
+            nodes,
+            journal,
+            revocation: revocationPayload,
+            alarm: deps.alarm,
+          }),
+      }),
+
+    confirm: (workflow) => confirm(workflow, { nowMs, nodes, progress: client.getWorkflow }),
+  }
+}
+
+const stopped = (gate: Gate) => {
+  if (gate.closed) return { ok: false, check: 'killed', message: 'The kill switch is on.' } as const
+  return gate.paused ? ({ ok: false, check: 'paused', message: 'The keeper is paused.' } as const) : null
+}
+
+async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {
+  const nonce = await journal.nextNonce(chainId, signer)
+  invariant(nonce !== null, `no nonce of ${signer} was adopted before it was claimed`)
+  return nonce
+}
+
+/** What of ours is on its way: it comes first in a simulation, and its allowances count as exposure. */
+async function signerState(
+  workflow: Workflow,
+  deps: StagesDeps,
+): Promise<{
+  readonly nextNonce: number
+  readonly pending: readonly SimulatedTransaction[]
+  readonly standing: readonly StandingAllowance[]
+}> {
+  const { chainNonce } = deps.chain.of(workflow.signer)
+  const others = (await deps.journal.live()).filter(
+    (other) => other.signer === workflow.signer && other.state === 'in_flight',
+  )
+  const pending = others
+    .flatMap((other) => other.slots)
+    .filter((slot) => slot.nonce >= chainNonce)
+    .toSorted((a, b) => a.nonce - b.nonce)
+    .flatMap((slot): SimulatedTransaction[] => {
+      const last = slot.attempts.at(-1)
+      if (last === undefined) return []
+      const { to, data, valueWei, gasLimit } = payloadOf(slot, last.purpose)
+      const { maxFeePerGasWei, maxPriorityFeePerGasWei } = last
+      const { nonce, signer: from } = slot
+      return [{ from, to, data, valueWei, gasLimit, nonce, maxFeePerGasWei, maxPriorityFeePerGasWei }]
+    })
+  return {
+    nextNonce: await nextNonce(workflow.chainId, workflow.signer, deps.journal),
+    pending,
+    standing: others
+      .filter((other) => other.slots.some(hasFailed))
+      .flatMap((other) => other.clearance?.allowances ?? []),
+  }
+}
+
+async function clear(
+  workflow: Workflow,
+  signer: Awaited<ReturnType<typeof signerState>>,
+  deps: StagesDeps,
+): Promise<Step> {
+  const { ruleset, nodes, nowMs } = deps
+  const expiresAtMs = Date.parse(workflow.prepared?.answer.expiresAt ?? '')
+  if (!(nowMs() < expiresAtMs)) {
+    const message = `The service's answer expired before the guard could clear it.`
+    return moved(move(workflow, 'expired', nowMs(), { note: { check: 'expired', message } }))
+  }
+  const quoted = quoteFees(deps.chain.of(workflow.signer).baseFeePerGasWei, deps.fees)
+  if (!quoted.ok) return moved(move(workflow, 'refused', nowMs(), { note: quoted }))
+  const verdict = await checkFinal(
+    { workflow, ruleset, signer: { ...signer, ...quoted.fees }, nowMs: nowMs() },
+    { nodes },
+  )
+  return moved(
+    verdict.ok
+      ? move(workflow, 'cleared', nowMs(), { clearance: verdict.clearance })
+      : move(workflow, 'refused', nowMs(), { note: verdict }),
+  )
+}
