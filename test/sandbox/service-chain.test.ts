@@ -57,14 +57,20 @@ async function prepare(type: string, principal: Address, input: object): Promise
   )
 }
 
+/** Wait until a transaction is in a block and the indexer holds the chain's head: the node answers before it mines. */
+async function indexed(hash: Hex): Promise<void> {
+  await scene.client.waitForTransactionReceipt({ hash, pollingInterval: 10 })
+  await scene.caughtUp(canonical)
+}
+
 /** Send what was prepared, register it, and say how far the workflow is when the chain is indexed. */
 async function carryOut(prepared: PreparedWorkflow, account: Address): Promise<WorkflowProgress> {
   for (const { order, target, calldata } of prepared.transactions) {
     const hash: Hex = await scene.client.sendTransaction({ chain: null, account, to: target, data: calldata })
     const { chainId } = scene.deployment
     await ask(`/v1/workflows/${prepared.requestId}/transactions`, { order, chainId, txHash: hash })
+    await indexed(hash)
   }
-  await scene.caughtUp(canonical)
   await service.idle()
   return workflowProgress.parse(await ask(`/v1/workflows/${prepared.requestId}`))
 }
@@ -84,7 +90,7 @@ it('carries a liquidation and its claim to final success on a real chain', async
   const [market, vault] = [scene.at('btcMarket'), scene.at('primeVault')]
   await scene.deposit(BTC, borrower, '1')
   await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
-  await mint(liquidator, usd('20000'))
+  await indexed(await mint(liquidator, usd('20000')))
   const input = {
     marketAddress: market,
     vaultAddress: vault,
@@ -93,12 +99,10 @@ it('carries a liquidation and its claim to final success on a real chain', async
     minCollateralAssets: '1',
     recipientAddress: liquidator,
   }
-  await scene.caughtUp(canonical)
   const early = await prepare('role.liquidator.liquidate', liquidator, input)
   expect(early.preflight.blockedReasons).toEqual(['position_not_liquidatable'])
 
-  await scene.price(BTC, '45000')
-  await scene.caughtUp(canonical)
+  await indexed(await scene.price(BTC, '45000'))
   const prepared = await prepare('role.liquidator.liquidate', liquidator, input)
   expect(prepared.preflight.blockedReasons).toEqual([])
   const done = await carryOut(prepared, liquidator)
@@ -123,8 +127,7 @@ it('falls back when a real reorg drops the transaction', async () => {
   await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
   await scene.price(BTC, '45000')
   const call = await scene.liquidation(BTC, 'primeVault', borrower, usd('1000'))
-  await mint(call.account, usd('9000'))
-  await scene.caughtUp(canonical)
+  await indexed(await mint(call.account, usd('9000')))
   const prepared = await prepare('role.liquidator.liquidate', call.account, {
     marketAddress: scene.at('btcMarket'),
     vaultAddress: scene.at('primeVault'),
@@ -135,6 +138,7 @@ it('falls back when a real reorg drops the transaction', async () => {
     recipientAddress: call.account,
   })
   const txHash = await scene.client.writeContract(call)
+  await indexed(txHash)
   const { chainId } = scene.deployment
   await ask(`/v1/workflows/${prepared.requestId}/transactions`, { order: 1, chainId, txHash })
   const status = async () => {
