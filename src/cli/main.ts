@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+import type { Io } from './command.ts'
+import { report, rolekeeper } from './rolekeeper.ts'
+
+/** For the last bytes of a pipe. */
+const LINGER_MS = 250
+
+const io: Io = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  outIsTty: process.stdout.isTTY === true,
+  errIsTty: process.stderr.isTTY === true,
+  env: process.env,
+}
+
+// Who listens may leave, as `| head` does; that is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : report(error, io))
+})
+process.on('uncaughtException', (error) => process.exit(report(error, io)))
+
+const code = await rolekeeper(process.argv.slice(2), io)
+process.exitCode = code
+// Nothing forgotten keeps a terminal waiting: it ends by itself when nothing is open, else soon.
+setTimeout(() => process.exit(code), LINGER_MS).unref()

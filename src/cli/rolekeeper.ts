@@ -1,0 +1,87 @@
+import { RolekeeperError } from '../errors.ts'
+import { foreign } from '../ops/foreign.ts'
+import { type Command, type Io, usageError } from './command.ts'
+
+/** The commands, each loaded only when it is asked for: help is instant, and `run` loads nothing of the sandbox. */
+const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<Command> }>> = {
+  start: {
+    summary: 'sandbox and keeper together, live, on this machine',
+    load: async () => (await import('./start.ts')).start,
+  },
+  sandbox: { summary: 'the sandbox alone', load: async () => (await import('./sandbox.ts')).sandbox },
+  run: { summary: 'the keeper, as a configuration says', load: async () => (await import('./run.ts')).run },
+  workflows: {
+    summary: 'what it did and does',
+    load: async () => (await import('./workflows.ts')).workflows,
+  },
+  explain: { summary: 'why it acted, or why not', load: async () => (await import('./explain.ts')).explain },
+  pause: { summary: 'begin nothing new', load: async () => (await import('./orders.ts')).pause },
+  resume: { summary: 'take a pause back', load: async () => (await import('./orders.ts')).resume },
+  kill: {
+    summary: 'sign nothing and send nothing new',
+    load: async () => (await import('./orders.ts')).kill,
+  },
+  unkill: { summary: 'take a kill back', load: async () => (await import('./orders.ts')).unkill },
+  schemas: {
+    summary: 'write the JSON Schemas of policies, for editors',
+    load: async () => (await import('./schemas.ts')).schemas,
+  },
+}
+
+/**
+ * Run a command line; every failure of ours becomes one line on standard error.
+ * @param args what follows `rolekeeper`.
+ * @returns the exit code: 0, 1 for a run that failed, 2 for a command line or configuration that is not understood.
+ */
+export async function rolekeeper(args: readonly string[], io: Io): Promise<number> {
+  try {
+    return await dispatch(args, io)
+  } catch (error) {
+    return report(error, io)
+  }
+}
+
+async function dispatch([name, ...args]: readonly string[], io: Io): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    io.out(overview())
+    return name === undefined ? 2 : 0
+  }
+  if (name === '--version' || name === '-v') {
+    const { version } = await import('./version.ts')
+    io.out(`rolekeeper ${version}\n`)
+    return 0
+  }
+  const chosen = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (chosen === undefined) throw usageError(`"${foreign(name)}" is not a command.`, 'see: rolekeeper --help')
+  const run = await chosen.load()
+  return run(args, io)
+}
+
+function overview(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map(({ length }) => length))
+  const rows = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`)
+  return `rolekeeper COMMAND [options]
+
+Keeps on-chain roles staffed: it watches, decides by policy, checks what it is given to sign, signs with a KMS,
+broadcasts, and follows each workflow to its end.
+
+Commands:
+${rows.join('\n')}
+
+Each has --help. --version shows the version.
+`
+}
+
+/** Say in one line what went wrong; a stack trace helps nobody who runs this. @returns the exit code. */
+export function report(error: unknown, io: Pick<Io, 'err'>): number {
+  if (error instanceof RolekeeperError) {
+    io.err(`error ${error.code}: ${foreign(error.message, 1_000)}\n`)
+    return /^(usage|config\.)/.test(error.code) ? 2 : 1
+  }
+  const name = error instanceof Error ? foreign(error.name) : typeof error
+  const at = error instanceof Error ? /^\s+at .*$/m.exec(error.stack ?? '')?.[0]?.trim() : undefined
+  io.err(
+    `error internal: An unexpected ${name}${at === undefined ? '' : ` ${foreign(at)}`}. Fix: report it with the log.\n`,
+  )
+  return 1
+}

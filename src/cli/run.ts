@@ -1,0 +1,38 @@
+import { command, durationMs, usageError } from './command.ts'
+import { createInterrupts, createShow, runSession } from './session.ts'
+
+/** `rolekeeper run`: the keeper as a configuration says; it loads nothing of the sandbox. */
+export const run = command({
+  name: 'run',
+  usage: '--config FILE [--for TIME] [--json]',
+  help: `Run the keeper against the service, the chain and the KMS that a configuration names. The log goes to standard
+error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it up again.
+
+  rolekeeper run --config config/production.yaml`,
+  options: {
+    config: { help: 'the run configuration; config/example.yaml explains it', value: 'FILE' },
+    for: { help: 'stop deciding after this time, for example 10m', value: 'TIME' },
+    json: { help: 'print events as JSON, one object a line' },
+  },
+  argumentsMax: 0,
+  run: async ({ config: file, for: time, json }, _args, io) => {
+    if (file === undefined)
+      throw usageError('--config is missing.', 'name a run configuration, as config/example.yaml')
+    const forMs = time === undefined ? undefined : durationMs('for', time)
+    const { loadRunConfig, secretsOf } = await import('../config/config.ts')
+    const { isWellKnown } = await import('../sign/well-known.ts')
+    const { createLog } = await import('../ops/log.ts')
+    const config = loadRunConfig(file, { env: io.env, isWellKnown })
+    const log = createLog({ level: 'info', secrets: secretsOf(config) })
+    const { createKeeper } = await import('../keeper.ts')
+    const { version } = await import('./version.ts')
+    const interrupts = createInterrupts(() => {})
+    try {
+      const keeper = createKeeper(config, { log, version })
+      const show = await createShow(io, json === true)
+      return await runSession(keeper, { show, interrupted: interrupts.first, forMs })
+    } finally {
+      interrupts.release()
+    }
+  },
+})

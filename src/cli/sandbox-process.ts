@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { RolekeeperError } from '../errors.ts'
+import { lockDirectory } from '../journal/sqlite.ts'
+import { foreign } from '../ops/foreign.ts'
+import { atMost } from './session.ts'
+
+/** anvil, the contracts and the service are ready in a few seconds; a slow machine gets time. */
+const READY_MS = 60_000
+/** The sandbox saves its chain and ends in under this time; Ctrl-C has 2 s altogether. */
+const STOP_MS = 1_500
+
+/** What the sandbox tells its parent. */
+const message = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('progress'), text: z.string() }),
+  z.object({ type: z.literal('ready') }),
+  z.object({ type: z.literal('failed'), code: z.string(), message: z.string(), fix: z.string() }),
+])
+
+/** How the sandbox is started. */
+export type SandboxOptions = {
+  readonly directory: string
+  /** Of the weather: the same seed tells the same story. */
+  readonly seed: number | undefined
+  readonly onProgress: (text: string) => void
+}
+
+/** A sandbox that runs as our child, in a session of its own: Ctrl-C in our terminal does not reach it. */
+export type SandboxProcess = {
+  /** Resolves when it serves; rejects with its own code and fix, `sandbox.ended` or `sandbox.slow`. */
+  readonly ready: Promise<void>
+  /** Rejects with `sandbox.ended` when it ends without being asked. */
+  readonly ended: Promise<never>
+  readonly stop: () => Promise<void>
+  /** End it at once, without saving. */
+  readonly kill: () => void
+}
+
+/** The sandbox's own log, inside the directory. */
+export const sandboxLog = (directory: string) => join(directory, 'sandbox.log')
+
+/**
+ * Make the directory, for its owner alone. Starting over takes out everything but the lock's own file.
+ * @throws RolekeeperError `journal.locked` while another process works in it.
+ */
+export function prepareDirectory(directory: string, fresh: boolean): void {
+  const { release } = lockDirectory(directory)
+  try {
+    if (!fresh) return
+    for (const name of readdirSync(directory)) {
+      if (!name.startsWith('lock.')) rmSync(join(directory, name), { recursive: true, force: true })
+    }
+  } finally {
+    release()
+  }
+}
+
+/**
+ * Start the sandbox. Its pipe to us is its life line: when we end, even by SIGKILL, it ends itself and what it
+ * started.
+ */
+export function startSandboxProcess({ directory, seed, onProgress }: SandboxOptions): SandboxProcess {
+  const child = spawnSandbox(directory, seed)
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  let asked = false
+  const ended = exited.then((): Promise<never> => {
+    if (asked) return new Promise<never>(() => {})
+    throw endedError(directory, child)
+  })
+  // It is awaited only while a session runs; before and after, its rejection says nothing new.
+  ended.catch(() => {})
+  return {
+    ready: becomeReady(child, directory, onProgress),
+    ended,
+    stop: async () => {
+      asked = true
+      if (child.connected) child.disconnect()
+      await atMost(STOP_MS, exited)
+      child.kill('SIGKILL')
+    },
+    kill: () => {
+      asked = true
+      child.kill('SIGKILL')
+    },
+  }
+}
+
+function spawnSandbox(directory: string, seed: number | undefined): ChildProcess {
+  const main = fileURLToPath(new URL('../sandbox/main.ts', import.meta.url))
+  const log = openSync(sandboxLog(directory), 'a', 0o600)
+  try {
+    const args = [main, '--directory', directory, ...(seed === undefined ? [] : ['--seed', String(seed)])]
+    return spawn(process.execPath, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] })
+  } finally {
+    closeSync(log)
+  }
+}
+
+function becomeReady(
+  child: ChildProcess,
+  directory: string,
+  onProgress: (text: string) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const slow = new RolekeeperError(
+      'sandbox.slow',
+      `The sandbox was not ready within ${READY_MS / 1_000} s.`,
+      {
+        fix: `see ${sandboxLog(directory)}`,
+      },
+    )
+    const timeout = setTimeout(() => reject(slow), READY_MS)
+    const settle = (work: () => void) => {
+      clearTimeout(timeout)
+      work()
+    }
+    child.once('error', () => settle(() => reject(endedError(directory, child))))
+    child.once('exit', () => settle(() => reject(endedError(directory, child))))
+    child.on('message', (text) => {
+      const told = message.safeParse(text)
+      if (!told.success) return
+      if (told.data.type === 'progress') onProgress(foreign(told.data.text))
+      else if (told.data.type === 'ready') settle(resolve)
+      else {
+        const { code, message: sentence, fix } = told.data
+        settle(() =>
+          reject(new RolekeeperError(foreign(code), foreign(sentence, 500), { fix: foreign(fix, 500) })),
+        )
+      }
+    })
+  })
+}
+
+const endedError = (directory: string, child: ChildProcess) =>
+  new RolekeeperError(
+    'sandbox.ended',
+    `The sandbox ended (${child.signalCode ?? `code ${child.exitCode}`}).`,
+    {
+      fix: `see ${sandboxLog(directory)}; --fresh starts over`,
+    },
+  )

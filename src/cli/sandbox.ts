@@ -1,0 +1,35 @@
+import { join, resolve } from 'node:path'
+import { command, DEFAULT_DIRECTORY, DIRECTORY, SEED, seedOf } from './command.ts'
+import { createInterrupts } from './session.ts'
+
+/** `rolekeeper sandbox`: the service, its contracts, a chain and a KMS, for any program to talk to. */
+export const sandbox = command({
+  name: 'sandbox',
+  usage: '[--fresh] [--seed N] [--directory DIR]',
+  help: `Start the sandbox alone: a chain, its contracts, the service and a KMS on this machine. sandbox.json in the
+directory names every address and key that a program needs. Ctrl-C ends it.`,
+  options: { fresh: { help: 'forget everything and start over' }, seed: SEED, directory: DIRECTORY },
+  argumentsMax: 0,
+  run: async (given, _args, io) => {
+    const seed = seedOf(given.seed)
+    const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
+    const { prepareDirectory, startSandboxProcess } = await import('./sandbox-process.ts')
+    const { createProgress } = await import('./progress.ts')
+    prepareDirectory(directory, given.fresh === true)
+    const progress = await createProgress('starting the sandbox', io)
+    const running = startSandboxProcess({ directory, seed, onProgress: progress.say })
+    const interrupts = createInterrupts(running.kill)
+    try {
+      const first = await Promise.race([running.ready.then(() => 'ready'), interrupts.first])
+      progress.end()
+      if (first !== 'ready') return 0
+      io.out(`The sandbox is ready: ${join(directory, 'sandbox.json')}\n`)
+      await Promise.race([interrupts.first, running.ended])
+      return 0
+    } finally {
+      progress.end()
+      await running.stop()
+      interrupts.release()
+    }
+  },
+})

@@ -1,0 +1,48 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { command } from './command.ts'
+
+/** `rolekeeper schemas`: what an editor needs to check policies and run configurations while they are written. */
+export const schemas = command({
+  name: 'schemas',
+  usage: '[--out DIR]',
+  help: `Write the JSON Schemas of the policies and of the run configuration: policies/ROLE.schema.json and
+config/run.schema.json. A file names its schema in its first line:
+
+  # yaml-language-server: $schema=liquidator.schema.json`,
+  options: { out: { help: 'the folder that holds policies/ and config/ (default: .)', value: 'DIR' } },
+  argumentsMax: 0,
+  run: async ({ out = '.' }, _args, io) => {
+    for (const [name, schema] of Object.entries(await editorSchemas())) {
+      const file = join(out, name)
+      mkdirSync(join(file, '..'), { recursive: true })
+      writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`)
+      io.out(`${file}\n`)
+    }
+    return 0
+  },
+})
+
+/** Describe every file that a person writes: its path and its JSON Schema. */
+export async function editorSchemas(): Promise<Readonly<Record<string, object>>> {
+  const { agents } = await import('../../agents/index.ts')
+  const { runConfigSchema } = await import('../config/config.ts')
+  const { editorSchema, policySchema } = await import('../config/policy.ts')
+  const { feePolicy } = await import('../broadcast/fees.ts')
+  const { freshnessPolicy, guardPolicy, limitsPolicy } = await import('../guard/ruleset.ts')
+  const policies = Object.values(agents).map(({ role, policy }) => {
+    const sections = {
+      strategy: policy,
+      limits: limitsPolicy,
+      freshness: freshnessPolicy,
+      guard: guardPolicy,
+      fees: feePolicy,
+    }
+    return [
+      `policies/${role}.schema.json`,
+      editorSchema(`Policy of the ${role}`, policySchema(role, sections)),
+    ]
+  })
+  const run = runConfigSchema('.', { env: {}, isWellKnown: () => false })
+  return { ...Object.fromEntries(policies), 'config/run.schema.json': editorSchema('Run configuration', run) }
+}

@@ -1,0 +1,106 @@
+import type { Keeper } from '../keeper.ts'
+import type { KeeperEvent } from '../keeper-events.ts'
+import type { Io } from './command.ts'
+
+/** What ends a session early. */
+export type Interrupts = {
+  /** Resolves at the first SIGINT, SIGTERM or SIGHUP. */
+  readonly first: Promise<void>
+  /** Give the signals back to whoever had them. */
+  readonly release: () => void
+}
+
+/** With the sandbox there is something to show until the end of `--for`; what then takes longer is parked. */
+const DRAIN_MS = 30_000
+/** What is in flight is on disk, so that a session may end at any moment; this is for closing files. */
+const INTERRUPTED_MS = 1_200
+
+/** Listen for the signals that end a session; a second one calls `atOnce` and ends the process. */
+export function createInterrupts(atOnce: () => void): Interrupts {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let asked = false
+  const onSignal = () => {
+    if (asked) {
+      atOnce()
+      process.exit(130)
+    }
+    asked = true
+    resolve()
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const signal of signals) process.on(signal, onSignal)
+  return {
+    first: promise,
+    release: () => {
+      for (const signal of signals) process.off(signal, onSignal)
+    },
+  }
+}
+
+/** How a session goes. */
+export type SessionOptions = {
+  readonly show: (event: KeeperEvent) => void
+  readonly interrupted: Promise<void>
+  /** Stop deciding after this many milliseconds; until interrupted where absent. */
+  readonly forMs: number | undefined
+  /** Rejects when something that the keeper cannot do without has ended. */
+  readonly broken?: Promise<never>
+}
+
+/**
+ * Run a keeper until its time is over or someone interrupts, then show the summary.
+ * @returns the exit code: 1 when a workflow was quarantined.
+ */
+export async function runSession(keeper: Keeper, options: SessionOptions): Promise<number> {
+  const { show, interrupted, forMs, broken = new Promise<never>(() => {}) } = options
+  keeper.onEvent(show)
+  const time = timer(forMs)
+  try {
+    const started = keeper.start().then(() => 'started' as const)
+    const first = await Promise.race([started, interrupted, broken])
+    if (first === 'started') {
+      time.begin()
+      const over = await Promise.race([time.over, interrupted, broken])
+      if (over === 'over') await Promise.race([keeper.stop({ drainMs: DRAIN_MS }), interrupted, broken])
+    }
+  } finally {
+    time.cancel()
+    await atMost(INTERRUPTED_MS, keeper.stop({ drainMs: 0 }))
+  }
+  const summary = keeper.summary()
+  show(summary)
+  return Object.values(summary.workflows).some(({ quarantined }) => quarantined > 0) ? 1 : 0
+}
+
+function timer(ms: number | undefined) {
+  const { promise, resolve } = Promise.withResolvers<'over'>()
+  let timeout: NodeJS.Timeout | undefined
+  return {
+    over: promise,
+    begin: () => {
+      if (ms !== undefined) timeout = setTimeout(() => resolve('over'), ms)
+    },
+    cancel: () => clearTimeout(timeout),
+  }
+}
+
+/** Wait for work that should be quick, but no longer than `ms`. */
+export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timeout = setTimeout(resolve, ms)
+  try {
+    await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timeout)
+  }
+}
+
+/** Show events as the options ask: one JSON object a line, or the timeline. */
+export async function createShow(io: Io, json: boolean): Promise<(event: KeeperEvent) => void> {
+  if (json) return (event) => io.out(`${JSON.stringify(event)}\n`)
+  const { createTimeline } = await import('./timeline.ts')
+  const draw = createTimeline({ colour: io.outIsTty && io.env.NO_COLOR === undefined })
+  return (event) => {
+    for (const line of draw(event)) io.out(`${line}\n`)
+  }
+}

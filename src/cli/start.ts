@@ -1,0 +1,69 @@
+import { openSync, writeSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Keeper } from '../keeper.ts'
+import { command, DEFAULT_DIRECTORY, DIRECTORY, durationMs, SEED, seedOf } from './command.ts'
+import type { SandboxProcess } from './sandbox-process.ts'
+import { createInterrupts, createShow, runSession } from './session.ts'
+
+/** `rolekeeper start`: sandbox and keeper together. */
+export const start = command({
+  name: 'start',
+  usage: '[--for TIME] [--json] [--fresh] [--seed N]',
+  help: `Start a chain, its contracts, the service and a KMS on this machine, and the liquidator in live mode against them.
+Ctrl-C ends it; started again, it resumes what was in flight.
+
+  rolekeeper start --for 60s --json`,
+  options: {
+    for: { help: 'stop deciding then, finish what is in flight for at most 30 s, and report', value: 'TIME' },
+    json: { help: 'print events as JSON, one object a line; the log goes to standard error' },
+    fresh: { help: 'forget everything and start over' },
+    seed: SEED,
+    directory: DIRECTORY,
+  },
+  argumentsMax: 0,
+  run: async (given, _args, io) => {
+    const forMs = given.for === undefined ? undefined : durationMs('for', given.for)
+    const seed = seedOf(given.seed)
+    const json = given.json === true
+    const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
+    const { prepareDirectory, startSandboxProcess } = await import('./sandbox-process.ts')
+    const { createProgress } = await import('./progress.ts')
+    prepareDirectory(directory, given.fresh === true)
+    let sandbox: SandboxProcess | undefined
+    const interrupts = createInterrupts(() => sandbox?.kill())
+    const progress = await createProgress('starting the sandbox', io)
+    try {
+      sandbox = startSandboxProcess({ directory, seed, onProgress: progress.say })
+      const first = await Promise.race([sandbox.ready.then(() => 'ready'), interrupts.first])
+      progress.end()
+      if (first !== 'ready') return 0
+      return await runSession(await createSandboxKeeper(directory, json), {
+        show: await createShow(io, json),
+        interrupted: interrupts.first,
+        broken: sandbox.ended,
+        forMs,
+      })
+    } finally {
+      progress.end()
+      await sandbox?.stop()
+      interrupts.release()
+    }
+  },
+})
+
+async function createSandboxKeeper(directory: string, json: boolean): Promise<Keeper> {
+  const { sandboxConfig } = await import('./sandbox-config.ts')
+  const { secretsOf } = await import('../config/config.ts')
+  const { createLog } = await import('../ops/log.ts')
+  const { createKeeper } = await import('../keeper.ts')
+  const { version } = await import('./version.ts')
+  const config = sandboxConfig(directory)
+  const secrets = secretsOf(config)
+  if (json) return createKeeper(config, { version, log: createLog({ level: 'info', secrets }) })
+  // The timeline has the terminal to itself.
+  const file = openSync(join(directory, 'keeper.log'), 'w', 0o600)
+  const write = (line: string) => {
+    writeSync(file, line)
+  }
+  return createKeeper(config, { version, log: createLog({ level: 'info', secrets, write }) })
+}

@@ -1,0 +1,166 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+import type { HealthEvent, KeeperEvent, PriceEvent, SummaryEvent, WorkflowEvent } from '../keeper-events.ts'
+import { foreign } from '../ops/foreign.ts'
+import { isTerminal } from '../workflow/workflow.ts'
+import { duration, shortHex, shortSubject, usd, wad } from './figures.ts'
+
+/** A price is drawn when it has moved this far from the one drawn before. */
+const PRICE_MOVE_BPS = 50n
+const WAD = 10n ** 18n
+/** After this long without a line, a decision that found nothing shows that it is awake. */
+const QUIET_MS = 10_000
+
+type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'none'
+
+/** Draws a keeper's events: each gives no, one or several lines, without line ends. */
+export type Timeline = (event: KeeperEvent) => readonly string[]
+
+/**
+ * Create a timeline: aligned columns of time, mark, word and what it is about. It remembers only what it drew, and
+ * reads no clock: the same events give the same lines.
+ */
+export function createTimeline({ colour }: { readonly colour: boolean }): Timeline {
+  const seen: Seen = {
+    beganMs: null,
+    drawnMs: 0,
+    symbols: new Map(),
+    prices: new Map(),
+    healths: new Map(),
+    begun: new Map(),
+  }
+  return (event) => {
+    const atMs = Date.parse(event.at)
+    seen.beganMs ??= atMs
+    const rows = draw(event, seen, atMs)
+    if (rows.length > 0) seen.drawnMs = atMs
+    const clock = `${((atMs - seen.beganMs) / 1_000).toFixed(1)}s`
+    return rows.map((row, index) => line(row, index === 0 ? clock : '', colour))
+  }
+}
+
+/** What was drawn so far, as far as the next line depends on it. */
+type Seen = {
+  beganMs: number | null
+  drawnMs: number
+  readonly symbols: Map<string, string>
+  readonly prices: Map<string, bigint>
+  readonly healths: Map<string, string>
+  /** When each workflow that is not at its end was discovered. */
+  readonly begun: Map<string, number>
+}
+
+type Row = { readonly mark: string; readonly word: string; readonly text: string; readonly colour: Colour }
+
+const row = (mark: string, word: string, text: string, colour: Colour = 'none'): Row => ({
+  mark,
+  word,
+  text,
+  colour,
+})
+
+function line({ mark, word, text, colour }: Row, clock: string, coloured: boolean): string {
+  const head = `${clock.padStart(8)}  ${mark} ${word.padEnd(10)}`
+  const whole = `${head} ${text}`.trimEnd()
+  if (!coloured || colour === 'none') return whole
+  if (colour === 'gray') return styleText('gray', whole, { validateStream: false })
+  // The text stays plain, so that numbers read the same everywhere; only mark and word carry the colour.
+  return whole.replace(`${mark} ${word}`, styleText(colour, `${mark} ${word}`, { validateStream: false }))
+}
+
+function draw(event: KeeperEvent, seen: Seen, atMs: number): readonly Row[] {
+  switch (event.type) {
+    case 'ready': {
+      const signers = Object.entries(event.signers).map(([role, address]) => `${role} ${shortHex(address)}`)
+      const resumed = event.resumed > 0 ? [`${event.resumed} resumed`] : []
+      const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
+      return [row('●', 'ready', parts.join(' · '), 'green')]
+    }
+    case 'price':
+      return drawPrice(event, seen)
+    case 'health':
+      return drawHealth(event, seen)
+    case 'decision':
+      if (event.proposals > 0 || atMs - seen.drawnMs < QUIET_MS) return []
+      return [row('·', 'watching', `${event.passedOver} looked at, nothing to do`, 'gray')]
+    case 'workflow':
+      return drawWorkflow(event, seen, atMs)
+    case 'slot': {
+      const block = event.blockNumber === undefined ? '' : ` block ${event.blockNumber}`
+      const what = event.purpose === 'noop' ? ' no-op' : ''
+      const where = event.hash === undefined ? '' : ` ${shortHex(event.hash)}`
+      const text = `${took(event.id, event.durationMs)}  nonce ${event.nonce}${what}${where}${block}`
+      return [row('│', event.state, text, event.state === 'reopened' ? 'yellow' : 'gray')]
+    }
+    case 'gain': {
+      const marked = event.marked ? ' (marked, nothing was sold)' : ''
+      const text = `${name(event.id)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
+      return [row('+', 'gained', clean(text), 'green')]
+    }
+    case 'alarm':
+      return [row('!', 'alarm', clean(`${event.code}: ${event.message} Fix: ${event.fix}`), 'red')]
+    case 'summary':
+      return drawSummary(event)
+  }
+}
+
+const clean = (text: string) => foreign(stripVTControlCharacters(text), 400)
+const name = (id: string) => id.slice(0, 6)
+const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
+
+function drawPrice({ marketId, symbol, priceWad }: PriceEvent, seen: Seen): readonly Row[] {
+  const price = BigInt(priceWad)
+  const before = seen.prices.get(marketId)
+  seen.symbols.set(marketId, clean(symbol))
+  const moved = before === undefined ? 0n : price - before
+  if (before !== undefined && (moved < 0n ? -moved : moved) * 10_000n < before * PRICE_MOVE_BPS) return []
+  seen.prices.set(marketId, price)
+  const percent = before === undefined || before === 0n ? null : Number((moved * 10_000n) / before) / 100
+  const change = percent === null ? '' : `${percent > 0 ? '+' : ''}${percent.toFixed(2)} %`
+  const text = `${clean(symbol).padEnd(12)} ${wad(priceWad, price < WAD ? 6 : 2).padStart(14)}  ${change.padStart(9)}`
+  return [row(moved === 0n ? '·' : moved > 0n ? '▲' : '▼', 'price', text, 'gray')]
+}
+
+function drawHealth({ subject, healthFactorWad }: HealthEvent, seen: Seen): readonly Row[] {
+  const before = seen.healths.get(subject)
+  seen.healths.set(subject, healthFactorWad)
+  const wasUnder = before !== undefined && BigInt(before) < WAD
+  const isUnder = BigInt(healthFactorWad) < WAD
+  if (wasUnder === isUnder) return []
+  const from = before === undefined ? '' : `${wad(before, 4)} → `
+  const what = `${about(subject, seen)}  health ${from}${wad(healthFactorWad, 4)}`
+  return [
+    isUnder
+      ? row('▽', 'under', `${what}, under water`, 'yellow')
+      : row('△', 'above', `${what}, safe again`, 'gray'),
+  ]
+}
+
+const about = (subject: string, seen: Seen) =>
+  clean(shortSubject(subject, seen.symbols.get(subject.split(':')[0] ?? ''))).padEnd(24)
+
+function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly Row[] {
+  const { id, state } = event
+  if (state === 'discovered') {
+    seen.begun.set(id, atMs)
+    const kind = event.workflowType.split('.').at(-1) ?? event.workflowType
+    const title = row('◆', 'decided', `${name(id)}  ${clean(kind)} ${about(event.subject, seen)}`, 'cyan')
+    return event.summary === undefined ? [title] : [title, row(' ', '', clean(event.summary))]
+  }
+  if (!isTerminal(state)) return [row('│', state, took(id, event.durationMs), 'gray')]
+  const beganMs = seen.begun.get(id)
+  seen.begun.delete(id)
+  const total = beganMs === undefined ? '' : `  total ${duration(atMs - beganMs)}`
+  const why = event.check === undefined ? '' : `  ${event.check}: ${event.message ?? ''}`
+  const good = state === 'succeeded'
+  const colour = good ? 'green' : state === 'quarantined' || state === 'reverted' ? 'red' : 'yellow'
+  return [row(good ? '✓' : '✗', state, clean(`${took(id, event.durationMs)}${total}${why}`), colour)]
+}
+
+function drawSummary({ workflows, profitUsdMicros, durationMs }: SummaryEvent): readonly Row[] {
+  const roles = Object.entries(workflows).map(([role, counts]) => {
+    const parts = Object.entries(counts).filter(([, count]) => count > 0)
+    return `${role}: ${parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'}`
+  })
+  const end = `${usd(profitUsdMicros)} marked in ${duration(durationMs)}`
+  return [row('■', 'summary', [...roles, end].join(' · '), 'green')]
+}

@@ -1,0 +1,118 @@
+import type { Journal, Transition } from '../journal/journal.ts'
+import type { Slot } from '../workflow/slot.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { command, DEFAULT_DIRECTORY, DIRECTORY, usageError } from './command.ts'
+import { duration, shortSubject } from './figures.ts'
+
+const LIST_MAX = 1_000
+const LIST_DEFAULT = 30
+
+/** `rolekeeper workflows`: the journal, beside a keeper that runs or without one. */
+export const workflows = command({
+  name: 'workflows',
+  usage: 'list | show ID [--directory DIR] [--json]',
+  help: `Show what the journal holds: the newest workflows, or one with every state and its time. ID may be shortened.
+
+  rolekeeper workflows list --limit 10
+  rolekeeper workflows show 3f2a`,
+  options: {
+    directory: DIRECTORY,
+    limit: { help: `how many to list (default: ${LIST_DEFAULT}, at most ${LIST_MAX})`, value: 'N' },
+    json: { help: 'print JSON, one object a line' },
+  },
+  argumentsMax: 2,
+  run: async ({ directory = DEFAULT_DIRECTORY, limit, json }, [what, id], io) => {
+    const { readSqliteJournal } = await import('../journal/sqlite.ts')
+    if (what !== 'list' && what !== 'show') throw usageError('Say what to show.', 'write `list` or `show ID`')
+    if (what === 'list' && id !== undefined)
+      throw usageError(`There is no place for "${id}".`, `write \`show ${id}\``)
+    const count = limit === undefined ? LIST_DEFAULT : Number(limit)
+    if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
+      throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
+    }
+    const journal = readSqliteJournal(directory)
+    try {
+      if (what === 'list') {
+        const rows = await journal.list(count)
+        io.out(json === true ? rows.map((row) => `${toJson(row)}\n`).join('') : listing(rows))
+        return 0
+      }
+      if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
+      const workflow = await findWorkflow(journal, id)
+      const transitions = await journal.transitions(workflow.id)
+      io.out(json === true ? `${toJson({ ...workflow, transitions })}\n` : shown(workflow, transitions))
+      return 0
+    } finally {
+      await journal.close()
+    }
+  },
+})
+
+/**
+ * Find a workflow by its id or the beginning of it, among the newest.
+ * @throws RolekeeperError `usage` when none or several match.
+ */
+export async function findWorkflow(journal: Pick<Journal, 'get' | 'list'>, id: string): Promise<Workflow> {
+  const exact = await journal.get(id)
+  if (exact !== null) return exact
+  const matches = id === '' ? [] : (await journal.list(LIST_MAX)).filter((row) => row.id.startsWith(id))
+  const [first, second] = matches
+  if (first === undefined)
+    throw usageError(`No workflow begins with "${id}".`, 'see: rolekeeper workflows list')
+  if (second !== undefined) throw usageError(`Several workflows begin with "${id}".`, 'write more of the id')
+  return first
+}
+
+const toJson = (value: unknown) =>
+  JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
+
+function listing(rows: readonly Workflow[]): string {
+  if (rows.length === 0) return 'No workflow yet.\n'
+  const lines = rows.map((row) =>
+    [
+      row.id.slice(0, 8),
+      new Date(row.createdAtMs).toISOString().slice(0, 19),
+      row.state.padEnd(11),
+      row.proposal.kind.padEnd(9),
+      shortSubject(row.proposal.subject).padEnd(25),
+      row.note?.check ?? '',
+    ].join('  '),
+  )
+  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`
+}
+
+function shown(workflow: Workflow, transitions: readonly Transition[]): string {
+  const { proposal } = workflow
+  const states = transitions.map(({ state, atMs, note }, index) => {
+    const before = transitions[index - 1]
+    const took = before === undefined ? '' : duration(atMs - before.atMs)
+    const why = note === undefined ? '' : `${note.check}: ${note.message}`
+    return `  ${new Date(atMs).toISOString()}  ${state.padEnd(11)} ${took.padStart(8)}  ${why}`.trimEnd()
+  })
+  const realized = workflow.realized?.tokens.map(({ token, assets }) => `  ${token}  ${assets}`) ?? []
+  return [
+    `${workflow.id}  ${workflow.role}  ${proposal.workflowType}`,
+    `  ${proposal.subject}`,
+    `  ${proposal.summary}`,
+    '',
+    'States:',
+    ...states,
+    ...(workflow.slots.length > 0 ? ['', 'Nonces:', ...workflow.slots.map(slotLine)] : []),
+    ...(realized.length > 0 ? ['', 'Really moved (base units):', ...realized] : []),
+    '',
+  ].join('\n')
+}
+
+function slotLine({ nonce, kind, state, attempts, inclusion }: Slot): string {
+  const last = attempts.at(-1)
+  const landed = inclusion === undefined ? '' : `block ${inclusion.blockNumber} ${inclusion.status}`
+  const tries = attempts.length > 1 ? `${attempts.length} attempts` : ''
+  const parts = [
+    `  ${nonce}`,
+    kind.padEnd(6),
+    state.padEnd(5),
+    last?.purpose ?? '',
+    inclusion?.hash ?? last?.hash ?? '',
+  ]
+  return [...parts, landed, tries].filter((part) => part !== '').join('  ')
+}

@@ -1,0 +1,282 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { rolekeeper as runLine } from '../../src/cli/rolekeeper.ts'
+import { lockDirectory, openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { move, type Workflow } from '../../src/workflow/workflow.ts'
+
+const MAIN = resolve('src/cli/main.ts')
+const COMMANDS = [
+  'start',
+  'sandbox',
+  'run',
+  'workflows',
+  'explain',
+  'pause',
+  'resume',
+  'kill',
+  'unkill',
+  'schemas',
+]
+
+type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
+
+/** Run a command line in this process, as far as it can tell in a terminal's place. */
+async function rolekeeper(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  let out = ''
+  let err = ''
+  const code = await runLine(args, {
+    out: (text) => {
+      out += text
+    },
+    err: (text) => {
+      err += text
+    },
+    outIsTty: false,
+    errIsTty: false,
+    env,
+  })
+  return { code, out, err }
+}
+
+/** Run the program as a user does. */
+function spawned(args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder() })
+    let out = ''
+    let err = ''
+    child.stdout.on('data', (part) => {
+      out += part
+    })
+    child.stderr.on('data', (part) => {
+      err += part
+    })
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, out, err }))
+  })
+}
+
+const folder = () => mkdtempSync(join(tmpdir(), 'rolekeeper-cli-'))
+
+describe('the command line', () => {
+  it('shows its commands, and its version', async () => {
+    const help = await rolekeeper(['--help'])
+    expect(help).toMatchObject({ code: 0, err: '' })
+    for (const command of COMMANDS) expect(help.out).toMatch(new RegExp(`^ {2}${command} `, 'm'))
+    expect(await rolekeeper([])).toMatchObject({ code: 2, out: help.out })
+    expect((await rolekeeper(['--version'])).out).toMatch(/^rolekeeper \d+\.\d+\.\d+\n$/)
+  })
+
+  it.each(COMMANDS)('shows the help of %s', async (command) => {
+    const { code, out, err } = await rolekeeper([command, '--help'])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(new RegExp(`^rolekeeper ${command}\\b`))
+    expect(out).toMatch(/^ {2}-h, --help +show this$/m)
+  })
+
+  it.each([
+    ['an unknown command', ['strat'], 'error usage: "strat" is not a command. Fix: see: rolekeeper --help'],
+    ['a name that objects have', ['constructor'], 'error usage: "constructor" is not a command.'],
+    ['a command with an escape in it', ['a\u001b[2Jb'], 'error usage: "a [2Jb" is not a command.'],
+    [
+      'an unknown option',
+      ['start', '--frob'],
+      "error usage: Unknown option '--frob'. Fix: see: rolekeeper start --help",
+    ],
+    [
+      'an option without its value',
+      ['start', '--for'],
+      "error usage: Option '--for <value>' argument missing.",
+    ],
+    [
+      'one argument too many',
+      ['kill', 'now'],
+      'error usage: There is no place for "now". Fix: see: rolekeeper kill',
+    ],
+    [
+      'a time without a unit',
+      ['start', '--for', '60'],
+      'error usage: --for is "60". Fix: give a number and a unit',
+    ],
+    [
+      'a seed that is none',
+      ['start', '--seed', '1.5'],
+      'error usage: --seed is "1.5". Fix: give a whole number',
+    ],
+    ['no configuration', ['run'], 'error usage: --config is missing. Fix: name a run configuration'],
+    [
+      'a configuration that is not there',
+      ['run', '--config', 'no.yaml'],
+      'error config.unreadable: no.yaml cannot be read',
+    ],
+    [
+      'a limit one past the most',
+      ['workflows', 'list', '--limit', '1001'],
+      'error usage: --limit is "1001". Fix: give a',
+    ],
+    ['nothing to show', ['workflows'], 'error usage: Say what to show. Fix: write `list` or `show ID`'],
+    ['nothing to explain', ['explain'], 'error usage: Say what to explain.'],
+  ])('refuses %s in one line and exits with 2', async (_, args, line) => {
+    const { code, out, err } = await rolekeeper(args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(line)])
+  })
+
+  it('exits with 1 where the line is right and the world is not', async () => {
+    const { code, out, err } = await rolekeeper(['workflows', 'list', '--directory', folder()])
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^error journal\.absent: There is no journal in \/[^\n]*\. Fix: [^\n]*\n$/)
+  })
+
+  it('refuses a configuration with a missing secret before anything is watched', async () => {
+    const cwd = folder()
+    writeFileSync(join(cwd, 'run.yaml'), readFileSync('config/example.yaml'))
+    const { code, err } = await rolekeeper(['run', '--config', join(cwd, 'run.yaml')], {
+      ROLEKEEPER_SECRET_KEY: 'canary-key',
+    })
+    expect(code).toBe(2)
+    expect(err).toMatch(
+      /^error config\.invalid: \S+run\.yaml:20:12: chain\.nodes\.read\[0\] is "env:ROLEKEEPER_NODE_A"; [^\n]*\n$/,
+    )
+    expect(err).not.toContain('canary')
+  })
+
+  it('gives and takes back orders, by hand or by command', async () => {
+    const directory = folder()
+    const ordered = () => ['PAUSE', 'KILL'].map((file) => existsSync(join(directory, file)))
+    const give = (name: string) => rolekeeper([name, '--directory', directory])
+    expect(await give('pause')).toMatchObject({ code: 0, err: '' })
+    expect(await give('kill')).toMatchObject({ code: 0, err: '' })
+    expect(ordered()).toEqual([true, true])
+    await give('resume')
+    await give('unkill')
+    expect(ordered()).toEqual([false, false])
+  })
+
+  it('says so when an order is given where no keeper works', async () => {
+    const { code, err } = await rolekeeper(['kill', '--directory', join(folder(), 'none')])
+    expect(code).toBe(1)
+    expect(err).toMatch(/^error control\.not_written: \S+none\/KILL could not be written\. Fix: [^\n]*\n$/)
+  })
+
+  it('refuses to start beside another process on the same directory', async () => {
+    const directory = folder()
+    const lock = lockDirectory(directory)
+    try {
+      const { code, err } = await rolekeeper(['start', '--directory', directory, '--fresh'])
+      expect(code).toBe(1)
+      expect(err).toMatch(/^error journal\.locked: [^\n]*\n$/)
+    } finally {
+      lock.release()
+    }
+  })
+})
+
+describe('the program', () => {
+  it('runs as it is typed, and ends by itself with its exit code', async () => {
+    const [help, version, wrong] = await Promise.all([
+      spawned(['--help']),
+      spawned(['--version']),
+      spawned(['kill', '--directory', 'no']),
+    ])
+    expect(help).toMatchObject({ code: 0, out: (await rolekeeper(['--help'])).out, err: '' })
+    expect(version).toMatchObject({ code: 0, err: '' })
+    expect(wrong).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^error control\.not_written: [^\n]*\n$/),
+    })
+  })
+})
+
+describe('the journal on the command line', () => {
+  const id = 'a1b2c3d4e5f60718293a4b5c6d7e8f90'
+  const other = 'a1ffffffffffffffffffffffffffffff'
+  const subject = `0x${'a1'.repeat(20)}:0x${'b2'.repeat(20)}:0x${'c3'.repeat(20)}`
+  const directory = folder()
+  const ask = (...args: string[]) => rolekeeper([...args, '--directory', directory])
+
+  const discovered = (name: string, round: number): Workflow => ({
+    id: name,
+    role: 'liquidator',
+    chainId: 31_337,
+    signer: `0x${'d4'.repeat(20)}`,
+    opportunity: 'f'.repeat(64),
+    round,
+    proposal: {
+      workflowType: 'role.liquidator.liquidate',
+      kind: 'liquidate',
+      subject,
+      occurrence: '1:2',
+      input: {},
+      exposure: { token: null, assets: 1n, usdMicros: 1n },
+      summary: 'health 0.987: repay 1,234.50 sUSD',
+      reason: { repayAssets: '1234500000', healthFactorWad: '987000000000000000' },
+    },
+    state: 'discovered',
+    version: 0,
+    createdAtMs: Date.UTC(2026, 10, 21),
+    updatedAtMs: Date.UTC(2026, 10, 21),
+    strikes: 0,
+    slots: [],
+  })
+
+  beforeAll(async () => {
+    const lock = lockDirectory(directory)
+    const journal = openSqliteJournal(directory)
+    await journal.open(discovered(id, 0))
+    await journal.open(discovered(other, 1))
+    const note = { check: 'target_not_allowed', message: 'Target 0xbad is not allowed.' }
+    const opened = await journal.get(id)
+    if (opened !== null) await journal.write(move(opened, 'refused', opened.createdAtMs + 41, { note }))
+    const row = {
+      role: 'liquidator',
+      subject,
+      atMs: Date.UTC(2026, 10, 21),
+      reason: { healthFactorWad: '1013' },
+    } as const
+    await journal.addDecisions([
+      { ...row, check: 'health_above_one', message: 'Health is 1.013; below 1 is liquidatable.' },
+    ])
+    await journal.barrier()
+    await journal.close()
+    lock.release()
+  })
+
+  it('lists workflows, for people and as JSON', async () => {
+    const list = await ask('workflows', 'list')
+    expect(list).toMatchObject({ code: 0, err: '' })
+    expect(list.out).toMatch(
+      /^a1b2c3d4 {2}2026-11-21T00:00:00 {2}refused +liquidate +0xa1a1…a1a1 0xc3c3…c3c3 +target_not_allowed$/m,
+    )
+    const json = await ask('workflows', 'list', '--json', '--limit', '1')
+    expect(JSON.parse(json.out)).toMatchObject({ chainId: 31_337 })
+  })
+
+  it('shows every state with its time, by the beginning of an id', async () => {
+    const { code, out } = await ask('workflows', 'show', 'a1b2')
+    expect(code).toBe(0)
+    expect(out).toContain('2026-11-21T00:00:00.000Z  discovered')
+    expect(out).toMatch(
+      /2026-11-21T00:00:00\.041Z {2}refused +41 ms {2}target_not_allowed: Target 0xbad is not allowed\./,
+    )
+    expect((await ask('workflows', 'show', 'a1')).err).toContain('Several workflows begin with "a1".')
+    expect((await ask('workflows', 'show', '99')).err).toContain('No workflow begins with "99".')
+  })
+
+  it('explains in numbers why it acted, and how it ended', async () => {
+    const { out } = await ask('explain', id)
+    expect(out).toContain('repayAssets      1234500000')
+    expect(out).toContain('It is refused: target_not_allowed. Target 0xbad is not allowed.')
+  })
+
+  it('explains why it left a position alone, by a part of its subject', async () => {
+    const { code, out } = await ask('explain', `0x${'C3'.repeat(20)}`)
+    expect(code).toBe(0)
+    expect(out).toContain('health_above_one: Health is 1.013; below 1 is liquidatable.')
+    expect(out).toContain('healthFactorWad  1013')
+    expect((await ask('explain', '0xdead')).err).toContain('Nothing was decided about "0xdead".')
+  })
+})

@@ -1,0 +1,211 @@
+import { stripVTControlCharacters } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { createTimeline } from '../../src/cli/timeline.ts'
+import type { KeeperEvent } from '../../src/keeper-events.ts'
+
+const MARKET = `0x${'a1'.repeat(20)}`
+const BORROWER = `0x3f2a${'0'.repeat(32)}77c1`
+const SUBJECT = `${MARKET}:0x${'b2'.repeat(20)}:${BORROWER}`
+const HASH = `0x9c${'0'.repeat(58)}4e21`
+const ID = 'a1b2c3d4e5f60718293a4b5c6d7e8f90'
+
+const at = (ms: number) => new Date(Date.UTC(2026, 10, 21) + ms).toISOString()
+const price = (ms: number, priceWad: string): KeeperEvent => ({
+  type: 'price',
+  at: at(ms),
+  marketId: MARKET,
+  symbol: 'sBTC/sUSD',
+  priceWad,
+})
+const health = (ms: number, healthFactorWad: string): KeeperEvent => ({
+  type: 'health',
+  at: at(ms),
+  subject: SUBJECT,
+  healthFactorWad,
+})
+const state = (
+  ms: number,
+  durationMs: number,
+  reached: Extract<KeeperEvent, { type: 'workflow' }>['state'],
+  more: object = {},
+): KeeperEvent => ({
+  type: 'workflow',
+  id: ID,
+  role: 'liquidator',
+  workflowType: 'role.liquidator.liquidate',
+  state: reached,
+  at: at(ms),
+  durationMs,
+  subject: SUBJECT,
+  ...more,
+})
+const slot = (
+  ms: number,
+  durationMs: number,
+  reached: 'signed' | 'sent' | 'mined' | 'final' | 'reopened',
+): KeeperEvent => ({
+  type: 'slot',
+  id: ID,
+  role: 'liquidator',
+  at: at(ms),
+  nonce: 4,
+  purpose: 'payload',
+  state: reached,
+  durationMs,
+  hash: HASH,
+  ...(reached === 'mined' ? { blockNumber: '118' } : {}),
+})
+const decision = (ms: number, proposals: number): KeeperEvent => ({
+  type: 'decision',
+  role: 'liquidator',
+  at: at(ms),
+  proposals,
+  passedOver: 12,
+})
+
+const story: readonly KeeperEvent[] = [
+  {
+    type: 'ready',
+    at: at(0),
+    environment: 'sandbox',
+    chainId: 71_304,
+    directory: '.rolekeeper',
+    opsUrl: 'http://127.0.0.1:9464',
+    signers: { liquidator: `0x1f3a${'0'.repeat(32)}9c0d` },
+    resumed: 1,
+  },
+  price(100, '64120000000000000000000'),
+  health(110, '1013200000000000000'),
+  decision(120, 0),
+  price(1_100, '64119000000000000000000'),
+  price(2_100, '61002110000000000000000'),
+  health(2_110, '987100000000000000'),
+  decision(2_120, 1),
+  state(2_121, 0, 'discovered', {
+    summary:
+      'health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), haircut 0.62 %, gas $0.03, expect +$41.20',
+  }),
+  state(2_123, 2, 'requested'),
+  state(2_164, 41, 'prepared'),
+  state(2_165, 1, 'attested'),
+  state(2_188, 23, 'cleared'),
+  state(2_190, 2, 'in_flight'),
+  slot(2_252, 62, 'signed'),
+  slot(2_258, 6, 'sent'),
+  slot(3_190, 932, 'mined'),
+  slot(5_190, 2_000, 'final'),
+  state(5_191, 3_001, 'confirmed'),
+  state(6_210, 1_019, 'succeeded'),
+  {
+    type: 'gain',
+    id: ID,
+    role: 'liquidator',
+    at: at(6_210),
+    paid: '1,234.50 sUSD',
+    received: '0.0213 sBTC',
+    gas: '$0.03',
+    profit: '+$41.20',
+    profitUsdMicros: '41200000',
+    marked: true,
+  },
+  health(6_300, '1002000000000000000'),
+  decision(16_300, 0),
+  {
+    type: 'alarm',
+    at: at(20_000),
+    code: 'slot.stuck',
+    message: 'Nonce 5 has been open for 61 s; the limit is 60 s.',
+    fix: 'check the sending nodes.',
+  },
+  {
+    type: 'summary',
+    at: at(60_000),
+    durationMs: 60_000,
+    workflows: {
+      liquidator: {
+        succeeded: 10,
+        refused: 1,
+        expired: 0,
+        reverted: 0,
+        superseded: 0,
+        cancelled: 0,
+        unconfirmed: 0,
+        quarantined: 0,
+        parked: 1,
+      },
+    },
+    profitUsdMicros: '1412204999',
+  },
+]
+
+const drawn = (events: readonly KeeperEvent[], colour = false) => {
+  const timeline = createTimeline({ colour })
+  return events.flatMap((event) => timeline(event))
+}
+
+describe('the timeline', () => {
+  it('tells the story of a liquidation', () => {
+    expect(`\n${drawn(story).join('\n')}\n`).toMatchInlineSnapshot(`
+      "
+          0.0s  ● ready      sandbox chain 71304 · liquidator 0x1f3a…9c0d · http://127.0.0.1:9464 · 1 resumed
+          0.1s  · price      sBTC/sUSD         64,120.00
+          2.1s  ▼ price      sBTC/sUSD         61,002.11    -4.86 %
+          2.1s  ▽ under      sBTC/sUSD 0x3f2a…77c1     health 1.0132 → 0.9871, under water
+          2.1s  ◆ decided    a1b2c3  liquidate sBTC/sUSD 0x3f2a…77c1
+                             health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), haircut 0.62 %, gas $0.03, expect +$41.20
+          2.1s  │ requested  a1b2c3      2 ms
+          2.2s  │ prepared   a1b2c3     41 ms
+          2.2s  │ attested   a1b2c3      1 ms
+          2.2s  │ cleared    a1b2c3     23 ms
+          2.2s  │ in_flight  a1b2c3      2 ms
+          2.3s  │ signed     a1b2c3     62 ms  nonce 4 0x9c00…4e21
+          2.3s  │ sent       a1b2c3      6 ms  nonce 4 0x9c00…4e21
+          3.2s  │ mined      a1b2c3    932 ms  nonce 4 0x9c00…4e21 block 118
+          5.2s  │ final      a1b2c3    2.00 s  nonce 4 0x9c00…4e21
+          5.2s  │ confirmed  a1b2c3    3.00 s
+          6.2s  ✓ succeeded  a1b2c3    1.02 s  total 4.09 s
+          6.2s  + gained     a1b2c3  paid 1,234.50 sUSD, received 0.0213 sBTC, gas $0.03: +$41.20 (marked, nothing was sold)
+          6.3s  △ above      sBTC/sUSD 0x3f2a…77c1     health 0.9871 → 1.0020, safe again
+         16.3s  · watching   12 looked at, nothing to do
+         20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
+         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked · +$1,412.20 marked in 1.0 min
+      "
+    `)
+  })
+
+  it('draws the same lines for the same events, and only adds colour to them', () => {
+    expect(drawn(story)).toEqual(drawn(story))
+    const coloured = drawn(story, true)
+    expect(coloured.join('')).toContain('\u001b[')
+    expect(coloured.map(stripVTControlCharacters)).toEqual(drawn(story))
+  })
+
+  it('draws a price when it has moved by half a percent since the last one drawn, and not just below', () => {
+    const begin = price(0, '10000000000000000000000')
+    expect(drawn([begin, price(1, '10049999999999999999999')])).toHaveLength(1)
+    expect(drawn([begin, price(1, '10050000000000000000000')])[1]).toContain('+0.50 %')
+    expect(
+      drawn([begin, price(1, '10049000000000000000000'), price(2, '10051000000000000000000')]),
+    ).toHaveLength(2)
+    expect(drawn([begin, price(1, '9950000000000000000000')])[1]).toContain('-0.50 %')
+  })
+
+  it('draws a health factor when it crosses 1, which is not below 1', () => {
+    expect(drawn([health(0, '1000000000000000000')])).toEqual([])
+    expect(drawn([health(0, '1000000000000000000'), health(1, '999999999999999999')])[0]).toContain(
+      '1.0000 → 0.9999',
+    )
+    expect(drawn([health(0, '999999999999999999')])).toHaveLength(1)
+    expect(drawn([health(0, '999999999999999999'), health(1, '900000000000000000')])).toHaveLength(1)
+  })
+
+  it('says why a workflow did not succeed, without what a message might do to a terminal', () => {
+    const refused = state(40, 30, 'refused', {
+      check: 'target_not_allowed',
+      message: 'Target \u001b[2J0xbad\u202e is not\nallowed.',
+    })
+    expect(drawn([state(0, 0, 'discovered'), refused]).at(-1)).toMatchInlineSnapshot(
+      `"    0.0s  ✗ refused    a1b2c3     30 ms  total 40 ms  target_not_allowed: Target 0xbad is not allowed."`,
+    )
+  })
+})
