@@ -64,8 +64,7 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     nonce,
     sourceAsOfS: block.timestamp,
   })
-  const sent: Hex[] = []
-  for (const [index, { to, data }] of steps.entries()) {
+  for (const [index, { name, to, data }] of steps.entries()) {
     const serializedTransaction = await deployer.signTransaction({
       type: 'eip1559',
       chainId,
@@ -76,12 +75,10 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
       to,
       data,
     })
-    sent.push(await reader.sendRawTransaction({ serializedTransaction }))
-  }
-  const receipts = await Promise.all(sent.map((hash) => reader.getTransactionReceipt({ hash })))
-  const failed = receipts.findIndex((receipt) => receipt.status !== 'success')
-  if (failed !== -1) {
-    throw new RolekeeperError('sandbox.deploy_reverted', `Deploying failed at: ${steps[failed]?.name}.`, {
+    // Anvil mines a moment after it accepts, so the plain send has no receipt to give yet.
+    const { status } = await reader.sendRawTransactionSync({ serializedTransaction })
+    if (status === 'success') continue
+    throw new RolekeeperError('sandbox.deploy_reverted', `Deploying failed at: ${name}.`, {
       fix: 'start over with `--fresh`; if it fails again, the contracts and this deployment disagree.',
     })
   }
