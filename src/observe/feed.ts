@@ -99,7 +99,7 @@ class EventFeed implements Feed {
   readonly #seen = new Set<string>()
   #cursor: string | null
   #savedCursor: string | null
-  #saving = false
+  #saving: Promise<void> | undefined
   #draining: Promise<void> | undefined
   #loops: Promise<void> = Promise.resolve()
 
@@ -127,8 +127,7 @@ class EventFeed implements Feed {
 
   async close(): Promise<void> {
     this.#stop.abort()
-    await Promise.allSettled([this.#loops])
-    this.#save()
+    await Promise.allSettled([this.#loops, this.#saving])
   }
 
   async #sweepForever(): Promise<void> {
@@ -284,11 +283,11 @@ class EventFeed implements Feed {
   }
 
   #moveCursor(cursor: string): void {
+    // What comes while we close is told to nobody.
+    if (this.#stopped) return
     this.#cursor = cursor
-    if (this.#saving || this.#stopped) return
-    this.#saving = true
-    void this.#pause(SAVE_EVERY_MS).then(() => {
-      this.#saving = false
+    this.#saving ??= this.#pause(SAVE_EVERY_MS).then(() => {
+      this.#saving = undefined
       this.#save()
     })
   }

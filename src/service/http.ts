@@ -5,7 +5,7 @@ import { type Call, failureOfReply, failureOfTransport, garbage } from './failur
 import { readJson } from './json.ts'
 import { createPacer, type Headers } from './pacing.ts'
 
-/** How long each part of a request may take, milliseconds. */
+/** How long each part of a request may take, milliseconds; undici notices up to a second late. */
 export type ServiceTimeouts = {
   readonly connectMs: number
   readonly headersMs: number

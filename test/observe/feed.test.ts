@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
 import { createFeed, type Feed, type Hint } from '../../src/observe/feed.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
@@ -30,6 +31,7 @@ const envelope = (id: number, type = TYPE) => ({
 const polled = (id: number) => ({ cursor: String(id), event: envelope(id) })
 const say = (socket: WebSocket, seq: number, id: number, type = TYPE) =>
   socket.send(JSON.stringify({ type: 'event', seq, cursor: String(id), event: envelope(id, type) }))
+const heartbeat = (seq: number) => JSON.stringify({ type: 'heartbeat', seq, at: '2026-01-01T00:00:00Z' })
 
 let service: Scripted
 let client: ServiceClient
@@ -144,7 +146,7 @@ test('passes over other types, future messages and text that is no message, with
   socket.send('{"type":"shiny","seq":2}')
   socket.send('not json')
   socket.send(Buffer.from([1, 2, 3]))
-  socket.send('{"type":"heartbeat","seq":3,"at":"2026-01-01T00:00:00Z"}')
+  socket.send(heartbeat(3))
   say(socket, 4, 9)
   expect([await next(), await next()]).toEqual(['sweep', 's9'])
   expect(feed.state()).toMatchObject({ gaps: 0, unreadable: 3 })
@@ -165,16 +167,36 @@ test('closes a gap in the sequence by polling from the last cursor', async () =>
   await until(() => expect(saved.at(-1)).toBe('11'))
 })
 
-test('begins a new connection at the cursor when a gap cannot be polled', async () => {
+test('leaves a stream whose gap cannot be polled', async () => {
   begin('7')
   const { socket } = await service.streams.next()
   say(socket, 1, 8)
   pollStatus = 400
   say(socket, 3, 10)
+  let seq = 3
+  // Not for silence: it goes on talking.
+  const beat = setInterval(() => socket.send(heartbeat(++seq)), 20)
   const again = await service.streams.next()
-  // Refused, so it begins anew; a sweep tells what is between.
+  clearInterval(beat)
+  // The cursor was refused, so it begins anew; a sweep tells what is between.
   expect(again.query.get('cursor')).toBeNull()
   expect([await next(), await next(), await next(), await next()]).toEqual(['sweep', 's8', 's10', 'sweep'])
+})
+
+test('does not save a cursor beyond a gap that is not closed yet', async () => {
+  begin('7')
+  const { socket } = await service.streams.next()
+  say(socket, 1, 8)
+  await until(() => expect(saved).toEqual(['8']))
+  const answer = service.script.answer
+  service.script.answer = (request, response) => {
+    if (request.path !== '/v1/events') answer(request, response)
+  }
+  say(socket, 3, 10)
+  expect([await next(), await next(), await next()]).toEqual(['sweep', 's8', 's10'])
+  await until(() => expect(polls()).toHaveLength(1))
+  await feed.close()
+  expect(saved).toEqual(['8'])
 })
 
 test('drops a stream that is silent for two and a half heartbeats', async () => {
@@ -264,37 +286,40 @@ test('is down while nothing answers, and tells nothing twice when it comes back'
 })
 
 test.each([
-  ['another host', 'ws://127.0.0.1:1/v1/stream'],
+  ['another port', 'ws://OTHER/v1/stream'],
   ['a host in the credentials', 'ws://127.0.0.1@evil.example/'],
   ['another scheme', 'http://HOST/v1/stream'],
   ['no URL', 'stream'],
 ])('never opens a stream at %s', async (_name, url) => {
-  tokenUrl = url.replace('HOST', service.host)
+  const other = await startScripted(() => undefined)
+  tokenUrl = url.replace('HOST', service.host).replace('OTHER', other.host)
   begin('7')
   await until(() => expect(feed.state().mode).toBe('polling'))
   expect(feed.state().connections).toBe(0)
-  expect(service.streams.size()).toBe(0)
+  expect([service.streams.size(), other.streams.size()]).toEqual([0, 0])
+  await other.close()
 })
 
 test.each([
   ['streamed', 0],
   ['polled', 503],
-])(
-  'ends with the error of a listener, and does not save the cursor of its %s hint',
-  async (_name, refuse) => {
-    service.script.refuseUpgrade = refuse
-    log = refuse === 0 ? [] : [8]
-    const running = begin('7', {
-      take: (hint) => {
-        if ('subject' in hint) throw new RangeError('not taken')
-      },
+])('ends with the error of a listener, and saves no cursor past its %s hint', async (_name, refuse) => {
+  service.script.refuseUpgrade = refuse
+  log = refuse === 0 ? [] : [8, 9]
+  const running = begin('7', {
+    take: (hint) => {
+      if ('subject' in hint && hint.subject === 's9') throw new RangeError('not taken')
+    },
+  })
+  if (refuse === 0)
+    void service.streams.next().then(({ socket }) => {
+      say(socket, 1, 8)
+      say(socket, 2, 9)
     })
-    if (refuse === 0) void service.streams.next().then(({ socket }) => say(socket, 1, 8))
-    await expect(running).rejects.toBeInstanceOf(RangeError)
-    await feed.close()
-    expect(saved).toEqual([])
-  },
-)
+  await expect(running).rejects.toBeInstanceOf(RangeError)
+  await feed.close()
+  expect(saved).toEqual(['8'])
+})
 
 test('closes within 100 ms, saves its cursor, and gives nothing afterwards', async () => {
   begin('7')
@@ -306,6 +331,35 @@ test('closes within 100 ms, saves its cursor, and gives nothing afterwards', asy
   expect(performance.now() - started).toBeLessThan(100)
   expect(saved).toEqual(['8'])
   expect(hints.size()).toBe(0)
+})
+
+test('gives and saves nothing of an answer that comes while it closes', async () => {
+  const page = Promise.withResolvers<Awaited<ReturnType<ServiceClient['pollEvents']>>>()
+  const asked = Promise.withResolvers<void>()
+  feed = createFeed(
+    { types: [TYPE], sweepMs: NEVER_MS },
+    {
+      clock,
+      client: {
+        openStream: () => Promise.reject(new RolekeeperError('service.unreachable', 'no')),
+        pollEvents: () => {
+          asked.resolve()
+          return page.promise
+        },
+      },
+      loadCursor: () => '7',
+      saveCursor: (value) => saved.push(value),
+    },
+  )
+  feed.onHint(hints.put)
+  void feed.start()
+  await asked.promise
+  const closed = feed.close()
+  page.resolve({ ...collection([]), items: [polled(8)], dropped: 0, hasMore: false, nextCursor: '8' })
+  await closed
+  expect(await next()).toBe('sweep')
+  expect(hints.size()).toBe(0)
+  expect(saved).toEqual([])
 })
 
 test('closes within 100 ms while a poll and a connection hang', async () => {
