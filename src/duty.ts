@@ -4,6 +4,7 @@ import { createDecisionMemory } from './decision-memory.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
 import { openProposal } from './open.ts'
+import type { Refusal } from './workflow/verdict.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
 /** What a role's duty needs. */
@@ -14,6 +15,8 @@ export type DutyDeps = {
   readonly nowMs: () => number
   readonly observe: (inFlight: readonly InFlight[], previous: Observation | null) => Promise<Observation>
   readonly decide: (seen: Observation) => Decision
+  /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
+  readonly stopped: () => Refusal | null
   readonly journal: Pick<Journal, 'open' | 'byOpportunity' | 'live' | 'addDecisions'>
   readonly onOpened: (workflow: Workflow) => void
   readonly onDecided: (decision: Decision, seen: Observation, tookMs: number) => void
@@ -59,7 +62,10 @@ export function createDuty(deps: DutyDeps): Duty {
     previous = seen
     decidedAtMs = deps.nowMs()
     if (stopped) return
-    const opened = await Promise.all(decision.proposals.map((proposal) => openProposal(proposal, deps, deps)))
+    const halt = deps.stopped()
+    const opened = await Promise.all(
+      decision.proposals.map((proposal) => halt ?? openProposal(proposal, deps, deps)),
+    )
     for (const result of opened) if (result.ok) deps.onOpened(result.workflow)
     const stood = {
       proposals: decision.proposals.filter((_, index) => opened[index]?.ok),

@@ -8,21 +8,21 @@ const claimKey = (workflow: Workflow, claimId: string) =>
 const doneOf = ({ proposal, realized }: Workflow): Done | null =>
   realized === undefined ? null : { proposal, realized }
 
+/** Remember a confirmed liquidation by the claim that it opened: it pays now and receives when that is settled. */
+export async function rememberClaim(workflow: Workflow, journal: Pick<Journal, 'setValue'>): Promise<void> {
+  const opened = workflow.realized?.claimId
+  if (opened !== undefined) await journal.setValue(claimKey(workflow, String(opened)), workflow.id)
+}
+
 /**
- * Say what a workflow that succeeded brought. A liquidation pays now and receives when its claim is settled: it is
- * remembered by its claim, and both are assessed together at the settlement.
- * @returns null where there is nothing to say (yet).
+ * Say what a settlement brought, together with the liquidation that opened its claim.
+ * @returns null where there is nothing to say.
  */
 export async function assessGain(
   workflow: Workflow,
-  journal: Pick<Journal, 'get' | 'getValue' | 'setValue'>,
+  journal: Pick<Journal, 'get' | 'getValue'>,
   assess: (done: readonly Done[]) => Gain | null,
 ): Promise<Gain | null> {
-  const opened = workflow.realized?.claimId
-  if (opened !== undefined) {
-    await journal.setValue(claimKey(workflow, String(opened)), workflow.id)
-    return null
-  }
   const { claimId } = workflow.proposal.input
   if (claimId === undefined) return null
   const earlierId = await journal.getValue(claimKey(workflow, claimId))

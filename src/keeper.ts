@@ -325,21 +325,22 @@ class ComposedKeeper implements Keeper {
         this.#metrics.refused(after.role, 'guard', after.note?.check ?? 'unknown')
     }
     if (before === null) this.#open.queue.wake(after.id, 0)
+    if (after.state === 'confirmed' || after.state === 'succeeded') this.#assess(after)
     if (ended) this.#ended(after)
     else if (after.slots.some((slot) => slot.attempts.at(-1)?.state === 'sent')) this.#register()
+  }
+
+  #assess(workflow: Workflow): void {
+    const role = this.#open.roles.find((each) => each.role === workflow.role)
+    role?.assess(workflow).catch((error: unknown) => this.#log.error('a gain was not assessed', {}, error))
   }
 
   #ended(workflow: Workflow): void {
     this.#tally.ended(workflow)
     if (this.#live.size === 0) this.#drained.resolve()
     if (workflow.state === 'quarantined') this.#quarantined(workflow)
-    const role = this.#open.roles.find((each) => each.role === workflow.role)
-    if (role === undefined) return
     // What it held back is free again.
-    role.duty.look()
-    if (workflow.state === 'succeeded') {
-      role.assess(workflow).catch((error: unknown) => this.#log.error('a gain was not assessed', {}, error))
-    }
+    this.#open.roles.find((each) => each.role === workflow.role)?.duty.look()
   }
 
   /** A nonce without an end would be built upon: nothing is signed until a person has looked. */

@@ -15,7 +15,7 @@ export type OpenDeps = {
 export type Opener = { readonly role: Role; readonly chainId: number; readonly signer: Address }
 
 /** A try that ended without the payload's effect may be made again this often. */
-const ROUNDS_MAX = 8
+const ROUNDS_MAX = 64
 const BACK_OFF_MS = 2_000
 const BACK_OFF_MS_MAX = 120_000
 

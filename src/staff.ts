@@ -10,7 +10,7 @@ import type { AgentConfig, RunConfig } from './config/config.ts'
 import { loadPolicy } from './config/policy.ts'
 import { createDuty, type Duty } from './duty.ts'
 import { RolekeeperError } from './errors.ts'
-import { assessGain } from './gains.ts'
+import { assessGain, rememberClaim } from './gains.ts'
 import { compileRuleset } from './guard/compile.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy, type Ruleset } from './guard/ruleset.ts'
 import type { Journal } from './journal/journal.ts'
@@ -22,7 +22,7 @@ import type { ServiceClient } from './service/client.ts'
 import { createWalletSession } from './service/session.ts'
 import { createSight } from './sight.ts'
 import { attestChallenge, openSigner } from './signers.ts'
-import { createStages } from './stages.ts'
+import { createStages, stopped } from './stages.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
 /** A role's policy, loaded and compiled against the pinned deployment. */
@@ -79,7 +79,7 @@ export type StaffedRole = {
   readonly ruleset: Ruleset
   readonly stages: Stages
   readonly duty: Duty
-  /** Say what a workflow that succeeded brought. */
+  /** Remember what a confirmed workflow opened, and say what one that succeeded brought. */
   readonly assess: (workflow: Workflow) => Promise<void>
   /** The KMS's last word: `ok` or an error's code. */
   readonly kmsOutcome: () => string
@@ -130,6 +130,7 @@ export async function staffRole(
     nowMs: clock.nowMs,
     observe: sight.observe,
     decide: (seen) => agents.liquidator.decide(seen, policy.strategy),
+    stopped: () => stopped(shared.gate()),
     journal,
     onOpened: shared.onOpened,
     onDecided: ({ proposals, passedOver }, seen, tookMs) => {
@@ -161,6 +162,7 @@ export async function staffRole(
     }),
     duty,
     assess: async (workflow) => {
+      if (workflow.state === 'confirmed') return rememberClaim(workflow, journal)
       const seen = duty.lastSeen()
       const gain = await assessGain(workflow, journal, (done) =>
         seen === null ? null : agents.liquidator.assess(done, seen, policy.strategy),

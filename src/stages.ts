@@ -23,6 +23,7 @@ import type { ServiceClient } from './service/client.ts'
 import type { Signer } from './sign/signer.ts'
 import { confirm } from './track/confirm.ts'
 import { moved, type Step } from './workflow/step.ts'
+import { type Refusal, refuse } from './workflow/verdict.ts'
 import { move, type StandingAllowance, type Workflow } from './workflow/workflow.ts'
 
 /** What the stages of one role are joined from. */
@@ -89,6 +90,7 @@ export function createStages(deps: StagesDeps): Stages {
     claim: (workflow) =>
       claim(workflow, {
         nowMs,
+        rulesetHash: ruleset.hash,
         fees: quote,
         nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
         checkBudget: budget,
@@ -122,9 +124,10 @@ export function createStages(deps: StagesDeps): Stages {
   }
 }
 
-const stopped = (gate: Gate) => {
-  if (gate.closed) return { ok: false, check: 'killed', message: 'The kill switch is on.' } as const
-  return gate.paused ? ({ ok: false, check: 'paused', message: 'The keeper is paused.' } as const) : null
+/** Why nothing new may begin, or null. Pure. */
+export const stopped = (gate: Gate): Refusal | null => {
+  if (gate.closed) return refuse('killed', 'The kill switch is on.')
+  return gate.paused ? refuse('paused', 'The keeper is paused.') : null
 }
 
 async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {

@@ -11,12 +11,16 @@ import { orderAttempt } from './transaction.ts'
 /** What claiming needs. */
 export type ClaimDeps = {
   readonly nowMs: () => number
+  readonly rulesetHash: string
   readonly fees: () => { readonly ok: true; readonly fees: Fees } | Refusal
   readonly nextNonce: (signer: Address) => Promise<number>
   readonly checkBudget: (reservation: Reservation) => Promise<{ readonly ok: true } | Refusal>
   /** One compare-and-set: nonces, unsigned bytes, digests and the reservation; or `lost`. */
   readonly claim: (workflow: Workflow, reservation: Reservation) => Promise<Workflow | 'lost'>
 }
+
+/** A clearance is about the chain of its moment: one that waited longer, over a restart say, is made anew. */
+const CLEARANCE_AGE_MS_MAX = 2_000
 
 /**
  * Claim nonces for what the guard cleared, with the unsigned bytes and digests in the same durable step: a nonce is
@@ -30,6 +34,8 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
     const message = `The clearance ended ${nowMs - clearance.notAfterMs} ms ago; nothing was claimed.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'clearance_expired', message } }))
   }
+  const isOld = nowMs - clearance.atMs > CLEARANCE_AGE_MS_MAX || clearance.rulesetHash !== deps.rulesetHash
+  if (isOld) return moved(move(workflow, 'attested', nowMs))
   const quoted = deps.fees()
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
   const firstNonce = await deps.nextNonce(workflow.signer)

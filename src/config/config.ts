@@ -23,7 +23,7 @@ export type AgentConfig = RunConfig['agents'][number]
 export type ConfigDeps = {
   readonly env: Environment
   /** Whether an address belongs to a published development key. */
-  readonly isWellKnown: (address: string) => boolean
+  readonly isWellKnown: (address: `0x${string}`) => boolean
 }
 
 /**

@@ -1,7 +1,6 @@
-import { type Address, hexToString, zeroAddress } from 'viem'
+import { type Address, hexToString } from 'viem'
 import type { EligibilityResource } from '../../service/resources.ts'
 import { type ActivityContext, type ActivityEntry, activityOf } from './activity.ts'
-import type { Pair } from './chain-reader.ts'
 import { type IndexedLog, lower } from './logs.ts'
 
 /** A claim as the logs tell it; when it may be settled follows from the market's delay. */
@@ -19,8 +18,8 @@ export type ClaimEntry = {
 
 /** What the logs up to a block say: who to ask the contracts about, and what they no longer tell. */
 export type Book = {
-  /** By market: whoever deposited (paired with the zero address) or borrowed there. */
-  readonly pairs: ReadonlyMap<Address, ReadonlyMap<string, Pair>>
+  /** By market, whoever deposited or borrowed there, with the vaults that ever lent to it. */
+  readonly borrowers: ReadonlyMap<Address, ReadonlyMap<Address, ReadonlySet<Address>>>
   /** By `market:claim`, oldest first. */
   readonly claims: ReadonlyMap<string, ClaimEntry>
   /** By `wallet:action:scope`. */
@@ -35,14 +34,14 @@ export const ACTIVITY_MAX = 5_000
 export const SETTLED_CLAIMS_MAX = 1_000
 
 export const EMPTY_BOOK: Book = {
-  pairs: new Map(),
+  borrowers: new Map(),
   claims: new Map(),
   eligibility: new Map(),
   activity: [],
 }
 
 type OpenBook = {
-  readonly pairs: Map<Address, Map<string, Pair>>
+  readonly borrowers: Map<Address, Map<Address, ReadonlySet<Address>>>
   readonly claims: Map<string, ClaimEntry>
   readonly eligibility: Map<string, EligibilityResource>
   readonly activity: ActivityEntry[]
@@ -52,7 +51,7 @@ type OpenBook = {
 export function foldLogs(book: Book, logs: readonly IndexedLog[], context: ActivityContext): Book {
   if (logs.length === 0) return book
   const open: OpenBook = {
-    pairs: new Map([...book.pairs].map(([market, pairs]) => [market, new Map(pairs)])),
+    borrowers: new Map([...book.borrowers].map(([market, vaults]) => [market, new Map(vaults)])),
     claims: new Map(book.claims),
     eligibility: new Map(book.eligibility),
     activity: [...book.activity],
@@ -71,10 +70,10 @@ function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void
   const { event, address } = log
   switch (event.eventName) {
     case 'CollateralDeposited':
-      notePair(open, address, { vault: zeroAddress, borrower: lower(event.args.borrower) })
+      noteBorrower(open, address, lower(event.args.borrower), [])
       return
     case 'Borrowed':
-      notePair(open, address, { vault: lower(event.args.vault), borrower: lower(event.args.borrower) })
+      noteBorrower(open, address, lower(event.args.borrower), [lower(event.args.vault)])
       return
     case 'Liquidated': {
       const claimId = String(event.args.claimId)
@@ -114,10 +113,10 @@ function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void
 export const eligibilityId = (row: EligibilityResource): string =>
   `${row.walletAddress}:${row.actionType}:${row.scopeAddress}`
 
-function notePair(open: OpenBook, market: Address, pair: Pair): void {
-  const pairs = open.pairs.get(market) ?? new Map<string, Pair>()
-  pairs.set(`${pair.vault}:${pair.borrower}`, pair)
-  open.pairs.set(market, pairs)
+function noteBorrower(open: OpenBook, market: Address, borrower: Address, lenders: readonly Address[]): void {
+  const vaults = open.borrowers.get(market) ?? new Map<Address, ReadonlySet<Address>>()
+  vaults.set(borrower, new Set([...(vaults.get(borrower) ?? []), ...lenders]))
+  open.borrowers.set(market, vaults)
 }
 
 function forgetOldSettledClaims(claims: Map<string, ClaimEntry>): void {

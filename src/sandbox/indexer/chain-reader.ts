@@ -30,7 +30,8 @@ export type Pair = { readonly vault: Address; readonly borrower: Address }
 
 /** What the indexer asks of a node. Every method throws `indexer.node` when the node fails it. */
 export type ChainReader = {
-  readonly head: () => Promise<{ readonly chainId: number; readonly block: BlockHeader }>
+  readonly chainId: () => Promise<number>
+  readonly head: () => Promise<BlockHeader>
   /** Null when the chain has no such block. */
   readonly header: (number: bigint) => Promise<BlockHeader | null>
   /** The contracts' logs in these blocks, both ends included, in chain order; none when `to` is before `from`. */
@@ -79,11 +80,8 @@ export function createChainReader(options: {
   const lens = { address: options.lens, abi: stateLensAbi } as const
 
   return {
-    head: () =>
-      asked(async () => {
-        const [chainId, block] = await Promise.all([client.getChainId(), client.getBlock()])
-        return { chainId, block: toHeader(block) }
-      }),
+    chainId: () => asked(() => client.getChainId()),
+    head: () => asked(async () => toHeader(await client.getBlock())),
     header: (number) =>
       asked(async () => {
         try {

@@ -1,4 +1,4 @@
-import { maxUint256, zeroAddress } from 'viem'
+import { maxUint256 } from 'viem'
 import type {
   CreditFacilityResource,
   LiquidationRecoveryResource,
@@ -29,7 +29,7 @@ const healthOf = (row: FacilityState): string | null =>
   row.healthFactorWad === maxUint256 ? null : String(row.healthFactorWad)
 
 const debtsOf = (market: MarketRead): readonly FacilityState[] =>
-  market.facilities.filter((row) => row.vault !== zeroAddress)
+  market.facilities.filter((row) => row.debtShares > 0n)
 
 const keyOf = (market: MarketRead, row: FacilityState, chainId: number) => {
   const vault = lower(row.vault)

@@ -53,6 +53,7 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
       health = WELL
       return next
     } catch (cause) {
+      if (stopping.signal.aborted) return null
       if (!(cause instanceof RolekeeperError)) throw cause
       const contradicts = CONTRADICTIONS.includes(cause.code)
       health = {
@@ -78,7 +79,7 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
   const running = (async () => {
     while (!stopping.signal.aborted) {
       const next = await look()
-      if (next !== null && !stopping.signal.aborted) replace(next)
+      if (next !== null) replace(next)
       // Aborting ends the wait, and the loop with it.
       await wait(pollMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }

@@ -14,9 +14,11 @@ export type Indexed = { readonly track: Track; readonly snapshot: Snapshot; read
 
 /** A deployment on a chain, read block by block. */
 export type Source = {
-  /** Throws `indexer.other_chain` when the node is not on the deployment's chain, or not far enough. */
   readonly head: () => Promise<BlockHeader>
-  /** Read from where `track` ends to `head`. Throws as {@link follow} and {@link readState} do. */
+  /**
+   * Read from where `track` ends to `head`. Throws as {@link follow} and {@link readState} do, and
+   * `indexer.other_chain` when the node is not on the deployment's chain, or before its first block.
+   */
   readonly index: (track: Track, head: BlockHeader) => Promise<Indexed>
   /** How a transaction ended in a block of this track; null when none of its blocks holds it. */
   readonly transaction: (hash: Hex, track: Track) => ReturnType<Canonical['transaction']>
@@ -42,18 +44,19 @@ export async function openSource(options: {
   }
   const reader = createChainReader({ rpcUrl, lens: deployment.contracts.lens.address, signal })
 
-  const head = async () => {
-    const seen = await reader.head()
-    if (seen.chainId === chainId && seen.block.number >= startBlock) return seen.block
+  const assertOurChain = async (head: BlockHeader) => {
+    const nodeChainId = await reader.chainId()
+    if (nodeChainId === chainId && head.number >= startBlock) return
     throw new RolekeeperError(
       'indexer.other_chain',
-      `The node is at block ${seen.block.number} of chain ${seen.chainId}; the deployment is on chain ${chainId} from block ${startBlock}.`,
+      `The node is at block ${head.number} of chain ${nodeChainId}; the deployment is on chain ${chainId} from block ${startBlock}.`,
       { fix: 'start over with --fresh, or point the sandbox at its own chain.' },
     )
   }
 
-  const { hash } = await head()
-  const terms = await Promise.all(contracts.markets.map((market) => reader.market(market, hash)))
+  const first = await reader.head()
+  await assertOurChain(first)
+  const terms = await Promise.all(contracts.markets.map((market) => reader.market(market, first.hash)))
   const oracles = terms.map((state) => lower(state.oracle.oracle))
   const emitters = new Set([
     ...contracts.markets,
@@ -74,11 +77,11 @@ export async function openSource(options: {
   }
 
   return {
-    head,
-    index: async (before, block) => {
-      const { track, ancestor } = await follow(before, block, deps)
-      const state = await readState(reader, contracts, track.book, block.hash)
-      const snapshot = snapshotOf(block, track.book, state, { chainId, indexedAtMs: clock.nowMs() })
+    head: reader.head,
+    index: async (before, head) => {
+      const [{ track, ancestor }] = await Promise.all([follow(before, head, deps), assertOurChain(head)])
+      const state = await readState(reader, contracts, track.book, head.hash)
+      const snapshot = snapshotOf(head, track.book, state, { chainId, indexedAtMs: clock.nowMs() })
       return { track, snapshot, ancestor }
     },
     transaction: async (txHash, track) => {

@@ -1,12 +1,12 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Book } from './book.ts'
-import type { ChainReader, FacilityState, MarketState, VaultState } from './chain-reader.ts'
+import type { ChainReader, FacilityState, MarketState, Pair, VaultState } from './chain-reader.ts'
 
 /** A market at one block, with everyone who has debt or collateral in it. */
 export type MarketRead = {
   readonly address: Address
   readonly state: MarketState
-  /** One row a debt; a borrower with collateral alone has one row, with the zero address for a vault. */
+  /** A row for each borrower and each vault that ever lent to it, while there is debt or collateral. */
   readonly facilities: readonly FacilityState[]
 }
 
@@ -29,14 +29,11 @@ export async function readState(
   const [markets, vaults] = await Promise.all([
     Promise.all(
       contracts.markets.map(async (address) => {
-        const pairs = [...(book.pairs.get(address)?.values() ?? [])]
         const [state, rows] = await Promise.all([
           reader.market(address, at),
-          reader.facilities(address, pairs, at),
+          reader.facilities(address, pairsOf(book, address), at),
         ])
-        const alive = rows.filter(
-          (row) => row.debtShares > 0n || (row.vault === zeroAddress && row.collateralAssets > 0n),
-        )
+        const alive = rows.filter((row) => row.debtShares > 0n || row.collateralAssets > 0n)
         return { address, state, facilities: alive }
       }),
     ),
@@ -45,4 +42,13 @@ export async function readState(
     ),
   ])
   return { markets, vaults }
+}
+
+/** A borrower without a lender is read as one of no vault, for its collateral. */
+function pairsOf(book: Book, market: Address): readonly Pair[] {
+  return [...(book.borrowers.get(market) ?? [])].flatMap(([borrower, vaults]) =>
+    vaults.size === 0
+      ? [{ vault: zeroAddress, borrower }]
+      : [...vaults].map((vault) => ({ vault, borrower })),
+  )
 }
