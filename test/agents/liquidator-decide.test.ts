@@ -270,6 +270,10 @@ describe('limits, at and one past', () => {
       },
     ])
     expect(checkOf(at(1_002))).toBe('claim_not_settleable')
+    const inFlight = [
+      underWay({ workflowType: 'role.liquidator.settleLiquidationClaim', subject: `${MARKET}:claim:7` }),
+    ]
+    expect(checkOf({ ...at(1_001), inFlight })).toBe('already_in_flight')
   })
 })
 
@@ -355,6 +359,25 @@ describe('the affordable set', () => {
     const exposure = { token: LOAN, assets: 20_500_000_000n, usdMicros: 20_500_000_000n }
     const { proposals } = decide(withLoan(30_000_000_000n, { inFlight: [underWay({ exposure })] }), policy())
     expect(proposals.map((one) => one.exposure.assets)).toEqual([9_500_000_000n])
+  })
+
+  it('fills the inventory room once', () => {
+    const rules = policy({
+      collaterals: {
+        sBTC: { inventoryAssetsMax: 64_050_000n, exitHaircutBaseBps: 30, exitHaircutPerMillionUsdBps: 0 },
+      },
+    })
+    const { proposals, passedOver } = decide(withLoan(10n ** 12n), rules)
+    expect(proposals.map(({ reason }) => reason.seizeAssets)).toEqual(['43050000', '21000000'])
+    expect(passedOver).toMatchObject([{ check: 'inventory_full', reason: { heldAssets: '64050000' } }])
+  })
+
+  it('leaves gas to each workflow in flight', () => {
+    const gasWei = 570_000n * 1_500_000_000n
+    const with2 = (nativeBalanceWei: bigint) =>
+      observation({ nativeBalanceWei, inFlight: [underWay(), underWay()] })
+    expect(proposed(with2(3n * gasWei))).toHaveLength(1)
+    expect(checkOf(with2(3n * gasWei - 1n))).toBe('out_of_funds')
   })
 
   it('takes the best yield first and breaks ties by name', () => {

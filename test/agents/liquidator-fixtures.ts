@@ -12,11 +12,17 @@ export const VAULT = hex('4')
 export const BORROWER = hex('5')
 export const SUBJECT = `${MARKET}:${VAULT}:${BORROWER}`
 
-/** `policies/liquidator.yaml`'s strategy as YAML gives it: every scalar is text. */
-export const strategyText = (): Record<string, unknown> =>
-  parse(readFileSync(new URL('../../policies/liquidator.yaml', import.meta.url), 'utf8'), {
-    schema: 'failsafe',
-  }).strategy
+const policyFile: {
+  readonly strategy: Record<string, unknown>
+  readonly guard: { readonly views: string[] }
+} = parse(readFileSync(new URL('../../policies/liquidator.yaml', import.meta.url), 'utf8'), {
+  schema: 'failsafe',
+})
+
+/** The committed policy's strategy as YAML gives it: every scalar is text. */
+export const strategyText = (): Record<string, unknown> => policyFile.strategy
+/** The committed policy's views. */
+export const policyViews: readonly string[] = policyFile.guard.views
 
 export const policy = (changes: Partial<LiquidatorPolicy> = {}): LiquidatorPolicy => ({
   ...liquidatorPolicy.parse(strategyText()),

@@ -3,7 +3,7 @@ import { decide } from '../../agents/liquidator/decide.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { observeLiquidator } from '../../src/observe/liquidator.ts'
 import { assertViews } from '../../src/observe/views.ts'
-import { policy } from '../agents/liquidator-fixtures.ts'
+import { policy, policyViews } from '../agents/liquidator-fixtures.ts'
 import {
   type Answers,
   answers,
@@ -435,6 +435,10 @@ describe("the policy's views", () => {
     expect(() => assertViews(swapped)).toThrow(
       "The policy's guard.views lack read() view (uint256,uint64,uint64,uint8).",
     )
+  })
+
+  it('name every read in the committed policy', () => {
+    expect(() => assertViews(policyViews)).not.toThrow()
   })
 
   it('must be functions', () => {
