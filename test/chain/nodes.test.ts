@@ -1,0 +1,293 @@
+import { inspect } from 'node:util'
+import { keccak256 } from 'viem'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createNodes, type NodesOptions } from '../../src/chain/http-nodes.ts'
+import type { Head, Nodes } from '../../src/chain/nodes.ts'
+import { systemClock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { CANARY, type ScriptedNode, startScriptedNode, wireBlock } from './scripted-node.ts'
+
+const CHAIN_ID = 4_242
+const TIMEOUT_MS = 150
+const ADDRESS = `0x${'ad'.repeat(20)}` as const
+const HASH = `0x${'0a'.repeat(32)}` as const
+const RAW = '0x02c0' as const
+
+const open: { readonly stop: () => Promise<void> }[] = []
+afterEach(async () => {
+  for (const item of open.splice(0)) await item.stop()
+})
+
+async function node(height = 10, chainId = CHAIN_ID): Promise<ScriptedNode> {
+  const started = await startScriptedNode(chainId, height)
+  open.push(started)
+  return started
+}
+
+async function connect(
+  read: readonly ScriptedNode[],
+  changes: Partial<Omit<NodesOptions, 'send'>> & { readonly send?: readonly ScriptedNode[] } = {},
+): Promise<Nodes> {
+  const { send = read, ...rest } = changes
+  const nodes = await createNodes({
+    chainId: CHAIN_ID,
+    read: read.map(({ url }) => url),
+    finality: 'finalized',
+    timeoutMs: TIMEOUT_MS,
+    pollMs: 20,
+    clock: systemClock,
+    ...rest,
+    send: send.map(({ url }) => url),
+  })
+  open.push({ stop: nodes.close })
+  return nodes
+}
+
+/** The error that a promise rejects with, as its code; every trace of it is searched for the URL's key. */
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof RolekeeperError))
+    throw new TypeError('it did not fail as expected', { cause: error })
+  const everything =
+    inspect(error, { depth: 10, showHidden: true }) + error.stack + JSON.stringify(error.facts)
+  expect(everything).not.toContain(CANARY)
+  expect(error.fix).toBeDefined()
+  return error.code
+}
+
+const receiptOf = (transactionHash: string, blockNumber = 5) => ({
+  transactionHash,
+  from: ADDRESS,
+  blockNumber: `0x${blockNumber.toString(16)}`,
+  blockHash: HASH,
+  status: '0x1',
+  gasUsed: '0x5208',
+  effectiveGasPrice: '0x1',
+  logs: [],
+})
+
+describe('connecting', () => {
+  it('refuses a node on another chain, whatever the others are', async () => {
+    const [right, wrong] = [await node(), await node(10, 1)]
+    expect(await codeOf(connect([right, wrong]))).toBe('node.wrong_chain')
+    expect(await codeOf(connect([right], { send: [wrong] }))).toBe('node.wrong_chain')
+  })
+
+  it('refuses when no node answers, and does with one that does', async () => {
+    const [dead, alive] = [await node(), await node()]
+    await dead.stop()
+    expect(await codeOf(connect([dead]))).toBe('node.unreachable')
+    expect((await (await connect([dead, alive])).head()).number).toBe(10n)
+  })
+
+  it('names what is wrong with a node: it hangs, refuses by HTTP, or answers garbage', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    one.behave = 'hang'
+    expect(await codeOf(nodes.head())).toBe('node.timeout')
+    one.behave = 429
+    expect(await codeOf(nodes.head())).toBe('node.http_status')
+    one.behave = 'answer'
+    one.answers.eth_getBlockByNumber = () => ({ number: CANARY })
+    expect(await codeOf(nodes.head())).toBe('node.bad_answer')
+    one.answers.eth_getBlockByNumber = () => ({ fault: { code: -32_005, message: `limit of ${CANARY}` } })
+    expect(await codeOf(nodes.head())).toBe('node.refused')
+  })
+
+  it('proves the chain again once a connection broke', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    one.behave = 'drop'
+    expect(await codeOf(nodes.head())).toBe('node.unreachable')
+    one.behave = 'answer'
+    one.answers.eth_chainId = () => '0x1'
+    expect(await codeOf(nodes.head())).toBe('node.wrong_chain')
+    one.answers.eth_chainId = () => `0x${CHAIN_ID.toString(16)}`
+    expect((await nodes.head()).number).toBe(10n)
+  })
+})
+
+describe('reading', () => {
+  it('takes the head of the node that is furthest ahead, and asks it first', async () => {
+    const [behind, ahead] = [await node(10), await node(12)]
+    const nodes = await connect([behind, ahead])
+    expect((await nodes.head()).number).toBe(12n)
+    ahead.answers.eth_getBalance = () => '0x7'
+    behind.answers.eth_getBalance = () => '0x1'
+    expect(await nodes.balanceWei(ADDRESS)).toBe(7n)
+  })
+
+  it('asks the next node when one fails', async () => {
+    const [first, second] = [await node(12), await node(10)]
+    const nodes = await connect([first, second])
+    await nodes.head()
+    first.behave = 'drop'
+    second.answers.eth_getBalance = () => '0x1'
+    expect(await nodes.balanceWei(ADDRESS)).toBe(1n)
+  })
+
+  it('sends many calls as one request, and answers null for one that reverts', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    let count = 0
+    one.answers.eth_call = () => {
+      count += 1
+      return count === 2 ? { fault: { code: 3, message: 'execution reverted: no' } } : '0x01'
+    }
+    const before = one.requests.length
+    expect(await nodes.calls([1, 2, 3].map(() => ({ to: ADDRESS, data: '0x' })))).toEqual([
+      '0x01',
+      null,
+      '0x01',
+    ])
+    expect(one.requests.slice(before)).toEqual([['eth_call', 'eth_call', 'eth_call']])
+  })
+
+  it('fails a call that a node could not run, rather than call it reverted', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    one.answers.eth_call = () => ({ fault: { code: -32_000, message: 'header not found' } })
+    expect(await codeOf(nodes.calls([{ to: ADDRESS, data: '0x' }]))).toBe('node.refused')
+  })
+
+  it('finds a receipt on any node, and null only when none has it', async () => {
+    const [first, second] = [await node(), await node()]
+    const nodes = await connect([first, second])
+    expect(await nodes.receipt(HASH)).toBeNull()
+    second.answers.eth_getTransactionReceipt = () => receiptOf(HASH)
+    expect(await nodes.receipt(HASH)).toMatchObject({ hash: HASH, blockNumber: 5n, status: 'success' })
+  })
+
+  it('refuses the receipt of another transaction', async () => {
+    const [one, honest] = [await node(), await node()]
+    one.answers.eth_getTransactionReceipt = () => receiptOf(`0x${'0b'.repeat(32)}`)
+    expect(await codeOf((await connect([one])).receipt(HASH))).toBe('node.bad_answer')
+    honest.answers.eth_getTransactionReceipt = () => receiptOf(HASH, 6)
+    expect(await (await connect([one, honest])).receipt(HASH)).toMatchObject({ blockNumber: 6n })
+  })
+
+  it('takes the lowest finalized height of those that answer, by tag or by depth', async () => {
+    const [first, second, dead] = [await node(50), await node(40), await node()]
+    for (const [height, one] of [
+      [31, first],
+      [29, second],
+    ] as const) {
+      const newest = one.answers.eth_getBlockByNumber
+      one.answers.eth_getBlockByNumber = (params) =>
+        params[0] === 'finalized' ? wireBlock(height) : newest?.(params)
+    }
+    const byTag = await connect([first, second, dead])
+    const byDepth = await connect([first, second, dead], { finality: { confirmations: 12n } })
+    dead.behave = 'drop'
+    expect(await byTag.finalizedNumber()).toBe(29n)
+    expect(await byDepth.finalizedNumber()).toBe(28n)
+  })
+
+  it('counts transactions: the most at the head, the fewest at the finalized block', async () => {
+    const [first, second] = [await node(), await node()]
+    first.answers.eth_getTransactionCount = (params) => (params[1] === 'latest' ? '0x9' : '0x5')
+    second.answers.eth_getTransactionCount = (params) => (params[1] === 'latest' ? '0x8' : '0x4')
+    const nodes = await connect([first, second])
+    expect(await nodes.transactionCount(ADDRESS, 'latest')).toBe(9)
+    expect(await nodes.transactionCount(ADDRESS, 'finalized')).toBe(4)
+  })
+
+  it('shows a block as every node has it', async () => {
+    const [first, second] = [await node(), await node()]
+    second.answers.eth_getBlockByNumber = () => wireBlock(10, HASH)
+    const hashes = (await (await connect([first, second])).blockOnAll(10n)).map((block) => block?.hash)
+    expect(new Set(hashes).size).toBe(2)
+  })
+
+  it('hashes code, and says null where there is none', async () => {
+    const one = await node()
+    one.answers.eth_getCode = (params) => (params[0] === ADDRESS ? '0x6001' : '0x')
+    const nodes = await connect([one])
+    expect(await nodes.codeHashes([ADDRESS, `0x${'00'.repeat(20)}`])).toEqual([keccak256('0x6001'), null])
+  })
+})
+
+describe('sending', () => {
+  it('sends to every sending node once, and says what each came to', async () => {
+    const [good, known, deaf, gone] = [await node(), await node(), await node(), await node()]
+    good.answers.eth_sendRawTransaction = () => keccak256(RAW)
+    known.answers.eth_sendRawTransaction = () => ({ fault: { code: -32_000, message: 'already known' } })
+    const nodes = await connect([good], { send: [good, known, deaf, gone] })
+    deaf.behave = 'hang'
+    gone.behave = 'drop'
+    expect(await nodes.send(RAW)).toEqual([
+      { node: 'send-1', outcome: 'accepted', detail: 'ok' },
+      { node: 'send-2', outcome: 'accepted', detail: 'already_known' },
+      { node: 'send-3', outcome: 'unknown', detail: 'timeout' },
+      { node: 'send-4', outcome: 'unknown', detail: 'unreachable' },
+    ])
+    for (const one of [good, known, deaf, gone]) {
+      expect(one.requests.flat().filter((method) => method === 'eth_sendRawTransaction')).toHaveLength(1)
+    }
+  })
+
+  it('does not believe a node that names another hash', async () => {
+    const one = await node()
+    one.answers.eth_sendRawTransaction = () => HASH
+    const [outcome] = await (await connect([one])).send(RAW)
+    expect(outcome).toEqual({ node: 'send-1', outcome: 'unknown', detail: 'other_hash' })
+  })
+
+  it('sends nothing to a node that came back on another chain', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    one.behave = 'drop'
+    await nodes.send(RAW)
+    one.behave = 'answer'
+    one.answers.eth_chainId = () => '0x1'
+    const before = one.requests.length
+    expect(await nodes.send(RAW)).toEqual([{ node: 'send-1', outcome: 'rejected', detail: 'wrong_chain' }])
+    expect(one.requests.slice(before).flat()).toEqual(['eth_chainId'])
+  })
+})
+
+describe('heads', () => {
+  it('are told once each, newest first known, until nobody listens', async () => {
+    const one = await node(10)
+    const nodes = await connect([one])
+    const told: Head[] = []
+    const next = (count: number) =>
+      new Promise<void>((resolve) => {
+        const stop = nodes.onHead((head) => {
+          told.push(head)
+          if (told.length < count) one.answers.eth_getBlockByNumber = () => wireBlock(10 + told.length)
+          else {
+            stop()
+            resolve()
+          }
+        })
+      })
+    await next(3)
+    expect(told.map(({ number }) => number)).toEqual([10n, 11n, 12n])
+    await nodes.close()
+    const after = one.requests.length
+    await systemClock.sleep(60)
+    expect(one.requests.length).toBe(after)
+  })
+
+  it('leave a simulation one request while they are polled', async () => {
+    const one = await node(10)
+    one.answers.eth_simulateV1 = () => [{ calls: [{ status: '0x1', gasUsed: '0x5208', returnData: '0x2a' }] }]
+    const nodes = await connect([one], { pollMs: 1_000 })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    nodes.onHead(() => resolve())
+    await promise
+    const before = one.requests.length
+    const result = await nodes.simulate({
+      pending: [],
+      before: [{ to: ADDRESS, data: '0x' }],
+      bundle: [],
+      after: [],
+    })
+    expect(result).toMatchObject({ block: { number: 10n }, before: ['0x2a'] })
+    expect(one.requests.slice(before)).toEqual([['eth_simulateV1']])
+  })
+})
