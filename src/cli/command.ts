@@ -102,17 +102,22 @@ export function helpOf({ name, usage, help, options }: Described): string {
     .concat(`\n\n${help.trim()}\n\nOptions:\n${lines.join('\n')}\n`)
 }
 
+/** Node's timers take 31 bits of milliseconds; one more fires at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1
+
 /**
- * Read a duration: a whole number and a unit, `500ms`, `60s`, `10m` or `2h`.
+ * Read a duration: a whole number and a unit, `500ms`, `60s`, `10m` or `2h`; at most 596 hours.
  * @returns milliseconds.
  * @throws RolekeeperError `usage`.
  */
 export function durationMs(option: string, text: string): number {
-  const [, digits, unit] = /^(\d{1,6})(ms|s|m|h)$/.exec(text) ?? []
-  const scale = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit ?? '']
-  if (scale === undefined)
-    throw usageError(`--${option} is "${text}".`, 'give a number and a unit: 500ms, 60s, 10m or 2h')
-  return Number(digits) * scale
+  const [, digits, unit = ''] = /^(\d{1,10})(ms|s|m|h)$/.exec(text) ?? []
+  const ms = Number(digits) * ({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit] ?? Number.NaN)
+  if (ms <= TIMER_MS_MAX) return ms
+  throw usageError(
+    `--${option} is "${text}".`,
+    'give a number and a unit: 500ms, 60s, 10m or 2h; at most 596h',
+  )
 }
 
 /** Where the state lives when nothing else is said. */

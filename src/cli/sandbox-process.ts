@@ -11,7 +11,7 @@ import { atMost } from './session.ts'
 /** anvil, the contracts and the service are ready in a few seconds; a slow machine gets time. */
 const READY_MS = 60_000
 /** The sandbox saves its chain and ends in under this time; Ctrl-C has 2 s altogether. */
-const STOP_MS = 1_500
+const STOP_MS = 1_000
 
 /** What the sandbox tells its parent. */
 const message = z.discriminatedUnion('type', [
@@ -20,8 +20,13 @@ const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed'), code: z.string(), message: z.string(), fix: z.string() }),
 ])
 
+/** The sandbox of this release. */
+export const SANDBOX_PROGRAM = new URL('../sandbox/main.ts', import.meta.url)
+
 /** How the sandbox is started. */
 export type SandboxOptions = {
+  /** The program to run, which speaks {@link message}. */
+  readonly program: URL
   readonly directory: string
   /** Of the weather: the same seed tells the same story. */
   readonly seed: number | undefined
@@ -62,8 +67,9 @@ export function prepareDirectory(directory: string, fresh: boolean): void {
  * Start the sandbox. Its pipe to us is its life line: when we end, even by SIGKILL, it ends itself and what it
  * started.
  */
-export function startSandboxProcess({ directory, seed, onProgress }: SandboxOptions): SandboxProcess {
-  const child = spawnSandbox(directory, seed)
+export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
+  const { directory, onProgress } = options
+  const child = spawnSandbox(options)
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let asked = false
   const ended = exited.then((): Promise<never> => {
@@ -88,11 +94,15 @@ export function startSandboxProcess({ directory, seed, onProgress }: SandboxOpti
   }
 }
 
-function spawnSandbox(directory: string, seed: number | undefined): ChildProcess {
-  const main = fileURLToPath(new URL('../sandbox/main.ts', import.meta.url))
+function spawnSandbox({ program, directory, seed }: SandboxOptions): ChildProcess {
   const log = openSync(sandboxLog(directory), 'a', 0o600)
   try {
-    const args = [main, '--directory', directory, ...(seed === undefined ? [] : ['--seed', String(seed)])]
+    const args = [
+      fileURLToPath(program),
+      '--directory',
+      directory,
+      ...(seed === undefined ? [] : ['--seed', String(seed)]),
+    ]
     return spawn(process.execPath, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] })
   } finally {
     closeSync(log)

@@ -13,11 +13,16 @@ directory names every address and key that a program needs. Ctrl-C ends it.`,
   run: async (given, _args, io) => {
     const seed = seedOf(given.seed)
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
-    const { prepareDirectory, startSandboxProcess } = await import('./sandbox-process.ts')
+    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('./sandbox-process.ts')
     const { createProgress } = await import('./progress.ts')
     prepareDirectory(directory, given.fresh === true)
     const progress = await createProgress('starting the sandbox', io)
-    const running = startSandboxProcess({ directory, seed, onProgress: progress.say })
+    const running = startSandboxProcess({
+      program: SANDBOX_PROGRAM,
+      directory,
+      seed,
+      onProgress: progress.say,
+    })
     const interrupts = createInterrupts(running.kill)
     try {
       const first = await Promise.race([running.ready.then(() => 'ready'), interrupts.first])

@@ -12,8 +12,8 @@ export type Interrupts = {
 
 /** With the sandbox there is something to show until the end of `--for`; what then takes longer is parked. */
 const DRAIN_MS = 30_000
-/** What is in flight is on disk, so that a session may end at any moment; this is for closing files. */
-const INTERRUPTED_MS = 1_200
+/** What is in flight is on disk, so that a session may end at any moment; with the sandbox's own end, 2 s is all. */
+const INTERRUPTED_MS = 900
 
 /** Listen for the signals that end a session; a second one calls `atOnce` and ends the process. */
 export function createInterrupts(atOnce: () => void): Interrupts {

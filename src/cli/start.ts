@@ -26,14 +26,14 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     const seed = seedOf(given.seed)
     const json = given.json === true
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
-    const { prepareDirectory, startSandboxProcess } = await import('./sandbox-process.ts')
+    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('./sandbox-process.ts')
     const { createProgress } = await import('./progress.ts')
     prepareDirectory(directory, given.fresh === true)
     let sandbox: SandboxProcess | undefined
     const interrupts = createInterrupts(() => sandbox?.kill())
     const progress = await createProgress('starting the sandbox', io)
     try {
-      sandbox = startSandboxProcess({ directory, seed, onProgress: progress.say })
+      sandbox = startSandboxProcess({ program: SANDBOX_PROGRAM, directory, seed, onProgress: progress.say })
       const first = await Promise.race([sandbox.ready.then(() => 'ready'), interrupts.first])
       progress.end()
       if (first !== 'ready') return 0

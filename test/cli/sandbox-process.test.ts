@@ -1,0 +1,91 @@
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, it } from 'vitest'
+import { prepareDirectory, startSandboxProcess } from '../../src/cli/sandbox-process.ts'
+import { lockDirectory } from '../../src/journal/sqlite.ts'
+
+/** Start a program in the sandbox's place. */
+function start(source: string, seed?: number) {
+  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-process-'))
+  const file = join(directory, 'program.mjs')
+  writeFileSync(file, source)
+  const said: string[] = []
+  const sandbox = startSandboxProcess({
+    program: pathToFileURL(file),
+    directory,
+    seed,
+    onProgress: (text) => said.push(text),
+  })
+  return { directory, said, sandbox }
+}
+
+const LIVES = `process.on('disconnect', () => process.exit()); process.send({ type: 'ready' })`
+
+/** Whether a process is there. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+it('is ready when the program says so, and says meanwhile what it does', async () => {
+  const { directory, said, sandbox } = start(
+    `process.send({ type: 'progress', text: 'deploying\\u001b[2J' }); process.send('odd'); console.log(process.argv.slice(2).join(' ')); ${LIVES}`,
+    7,
+  )
+  await sandbox.ready
+  expect(said).toEqual(['deploying [2J'])
+  await sandbox.stop()
+  expect(readFileSync(join(directory, 'sandbox.log'), 'utf8')).toBe(`--directory ${directory} --seed 7\n`)
+})
+
+it('fails with what the program gives as the reason, and leaves nothing behind', async () => {
+  const { sandbox } = start(
+    `process.send({ type: 'failed', code: 'chain.absent', message: 'There is no anvil.', fix: 'npm install.' }); setInterval(() => {}, 1000)`,
+  )
+  await expect(sandbox.ready).rejects.toMatchObject({
+    code: 'chain.absent',
+    message: 'There is no anvil. Fix: npm install.',
+  })
+  await sandbox.stop()
+})
+
+it('fails when the program ends before it is ready, and when it ends later without being asked', async () => {
+  const early = start('process.exit(3)')
+  await expect(early.sandbox.ready).rejects.toThrow(/^The sandbox ended \(code 3\)\. Fix: see .*sandbox\.log/)
+  const later = start(`${LIVES}; setTimeout(() => process.kill(process.pid, 'SIGTERM'), 50)`)
+  await later.sandbox.ready
+  await expect(later.sandbox.ended).rejects.toMatchObject({ code: 'sandbox.ended' })
+})
+
+it('stops a program that takes no notice, within the time it has', async () => {
+  const { directory, sandbox } = start(
+    `import { writeFileSync } from 'node:fs'; writeFileSync(process.argv[3] + '/pid', String(process.pid)); process.send({ type: 'ready' }); setInterval(() => {}, 1000)`,
+  )
+  await sandbox.ready
+  const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
+  expect(isAlive(pid)).toBe(true)
+  const began = performance.now()
+  await sandbox.stop()
+  expect(performance.now() - began).toBeLessThan(1_500)
+  await expect.poll(() => isAlive(pid)).toBe(false)
+})
+
+it('forgets everything of a directory but its locks when it starts over, and not while another works in it', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-fresh-'))
+  const file = join(directory, 'journal.sqlite')
+  writeFileSync(file, '')
+  prepareDirectory(directory, false)
+  expect(existsSync(file)).toBe(true)
+  const lock = lockDirectory(directory)
+  expect(() => prepareDirectory(directory, true)).toThrow('Another rolekeeper process works in')
+  expect(existsSync(file)).toBe(true)
+  lock.release()
+  prepareDirectory(directory, true)
+  expect(existsSync(file)).toBe(false)
+})
