@@ -1,0 +1,88 @@
+import {
+  createTestClient,
+  encodeFunctionData,
+  http,
+  maxUint256,
+  parseEther,
+  parseUnits,
+  stringToHex,
+} from 'viem'
+import { privateKeyToAddress } from 'viem/accounts'
+import { assetAbi, eligibilityRegistryAbi } from './contracts/abis.ts'
+import type { Deployment } from './deploy.ts'
+import type { SandboxKeys } from './keys.ts'
+import { BORROWERS, MARKET_NAMES, type MarketName } from './story.ts'
+import type { Call, Transactions } from './transactions.ts'
+
+/** The market that a borrower stays in. Pure. */
+export const marketOfBorrower = (borrower: number): MarketName =>
+  MARKET_NAMES[Math.floor((borrower * MARKET_NAMES.length) / BORROWERS)] ?? 'btc'
+
+/** Find a market's contracts and how its collateral counts. Pure. */
+export function marketContracts({ contracts }: Deployment, market: MarketName) {
+  return market === 'btc'
+    ? {
+        market: contracts.btcMarket.address,
+        oracle: contracts.btcOracle.address,
+        collateral: contracts.sBTC.address,
+        collateralDecimals: 8,
+        lltvBps: 7_500n,
+      }
+    : {
+        market: contracts.ethMarket.address,
+        oracle: contracts.ethOracle.address,
+        collateral: contracts.sETH.address,
+        collateralDecimals: 18,
+        lltvBps: 7_000n,
+      }
+}
+
+/**
+ * Fund who acts in the sandbox, in one block: the liquidator gets native coins, 5,000,000 sUSD and its place in the
+ * registry; each borrower gets collateral and interest for years of weather, and lets its market take both.
+ */
+export async function fundCast(
+  rpcUrl: string,
+  deployment: Deployment,
+  keys: SandboxKeys,
+  transactions: Transactions,
+): Promise<void> {
+  const { sUSD, registry, ethMarket } = deployment.contracts
+  const liquidator = privateKeyToAddress(keys.liquidator.privateKey)
+  const borrowers = keys.borrowers.map((key) => ({ key, address: privateKeyToAddress(key) }))
+  const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
+  await Promise.all(
+    [liquidator, ...borrowers.map(({ address }) => address)].map((address) =>
+      tester.setBalance({ address, value: parseEther('1000') }),
+    ),
+  )
+  const mint = (token: typeof sUSD.address, to: typeof liquidator, assets: bigint): Call => ({
+    from: keys.deployer,
+    to: token,
+    data: encodeFunctionData({ abi: assetAbi, functionName: 'mint', args: [to, assets] }),
+  })
+  const authorise: Call = {
+    from: keys.deployer,
+    to: registry.address,
+    data: encodeFunctionData({
+      abi: eligibilityRegistryAbi,
+      functionName: 'setAuthorization',
+      args: [liquidator, stringToHex('liquidate', { size: 32 }), ethMarket.address, true],
+    }),
+  }
+  const borrowerCalls = borrowers.flatMap(({ key, address }, index): Call[] => {
+    const { market, collateral, collateralDecimals } = marketContracts(deployment, marketOfBorrower(index))
+    const approve = encodeFunctionData({ abi: assetAbi, functionName: 'approve', args: [market, maxUint256] })
+    return [
+      mint(collateral, address, parseUnits('1000000', collateralDecimals)),
+      mint(sUSD.address, address, parseUnits('10000000', 6)),
+      { from: key, to: collateral, data: approve },
+      { from: key, to: sUSD.address, data: approve },
+    ]
+  })
+  await transactions.mine([
+    mint(sUSD.address, liquidator, parseUnits('5000000', 6)),
+    authorise,
+    ...borrowerCalls,
+  ])
+}

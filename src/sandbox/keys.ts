@@ -1,0 +1,55 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Hex } from 'viem'
+import { generatePrivateKey } from 'viem/accounts'
+import { z } from 'zod'
+import { readJsonFile, writeJsonFile } from './files.ts'
+import { BORROWERS } from './story.ts'
+
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/)
+  .transform((text): Hex => `0x${text.slice(2)}`)
+
+const sandboxKeys = z.strictObject({
+  chainId: z.number().int(),
+  deployer: privateKey,
+  feeder: privateKey,
+  allocator: privateKey,
+  borrowers: z.array(privateKey).length(BORROWERS),
+  /** `id` is what the KMS calls it. */
+  liquidator: z.strictObject({ id: z.uuid(), privateKey }),
+  kms: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }),
+  secretKey: z.string(),
+  publishableKey: z.string(),
+})
+
+/** Everything secret of one sandbox, and its chain's id; made at random once for each directory. */
+export type SandboxKeys = z.output<typeof sandboxKeys>
+
+/** Load the keys of a sandbox's folder, made when there are none. Throws `sandbox.file` when they are damaged. */
+export function loadKeys(folder: string): SandboxKeys {
+  const file = join(folder, 'keys.json')
+  const stored = readJsonFile(file, sandboxKeys)
+  if (stored !== undefined) return stored
+  const created = createKeys()
+  writeJsonFile(file, created)
+  return created
+}
+
+const createKeys = (): SandboxKeys => ({
+  // A signature for one sandbox is worth nothing on another, or on any chain that people use.
+  chainId: 3_133_700_000 + randomInt(100_000),
+  deployer: generatePrivateKey(),
+  feeder: generatePrivateKey(),
+  allocator: generatePrivateKey(),
+  borrowers: Array.from({ length: BORROWERS }, () => generatePrivateKey()),
+  liquidator: { id: randomUUID(), privateKey: generatePrivateKey() },
+  kms: {
+    // As AWS writes them.
+    accessKeyId: `AKIA${randomBytes(8).toString('hex').toUpperCase()}`,
+    secretAccessKey: randomBytes(30).toString('base64'),
+  },
+  secretKey: `sk_sandbox_${randomBytes(24).toString('base64url')}`,
+  publishableKey: `pk_sandbox_${randomBytes(24).toString('base64url')}`,
+})

@@ -1,0 +1,188 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { privateKeyToAddress } from 'viem/accounts'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import { invariant } from '../errors.ts'
+import { fundCast } from './cast.ts'
+import { type Chain, startChain } from './chain.ts'
+import { type Deployment, deploySandbox } from './deploy.ts'
+import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
+import type { Canonical } from './indexer/canonical.ts'
+import { createIndexer } from './indexer/indexer.ts'
+import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
+import { loadKeys, type SandboxKeys } from './keys.ts'
+import { type Kms, startKms } from './kms/server.ts'
+import { readPins } from './pins.ts'
+import { type SandboxService, startService } from './service/service.ts'
+import { createTransactions, type Transactions } from './transactions.ts'
+import { startWeather, type Weather } from './weather.ts'
+
+/** How a sandbox is started. */
+export type SandboxOptions = {
+  /** Keeps everything, so that a restart goes on; made when absent. */
+  readonly directory: string
+  /** Of the weather; absent, the directory's own. */
+  readonly seed: number | undefined
+  readonly clock: Clock
+  readonly weather: 'at-once' | 'paused'
+  readonly onProgress: (text: string) => void
+  /** Gets what went wrong inside while it runs, and does not end it. */
+  readonly onTrouble: (cause: unknown) => void
+}
+
+/** A running sandbox, whole and in its parts. */
+export type Sandbox = {
+  readonly info: SandboxInfo
+  readonly deployment: Deployment
+  readonly keys: SandboxKeys
+  readonly chain: Chain
+  readonly kms: Kms
+  readonly canonical: Canonical
+  readonly service: SandboxService
+  readonly weather: Weather
+  readonly transactions: Transactions
+  /** End every part, the chain's state saved, in under 1.5 s. */
+  readonly stop: () => Promise<void>
+}
+
+const BLOCK_TIME_S = 1
+/** How often the indexer looks for a new block: a fraction of the block time, and a cheap question. */
+const INDEXER_POLL_MS = 50
+const KMS_REGION = 'us-east-1'
+/** Where a console on this machine would be served from. */
+const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']
+
+/**
+ * Start chain, contracts, KMS, indexer, service and weather in a directory: in a new one everything is made, in an
+ * old one it goes on where it stopped. What started before something fails is stopped.
+ * Throws RolekeeperError `sandbox.locked`, `sandbox.contracts_missing` and what the parts throw.
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const directory = resolve(options.directory)
+  createPrivateDirectory(directory)
+  const { release } = lockSandbox(directory)
+  const stops: (() => Promise<void>)[] = []
+  const stop = async () => {
+    // Last started, first stopped; the chain is the first that started.
+    for (const end of stops.splice(0).reverse()) await end()
+    retractInfo(directory)
+    release()
+  }
+  try {
+    return await startParts(directory, options, stops, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startParts(
+  directory: string,
+  options: SandboxOptions,
+  stops: (() => Promise<void>)[],
+  stop: () => Promise<void>,
+): Promise<Sandbox> {
+  const { clock, onProgress, onTrouble } = options
+  const started = <Part extends { readonly stop: () => Promise<void> }>(part: Part): Part => {
+    stops.push(part.stop)
+    return part
+  }
+  retractInfo(directory)
+  const folder = join(directory, 'sandbox')
+  createPrivateDirectory(folder)
+  const keys = loadKeys(folder)
+
+  onProgress('starting the chain')
+  const { chainId } = keys
+  // Named for its chain: one that is still ending after `--fresh` cannot write over the next one's.
+  const stateFile = join(folder, `chain-${chainId}.json`)
+  const file = join(folder, 'deployment.json')
+  // Half a deployment is no deployment.
+  if (!existsSync(file)) rmSync(stateFile, { force: true })
+  const chain = started(await startChain({ stateFile, chainId }))
+  const { rpcUrl } = chain
+  const transactions = createTransactions(rpcUrl, chainId)
+  let deployment = readJsonFile(file, storedDeployment)
+  if (deployment === undefined) {
+    onProgress('deploying the contracts')
+    deployment = await createDeployment(rpcUrl, keys, transactions)
+    writeJsonFile(file, deployment)
+  }
+  const pins = await readPins(rpcUrl, deployment)
+  await chain.mineEvery(BLOCK_TIME_S)
+
+  onProgress('starting the service and the KMS')
+  const { kms: credentials, liquidator, secretKey, publishableKey } = keys
+  const [canonical, kms] = await Promise.all([
+    createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
+    startKms({
+      clock,
+      region: KMS_REGION,
+      credentials,
+      keys: [{ ...liquidator, alias: 'alias/liquidator' }],
+      logFile: join(folder, 'kms.jsonl'),
+    }).then(started),
+  ])
+  const service = started(
+    await startService({
+      canonical,
+      deployment,
+      rpcUrl,
+      clock,
+      dbFile: join(folder, 'service.sqlite'),
+      host: '127.0.0.1',
+      credentials: { secretKey, publishableKey, origins: ORIGINS },
+      onCrash: onTrouble,
+    }),
+  )
+  const weather = started(
+    startWeather(
+      { ...options, rpcUrl, deployment, keys, transactions, file: join(folder, 'weather.json') },
+      options.weather,
+    ),
+  )
+  const signer = kms.keys[0]
+  invariant(signer !== undefined, 'the KMS holds the key that it was given')
+  const info: SandboxInfo = {
+    serviceUrl: service.url,
+    streamUrl: service.streamUrl,
+    rpcUrl,
+    chainId,
+    kmsUrl: kms.url,
+    kmsRegion: KMS_REGION,
+    kmsAccessKeyId: credentials.accessKeyId,
+    kmsSecretAccessKey: credentials.secretAccessKey,
+    secretKey,
+    publishableKey,
+    origins: ORIGINS,
+    contracts: Object.fromEntries(
+      Object.entries(deployment.contracts).map(([name, { address }]) => [name, address]),
+    ),
+    signers: { liquidator: { keyId: signer.arn, address: signer.address } },
+    deployment: pins,
+    pid: process.pid,
+  }
+  publishInfo(directory, info)
+  return { info, deployment, keys, chain, kms, canonical, service, weather, transactions, stop }
+}
+
+/** A file of our own; that its contracts are on the chain is checked when they are pinned. */
+const storedDeployment = z.custom<Deployment>(
+  (value) => typeof value === 'object' && value !== null && 'contracts' in value && 'startBlock' in value,
+)
+
+async function createDeployment(
+  rpcUrl: string,
+  keys: SandboxKeys,
+  transactions: Transactions,
+): Promise<Deployment> {
+  const deployment = await deploySandbox({
+    rpcUrl,
+    deployerKey: keys.deployer,
+    feeder: privateKeyToAddress(keys.feeder),
+    allocator: privateKeyToAddress(keys.allocator),
+  })
+  await fundCast(rpcUrl, deployment, keys, transactions)
+  return deployment
+}

@@ -1,0 +1,135 @@
+import { type Address, createPublicClient, encodeFunctionData, http } from 'viem'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import { createBorrowerCalls } from './borrower.ts'
+import { marketContracts } from './cast.ts'
+import { lendingMarketAbi, priceOracleAbi } from './contracts/abis.ts'
+import type { Deployment } from './deploy.ts'
+import { readJsonFile, writeJsonFile } from './files.ts'
+import type { SandboxKeys } from './keys.ts'
+import { type MarketName, type MarketWeather, story } from './story.ts'
+import type { Call, Transactions } from './transactions.ts'
+
+/** What the weather works on. */
+export type WeatherOptions = {
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly keys: SandboxKeys
+  readonly transactions: Transactions
+  readonly clock: Clock
+  /** Remembers the seed and the next tick, so that a restart goes on where it stopped. */
+  readonly file: string
+  /** Another seed than the remembered one changes the story from the next tick on. */
+  readonly seed: number | undefined
+  /** Gets why a tick failed: the node did not answer, for example. The next one is tried all the same. */
+  readonly onTrouble: (cause: unknown) => void
+}
+
+/** The running weather. */
+export type Weather = {
+  readonly seed: number
+  /** The tick that comes next. */
+  readonly tick: () => number
+  /** Let no further tick begin; resolves when none is being carried out. */
+  readonly pause: () => Promise<void>
+  readonly resume: () => void
+  readonly stop: () => Promise<void>
+}
+
+const TICK_MS = 1_000
+const ORACLE_STATES = { healthy: 1, stale: 2 } as const
+const memory = z.strictObject({ seed: z.number().int(), tick: z.number().int().min(0) })
+
+/** Start telling the story on the chain, a tick a second, beginning at once unless `paused`. */
+export function startWeather(options: WeatherOptions, begins: 'at-once' | 'paused'): Weather {
+  const { clock, file, onTrouble } = options
+  const stored = readJsonFile(file, memory)
+  const seed = options.seed ?? stored?.seed ?? clock.nowMs() % 1_000_000
+  let tick = stored?.tick ?? 0
+  writeJsonFile(file, { seed, tick })
+  const perform = createPerformance(options)
+  const stopping = new AbortController()
+  let paused = begins === 'paused'
+  let performing: Promise<void> = Promise.resolve()
+
+  const step = async () => {
+    const { markets, acts } = story(seed, tick)
+    // First remembered, then done: after a crash a tick is left out rather than done twice.
+    tick += 1
+    writeJsonFile(file, { seed, tick })
+    await perform(markets, acts)
+  }
+  const running = (async () => {
+    let dueMs = clock.nowMs()
+    while (!stopping.signal.aborted) {
+      if (!paused) {
+        performing = step().catch((cause: unknown) => {
+          if (!stopping.signal.aborted) onTrouble(cause)
+        })
+        await performing
+      }
+      // A machine that slept does not catch up on what it missed.
+      dueMs = Math.max(dueMs + TICK_MS, clock.nowMs())
+      await clock.sleep(dueMs - clock.nowMs(), stopping.signal).catch(() => undefined)
+    }
+  })()
+
+  return {
+    seed,
+    tick: () => tick,
+    pause: async () => {
+      paused = true
+      await performing
+    },
+    resume: () => {
+      paused = false
+    },
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+type Performance = (
+  markets: readonly MarketWeather[],
+  acts: Parameters<ReturnType<typeof createBorrowerCalls>>[0],
+) => Promise<void>
+
+/** Carry out ticks. What a market's switches are is known from what was sent last; at the start, nothing is. */
+function createPerformance({ rpcUrl, deployment, keys, transactions }: WeatherOptions): Performance {
+  const reader = createPublicClient({
+    cacheTime: 0,
+    transport: http(rpcUrl, { retryCount: 0, timeout: 5_000 }),
+  })
+  const borrowerCalls = createBorrowerCalls(rpcUrl, deployment, keys)
+  const last = new Map<MarketName, MarketWeather>()
+
+  const marketCalls = (now: MarketWeather, sourceAsOfS: bigint): readonly Call[] => {
+    const { market, oracle } = marketContracts(deployment, now.market)
+    const before = last.get(now.market)
+    const feed = (data: Call['data']): Call => ({ from: keys.feeder, to: oracle, data })
+    return [
+      feed(setPrice(now.priceWad, sourceAsOfS)),
+      ...(before?.oracle === now.oracle ? [] : [feed(setState(ORACLE_STATES[now.oracle]))]),
+      ...(before?.paused === now.paused ? [] : [setPaused(keys.deployer, market, now.paused)]),
+    ]
+  }
+
+  return async (markets, acts) => {
+    // The next block's time is not earlier than this one's, and the oracle takes no time to come.
+    const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
+    await transactions.send([...markets.flatMap((market) => marketCalls(market, timestamp)), ...calls])
+    for (const market of markets) last.set(market.market, market)
+  }
+}
+
+const setPrice = (priceWad: bigint, sourceAsOfS: bigint) =>
+  encodeFunctionData({ abi: priceOracleAbi, functionName: 'setPrice', args: [priceWad, sourceAsOfS] })
+const setState = (state: number) =>
+  encodeFunctionData({ abi: priceOracleAbi, functionName: 'setState', args: [state] })
+const setPaused = (from: Call['from'], market: Address, paused: boolean): Call => ({
+  from,
+  to: market,
+  data: encodeFunctionData({ abi: lendingMarketAbi, functionName: 'setPaused', args: [paused] }),
+})
