@@ -1,0 +1,122 @@
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createFeed, type Hint } from '../../src/observe/feed.ts'
+import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
+import { createWalletSession } from '../../src/service/session.ts'
+import {
+  CHAIN_ID,
+  type Fixture,
+  GATED_MARKET,
+  liquidation,
+  MARKET,
+  SECRET,
+  startFixture,
+} from '../sandbox/service-fixture.ts'
+import { inbox } from './scripted-service.ts'
+
+const account = privateKeyToAccount(`0x${'42'.repeat(32)}`)
+
+let f: Fixture
+let client: ServiceClient
+beforeAll(async () => {
+  f = await startFixture()
+  client = createServiceClient(
+    { baseUrl: f.service.url, streamUrl: f.service.streamUrl, secretKey: SECRET, timeouts: SERVICE_TIMEOUTS },
+    f.clock,
+  )
+})
+afterAll(async () => {
+  await client.close()
+  await f.stop()
+})
+
+test('reads every collection of the sandbox whole, with no row dropped', async () => {
+  const lists = [
+    client.listMarkets,
+    client.listCreditFacilities,
+    client.listPositions,
+    client.listLiquidationRecovery,
+    client.listDeployments,
+    client.listNetworks,
+  ]
+  for (const list of lists) {
+    const { items, dropped, droppedPath } = await list()
+    expect({ rows: items.length > 0, dropped, droppedPath }).toEqual({
+      rows: true,
+      dropped: 0,
+      droppedPath: undefined,
+    })
+  }
+  expect((await client.listAssets()).items).toHaveLength(150)
+  expect((await client.listActivity()).dropped).toBe(0)
+  expect((await client.getMarket(MARKET, ['paused', 'oracle.priceWad'])).paused).toBe(false)
+})
+
+test('prepares, registers and follows a workflow of the sandbox', async () => {
+  const body = JSON.stringify(liquidation())
+  const first = await client.prepareWorkflow(body, 'once')
+  const second = await client.prepareWorkflow(body, 'once')
+  expect(second.bytes).toBe(first.bytes)
+  await expect(client.prepareWorkflow(`${body} `, 'once')).rejects.toMatchObject({ code: 'service.conflict' })
+  const txHash = `0x${'ab'.repeat(32)}` as const
+  const { requestId } = first.answer
+  const registered = await client.registerTransaction(
+    requestId,
+    { order: 0, chainId: CHAIN_ID, txHash },
+    'reg',
+  )
+  expect(registered.transactions).toMatchObject([{ txHash }])
+  expect((await client.getWorkflow(requestId)).requestId).toBe(requestId)
+  expect((await client.getTransaction(CHAIN_ID, txHash)).items).toMatchObject([{ txHash, requestId }])
+})
+
+test('opens a wallet session that the sandbox verifies, and reads eligibility with it', async () => {
+  f.canonical.push({
+    eligibility: [
+      {
+        chainId: CHAIN_ID,
+        walletAddress: account.address,
+        actionType: 'liquidate',
+        scopeAddress: GATED_MARKET,
+        authorizationStatus: 'authorized',
+      },
+    ],
+  })
+  const session = createWalletSession(
+    { address: account.address, chainId: CHAIN_ID },
+    { client, clock: f.clock, attest: (digest) => account.sign({ hash: digest }) },
+  )
+  const read = await session.use(client.listEligibility)
+  expect(read).toMatchObject({ ok: true, value: { items: [{ scopeAddress: GATED_MARKET }], dropped: 0 } })
+})
+
+test('gets a change of the indexed chain as a hint, and resumes at its cursor', async () => {
+  const saved: string[] = []
+  const follow = (cursor: string | null) => {
+    const hints = inbox<Hint>()
+    const feed = createFeed(
+      { types: ['positions.updated'], sweepMs: 3_600_000 },
+      { client, clock: f.clock, loadCursor: () => cursor, saveCursor: (next) => saved.push(next) },
+    )
+    feed.onHint(hints.put)
+    void feed.start()
+    return { feed, hints }
+  }
+  const change = (subject: string) =>
+    f.canonical.push({}, [{ eventType: 'positions.updated', subject, data: {} }])
+
+  const first = follow(null)
+  expect([await first.hints.next(), await first.hints.next()]).toEqual([{ type: 'sweep' }, { type: 'sweep' }])
+  change('a')
+  expect(await first.hints.next()).toMatchObject({ subject: 'a' })
+  await first.feed.close()
+  change('b')
+  const second = follow(saved.at(-1) ?? null)
+  expect([await second.hints.next(), await second.hints.next()]).toMatchObject([
+    { type: 'sweep' },
+    { subject: 'b' },
+  ])
+  expect(second.feed.state()).toMatchObject({ gaps: 0, unreadable: 0 })
+  await second.feed.close()
+})
