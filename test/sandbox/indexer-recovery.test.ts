@@ -1,0 +1,187 @@
+import { type Address, parseEventLogs } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lendingMarketAbi } from '../../src/sandbox/contracts/abis.ts'
+import type { Canonical, Snapshot } from '../../src/sandbox/indexer/canonical.ts'
+import { liquidationRecoveryResource } from '../../src/service/resources.ts'
+import { BTC, createScene, ETH, found, lower, type Scene, usd } from './indexer-scene.ts'
+
+let scene: Scene
+let canonical: Canonical
+/** Just under water: the close factor bounds what may be repaid. */
+let shallow: Address
+/** Far under water: what the collateral covers bounds it. */
+let deep: Address
+/** Owes one base unit. */
+let dusty: Address
+/** Never under water. */
+let safe: Address
+
+beforeAll(async () => {
+  scene = await createScene()
+  shallow = await scene.actor()
+  deep = await scene.actor()
+  dusty = await scene.actor()
+  safe = await scene.actor()
+  await scene.price(BTC, '120000')
+  await scene.deposit(BTC, deep, '1')
+  await scene.borrow(BTC, 'primeVault', deep, usd('89000'))
+  await scene.price(BTC, '60000')
+  await scene.deposit(BTC, shallow, '1')
+  await scene.borrow(BTC, 'primeVault', shallow, usd('44000'))
+  await scene.deposit(BTC, dusty, '0.00000003')
+  await scene.borrow(BTC, 'primeVault', dusty, 1_000n)
+  await scene.deposit(BTC, safe, '10')
+  await scene.borrow(BTC, 'primeVault', safe, usd('44000'))
+  await scene.client.increaseTime({ seconds: 86_400 })
+  await scene.price(BTC, '40000')
+  canonical = await scene.index()
+}, 60_000)
+
+afterAll(async () => {
+  await canonical?.stop()
+  await scene?.stop()
+})
+
+const recoveryOf = (snapshot: Snapshot, borrower: Address) =>
+  found(snapshot.recoveries, (row) => row.borrowerAddress === lower(borrower))
+
+test('lists the debts below a health factor of one, and no other', async () => {
+  const { recoveries, facilities } = await scene.caughtUp(canonical)
+  expect(facilities).toHaveLength(4)
+  expect(recoveries.map((row) => row.borrowerAddress).sort()).toEqual(
+    [shallow, deep, dusty].map(lower).sort(),
+  )
+  for (const row of recoveries) {
+    expect(liquidationRecoveryResource.parse(row)).toEqual(row)
+    expect(row).toMatchObject({ liquidatable: true, executable: true, blockedReason: null })
+  }
+})
+
+test('names amounts that the market accepts, and seizes what it says', async () => {
+  const { recoveries, block } = await scene.caughtUp(canonical)
+  for (const row of recoveries) {
+    const call = await scene.liquidation(BTC, 'primeVault', row.borrowerAddress, BigInt(row.repayAssets ?? 0))
+    // The liquidator is funded in later blocks; at the row's own time the figures are exact.
+    const { result } = await scene.client.simulateContract({
+      ...call,
+      blockOverrides: { time: BigInt(block.timestampS) },
+    })
+    expect(String(result[1])).toBe(row.collateralSeizedAssets)
+  }
+})
+
+test('repays half of a debt where the close factor binds, and a base unit more is refused', async () => {
+  const snapshot = await scene.caughtUp(canonical)
+  const row = recoveryOf(snapshot, shallow)
+  const { debtAssets } = found(snapshot.facilities, (one) => one.resource.borrowerAddress === lower(shallow))
+  const repayAssets = BigInt(row.repayAssets ?? 0)
+  expect(repayAssets).toBe((debtAssets + 1n) / 2n)
+  const call = await scene.liquidation(BTC, 'primeVault', shallow, repayAssets + 1n)
+  const blockOverrides = { time: BigInt(snapshot.block.timestampS) }
+  await expect(scene.client.simulateContract({ ...call, blockOverrides })).rejects.toThrow(
+    'RepayAboveCloseFactor',
+  )
+})
+
+test('repays no more than empties the collateral, and names the bad debt that the market then writes off', async () => {
+  const row = recoveryOf(await scene.caughtUp(canonical), deep)
+  expect(row.collateralSeizedAssets).toBe('100000000')
+  const residual = BigInt(row.residualBadDebtAssets ?? 0)
+  expect(residual).toBeGreaterThan(usd('50000'))
+  const call = await scene.liquidation(BTC, 'primeVault', deep, BigInt(row.repayAssets ?? 0))
+  const { logs } = await scene.client.writeContractSync(call)
+  const [liquidated] = parseEventLogs({ abi: lendingMarketAbi, logs, eventName: 'Liquidated' })
+  // A few seconds of interest lie between the row and the transaction.
+  expect(liquidated?.args.badDebtAssets).toBeGreaterThanOrEqual(residual)
+  expect(liquidated?.args.badDebtAssets).toBeLessThan(residual + usd('0.01'))
+
+  const after = await scene.caughtUp(canonical)
+  expect(after.recoveries.map((one) => one.borrowerAddress)).not.toContain(lower(deep))
+  const market = found(after.markets, (one) => one.address === lower(scene.at('btcMarket')))
+  expect(market.totalBadDebt).toBe(String(liquidated?.args.badDebtAssets))
+  const newest = canonical.activity().slice(0, 2)
+  expect(newest.map((one) => one.type)).toEqual(['liquidate', 'bad_debt_realized'])
+})
+
+test('keeps a claim from the liquidation to its settlement', async () => {
+  const row = recoveryOf(await scene.caughtUp(canonical), shallow)
+  const call = await scene.liquidation(BTC, 'primeVault', shallow, BigInt(row.repayAssets ?? 0))
+  await scene.client.writeContractSync(call)
+  const open = await scene.caughtUp(canonical)
+  const claim = open.claims.at(-1)
+  expect(claim).toEqual({
+    marketAddress: lower(scene.at('btcMarket')),
+    claimId: '2',
+    liquidator: lower(call.account),
+    recipient: lower(call.account),
+    vaultAddress: lower(scene.at('primeVault')),
+    borrowerAddress: lower(shallow),
+    collateralAssets: row.collateralSeizedAssets,
+    settleableAtS: open.block.timestampS + 2,
+    settled: false,
+  })
+  await scene.client.increaseTime({ seconds: 2 })
+  await scene.client.writeContractSync({
+    ...scene.market(BTC),
+    account: call.account,
+    functionName: 'settleLiquidationClaim',
+    args: [2n],
+  })
+  expect((await scene.caughtUp(canonical)).claims.at(-1)).toEqual({ ...claim, settled: true })
+  expect(canonical.activity()[0]).toMatchObject({
+    resourceType: 'liquidation',
+    resourceId: `${lower(scene.at('btcMarket'))}:2`,
+    type: 'liquidation_claim_settled',
+    amount: row.collateralSeizedAssets,
+  })
+})
+
+test('is not executable while the market is paused or its oracle is not healthy', async () => {
+  await scene.pause(BTC, true)
+  expect(recoveryOf(await scene.caughtUp(canonical), dusty)).toMatchObject({
+    liquidatable: true,
+    executable: false,
+    blockedReason: 'market_paused',
+  })
+  await scene.pause(BTC, false)
+  await scene.oracleState(BTC, 2)
+  const snapshot = await scene.caughtUp(canonical)
+  expect(recoveryOf(snapshot, dusty)).toMatchObject({
+    liquidatable: false,
+    executable: false,
+    blockedReason: 'oracle_not_healthy',
+  })
+  expect(snapshot.markets[0]).toMatchObject({
+    oracleState: 'stale',
+    marketRegimeState: 'normal',
+    paused: false,
+  })
+  await scene.oracleState(BTC, 1)
+})
+
+test('calls a debt bad that another vault left without collateral', async () => {
+  const borrower = await scene.actor()
+  await scene.price(ETH, '3000')
+  await scene.deposit(ETH, borrower, '1')
+  await scene.borrow(ETH, 'primeVault', borrower, usd('1000'))
+  await scene.borrow(ETH, 'growthVault', borrower, usd('1000'))
+  await scene.price(ETH, '300')
+  const prime = found(
+    (await scene.caughtUp(canonical)).recoveries,
+    (row) => row.vaultId === lower(scene.at('primeVault')) && row.borrowerAddress === lower(borrower),
+  )
+  const call = await scene.liquidation(ETH, 'primeVault', borrower, BigInt(prime.repayAssets ?? 0))
+  await scene.authorize(call.account, ETH, true)
+  await scene.client.writeContractSync(call)
+  const snapshot = await scene.caughtUp(canonical)
+  expect(recoveryOf(snapshot, borrower)).toMatchObject({
+    vaultAddress: lower(scene.at('growthVault')),
+    executable: false,
+    blockedReason: 'no_collateral',
+    repayAssets: '0',
+    collateralSeizedAssets: '0',
+  })
+  expect(found(snapshot.positions, (row) => row.walletAddress === lower(borrower)).monitorState).toBe(
+    'bad_debt',
+  )
+})
