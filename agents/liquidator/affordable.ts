@@ -1,8 +1,9 @@
+import type { Address } from 'viem'
 import type { Decision, PassedOver, Proposal } from '../../src/agent.ts'
 import { tokenUnit } from '../../src/protocol/health.ts'
 import { repayLimit, repayThatExhausts, repayThatFits } from '../../src/protocol/liquidation.ts'
 import type { Funds } from './funds.ts'
-import { type Candidate, type Context, positionKey } from './judge.ts'
+import { type Candidate, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { proposeLiquidation } from './propose.ts'
 import { type Bound, mostProfitableRepay, type ProfitTerms, type Quote, quote, tightest } from './sizing.ts'
@@ -20,11 +21,16 @@ type Wanted = {
  * Choose the liquidations to propose: in order of profit for each unit repaid, each at the size that the remaining
  * funds and inventory room leave, as long as it still pays. Spends `funds` in place; otherwise pure.
  */
-export function chooseAffordable(candidates: readonly Candidate[], funds: Funds, context: Context): Decision {
+export function chooseAffordable(
+  candidates: readonly Candidate[],
+  funds: Funds,
+  signer: Address,
+  policy: LiquidatorPolicy,
+): Decision {
   const proposals: Proposal[] = []
   const passedOver: PassedOver[] = []
   const taken = new Set<string>()
-  const wanted = candidates.map((candidate) => want(candidate, funds, context.policy)).toSorted(byYield)
+  const wanted = candidates.map((candidate) => want(candidate, funds, policy)).toSorted(byYield)
   for (const one of wanted) {
     const position = positionKey(one.candidate.facility.marketAddress, one.candidate.facility.borrower)
     const outcome = taken.has(position)
@@ -33,7 +39,7 @@ export function chooseAffordable(candidates: readonly Candidate[], funds: Funds,
           'borrower_taken',
           'Another debt of this borrower comes first; its collateral is shared.',
         )
-      : take(one, funds, context)
+      : take(one, funds, signer, policy)
     if ('check' in outcome) passedOver.push(outcome)
     else {
       taken.add(position)
@@ -44,19 +50,19 @@ export function chooseAffordable(candidates: readonly Candidate[], funds: Funds,
 }
 
 function want(candidate: Candidate, funds: Funds, policy: LiquidatorPolicy): Wanted {
-  const { figures, price, collateral } = candidate
+  const { figures, market, collateral } = candidate
   const terms: ProfitTerms = {
-    price,
-    liquidationBonusBps: figures.liquidationBonusBps,
-    loanPriceUsdMicros: figures.loanPriceUsdMicros,
+    price: market.price,
+    liquidationBonusBps: market.liquidationBonusBps,
+    loanPriceUsdMicros: market.loanPriceUsdMicros,
     exitHaircutBaseBps: collateral.exitHaircutBaseBps,
     exitHaircutPerMillionUsdBps: collateral.exitHaircutPerMillionUsdBps,
     gasUsdMicros: funds.liquidation.usdMicros,
   }
-  const policyMax = (policy.repayUsdMicrosMax * tokenUnit(price.loanDecimals)) / terms.loanPriceUsdMicros
+  const policyMax = (policy.repayUsdMicrosMax * tokenUnit(market.loanDecimals)) / terms.loanPriceUsdMicros
   const optimum = mostProfitableRepay(terms)
   const bound = tightest(
-    { limitedBy: 'close_factor', repayAssets: repayLimit(figures.debtAssets, figures.closeFactorBps) },
+    { limitedBy: 'close_factor', repayAssets: repayLimit(figures.debtAssets, market.closeFactorBps) },
     { limitedBy: 'collateral', repayAssets: repayThatExhausts(figures.collateralAssets, terms) },
     { limitedBy: 'repay_usd_max', repayAssets: policyMax },
     ...(optimum === null ? [] : [{ limitedBy: 'exit_haircut', repayAssets: optimum }]),
@@ -75,35 +81,41 @@ function byYield(one: Wanted, other: Wanted): number {
 }
 
 /** Propose it at the size that is left, and take what it needs; or say which limit stops it. */
-function take(wanted: Wanted, funds: Funds, { seen, policy }: Context): Proposal | PassedOver {
+function take(
+  wanted: Wanted,
+  funds: Funds,
+  signer: Address,
+  policy: LiquidatorPolicy,
+): Proposal | PassedOver {
   const { candidate, terms, best } = wanted
-  const { figures, collateral } = candidate
+  const { figures, market, collateral } = candidate
+  const loan = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
   const pays = (size: Quote) => size.repayAssets > 0n && size.profitUsdMicros >= policy.profitUsdMicrosMin
   if (!pays(best)) {
-    const message = `At best it repays ${tokens(best.repayAssets, figures.loanDecimals, figures.loanSymbol)} for ${dollars(best.profitUsdMicros)}; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
+    const message = `At best it repays ${loan(best.repayAssets)} for ${dollars(best.profitUsdMicros)}; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
     return passOver(wanted, 'profit_below_floor', message)
   }
 
-  const heldAssets = funds.held.get(figures.collateralAsset) ?? figures.collateralBalance
+  const heldAssets = funds.held.get(market.collateralAsset) ?? market.collateralBalance
   const roomAssets = positive(collateral.inventoryAssetsMax - heldAssets)
   const roomy = tightest(wanted.bound, {
     limitedBy: 'inventory',
     repayAssets: repayThatFits(roomAssets, terms),
   })
   if (!pays(quote(roomy.repayAssets, figures.collateralAssets, terms))) {
-    const message = `We hold, claim or await ${heldAssets} base units of ${figures.collateralSymbol}; the policy allows ${collateral.inventoryAssetsMax}. Fix: sell some, or raise inventoryAssetsMax.`
+    const message = `We hold, claim or await ${heldAssets} base units of ${market.collateralSymbol}; the policy allows ${collateral.inventoryAssetsMax}. Fix: sell some, or raise inventoryAssetsMax.`
     return passOver(wanted, 'inventory_full', message, { heldAssets: String(heldAssets) })
   }
 
-  const haveAssets = positive(funds.tokens.get(figures.loanAsset) ?? figures.loanBalance)
+  const haveAssets = positive(funds.tokens.get(market.loanAsset) ?? market.loanBalance)
   const bound = tightest(roomy, { limitedBy: 'funds', repayAssets: haveAssets })
   const size = quote(bound.repayAssets, figures.collateralAssets, terms)
   const short = !pays(size)
   if (short || funds.nativeWei < funds.liquidation.wei) {
     const need = short
-      ? `${tokens(roomy.repayAssets, figures.loanDecimals, figures.loanSymbol)}; ${tokens(haveAssets, figures.loanDecimals, figures.loanSymbol)} are left`
+      ? `${loan(roomy.repayAssets)}; ${loan(haveAssets)} are left`
       : `${funds.liquidation.wei} wei for gas; ${funds.nativeWei} wei are left`
-    return passOver(wanted, 'out_of_funds', `It needs ${need}. Fix: send it to ${seen.signer}.`, {
+    return passOver(wanted, 'out_of_funds', `It needs ${need}. Fix: send it to ${signer}.`, {
       haveAssets: String(haveAssets),
       needAssets: String(roomy.repayAssets),
       haveWei: String(funds.nativeWei),
@@ -111,9 +123,9 @@ function take(wanted: Wanted, funds: Funds, { seen, policy }: Context): Proposal
     })
   }
   funds.nativeWei -= funds.liquidation.wei
-  funds.tokens.set(figures.loanAsset, haveAssets - size.repayAssets)
-  funds.held.set(figures.collateralAsset, heldAssets + size.seizeAssets)
-  return proposeLiquidation(candidate, size, bound.limitedBy, funds.liquidation, seen.signer, policy)
+  funds.tokens.set(market.loanAsset, haveAssets - size.repayAssets)
+  funds.held.set(market.collateralAsset, heldAssets + size.seizeAssets)
+  return proposeLiquidation(candidate, size, bound.limitedBy, funds.liquidation, signer, policy)
 }
 
 const positive = (value: bigint) => (value > 0n ? value : 0n)

@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import type { Observation } from '../../src/agent.ts'
 import { BPS, ceilDiv, WAD } from '../../src/protocol/health.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -12,12 +13,63 @@ export type Funds = {
   readonly tokens: Map<string, bigint>
   /** Base units by lower-case token: balance, open claims, in flight, and what this decision will seize. */
   readonly held: Map<string, bigint>
+  /** Whether `held` is all: false when a claim or a seizure in flight cannot be attributed to its token. */
+  readonly inventoryKnown: boolean
+  /** Approval, liquidation and settlement together. */
   readonly liquidation: GasCost
   readonly settlement: GasCost
 }
 
-/** Price gas at the head's base fee and the policy's headroom, rounded up. Pure. */
-export function gasCost(gas: bigint, seen: Observation, policy: LiquidatorPolicy): GasCost {
+/** Count what may be spent and what is held, with everything that is in flight already taken. Pure. */
+export function fundsOf(seen: Observation, policy: LiquidatorPolicy): Funds {
+  const liquidation = gasCost(policy.gas.liquidateGas + policy.gas.settleGas, seen, policy)
+  const tokens = new Map<string, bigint>(Object.entries(seen.balances))
+  for (const { exposure } of seen.inFlight) {
+    if (exposure.token !== null) add(tokens, exposure.token, -exposure.assets)
+  }
+  const held = new Map<string, bigint>(Object.entries(seen.balances))
+  const coming = [...seen.claims.map(claimed), ...seizures(seen, policy)]
+  for (const { token, assets } of coming) if (token !== null) add(held, token, assets)
+  return {
+    nativeWei: seen.nativeBalanceWei - BigInt(seen.inFlight.length) * liquidation.wei,
+    tokens,
+    held,
+    inventoryKnown: coming.every(({ token }) => token !== null),
+    liquidation,
+    settlement: gasCost(policy.gas.settleGas, seen, policy),
+  }
+}
+
+const add = (amounts: Map<string, bigint>, token: string, assets: bigint) =>
+  amounts.set(token, (amounts.get(token) ?? 0n) + assets)
+
+type Coming = { readonly token: Address | null; readonly assets: bigint }
+
+const claimed = ({ collateralAsset, collateralAssets }: Observation['claims'][number]): Coming => ({
+  token: collateralAsset,
+  assets: collateralAssets,
+})
+
+/**
+ * What liquidations in flight will seize: their minimum less the slippage that made it. Once one is mined, its claim
+ * counts too until the workflow ends: for seconds, too much rather than too little.
+ */
+function seizures(seen: Observation, policy: LiquidatorPolicy): readonly Coming[] {
+  return seen.inFlight.flatMap(({ workflowType, input }) => {
+    if (workflowType !== 'role.liquidator.liquidate') return []
+    const market = seen.markets.find(({ address }) => address === input.marketAddress)
+    const min = input.minCollateralAssets
+    return min === undefined
+      ? { token: null, assets: 0n }
+      : {
+          token: market?.collateralAsset ?? null,
+          assets: ceilDiv(BigInt(min) * BPS, BPS - BigInt(policy.slippageBps)),
+        }
+  })
+}
+
+/** Price gas at the head's base fee and the policy's headroom, rounded up. */
+function gasCost(gas: bigint, seen: Observation, policy: LiquidatorPolicy): GasCost {
   const headroomBps = BPS + BigInt(policy.gas.baseFeeHeadroomBps)
   const wei = ceilDiv(gas * seen.chain.baseFeePerGasWei * headroomBps, BPS)
   return { gas, wei, usdMicros: ceilDiv(wei * policy.gas.nativePriceUsdMicros, WAD) }

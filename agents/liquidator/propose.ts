@@ -21,7 +21,7 @@ export function proposeLiquidation(
   signer: Address,
   { slippageBps }: LiquidatorPolicy,
 ): Proposal {
-  const { facility, figures, subject } = candidate
+  const { facility, market, figures, subject } = candidate
   const minCollateralAssets = (size.seizeAssets * (BPS - BigInt(slippageBps))) / BPS
   return {
     workflowType: 'role.liquidator.liquidate',
@@ -36,21 +36,21 @@ export function proposeLiquidation(
       minCollateralAssets: String(minCollateralAssets),
       recipientAddress: signer,
     },
-    exposure: { token: figures.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
+    exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
     summary: summaryOf(candidate, size, gas),
     reason: {
       limitedBy,
       healthFactorWad: String(candidate.healthFactorWad),
       serviceHealthFactorWad: String(facility.serviceHealthFactorWad),
-      priceWad: String(candidate.price.priceWad),
-      servicePriceWad: String(figures.servicePriceWad),
-      loanPriceUsdMicros: String(figures.loanPriceUsdMicros),
+      priceWad: String(market.price.priceWad),
+      servicePriceWad: String(market.servicePriceWad),
+      loanPriceUsdMicros: String(market.loanPriceUsdMicros),
       debtAssets: String(figures.debtAssets),
       positionDebtAssets: String(figures.positionDebtAssets),
       collateralAssets: String(figures.collateralAssets),
-      liquidationThresholdBps: figures.liquidationThresholdBps,
-      closeFactorBps: figures.closeFactorBps,
-      liquidationBonusBps: figures.liquidationBonusBps,
+      liquidationThresholdBps: market.liquidationThresholdBps,
+      closeFactorBps: market.closeFactorBps,
+      liquidationBonusBps: market.liquidationBonusBps,
       repayAssets: String(size.repayAssets),
       repayUsdMicros: String(size.repayUsdMicros),
       seizeAssets: String(size.seizeAssets),
@@ -68,8 +68,8 @@ export function proposeLiquidation(
       badDebtAssets: String(
         badDebtAfter(figures.debtAssets, size.repayAssets, figures.collateralAssets - size.seizeAssets),
       ),
-      loanDecimals: figures.loanDecimals,
-      collateralDecimals: figures.collateralDecimals,
+      loanDecimals: market.loanDecimals,
+      collateralDecimals: market.collateralDecimals,
     },
   }
 }
@@ -77,12 +77,12 @@ export function proposeLiquidation(
 const haircutBps = (size: Quote) => ceilDiv(size.haircutAssets * BPS, size.seizeValueAssets)
 
 /** One line for the timeline: `health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), …`. */
-function summaryOf({ figures, healthFactorWad }: Candidate, size: Quote, gas: GasCost): string {
+function summaryOf({ market, healthFactorWad }: Candidate, size: Quote, gas: GasCost): string {
   const bonusBps = ((size.seizeValueAssets - size.repayAssets) * BPS) / size.repayAssets
   const sign = bonusBps < 0n ? '' : '+'
   return [
-    `health ${health(healthFactorWad)}: repay ${tokens(size.repayAssets, figures.loanDecimals, figures.loanSymbol)}`,
-    `seize ${tokens(size.seizeAssets, figures.collateralDecimals, figures.collateralSymbol)} (${sign}${decimal(bonusBps, 2, 2)} %)`,
+    `health ${health(healthFactorWad)}: repay ${tokens(size.repayAssets, market.loanDecimals, market.loanSymbol)}`,
+    `seize ${tokens(size.seizeAssets, market.collateralDecimals, market.collateralSymbol)} (${sign}${decimal(bonusBps, 2, 2)} %)`,
     `haircut ${decimal(haircutBps(size), 2, 2)} %`,
     `gas ${dollars(gas.usdMicros)}`,
     `expect +${dollars(size.profitUsdMicros)}`,

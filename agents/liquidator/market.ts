@@ -1,0 +1,111 @@
+import type { MarketSeen, Observation, PassedOver } from '../../src/agent.ts'
+import type { Price } from '../../src/protocol/health.ts'
+import { isKnown, type Known, missingFigures } from './known.ts'
+import type { LiquidatorPolicy } from './policy.ts'
+import { dollars } from './text.ts'
+
+/** The oracle's own code for a price that its feeder vouches for. */
+const ORACLE_HEALTHY = 1
+
+/** Why something is left alone: a stable name, a sentence, and the numbers behind it. */
+export type Stop = Pick<PassedOver, 'check' | 'message'> & Partial<Pick<PassedOver, 'reason' | 'near'>>
+
+/** A market that may be acted in, with every figure known, at our own reading of its price. */
+export type OpenMarket = Known<MarketFigures> & { readonly price: Price }
+type MarketFigures = ReturnType<typeof figuresOf>
+
+/**
+ * Judge a market, whoever its borrowers are: open, or the first rule that closes it, by a stable name. Pure. What is
+ * not known closes it.
+ * @param inventoryKnown whether everything that we hold or await is attributed to its token.
+ */
+export function judgeMarket(
+  market: MarketSeen,
+  seen: Observation,
+  policy: LiquidatorPolicy,
+  inventoryKnown: boolean,
+): OpenMarket | Stop {
+  const closed = marketStop(market)
+  if (closed !== null) return closed
+  const figures = figuresOf(market, seen, inventoryKnown)
+  if (!isKnown(figures)) return missingFigures(figures)
+  const { loanDecimals, collateralDecimals, oracle } = figures
+  const price = { priceWad: oracle.priceWad, loanDecimals, collateralDecimals }
+  return priceStop(figures, seen, policy) ?? { ...figures, price }
+}
+
+const figuresOf = (market: MarketSeen, seen: Observation, inventoryKnown: boolean) => ({
+  loanAsset: market.loanAsset,
+  loanSymbol: market.loanSymbol,
+  loanDecimals: market.loanDecimals,
+  loanPriceUsdMicros: market.loanPriceUsdMicros,
+  collateralAsset: market.collateralAsset,
+  collateralSymbol: market.collateralSymbol,
+  collateralDecimals: market.collateralDecimals,
+  liquidationThresholdBps: market.liquidationThresholdBps,
+  closeFactorBps: market.closeFactorBps,
+  liquidationBonusBps: market.liquidationBonusBps,
+  servicePriceWad: market.priceWad,
+  oracle: market.oracle,
+  loanBalance: balanceOf(seen, market.loanAsset),
+  collateralBalance: balanceOf(seen, market.collateralAsset),
+  inventory: inventoryKnown ? true : null,
+})
+
+const balanceOf = (seen: Observation, token: `0x${string}` | null) =>
+  token === null ? null : (seen.balances[token] ?? null)
+
+/** The flags that close it. */
+function marketStop(market: MarketSeen): Stop | null {
+  if (!market.armed.ok) return { check: 'market_unarmed', message: market.armed.message }
+  if (market.paused !== false) {
+    return { check: 'market_paused', message: `paused is ${market.paused}; it must be false.` }
+  }
+  if (market.marketLive !== true) {
+    return { check: 'market_not_live', message: `marketLive is ${market.marketLive}; it must be true.` }
+  }
+  if (market.marketRegimeState !== 'normal') {
+    const message = `marketRegimeState is ${market.marketRegimeState}; it must be normal.`
+    return { check: 'regime_not_normal', message }
+  }
+  if (market.oracleState !== 'healthy') {
+    const message = `The service says the oracle is ${market.oracleState}; it must be healthy.`
+    return { check: 'oracle_not_healthy', message }
+  }
+  const open = market.collateralGateEnabled === false
+  if (!open && market.eligible !== true) {
+    const message = `collateralGateEnabled is ${market.collateralGateEnabled} and our eligibility is ${market.eligible}.`
+    return { check: 'not_eligible', message }
+  }
+  return null
+}
+
+function priceStop(figures: Known<MarketFigures>, seen: Observation, policy: LiquidatorPolicy): Stop | null {
+  const { oracle, servicePriceWad } = figures
+  if (oracle.state !== ORACLE_HEALTHY || oracle.priceWad <= 0n) {
+    const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`
+    return { check: 'oracle_not_healthy', message }
+  }
+  // Read beside the head, a price may be a block newer than it; one that lies further ahead is as wrong as an old one.
+  const ageS = Math.abs(seen.chain.timestampS - oracle.sourceAsOfS)
+  if (ageS > policy.priceAgeSMax) {
+    const message = `The price is ${ageS} s from the head's time; the policy allows ${policy.priceAgeSMax} s.`
+    return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
+  }
+  const apart = servicePriceWad - oracle.priceWad
+  const apartWad = apart < 0n ? -apart : apart
+  if (apartWad * 10_000n > oracle.priceWad * BigInt(policy.priceDivergenceBpsMax)) {
+    const message = `The service's price ${servicePriceWad} and the oracle's ${oracle.priceWad} lie more than ${policy.priceDivergenceBpsMax} bps apart.`
+    return { check: 'price_diverges', message }
+  }
+  const band = policy.loans[figures.loanSymbol]
+  if (band === undefined) {
+    return { check: 'loan_not_allowed', message: `The policy's loans do not list ${figures.loanSymbol}.` }
+  }
+  const usd = figures.loanPriceUsdMicros
+  if (usd < band.priceUsdMicrosMin || usd > band.priceUsdMicrosMax) {
+    const message = `${figures.loanSymbol} at ${dollars(usd)} lies outside of the policy's ${dollars(band.priceUsdMicrosMin)} to ${dollars(band.priceUsdMicrosMax)}.`
+    return { check: 'loan_price_out_of_band', message }
+  }
+  return null
+}

@@ -1,0 +1,54 @@
+import type { ClaimSeen, Observation, PassedOver, Proposal } from '../../src/agent.ts'
+import type { Funds } from './funds.ts'
+import { tokens } from './text.ts'
+
+/** Name a claim, as workflows and `explain` do: its number is its market's own. Pure. */
+export const claimSubject = (claim: ClaimSeen): string =>
+  `${claim.marketAddress}:claim:${claim.claimId}`.toLowerCase()
+
+/**
+ * Propose to settle a claim of ours, or say why not (yet). Takes its gas from `funds`; otherwise pure. What it brings
+ * is ours already, so neither its market's state nor its profit is judged.
+ */
+export function settle(
+  claim: ClaimSeen,
+  seen: Observation,
+  busy: ReadonlySet<string>,
+  funds: Funds,
+): Proposal | PassedOver {
+  const subject = claimSubject(claim)
+  const reason = {
+    claimId: String(claim.claimId),
+    collateralAssets: String(claim.collateralAssets),
+    settleableAtS: claim.settleableAtS,
+    gasWei: String(funds.settlement.wei),
+  }
+  const waitS = claim.settleableAtS - seen.chain.timestampS
+  if (waitS > 0) {
+    const message = `Claim ${claim.claimId} can be settled at ${claim.settleableAtS}, in ${waitS} s.`
+    return { subject, check: 'claim_not_settleable', message, reason }
+  }
+  if (busy.has(subject)) {
+    return { subject, check: 'already_in_flight', message: 'A workflow of ours settles it already.', reason }
+  }
+  if (funds.nativeWei < funds.settlement.wei) {
+    const message = `Settling needs ${funds.settlement.wei} wei for gas; ${funds.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
+    return { subject, check: 'out_of_funds', message, reason }
+  }
+  funds.nativeWei -= funds.settlement.wei
+  const market = seen.markets.find(({ address }) => address === claim.marketAddress)
+  const amount =
+    market?.collateralDecimals == null || market.collateralSymbol === null
+      ? `${claim.collateralAssets} base units`
+      : tokens(claim.collateralAssets, market.collateralDecimals, market.collateralSymbol)
+  return {
+    workflowType: 'role.liquidator.settleLiquidationClaim',
+    kind: 'settle',
+    subject,
+    occurrence: String(claim.claimId),
+    input: { marketAddress: claim.marketAddress, claimId: String(claim.claimId) },
+    exposure: { token: null, assets: 0n, usdMicros: 0n },
+    summary: `claim ${claim.claimId}: settle ${amount}`,
+    reason,
+  }
+}
