@@ -3,6 +3,7 @@ import { RolekeeperError } from '../errors.ts'
 import { type PolledEvent, STREAM_HEARTBEAT_MS, type StreamMessage } from '../service/assumptions.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { StreamConnection, UnreadableMessage } from '../service/stream.ts'
+import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
 
 /** Two heartbeats may be late or lost; the third tells that nobody is there. */
 const SILENCE_MS_MAX = 2.5 * STREAM_HEARTBEAT_MS
@@ -14,8 +15,6 @@ const RECONNECT_MS = 250
 const RECONNECT_MS_MAX = 30_000
 /** A connection that lived this long was a good one: the next one is tried at once. */
 const GOOD_CONNECTION_MS = 10_000
-/** A write reaches the disk. The last second of hints given twice costs a read; a write for each costs every reaction. */
-const SAVE_EVERY_MS = 1_000
 /** More events than the service replays at once after a gap. */
 const SEEN_MAX = 4_096
 
@@ -40,12 +39,10 @@ export type FeedState = {
   readonly cursorsRefused: number
 }
 
-/** What the feed needs. The cursor's `save` may be called once a second. */
-export type FeedDeps = {
+/** What the feed needs. */
+export type FeedDeps = CursorStore & {
   readonly client: Pick<ServiceClient, 'pollEvents' | 'openStream'>
   readonly clock: Clock
-  readonly loadCursor: () => string | null
-  readonly saveCursor: (cursor: string) => void
 }
 
 /** A running source of hints. */
@@ -97,9 +94,8 @@ class EventFeed implements Feed {
   readonly #deps: FeedDeps
   readonly #stop = new AbortController()
   readonly #seen = new Set<string>()
-  #cursor: string | null
-  #savedCursor: string | null
-  #saving: Promise<void> | undefined
+  readonly #cursor: FeedCursor
+  #sweepOwed: boolean
   #draining: Promise<void> | undefined
   #loops: Promise<void> = Promise.resolve()
 
@@ -107,8 +103,8 @@ class EventFeed implements Feed {
     this.#types = new Set(options.types)
     this.#sweepMs = options.sweepMs
     this.#deps = deps
-    this.#cursor = deps.loadCursor()
-    this.#savedCursor = this.#cursor
+    this.#cursor = createFeedCursor(deps, deps.clock, this.#stop.signal)
+    this.#sweepOwed = this.#cursor.value() === null
   }
 
   onHint(listener: (hint: Hint) => void): void {
@@ -127,7 +123,7 @@ class EventFeed implements Feed {
 
   async close(): Promise<void> {
     this.#stop.abort()
-    await Promise.allSettled([this.#loops, this.#saving])
+    await Promise.allSettled([this.#loops, this.#cursor.saved()])
   }
 
   async #sweepForever(): Promise<void> {
@@ -158,9 +154,8 @@ class EventFeed implements Feed {
   /** Open the stream and stay until it ends, falls silent or is not trusted any more. */
   async #streamOnce(): Promise<void> {
     const link: Link = { ended: Promise.withResolvers(), over: new AbortController(), lastSeq: null }
-    const fresh = this.#cursor === null
     const connection = await this.#deps.client.openStream(
-      { types: [...this.#types], cursor: this.#cursor, signal: this.#stop.signal },
+      { types: [...this.#types], cursor: this.#cursor.value(), signal: this.#stop.signal },
       {
         onClosed: link.ended.resolve,
         onMessage: (message) => {
@@ -176,8 +171,7 @@ class EventFeed implements Feed {
     this.#state.mode = 'stream'
     this.#state.connections += 1
     try {
-      // What happened before a stream without a cursor was told by nobody.
-      if (fresh) this.#tell({ type: 'sweep' })
+      this.#tellOwedSweep()
       await link.ended.promise
     } finally {
       link.over.abort()
@@ -234,18 +228,18 @@ class EventFeed implements Feed {
 
   async #poll(): Promise<void> {
     // Without a cursor the service begins with history: a sweep tells more, and sooner.
-    const fresh = this.#cursor === null
+    const silent = this.#cursor.value() === null
     for (let pages = 0; pages < POLL_PAGES_MAX; pages += 1) {
-      const before = this.#cursor
+      const before = this.#cursor.value()
       const page = await this.#pollPage(before)
       this.#state.lastMessageAtMs = this.#nowMs
       this.#state.unreadable += page.dropped
-      for (const event of page.items) this.#take(event, false, fresh)
+      for (const event of page.items) this.#take(event, false, silent)
       // No row of it could be read: its own cursor leads past it.
-      if (this.#cursor === before && page.nextCursor !== null) this.#moveCursor(page.nextCursor)
-      if (!page.hasMore || this.#cursor === before) break
+      if (this.#cursor.value() === before && page.nextCursor !== null) this.#cursor.move(page.nextCursor)
+      if (!page.hasMore || this.#cursor.value() === before) break
     }
-    if (fresh) this.#tell({ type: 'sweep' })
+    this.#tellOwedSweep()
   }
 
   async #pollPage(cursor: string | null) {
@@ -266,7 +260,7 @@ class EventFeed implements Feed {
     const oldest = this.#seen.values().next().value
     if (this.#seen.size > SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
     // While a gap is being closed the polls own the cursor: a streamed event is beyond the gap.
-    if (!streamed || this.#draining === undefined) this.#moveCursor(cursor)
+    if (!streamed || this.#draining === undefined) this.#cursor.move(cursor)
   }
 
   #tell(hint: Hint): void {
@@ -277,25 +271,16 @@ class EventFeed implements Feed {
 
   /** The service does not know our place any more; the next contact begins anew, with a sweep. */
   #forgetCursor(): void {
-    if (this.#cursor === null) return
-    this.#cursor = null
+    if (this.#cursor.value() === null) return
+    this.#cursor.forget()
+    this.#sweepOwed = true
     this.#state.cursorsRefused += 1
   }
 
-  #moveCursor(cursor: string): void {
-    // What comes while we close is told to nobody.
-    if (this.#stopped) return
-    this.#cursor = cursor
-    this.#saving ??= this.#pause(SAVE_EVERY_MS).then(() => {
-      this.#saving = undefined
-      this.#save()
-    })
-  }
-
-  #save(): void {
-    if (this.#cursor === null || this.#cursor === this.#savedCursor) return
-    this.#deps.saveCursor(this.#cursor)
-    this.#savedCursor = this.#cursor
+  /** What happened before the service was met without a cursor was told by nobody. */
+  #tellOwedSweep(): void {
+    if (this.#sweepOwed) this.#tell({ type: 'sweep' })
+    this.#sweepOwed = false
   }
 
   /** Whether it went well; the outside's failures are expected here, a defect of ours is not. */
