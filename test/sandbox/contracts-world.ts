@@ -35,8 +35,11 @@ export const ray = 10n ** 27n
 export const never = 2n ** 64n
 export const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
 
-/** Name who sends a transaction. The accounts are the node's to sign for, and it knows its chain. */
-export const by = (account: Address) => ({ account, chain: null }) as const
+/**
+ * Name who sends a transaction. The accounts are the node's to sign for, and it knows its chain. The gas is not
+ * estimated: an estimate in the second of the last accrual leaves out what the next accrual costs.
+ */
+export const by = (account: Address) => ({ account, chain: null, gas: 8_000_000n }) as const
 /** Name who would send a simulated one. */
 export const from = (account: Address) => ({ account }) as const
 
