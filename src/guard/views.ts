@@ -49,9 +49,9 @@ function view<T>(
   return {
     call: { to, data: encodeFunctionData({ abi: [item], functionName: name, args }) },
     decode: (data) => {
-      if (data === null || data === undefined) return null
       try {
-        const result: unknown = decodeFunctionResult({ abi: [item], functionName: name, data })
+        // A read that failed is no bytes at all, which no view's answer is.
+        const result: unknown = decodeFunctionResult({ abi: [item], functionName: name, data: data ?? '0x' })
         const checked = schema.safeParse(result)
         return checked.success ? checked.data : null
       } catch {

@@ -64,6 +64,7 @@ describe('effects', () => {
   it('demand that what was approved is used up, and that nothing else grew', () => {
     expect(reasonOf(checkAllowances([seen]))).toBe('fine')
     expect(reasonOf(checkAllowances([{ ...seen, after: 1n }]))).toBe('allowance_left')
+    expect(reasonOf(checkAllowances([{ ...seen, before: 5n, after: 5n }]))).toBe('allowance_left')
     const other = { ...seen, approved: false, before: 5n }
     expect(reasonOf(checkAllowances([{ ...other, after: 5n }]))).toBe('fine')
     expect(reasonOf(checkAllowances([{ ...other, after: 6n }]))).toBe('allowance_left')

@@ -1,13 +1,16 @@
 import { type Hex, maxUint256 } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Proposal } from '../../src/agent.ts'
+import { compileRuleset } from '../../src/guard/compile.ts'
 import { checkPrepared } from '../../src/guard/prepared.ts'
+import { checkRequest } from '../../src/guard/request.ts'
 import type { PreparedWorkflow, TransactionIntent } from '../../src/service/workflows.ts'
 import {
   approve,
   BORROWER,
   bound,
   COLLATERAL,
+  deployment,
   freeze,
   intent,
   LOAN,
@@ -23,6 +26,7 @@ import {
   ruleset,
   SELF,
   STRANGER,
+  sections,
   settle,
   settlement,
   settlementAnswer,
@@ -279,6 +283,17 @@ describe('the static guard', () => {
     expect(reasonOf(withIntent(1, { target: `0x${MARKET.slice(2).toUpperCase()}` }))).toBe('accepted')
   })
 
+  it('refuses an approval for anybody but the next call’s target, whatever a rule says', () => {
+    const [first, ...rest] = sections.guard.allow
+    if (first === undefined) throw new TypeError('the policy has rules')
+    const params = { ...first.params, spender: { eq: '$self' } }
+    const allow = [{ ...first, params }, ...rest]
+    const loose = compileRuleset({ ...sections, guard: { ...sections.guard, allow } }, deployment)
+    const frozen = freeze(withApproval(approve(SELF, REPAY)))
+    const checked = checkPrepared({ workflow: bound(liquidation), frozen, ruleset: loose, nowMs: NOW_MS })
+    expect(checked).toMatchObject({ ok: false, check: 'approval_spender' })
+  })
+
   it('judges in less than 2 ms', () => {
     const answer = liquidationAnswer()
     for (let round = 0; round < 200; round += 1) check(answer)
@@ -323,6 +338,17 @@ describe('a request', () => {
     expect(asked({}, { exposure: { ...liquidation.exposure, usdMicros: limit + 1n } })).toBe(
       'limit_workflow_usd',
     )
+  })
+
+  it('is refused for another role, and for a type that no rule allows', () => {
+    const judge = (changes: Partial<Parameters<typeof checkRequest>[0]>) =>
+      checkRequest({ proposal: liquidation, role: 'liquidator', ruleset, ...changes })
+    expect(judge({})).toMatchObject({ ok: true })
+    expect(judge({ role: 'allocator' })).toMatchObject({ ok: false, check: 'role_not_allowed' })
+    const others = { ...ruleset, role: 'allocator' } as const
+    expect(judge({ ruleset: others })).toMatchObject({ ok: false, check: 'role_not_allowed' })
+    const bare = { ...ruleset, rules: new Map() }
+    expect(judge({ ruleset: bare })).toMatchObject({ ok: false, check: 'workflow_not_allowed' })
   })
 
   it('is refused when the recipient asked for is not the one the policy rules', () => {
