@@ -65,7 +65,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const stops: (() => Promise<void>)[] = []
   const stop = async () => {
     // Last started, first stopped; the chain is the first that started.
-    for (const end of stops.splice(0).reverse()) await end()
+    for (const end of stops.splice(0).reverse()) await end().catch(options.onTrouble)
     retractInfo(directory)
     release()
   }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { parseUnits } from 'viem'
 
 /** The markets of the story. */
@@ -57,27 +56,27 @@ type Climate = {
   readonly vaults: readonly (readonly VaultName[])[]
 }
 
-// At these depths and lengths a price moves by less than 1 % a tick, and in a crash by less than 2 %.
+// At these depths and lengths a price moves by about 1 % a tick at most, and in a crash by 2 %.
 const CLIMATES: readonly Climate[] = [
   {
     name: 'btc',
     base: 60_000,
-    start: 2,
+    start: 4,
     fallTicks: 24,
     restTicks: 4,
-    riseTicks: 22,
+    riseTicks: 24,
     plateauTicks: 8,
-    depths: [0.115, 0.14],
+    depths: [0.12, 0.14],
     health: 8_000 / 7_500,
     vaults: [['prime']],
   },
   {
     name: 'eth',
     base: 3_000,
-    start: 54,
+    start: 56,
     fallTicks: 28,
     restTicks: 4,
-    riseTicks: 24,
+    riseTicks: 26,
     plateauTicks: 8,
     depths: [0.14, 0.165],
     health: 7_800 / 7_000,
@@ -110,15 +109,13 @@ export function story(seed: number, tick: number): Tick {
   }
 }
 
-/** A number from 0 up to 1 that follows from the seed and a name. */
+/** A number from 0 up to 1 that follows from the seed and a name: FNV-1a over both, then mixed so that every bit counts. */
 function roll(seed: number, ...name: readonly (string | number)[]): number {
-  return (
-    createHash('sha256')
-      .update([seed, ...name].join(':'))
-      .digest()
-      .readUInt32BE() /
-    2 ** 32
-  )
+  let hash = 0x811c9dc5
+  for (const letter of `${seed}:${name.join(':')}`) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
 }
 
 type Kind = 'ordinary' | 'crash' | 'stale'
@@ -193,10 +190,11 @@ function actsOf(climate: Climate, seed: number, tick: number, index: number, sea
         act: 'open',
         // $1,000 to $20,000, small ones more often.
         debtAssets: BigInt(Math.round(1_000 * 20 ** chance('size'))) * 10n ** 6n,
+        // A little further from the edge from seat to seat, so that they cross one after another.
         limitBps:
           character === 'careful'
             ? carefulLimitBps(climate, round)
-            : BigInt(9_800 + Math.floor(150 * chance('limit'))),
+            : BigInt(9_950 - 25 * seat - Math.floor(20 * chance('limit'))),
         vaults: options[Math.floor(chance('vault') * options.length)] ?? ['prime'],
       },
     ]
@@ -219,7 +217,7 @@ function characterOf(chance: number, seat: number): Character {
   return chance < 0.85 ? 'topper' : 'leaver'
 }
 
-/** A debt whose health at the bottom is 1.015: close, and never under water. Not in a crash, where nobody is safe. */
+/** A debt whose health at the bottom is 1.015: close, and never under water. */
 function carefulLimitBps({ health }: Climate, { depth }: Round): bigint {
   return BigInt(Math.floor(Math.min(0.985, (health * Math.exp(-depth)) / 1.015) * 10_000))
 }

@@ -21,7 +21,7 @@ export type WeatherOptions = {
   readonly file: string
   /** Another seed than the remembered one changes the story from the next tick on. */
   readonly seed: number | undefined
-  /** Gets why a tick failed: the node did not answer, for example. The next one is tried all the same. */
+  /** Gets why a tick failed, such as a node that does not answer; once, until a tick succeeds. Each one is tried. */
   readonly onTrouble: (cause: unknown) => void
 }
 
@@ -50,6 +50,7 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
   const perform = createPerformance(options)
   const stopping = new AbortController()
   let paused = begins === 'paused'
+  let failing = false
   let performing: Promise<void> = Promise.resolve()
 
   const step = async () => {
@@ -58,13 +59,15 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
     tick += 1
     writeJsonFile(file, { seed, tick })
     await perform(markets, acts)
+    failing = false
   }
   const running = (async () => {
     let dueMs = clock.nowMs()
     while (!stopping.signal.aborted) {
       if (!paused) {
         performing = step().catch((cause: unknown) => {
-          if (!stopping.signal.aborted) onTrouble(cause)
+          if (!failing && !stopping.signal.aborted) onTrouble(cause)
+          failing = true
         })
         await performing
       }
