@@ -39,7 +39,7 @@ export function createInterrupts(atOnce: () => void): Interrupts {
 
 /** How a session goes. */
 export type SessionOptions = {
-  readonly show: (event: KeeperEvent) => void
+  readonly show: Show
   readonly interrupted: Promise<void>
   /** Stop deciding after this many milliseconds; until interrupted where absent. */
   readonly forMs: number | undefined
@@ -53,7 +53,7 @@ export type SessionOptions = {
  */
 export async function runSession(keeper: Keeper, options: SessionOptions): Promise<number> {
   const { show, interrupted, forMs, broken = new Promise<never>(() => {}) } = options
-  keeper.onEvent(show)
+  keeper.onEvent(show.event)
   const time = timer(forMs)
   try {
     const started = keeper.start().then(() => 'started' as const)
@@ -68,7 +68,8 @@ export async function runSession(keeper: Keeper, options: SessionOptions): Promi
     await atMost(INTERRUPTED_MS, keeper.stop({ drainMs: 0 }))
   }
   const summary = keeper.summary()
-  show(summary)
+  show.event(summary)
+  show.end()
   return Object.values(summary.workflows).some(({ quarantined }) => quarantined > 0) ? 1 : 0
 }
 
@@ -95,12 +96,28 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
   }
 }
 
-/** Show events as the options ask: one JSON object a line, or the timeline. */
-export async function createShow(io: Io, json: boolean): Promise<(event: KeeperEvent) => void> {
-  if (json) return (event) => io.out(`${JSON.stringify(event)}\n`)
+/** Shows a keeper's events to whoever runs it. */
+export type Show = {
+  readonly event: (event: KeeperEvent) => void
+  /** Show what is still held back. */
+  readonly end: () => void
+}
+
+/** Show events as the options ask: one JSON object a line, or the timeline, turn by turn. */
+export async function createShow(io: Io, json: boolean): Promise<Show> {
+  if (json) return { event: (event) => io.out(`${JSON.stringify(event)}\n`), end: () => {} }
   const { createTimeline } = await import('./timeline.ts')
   const draw = createTimeline({ colour: io.outIsTty && io.env.NO_COLOR === undefined })
-  return (event) => {
-    for (const line of draw(event)) io.out(`${line}\n`)
+  let turn: KeeperEvent[] = []
+  const end = () => {
+    const lines = draw(turn)
+    turn = []
+    if (lines.length > 0) io.out(`${lines.join('\n')}\n`)
+  }
+  return {
+    event: (event) => {
+      if (turn.push(event) === 1) setImmediate(end)
+    },
+    end,
   }
 }

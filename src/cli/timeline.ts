@@ -1,19 +1,26 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
-import type { HealthEvent, KeeperEvent, PriceEvent, SummaryEvent, WorkflowEvent } from '../keeper-events.ts'
+import type {
+  HealthEvent,
+  KeeperEvent,
+  PriceEvent,
+  SlotEvent,
+  SummaryEvent,
+  WorkflowEvent,
+} from '../keeper-events.ts'
 import { foreign } from '../ops/foreign.ts'
 import { isTerminal } from '../workflow/workflow.ts'
 import { duration, shortHex, shortSubject, usd, wad } from './figures.ts'
 
 /** A price is drawn when it has moved this far from the one drawn before. */
-const PRICE_MOVE_BPS = 50n
+const PRICE_MOVE_BPS = 100n
 const WAD = 10n ** 18n
 /** After this long without a line, a decision that found nothing shows that it is awake. */
 const QUIET_MS = 10_000
 
 type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'none'
 
-/** Draws a keeper's events: each gives no, one or several lines, without line ends. */
-export type Timeline = (event: KeeperEvent) => readonly string[]
+/** Draws what a keeper told in one turn: no, one or several lines, without line ends. */
+export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
 
 /**
  * Create a timeline: aligned columns of time, mark, word and what it is about. It remembers only what it drew, and
@@ -28,14 +35,57 @@ export function createTimeline({ colour }: { readonly colour: boolean }): Timeli
     healths: new Map(),
     begun: new Map(),
   }
-  return (event) => {
-    const atMs = Date.parse(event.at)
-    seen.beganMs ??= atMs
-    const rows = draw(event, seen, atMs)
-    if (rows.length > 0) seen.drawnMs = atMs
-    const clock = `${((atMs - seen.beganMs) / 1_000).toFixed(1)}s`
-    return rows.map((row, index) => line(row, index === 0 ? clock : '', colour))
+  return (events) =>
+    together(events).flatMap((event) => {
+      const atMs = Date.parse(event.at)
+      seen.beganMs ??= atMs
+      const rows = event.type === 'slots' ? [drawSlots(event)] : draw(event, seen, atMs)
+      if (rows.length > 0) seen.drawnMs = atMs
+      const clock = `${((atMs - seen.beganMs) / 1_000).toFixed(1)}s`
+      return rows.map((row, index) => line(row, index === 0 ? clock : '', colour))
+    })
+}
+
+/** Slots of one workflow that moved alike in one turn: an approval and the action that it is for. */
+type SlotsEvent = Omit<SlotEvent, 'type' | 'nonce'> & {
+  readonly type: 'slots'
+  readonly nonces: readonly number[]
+}
+
+/** Join slots that moved alike; their line shows the last one's hash, which is the action's. Pure. */
+function together(events: readonly KeeperEvent[]): readonly (Exclude<KeeperEvent, SlotEvent> | SlotsEvent)[] {
+  const joined: (Exclude<KeeperEvent, SlotEvent> | SlotsEvent)[] = []
+  for (const event of events) {
+    if (event.type !== 'slot') {
+      joined.push(event)
+      continue
+    }
+    const last = joined.at(-1)
+    const alike =
+      last?.type === 'slots' &&
+      last.id === event.id &&
+      last.state === event.state &&
+      last.purpose === event.purpose
+    const nonces = alike ? [...last.nonces, event.nonce] : [event.nonce]
+    if (alike) joined.pop()
+    joined.push({ ...event, type: 'slots', nonces })
   }
+  return joined
+}
+
+function drawSlots({ id, state, durationMs, nonces, purpose, hash, blockNumber }: SlotsEvent): Row {
+  const parts = [
+    `nonce ${nonces.join(', ')}`,
+    ...(purpose === 'noop' ? ['no-op'] : []),
+    ...(hash === undefined ? [] : [shortHex(hash)]),
+    ...(blockNumber === undefined ? [] : [`block ${blockNumber}`]),
+  ]
+  return row(
+    '│',
+    state,
+    `${took(id, durationMs)}  ${parts.join('  ')}`,
+    state === 'reopened' ? 'yellow' : 'gray',
+  )
 }
 
 /** What was drawn so far, as far as the next line depends on it. */
@@ -67,7 +117,7 @@ function line({ mark, word, text, colour }: Row, clock: string, coloured: boolea
   return whole.replace(`${mark} ${word}`, styleText(colour, `${mark} ${word}`, { validateStream: false }))
 }
 
-function draw(event: KeeperEvent, seen: Seen, atMs: number): readonly Row[] {
+function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
       const signers = Object.entries(event.signers).map(([role, address]) => `${role} ${shortHex(address)}`)
@@ -84,13 +134,6 @@ function draw(event: KeeperEvent, seen: Seen, atMs: number): readonly Row[] {
       return [row('·', 'watching', `${event.passedOver} looked at, nothing to do`, 'gray')]
     case 'workflow':
       return drawWorkflow(event, seen, atMs)
-    case 'slot': {
-      const block = event.blockNumber === undefined ? '' : ` block ${event.blockNumber}`
-      const what = event.purpose === 'noop' ? ' no-op' : ''
-      const where = event.hash === undefined ? '' : ` ${shortHex(event.hash)}`
-      const text = `${took(event.id, event.durationMs)}  nonce ${event.nonce}${what}${where}${block}`
-      return [row('│', event.state, text, event.state === 'reopened' ? 'yellow' : 'gray')]
-    }
     case 'gain': {
       const marked = event.marked ? ' (marked, nothing was sold)' : ''
       const text = `${name(event.id)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
@@ -103,7 +146,9 @@ function draw(event: KeeperEvent, seen: Seen, atMs: number): readonly Row[] {
   }
 }
 
-const clean = (text: string) => foreign(stripVTControlCharacters(text), 400)
+/** Safe to show, on one line, with addresses and hashes shortened: `workflows show` has them whole. */
+const clean = (text: string) =>
+  foreign(stripVTControlCharacters(text), 400).replace(/0x[0-9a-f]{40,}/gi, shortHex)
 const name = (id: string) => id.slice(0, 6)
 const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
 

@@ -50,7 +50,12 @@ const run = (
   const { interrupted = never, forMs, broken = never } = options
   return {
     shown,
-    code: runSession(keeper, { show: (event) => shown.push(event), interrupted, forMs, broken }),
+    code: runSession(keeper, {
+      show: { event: (event) => shown.push(event), end: () => {} },
+      interrupted,
+      forMs,
+      broken,
+    }),
   }
 }
 
@@ -112,8 +117,8 @@ describe('a session', () => {
       env: {},
     }
     const show = await createShow(io, true)
-    show(summary())
-    show(summary())
+    show.event(summary())
+    show.event(summary())
     expect(out.split('\n').map((line) => line && JSON.parse(line))).toEqual([summary(), summary(), ''])
   })
 
@@ -124,7 +129,8 @@ describe('a session', () => {
         { out: (text) => (out += text), err: () => {}, outIsTty, errIsTty: false, env },
         false,
       )
-      show(summary())
+      show.event(summary())
+      show.end()
       return out.includes('\u001b[')
     }
     expect(await Promise.all([drawn(true, {}), drawn(true, { NO_COLOR: '1' }), drawn(false, {})])).toEqual([

@@ -43,7 +43,7 @@ const slot = (
   ms: number,
   durationMs: number,
   reached: 'signed' | 'sent' | 'mined' | 'final' | 'reopened',
-): KeeperEvent => ({
+): Extract<KeeperEvent, { type: 'slot' }> => ({
   type: 'slot',
   id: ID,
   role: 'liquidator',
@@ -140,7 +140,7 @@ const story: readonly KeeperEvent[] = [
 
 const drawn = (events: readonly KeeperEvent[], colour = false) => {
   const timeline = createTimeline({ colour })
-  return events.flatMap((event) => timeline(event))
+  return events.flatMap((event) => timeline([event]))
 }
 
 describe('the timeline', () => {
@@ -158,10 +158,10 @@ describe('the timeline', () => {
           2.2s  │ attested   a1b2c3      1 ms
           2.2s  │ cleared    a1b2c3     23 ms
           2.2s  │ in_flight  a1b2c3      2 ms
-          2.3s  │ signed     a1b2c3     62 ms  nonce 4 0x9c00…4e21
-          2.3s  │ sent       a1b2c3      6 ms  nonce 4 0x9c00…4e21
-          3.2s  │ mined      a1b2c3    932 ms  nonce 4 0x9c00…4e21 block 118
-          5.2s  │ final      a1b2c3    2.00 s  nonce 4 0x9c00…4e21
+          2.3s  │ signed     a1b2c3     62 ms  nonce 4  0x9c00…4e21
+          2.3s  │ sent       a1b2c3      6 ms  nonce 4  0x9c00…4e21
+          3.2s  │ mined      a1b2c3    932 ms  nonce 4  0x9c00…4e21  block 118
+          5.2s  │ final      a1b2c3    2.00 s  nonce 4  0x9c00…4e21
           5.2s  │ confirmed  a1b2c3    3.00 s
           6.2s  ✓ succeeded  a1b2c3    1.02 s  total 4.09 s
           6.2s  + gained     a1b2c3  paid 1,234.50 sUSD, received 0.0213 sBTC, gas $0.03: +$41.20 (marked, nothing was sold)
@@ -180,14 +180,30 @@ describe('the timeline', () => {
     expect(coloured.map(stripVTControlCharacters)).toEqual(drawn(story))
   })
 
-  it('draws a price when it has moved by half a percent since the last one drawn, and not just below', () => {
+  it('draws the slots of a workflow that move together in one line, and others apart', () => {
+    const timeline = createTimeline({ colour: false })
+    const other = { ...slot(0, 60, 'sent'), id: 'f'.repeat(32) }
+    const lines = timeline([
+      slot(0, 60, 'sent'),
+      { ...slot(0, 60, 'sent'), nonce: 5 },
+      other,
+      slot(9, 9, 'mined'),
+    ])
+    expect(lines.map((text) => text.slice(12))).toEqual([
+      'sent       a1b2c3     60 ms  nonce 4, 5  0x9c00…4e21',
+      'sent       ffffff     60 ms  nonce 4  0x9c00…4e21',
+      'mined      a1b2c3      9 ms  nonce 4  0x9c00…4e21  block 118',
+    ])
+  })
+
+  it('draws a price when it has moved by one percent since the last one drawn, and not just below', () => {
     const begin = price(0, '10000000000000000000000')
-    expect(drawn([begin, price(1, '10049999999999999999999')])).toHaveLength(1)
-    expect(drawn([begin, price(1, '10050000000000000000000')])[1]).toContain('+0.50 %')
+    expect(drawn([begin, price(1, '10099999999999999999999')])).toHaveLength(1)
+    expect(drawn([begin, price(1, '10100000000000000000000')])[1]).toContain('+1.00 %')
     expect(
-      drawn([begin, price(1, '10049000000000000000000'), price(2, '10051000000000000000000')]),
+      drawn([begin, price(1, '10099000000000000000000'), price(2, '10101000000000000000000')]),
     ).toHaveLength(2)
-    expect(drawn([begin, price(1, '9950000000000000000000')])[1]).toContain('-0.50 %')
+    expect(drawn([begin, price(1, '9900000000000000000000')])[1]).toContain('-1.00 %')
   })
 
   it('draws a health factor when it crosses 1, which is not below 1', () => {
@@ -202,10 +218,10 @@ describe('the timeline', () => {
   it('says why a workflow did not succeed, without what a message might do to a terminal', () => {
     const refused = state(40, 30, 'refused', {
       check: 'target_not_allowed',
-      message: 'Target \u001b[2J0xbad\u202e is not\nallowed.',
+      message: `Target \u001b[2J0x${'ab'.repeat(20)}\u202e is not\nallowed.`,
     })
     expect(drawn([state(0, 0, 'discovered'), refused]).at(-1)).toMatchInlineSnapshot(
-      `"    0.0s  ✗ refused    a1b2c3     30 ms  total 40 ms  target_not_allowed: Target 0xbad is not allowed."`,
+      `"    0.0s  ✗ refused    a1b2c3     30 ms  total 40 ms  target_not_allowed: Target 0xabab…abab is not allowed."`,
     )
   })
 })
