@@ -66,7 +66,9 @@ async function indexed(hash: Hex): Promise<void> {
 /** Send what was prepared, register it, and say how far the workflow is when the chain is indexed. */
 async function carryOut(prepared: PreparedWorkflow, account: Address): Promise<WorkflowProgress> {
   for (const { order, target, calldata } of prepared.transactions) {
-    const hash: Hex = await scene.client.sendTransaction({ chain: null, account, to: target, data: calldata })
+    // Not estimated: a later second can make it dearer.
+    const sent = { chain: null, account, to: target, data: calldata, gas: 1_000_000n } as const
+    const hash: Hex = await scene.client.sendTransaction(sent)
     const { chainId } = scene.deployment
     await ask(`/v1/workflows/${prepared.requestId}/transactions`, { order, chainId, txHash: hash })
     await indexed(hash)
@@ -102,7 +104,8 @@ it('carries a liquidation and its claim to final success on a real chain', async
   const early = await prepare('role.liquidator.liquidate', liquidator, input)
   expect(early.preflight.blockedReasons).toEqual(['position_not_liquidatable'])
 
-  await indexed(await scene.price(BTC, '45000'))
+  await scene.price(BTC, '45000')
+  await scene.caughtUp(canonical)
   const prepared = await prepare('role.liquidator.liquidate', liquidator, input)
   expect(prepared.preflight.blockedReasons).toEqual([])
   const done = await carryOut(prepared, liquidator)
@@ -147,8 +150,7 @@ it('falls back when a real reorg drops the transaction', async () => {
     return workflowProgress.parse(await ask(`/v1/workflows/${prepared.requestId}`)).status
   }
   expect(await status()).toBe('persisted_visible')
-  type Reorg = { Method: 'anvil_reorg'; Parameters: [depth: number, transactions: []]; ReturnType: null }
-  await scene.client.request<Reorg>({ method: 'anvil_reorg', params: [1, []] })
+  await scene.rpc('anvil_reorg', 1, [])
   expect(await status()).toBe('submitted')
 })
 

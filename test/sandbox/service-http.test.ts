@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { request as rawRequest } from 'node:http'
 import { connect } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -57,7 +58,8 @@ describe('collections', () => {
     expect(first.json.freshness).toMatchObject({ status: 'current', blockNumber: '10' })
     const second = await f.get(`/v1/assets?cursor=${pageInfo(first).nextCursor}`)
     expect(pageInfo(second)).toEqual({ hasMore: false, nextCursor: null })
-    expect(new Set([...items(first), ...items(second)].map((row) => row.id)).size).toBe(150)
+    const ids = [...items(first), ...items(second)].map((row) => row.id)
+    expect([ids.length, new Set(ids).size]).toEqual([150, 150])
   })
 
   it.each(['0', '101', '-1', '1.5', 'ten', ''])('refuses a page size of %j', async (limit) => {
@@ -432,10 +434,50 @@ describe('idempotency', () => {
 
   it('lets a request that failed inside be tried again', async () => {
     const headers = { ...secretHeaders, 'idempotency-key': newKey() }
-    f.service.setFault({ fail: { path: /prepare/, status: 500 } })
+    const { facilities } = f.canonical.snapshot()
+    f.canonical.push({ facilities: undefined as never })
     expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).status).toBe(500)
-    f.service.setFault({})
+    f.canonical.push({ facilities })
     expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).status).toBe(200)
+  })
+
+  it('performs again what a process that died had begun, and not what it had finished', async () => {
+    const headers = { ...secretHeaders, 'idempotency-key': newKey() }
+    await f.post('/v1/workflows/prepare', liquidation(), headers)
+    const db = new DatabaseSync(f.dbFile)
+    db.prepare('UPDATE idempotency SET status = NULL, answer = NULL WHERE key = ?').run(
+      headers['idempotency-key'],
+    )
+    db.close()
+    expect(code(await f.post('/v1/workflows/prepare', liquidation(), headers))).toEqual([
+      409,
+      'idempotency_in_progress',
+    ])
+    await f.restart()
+    expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).status).toBe(200)
+  })
+
+  it('fails on request, without an effect, and answers late on request', async () => {
+    const headers = { ...secretHeaders, 'idempotency-key': newKey() }
+    f.service.setFault({ fail: { path: /prepare/, status: 429 } })
+    expect(code(await f.post('/v1/workflows/prepare', liquidation(), headers))).toEqual([
+      429,
+      'injected_fault',
+    ])
+    f.service.setFault({ latencyMs: 50 })
+    const startedMs = performance.now()
+    expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).status).toBe(200)
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(49)
+    f.service.setFault({})
+  })
+
+  it('forgets an answer after 24 hours, and not a moment before', async () => {
+    const headers = { ...secretHeaders, 'idempotency-key': newKey() }
+    const first = await f.post('/v1/workflows/prepare', liquidation(), headers)
+    f.clock.advance(24 * 3_600_000)
+    expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).text).toBe(first.text)
+    f.clock.advance(1)
+    expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).text).not.toBe(first.text)
   })
 })
 

@@ -150,6 +150,30 @@ describe('a liquidation', () => {
     ['a repayment of nothing', ['repay_is_zero'], {}, { repayAssets: '0', minCollateralAssets: '0' }],
     ['all that can be seized', [], {}, { minCollateralAssets: '875000' }],
     ['one more than can be seized', ['min_collateral_above_seizable'], {}, { minCollateralAssets: '875001' }],
+    [
+      'all the collateral there is',
+      [],
+      { facilities: [facility(BORROWER, { collateralAssets: 5n })] },
+      { minCollateralAssets: '5' },
+    ],
+    [
+      'one more than there is',
+      ['min_collateral_above_seizable'],
+      { facilities: [facility(BORROWER, { collateralAssets: 5n })] },
+      { minCollateralAssets: '6' },
+    ],
+    [
+      'a debt of one share, whole',
+      [],
+      { facilities: [facility(BORROWER, { debtShares: 1n, debtAssets: 3n })] },
+      { repayAssets: '3', minCollateralAssets: '0' },
+    ],
+    [
+      'a debt of one share, and one more',
+      ['repay_above_close_factor'],
+      { facilities: [facility(BORROWER, { debtShares: 1n, debtAssets: 3n })] },
+      { repayAssets: '4', minCollateralAssets: '0' },
+    ],
     ['no recipient', ['recipient_is_zero'], {}, { recipientAddress: zeroAddress }],
     [
       'a repayment of the whole balance',

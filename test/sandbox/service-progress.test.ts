@@ -1,18 +1,24 @@
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { trackedTransaction, workflowProgress } from '../../src/service/assumptions.ts'
+import type { Snapshot } from '../../src/sandbox/indexer/canonical.ts'
+import { advance } from '../../src/sandbox/service/progress.ts'
+import type { WorkflowRecord } from '../../src/sandbox/service/workflow-records.ts'
+import { facilityEntityId, trackedTransaction, workflowProgress } from '../../src/service/assumptions.ts'
 import {
   BORROWER,
   baseSnapshot,
   CHAIN_ID,
+  FACILITY_ID,
   type Fixture,
   facility,
   liquidation,
+  MARKET,
   newKey,
   publishableHeaders,
   secretHeaders,
   startFixture,
+  VAULT,
 } from './service-fixture.ts'
 
 let f: Fixture
@@ -218,6 +224,8 @@ describe('registration', () => {
     for (let i = 0; i < 100; i += 1) expect((await register(1, newHash())).status).toBe(200)
     const answer = await register(1, newHash())
     expect([answer.status, answer.json.code]).toEqual([409, 'too_many_transactions'])
+    const known = (await progress()).transactions[0]?.txHash
+    expect((await register(1, known ?? '0x')).status).toBe(200)
   })
 
   it('shows in the transaction’s own progress, to a key', async () => {
@@ -268,5 +276,56 @@ describe('a wallet session', () => {
     expect([other.status, other.json.code]).toEqual([403, 'foreign_workflow'])
     expect((await register(1, newHash(), session)).status).toBe(403)
     expect((await f.get(`/v1/workflows/${requestId}`)).status).toBe(401)
+  })
+})
+
+describe('advance', () => {
+  const tx = newHash()
+  const condition = (entityId: string) => ({
+    entityType: 'credit_facility',
+    entityId,
+    field: 'debtShares',
+    expected: { op: 'lte', value: '10' } as const,
+    satisfied: false,
+    blockNumber: null,
+  })
+  const other = `0x${'9'.repeat(40)}` as const
+  const record: WorkflowRecord = {
+    requestId: 'wf_1',
+    workflowType: 'role.liquidator.liquidate',
+    principal: null,
+    status: 'submitted',
+    intents: 1,
+    postconditions: [condition(FACILITY_ID), condition(facilityEntityId(MARKET, VAULT, other))],
+    createdMs: 0,
+    failedBlock: null,
+    transactions: [{ order: 0, hash: tx, status: 'submitted', blockNumber: null }],
+  }
+  const at = (number: bigint, shares: bigint, otherShares: bigint): Snapshot => ({
+    ...baseSnapshot,
+    block: { ...baseSnapshot.block, number },
+    facilities: [facility(BORROWER, { debtShares: shares }), facility(other, { debtShares: otherShares })],
+  })
+  const minedAt = (blockNumber: bigint) => new Map([[tx, { blockNumber, status: 'success' as const }]])
+  const half = advance(record, minedAt(11n), at(11n, 10n, 11n))
+
+  it('keeps a postcondition that held once, until the others do', () => {
+    expect(half.postconditions.map(({ satisfied, blockNumber }) => [satisfied, blockNumber])).toEqual([
+      [true, '11'],
+      [false, null],
+    ])
+    const done = advance(half, minedAt(11n), at(12n, 11n, 10n))
+    expect(done.status).toBe('final_success')
+    expect(done.postconditions.map(({ blockNumber }) => blockNumber)).toEqual(['11', '12'])
+  })
+
+  it('judges every postcondition anew when a reorg moved the transaction', () => {
+    const moved = advance(half, minedAt(12n), at(12n, 11n, 10n))
+    expect(moved.postconditions.map(({ satisfied }) => satisfied)).toEqual([false, true])
+  })
+
+  it('never leaves final success', () => {
+    const done = advance(half, minedAt(11n), at(12n, 11n, 10n))
+    expect(advance(done, new Map(), at(13n, 11n, 11n))).toBe(done)
   })
 })

@@ -18,7 +18,7 @@ const CONNECTIONS_MAX = 100
 const TYPES_MAX = 50
 /** A client that reads nothing is let go when this much waits for it. */
 const BUFFER_BYTES_MAX = 1_048_576
-/** While it catches up, the next batch is read once less than this waits. */
+/** While it catches up, it is given more once less than this waits. */
 const CATCH_UP_BYTES = 256 * 1_024
 const CATCH_UP_EVENTS = 200
 /** Clients have nothing to say on the stream. */
@@ -106,19 +106,18 @@ export function createStreamHub(deps: {
         return
       }
       const events = log.after(connection.place, CATCH_UP_EVENTS)
-      const last = events.at(-1)
-      if (last === undefined) {
+      if (events.length === 0) {
         connection.live = true
         return
       }
       for (const event of events) {
+        if (connection.socket.bufferedAmount > CATCH_UP_BYTES) {
+          // Its callback runs when everything before it has left, which is when there is room again.
+          connection.socket.ping('', false, () => catchUp(connection))
+          return
+        }
         if (wants(connection, event)) say(connection, 'event', eventRest(cursors, event))
-      }
-      connection.place = last.seq
-      if (connection.socket.bufferedAmount > CATCH_UP_BYTES) {
-        // Its callback runs when everything before it has left, which is when there is room again.
-        connection.socket.ping('', false, () => catchUp(connection))
-        return
+        connection.place = event.seq
       }
     }
   }
