@@ -363,6 +363,10 @@ describe('the last look before the first send', () => {
     const clearance = await cleared(options)
     expect(await look(options, { ...clearance, rulesetHash: 'ab'.repeat(32) })).toBe('ruleset_changed')
     expect(await look(options, clearance, options.nowMs + 20_001)).toBe('stale_snapshot')
+    const freshness = { ...options.ruleset.freshness, headAgeMsMax: 1_000 }
+    const strict = withRules(options, { freshness })
+    expect(await look(strict, clearance, options.nowMs + 1_000)).toBe('go')
+    expect(await look(strict, clearance, options.nowMs + 1_001)).toBe('head_stale')
     const never = await recheck(
       { workflow: options.workflow, ruleset: options.ruleset, nowMs: options.nowMs },
       { nodes: scene.nodes },

@@ -269,6 +269,10 @@ describe('a settlement on a scripted chain', () => {
     expect(await reasonOf({ ...paid(5n), ...claim(...parts) }, settling)).toBe(reason)
   })
 
+  it('is refused while a balance cannot be read', async () => {
+    expect(await reasonOf({ says: { balanceOf: null } }, settling)).toBe('read_failed')
+  })
+
   it('is refused while the claim cannot be read', async () => {
     expect(await reasonOf({ ...paid(5n), says: { claim: null } }, settling)).toBe('read_failed')
   })

@@ -134,7 +134,7 @@ function lookAtLiquidation(reads: Reads, ruleset: Ruleset, subject: Subject, pro
     if (expected === null) return unread('what would be seized')
     const insisted = amountOf(subject, 'minCollateralAssets')
     const least = (expected.seize * ruleset.sanity.minCollateralBps) / BPS
-    if (insisted > 0n && insisted >= least) return null
+    if (insisted >= least) return null
     return refuse(
       'min_collateral_too_low',
       `The call insists on ${insisted} base units of collateral; ${expected.seize} are due, and the policy demands ${least}.`,
