@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { lockDirectory } from '../journal/sqlite.ts'
 import { foreign } from '../ops/foreign.ts'
+import { lockSandbox } from '../sandbox/files.ts'
 import { atMost } from './session.ts'
 
 /** anvil, the contracts and the service are ready in a few seconds; a slow machine gets time. */
@@ -48,18 +49,27 @@ export type SandboxProcess = {
 export const sandboxLog = (directory: string) => join(directory, 'sandbox.log')
 
 /**
- * Make the directory, for its owner alone. Starting over takes out everything but the lock's own file.
- * @throws RolekeeperError `journal.locked` while another process works in it.
+ * Make the directory, for its owner alone. Starting over takes out everything but the locks' own files, and waits for
+ * a sandbox that is still ending.
+ * @throws RolekeeperError `journal.locked` or `sandbox.locked` while another process works in it.
  */
 export function prepareDirectory(directory: string, fresh: boolean): void {
-  const { release } = lockDirectory(directory)
+  const keeper = lockDirectory(directory)
   try {
-    if (!fresh) return
+    if (fresh) forget(directory)
+  } finally {
+    keeper.release()
+  }
+}
+
+function forget(directory: string): void {
+  const sandbox = lockSandbox(directory)
+  try {
     for (const name of readdirSync(directory)) {
       if (!name.startsWith('lock.')) rmSync(join(directory, name), { recursive: true, force: true })
     }
   } finally {
-    release()
+    sandbox.release()
   }
 }
 

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { prepareDirectory, startSandboxProcess } from '../../src/cli/sandbox-process.ts'
 import { lockDirectory } from '../../src/journal/sqlite.ts'
+import { lockSandbox } from '../../src/sandbox/files.ts'
 
 /** Start a program in the sandbox's place. */
 function start(source: string, seed?: number) {
@@ -86,6 +87,9 @@ it('forgets everything of a directory but its locks when it starts over, and not
   expect(() => prepareDirectory(directory, true)).toThrow('Another rolekeeper process works in')
   expect(existsSync(file)).toBe(true)
   lock.release()
+  const sandbox = lockSandbox(directory)
+  expect(() => prepareDirectory(directory, true)).toThrow('Another sandbox runs in')
+  sandbox.release()
   prepareDirectory(directory, true)
   expect(existsSync(file)).toBe(false)
 })
