@@ -111,14 +111,13 @@ function checkStanding(
   calls: readonly ClearedCall[],
 ): Refusal | null {
   const { exposure } = workflow.proposal
+  // What moves nothing out adds no exposure: a settlement need not wait for a revocation.
+  if (exposure.assets === 0n) return null
   let usdMicros = exposure.usdMicros
   for (const { token, spender, assets } of signer.standing) {
-    if (
-      assets === 0n ||
-      calls.some(({ approval }) => approval?.token === token && approval.spender === spender)
-    )
-      continue
-    if (token !== exposure.token?.toLowerCase() || exposure.assets === 0n) {
+    const isReplaced = calls.some(({ approval }) => approval?.token === token && approval.spender === spender)
+    if (isReplaced) continue
+    if (token !== exposure.token?.toLowerCase()) {
       return refuse(
         'standing_unpriced',
         `${spender} may still take ${assets} base units of ${token}, whose worth is not known here.`,

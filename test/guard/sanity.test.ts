@@ -256,6 +256,13 @@ describe('a settlement on a scripted chain', () => {
     expect(await reasonOf(paid(0n), settling)).toBe('token_missing')
   })
 
+  it('does not wait for an allowance that stands elsewhere', async () => {
+    const standing = [{ token: LOAN, spender: STRANGER, assets: 1n }]
+    expect(await reasonOf(paid(5n), { ...settling, signer: { ...settling.signer, standing } })).toBe(
+      'cleared',
+    )
+  })
+
   it.each([
     ['belongs to another', [STRANGER, SELF, STRANGER, STRANGER, 5n, 0n, false], 'claim_not_ours'],
     ['pays another', [SELF, STRANGER, STRANGER, STRANGER, 5n, 0n, false], 'claim_not_ours'],
