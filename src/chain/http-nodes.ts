@@ -61,6 +61,7 @@ export async function createNodes(options: NodesOptions): Promise<Nodes> {
   const senders = connect('send', options.send)
   await Promise.all([proveChain(readers), proveChain(senders)])
 
+  const codeHash = createCodeHasher()
   const fetchHeader = async (node: Endpoint, tag: Hex | 'latest' | 'finalized'): Promise<Header | null> => {
     const method = 'eth_getBlockByNumber'
     return parsed(node.name, method, wireHeader.nullable(), await node.read(method, [tag, false]))
@@ -175,9 +176,19 @@ async function viewCall(node: Endpoint, call: Call, tag: Hex | 'latest'): Promis
   return parsed(node.name, 'eth_call', wireHex, answer)
 }
 
-async function codeHash(node: Endpoint, address: Address): Promise<Hex | null> {
-  const code = parsed(node.name, 'eth_getCode', wireHex, await node.read('eth_getCode', [address, 'latest']))
-  return code === '0x' ? null : keccak256(code)
+/** Hash the code at addresses, each code once: a contract's thousands of bytes cost a millisecond or two. */
+function createCodeHasher() {
+  const known = new Map<Address, { readonly code: Hex; readonly hash: Hex }>()
+  return async (node: Endpoint, address: Address): Promise<Hex | null> => {
+    const method = 'eth_getCode'
+    const code = parsed(node.name, method, wireHex, await node.read(method, [address, 'latest']))
+    if (code === '0x') return null
+    const last = known.get(address)
+    if (last?.code === code) return last.hash
+    const hash = keccak256(code)
+    known.set(address, { code, hash })
+    return hash
+  }
 }
 
 async function simulateOn(

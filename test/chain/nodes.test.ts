@@ -208,6 +208,15 @@ describe('reading', () => {
     const nodes = await connect([one])
     expect(await nodes.codeHashes([ADDRESS, `0x${'00'.repeat(20)}`])).toEqual([keccak256('0x6001'), null])
   })
+
+  it('hashes code anew once it changes', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    for (const code of ['0x6001', '0x6001', '0x6002'] as const) {
+      one.answers.eth_getCode = () => code
+      expect(await nodes.codeHashes([ADDRESS])).toEqual([keccak256(code)])
+    }
+  })
 })
 
 describe('sending', () => {
