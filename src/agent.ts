@@ -138,6 +138,8 @@ export type Observation<Book = undefined> = {
     readonly blockNumber: bigint
     readonly timestampS: number
     readonly baseFeePerGasWei: bigint
+    /** What our fee policy adds for whoever builds the block. */
+    readonly priorityFeePerGasWei: bigint
   }
   /** The oldest of the freshness lags of what was read, milliseconds, and whether every read was fresh. */
   readonly freshness: { readonly ok: boolean; readonly ageMs: number; readonly message: string }

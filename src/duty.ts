@@ -62,6 +62,7 @@ export function createDuty(deps: DutyDeps): Duty {
     previous = seen
     decidedAtMs = deps.nowMs()
     if (stopped) return
+    announce(seen, decision)
     const halt = deps.stopped()
     const opened = await Promise.all(
       decision.proposals.map((proposal) => halt ?? openProposal(proposal, deps, deps)),
@@ -78,7 +79,6 @@ export function createDuty(deps: DutyDeps): Duty {
       ],
     }
     await deps.journal.addDecisions(remember(stood, decidedAtMs))
-    announce(seen, stood)
     deps.onDecided(stood, seen, tookMs)
   }
 

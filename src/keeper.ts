@@ -90,7 +90,7 @@ class ComposedKeeper implements Keeper {
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #registering: Promise<void> | undefined
-  #drained = Promise.withResolvers<void>()
+  #onDrained: (() => void) | undefined
   #sweptAtMs: number | null = null
 
   constructor(
@@ -337,7 +337,7 @@ class ComposedKeeper implements Keeper {
 
   #ended(workflow: Workflow): void {
     this.#tally.ended(workflow)
-    if (this.#live.size === 0) this.#drained.resolve()
+    if (this.#live.size === 0) this.#onDrained?.()
     if (workflow.state === 'quarantined') this.#quarantined(workflow)
     // What it held back is free again.
     this.#open.roles.find((each) => each.role === workflow.role)?.duty.look()
@@ -406,8 +406,11 @@ class ComposedKeeper implements Keeper {
     await this.#starting?.catch(() => undefined)
     await Promise.all((this.#running?.roles ?? []).map(({ duty }) => duty.stop()))
     if (this.#live.size > 0 && drainMs > 0) {
+      const drained = new Promise<void>((resolve) => {
+        this.#onDrained = resolve
+      })
       const late = this.#clock.sleep(drainMs, this.#hurry.signal).catch(() => undefined)
-      await Promise.race([this.#drained.promise, late])
+      await Promise.race([drained, late])
     }
     for (const close of this.#opened.toReversed()) await close()
   }

@@ -17,6 +17,7 @@ export type SightDeps = {
   readonly clock: Clock
   readonly pins: Pins
   readonly limits: FreshnessLimits
+  readonly priorityFeePerGasWei: bigint
   readonly session: WalletSession
   readonly signer: Address
   /** Told of each market whose arming changed. */
@@ -77,7 +78,15 @@ export function createSight(deps: SightDeps): Sight {
       await proveWhenDue()
       return observeLiquidator(
         { service, nodes, pins, clock },
-        { signer, chainId: nodes.chainId, inFlight, armed, limits: deps.limits, previous },
+        {
+          signer,
+          chainId: nodes.chainId,
+          inFlight,
+          armed,
+          limits: deps.limits,
+          priorityFeePerGasWei: deps.priorityFeePerGasWei,
+          previous,
+        },
       )
     },
   }

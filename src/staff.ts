@@ -116,6 +116,7 @@ export async function staffRole(
     clock,
     pins: ruleset.deployment,
     limits: ruleset.freshness,
+    priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
     session,
     signer: signer.address,
     onArmed: (market, armed) =>

@@ -71,6 +71,7 @@ function seizures(seen: Observation, policy: LiquidatorPolicy): readonly Coming[
 /** Price gas at the head's base fee and the policy's headroom, rounded up. */
 function gasCost(gas: bigint, seen: Observation, policy: LiquidatorPolicy): GasCost {
   const headroomBps = BPS + BigInt(policy.gas.baseFeeHeadroomBps)
-  const wei = ceilDiv(gas * seen.chain.baseFeePerGasWei * headroomBps, BPS)
+  const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
+  const wei = ceilDiv(gas * baseFeePerGasWei * headroomBps, BPS) + gas * priorityFeePerGasWei
   return { gas, wei, usdMicros: ceilDiv(wei * policy.gas.nativePriceUsdMicros, WAD) }
 }

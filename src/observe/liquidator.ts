@@ -52,6 +52,8 @@ export type LiquidatorObserveInput = {
   /** What arming said of each market, by lower-case address. */
   readonly armed: ReadonlyMap<Address, MarketSeen['armed']>
   readonly limits: FreshnessLimits
+  /** What our fee policy pays above the base fee. */
+  readonly priorityFeePerGasWei: bigint
   /** The last observation: which claims and gates to ask about in the first wave. Its figures are not used. */
   readonly previous: Pick<Observation, 'claims' | 'markets'> | null
 }
@@ -119,6 +121,7 @@ export async function observeLiquidator(
       blockNumber: head.number,
       timestampS: head.timestampS,
       baseFeePerGasWei: head.baseFeePerGasWei,
+      priorityFeePerGasWei: input.priorityFeePerGasWei,
     },
     freshness:
       claimsSeen === null

@@ -79,6 +79,16 @@ describe('a liquidation that pays', () => {
   })
 })
 
+it('prices gas with the tip that the fee policy pays', () => {
+  const chain = observation().chain
+  const gasOf = (priorityFeePerGasWei: bigint) => {
+    const [proposal] = decide(observation({ chain: { ...chain, priorityFeePerGasWei } }), policy()).proposals
+    return { gas: BigInt(String(proposal?.reason.gas)), wei: BigInt(String(proposal?.reason.gasWei)) }
+  }
+  const { gas, wei } = gasOf(0n)
+  expect(gasOf(5n).wei - wei).toBe(gas * 5n)
+})
+
 describe('a position is passed over', () => {
   it.each<[string, Observation]>([
     ['observation_not_fresh', observation({ freshness: { ok: false, ageMs: 48_000, message: 'old' } })],

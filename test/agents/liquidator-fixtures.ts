@@ -85,7 +85,7 @@ export const observation = (changes: Partial<Observation> = {}): Observation => 
   nowMs: 1_001_000,
   signer: SIGNER,
   chainId: 31_337,
-  chain: { blockNumber: 10n, timestampS: 1_001, baseFeePerGasWei: 1_000_000_000n },
+  chain: { blockNumber: 10n, timestampS: 1_001, baseFeePerGasWei: 1_000_000_000n, priorityFeePerGasWei: 0n },
   freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
   nativeBalanceWei: 10n ** 18n,
   balances: { [LOAN]: 1_000_000_000_000n, [BTC]: 0n },

@@ -88,6 +88,7 @@ async function look(
       chainId: scene.chain.chainId,
       inFlight: [],
       armed,
+      priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },
       previous: null,
     },

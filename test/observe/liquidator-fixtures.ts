@@ -170,6 +170,7 @@ export const input = (changes: Partial<LiquidatorObserveInput> = {}): Liquidator
   chainId: CHAIN_ID,
   inFlight: [],
   armed: new Map([[MARKET, { ok: true }]]),
+  priorityFeePerGasWei: 2n,
   limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },
   previous: null,
   ...changes,

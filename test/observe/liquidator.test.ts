@@ -49,7 +49,7 @@ describe('an observation', () => {
       nowMs: 1_001_000,
       signer: SIGNER,
       chainId: 31_337,
-      chain: { blockNumber: 10n, timestampS: 1_000, baseFeePerGasWei: 7n },
+      chain: { blockNumber: 10n, timestampS: 1_000, baseFeePerGasWei: 7n, priorityFeePerGasWei: 2n },
       freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
       nativeBalanceWei: 10n ** 18n,
       balances: { [LOAN]: 5_000_000n, [BTC]: 3n },

@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type Address, isHex } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readSqliteJournal } from '../src/journal/sqlite.ts'
+import type { KeeperEvent } from '../src/keeper-events.ts'
+import { lendingMarketAbi } from '../src/sandbox/contracts/abis.ts'
+import { BTC } from './sandbox/indexer-scene.ts'
+import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from './support/keeper-scene.ts'
+import { startTap, type Tap, type Tapped } from './support/tap.ts'
+
+const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+
+let world: KeeperScene
+let taps: Readonly<Record<'service' | 'node' | 'kms', Tap>>
+let file: string
+
+beforeAll(async () => {
+  world = await createKeeperScene()
+  const { rpcUrl, chainId } = world.scene.chain
+  taps = {
+    service: await startTap(world.service.url),
+    node: await startTap(rpcUrl),
+    kms: await startTap(world.kms.url),
+  }
+  const { kms, agents } = world.config()
+  const [agent] = agents
+  if (kms === undefined || agent === undefined) throw new TypeError('the scene signs with a KMS')
+  file = world.configFile({
+    chain: {
+      id: String(chainId),
+      finality: { confirmations: '1' },
+      nodes: { read: [taps.node.url], send: [taps.node.url] },
+    },
+    // Sessions name the service's own host; the stream goes to it directly.
+    service: { url: taps.service.url, streamUrl: world.service.streamUrl, secretKey: 'env:TEST_SECRET_KEY' },
+    kms: {
+      region: kms.region,
+      endpoint: taps.kms.url,
+      accessKeyId: kms.accessKeyId,
+      secretAccessKey: 'env:TEST_KMS_SECRET',
+    },
+  })
+})
+afterAll(async () => {
+  for (const tap of Object.values(taps)) await tap.stop()
+  await world.stop()
+})
+
+type Child = {
+  readonly process: ChildProcess
+  readonly events: KeeperEvent[]
+  readonly until: (fits: (event: KeeperEvent) => boolean) => Promise<void>
+}
+
+function startChild(): Child {
+  const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
+    env: { ...process.env, ...ENVIRONMENT },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const events: KeeperEvent[] = []
+  const waiting = new Set<() => void>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    events.push(JSON.parse(line))
+    for (const look of waiting) look()
+  })
+  return {
+    process: child,
+    events,
+    until: (fits) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!events.some(fits)) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+const liquidations = (borrower: Address) =>
+  world.scene.client.getContractEvents({
+    address: world.scene.at(BTC.market),
+    abi: lendingMarketAbi,
+    eventName: 'Liquidated',
+    args: { borrower },
+    fromBlock: 0n,
+  })
+
+const prepare = ({ path }: Tapped) => path === '/v1/workflows/prepare'
+const sign = ({ body, method }: Tapped) => method === 'POST' && body.includes('ECDSA_SHA_256')
+const send = ({ body }: Tapped) => body.includes('eth_sendRawTransaction')
+const register = ({ path }: Tapped) => /^\/v1\/workflows\/[^/]+\/transactions$/.test(path)
+const receipt = ({ body }: Tapped) => body.includes('eth_getTransactionReceipt')
+const progress = ({ path, method }: Tapped) => method === 'GET' && path.startsWith('/v1/workflows/')
+
+const POINTS = [
+  ['service', 'prepare', prepare],
+  ['kms', 'sign', sign],
+  ['node', 'send', send],
+  ['service', 'register', register],
+  ['node', 'read a receipt', receipt],
+  ['service', 'read the progress', progress],
+] as const
+
+describe('a keeper killed with SIGKILL', () => {
+  for (const [at, name, matches] of POINTS) {
+    for (const when of ['before', 'after'] as const) {
+      it(`${when} it could ${name} resumes, with one effect on the chain`, async () => {
+        await world.recover()
+        const borrower = await world.openBorrower()
+        await world.crash()
+        const victim = startChild()
+        const died = once(victim.process, 'exit')
+        taps[at].setRule((tapped) =>
+          matches(tapped) ? { when, act: () => victim.process.kill('SIGKILL') } : null,
+        )
+        await died
+        taps[at].setRule(null)
+        const survivor = startChild()
+        const concerns = (event: KeeperEvent) =>
+          event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
+        await survivor.until((event) => concerns(event) && reached('succeeded')(event))
+        const ended = once(survivor.process, 'exit')
+        survivor.process.kill('SIGTERM')
+        await ended
+        expect(await liquidations(borrower)).toHaveLength(1)
+      })
+    }
+  }
+
+  it('signed nothing that the ledger does not hold, and one payload for each nonce', async () => {
+    const journal = readSqliteJournal(world.config().directory)
+    const signed = world.kms
+      .calls()
+      .filter(({ operation, outcome }) => operation === 'Sign' && outcome === 'ok')
+    for (const { digest } of signed) {
+      expect(isHex(digest) ? await journal.ledgerEntry(digest) : null, `digest ${digest}`).not.toBeNull()
+    }
+    for (const workflow of await journal.list(1_000)) {
+      for (const slot of workflow.slots) {
+        expect(slot.attempts.filter(({ purpose }) => purpose === 'payload').length).toBe(1)
+      }
+    }
+    const count = await world.scene.client.getTransactionCount({ address: world.signer })
+    const nonces = (await journal.list(1_000)).flatMap(({ slots }) => slots.map(({ nonce }) => nonce))
+    expect(nonces.filter((nonce) => nonce < count).toSorted((a, b) => a - b)).toEqual([
+      ...Array(count).keys(),
+    ])
+    await journal.close()
+  })
+})
