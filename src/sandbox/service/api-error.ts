@@ -25,6 +25,10 @@ export class ApiError extends RolekeeperError {
 /** Refuse an id that names nothing. 400, because the declared set of statuses has no 404. Pure. */
 export const notFound = (what: string) => new ApiError(400, 'not_found', `There is no ${what}.`)
 
+/** Refuse a request for another chain. Pure. */
+export const unknownChain = (chainId: number) =>
+  new ApiError(400, 'unknown_chain', `This service is on chain ${chainId}.`)
+
 /** Render a failure as the documented error object. Pure. */
 export function errorObject(error: ApiError, requestId: string): ServiceApiError {
   return {

@@ -11,106 +11,95 @@ import { type Cursors, PAGE_QUERY, page } from './page.ts'
 /** A market's detail carries its last hour; all buckets are under `/history`. */
 const DETAIL_BUCKETS = { interval: '1m', count: 60 }
 
+/** Where the reads read. */
+type Source = { readonly canonical: Canonical; readonly cursors: Cursors }
+
 /** Every read of canonical state. Source: service API, "Read operations with known shape". */
 export function canonicalReads(canonical: Canonical, cursors: Cursors): readonly ReadOperation[] {
+  const source = { canonical, cursors }
   const now = () => canonical.snapshot()
-
-  /** A collection whose rows and keys are read anew at each request. */
-  function collection<T>(
-    path: string,
-    access: Access,
-    rows: (call: Call) => readonly T[],
-    keyOf: (row: T) => string,
-  ): ReadOperation {
-    return {
-      method: 'GET',
-      path,
-      access,
-      query: PAGE_QUERY,
-      answer: (call) => {
-        const name = `${path} ${Object.values(call.params).join(' ')}`.toLowerCase()
-        return page(call, cursors, { name, rows: rows(call), keyOf }, canonical.freshness())
-      },
-    }
-  }
-
-  function detail<T extends { readonly id: string }>(
-    path: string,
-    schema: z.ZodObject,
-    find: (call: Call) => T,
-  ): ReadOperation {
-    return {
-      method: 'GET',
-      path,
-      access: 'any',
-      query: [QUERY.fields],
-      answer: (call) => {
-        const resource = { ...find(call), freshness: canonical.freshness() }
-        return selectFields(resource, schema, call.query[QUERY.fields] ?? [])
-      },
-    }
-  }
-
-  const market = ({ params }: Call) => byId(now().markets, params.resourceId, 'market of this id')
-  const vault = ({ params }: Call) => byId(now().vaults, params.resourceId, 'vault of this id')
+  const oracles = () => now().oracles.map((row) => oracle(row, now().markets))
   return [
-    collection('/v1/assets', 'any', () => now().assets, idOf),
-    collection('/v1/oracles', 'any', () => now().oracles.map((row) => oracle(row, now().markets)), idOf),
-    collection('/v1/markets', 'any', () => now().markets, idOf),
-    detail('/v1/markets/:resourceId', marketResource, (call) => {
-      const row = market(call)
-      const minutes = canonical
-        .marketHistory(row.address)
-        .filter((one) => one.interval === DETAIL_BUCKETS.interval)
-      return { ...row, history: minutes.slice(-DETAIL_BUCKETS.count) }
-    }),
+    collection(source, '/v1/assets', 'any', () => now().assets, idOf),
+    collection(source, '/v1/oracles', 'any', oracles, idOf),
+    ...marketReads(source),
+    ...vaultReads(source),
+    collection(source, '/v1/activity', 'any', () => canonical.activity(), newestFirst),
+    ...creditReads(source),
+  ]
+}
+
+function marketReads(source: Source): readonly ReadOperation[] {
+  const { canonical } = source
+  const path = '/v1/markets'
+  const find = ({ params }: Call) =>
+    byId(canonical.snapshot().markets, params.resourceId, 'market of this id')
+  const history = (call: Call) => canonical.marketHistory(find(call).address)
+  const activity = (call: Call) => canonical.activity({ marketAddress: find(call).address })
+  const whole = (call: Call) => {
+    const minutes = history(call).filter((bucket) => bucket.interval === DETAIL_BUCKETS.interval)
+    return { ...find(call), history: minutes.slice(-DETAIL_BUCKETS.count) }
+  }
+  return [
+    collection(source, path, 'any', () => canonical.snapshot().markets, idOf),
+    detail(source, `${path}/:resourceId`, marketResource, whole),
+    collection(source, `${path}/:resourceId/activity`, 'any', activity, newestFirst),
     collection(
-      '/v1/markets/:resourceId/activity',
+      source,
+      `${path}/:resourceId/history`,
       'any',
-      (call) => canonical.activity({ marketAddress: market(call).address }),
-      newestFirst,
+      history,
+      (row) => `${row.interval} ${row.bucketStart}`,
     ),
     collection(
-      '/v1/markets/:resourceId/history',
+      source,
+      `${path}/:resourceId/allocators`,
       'any',
-      (call) => canonical.marketHistory(market(call).address),
-      (bucket) => `${bucket.interval} ${bucket.bucketStart}`,
-    ),
-    collection(
-      '/v1/markets/:resourceId/allocators',
-      'any',
-      (call) => market(call).allocators ?? [],
+      (c) => find(c).allocators ?? [],
       (row) => row.vaultId,
     ),
-    collection('/v1/vaults', 'any', () => now().vaults, idOf),
-    detail('/v1/vaults/:resourceId', vaultResource, vault),
+  ]
+}
+
+function vaultReads(source: Source): readonly ReadOperation[] {
+  const { canonical } = source
+  const path = '/v1/vaults'
+  const find = ({ params }: Call) => byId(canonical.snapshot().vaults, params.resourceId, 'vault of this id')
+  const activity = (call: Call) => canonical.activity({ vaultAddress: find(call).address })
+  return [
+    collection(source, path, 'any', () => canonical.snapshot().vaults, idOf),
+    detail(source, `${path}/:resourceId`, vaultResource, find),
     collection(
-      '/v1/vaults/:resourceId/allocations',
+      source,
+      `${path}/:resourceId/allocations`,
       'any',
-      (call) => vault(call).allocations ?? [],
+      (c) => find(c).allocations ?? [],
       (row) => row.marketId,
     ),
+    collection(source, `${path}/:resourceId/activity`, 'any', activity, newestFirst),
+  ]
+}
+
+function creditReads(source: Source): readonly ReadOperation[] {
+  const now = () => source.canonical.snapshot()
+  return [
     collection(
-      '/v1/vaults/:resourceId/activity',
-      'any',
-      (call) => canonical.activity({ vaultAddress: vault(call).address }),
-      newestFirst,
-    ),
-    collection(
+      source,
       '/v1/credit-facilities',
       'any',
       () => now().facilities.map((row) => row.resource),
       facilityKey,
     ),
-    collection('/v1/liquidation-recovery', 'any', () => now().recoveries, facilityKey),
-    collection('/v1/activity', 'any', () => canonical.activity(), newestFirst),
+    collection(source, '/v1/liquidation-recovery', 'any', () => now().recoveries, facilityKey),
     collection(
+      source,
       '/v1/positions',
       'key_or_wallet',
       ({ caller }) => now().positions.filter((row) => mayRead(caller, row.walletAddress)),
       (row) => `${row.marketId}:${row.walletAddress}`,
     ),
     collection(
+      source,
       '/v1/eligibility',
       'key_and_wallet',
       ({ caller }) =>
@@ -118,6 +107,44 @@ export function canonicalReads(canonical: Canonical, cursors: Cursors): readonly
       (row) => `${row.scopeAddress}:${row.actionType}:${row.walletAddress}`,
     ),
   ]
+}
+
+/** A collection whose rows are read anew at each request. */
+function collection<T>(
+  { canonical, cursors }: Source,
+  path: string,
+  access: Access,
+  rows: (call: Call) => readonly T[],
+  keyOf: (row: T) => string,
+): ReadOperation {
+  return {
+    method: 'GET',
+    path,
+    access,
+    query: PAGE_QUERY,
+    answer: (call) => {
+      const name = `${path} ${Object.values(call.params).join(' ')}`.toLowerCase()
+      return page(call, cursors, { name, rows: rows(call), keyOf }, canonical.freshness())
+    },
+  }
+}
+
+function detail(
+  { canonical }: Source,
+  path: string,
+  schema: z.ZodObject,
+  find: (call: Call) => object,
+): ReadOperation {
+  return {
+    method: 'GET',
+    path,
+    access: 'any',
+    query: [QUERY.fields],
+    answer: (call) => {
+      const resource = { ...find(call), freshness: canonical.freshness() }
+      return selectFields(resource, schema, call.query[QUERY.fields] ?? [])
+    },
+  }
 }
 
 const idOf = (row: { readonly id: string }) => row.id

@@ -89,19 +89,10 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
     const failure = toApiError(error)
     if (failure.status === 500) deps.onCrash(error)
     if (failure.retryAfterS !== undefined) reply.header('retry-after', failure.retryAfterS)
-    return send(reply, {
-      status: failure.status,
-      body: JSON.stringify(errorObject(failure, reply.request.id)),
-    })
+    return send(reply, failureAnswer(failure, reply.request.id))
   }
 
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, raw, done) => {
-    const text = raw.toString()
-    if (text === '') return done(null, { raw: text, value: undefined } satisfies Body)
-    parseJson(request, text, (error, value) => done(error, { raw: text, value } satisfies Body))
-  })
-  const parseJson = app.getDefaultJsonParser('error', 'error')
+  acceptJson(app)
   app.setErrorHandler((error, _request, reply) => fail(reply, error))
   app.setNotFoundHandler((_request, reply) =>
     fail(reply, new ApiError(400, 'not_found', 'There is no such operation.')),
@@ -116,6 +107,17 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
     })
   }
   return app
+}
+
+/** Keep a body's text beside its value; an empty body is no body. */
+function acceptJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, raw, done) => {
+    const text = raw.toString()
+    if (text === '') return done(null, { raw: text, value: undefined } satisfies Body)
+    parse(request, text, (error, value) => done(error, { raw: text, value } satisfies Body))
+  })
 }
 
 async function handle(deps: HttpDeps, operation: Operation, request: FastifyRequest, reply: FastifyReply) {
@@ -178,7 +180,7 @@ async function write(
   } catch (error) {
     const failure = toApiError(error)
     if (failure.retry === 'never') {
-      const answer = { status: failure.status, body: JSON.stringify(errorObject(failure, request.id)) }
+      const answer = failureAnswer(failure, request.id)
       idempotency.finish(caller, key, answer)
       return answer
     }
@@ -199,6 +201,11 @@ function checkedQuery(operation: Operation, request: FastifyRequest): Record<str
     }),
   )
 }
+
+const failureAnswer = (failure: ApiError, requestId: string): StoredAnswer => ({
+  status: failure.status,
+  body: JSON.stringify(errorObject(failure, requestId)),
+})
 
 function send(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
   return reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.body)

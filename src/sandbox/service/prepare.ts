@@ -13,7 +13,7 @@ import {
   workflowPrepareRequest,
 } from '../../service/workflows.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, unknownChain } from './api-error.ts'
 import { DOCUMENTED_WORKFLOW_TYPES } from './documented-types.ts'
 import type { Hostility } from './faults.ts'
 import {
@@ -108,9 +108,7 @@ function checkTarget(request: WorkflowPrepareRequest, deps: PrepareDeps): void {
   if (!DOCUMENTED_WORKFLOW_TYPES.has(request.workflowType)) {
     throw new ApiError(400, 'unknown_workflow_type', 'There is no such workflow type.')
   }
-  if (request.chainId !== deps.chainId) {
-    throw new ApiError(400, 'unknown_chain', `This service is on chain ${deps.chainId}.`)
-  }
+  if (request.chainId !== deps.chainId) throw unknownChain(deps.chainId)
   const namespace = request.deploymentNamespace ?? deps.namespace
   if (namespace !== deps.namespace) {
     throw new ApiError(400, 'unknown_namespace', `This service's deployment is ${deps.namespace}.`)

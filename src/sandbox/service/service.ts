@@ -58,11 +58,7 @@ export type SandboxService = {
  */
 export async function startService(settings: ServiceSettings): Promise<SandboxService> {
   const { canonical, deployment, clock, credentials, host, port = 0 } = settings
-  if (!isLoopbackHost(host)) {
-    throw new RolekeeperError('sandbox.service_host', `The sandbox's service would listen on ${host}.`, {
-      fix: 'use 127.0.0.1; the sandbox is for this machine only.',
-    })
-  }
+  if (!isLoopbackHost(host)) throw notLoopback(host)
   const onCrash = settings.onCrash ?? (() => {})
   const { chainId } = deployment
   const store = openStore(settings.dbFile, credentials.secretKey)
@@ -72,32 +68,25 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
   let fault: Fault = {}
+  const operations = [
+    ...deploymentReads(deployment, canonical, cursors, new Date(clock.nowMs()).toISOString()),
+    ...canonicalReads(canonical, cursors),
+    ...walletSessionOperations({ store, clock, chainId }),
+    eventPolling(log, cursors, canonical.freshness),
+    stream.operation,
+    prepareOperation({
+      ...{ canonical, records, clock, chainId, namespace: deployment.namespace },
+      balanceOf: balanceReader(settings.rpcUrl),
+      hostile: () => fault.hostile,
+    }),
+    ...workflowOperations({ canonical, records, progress, cursors, chainId }),
+  ]
   const app = createHttp({
-    operations: [
-      ...deploymentReads(deployment, canonical, cursors, new Date(clock.nowMs()).toISOString()),
-      ...canonicalReads(canonical, cursors),
-      ...walletSessionOperations({ store, clock, chainId }),
-      eventPolling(log, cursors, canonical.freshness),
-      stream.operation,
-      prepareOperation({
-        canonical,
-        records,
-        clock,
-        chainId,
-        namespace: deployment.namespace,
-        balanceOf: balanceReader(settings.rpcUrl),
-        hostile: () => fault.hostile,
-      }),
-      ...workflowOperations({ canonical, records, progress, cursors, chainId }),
-    ],
-    credentials,
+    ...{ operations, credentials, store, clock, onCrash },
     sessions: createWalletSessions(store, clock),
     idempotency: createIdempotency(store, clock),
-    store,
     rateLimit: settings.rateLimit ?? DEFAULT_RATE_LIMIT,
-    clock,
     fault: () => fault,
-    onCrash,
   })
   app.server.on('upgrade', stream.upgrade)
   const unsubscribe = canonical.onSnapshot((_snapshot, changes) => {
@@ -119,16 +108,9 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   }
   try {
     await app.listen({ host, port })
-  } catch (error) {
+  } catch (cause) {
     await stop()
-    throw new RolekeeperError(
-      'sandbox.service_port',
-      `The sandbox's service cannot listen on ${host}:${port}.`,
-      {
-        fix: 'end the process that has the port, or choose another.',
-        cause: error,
-      },
-    )
+    throw cannotListen(host, port, cause)
   }
   const bound = (app.server.address() as AddressInfo).port
   progress.evaluate()
@@ -142,6 +124,17 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     stop,
   }
 }
+
+const notLoopback = (host: string) =>
+  new RolekeeperError('sandbox.service_host', `The sandbox's service would listen on ${host}.`, {
+    fix: 'use 127.0.0.1; the sandbox is for this machine only.',
+  })
+
+const cannotListen = (host: string, port: number, cause: unknown) =>
+  new RolekeeperError('sandbox.service_port', `The sandbox's service cannot listen on ${host}:${port}.`, {
+    fix: 'end the process that has the port, or choose another.',
+    cause,
+  })
 
 function balanceReader(rpcUrl: string): PrepareDeps['balanceOf'] {
   // One try: a caller that is told "retryable" asks again.

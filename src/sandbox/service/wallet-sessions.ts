@@ -4,8 +4,8 @@ import { createSiweMessage, generateSiweNonce } from 'viem/siwe'
 import type { Clock } from '../../clock.ts'
 import { walletChallengeRequest, walletConfirmRequest } from '../../service/assumptions.ts'
 import { addr } from '../../service/scalars.ts'
-import { ApiError } from './api-error.ts'
-import type { Operation } from './operation.ts'
+import { ApiError, unknownChain } from './api-error.ts'
+import type { Operation, WriteOperation } from './operation.ts'
 import { parseBody } from './parse-body.ts'
 import { newToken, type Store } from './store.ts'
 
@@ -29,81 +29,84 @@ export function createWalletSessions(store: Store, clock: Clock): WalletSessions
   }
 }
 
+/** What signing in is given. */
+export type SignInDeps = { readonly store: Store; readonly clock: Clock; readonly chainId: number }
+
 /** POST /v1/wallet-sessions/challenges and /confirm. Source: EIP-4361. */
-export function walletSessionOperations(deps: {
-  readonly store: Store
-  readonly clock: Clock
-  readonly chainId: number
-}): readonly Operation[] {
-  const { store, clock, chainId } = deps
-  const purge = (table: 'challenges' | 'sessions') =>
-    store.db.prepare(`DELETE FROM ${table} WHERE expires_ms <= ?`).run(clock.nowMs())
-  return [
-    {
-      method: 'POST',
-      path: '/v1/wallet-sessions/challenges',
-      access: 'any',
-      perform: ({ body, host }) => {
-        const request = parseBody(walletChallengeRequest, body)
-        if (request.chainId !== chainId)
-          throw new ApiError(400, 'unknown_chain', `This service is on chain ${chainId}.`)
-        const nowMs = clock.nowMs()
-        const expiresMs = nowMs + CHALLENGE_MS
-        const challengeId = `wch_${randomUUID()}`
-        const message = createSiweMessage({
-          address: getAddress(request.address),
-          chainId,
-          domain: host,
-          uri: `http://${host}`,
-          version: '1',
-          nonce: generateSiweNonce(),
-          statement: 'Sign in to the sandbox service.',
-          issuedAt: new Date(nowMs),
-          expirationTime: new Date(expiresMs),
-        })
-        return {
-          body: { challengeId, message, expiresAt: new Date(expiresMs).toISOString() },
-          commit: () => {
-            purge('challenges')
-            store.db
-              .prepare('INSERT INTO challenges (id, address, message, expires_ms) VALUES (?, ?, ?, ?)')
-              .run(challengeId, request.address, message, expiresMs)
-          },
-        }
-      },
+export const walletSessionOperations = (deps: SignInDeps): readonly Operation[] => [
+  challenge(deps),
+  confirm(deps),
+]
+
+function challenge({ store, clock, chainId }: SignInDeps): WriteOperation {
+  const purge = store.db.prepare('DELETE FROM challenges WHERE expires_ms <= ?')
+  const insert = store.db.prepare(
+    'INSERT INTO challenges (id, address, message, expires_ms) VALUES (?, ?, ?, ?)',
+  )
+  return {
+    method: 'POST',
+    path: '/v1/wallet-sessions/challenges',
+    access: 'any',
+    perform: ({ body, host }) => {
+      const request = parseBody(walletChallengeRequest, body)
+      if (request.chainId !== chainId) throw unknownChain(chainId)
+      const nowMs = clock.nowMs()
+      const expiresMs = nowMs + CHALLENGE_MS
+      const challengeId = `wch_${randomUUID()}`
+      const message = createSiweMessage({
+        address: getAddress(request.address),
+        chainId,
+        domain: host,
+        uri: `http://${host}`,
+        version: '1',
+        nonce: generateSiweNonce(),
+        statement: 'Sign in to the sandbox service.',
+        issuedAt: new Date(nowMs),
+        expirationTime: new Date(expiresMs),
+      })
+      return {
+        body: { challengeId, message, expiresAt: new Date(expiresMs).toISOString() },
+        commit: () => {
+          purge.run(nowMs)
+          insert.run(challengeId, request.address, message, expiresMs)
+        },
+      }
     },
-    {
-      method: 'POST',
-      path: '/v1/wallet-sessions/confirm',
-      access: 'any',
-      perform: async ({ body }) => {
-        const { challengeId, signature } = parseBody(walletConfirmRequest, body)
-        const challenge = store.db
-          .prepare('SELECT address, message FROM challenges WHERE id = ? AND expires_ms > ?')
-          .get(challengeId, clock.nowMs())
-        if (challenge === undefined)
-          throw new ApiError(401, 'invalid_challenge', 'The challenge is unknown or expired.')
-        const address = addr.parse(challenge.address)
-        const message = String(challenge.message)
-        // Bytes that are no signature at all make the recovery throw; that is a wrong signature too.
-        const valid = await verifyMessage({ address, message, signature }).catch(() => false)
-        if (!valid)
-          throw new ApiError(401, 'invalid_signature', "The signature is not the challenge's wallet's.")
-        const token = newToken('ws')
-        const expiresMs = clock.nowMs() + SESSION_MS
-        return {
-          body: { session: token, expiresAt: new Date(expiresMs).toISOString(), address },
-          commit: () => {
-            purge('sessions')
-            const used = store.db.prepare('DELETE FROM challenges WHERE id = ?').run(challengeId)
-            // Two confirmations can be verified at once; the challenge is good for one session.
-            if (used.changes === 0) throw new ApiError(401, 'invalid_challenge', 'The challenge was used.')
-            store.db
-              .prepare('INSERT INTO sessions (token_hash, address, expires_ms) VALUES (?, ?, ?)')
-              .run(store.hash(token), address, expiresMs)
-          },
-        }
-      },
+  }
+}
+
+function confirm({ store, clock }: SignInDeps): WriteOperation {
+  const find = store.db.prepare('SELECT address, message FROM challenges WHERE id = ? AND expires_ms > ?')
+  const use = store.db.prepare('DELETE FROM challenges WHERE id = ?')
+  const purge = store.db.prepare('DELETE FROM sessions WHERE expires_ms <= ?')
+  const insert = store.db.prepare('INSERT INTO sessions (token_hash, address, expires_ms) VALUES (?, ?, ?)')
+  const invalid = () => new ApiError(401, 'invalid_challenge', 'The challenge is unknown, used or expired.')
+  return {
+    method: 'POST',
+    path: '/v1/wallet-sessions/confirm',
+    access: 'any',
+    perform: async ({ body }) => {
+      const { challengeId, signature } = parseBody(walletConfirmRequest, body)
+      const nowMs = clock.nowMs()
+      const challenge = find.get(challengeId, nowMs)
+      if (challenge === undefined) throw invalid()
+      const address = addr.parse(challenge.address)
+      const message = String(challenge.message)
+      // Bytes that are no signature at all make the recovery throw; that is a wrong signature too.
+      const valid = await verifyMessage({ address, message, signature }).catch(() => false)
+      if (!valid)
+        throw new ApiError(401, 'invalid_signature', "The signature is not the challenge's wallet's.")
+      const token = newToken('ws')
+      const expiresMs = nowMs + SESSION_MS
+      return {
+        body: { session: token, expiresAt: new Date(expiresMs).toISOString(), address },
+        commit: () => {
+          purge.run(nowMs)
+          // Two confirmations can be verified at once; the challenge is good for one session.
+          if (use.run(challengeId).changes === 0) throw invalid()
+          insert.run(store.hash(token), address, expiresMs)
+        },
+      }
     },
-  ]
+  }
 }

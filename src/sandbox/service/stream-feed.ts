@@ -1,0 +1,123 @@
+import type { WebSocket } from 'ws'
+import type { Clock } from '../../clock.ts'
+import { STREAM_HEARTBEAT_MS } from '../../service/assumptions.ts'
+import { type EventLog, eventCursor, type LoggedEvent } from './events.ts'
+import type { Cursors } from './page.ts'
+
+/** A client that reads nothing is let go when this much waits for it. */
+const BUFFER_BYTES_MAX = 1_048_576
+/** While it catches up, it is given more once less than this waits. */
+const CATCH_UP_BYTES = 256 * 1_024
+const CATCH_UP_EVENTS = 200
+
+/** The event types that a client wants; null is every type. */
+export type StreamFilter = ReadonlySet<string> | null
+
+/** Gives open sockets the log. `close` ends the heartbeats, not the sockets. */
+export type StreamFeed = {
+  /** Give a socket the events after a place, then those that come. */
+  readonly add: (socket: WebSocket, place: number, types: StreamFilter) => void
+  readonly connections: () => number
+  readonly close: () => void
+}
+
+/** `live` connections get events as they come; the others read the log from `place` until they have caught up. */
+type Connection = {
+  readonly socket: WebSocket
+  readonly types: StreamFilter
+  place: number
+  live: boolean
+  seq: number
+}
+
+/** Feed sockets: filter, resume, heartbeats, bounded buffers. */
+export function createStreamFeed(log: EventLog, cursors: Cursors, clock: Clock): StreamFeed {
+  const connections = new Set<Connection>()
+  const stopped = new AbortController()
+
+  log.onAppend((events) => {
+    const live = [...connections].filter((connection) => connection.live)
+    for (const event of events) {
+      const rest = eventRest(cursors, event)
+      for (const connection of live) if (wants(connection, event)) say(connection, 'event', rest)
+    }
+  })
+
+  function say(connection: Connection, type: 'event' | 'heartbeat', rest: string): void {
+    if (connection.socket.bufferedAmount > BUFFER_BYTES_MAX) {
+      letGo(connection, 'slow_client')
+      return
+    }
+    connection.seq += 1
+    connection.socket.send(`{"type":"${type}","seq":${connection.seq},${rest}}`)
+  }
+
+  function letGo(connection: Connection, reason: string): void {
+    connections.delete(connection)
+    reset(connection, reason)
+  }
+
+  function catchUp(connection: Connection): void {
+    while (connections.has(connection)) {
+      if (connection.place < log.floor()) {
+        letGo(connection, 'cursor_expired')
+        return
+      }
+      const events = log.after(connection.place, CATCH_UP_EVENTS)
+      if (events.length === 0) {
+        connection.live = true
+        return
+      }
+      for (const event of events) {
+        if (connection.socket.bufferedAmount > CATCH_UP_BYTES) {
+          // Its callback runs when everything before it has left, which is when there is room again.
+          connection.socket.ping('', false, () => catchUp(connection))
+          return
+        }
+        if (wants(connection, event)) say(connection, 'event', eventRest(cursors, event))
+        connection.place = event.seq
+      }
+    }
+  }
+
+  // Half the promised interval, so that a late timer still keeps the promise.
+  void repeat(clock, STREAM_HEARTBEAT_MS / 2, stopped.signal, () => {
+    const rest = `"at":"${new Date(clock.nowMs()).toISOString()}"`
+    for (const connection of connections) say(connection, 'heartbeat', rest)
+  })
+
+  return {
+    add: (socket, place, types) => {
+      const connection: Connection = { socket, types, place, live: false, seq: 0 }
+      socket.on('error', () => socket.terminate())
+      socket.on('close', () => connections.delete(connection))
+      connections.add(connection)
+      catchUp(connection)
+    },
+    connections: () => connections.size,
+    close: () => stopped.abort(),
+  }
+}
+
+function reset({ socket, seq }: Connection, reason: string): void {
+  socket.send(JSON.stringify({ type: 'reset', seq: seq + 1, reason }))
+  // 1013 is "Try Again Later" in RFC 6455's registry. Nothing follows it: a closing socket takes no more.
+  socket.close(1013, reason)
+}
+
+async function repeat(clock: Clock, everyMs: number, signal: AbortSignal, work: () => void): Promise<void> {
+  while (!signal.aborted) {
+    const slept = await clock.sleep(everyMs, signal).then(
+      () => true,
+      () => false,
+    )
+    if (slept) work()
+  }
+}
+
+const wants = (connection: Connection, event: LoggedEvent) =>
+  connection.types === null || connection.types.has(event.type)
+
+/** The members of an event message after its `seq`, which differs by connection. Pure. */
+const eventRest = (cursors: Cursors, event: LoggedEvent) =>
+  `"cursor":"${eventCursor(cursors, event.seq)}","event":${event.envelope}`
