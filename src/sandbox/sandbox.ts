@@ -63,11 +63,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   createPrivateDirectory(directory)
   const { release } = lockSandbox(directory)
   const stops: (() => Promise<void>)[] = []
-  const stop = async () => {
+  const end = async () => {
     // Last started, first stopped; the chain is the first that started.
-    for (const end of stops.splice(0).reverse()) await end().catch(options.onTrouble)
+    for (const stopPart of stops.toReversed()) await stopPart().catch(options.onTrouble)
     retractInfo(directory)
     release()
+  }
+  let ending: Promise<void> | undefined
+  const stop = () => {
+    ending ??= end()
+    return ending
   }
   try {
     return await startParts(directory, options, stops, stop)

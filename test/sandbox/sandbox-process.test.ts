@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { z } from 'zod'
+import { removeDirectory, sandboxDirectory } from '../support/sandbox.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/sandbox/main.ts', import.meta.url))
+/** Starts the sandbox as the command line does and passes on what it says. */
+const PARENT = `
+  const { spawn } = require('node:child_process')
+  const child = spawn(process.execPath, [${JSON.stringify(MAIN)}, '--directory', process.argv[1], '--seed', '5'], {
+    detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  child.on('message', (told) => console.log(JSON.stringify(told)))
+  child.on('exit', (code) => { process.exitCode = code })`
+const told = z.object({ type: z.string(), text: z.string().optional(), code: z.string().optional() })
+
+let directory: string
+let parent: ChildProcess
+beforeEach(() => {
+  directory = sandboxDirectory()
+})
+afterEach(() => {
+  parent.kill('SIGKILL')
+  removeDirectory(directory)
+})
+
+const start = () => {
+  parent = spawn(process.execPath, ['-e', PARENT, directory], { stdio: 'pipe' })
+}
+
+/** Collect what the sandbox says until it is ready or has failed. */
+async function whatItSays(): Promise<z.infer<typeof told>[]> {
+  const said: z.infer<typeof told>[] = []
+  let text = ''
+  for await (const chunk of parent.stdout ?? []) {
+    text += chunk
+    const lines = text.split('\n')
+    text = lines.pop() ?? ''
+    said.push(...lines.map((line) => told.parse(JSON.parse(line))))
+    if (said.some(({ type }) => type === 'ready' || type === 'failed')) return said
+  }
+  return said
+}
+
+it('tells its parent how it starts, and leaves nothing behind when the parent is killed', async () => {
+  start()
+  const said = await whatItSays()
+  expect(said.map(({ type }) => type)).toEqual(['progress', 'progress', 'progress', 'ready'])
+  const { rpcUrl } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
+  const ask = () => fetch(rpcUrl, { method: 'POST', body: '{}' })
+  expect((await ask()).ok).toBe(true)
+
+  const killedMs = performance.now()
+  parent.kill('SIGKILL')
+  // The sandbox has the parent's standard error too, so it closes when both have ended.
+  await once(parent, 'close')
+  expect(performance.now() - killedMs).toBeLessThan(2_000)
+  await expect(ask()).rejects.toThrow()
+  expect(existsSync(join(directory, 'sandbox.json'))).toBe(false)
+})
+
+it('tells its parent why it cannot start', async () => {
+  mkdirSync(join(directory, 'sandbox'))
+  writeFileSync(join(directory, 'sandbox', 'keys.json'), '{}')
+  start()
+  expect(await whatItSays()).toMatchObject([{ type: 'failed', code: 'sandbox.file' }])
+  expect((await once(parent, 'exit'))[0]).toBe(1)
+})

@@ -1,0 +1,112 @@
+import { readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
+import { loadRunConfig } from '../../src/config/config.ts'
+import { preparedWorkflow } from '../../src/service/workflows.ts'
+import { isWellKnown } from '../../src/sign/well-known.ts'
+import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
+
+let sandbox: TestSandbox
+const directory = sandboxDirectory()
+
+beforeAll(async () => {
+  sandbox = await startTestSandbox(directory)
+})
+afterAll(async () => {
+  await sandbox.stop()
+  removeDirectory(directory)
+})
+
+const page = z.object({ items: z.array(z.looseObject({ borrowerAddress: z.string().optional() })) })
+
+async function ask(path: string, body?: object): Promise<unknown> {
+  const response = await fetch(`${sandbox.info.serviceUrl}${path}`, {
+    headers: {
+      authorization: `Bearer ${sandbox.info.secretKey}`,
+      'content-type': 'application/json',
+      'idempotency-key': `key-${path}-${Math.random()}`,
+    },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  })
+  const json: unknown = await response.json()
+  expect(response.status, JSON.stringify(json)).toBe(200)
+  return json
+}
+
+it('serves both markets', async () => {
+  expect(page.parse(await ask('/v1/markets')).items).toHaveLength(2)
+})
+
+it('keeps what is secret for its owner alone', () => {
+  const mode = (name: string) => (statSync(join(directory, name)).mode & 0o777).toString(8)
+  expect([mode('.'), mode('sandbox')]).toEqual(['700', '700'])
+  for (const name of ['sandbox.json', 'run.yaml', 'sandbox/keys.json', 'sandbox/deployment.json']) {
+    expect(mode(name), name).toBe('600')
+  }
+})
+
+it('describes a keeper beside it, for the command line and as a run configuration', () => {
+  const env = {
+    ROLEKEEPER_SECRET_KEY: sandbox.info.secretKey,
+    ROLEKEEPER_KMS_ACCESS_KEY_ID: sandbox.info.kmsAccessKeyId,
+    ROLEKEEPER_KMS_SECRET_ACCESS_KEY: sandbox.info.kmsSecretAccessKey,
+  }
+  const file = join(directory, 'run.yaml')
+  const { hash: _ours, ...fromFile } = loadRunConfig(file, { env, isWellKnown })
+  const { hash: _theirs, ...fromJson } = sandboxConfig(directory)
+  expect(fromFile).toEqual(fromJson)
+  expect(fromFile.chain.id).toBe(sandbox.info.chainId)
+  const text = readFileSync(file, 'utf8')
+  expect(text).not.toContain(sandbox.info.secretKey)
+  expect(text).not.toContain(sandbox.info.kmsSecretAccessKey)
+})
+
+it('refuses a second sandbox in the same directory', async () => {
+  await expect(startTestSandbox(directory)).rejects.toMatchObject({ code: 'sandbox.locked' })
+})
+
+it('keeps its chain, its workflows and its keys through a restart, and recovers what a price drop put under water', async () => {
+  await sandbox.open(0, 'btc', '10000', '60000')
+  await sandbox.until(({ facilities }) => facilities.some(({ debtAssets }) => debtAssets > 0n))
+  await sandbox.setPrice('btc', '55000')
+  const { facilities, block } = await sandbox.until(({ recoveries }) => recoveries.length > 0)
+  const borrower = facilities[0]?.resource.borrowerAddress
+  const recovery = page.parse(await ask('/v1/liquidation-recovery'))
+  expect(recovery.items.map((item) => item.borrowerAddress)).toEqual([borrower])
+
+  const { contracts, chainId, signers } = sandbox.info
+  const prepared = preparedWorkflow.parse(
+    await ask('/v1/workflows/prepare', {
+      workflowType: 'role.liquidator.liquidate',
+      chainId,
+      principalAddress: signers.liquidator.address,
+      input: {
+        marketAddress: contracts.btcMarket,
+        vaultAddress: contracts.primeVault,
+        borrowerAddress: borrower,
+        repayAssets: '1000000000',
+        minCollateralAssets: '1',
+        recipientAddress: signers.liquidator.address,
+      },
+    }),
+  )
+  expect(prepared.preflight.blockedReasons).toEqual([])
+
+  const before = sandbox.info
+  await sandbox.stop()
+  expect(() => statSync(join(directory, 'sandbox.json'))).toThrow()
+  sandbox = await startTestSandbox(directory)
+  expect(sandbox.info).toMatchObject({ chainId, secretKey: before.secretKey, signers, contracts })
+  const now = sandbox.canonical.snapshot()
+  expect(now.block.number).toBeGreaterThanOrEqual(block.number)
+  expect(now.recoveries).toHaveLength(1)
+  expect(await ask(`/v1/workflows/${prepared.requestId}`)).toMatchObject({ requestId: prepared.requestId })
+})
+
+it('refuses a saved chain that does not hold the contracts', async () => {
+  await sandbox.stop()
+  rmSync(join(directory, 'sandbox', `chain-${sandbox.info.chainId}.json`))
+  await expect(startTestSandbox(directory)).rejects.toMatchObject({ code: 'sandbox.contracts_missing' })
+})
