@@ -162,7 +162,11 @@ export async function createScene() {
     caughtUp: async (canonical: Canonical): Promise<Snapshot> => {
       const { hash } = await client.getBlock()
       if (canonical.snapshot().block.hash === hash) return canonical.snapshot()
-      return new Promise((resolve) => {
+      return new Promise((resolve, reject) => {
+        const deadline = AbortSignal.timeout(10_000)
+        deadline.addEventListener('abort', () =>
+          reject(new TypeError(`The indexer did not reach the head: ${canonical.freshness().reason}`)),
+        )
         const end = canonical.onSnapshot((snapshot) => {
           if (snapshot.block.hash !== hash) return
           end()

@@ -61,20 +61,15 @@ const BLOCKS_PER_LOGS_CALL = 1_000n
  * Create the indexer's view of a node. Requests made in one turn travel as one batch; state is read at a block's
  * hash, so that a reorg makes a read fail instead of mixing two chains.
  */
-export function createChainReader(options: {
-  readonly rpcUrl: string
-  readonly lens: Address
-  /** Ends requests in flight. */
-  readonly signal: AbortSignal
-}): ChainReader {
+export function createChainReader(options: { readonly rpcUrl: string; readonly lens: Address }): ChainReader {
   const client = createPublicClient({
     // No cache and no retry: the poll is the retry.
     cacheTime: 0,
     transport: http(options.rpcUrl, {
+      // No abort signal here: clients of one URL share their batches, and so would its abort.
       batch: { batchSize: 100 },
       retryCount: 0,
       timeout: TIMEOUT_MS,
-      fetchOptions: { signal: options.signal },
     }),
   })
   const lens = { address: options.lens, abi: stateLensAbi } as const

@@ -22,6 +22,8 @@ export type IndexerOptions = {
 type Health = Omit<IndexerHealth, 'snapshot'>
 
 const WELL: Health = { headIndexed: true, contradiction: null, failure: null }
+/** Stopping waits no longer than this for a read in flight. */
+const STOP_MS_MAX = 1_000
 /** What no later block can mend: the node is on another chain than the deployment. */
 const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_deployment']
 
@@ -33,7 +35,7 @@ const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_de
 export async function createIndexer(options: IndexerOptions): Promise<Canonical> {
   const { rpcUrl, deployment, clock, pollMs } = options
   const stopping = new AbortController()
-  const source = await openSource({ rpcUrl, deployment, clock, signal: stopping.signal })
+  const source = await openSource({ rpcUrl, deployment, clock })
   const history = createHistory()
   const listeners = new Set<Parameters<Canonical['onSnapshot']>[0]>()
   let indexed = await source.index(EMPTY_TRACK, await source.head())
@@ -53,7 +55,6 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
       health = WELL
       return next
     } catch (cause) {
-      if (stopping.signal.aborted) return null
       if (!(cause instanceof RolekeeperError)) throw cause
       const contradicts = CONTRADICTIONS.includes(cause.code)
       health = {
@@ -79,7 +80,7 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
   const running = (async () => {
     while (!stopping.signal.aborted) {
       const next = await look()
-      if (next !== null) replace(next)
+      if (next !== null && !stopping.signal.aborted) replace(next)
       // Aborting ends the wait, and the loop with it.
       await wait(pollMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
@@ -105,7 +106,8 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
     transaction: (hash) => source.transaction(hash, indexed.track),
     stop: async () => {
       stopping.abort()
-      await running
+      // What a hanging node still answers is ignored.
+      await Promise.race([running, wait(STOP_MS_MAX, undefined, { ref: false })])
     },
   }
 }

@@ -32,17 +32,15 @@ export async function openSource(options: {
   readonly rpcUrl: string
   readonly deployment: Deployment
   readonly clock: Clock
-  /** Ends requests in flight. */
-  readonly signal: AbortSignal
 }): Promise<Source> {
-  const { rpcUrl, deployment, clock, signal } = options
+  const { rpcUrl, deployment, clock } = options
   const { chainId } = deployment
   const startBlock = BigInt(deployment.startBlock)
   const contracts = {
     markets: addressesOf(deployment, 'LendingMarket'),
     vaults: addressesOf(deployment, 'LendingVault'),
   }
-  const reader = createChainReader({ rpcUrl, lens: deployment.contracts.lens.address, signal })
+  const reader = createChainReader({ rpcUrl, lens: deployment.contracts.lens.address })
 
   const assertOurChain = async (head: BlockHeader) => {
     const nodeChainId = await reader.chainId()
