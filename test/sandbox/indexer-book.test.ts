@@ -141,6 +141,20 @@ describe('following', () => {
     expect(followed.track.book.activity).toHaveLength(13)
   })
 
+  test('keeps what it can no longer take back', async () => {
+    const old = memoryChain(forkedAt - 50)
+    const first = await follow(EMPTY_TRACK, old.head, old.deps)
+    const longer = memoryChain(forkedAt + 50)
+    const second = await follow(first.track, longer.head, longer.deps)
+    expect(second.track.blocks).toHaveLength(ROLLBACK_BLOCKS_MAX)
+    const forked = memoryChain(forkedAt + 50, 1)
+    const third = await follow(second.track, forked.head, forked.deps)
+    expect(third.ancestor).toBe(BigInt(forkedAt))
+    expect(third.track.book.activity.map((entry) => Number(entry.resource.blockNumber))).toEqual(
+      count(forkedAt + 50),
+    )
+  })
+
   test('refuses blocks that do not follow each other', async () => {
     const { head, deps } = memoryChain(10)
     const other = { ...deps.reader, header: async () => header(9, 1) }

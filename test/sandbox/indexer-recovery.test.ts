@@ -1,7 +1,8 @@
 import { type Address, parseEventLogs } from 'viem'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lendingMarketAbi } from '../../src/sandbox/contracts/abis.ts'
 import type { Canonical, Snapshot } from '../../src/sandbox/indexer/canonical.ts'
+import { type Distressed, recoveryOf } from '../../src/sandbox/indexer/recovery.ts'
 import { liquidationRecoveryResource } from '../../src/service/resources.ts'
 import { BTC, createScene, ETH, found, lower, type Scene, usd } from './indexer-scene.ts'
 
@@ -42,7 +43,7 @@ afterAll(async () => {
   await scene?.stop()
 })
 
-const recoveryOf = (snapshot: Snapshot, borrower: Address) =>
+const recoveryFor = (snapshot: Snapshot, borrower: Address) =>
   found(snapshot.recoveries, (row) => row.borrowerAddress === lower(borrower))
 
 test('lists the debts below a health factor of one, and no other', async () => {
@@ -72,7 +73,7 @@ test('names amounts that the market accepts, and seizes what it says', async () 
 
 test('repays half of a debt where the close factor binds, and a base unit more is refused', async () => {
   const snapshot = await scene.caughtUp(canonical)
-  const row = recoveryOf(snapshot, shallow)
+  const row = recoveryFor(snapshot, shallow)
   const { debtAssets } = found(snapshot.facilities, (one) => one.resource.borrowerAddress === lower(shallow))
   const repayAssets = BigInt(row.repayAssets ?? 0)
   expect(repayAssets).toBe((debtAssets + 1n) / 2n)
@@ -84,7 +85,7 @@ test('repays half of a debt where the close factor binds, and a base unit more i
 })
 
 test('repays no more than empties the collateral, and names the bad debt that the market then writes off', async () => {
-  const row = recoveryOf(await scene.caughtUp(canonical), deep)
+  const row = recoveryFor(await scene.caughtUp(canonical), deep)
   expect(row.collateralSeizedAssets).toBe('100000000')
   const residual = BigInt(row.residualBadDebtAssets ?? 0)
   expect(residual).toBeGreaterThan(usd('50000'))
@@ -104,7 +105,7 @@ test('repays no more than empties the collateral, and names the bad debt that th
 })
 
 test('keeps a claim from the liquidation to its settlement', async () => {
-  const row = recoveryOf(await scene.caughtUp(canonical), shallow)
+  const row = recoveryFor(await scene.caughtUp(canonical), shallow)
   const call = await scene.liquidation(BTC, 'primeVault', shallow, BigInt(row.repayAssets ?? 0))
   await scene.client.writeContractSync(call)
   const open = await scene.caughtUp(canonical)
@@ -138,7 +139,7 @@ test('keeps a claim from the liquidation to its settlement', async () => {
 
 test('is not executable while the market is paused or its oracle is not healthy', async () => {
   await scene.pause(BTC, true)
-  expect(recoveryOf(await scene.caughtUp(canonical), dusty)).toMatchObject({
+  expect(recoveryFor(await scene.caughtUp(canonical), dusty)).toMatchObject({
     liquidatable: true,
     executable: false,
     blockedReason: 'market_paused',
@@ -146,7 +147,7 @@ test('is not executable while the market is paused or its oracle is not healthy'
   await scene.pause(BTC, false)
   await scene.oracleState(BTC, 2)
   const snapshot = await scene.caughtUp(canonical)
-  expect(recoveryOf(snapshot, dusty)).toMatchObject({
+  expect(recoveryFor(snapshot, dusty)).toMatchObject({
     liquidatable: false,
     executable: false,
     blockedReason: 'oracle_not_healthy',
@@ -174,7 +175,7 @@ test('calls a debt bad that another vault left without collateral', async () => 
   await scene.authorize(call.account, ETH, true)
   await scene.client.writeContractSync(call)
   const snapshot = await scene.caughtUp(canonical)
-  expect(recoveryOf(snapshot, borrower)).toMatchObject({
+  expect(recoveryFor(snapshot, borrower)).toMatchObject({
     vaultAddress: lower(scene.at('growthVault')),
     executable: false,
     blockedReason: 'no_collateral',
@@ -184,4 +185,55 @@ test('calls a debt bad that another vault left without collateral', async () => 
   expect(found(snapshot.positions, (row) => row.walletAddress === lower(borrower)).monitorState).toBe(
     'bad_debt',
   )
+})
+
+describe('the largest liquidation', () => {
+  /** A debt of whole tokens at a price of one, without bonus; a share is worth one and a half base units. */
+  const debt: Distressed = {
+    debtAssets: 15n,
+    debtShares: 10n,
+    collateralAssets: 100n,
+    borrowIndexRay: 15n * 10n ** 26n,
+    priceWad: 10n ** 18n,
+    loanDecimals: 0,
+    collateralDecimals: 0,
+    closeFactorBps: 5_000,
+    liquidationBonusBps: 0,
+  }
+
+  test('repays the close factor, rounded up', () => {
+    expect(recoveryOf(debt)).toEqual({
+      repayAssets: 8n,
+      collateralSeizedAssets: 8n,
+      residualBadDebtAssets: 0n,
+    })
+  })
+
+  test('repays the whole of a debt whose part would burn no share', () => {
+    const dust = { ...debt, debtAssets: 2n, debtShares: 1n }
+    expect(recoveryOf(dust)).toEqual({
+      repayAssets: 2n,
+      collateralSeizedAssets: 2n,
+      residualBadDebtAssets: 0n,
+    })
+  })
+
+  test('repays at least what burns a share, also where less would empty the collateral', () => {
+    const bare = { ...debt, collateralAssets: 1n }
+    expect(recoveryOf(bare)).toEqual({
+      repayAssets: 2n,
+      collateralSeizedAssets: 1n,
+      residualBadDebtAssets: 14n,
+    })
+  })
+
+  test('pays the bonus, rounded down, and takes no more than there is', () => {
+    const bonus = { ...debt, liquidationBonusBps: 2_000 }
+    expect(recoveryOf(bonus).collateralSeizedAssets).toBe(9n)
+    expect(recoveryOf({ ...bonus, collateralAssets: 9n })).toEqual({
+      repayAssets: 8n,
+      collateralSeizedAssets: 9n,
+      residualBadDebtAssets: 8n,
+    })
+  })
 })
