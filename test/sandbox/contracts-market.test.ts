@@ -349,7 +349,17 @@ test('tokens sent straight to the market change no account', async () => {
   expect(await read()).toEqual(before)
 })
 
-test('only the owner lists vaults, at most eight, and only a listed vault supplies', async () => {
+test('lists eight vaults and not nine', async () => {
+  const { market, admin } = world
+  for (let listed = 2; listed < 8; listed++) {
+    const vault = await world.newVault()
+    await market.write.addVault([vault.address], by(admin))
+  }
+  const ninth = await world.newVault()
+  expect(await refusal(market.simulate.addVault([ninth.address], from(admin)))).toEqual(['VaultsFull'])
+})
+
+test('only the owner lists vaults, and only a listed vault supplies, withdraws or lends', async () => {
   const { market, admin } = world
   expect(await refusal(market.simulate.addVault([growth], from(bob)))).toEqual([
     'OwnableUnauthorizedAccount',

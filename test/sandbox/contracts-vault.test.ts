@@ -1,7 +1,5 @@
-import { type Address, getContract } from 'viem'
+import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { lendingVaultAbi } from '../../src/sandbox/contracts/abis.ts'
-import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import { by, createWorld, from, refusal, usd, type World } from './contracts-world.ts'
 
 let world: World
@@ -71,16 +69,9 @@ test('withdrawals are limited to idle assets, and say so', async () => {
 })
 
 test('inflating the price of an empty vault costs the attacker and spares the depositor', async () => {
-  const { client, sUSD, admin } = world
+  const { sUSD } = world
   const eve = await world.person(usd('200000'), 0n)
-  const hash = await client.deployContract({
-    ...by(admin),
-    abi: lendingVaultAbi,
-    bytecode: loadArtifacts().LendingVault.bytecode,
-    args: [sUSD.address, 'Empty', 'E', admin, admin],
-  })
-  const { contractAddress } = await client.getTransactionReceipt({ hash })
-  const vault = getContract({ address: contractAddress ?? '0x', abi: lendingVaultAbi, client })
+  const vault = await world.newVault()
   await sUSD.write.approve([vault.address, usd('200000')], by(eve))
   await sUSD.write.approve([vault.address, usd('10000')], by(ann))
 

@@ -21,6 +21,7 @@ import {
   priceOracleAbi,
   stateLensAbi,
 } from '../../src/sandbox/contracts/abis.ts'
+import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import { deploySandbox } from '../../src/sandbox/deploy.ts'
 import { startAnvil } from '../support/anvil.ts'
 
@@ -100,6 +101,15 @@ export async function createWorld() {
       await sUSD.write.approve([market.address, usdAssets], by(address))
       await sETH.write.approve([market.address, ethAssets], by(address))
       return address
+    },
+    /** Deploy another vault for sUSD, its admin and allocator the deployer. */
+    newVault: async () => {
+      const args = [sUSD.address, 'Another Vault', 'sv', admin, admin] as const
+      const { bytecode } = loadArtifacts().LendingVault
+      const hash = await client.deployContract({ ...by(admin), abi: lendingVaultAbi, bytecode, args })
+      const { contractAddress } = await client.getTransactionReceipt({ hash })
+      if (typeof contractAddress !== 'string') throw new TypeError('The deployment created no contract.')
+      return vaultAt(contractAddress)
     },
     /** Publish a price in whole sUSD as of the chain's time. */
     price: async (whole: string) => {
