@@ -6,10 +6,12 @@ import {
   EMPTY_TRACK,
   type FollowDeps,
   follow,
+  isFollowed,
   ROLLBACK_BLOCKS_MAX,
 } from '../../src/sandbox/indexer/follow.ts'
 import { createHistory } from '../../src/sandbox/indexer/history.ts'
 import type { IndexedLog } from '../../src/sandbox/indexer/logs.ts'
+import { aprBps, apyBps } from '../../src/sandbox/indexer/rows.ts'
 
 const market: Address = `0x${'aa'.repeat(20)}`
 const vault: Address = `0x${'bb'.repeat(20)}`
@@ -155,6 +157,16 @@ describe('following', () => {
     )
   })
 
+  test('knows the blocks of its chain, and none after its head', async () => {
+    const { head, deps } = memoryChain(200)
+    const { track } = await follow(EMPTY_TRACK, head, deps)
+    expect(isFollowed(track, head)).toBe(true)
+    expect(isFollowed(track, { ...head, hash: header(200, 1).hash })).toBe(false)
+    expect(isFollowed(track, header(201))).toBe(false)
+    expect(isFollowed(track, header(1))).toBe(true)
+    expect(isFollowed(EMPTY_TRACK, header(1))).toBe(false)
+  })
+
   test('refuses blocks that do not follow each other', async () => {
     const { head, deps } = memoryChain(10)
     const other = { ...deps.reader, header: async () => header(9, 1) }
@@ -197,4 +209,10 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
   expect(minutes()[0]?.blockNumber).toBe('2')
   history.rollBack(1_439n)
   expect(minutes().at(-1)?.blockNumber).toBe('1439')
+})
+
+test('a rate of 5 % a year is 500 basis points simple and 513 compounded', () => {
+  const ratePerSecondWad = (5n * 10n ** 16n) / 31_536_000n
+  expect(aprBps(ratePerSecondWad)).toBe(500)
+  expect(apyBps(ratePerSecondWad)).toBe(513)
 })

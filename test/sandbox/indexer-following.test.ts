@@ -63,6 +63,18 @@ describe('events', () => {
     ])
   })
 
+  test('name the facility when it comes close to liquidation', async () => {
+    const changes = await eventTypes(() => scene.price(BTC, '51000'))
+    expect(changes).toEqual([
+      'credit.facilities.updated',
+      'markets.updated',
+      'oracles.updated',
+      'positions.updated',
+    ])
+    expect(canonical.snapshot().facilities[0]?.resource.monitorState).toBe('watch')
+    await scene.price(BTC, '60000')
+  })
+
   test('name the facility when it goes under water, and again when it comes back', async () => {
     const crossing = [
       'credit.facilities.updated',
@@ -202,6 +214,14 @@ test('history holds the last state of each minute and hour', async () => {
   })
   expect(rows.filter((row) => row.interval === '1h').at(-1)?.blockNumber).toBe(String(block.number))
   expect(canonical.marketHistory(borrower)).toEqual([])
+
+  await scene.client.setNextBlockTimestamp({ timestamp: minute + 120n })
+  await scene.client.mine({ blocks: 1 })
+  await scene.caughtUp(canonical)
+  expect(canonical.marketHistory(scene.at('btcMarket')).length).toBe(rows.length + 1)
+  await scene.rpc('anvil_rollback', 1)
+  await scene.caughtUp(canonical)
+  expect(canonical.marketHistory(scene.at('btcMarket'))).toEqual(rows)
 })
 
 describe('freshness', () => {

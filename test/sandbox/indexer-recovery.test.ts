@@ -1,10 +1,10 @@
-import { type Address, parseEventLogs } from 'viem'
+import type { Address } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lendingMarketAbi } from '../../src/sandbox/contracts/abis.ts'
 import type { Canonical, Snapshot } from '../../src/sandbox/indexer/canonical.ts'
 import { type Distressed, recoveryOf } from '../../src/sandbox/indexer/recovery.ts'
 import { liquidationRecoveryResource } from '../../src/service/resources.ts'
-import { BTC, createScene, ETH, found, lower, type Scene, usd } from './indexer-scene.ts'
+import { BTC, changesDuring, createScene, ETH, found, lower, type Scene, usd } from './indexer-scene.ts'
 
 let scene: Scene
 let canonical: Canonical
@@ -90,12 +90,15 @@ test('repays no more than empties the collateral, and names the bad debt that th
   const residual = BigInt(row.residualBadDebtAssets ?? 0)
   expect(residual).toBeGreaterThan(usd('50000'))
   const call = await scene.liquidation(BTC, 'primeVault', deep, BigInt(row.repayAssets ?? 0))
-  const { logs } = await scene.client.writeContractSync(call)
-  const [liquidated] = parseEventLogs({ abi: lendingMarketAbi, logs, eventName: 'Liquidated' })
+  const changes = await changesDuring(scene, canonical, () => scene.client.writeContractSync(call))
+  const events = { address: call.address, abi: lendingMarketAbi, fromBlock: 0n } as const
+  const [liquidated] = await scene.client.getContractEvents({ ...events, eventName: 'Liquidated' })
   // A few seconds of interest lie between the row and the transaction.
   expect(liquidated?.args.badDebtAssets).toBeGreaterThanOrEqual(residual)
   expect(liquidated?.args.badDebtAssets).toBeLessThan(residual + usd('0.01'))
 
+  const vaults = changes.filter((change) => change.eventType === 'vaults.updated')
+  expect(vaults.map((change) => change.subject)).toEqual([lower(scene.at('primeVault'))])
   const after = await scene.caughtUp(canonical)
   expect(after.recoveries.map((one) => one.borrowerAddress)).not.toContain(lower(deep))
   const market = found(after.markets, (one) => one.address === lower(scene.at('btcMarket')))

@@ -79,6 +79,19 @@ describe('figures', () => {
     })
   }
 
+  test('name the vault that funds a market most', async () => {
+    const { markets } = await scene.caughtUp(canonical)
+    const { funding, allocators } = found(markets, (row) => row.address === lower(scene.at(ETH.market)))
+    expect(funding).toMatchObject({
+      partitionCount: 2,
+      largestSourceVaultAddress: lower(scene.at('growthVault')),
+    })
+    expect(allocators?.map((row) => [row.vaultSymbol, row.absoluteCapAssets])).toEqual([
+      ['svPrime', String(usd('2000000'))],
+      ['svGrowth', String(usd('2000000'))],
+    ])
+  })
+
   test('of each debt are those of the market at that block', async () => {
     const snapshot = await scene.caughtUp(canonical)
     const debts = [

@@ -67,6 +67,14 @@ async function followFromStart(head: BlockHeader, deps: FollowDeps): Promise<Tra
   return { base, blocks, book: foldLogs(base, logsOf(blocks), deps.context) }
 }
 
+/** Say whether a block is on the chain that was followed, as far back as its blocks are remembered. Pure. */
+export function isFollowed(track: Track, block: { readonly number: bigint; readonly hash: Hex }): boolean {
+  const tip = track.blocks.at(-1)
+  if (tip === undefined || block.number > tip.number) return false
+  const followed = track.blocks.find((one) => one.number === block.number)
+  return followed === undefined || followed.hash === block.hash
+}
+
 /** Of the blocks that were followed, keep those that are still on the chain that ends in `head`. */
 async function keepCanonical(
   blocks: readonly IndexedBlock[],

@@ -4,7 +4,7 @@ import { RolekeeperError } from '../../errors.ts'
 import type { Deployment } from '../deploy.ts'
 import type { Canonical, Snapshot } from './canonical.ts'
 import { type BlockHeader, createChainReader } from './chain-reader.ts'
-import { type FollowDeps, follow, type Track } from './follow.ts'
+import { type FollowDeps, follow, isFollowed, type Track } from './follow.ts'
 import { lower } from './logs.ts'
 import { snapshotOf } from './snapshot.ts'
 import { readState } from './state.ts'
@@ -84,11 +84,9 @@ export async function openSource(options: {
     },
     transaction: async (txHash, track) => {
       const receipt = await reader.receipt(txHash)
-      const tip = track.blocks.at(-1)
-      if (receipt === null || tip === undefined || receipt.blockNumber > tip.number) return null
-      const followed = track.blocks.find((block) => block.number === receipt.blockNumber)
-      if (followed !== undefined && followed.hash !== receipt.blockHash) return null
-      return { blockNumber: receipt.blockNumber, status: receipt.status }
+      if (receipt === null) return null
+      const { blockNumber, blockHash, status } = receipt
+      return isFollowed(track, { number: blockNumber, hash: blockHash }) ? { blockNumber, status } : null
     },
   }
 }
