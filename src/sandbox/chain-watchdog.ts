@@ -90,22 +90,30 @@ function promoteDump() {
   if (!existsSync(dumpFile)) return
   try {
     JSON.parse(readFileSync(dumpFile, 'utf8'))
+    renameSync(dumpFile, stateFile)
   } catch {
-    return
+    // Half written, or taken by a watchdog that is ending: the state before it stays.
   }
-  renameSync(dumpFile, stateFile)
 }
 
 /** End an anvil whose watchdog was killed: it would go on writing this state. */
 async function endLeftover() {
   if (!existsSync(pidFile)) return
   const pid = Number(readFileSync(pidFile, 'utf8'))
-  if (isOurs(pid)) process.kill(pid, 'SIGTERM')
   for (let waitedMs = 0; isOurs(pid); waitedMs += 20) {
-    if (waitedMs === graceMs) process.kill(pid, 'SIGKILL')
+    if (waitedMs === 0) signal(pid, 'SIGTERM')
+    if (waitedMs === graceMs) signal(pid, 'SIGKILL')
     await sleep(20)
   }
   rmSync(pidFile)
+}
+
+function signal(pid: number, name: 'SIGTERM' | 'SIGKILL') {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended since we looked.
+  }
 }
 
 /** A pid is reused in time, so the process must also be running on this state. */

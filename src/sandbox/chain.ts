@@ -9,7 +9,6 @@ import type { ChainStarted } from './chain-watchdog.ts'
 /** A running chain of the sandbox. */
 export type Chain = {
   readonly rpcUrl: string
-  readonly wsUrl: string
   readonly chainId: number
   /** Anvil's own process, not its watchdog's. */
   readonly pid: number
@@ -73,7 +72,6 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
   await client.setLoggingEnabled(false)
   return {
     rpcUrl,
-    wsUrl: `ws://127.0.0.1:${started.port}`,
     chainId,
     pid: started.pid,
     mineEvery: (seconds) =>
