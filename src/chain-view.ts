@@ -32,8 +32,9 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   let head = await nodes.head()
   const counts = new Map<Address, number>()
 
-  const reconcile = async (signer: Address) => {
-    const count = await nodes.transactionCount(signer, 'latest')
+  const reconcile = async (signer: Address, at: Head) => {
+    // At the head itself: a count of a later block would hide what that block mined from a simulation on this one.
+    const count = await nodes.transactionCount(signer, at.number)
     counts.set(signer, count)
     const next = await deps.journal.nextNonce(nodes.chainId, signer)
     if (next === null || count > next) {
@@ -42,7 +43,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
     } else if (count < next) await resendLost(signer, count, next, deps)
   }
 
-  await Promise.all(signers.map(reconcile))
+  await Promise.all(signers.map((signer) => reconcile(signer, head)))
   let reading = false
   let newest = head
   const follow = async () => {
@@ -50,7 +51,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
     try {
       do {
         const next = newest
-        await Promise.all(signers.map(reconcile))
+        await Promise.all(signers.map((signer) => reconcile(signer, next)))
         head = next
         deps.onHead(head)
       } while (newest !== head)

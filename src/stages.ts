@@ -22,7 +22,7 @@ import { request } from './prepare/request.ts'
 import type { ServiceClient } from './service/client.ts'
 import type { Signer } from './sign/signer.ts'
 import { confirm } from './track/confirm.ts'
-import { moved, type Step } from './workflow/step.ts'
+import { moved, type Step, wait } from './workflow/step.ts'
 import { type Refusal, refuse } from './workflow/verdict.ts'
 import { move, type StandingAllowance, type Workflow } from './workflow/workflow.ts'
 
@@ -42,6 +42,8 @@ export type StagesDeps = {
 }
 
 const DAY_MS = 86_400_000
+/** The view of the chain follows a new head within this. */
+const HEAD_MOVED_MS = 50
 
 /** Join the stages of one role to their implementations. */
 export function createStages(deps: StagesDeps): Stages {
@@ -141,11 +143,13 @@ async function signerState(
   workflow: Workflow,
   deps: StagesDeps,
 ): Promise<{
+  /** The block that `pending` is counted at. */
+  readonly headNumber: bigint
   readonly nextNonce: number
   readonly pending: readonly SimulatedTransaction[]
   readonly standing: readonly StandingAllowance[]
 }> {
-  const { chainNonce } = deps.chain.of(workflow.signer)
+  const { chainNonce, headNumber } = deps.chain.of(workflow.signer)
   const others = (await deps.journal.live()).filter(
     (other) => other.signer === workflow.signer && other.state === 'in_flight',
   )
@@ -162,6 +166,7 @@ async function signerState(
       return [{ from, to, data, valueWei, gasLimit, nonce, maxFeePerGasWei, maxPriorityFeePerGasWei }]
     })
   return {
+    headNumber,
     nextNonce: await nextNonce(workflow.chainId, workflow.signer, deps.journal),
     pending,
     standing: others
@@ -187,6 +192,9 @@ async function clear(
     { workflow, ruleset, signer: { ...signer, ...quoted.fees }, nowMs: nowMs() },
     { nodes },
   )
+  // Simulated on another block than ours in flight were counted at: one of them may have run twice, or not at all.
+  const simulatedOn = verdict.ok ? verdict.clearance.blockNumber : deps.chain.of(workflow.signer).headNumber
+  if (signer.pending.length > 0 && simulatedOn !== signer.headNumber) return wait(HEAD_MOVED_MS)
   return moved(
     verdict.ok
       ? move(workflow, 'cleared', nowMs(), { clearance: verdict.clearance })

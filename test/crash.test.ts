@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Address, isHex } from 'viem'
+import type { Address } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../src/keeper-events.ts'
@@ -139,7 +139,7 @@ describe('a keeper killed with SIGKILL', () => {
       .calls()
       .filter(({ operation, outcome }) => operation === 'Sign' && outcome === 'ok')
     for (const { digest } of signed) {
-      expect(isHex(digest) ? await journal.ledgerEntry(digest) : null, `digest ${digest}`).not.toBeNull()
+      expect(await journal.ledgerEntry(`0x${digest}`), `digest ${digest}`).not.toBeNull()
     }
     for (const workflow of await journal.list(1_000)) {
       for (const slot of workflow.slots) {

@@ -109,7 +109,7 @@ export async function createNodes(options: NodesOptions): Promise<Nodes> {
     return heights.reduce((lowest, height) => (height < lowest ? height : lowest))
   }
 
-  const countAt = (address: Address, tag: Hex | 'latest') =>
+  const countAt = (address: Address, tag: Hex) =>
     fromAll(async (node) => {
       const method = 'eth_getTransactionCount'
       return parsed(node.name, method, wireCount, await node.read(method, [address, tag]))
@@ -131,7 +131,7 @@ export async function createNodes(options: NodesOptions): Promise<Nodes> {
         parsed(node.name, 'eth_getBalance', wireUint, await node.read('eth_getBalance', [address, 'latest'])),
       ),
     transactionCount: async (address, at) => {
-      if (at === 'latest') return Math.max(...(await countAt(address, 'latest')))
+      if (at !== 'finalized') return Math.max(...(await countAt(address, quantity(at))))
       return Math.min(...(await countAt(address, quantity(await finalizedNumber()))))
     },
     receipt: async (hash) => {

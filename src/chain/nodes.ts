@@ -97,8 +97,8 @@ export type Nodes = {
   /** keccak-256 of the code at each address; null where there is none. */
   readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
   readonly balanceWei: (address: Address) => Promise<bigint>
-  /** Transactions of an address counted at the head (the highest that nodes report) or at the finalized block (the lowest). */
-  readonly transactionCount: (address: Address, at: 'latest' | 'finalized') => Promise<number>
+  /** Transactions of an address counted at a block (the highest that nodes report) or at the finalized one (the lowest). */
+  readonly transactionCount: (address: Address, at: bigint | 'finalized') => Promise<number>
   /** The block at a height as each reading node that answers has it: they must agree before anything counts as final. */
   readonly blockOnAll: (number: bigint) => Promise<readonly (Head | null)[]>
   /** The receipt from any reading node, or null: which says only that those asked have none now. */

@@ -188,10 +188,10 @@ describe('reading', () => {
 
   it('counts transactions: the most at the head, the fewest at the finalized block', async () => {
     const [first, second] = [await node(), await node()]
-    first.answers.eth_getTransactionCount = (params) => (params[1] === 'latest' ? '0x9' : '0x5')
-    second.answers.eth_getTransactionCount = (params) => (params[1] === 'latest' ? '0x8' : '0x4')
+    first.answers.eth_getTransactionCount = (params) => (params[1] === '0x7' ? '0x9' : '0x5')
+    second.answers.eth_getTransactionCount = (params) => (params[1] === '0x7' ? '0x8' : '0x4')
     const nodes = await connect([first, second])
-    expect(await nodes.transactionCount(ADDRESS, 'latest')).toBe(9)
+    expect(await nodes.transactionCount(ADDRESS, 7n)).toBe(9)
     expect(await nodes.transactionCount(ADDRESS, 'finalized')).toBe(4)
   })
 

@@ -80,9 +80,9 @@ function parseJson(body: Buffer): unknown {
 }
 
 /** Refuse what is not a program's call to AWS's one path. A browser page sends an Origin, a rebound name another Host. */
-function requestFault(request: IncomingMessage, port: number): KmsFault | undefined {
+function requestFault(request: IncomingMessage): KmsFault | undefined {
   const { host, origin, 'content-type': contentType } = request.headers
-  if (origin !== undefined || (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`)) {
+  if (origin !== undefined || !/^(127\.0\.0\.1|localhost)(:\d{1,5})?$/.test(host ?? '')) {
     return { type: 'AccessDeniedException', message: 'Only local programs may call.' }
   }
   if (request.method !== 'POST' || request.url !== '/' || contentType !== 'application/x-amz-json-1.1') {
@@ -130,7 +130,7 @@ export async function startKms(settings: KmsServerSettings): Promise<Kms> {
     if (body === undefined) {
       return { ok: false, fault: { type: 'ValidationException', message: `Over ${BODY_BYTES_MAX} bytes.` } }
     }
-    const fault = requestFault(request, port) ?? sigV4Fault(request.headers, body, scope)
+    const fault = requestFault(request) ?? sigV4Fault(request.headers, body, scope)
     if (fault !== undefined) return { ok: false, fault }
     if (isThrottled(faults.throttleRate)) {
       return { ok: false, fault: { type: 'ThrottlingException', message: 'Rate exceeded' } }
