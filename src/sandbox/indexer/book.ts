@@ -1,5 +1,5 @@
 import { type Address, hexToString } from 'viem'
-import type { EligibilityResource } from '../../service/resources.ts'
+import type { ActivityResource, EligibilityResource } from '../../service/resources.ts'
 import { type ActivityContext, type ActivityEntry, activityOf } from './activity.ts'
 import { type IndexedLog, lower } from './logs.ts'
 
@@ -108,6 +108,24 @@ function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void
     }
   }
 }
+
+/** Return the activity of a market, a vault, both or all, newest first. Pure. */
+export function activityIn(
+  book: Book,
+  filter: { readonly marketAddress?: Address; readonly vaultAddress?: Address } = {},
+): readonly ActivityResource[] {
+  const market = filter.marketAddress === undefined ? null : lower(filter.marketAddress)
+  const vault = filter.vaultAddress === undefined ? null : lower(filter.vaultAddress)
+  return book.activity
+    .filter((entry) => market === null || entry.marketAddress === market)
+    .filter((entry) => vault === null || entry.vaultAddress === vault)
+    .map((entry) => entry.resource)
+    .reverse()
+}
+
+/** Return the activity in the blocks after this one, oldest first. Pure. */
+export const activityAfter = (book: Book, blockNumber: bigint): readonly ActivityEntry[] =>
+  book.activity.filter(({ resource }) => BigInt(resource.blockNumber ?? 0) > blockNumber)
 
 /** Return the id of an eligibility row: `wallet:action:scope`. Pure. */
 export const eligibilityId = (row: EligibilityResource): string =>

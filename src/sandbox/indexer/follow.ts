@@ -102,15 +102,16 @@ async function readBlocks(
     Promise.all(numbers.map((number) => reader.header(number))),
     reader.logs(first, head.number),
   ])
+  const logsByBlock = Map.groupBy(logs, (log) => log.blockHash)
   const blocks: IndexedBlock[] = []
   let parent = parentHash
   for (const header of [...headers, head]) {
     if (header === null || (parent !== null && header.parentHash !== parent)) throw chainMoved(head)
-    const { hash, number } = header
-    blocks.push({ ...header, logs: logs.filter((log) => log.blockHash === hash) })
-    if (logs.some((log) => log.blockNumber === number && log.blockHash !== hash)) throw chainMoved(head)
-    parent = hash
+    blocks.push({ ...header, logs: logsByBlock.get(header.hash) ?? [] })
+    parent = header.hash
   }
+  // A log without its block is of a block that was replaced in between.
+  if (logsOf(blocks).length !== logs.length) throw chainMoved(head)
   return blocks
 }
 
@@ -118,11 +119,6 @@ const logsOf = (blocks: readonly IndexedBlock[]): readonly IndexedLog[] =>
   blocks.flatMap((block) => block.logs)
 
 function chainMoved(head: BlockHeader): RolekeeperError {
-  return new RolekeeperError(
-    'indexer.chain_moved',
-    `The chain changed while block ${head.number} was read.`,
-    {
-      retry: 'now',
-    },
-  )
+  const message = `The chain changed while block ${head.number} was read.`
+  return new RolekeeperError('indexer.chain_moved', message, { retry: 'now' })
 }

@@ -2,12 +2,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Deployment } from '../deploy.ts'
+import { activityAfter, activityIn } from './book.ts'
 import type { Canonical } from './canonical.ts'
 import { changesBetween } from './changes.ts'
 import { EMPTY_TRACK } from './follow.ts'
 import { freshnessOf, type IndexerHealth } from './freshness.ts'
 import { createHistory } from './history.ts'
-import { lower } from './logs.ts'
 import { type Indexed, openSource } from './source.ts'
 
 /** What an indexer is made of. */
@@ -56,12 +56,7 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
       return next
     } catch (cause) {
       if (!(cause instanceof RolekeeperError)) throw cause
-      const contradicts = CONTRADICTIONS.includes(cause.code)
-      health = {
-        headIndexed: false,
-        contradiction: contradicts ? cause.shortMessage : null,
-        failure: cause.shortMessage,
-      }
+      health = healthAfter(cause)
       return null
     }
   }
@@ -71,8 +66,7 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
     indexed = next
     history.rollBack(next.ancestor)
     history.record(next.snapshot)
-    const isNew = (blockNumber: string | null | undefined) => BigInt(blockNumber ?? 0) > next.ancestor
-    const added = next.track.book.activity.filter((entry) => isNew(entry.resource.blockNumber))
+    const added = activityAfter(next.track.book, next.ancestor)
     const changes = changesBetween(before, next.snapshot, added)
     for (const listener of listeners) listener(next.snapshot, changes)
   }
@@ -89,15 +83,7 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
   return {
     snapshot: () => indexed.snapshot,
     freshness: () => freshnessOf({ ...health, snapshot: indexed.snapshot }, clock.nowMs()),
-    activity: ({ marketAddress, vaultAddress } = {}) => {
-      const market = marketAddress === undefined ? null : lower(marketAddress)
-      const vault = vaultAddress === undefined ? null : lower(vaultAddress)
-      return indexed.track.book.activity
-        .filter((entry) => market === null || entry.marketAddress === market)
-        .filter((entry) => vault === null || entry.vaultAddress === vault)
-        .map((entry) => entry.resource)
-        .reverse()
-    },
+    activity: (filter) => activityIn(indexed.track.book, filter),
     marketHistory: (market) => history.of(market),
     onSnapshot: (listener) => {
       listeners.add(listener)
@@ -110,4 +96,10 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
       await Promise.race([running, wait(STOP_MS_MAX, undefined, { ref: false })])
     },
   }
+}
+
+function healthAfter(failure: RolekeeperError): Health {
+  const message = failure.shortMessage
+  const contradiction = CONTRADICTIONS.includes(failure.code) ? message : null
+  return { headIndexed: false, contradiction, failure: message }
 }
