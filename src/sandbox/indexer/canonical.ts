@@ -53,6 +53,7 @@ export type Snapshot = {
   readonly oracles: readonly CanonicalOracle[]
   readonly markets: readonly MarketResource[]
   readonly vaults: readonly VaultResource[]
+  /** Only debts: a facility that is repaid, seized whole or written off is gone. */
   readonly facilities: readonly CanonicalFacility[]
   readonly positions: readonly PositionResource[]
   readonly recoveries: readonly LiquidationRecoveryResource[]
@@ -78,6 +79,7 @@ export type Canonical = {
     readonly marketAddress?: Address
     readonly vaultAddress?: Address
   }) => readonly ActivityResource[]
+  /** Minutes then hours, each oldest first; it begins when the indexer does. */
   readonly marketHistory: (market: Address) => readonly MarketHistoryResource[]
   /** Called after each new snapshot, with what changed since the one before; a block without change calls it too. */
   readonly onSnapshot: (

@@ -24,7 +24,7 @@ type Health = Omit<IndexerHealth, 'snapshot'>
 const WELL: Health = { headIndexed: true, contradiction: null, failure: null }
 /** Stopping waits no longer than this for a read in flight. */
 const STOP_MS_MAX = 1_000
-/** What no later block can mend: the node is on another chain than the deployment. */
+/** The node is on another chain than the deployment: waiting does not mend that. */
 const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_deployment']
 
 /**
