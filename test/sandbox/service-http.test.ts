@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openStore } from '../../src/sandbox/service/store.ts'
 import { serviceApiError } from '../../src/service/resources.ts'
 import {
   type Answer,
@@ -32,13 +33,16 @@ const code = (answer: Answer) => [answer.status, answer.json.code]
 const items = (answer: Answer) => answer.json.items as Record<string, unknown>[]
 const pageInfo = (answer: Answer) => answer.json.pageInfo as { hasMore: boolean; nextCursor: string | null }
 
+/** A challenge for a new wallet. */
+async function newChallenge() {
+  const account = privateKeyToAccount(generatePrivateKey())
+  const body = { address: account.address, chainId: CHAIN_ID }
+  return { account, challenge: await f.post('/v1/wallet-sessions/challenges', body) }
+}
+
 /** Open a session for a new wallet. */
 async function openSession() {
-  const account = privateKeyToAccount(generatePrivateKey())
-  const challenge = await f.post('/v1/wallet-sessions/challenges', {
-    address: account.address,
-    chainId: CHAIN_ID,
-  })
+  const { account, challenge } = await newChallenge()
   const signature = await account.signMessage({ message: String(challenge.json.message) })
   const confirm = { challengeId: challenge.json.challengeId, signature }
   const session = await f.post('/v1/wallet-sessions/confirm', confirm)
@@ -346,6 +350,27 @@ describe('wallet sessions', () => {
     ])
   })
 
+  it('open once for a challenge that is confirmed twice at once', async () => {
+    const { challenge, account } = await newChallenge()
+    const signature = await account.signMessage({ message: String(challenge.json.message) })
+    const confirm = { challengeId: challenge.json.challengeId, signature }
+    const both = await Promise.all([1, 2].map(() => f.post('/v1/wallet-sessions/confirm', confirm)))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
+  })
+
+  it('need a challenge that is not two minutes old', async () => {
+    for (const [ageMs, status] of [
+      [119_999, 200],
+      [120_000, 401],
+    ] as const) {
+      const { challenge, account } = await newChallenge()
+      const signature = await account.signMessage({ message: String(challenge.json.message) })
+      f.clock.advance(ageMs)
+      const confirm = { challengeId: challenge.json.challengeId, signature }
+      expect((await f.post('/v1/wallet-sessions/confirm', confirm)).status).toBe(status)
+    }
+  })
+
   it('last 15 minutes, survive a restart, and are not readable in the file', async () => {
     const { header, session } = await openSession()
     await f.restart()
@@ -478,6 +503,21 @@ describe('idempotency', () => {
     expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).text).toBe(first.text)
     f.clock.advance(1)
     expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).text).not.toBe(first.text)
+  })
+})
+
+describe('the store', () => {
+  it('keeps nothing of a transaction that threw', () => {
+    const store = openStore(':memory:', SECRET)
+    const insert = store.db.prepare("INSERT INTO events (type, envelope) VALUES ('t', '{}')")
+    const broken = () => {
+      insert.run()
+      throw new TypeError('broken')
+    }
+    expect(() => store.atomically(broken)).toThrow('broken')
+    store.atomically(() => insert.run())
+    expect(store.db.prepare('SELECT count(*) AS n FROM events').get()?.n).toBe(1)
+    store.close()
   })
 })
 

@@ -196,6 +196,12 @@ describe('a liquidation', () => {
       {},
     ],
     [
+      'a gated market with another’s right',
+      ['principal_not_eligible'],
+      { markets: [gatedRow], eligibility: [{ ...right, walletAddress: BORROWER }] },
+      {},
+    ],
+    [
       'a gated market with a right elsewhere',
       ['principal_not_eligible'],
       { markets: [gatedRow], eligibility: [{ ...right, scopeAddress: GATED_MARKET }] },
