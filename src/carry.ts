@@ -6,7 +6,8 @@ import type { Nodes } from './chain/nodes.ts'
 import { invariant, RolekeeperError } from './errors.ts'
 import type { Journal } from './journal/journal.ts'
 import type { Signer } from './sign/signer.ts'
-import { follow } from './track/follow.ts'
+import { type FollowDeps, follow } from './track/follow.ts'
+import { untilClosed } from './until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from './workflow/slot.ts'
 import { moved, type Step, wait } from './workflow/step.ts'
 import type { Refusal } from './workflow/verdict.ts'
@@ -27,7 +28,7 @@ export type CarryDeps = {
   readonly rulesetHash: () => string
   readonly fees: FeePolicy
   readonly signer: Signer
-  readonly nodes: Pick<Nodes, 'receipt' | 'block' | 'finalizedNumber' | 'transactionCount' | 'send'>
+  readonly nodes: FollowDeps['nodes'] & Pick<Nodes, 'send'>
   readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'post'>
   /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
   readonly recheck: (workflow: Workflow) => Promise<{ readonly ok: true } | Refusal>
@@ -42,6 +43,10 @@ const HELD_MS = 500
 const KMS_RETRY_MS = 1_000
 /** The same bytes go to every node again each time this many blocks have passed. */
 const RESEND_BLOCKS = 2n
+/** The last look may be this old at the first send; over a restart or a kill it is taken again. */
+const LOOK_AGE_MS_MAX = 2_000
+/** A nonce that is open for this long holds up every other of its signer: a person is told. */
+const OPEN_MS_MAX = 60_000
 
 const lastAttempt = (slot: Slot): Attempt => {
   const last = slot.attempts.at(-1)
@@ -61,7 +66,11 @@ const withSlots = (workflow: Workflow, slots: readonly Slot[], nowMs: number): W
  * KMS for what is ordered, send what is signed, resend. Each is one effect that is harmless to repeat.
  */
 export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> {
-  const slots = await Promise.all(workflow.slots.map((slot) => follow(slot, deps)))
+  const { chainNonce } = deps.view()
+  const slots = await Promise.all(
+    // A signed slot that the chain went past was sent by a process that died before it could say so.
+    workflow.slots.map((slot) => (isPublic(slot) || chainNonce > slot.nonce ? follow(slot, deps) : slot)),
+  )
   const nowMs = deps.view().nowMs
   if (slots.some((slot, index) => slot !== workflow.slots[index]))
     return moved(withSlots(workflow, slots, nowMs))
@@ -72,10 +81,11 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const ordered = open.filter((slot) => lastAttempt(slot).state === 'ordered')
   const signed = open.filter((slot) => lastAttempt(slot).state === 'signed')
   // Together they land in one block: a payload is not sent while another of its workflow waits for its signature.
-  if (ordered.length > 0) return sign(workflow, ordered, deps)
-  if (signed.length > 0) return send(workflow, signed, deps)
+  const next = ordered.length > 0 ? await sign(workflow, ordered, deps) : await send(workflow, signed, deps)
+  if (next.type !== 'wait') return next
   await resend(open, deps)
-  return wait(IDLE_MS)
+  tellStuck(open, deps)
+  return next
 }
 
 /**
@@ -85,13 +95,16 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
 function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
   const gate = deps.gate()
   if (gate.closed) return false
-  if (isPublic(slot) || lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
+  if (lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
+  // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
+  if (slot.closing !== undefined) return false
+  if (isPublic(slot)) return true
   return !gate.paused && deps.view().nowMs < (workflow.clearance?.notAfterMs ?? 0)
 }
 
-async function signSlot(slot: Slot, deps: CarryDeps): Promise<Slot> {
+async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promise<Slot> {
   const attempt = lastAttempt(slot)
-  const signature = await deps.signer.signDigest(attempt.digest)
+  const signature = await deps.signer.signDigest(attempt.digest, signal)
   return withLastAttempt(slot, {
     ...attempt,
     ...(await assembleRaw(slot, attempt, signature)),
@@ -111,36 +124,56 @@ async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDep
       `the ledger does not hold the digest of nonce ${slot.nonce}`,
     )
   }
-  const isFirst = ready.some((slot) => !isPublic(slot) && lastAttempt(slot).purpose === 'payload')
-  const [looked, ...results] = await Promise.all([
-    isFirst ? deps.recheck(workflow) : ({ ok: true } as const),
-    ...ready.map((slot) =>
-      signSlot(slot, deps).catch((error: unknown) => {
-        if (error instanceof RolekeeperError) return error
-        throw error
-      }),
-    ),
-  ])
+  const [looked, ...results] = await untilClosed(
+    () => deps.gate().closed,
+    (signal) =>
+      Promise.all([
+        ready.some(isFirstSend) ? deps.recheck(workflow) : ({ ok: true } as const),
+        ...ready.map((slot) =>
+          signSlot(slot, signal, deps).catch((error: unknown) => {
+            if (error instanceof RolekeeperError) return error
+            throw error
+          }),
+        ),
+      ]),
+  )
   const failure = results.find((result) => result instanceof RolekeeperError)
   if (failure !== undefined && failure.retry === 'never') deps.alarm(failure)
   const next = workflow.slots.map((slot) => {
     const result = results.find((other) => !(other instanceof RolekeeperError) && other.index === slot.index)
-    const kept = result === undefined || result instanceof RolekeeperError ? slot : result
-    const mustClose = !looked.ok && kept.kind === 'intent' && kept.state === 'open' && !isPublic(kept)
-    return mustClose ? { ...kept, closing: looked.check } : kept
+    return result === undefined || result instanceof RolekeeperError ? slot : result
   })
+  const signed = withSlots(workflow, next, deps.view().nowMs)
+  if (!looked.ok) return moved(withClosed(signed, looked))
   if (next.every((slot, index) => slot === workflow.slots[index])) return wait(KMS_RETRY_MS)
-  const note = looked.ok ? {} : { note: { check: looked.check, message: looked.message } }
-  return moved({ ...withSlots(workflow, next, deps.view().nowMs), ...note })
+  return moved(signed)
 }
+
+/** Whether a slot's last attempt is a payload of which no node has any form. */
+const isFirstSend = (slot: Slot): boolean => !isPublic(slot) && lastAttempt(slot).purpose === 'payload'
+
+/** Close every intent that no node has: the last look refused. */
+const withClosed = (workflow: Workflow, { check, message }: Refusal): Workflow => ({
+  ...workflow,
+  slots: workflow.slots.map((slot) =>
+    slot.kind === 'intent' && slot.state === 'open' && !isPublic(slot) ? { ...slot, closing: check } : slot,
+  ),
+  note: { check, message },
+})
 
 /** Send what is signed, to every node, once its raw bytes are on disk. */
 async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps): Promise<Step> {
+  if (signed.length === 0) return wait(IDLE_MS)
   await deps.journal.barrier()
-  const ready = signed.filter((slot) => mayProceed(workflow, slot, deps))
+  const mayGo = () => signed.filter((slot) => mayProceed(workflow, slot, deps))
+  if (mayGo().some(isFirstSend) && deps.view().nowMs - workflow.updatedAtMs > LOOK_AGE_MS_MAX) {
+    const looked = await deps.recheck(workflow)
+    if (!looked.ok) return moved(withClosed(withSlots(workflow, workflow.slots, deps.view().nowMs), looked))
+  }
+  const ready = mayGo()
   if (ready.length === 0) return wait(HELD_MS)
   const { headNumber } = deps.view()
-  await Promise.all(ready.map((slot) => sendRaw(slot, deps)))
+  await Promise.all(ready.map((slot) => sendRaw(slot, lastAttempt(slot), deps)))
   const sentAtMs = deps.view().nowMs
   const next = workflow.slots.map((slot) =>
     ready.includes(slot)
@@ -151,8 +184,7 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
   return moved(withSlots(workflow, next, sentAtMs))
 }
 
-async function sendRaw(slot: Slot, deps: CarryDeps): Promise<void> {
-  const { raw } = lastAttempt(slot)
+async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<void> {
   invariant(raw !== undefined, `slot ${slot.nonce} is sent without raw bytes`)
   const outcomes = await deps.nodes.send(raw)
   if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return
@@ -192,12 +224,35 @@ async function outbox(
   await deps.journal.post(rows)
 }
 
+/** Send again what is public: also while the kill switch holds back what would replace it. */
 async function resend(open: readonly Slot[], deps: CarryDeps): Promise<void> {
   const { headNumber } = deps.view()
-  const due = open.filter((slot) => {
-    const since = headNumber - (lastAttempt(slot).sentAtBlock ?? headNumber)
+  const due = open.flatMap((slot) => {
+    const sent = slot.attempts.findLast(({ state }) => state === 'sent')
+    // A payload that must not run any more is not helped on its way.
+    if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []
+    const since = headNumber - (sent.sentAtBlock ?? headNumber)
     // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
-    return since < 0n || (since > 0n && since % RESEND_BLOCKS === 0n)
+    const isDue = since < 0n || (since > 0n && since % RESEND_BLOCKS === 0n)
+    return isDue ? [{ slot, sent }] : []
   })
-  await Promise.all(due.map((slot) => sendRaw(slot, deps)))
+  await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))
+}
+
+function tellStuck(open: readonly Slot[], deps: CarryDeps): void {
+  const { nowMs } = deps.view()
+  const ageMs = (slot: Slot) => nowMs - (slot.attempts[0]?.orderedAtMs ?? nowMs)
+  const stuck = open.find((slot) => ageMs(slot) > OPEN_MS_MAX)
+  if (stuck === undefined) return
+  deps.alarm(
+    new RolekeeperError(
+      'nonce.stuck',
+      `Nonce ${stuck.nonce} of ${stuck.signer} has been open for ${ageMs(stuck)} ms; ${OPEN_MS_MAX} ms is stuck.`,
+      {
+        fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above it, raise fees.maxFeePerGasWei.',
+        facts: { nonce: stuck.nonce, signer: stuck.signer },
+        retry: 'later',
+      },
+    ),
+  )
 }

@@ -5,6 +5,7 @@ import type { Journal } from './journal/journal.ts'
 import { createKeystoreSigner } from './sign/keystore.ts'
 import { createKmsSigner } from './sign/kms.ts'
 import type { Signer } from './sign/signer.ts'
+import { signStopped, untilClosed } from './until-closed.ts'
 
 /**
  * Open the signer of one agent, proven to be the pinned key.
@@ -74,11 +75,6 @@ export async function attestChallenge(
     atMs: deps.nowMs(),
   })
   await deps.journal.barrier()
-  if (deps.isClosed()) {
-    throw new RolekeeperError('sign.stopped', 'The kill switch is on, so no wallet session is opened.', {
-      fix: 'withdraw it with `rolekeeper unkill` when it is safe.',
-      retry: 'later',
-    })
-  }
-  return serializeSignature(await signer.signDigest(digest))
+  if (deps.isClosed()) throw signStopped()
+  return serializeSignature(await untilClosed(deps.isClosed, (signal) => signer.signDigest(digest, signal)))
 }

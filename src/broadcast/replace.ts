@@ -1,5 +1,5 @@
 import { invariant } from '../errors.ts'
-import { type Attempt, type Slot, withNewAttempt } from '../workflow/slot.ts'
+import { type Attempt, type AttemptPurpose, type Slot, withNewAttempt } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { bumpFees, type FeePolicy, type Fees, quoteFees } from './fees.ts'
 import { orderAttempt } from './transaction.ts'
@@ -17,12 +17,12 @@ export type ReplaceView = {
 /** Whether a node may have any form of this slot. Pure. */
 export const isPublic = (slot: Slot): boolean => slot.attempts.some((attempt) => attempt.state === 'sent')
 
-/** Whether a slot ended, or will end, without its payload's effect. Pure. */
-export const hasFailed = (slot: Slot): boolean =>
-  slot.closing !== undefined ||
-  slot.consumedByOther === true ||
-  (slot.inclusion !== undefined &&
-    (slot.inclusion.status === 'reverted' || slot.inclusion.purpose === 'noop'))
+/** Whether a slot ended, or will end, without its payload's effect. What was mined outweighs what was wanted. Pure. */
+export const hasFailed = (slot: Slot): boolean => {
+  const { inclusion } = slot
+  if (inclusion !== undefined) return inclusion.status === 'reverted' || inclusion.purpose === 'noop'
+  return slot.closing !== undefined || slot.consumedByOther === true
+}
 
 /** Why a slot's payload must not run any more, or undefined. Pure. */
 function closingReason(
@@ -46,8 +46,18 @@ function closingReason(
   return !isPublic(slot) && clearance.rulesetHash !== rulesetHash ? 'ruleset_changed' : undefined
 }
 
-function nextFees(last: Attempt, slot: Slot, view: ReplaceView, policy: FeePolicy): Fees | null {
-  if (isPublic(slot)) return bumpFees(last, view.baseFeePerGasWei, policy)
+function nextFees(
+  last: Attempt,
+  slot: Slot,
+  purpose: AttemptPurpose,
+  view: ReplaceView,
+  policy: FeePolicy,
+): Fees | null {
+  // Bytes that exist may be public: a process that died between a send and its record does not know.
+  const mustRaise = slot.attempts.some(({ raw }) => raw !== undefined)
+  const raised = mustRaise ? bumpFees(last, view.baseFeePerGasWei, policy) : null
+  // Where the cap leaves no room, a nonce is still closed: nodes that dropped the payload take the no-op as new.
+  if (raised !== null || (mustRaise && purpose === last.purpose)) return raised
   const quoted = quoteFees(view.baseFeePerGasWei, policy)
   return quoted.ok ? quoted.fees : null
 }
@@ -61,9 +71,9 @@ function withReplacement(slot: Slot, view: ReplaceView, policy: FeePolicy): Slot
     view.chainNonce === slot.nonce &&
     view.headNumber >= (last.sentAtBlock ?? 0n) + policy.bumpAfterBlocks
   if (!mustClose && !isStuck) return slot
-  const fees = nextFees(last, slot, view, policy)
-  if (fees === null) return slot
-  return withNewAttempt(slot, orderAttempt(slot, mustClose ? 'noop' : last.purpose, fees, view.nowMs))
+  const purpose = mustClose ? 'noop' : last.purpose
+  const fees = nextFees(last, slot, purpose, view, policy)
+  return fees === null ? slot : withNewAttempt(slot, orderAttempt(slot, purpose, fees, view.nowMs))
 }
 
 /**

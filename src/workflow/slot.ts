@@ -71,6 +71,8 @@ export type Slot = {
   readonly inclusion?: Inclusion
   /** Set when the payload must not run any more: the next attempt is a no-op at the same nonce. */
   readonly closing?: string
+  /** Finalized height at which the chain was first seen past this nonce with none of our hashes to be found. */
+  readonly passedAtBlock?: bigint
   /** Nonce consumed by a transaction that is not ours (final). */
   readonly consumedByOther?: true
 }

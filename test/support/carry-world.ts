@@ -1,0 +1,162 @@
+import { keccak256 } from 'viem'
+import { privateKeyToAccount, sign } from 'viem/accounts'
+import { orderAttempt } from '../../src/broadcast/transaction.ts'
+import { type CarryDeps, carry } from '../../src/carry.ts'
+import type { Receipt } from '../../src/chain/nodes.ts'
+import type { RolekeeperError } from '../../src/errors.ts'
+import type { Slot } from '../../src/workflow/slot.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { answerOf, slotOf, workflowOf } from './workflows.ts'
+
+const KEY = `0x${'42'.repeat(32)}` as const
+/** Who signs in this world. */
+export const account = privateKeyToAccount(KEY)
+export const FEES = { maxFeePerGasWei: 2_000_000_000n, maxPriorityFeePerGasWei: 1_000_000_000n }
+/** The hash of every block. */
+export const HASH = `0x${'bb'.repeat(32)}` as const
+
+/** A slot with its first attempt ordered. */
+export const freshSlot = (index: number): Slot => {
+  const bare = slotOf({ index, nonce: 7 + index, signer: account.address, attempts: [] })
+  return { ...bare, attempts: [orderAttempt(bare, 'payload', FEES, 1_000)] }
+}
+
+/** A world that answers as told, and remembers what was asked of it. */
+export const createWorld = () => {
+  const world = {
+    nowMs: 2_000,
+    headNumber: 10n,
+    chainNonce: 7,
+    finalized: 0n,
+    finalizedCount: 0,
+    gate: { closed: false, paused: false },
+    rulesetHash: 'rules',
+    recheck: { ok: true } as Awaited<ReturnType<CarryDeps['recheck']>>,
+    kms: null as RolekeeperError | null,
+    baseFeePerGasWei: 500_000_000n,
+    /** What happens while the KMS is asked; with `kmsHangs` it never answers, and ends when it is told to. */
+    onKms: () => {},
+    kmsHangs: false,
+    sendOutcome: 'accepted' as 'accepted' | 'unknown' | 'rejected' | 'nonce_too_low',
+    receipts: new Map<string, Receipt>(),
+    asked: [] as string[],
+    alarms: [] as string[],
+    log: [] as string[],
+  }
+  const digests = new Map<string, number>()
+  const deps: CarryDeps = {
+    view: () => ({
+      nowMs: world.nowMs,
+      headNumber: world.headNumber,
+      headTimestampS: Math.floor(world.nowMs / 1_000),
+      baseFeePerGasWei: world.baseFeePerGasWei,
+      chainNonce: world.chainNonce,
+    }),
+    gate: () => world.gate,
+    rulesetHash: () => world.rulesetHash,
+    fees: {
+      maxFeePerGasWei: 50_000_000_000n,
+      priorityFeePerGasWei: 1_000_000_000n,
+      baseFeeBps: 20_000n,
+      bumpBps: 1_250n,
+      bumpAfterBlocks: 3n,
+    },
+    signer: {
+      address: account.address,
+      keyId: 'test',
+      signDigest: async (digest, signal) => {
+        world.asked.push(digest)
+        world.log.push('kms')
+        world.onKms()
+        if (world.kmsHangs)
+          await new Promise((_, reject) =>
+            signal?.addEventListener('abort', () => reject(signal.reason), { once: true }),
+          )
+        if (world.kms !== null) throw world.kms
+        const { r, s, yParity } = await sign({ hash: digest, privateKey: KEY })
+        return { r, s, yParity: yParity === 1 ? 1 : 0 }
+      },
+    },
+    nodes: {
+      receipt: async (hash) => world.receipts.get(hash) ?? null,
+      block: async (number) => ({
+        number,
+        hash: HASH,
+        parentHash: HASH,
+        timestampS: 1,
+        baseFeePerGasWei: 1n,
+      }),
+      blockOnAll: async (number) => [
+        { number, hash: HASH, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1n },
+      ],
+      finalizedNumber: async () => world.finalized,
+      transactionCount: async () => world.finalizedCount,
+      send: async (raw) => {
+        world.log.push(`send ${keccak256(raw)}`)
+        return [{ node: 'send-1', outcome: world.sendOutcome, detail: 'test' }]
+      },
+    },
+    journal: {
+      barrier: async () => {
+        world.log.push('barrier')
+      },
+      ledgerEntry: async (digest) => ({
+        digest,
+        kind: 'transaction',
+        signer: account.address,
+        workflowId: 'x',
+        nonce: digests.get(digest) ?? null,
+        atMs: 0,
+      }),
+      post: async (rows) => {
+        world.log.push(...rows.map((row) => `outbox ${row.order}`))
+      },
+    },
+    recheck: async () => world.recheck,
+    alarm: (error) => {
+      world.alarms.push(error.code)
+    },
+    conclude: async () => ({ type: 'wait', ms: 123_456 }),
+  }
+  /** Carry until there is nothing to do; the ledger learns each digest, as the journal's write does. */
+  const settle = async (workflow: Workflow): Promise<{ workflow: Workflow; ms: number }> => {
+    let current = workflow
+    for (let steps = 0; steps < 20; steps += 1) {
+      for (const slot of current.slots) {
+        for (const attempt of slot.attempts) digests.set(attempt.digest, slot.nonce)
+      }
+      const result = await carry(current, deps)
+      if (result.type === 'wait') return { workflow: current, ms: result.ms }
+      current = result.workflow
+    }
+    throw new Error('carry never came to rest')
+  }
+  return { world, settle }
+}
+
+/** A receipt of our transaction in block 11. */
+export const receiptOf = (hash: `0x${string}`, status: 'success' | 'reverted' = 'success'): Receipt => ({
+  hash,
+  from: account.address,
+  blockNumber: 11n,
+  blockHash: HASH,
+  status,
+  gasUsed: 50_000n,
+  effectiveGasPriceWei: 1n,
+  logs: [],
+})
+
+/** An approval and an action, ordered and not signed. */
+export const pair = () =>
+  workflowOf('in_flight', {
+    signer: account.address,
+    slots: [freshSlot(0), freshSlot(1)],
+    prepared: {
+      bytesSha256: '',
+      answer: answerOf({ expiresAt: new Date(60_000).toISOString() }),
+      receivedAtMs: 1_000,
+    },
+  })
+/** What a slot's attempts are, and how far each is. */
+export const purposes = (slot: Slot | undefined) =>
+  slot?.attempts.map(({ purpose, state }) => `${purpose} ${state}`)
