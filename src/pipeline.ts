@@ -87,7 +87,11 @@ export async function run(id: string, deps: PipelineDeps): Promise<number | null
 async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): Promise<number | Workflow> {
   try {
     const result = await step(workflow, deps.stages(workflow))
-    if (result.type === 'wait') return result.ms
+    if (result.type === 'wait') {
+      // Only strikes in a row count.
+      if (workflow.strikes > 0) await deps.journal.write({ ...workflow, strikes: 0 })
+      return result.ms
+    }
     const next = result.type === 'moved' ? await deps.journal.write(result.workflow) : result.workflow
     deps.onMove(workflow, next)
     return held && next.state === 'cleared' ? takeStep(next, deps, held) : next
@@ -103,6 +107,9 @@ async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): 
 /** Count a step that failed unexpectedly; the third in a row takes the workflow out, so that the others go on. */
 async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): Promise<number | Workflow> {
   deps.onStrike(workflow, error)
+  const stored = await deps.journal.get(workflow.id)
+  // The step itself was written, and what failed came after it: go on from there.
+  if (stored?.version !== workflow.version) return stored ?? STRIKE_WAIT_MS
   const struck = { ...workflow, strikes: workflow.strikes + 1 }
   if (struck.strikes < STRIKES_MAX) {
     await deps.journal.write(struck)

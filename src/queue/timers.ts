@@ -9,6 +9,9 @@ export type TimersDeps = {
   readonly onError: (id: string, error: unknown) => void
 }
 
+/** A run that failed is looked at again: nothing else would wake it. */
+const RETRY_MS = 1_000
+
 type Entry = { running: boolean; again: boolean; timer: AbortController | undefined; dueAtMs: number }
 
 /** Wake workflows from this process, one run at a time for each workflow, all workflows side by side. */
@@ -23,7 +26,7 @@ export function createTimers(deps: TimersDeps): Queue {
       .run(id)
       .catch((error: unknown) => {
         deps.onError(id, error)
-        return null
+        return RETRY_MS
       })
       .then((delayMs) => {
         entry.running = false
@@ -60,8 +63,10 @@ export function createTimers(deps: TimersDeps): Queue {
     entry.dueAtMs = dueAtMs
     deps.clock.sleep(delayMs, timer.signal).then(
       () => {
+        // Replaced while its end was on its way.
+        if (closed || entry.timer !== timer) return
         entry.timer = undefined
-        if (!closed && !entry.running) start(id, entry)
+        start(id, entry)
       },
       () => undefined,
     )
