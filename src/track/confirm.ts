@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { WorkflowProgress } from '../service/assumptions.ts'
@@ -26,7 +27,7 @@ function satisfied(workflow: Workflow, progress: WorkflowProgress): boolean {
         seen.entityType === wanted.entityType &&
         seen.entityId === wanted.entityId &&
         seen.field === wanted.field &&
-        JSON.stringify(seen.expected) === JSON.stringify(wanted.expected) &&
+        isDeepStrictEqual(seen.expected, wanted.expected) &&
         seen.satisfied &&
         (typeof seen.blockNumber !== 'string' || BigInt(seen.blockNumber) >= awaiting.blockNumber),
     ),
@@ -43,8 +44,8 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
     awaiting !== undefined && prepared !== undefined,
     `workflow ${workflow.id} has nothing to confirm`,
   )
-  const lost = await lostSlots(workflow, deps)
-  if (lost) {
+  const standing = await blocksStanding(workflow, deps)
+  if (standing === 'lost') {
     const slots = workflow.slots.map((slot) => ({
       ...slot,
       state: slot.inclusion ? ('mined' as const) : slot.state,
@@ -53,7 +54,7 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
   }
   try {
     const progress = await deps.progress(prepared.answer.requestId)
-    if (progress.status === 'final_success' && satisfied(workflow, progress)) {
+    if (standing === 'canonical' && progress.status === 'final_success' && satisfied(workflow, progress)) {
       return moved(move(workflow, 'succeeded', deps.nowMs()))
     }
   } catch (error) {
@@ -67,14 +68,18 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
   )
 }
 
-/** Whether a block below the finality we relied on is gone: a node restored from an old state, or worse. */
-async function lostSlots(workflow: Workflow, deps: ConfirmDeps): Promise<boolean> {
-  const canonical = await Promise.all(
-    workflow.slots.map(async ({ inclusion }) =>
-      inclusion === undefined
-        ? true
-        : (await deps.nodes.block(inclusion.blockNumber))?.hash === inclusion.blockHash,
-    ),
-  )
-  return canonical.includes(false)
+/**
+ * Whether the blocks of our final transactions still stand. `lost`: another block is in the place of one, so the
+ * finality we relied on is gone: a node restored from an old state, or worse. `unknown`: a node shows none there; it
+ * may lag, and when the chain is shorter indeed it will grow and show another.
+ */
+async function blocksStanding(
+  workflow: Workflow,
+  deps: ConfirmDeps,
+): Promise<'canonical' | 'lost' | 'unknown'> {
+  const inclusions = workflow.slots.flatMap(({ inclusion }) => (inclusion === undefined ? [] : [inclusion]))
+  const blocks = await Promise.all(inclusions.map(({ blockNumber }) => deps.nodes.block(blockNumber)))
+  if (blocks.some((block, index) => block !== null && block.hash !== inclusions[index]?.blockHash))
+    return 'lost'
+  return blocks.includes(null) ? 'unknown' : 'canonical'
 }

@@ -1,4 +1,4 @@
-import { type Address, decodeEventLog, encodeEventTopics, getAddress, type Hex, parseAbi } from 'viem'
+import { type Address, decodeEventLog, encodeEventTopics, getAddress, type Hex, parseAbi, size } from 'viem'
 import type { Receipt } from '../chain/nodes.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 
@@ -15,7 +15,7 @@ export function tokenChanges(
   const sums = new Map<Address, bigint>()
   for (const log of receipts.flatMap((receipt) => receipt.logs)) {
     // Four topics would be an ERC-721 transfer: its third argument is an id, not an amount.
-    if (log.topics[0] !== TRANSFER_TOPIC || log.topics.length !== 3) continue
+    if (log.topics[0] !== TRANSFER_TOPIC || log.topics.length !== 3 || size(log.data) !== 32) continue
     const { args } = decodeEventLog({
       abi: TRANSFER,
       topics: [TRANSFER_TOPIC, ...log.topics.slice(1)],

@@ -13,13 +13,15 @@ export type RegisterDeps = {
 
 const BACK_OFF_MS = 1_000
 const BACK_OFF_MS_MAX = 60_000
+/** Told at once: after a long outage of the service there may be thousands. The rest is due at the next look. */
+const ROWS_MAX = 32
 
 /**
  * Tell the service of the transactions in the outbox, each until it took it. Apart from the chain's path: a service
  * that is down delays nothing on the chain.
  */
 export async function registerDue(deps: RegisterDeps): Promise<void> {
-  const rows = await deps.journal.due(deps.nowMs())
+  const rows = (await deps.journal.due(deps.nowMs())).slice(0, ROWS_MAX)
   await Promise.all(
     rows.map(async (row) => {
       try {
