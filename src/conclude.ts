@@ -25,6 +25,8 @@ export type ConcludeDeps = {
 /** Source: ERC-20. */
 const ALLOWANCE = parseAbi(['function allowance(address owner, address spender) view returns (uint256)'])
 const RECEIPT_RETRY_MS = 500
+/** A token that refuses this many revocations refuses the next one too. */
+const REVOCATIONS_MAX = 3
 
 /**
  * End a workflow whose slots are all final. Success is measured from the receipts and compared with the simulation;
@@ -44,7 +46,9 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   if (failed) {
     const standing = await standingAllowance(workflow, deps)
-    if (standing !== null) return revoke(workflow, standing, deps)
+    const tries = workflow.slots.filter((slot) => slot.kind === 'revoke').length
+    if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
+    if (standing !== null) deps.alarm(stillStanding(workflow, standing))
   }
   await deps.journal.settle(spent(workflow, gasWei, failed, nowMs))
   if (failed)
@@ -109,12 +113,19 @@ function failureNote(workflow: Workflow): { check: string; message: string } {
   return { check: first.closing ?? 'closed', message }
 }
 
-/** The first allowance of this workflow that still stands on the chain and has no revocation yet. */
+const stillStanding = (workflow: Workflow, { token, spender }: StandingAllowance) =>
+  new RolekeeperError(
+    'allowance.standing',
+    `${spender} may still take ${token} from ${workflow.signer}: ${REVOCATIONS_MAX} revocations of workflow ${workflow.id} did not help.`,
+    { fix: 'revoke it by hand, and pause the role until then.', facts: { workflowId: workflow.id } },
+  )
+
+/** The first allowance of this workflow that still stands on the chain. */
 async function standingAllowance(workflow: Workflow, deps: ConcludeDeps): Promise<StandingAllowance | null> {
   const approved = workflow.slots.some(
     (slot) => slot.inclusion?.purpose === 'payload' && slot.inclusion.status === 'success',
   )
-  if (!approved || workflow.slots.some((slot) => slot.kind === 'revoke')) return null
+  if (!approved) return null
   const allowances = workflow.clearance?.allowances ?? []
   const values = await deps.nodes.calls(
     allowances.map(({ token, spender }) => ({
