@@ -19,7 +19,8 @@ export type ChainViewDeps = {
 /** The chain as of its newest head: block, fees, and each signer's count. */
 export type ChainView = {
   readonly of: (signer: Address) => ReplaceView
-  readonly stop: () => void
+  /** Follow no more; resolves when the look under way has ended. */
+  readonly stop: () => Promise<void>
 }
 
 /**
@@ -44,26 +45,26 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   }
 
   await Promise.all(signers.map((signer) => reconcile(signer, head)))
-  let reading = false
+  let reading: Promise<void> | undefined
+  let stopped = false
   let newest = head
   const follow = async () => {
-    reading = true
     try {
       do {
         const next = newest
         await Promise.all(signers.map((signer) => reconcile(signer, next)))
         head = next
         deps.onHead(head)
-      } while (newest !== head)
+      } while (newest !== head && !stopped)
     } catch (error) {
       deps.onFailed(error)
     } finally {
-      reading = false
+      reading = undefined
     }
   }
-  const stop = nodes.onHead((next) => {
+  const unlisten = nodes.onHead((next) => {
     newest = next
-    if (!reading) void follow()
+    reading ??= follow()
   })
 
   return {
@@ -78,7 +79,11 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
         chainNonce,
       }
     },
-    stop,
+    stop: async () => {
+      stopped = true
+      unlisten()
+      await reading
+    },
   }
 }
 

@@ -91,15 +91,15 @@ export function createDuty(deps: DutyDeps): Duty {
         deps.onFailed(error)
       }
     } while (again && !stopped)
+    // In the same turn as the test above: a hint that comes now begins a look of its own.
+    looking = undefined
   }
 
   return {
     look: () => {
       if (stopped) return
       again = true
-      looking ??= loop().finally(() => {
-        looking = undefined
-      })
+      looking ??= loop()
     },
     stop: async () => {
       stopped = true
@@ -113,7 +113,7 @@ export function createDuty(deps: DutyDeps): Duty {
 /** Tell prices and health factors when they change, for whoever watches. */
 function createAnnouncer(emit: (event: KeeperEvent) => void) {
   const prices = new Map<string, bigint>()
-  const healths = new Map<string, string>()
+  let healths: ReadonlyMap<string, string> = new Map()
   return (seen: Observation, decision: Decision): void => {
     const at = new Date(seen.nowMs).toISOString()
     for (const market of seen.markets) {
@@ -123,11 +123,14 @@ function createAnnouncer(emit: (event: KeeperEvent) => void) {
       const symbol = `${market.collateralSymbol ?? '?'}/${market.loanSymbol ?? '?'}`
       emit({ type: 'price', at, marketId: market.id, symbol, priceWad: String(priceWad) })
     }
+    // Only of what was seen this time: subjects come and go, for as long as the process runs.
+    const now = new Map<string, string>()
     for (const { subject, reason } of [...decision.proposals, ...decision.passedOver]) {
       const { healthFactorWad } = reason
-      if (typeof healthFactorWad !== 'string' || healths.get(subject) === healthFactorWad) continue
-      healths.set(subject, healthFactorWad)
-      emit({ type: 'health', at, subject, healthFactorWad })
+      if (typeof healthFactorWad !== 'string') continue
+      now.set(subject, healthFactorWad)
+      if (healths.get(subject) !== healthFactorWad) emit({ type: 'health', at, subject, healthFactorWad })
     }
+    healths = now
   }
 }
