@@ -106,6 +106,8 @@ class SqliteJournal implements Journal {
   #scheduled = false
   #lazy: NodeJS.Timeout | undefined
   #waiters: Waiter[] = []
+  /** Set once a commit failed: what was written since the one before is gone, though callers went on with it. */
+  #failure: RolekeeperError | undefined
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -131,6 +133,7 @@ class SqliteJournal implements Journal {
 
   /** Run one caller's statements all or not at all, inside the transaction that the next commit ends. */
   #change<T>(work: () => T): T {
+    if (this.#failure !== undefined) throw this.#failure
     if (!this.#open) {
       this.#db.exec('BEGIN IMMEDIATE')
       this.#open = true
@@ -159,13 +162,19 @@ class SqliteJournal implements Journal {
         this.#db.exec('COMMIT')
       }
       for (const waiter of waiters) waiter.resolve()
-    } catch (error) {
-      for (const waiter of waiters) waiter.reject(error)
-      if (waiters.length === 0) throw error
+    } catch (cause) {
+      // A barrier of a writer that came too late for this commit must not pass: nothing of it is on disk.
+      this.#failure = new RolekeeperError('journal.failed', 'The journal could not be written to disk.', {
+        fix: 'make room on the disk of `directory`, then start again; what was in flight resumes.',
+        cause,
+      })
+      for (const waiter of waiters) waiter.reject(this.#failure)
+      if (waiters.length === 0) throw this.#failure
     }
   }
 
   async barrier(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure
     if (!this.#open) return
     await new Promise<void>((resolve, reject) => {
       this.#waiters.push({ resolve, reject })
