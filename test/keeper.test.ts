@@ -1,26 +1,159 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createKeeperScene, type KeeperScene, reached, startTestKeeper } from './support/keeper-scene.ts'
+import type { Address } from 'viem'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { KeeperEvent } from '../src/keeper-events.ts'
+import { setControl } from '../src/ops/control.ts'
+import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../src/sandbox/contracts/abis.ts'
+import { BTC, usd } from './sandbox/indexer-scene.ts'
+import {
+  createKeeperScene,
+  type KeeperScene,
+  reached,
+  startTestKeeper,
+  type TestKeeper,
+} from './support/keeper-scene.ts'
 
 let world: KeeperScene
+let running: TestKeeper | undefined
+
 beforeAll(async () => {
   world = await createKeeperScene()
 })
+afterEach(async () => {
+  await running?.keeper.stop({ drainMs: 0 })
+  running = undefined
+  world.service.setFault({})
+})
 afterAll(() => world.stop())
 
-it('carries a liquidation and its settlement to final success', async () => {
-  await world.openBorrower()
-  const { keeper, events, until, log } = await startTestKeeper(world.config())
-  const timer = setInterval(() => console.log(events.slice(-6), log.slice(-3)), 8_000)
+/** Open a borrower, push it under water, and start a keeper that finds it. */
+async function underWater(): Promise<{ borrower: Address; keeper: TestKeeper; is: (state: string) => Fits }> {
+  await world.recover()
+  const borrower = await world.openBorrower()
   await world.crash()
-  await until(reached('succeeded'))
-  await until(reached('succeeded', 'role.liquidator.settleLiquidationClaim'))
-  clearInterval(timer)
-  await keeper.stop({ drainMs: 0 })
-  console.log(
-    events
-      .filter((e) => e.type !== 'decision' && e.type !== 'health')
-      .map((e) => JSON.stringify(e))
-      .join('\n'),
+  const keeper = await startTestKeeper(world.config())
+  running = keeper
+  const is = (state: string) => (event: KeeperEvent) =>
+    event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase()) && reached(state)(event)
+  return { borrower, keeper, is }
+}
+type Fits = (event: KeeperEvent) => boolean
+
+const liquidations = (borrower: Address) =>
+  world.scene.client.getContractEvents({
+    address: world.scene.at(BTC.market),
+    abi: lendingMarketAbi,
+    eventName: 'Liquidated',
+    args: { borrower },
+    fromBlock: 0n,
+  })
+const allowance = () =>
+  world.scene.client.readContract({
+    address: world.scene.at('sUSD'),
+    abi: assetAbi,
+    functionName: 'allowance',
+    args: [world.signer, world.scene.at(BTC.market)],
+  })
+const signatures = () => world.kms.calls().filter(({ operation }) => operation === 'Sign').length
+
+it('carries a liquidation and its settlement to final success, and says what was gained', async () => {
+  const { borrower, keeper, is } = await underWater()
+  await keeper.until(is('succeeded'))
+  await keeper.until(reached('succeeded', 'role.liquidator.settleLiquidationClaim'))
+  const states = keeper.events.flatMap((event) =>
+    event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase()) ? [event.state] : [],
   )
-  expect(events.filter(reached('succeeded'))).toHaveLength(1)
+  expect(states).toEqual([
+    'discovered',
+    'requested',
+    'prepared',
+    'attested',
+    'cleared',
+    'in_flight',
+    'confirmed',
+    'succeeded',
+  ])
+  const gain = await keeper.until(({ type }) => type === 'gain')
+  expect(gain).toMatchObject({ paid: '20,000.00 sUSD', marked: true })
+  expect(await liquidations(borrower)).toHaveLength(1)
+  expect(await allowance()).toBe(0n)
+})
+
+describe('a service that turns hostile', () => {
+  it.each([
+    ['foreign_target', 'target_not_allowed'],
+    ['larger_approval', 'approval_unlimited'],
+    ['changed_recipient', 'parameter_recipient'],
+  ] as const)('with a %s is refused with %s, and no KMS call is made', async (hostile, check) => {
+    world.service.setFault({ hostile })
+    const before = signatures()
+    const { borrower, keeper, is } = await underWater()
+    const refused = await keeper.until(is('refused'))
+    expect(refused).toMatchObject({ check })
+    expect(signatures()).toBe(before)
+    expect(await liquidations(borrower)).toHaveLength(0)
+  })
+})
+
+it('signs nothing while killed, and goes on when the kill is taken back', async () => {
+  const { directory } = world.config()
+  setControl(directory, 'kill', true)
+  const before = signatures()
+  const { borrower, keeper, is } = await underWater()
+  await keeper.until(({ type }) => type === 'decision')
+  expect(keeper.events.some(is('discovered'))).toBe(false)
+  expect(signatures()).toBe(before)
+  setControl(directory, 'kill', false)
+  await keeper.until(is('succeeded'))
+  expect(await liquidations(borrower)).toHaveLength(1)
+})
+
+it('revokes the approval that a lost race leaves behind', async () => {
+  const { client } = world.scene
+  const { borrower, keeper, is } = await underWater()
+  await client.setIntervalMining({ interval: 0 })
+  await keeper.until((event) => event.type === 'slot' && event.state === 'sent')
+  // The price recovers in the block that holds our transactions, before them.
+  const { timestamp } = await client.getBlock()
+  await client.writeContract({
+    chain: null,
+    address: world.scene.at(BTC.oracle),
+    abi: priceOracleAbi,
+    account: world.scene.deployment.admin,
+    functionName: 'setPrice',
+    args: [60_000n * 10n ** 18n, timestamp],
+    gas: 200_000n,
+    maxFeePerGas: 100_000_000_000n,
+    maxPriorityFeePerGas: 90_000_000_000n,
+  })
+  await client.setIntervalMining({ interval: 1 })
+  const ended = await keeper.until(is('reverted'))
+  expect(ended).toMatchObject({ check: 'reverted_on_chain' })
+  expect(await liquidations(borrower)).toHaveLength(0)
+  expect(await allowance()).toBe(0n)
+})
+
+it('survives a reorg of the block that it landed in', async () => {
+  const { borrower, keeper, is } = await underWater()
+  await keeper.until((event) => event.type === 'slot' && event.state === 'mined')
+  await world.scene.rpc('anvil_reorg', 1, [])
+  await keeper.until(is('succeeded'))
+  expect(await liquidations(borrower)).toHaveLength(1)
+})
+
+it('refuses a second keeper on its directory, and one with too little to repay says so', async () => {
+  await world.recover()
+  running = await startTestKeeper(world.config())
+  await expect(startTestKeeper(world.config())).rejects.toMatchObject({ code: 'journal.locked' })
+  const { client, at } = world.scene
+  const token = { chain: null, address: at('sUSD'), abi: assetAbi } as const
+  const balance = await client.readContract({ ...token, functionName: 'balanceOf', args: [world.signer] })
+  await client.impersonateAccount({ address: world.signer })
+  const send = { ...token, account: world.signer, functionName: 'transfer' } as const
+  await client.writeContractSync({ ...send, args: [world.scene.deployment.admin, balance - usd('1')] })
+  const borrower = await world.openBorrower()
+  await world.crash()
+  const { keeper, until } = running
+  await until((event) => event.type === 'decision' && event.passedOver > 0)
+  await keeper.stop({ drainMs: 0 })
+  expect(await liquidations(borrower)).toHaveLength(0)
 })
