@@ -140,7 +140,9 @@ describe('watching the chain', () => {
   })
 
   it('leaves what is open or mined to its own workflow', async () => {
-    await hold('open', 'mined', 'final')
+    await hold('mined', 'open', 'final')
+    await (await watchChain(setup.deps)).stop()
+    setup.world.count = 6
     await (await watchChain(setup.deps)).stop()
     expect(setup.world.sent).toEqual([])
   })

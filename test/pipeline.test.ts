@@ -34,14 +34,14 @@ const to =
     moved(move(workflow, state, 2_000))
 
 const createWorld = (stages: Partial<Stages>) => {
-  const world = { moves: [] as string[], strikes: 0, held: 0, heldMax: 0, onMove: () => {} }
+  const world = { moves: [] as string[], strikes: 0, held: 0, turns: 0, onMove: () => {} }
   const deps: PipelineDeps = {
     nowMs: () => 2_000,
     journal,
     stages: () => ({ ...NONE, ...stages }),
     alone: async (_signer, work) => {
       world.held += 1
-      world.heldMax = Math.max(world.held, world.heldMax)
+      world.turns += 1
       try {
         return await work()
       } finally {
@@ -127,7 +127,7 @@ describe('running a workflow', () => {
     })
     await run(await opened('attested'), deps)
     expect(heldAt).toEqual([1, 1])
-    expect(world).toMatchObject({ heldMax: 1, held: 0 })
+    expect(world).toMatchObject({ turns: 1, held: 0 })
   })
 
   it('does the step again on the stored record when another writer was first', async () => {

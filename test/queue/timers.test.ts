@@ -77,6 +77,7 @@ describe('timers', () => {
     queue.wake('a', 50)
     queue.wake('a', 70)
     await clock.go(50)
+    expect(runs).toEqual(['a'])
     await clock.go(100)
     expect(runs).toEqual(['a'])
     await queue.close()
