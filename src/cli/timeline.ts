@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { foreign } from '../foreign.ts'
 import type {
   HealthEvent,
   KeeperEvent,
@@ -7,7 +8,6 @@ import type {
   SummaryEvent,
   WorkflowEvent,
 } from '../keeper-events.ts'
-import { foreign } from '../ops/foreign.ts'
 import { isTerminal } from '../workflow/workflow.ts'
 import { duration, shortHex, shortSubject, usd, wad } from './figures.ts'
 

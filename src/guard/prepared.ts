@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { foreign } from '../foreign.ts'
 import { type PreparedWorkflow, WORKFLOW_CATALOGUE } from '../service/workflows.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
@@ -90,22 +91,21 @@ function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusa
     )
   }
   if (BigInt(answer.snapshotHash) === 0n) return refuse('snapshot_hash_missing', 'The snapshot hash is zero.')
-  if (answer.canonicalPostconditions.length === 0) {
-    return refuse(
-      'postconditions_missing',
-      'The answer names no postcondition, so its success could not be told.',
-    )
-  }
   return null
 }
 
-function checkPreflight(workflow: BoundWorkflow, { preflight }: PreparedWorkflow): Refusal | null {
+function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusal | null {
+  const { preflight, canonicalPostconditions } = answer
   const { status, blockedReasons, freshness, revalidateAtExecution } = preflight
   if (status !== 'passed' || blockedReasons.length > 0) {
-    const count = blockedReasons.length
+    const reasons = blockedReasons.length === 0 ? 'no reason given' : foreign(blockedReasons.join(', '))
+    return refuse('preflight_blocked', `The service's preflight is ${status}: ${reasons}.`)
+  }
+  // Behind the preflight: one that is blocked has none.
+  if (canonicalPostconditions.length === 0) {
     return refuse(
-      'preflight_blocked',
-      `The service's preflight is ${status}, with ${count} reason${count === 1 ? '' : 's'}.`,
+      'postconditions_missing',
+      'The answer names no postcondition, so its success could not be told.',
     )
   }
   if (!FRESH.has(freshness.status)) {

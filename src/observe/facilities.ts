@@ -1,12 +1,12 @@
 import type { Address } from 'viem'
 import type { FacilitySeen } from '../agent.ts'
+import { foreign } from '../foreign.ts'
 import { accruedDebt } from '../protocol/interest.ts'
 import type {
   CreditFacilityResource,
   LiquidationRecoveryResource,
   PositionResource,
 } from '../service/resources.ts'
-import { plain } from './plain.ts'
 import { type Batch, readCollateral, readDebt, readDebtShares, readTotalDebt } from './views.ts'
 
 /** What the service says of one debt: its facility, the borrower's position, and a recovery item if there is one. */
@@ -56,7 +56,7 @@ export function joinRows(
     const { marketId, marketAddress, vaultAddress, borrowerAddress: borrower } = row
     const key = `${positionOf(marketAddress, borrower)}:${vaultAddress}`
     rows.set(key, {
-      marketId: plain(marketId),
+      marketId: foreign(marketId),
       marketAddress,
       vaultAddress,
       borrower,
@@ -145,5 +145,4 @@ export function facilitySeen(row: FacilityRow, figures: Figures): FacilitySeen {
 
 const integer = (digits: string | null | undefined) =>
   digits === null || digits === undefined ? null : BigInt(digits)
-const text = (foreign: string | null | undefined) =>
-  foreign === null || foreign === undefined ? null : plain(foreign)
+const text = (text: string | null | undefined) => (text === null || text === undefined ? null : foreign(text))

@@ -1,7 +1,7 @@
 import type { Observation } from '../agent.ts'
 import type { Head } from '../chain/nodes.ts'
+import { foreign } from '../foreign.ts'
 import type { Listed } from './listed.ts'
-import { plain } from './plain.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
 export type FreshnessLimits = {
@@ -32,7 +32,7 @@ export function freshnessOf(
   for (const [name, { freshness }] of Object.entries(lists)) {
     const lagMs = freshness.lagSeconds * 1_000
     ageMs = Math.max(ageMs, lagMs)
-    if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${plain(freshness.status)}`)
+    if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${foreign(freshness.status)}`)
     if (lagMs > limits.ageMsMax) {
       problems.push(`${name} lags ${lagMs} ms; the policy allows ${limits.ageMsMax} ms`)
     }

@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import type { MarketSeen } from '../agent.ts'
+import { foreign } from '../foreign.ts'
 import { ELIGIBILITY } from '../service/assumptions.ts'
 import type { EligibilityResource, MarketResource } from '../service/resources.ts'
 import { type Pins, pinDisagreement } from './pins.ts'
-import { plain } from './plain.ts'
 
 /** What was read beside the service's row of a market. */
 export type MarketReadings = {
@@ -30,7 +30,7 @@ export function marketSeen(market: MarketResource, readings: MarketReadings): Ma
     pins.assets.find(({ address }) => address === token)?.symbol ?? null
   const disagreement = pinDisagreement(market, pins)
   return {
-    id: plain(market.id),
+    id: foreign(market.id),
     address: market.address,
     symbol: text(market.symbol),
     loanAsset: market.loanAssetAddress ?? null,
@@ -79,5 +79,4 @@ function usdMicros(priceUsd: string | null | undefined): bigint | null {
   return whole === undefined ? null : BigInt(whole + fraction.padEnd(6, '0').slice(0, 6))
 }
 
-const text = (foreign: string | null | undefined) =>
-  foreign === null || foreign === undefined ? null : plain(foreign)
+const text = (text: string | null | undefined) => (text === null || text === undefined ? null : foreign(text))

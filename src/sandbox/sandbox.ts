@@ -48,7 +48,7 @@ export type Sandbox = {
 
 const BLOCK_TIME_S = 1
 /** How often the indexer looks for a new block: a fraction of the block time, and a cheap question. */
-const INDEXER_POLL_MS = 50
+const INDEXER_POLL_MS = 20
 const KMS_REGION = 'us-east-1'
 /** Where a console on this machine would be served from. */
 const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { type Retry, RolekeeperError } from '../errors.ts'
+import { foreign } from '../foreign.ts'
 import { readJson } from './json.ts'
 import { type ServiceApiError, serviceApiError } from './resources.ts'
 
@@ -12,13 +13,6 @@ export type FailedReply = {
   readonly requestId: string | undefined
   readonly text: string
 }
-
-/** The service's own limit for identifiers and messages; a longer one is cut. */
-const FOREIGN_LENGTH_MAX = 200
-
-/** Make a foreign string safe to show: no control, bidirectional or invisible character, at most 200 long. Pure. */
-export const cleanForeign = (text: string): string =>
-  text.slice(0, FOREIGN_LENGTH_MAX).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, ' ')
 
 type Class = { readonly code: string; readonly retry: Retry; readonly fix: string }
 
@@ -85,8 +79,8 @@ export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError 
   const parsed = serviceApiError.safeParse(json.ok ? json.value : null)
   const said: Partial<ServiceApiError> = parsed.success ? parsed.data : {}
   const { code, retry, fix } = classify(reply.status, said.retryable)
-  const serviceCode = cleanForeign(said.code ?? 'none')
-  const requestId = cleanForeign(reply.requestId ?? said.requestId ?? 'none')
+  const serviceCode = foreign(said.code ?? 'none')
+  const requestId = foreign(reply.requestId ?? said.requestId ?? 'none')
   return new RolekeeperError(
     code,
     `The service at ${call.host} answered ${reply.status} (code ${serviceCode}, request ${requestId}) to ${call.method} ${call.path}.`,
@@ -98,8 +92,8 @@ export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError 
         status: reply.status,
         serviceCode,
         requestId,
-        ...(said.message === undefined ? {} : { serviceMessage: cleanForeign(said.message) }),
-        ...(said.blockedReason == null ? {} : { blockedReason: cleanForeign(said.blockedReason) }),
+        ...(said.message === undefined ? {} : { serviceMessage: foreign(said.message) }),
+        ...(said.blockedReason == null ? {} : { blockedReason: foreign(said.blockedReason) }),
       },
     },
   )
@@ -148,7 +142,7 @@ export function firstIssuePath(error: z.ZodError, root: string): string {
   const path = (error.issues[0]?.path ?? []).map((key) =>
     typeof key === 'number' ? `[${key}]` : `.${String(key)}`,
   )
-  return cleanForeign(`${root}${path.join('')}`)
+  return foreign(`${root}${path.join('')}`)
 }
 
 /** The vendor's stable code, or the error's class where it has none. */

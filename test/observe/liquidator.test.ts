@@ -360,7 +360,7 @@ describe('freshness', () => {
       ok: false,
       ageMs: 48_000,
       message:
-        'positions is st ale; positions lags 48000 ms; the policy allows 15000 ms; 2 rows of positions could not be read',
+        'positions is stale; positions lags 48000 ms; the policy allows 15000 ms; 2 rows of positions could not be read',
     })
   })
 

@@ -63,7 +63,20 @@ async function indexed(hash: Hex): Promise<void> {
   await scene.caughtUp(canonical)
 }
 
-/** Send what was prepared, register it, and say how far the workflow is when the chain is indexed. */
+/** How far the workflow is when the chain is indexed. */
+async function progress(requestId: string): Promise<WorkflowProgress> {
+  await scene.caughtUp(canonical)
+  await service.idle()
+  return workflowProgress.parse(await ask(`/v1/workflows/${requestId}`))
+}
+
+/** The same, when one more block is on top. */
+async function afterBlock(requestId: string): Promise<WorkflowProgress> {
+  await scene.client.mine({ blocks: 1 })
+  return progress(requestId)
+}
+
+/** Send what was prepared, register it, and say how far the workflow is when two blocks are on top: no sooner final. */
 async function carryOut(prepared: PreparedWorkflow, account: Address): Promise<WorkflowProgress> {
   for (const { order, target, calldata } of prepared.transactions) {
     // Not estimated: a later second can make it dearer.
@@ -73,8 +86,9 @@ async function carryOut(prepared: PreparedWorkflow, account: Address): Promise<W
     await ask(`/v1/workflows/${prepared.requestId}/transactions`, { order, chainId, txHash: hash })
     await indexed(hash)
   }
-  await service.idle()
-  return workflowProgress.parse(await ask(`/v1/workflows/${prepared.requestId}`))
+  expect((await progress(prepared.requestId)).status).toBe('persisted_visible')
+  expect((await afterBlock(prepared.requestId)).status).toBe('persisted_visible')
+  return afterBlock(prepared.requestId)
 }
 
 const mint = (to: Address, assets: bigint) =>
@@ -123,7 +137,7 @@ it('carries a liquidation and its claim to final success on a real chain', async
   expect((await carryOut(settle, liquidator)).status).toBe('final_success')
 })
 
-it('falls back when a real reorg drops the transaction', async () => {
+it('falls back when a real reorg drops the transaction, and latches anew at its new block', async () => {
   const borrower = await scene.actor()
   await scene.price(BTC, '60000')
   await scene.deposit(BTC, borrower, '1')
@@ -135,23 +149,36 @@ it('falls back when a real reorg drops the transaction', async () => {
     marketAddress: scene.at('btcMarket'),
     vaultAddress: scene.at('primeVault'),
     borrowerAddress: borrower,
-    // More than the transaction repays: its postcondition is not met, so that the workflow does not become final.
-    repayAssets: usd('10000').toString(),
+    repayAssets: usd('1000').toString(),
     minCollateralAssets: '1',
     recipientAddress: call.account,
   })
-  const txHash = await scene.client.writeContract(call)
-  await indexed(txHash)
-  const { chainId } = scene.deployment
-  await ask(`/v1/workflows/${prepared.requestId}/transactions`, { order: 1, chainId, txHash })
-  const status = async () => {
-    await scene.caughtUp(canonical)
-    await service.idle()
-    return workflowProgress.parse(await ask(`/v1/workflows/${prepared.requestId}`)).status
+  const { requestId } = prepared
+  const carryOutCall = async () => {
+    const txHash = await scene.client.writeContract(call)
+    await indexed(txHash)
+    const { chainId } = scene.deployment
+    await ask(`/v1/workflows/${requestId}/transactions`, { order: 1, chainId, txHash })
+    return canonical.snapshot().block.number
   }
-  expect(await status()).toBe('persisted_visible')
+  const latched = (at: bigint | null) => [{ satisfied: at !== null, blockNumber: at?.toString() ?? null }]
+  const first = await carryOutCall()
+  expect(await progress(requestId)).toMatchObject({
+    status: 'persisted_visible',
+    canonicalPostconditions: latched(first),
+  })
   await scene.rpc('anvil_reorg', 1, [])
-  expect(await status()).toBe('submitted')
+  expect(await progress(requestId)).toMatchObject({
+    status: 'submitted',
+    canonicalPostconditions: latched(null),
+  })
+  const second = await carryOutCall()
+  expect(second).toBe(first + 1n)
+  expect((await afterBlock(requestId)).status).toBe('persisted_visible')
+  expect(await afterBlock(requestId)).toMatchObject({
+    status: 'final_success',
+    canonicalPostconditions: latched(second),
+  })
 })
 
 it('shows rows that are as the schemas say, by their real ids', async () => {

@@ -77,8 +77,22 @@ async function mineNext(hash: Hex, facilities = baseSnapshot.facilities) {
   await block(facilities)
 }
 
+/** Two blocks on top of the head: it is final. */
+async function finalise(facilities = baseSnapshot.facilities) {
+  await block(facilities)
+  await block(facilities)
+}
+
+/** The postcondition of the workflow as it is latched: the block, or null. */
+const latchedAt = async () => {
+  const [condition] = (await progress()).canonicalPostconditions
+  expect(condition?.satisfied).toBe(condition?.blockNumber != null)
+  return condition?.blockNumber
+}
+const headNumber = () => f.canonical.snapshot().block.number.toString()
+
 describe('a workflow', () => {
-  it('passes every stage to final success once its postcondition holds at its block', async () => {
+  it('passes every stage to final success, its postcondition latched at its block', async () => {
     const [approve, liquidate] = [newHash(), newHash()]
     expect((await progress()).status).toBe('prepared')
     await register(0, approve)
@@ -86,11 +100,12 @@ describe('a workflow', () => {
     await mineNext(approve)
     expect((await progress()).status).toBe('submitted')
     await mineNext(liquidate, [facility(BORROWER, { debtShares: 450_000_000n })])
+    const minedAt = headNumber()
+    expect(await latchedAt()).toBe(minedAt)
+    await finalise()
+    expect(await latchedAt()).toBe(minedAt)
     const done = await progress()
     expect(done.status).toBe('final_success')
-    expect(done.canonicalPostconditions).toMatchObject([
-      { satisfied: true, blockNumber: f.canonical.snapshot().block.number.toString() },
-    ])
     expect(done.transactions.map((tx) => [tx.order, tx.status])).toEqual([
       [0, 'final_success'],
       [1, 'final_success'],
@@ -98,11 +113,24 @@ describe('a workflow', () => {
     expect(await announced()).toEqual(['submitted', 'mined', 'indexed', 'persisted_visible', 'final_success'])
   })
 
+  it('is visible at its block and one block on, and final two blocks on, though nothing else changes', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await mineNext(hash, [])
+    expect((await progress()).status).toBe('persisted_visible')
+    await block([])
+    expect((await progress()).status).toBe('persisted_visible')
+    await block([])
+    expect((await progress()).status).toBe('final_success')
+  })
+
   it('is visible but not final one share above its postcondition, and final at it', async () => {
     const hash = newHash()
     await register(1, hash)
     const bound = 900_000_000n - (450_000_000n * 9_999n) / 10_000n
-    await mineNext(hash, [facility(BORROWER, { debtShares: bound + 1n })])
+    const above = [facility(BORROWER, { debtShares: bound + 1n })]
+    await mineNext(hash, above)
+    await finalise(above)
     expect((await progress()).status).toBe('persisted_visible')
     await block([facility(BORROWER, { debtShares: bound })])
     expect((await progress()).status).toBe('final_success')
@@ -112,6 +140,7 @@ describe('a workflow', () => {
     const hash = newHash()
     await register(1, hash)
     await mineNext(hash, [])
+    await finalise([])
     expect((await progress()).status).toBe('final_success')
   })
 
@@ -122,6 +151,8 @@ describe('a workflow', () => {
     await block([])
     expect((await progress()).status).toBe('mined')
     await block([])
+    expect((await progress()).status).toBe('persisted_visible')
+    await finalise([])
     expect((await progress()).status).toBe('final_success')
   })
 
@@ -146,25 +177,46 @@ describe('a workflow', () => {
     expect(await announced()).toEqual(['submitted', 'failed', 'submitted'])
   })
 
-  it('falls back when a reorg drops its transaction, and is judged anew at the new block', async () => {
+  it('falls back when a reorg drops its transaction, and is latched and counted anew at the new block', async () => {
     const hash = newHash()
     await register(1, hash)
-    await mineNext(hash)
+    await mineNext(hash, [])
+    await block([])
     expect((await progress()).status).toBe('persisted_visible')
+    const latchedBefore = BigInt((await latchedAt()) ?? 0)
     f.canonical.mine(hash, null)
-    await block()
+    await block(baseSnapshot.facilities, latchedBefore + 1n)
     expect(await progress()).toMatchObject({
       status: 'submitted',
       transactions: [{ status: 'submitted', blockNumber: null }],
     })
+    expect(await latchedAt()).toBeNull()
     await mineNext(hash, [])
+    expect(await latchedAt()).toBe((latchedBefore + 2n).toString())
+    await block()
+    expect((await progress()).status).toBe('persisted_visible')
+    await block()
     expect((await progress()).status).toBe('final_success')
+    expect(await latchedAt()).toBe((latchedBefore + 2n).toString())
+  })
+
+  it('is latched anew when a reorg one block deep puts its transaction one block on', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await mineNext(hash, [])
+    expect(await latchedAt()).toBe(headNumber())
+    await mineNext(hash)
+    expect((await progress()).status).toBe('persisted_visible')
+    expect(await latchedAt()).toBeNull()
+    await mineNext(hash, [])
+    expect(await latchedAt()).toBe(headNumber())
   })
 
   it('stays final whatever the chain does afterwards', async () => {
     const hash = newHash()
     await register(1, hash)
     await mineNext(hash, [])
+    await finalise()
     f.canonical.mine(hash, null)
     await block()
     expect((await progress()).status).toBe('final_success')
@@ -176,6 +228,8 @@ describe('a workflow', () => {
     await f.restart()
     expect((await progress()).status).toBe('submitted')
     await mineNext(hash, [])
+    await f.restart()
+    await finalise()
     expect((await progress()).status).toBe('final_success')
   })
 
@@ -185,6 +239,15 @@ describe('a workflow', () => {
     await register(1, hash)
     await f.service.idle()
     expect((await progress()).status).toBe('persisted_visible')
+  })
+
+  it('that was final on the chain before it was registered is final without another block', async () => {
+    const hash = newHash()
+    f.canonical.mine(hash, f.canonical.snapshot().block.number)
+    await finalise([])
+    await register(1, hash)
+    await f.service.idle()
+    expect((await progress()).status).toBe('final_success')
   })
 })
 
@@ -196,6 +259,7 @@ describe('registration', () => {
     const answer = await register(1, bumped)
     expect(workflowProgress.parse(answer.json).transactions.map((tx) => tx.txHash)).toEqual([first, bumped])
     await mineNext(bumped, [])
+    await finalise()
     expect((await progress()).transactions.map((tx) => tx.status)).toEqual(['submitted', 'final_success'])
   })
 
@@ -314,18 +378,46 @@ describe('advance', () => {
       [true, '11'],
       [false, null],
     ])
-    const done = advance(half, minedAt(11n), at(12n, 11n, 10n))
+    const visible = advance(half, minedAt(11n), at(12n, 11n, 10n))
+    expect(visible.status).toBe('persisted_visible')
+    const done = advance(visible, minedAt(11n), at(13n, 11n, 11n))
     expect(done.status).toBe('final_success')
     expect(done.postconditions.map(({ blockNumber }) => blockNumber)).toEqual(['11', '12'])
   })
 
+  it.each([
+    ['persisted_visible', 0n],
+    ['persisted_visible', 1n],
+    ['final_success', 2n],
+    ['final_success', 3n],
+  ])('says %s with %d blocks on top of the action, every postcondition true', (status, depth) => {
+    expect(advance(record, minedAt(11n), at(11n + depth, 10n, 10n)).status).toBe(status)
+  })
+
+  it('says final success at no depth while a postcondition is not true', () => {
+    expect(advance(record, minedAt(11n), at(99n, 10n, 11n)).status).toBe('persisted_visible')
+  })
+
   it('judges every postcondition anew when a reorg moved the transaction', () => {
     const moved = advance(half, minedAt(12n), at(12n, 11n, 10n))
-    expect(moved.postconditions.map(({ satisfied }) => satisfied)).toEqual([false, true])
+    expect(moved.postconditions.map(({ satisfied, blockNumber }) => [satisfied, blockNumber])).toEqual([
+      [false, null],
+      [true, '12'],
+    ])
+    const both = advance(half, minedAt(12n), at(12n, 10n, 10n))
+    expect(both.postconditions.map(({ blockNumber }) => blockNumber)).toEqual(['12', '12'])
+  })
+
+  it('counts finality from the block that a reorg moved the transaction to', () => {
+    const visible = advance(record, minedAt(11n), at(12n, 10n, 10n))
+    const moved = advance(visible, minedAt(12n), at(13n, 10n, 10n))
+    expect(moved.status).toBe('persisted_visible')
+    expect(advance(moved, minedAt(12n), at(14n, 10n, 10n)).status).toBe('final_success')
   })
 
   it('never leaves final success', () => {
-    const done = advance(half, minedAt(11n), at(12n, 11n, 10n))
-    expect(advance(done, new Map(), at(13n, 11n, 11n))).toBe(done)
+    const done = advance(half, minedAt(11n), at(13n, 11n, 10n))
+    expect(done.status).toBe('final_success')
+    expect(advance(done, new Map(), at(14n, 11n, 11n))).toBe(done)
   })
 })

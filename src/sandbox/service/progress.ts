@@ -17,13 +17,15 @@ import type {
 const FOLLOWED_MS = 24 * 3_600_000
 /** A revert this deep is not undone by a reorg of the sandbox's chain. */
 const REVERT_BLOCKS = 64n
+/** The sandbox's chain finalises a block when this many are on top of it. */
+const FINALITY_BLOCKS = 2n
 
 /** What the indexer knows of a transaction; null when no indexed block holds it. */
 export type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'reverted' } | null
 
 /**
  * Say how far a workflow is on the indexed chain: forward by stages, or back when a reorg dropped what had been mined.
- * Only `final_success` is never left. Pure.
+ * Only `final_success` is never left, so it waits until the chain finalises the action's block. Pure.
  */
 export function advance(
   record: WorkflowRecord,
@@ -46,7 +48,7 @@ export function advance(
     ...record,
     transactions,
     postconditions,
-    status: reverted === undefined ? statusOf(action, postconditions) : 'failed',
+    status: reverted === undefined ? statusOf(action, postconditions, snapshot) : 'failed',
     failedBlock: reverted?.blockNumber ?? null,
   }
 }
@@ -65,10 +67,13 @@ const minedAction = (intents: number, transactions: readonly RegisteredTransacti
 function statusOf(
   action: RegisteredTransaction | undefined,
   conditions: readonly Postcondition[],
+  snapshot: Snapshot,
 ): WorkflowStatus {
   if (action === undefined) return 'submitted'
   if (action.status === 'mined') return 'mined'
-  return conditions.every((condition) => condition.satisfied) ? 'final_success' : 'persisted_visible'
+  const isFinal = snapshot.block.number >= (action.blockNumber ?? 0n) + FINALITY_BLOCKS
+  const isTrue = conditions.every((condition) => condition.satisfied)
+  return isFinal && isTrue ? 'final_success' : 'persisted_visible'
 }
 
 const unlatched = (item: Postcondition): Postcondition => ({ ...item, satisfied: false, blockNumber: null })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { foreign } from '../../src/ops/foreign.ts'
+import { foreign } from '../src/foreign.ts'
 
 it('keeps plain text and other scripts', () => {
   expect(foreign('sUSD naïve 日本語 שלום 👍')).toBe('sUSD naïve 日本語 שלום 👍')
