@@ -46,6 +46,8 @@ const SWEEP_MS = 5_000
 const REGISTER_MS = 500
 /** The same alarm is told again after this long. */
 const ALARM_REPEAT_MS = 60_000
+/** Alarms remembered, so that each is told once a minute. */
+const ALARMS_MAX = 1_000
 
 /**
  * Create the keeper of a configuration: the place where ports meet their implementations. Policies are loaded and
@@ -57,6 +59,13 @@ export function createKeeper(config: RunConfig, deps: KeeperDeps): Keeper {
     deps,
     config.agents.map((agent) => loadRolePolicy(agent, config)),
   )
+}
+
+/** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */
+function crash(error: RolekeeperError): void {
+  setImmediate(() => {
+    throw error
+  })
 }
 
 /** What is open between start and stop. */
@@ -92,6 +101,7 @@ class ComposedKeeper implements Keeper {
   #registering: Promise<void> | undefined
   #onDrained: (() => void) | undefined
   #sweptAtMs: number | null = null
+  #closing = false
 
   constructor(
     config: RunConfig,
@@ -187,7 +197,8 @@ class ComposedKeeper implements Keeper {
       metrics: this.#metrics,
       gate: () => {
         const { killed, paused } = readControl(this.#config.directory)
-        return { closed: killed, paused }
+        // Whoever wants us gone now wants no further signature: what waits for a KMS lets go at once.
+        return { closed: killed || this.#hurry.signal.aborted, paused }
       },
       emit: this.#emit,
       alarm: this.#alarm,
@@ -223,7 +234,10 @@ class ComposedKeeper implements Keeper {
     const queue = createTimers({
       clock: this.#clock,
       run: (id) => run(id, deps),
-      onError: (id, error) => this.#log.error('a run failed', { workflowId: id }, error),
+      onError: (id, error) => {
+        this.#log.error('a run failed', { workflowId: id }, error)
+        if (error instanceof RolekeeperError && error.code === 'journal.failed') crash(error)
+      },
     })
     this.#opened.push(queue.close)
     return queue
@@ -281,6 +295,7 @@ class ComposedKeeper implements Keeper {
   }
 
   #register(): void {
+    if (this.#closing) return
     const { journal, client } = this.#open
     this.#registering ??= registerDue({
       nowMs: this.#clock.nowMs,
@@ -374,8 +389,12 @@ class ComposedKeeper implements Keeper {
 
   readonly #alarm = (error: RolekeeperError): void => {
     const nowMs = this.#clock.nowMs()
-    if (nowMs - (this.#alarmedAtMs.get(error.code) ?? Number.NEGATIVE_INFINITY) < ALARM_REPEAT_MS) return
-    this.#alarmedAtMs.set(error.code, nowMs)
+    const about = `${error.code} ${error.facts.workflowId ?? ''}`
+    if (nowMs - (this.#alarmedAtMs.get(about) ?? Number.NEGATIVE_INFINITY) < ALARM_REPEAT_MS) return
+    this.#alarmedAtMs.delete(about)
+    this.#alarmedAtMs.set(about, nowMs)
+    const oldest = this.#alarmedAtMs.keys().next().value
+    if (this.#alarmedAtMs.size > ALARMS_MAX && oldest !== undefined) this.#alarmedAtMs.delete(oldest)
     this.#metrics.alarmed(error.code)
     this.#log.error('alarm', {}, error)
     const { code, shortMessage: message, fix = '' } = error
@@ -412,6 +431,7 @@ class ComposedKeeper implements Keeper {
       const late = this.#clock.sleep(drainMs, this.#hurry.signal).catch(() => undefined)
       await Promise.race([drained, late])
     }
+    this.#closing = true
     for (const close of this.#opened.toReversed()) await close()
   }
 }

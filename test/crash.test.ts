@@ -16,9 +16,24 @@ const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 let world: KeeperScene
 let taps: Readonly<Record<'service' | 'node' | 'kms', Tap>>
 let file: string
+let borrowers: readonly Opened[]
+
+type Opened = { readonly borrower: Address; readonly price: string }
+
+/** Open borrowers whose health falls below 1 one after the other, each at a price 1 % lower than the one before. */
+async function openAll(count: number): Promise<readonly Opened[]> {
+  const opened: Opened[] = []
+  for (let index = 0; index < count; index += 1) {
+    const debt = 40_000 * 0.99 ** index
+    const borrower = await world.openBorrower(debt.toFixed(0))
+    opened.push({ borrower, price: ((debt / 0.8) * 0.998).toFixed(0) })
+  }
+  return opened
+}
 
 beforeAll(async () => {
   world = await createKeeperScene()
+  borrowers = await world.quickly(() => openAll(CASES.length))
   const { rpcUrl, chainId } = world.scene.chain
   taps = {
     service: await startTap(world.service.url),
@@ -107,30 +122,31 @@ const POINTS = [
   ['service', 'read the progress', progress],
 ] as const
 
+const CASES = POINTS.flatMap(([at, name, matches]) =>
+  (['before', 'after'] as const).map((when) => ({ at, name, matches, when })),
+)
+
 describe('a keeper killed with SIGKILL', () => {
-  for (const [at, name, matches] of POINTS) {
-    for (const when of ['before', 'after'] as const) {
-      it(`${when} it could ${name} resumes, with one effect on the chain`, async () => {
-        await world.recover()
-        const borrower = await world.openBorrower()
-        await world.crash()
-        const victim = startChild()
-        const died = once(victim.process, 'exit')
-        taps[at].setRule((tapped) =>
-          matches(tapped) ? { when, act: () => victim.process.kill('SIGKILL') } : null,
-        )
-        await died
-        taps[at].setRule(null)
-        const survivor = startChild()
-        const concerns = (event: KeeperEvent) =>
-          event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
-        await survivor.until((event) => concerns(event) && reached('succeeded')(event))
-        const ended = once(survivor.process, 'exit')
-        survivor.process.kill('SIGTERM')
-        await ended
-        expect(await liquidations(borrower)).toHaveLength(1)
-      })
-    }
+  for (const [index, { at, name, matches, when }] of CASES.entries()) {
+    it(`${when} it could ${name} resumes, with one effect on the chain`, async () => {
+      const { borrower, price } = borrowers[index] ?? { borrower: '0x', price: '0' }
+      await world.scene.price(BTC, price)
+      const victim = startChild()
+      const died = once(victim.process, 'exit')
+      taps[at].setRule((tapped) =>
+        matches(tapped) ? { when, act: () => victim.process.kill('SIGKILL') } : null,
+      )
+      await died
+      taps[at].setRule(null)
+      const survivor = startChild()
+      const concerns = (event: KeeperEvent) =>
+        event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
+      await survivor.until((event) => concerns(event) && reached('succeeded')(event))
+      const ended = once(survivor.process, 'exit')
+      survivor.process.kill('SIGTERM')
+      await ended
+      expect(await liquidations(borrower)).toHaveLength(1)
+    })
   }
 
   it('signed nothing that the ledger does not hold, and one payload for each nonce', async () => {

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../src/keeper-events.ts'
 import { setControl } from '../src/ops/control.ts'
 import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../src/sandbox/contracts/abis.ts'
@@ -27,14 +28,18 @@ afterAll(() => world.stop())
 
 /** Open a borrower, push it under water, and start a keeper that finds it. */
 async function underWater(): Promise<{ borrower: Address; keeper: TestKeeper; is: (state: string) => Fits }> {
-  await world.recover()
-  const borrower = await world.openBorrower()
-  await world.crash()
+  const borrower = await world.quickly(openUnderWater)
   const keeper = await startTestKeeper(world.config())
   running = keeper
   const is = (state: string) => (event: KeeperEvent) =>
     event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase()) && reached(state)(event)
   return { borrower, keeper, is }
+}
+async function openUnderWater(): Promise<Address> {
+  await world.scene.price(BTC, '60000')
+  const borrower = await world.openBorrower()
+  await world.scene.price(BTC, '47000')
+  return borrower
 }
 type Fits = (event: KeeperEvent) => boolean
 
@@ -53,7 +58,17 @@ const allowance = () =>
     functionName: 'allowance',
     args: [world.signer, world.scene.at(BTC.market)],
   })
-const signatures = () => world.kms.calls().filter(({ operation }) => operation === 'Sign').length
+/** What the KMS was asked to sign after its first `past` calls, as the ledger names it; a wallet session is a `challenge`. */
+async function signedSince(past: number): Promise<readonly string[]> {
+  const journal = readSqliteJournal(world.config().directory)
+  const digests = world.kms
+    .calls()
+    .slice(past)
+    .flatMap(({ operation, digest }) => (operation === 'Sign' ? [digest] : []))
+  const entries = await Promise.all(digests.map((digest) => journal.ledgerEntry(`0x${digest}`)))
+  await journal.close()
+  return entries.map((entry) => entry?.kind ?? 'not in the ledger')
+}
 
 it('carries a liquidation and its settlement to final success, and says what was gained', async () => {
   const { borrower, keeper, is } = await underWater()
@@ -83,13 +98,13 @@ describe('a service that turns hostile', () => {
     ['foreign_target', 'target_not_allowed'],
     ['larger_approval', 'approval_unlimited'],
     ['changed_recipient', 'parameter_recipient'],
-  ] as const)('with a %s is refused with %s, and no KMS call is made', async (hostile, check) => {
+  ] as const)('with a %s is refused with %s, and the KMS signs nothing of it', async (hostile, check) => {
     world.service.setFault({ hostile })
-    const before = signatures()
+    const past = world.kms.calls().length
     const { borrower, keeper, is } = await underWater()
     const refused = await keeper.until(is('refused'))
     expect(refused).toMatchObject({ check })
-    expect(signatures()).toBe(before)
+    expect((await signedSince(past)).filter((kind) => kind !== 'challenge')).toEqual([])
     expect(await liquidations(borrower)).toHaveLength(0)
   })
 })
@@ -97,11 +112,11 @@ describe('a service that turns hostile', () => {
 it('signs nothing while killed, and goes on when the kill is taken back', async () => {
   const { directory } = world.config()
   setControl(directory, 'kill', true)
-  const before = signatures()
+  const past = world.kms.calls().length
   const { borrower, keeper, is } = await underWater()
   await keeper.until(({ type }) => type === 'decision')
   expect(keeper.events.some(is('discovered'))).toBe(false)
-  expect(signatures()).toBe(before)
+  expect((await signedSince(past)).filter((kind) => kind !== 'challenge')).toEqual([])
   setControl(directory, 'kill', false)
   await keeper.until(is('succeeded'))
   expect(await liquidations(borrower)).toHaveLength(1)
@@ -141,7 +156,6 @@ it('survives a reorg of the block that it landed in', async () => {
 })
 
 it('refuses a second keeper on its directory, and one with too little to repay says so', async () => {
-  await world.recover()
   running = await startTestKeeper(world.config())
   await expect(startTestKeeper(world.config())).rejects.toMatchObject({ code: 'journal.locked' })
   const { client, at } = world.scene
@@ -150,10 +164,13 @@ it('refuses a second keeper on its directory, and one with too little to repay s
   await client.impersonateAccount({ address: world.signer })
   const send = { ...token, account: world.signer, functionName: 'transfer' } as const
   await client.writeContractSync({ ...send, args: [world.scene.deployment.admin, balance - usd('1')] })
-  const borrower = await world.openBorrower()
-  await world.crash()
-  const { keeper, until } = running
-  await until((event) => event.type === 'decision' && event.passedOver > 0)
-  await keeper.stop({ drainMs: 0 })
+  const borrower = await world.quickly(openUnderWater)
+  const { until } = running
+  await until((event) => event.type === 'health' && event.subject.endsWith(borrower.toLowerCase()))
+  await running.keeper.stop({ drainMs: 0 })
+  const journal = readSqliteJournal(world.config().directory)
+  const [decision] = await journal.decisions(borrower, 1)
+  await journal.close()
+  expect(decision).toMatchObject({ check: 'out_of_funds' })
   expect(await liquidations(borrower)).toHaveLength(0)
 })

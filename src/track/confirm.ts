@@ -17,6 +17,10 @@ const POLL_MS = 1_000
 /** Past this the chain's word stands alone, and a person is told. */
 const SERVICE_WAIT_MS_MAX = 600_000
 
+/** A block that is not named is not known to be late enough. */
+const isAtOrAfter = (named: string | null | undefined, block: bigint): boolean =>
+  typeof named === 'string' && BigInt(named) >= block
+
 /** Whether every postcondition that we froze at `prepared` is reported true at a block at or after ours. Pure. */
 function satisfied(workflow: Workflow, progress: WorkflowProgress): boolean {
   const { awaiting } = workflow
@@ -29,7 +33,7 @@ function satisfied(workflow: Workflow, progress: WorkflowProgress): boolean {
         seen.field === wanted.field &&
         isDeepStrictEqual(seen.expected, wanted.expected) &&
         seen.satisfied &&
-        (typeof seen.blockNumber !== 'string' || BigInt(seen.blockNumber) >= awaiting.blockNumber),
+        isAtOrAfter(seen.blockNumber ?? progress.freshness?.blockNumber, awaiting.blockNumber),
     ),
   )
 }

@@ -34,11 +34,10 @@ export type KeeperScene = {
   /** Write a run configuration; `changes` replaces top-level parts. */
   readonly configFile: (changes?: Readonly<Record<string, unknown>>) => string
   readonly config: (changes?: Readonly<Record<string, unknown>>) => RunConfig
-  /** Open a borrower of the BTC market at the edge of health. */
+  /** Do something with each transaction mined at once, instead of waiting for a block each time. */
+  readonly quickly: <T>(work: () => Promise<T>) => Promise<T>
+  /** Open a borrower of the BTC market with one BTC; its health is 1 at a price of its debt / 0.8. */
   readonly openBorrower: (usdDebt?: string) => Promise<Address>
-  /** Make every BTC borrower of `openBorrower` liquidatable, or healthy again. */
-  readonly crash: () => Promise<unknown>
-  readonly recover: () => Promise<unknown>
   readonly stop: () => Promise<void>
 }
 
@@ -76,6 +75,15 @@ export async function createKeeperScene(): Promise<KeeperScene> {
   })
   const pins = await pinsOf(scene)
   await scene.rpc('evm_setIntervalMining', 1)
+  const quickly = async <T>(work: () => Promise<T>): Promise<T> => {
+    await scene.client.setAutomine(true)
+    try {
+      return await work()
+    } finally {
+      await scene.client.setAutomine(false)
+      await scene.client.setIntervalMining({ interval: 1 })
+    }
+  }
   const configFile = (changes: Readonly<Record<string, unknown>> = {}) => {
     const file = join(directory, `run-${Math.random().toString(36).slice(2)}.yaml`)
     const value = {
@@ -115,6 +123,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
     kms,
     signer,
     directory,
+    quickly,
     configFile,
     config: (changes) => loadRunConfig(configFile(changes), { env: ENVIRONMENT, isWellKnown }),
     openBorrower: async (usdDebt = '40000') => {
@@ -123,8 +132,6 @@ export async function createKeeperScene(): Promise<KeeperScene> {
       await scene.borrow(BTC, 'primeVault', borrower, usd(usdDebt))
       return borrower
     },
-    crash: () => scene.price(BTC, '47000'),
-    recover: () => scene.price(BTC, '60000'),
     stop: async () => {
       await service.stop()
       await canonical.stop()

@@ -124,3 +124,14 @@ describe('confirming', () => {
     expect(await state()).toBe('wait')
   })
 })
+
+it('takes the block of the whole answer where a postcondition names none, and no block as too early', async () => {
+  const { blockNumber: _none, ...unplaced } = SEEN
+  setup.world.progress = { ...setup.world.progress, canonicalPostconditions: [unplaced] }
+  expect(await confirm(confirmed(), setup.deps)).toMatchObject({ type: 'wait' })
+  const at = (blockNumber: string) => ({ status: 'current', lagSeconds: 0, blockNumber })
+  setup.world.progress = { ...setup.world.progress, freshness: at('9') }
+  expect(await confirm(confirmed(), setup.deps)).toMatchObject({ type: 'wait' })
+  setup.world.progress = { ...setup.world.progress, freshness: at('10') }
+  expect(await confirm(confirmed(), setup.deps)).toMatchObject({ workflow: { state: 'succeeded' } })
+})
