@@ -72,14 +72,14 @@ export async function measureReaction(say: (text: string) => void): Promise<Reac
       const counts = round >= WARM_UP_ROUNDS
       for (const side of Object.values(sides)) {
         await world.openNext()
-        if (side.name === 'keeper') await keeper.idle()
+        // Not before the script's victim is liquidated and the price is back: the keeper would come second to it.
+        if (side.name === 'keeper') await keeper.thaw()
         else keeper.freeze()
         await sleep(PASSING_MS)
         const result = await runRound(world, side, side.name === 'script' ? script.act : () => {})
         if (typeof result === 'string') failures.push(result)
         else if (counts) side.rounds.push(result)
       }
-      keeper.thaw()
     }
   } finally {
     await Promise.all([keeper.stop(), script.stop()])
@@ -161,15 +161,15 @@ async function startKeeper(world: ReactionWorld) {
   })
   await untilReady(child)
   return {
-    /** Wait until no workflow is under way and every claim is settled. */
-    idle: async () => {
+    freeze: () => child.kill('SIGSTOP'),
+    /** Go on, and resolve once no workflow is under way and every claim is settled. */
+    thaw: async () => {
+      child.kill('SIGCONT')
       const deadline = AbortSignal.timeout(SETTLE_MS_MAX)
       while (live.size > 0 || (await world.openClaims(world.keeper.signer)) > 0) {
         await once(moved, 'moved', { signal: deadline })
       }
     },
-    freeze: () => child.kill('SIGSTOP'),
-    thaw: () => child.kill('SIGCONT'),
     stop: () => end(child),
   }
 }
