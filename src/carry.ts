@@ -1,4 +1,3 @@
-import type { Hex } from 'viem'
 import type { FeePolicy } from './broadcast/fees.ts'
 import { isPublic, orderReplacements, type ReplaceView } from './broadcast/replace.ts'
 import { assembleRaw } from './broadcast/transaction.ts'
@@ -7,6 +6,7 @@ import { invariant, RolekeeperError } from './errors.ts'
 import type { Journal } from './journal/journal.ts'
 import type { Signer } from './sign/signer.ts'
 import { type FollowDeps, follow } from './track/follow.ts'
+import { registrations } from './track/register.ts'
 import { untilClosed } from './until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from './workflow/slot.ts'
 import { moved, type Step, wait } from './workflow/step.ts'
@@ -72,8 +72,11 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
     workflow.slots.map((slot) => (isPublic(slot) || chainNonce > slot.nonce ? follow(slot, deps) : slot)),
   )
   const nowMs = deps.view().nowMs
-  if (slots.some((slot, index) => slot !== workflow.slots[index]))
-    return moved(withSlots(workflow, slots, nowMs))
+  if (slots.some((slot, index) => slot !== workflow.slots[index])) {
+    const followed = withSlots(workflow, slots, nowMs)
+    await deps.journal.post(registrations(followed, nowMs))
+    return moved(followed)
+  }
   if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)
   const replaced = orderReplacements(workflow, deps.view(), deps.fees, deps.rulesetHash())
   if (replaced !== workflow) return moved(withSlots(workflow, replaced.slots, nowMs))
@@ -180,8 +183,9 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
       ? withLastAttempt(slot, { ...lastAttempt(slot), state: 'sent', sentAtMs, sentAtBlock: headNumber })
       : slot,
   )
-  await outbox(workflow, ready, sentAtMs, deps)
-  return moved(withSlots(workflow, next, sentAtMs))
+  const sent = withSlots(workflow, next, sentAtMs)
+  await deps.journal.post(registrations(sent, sentAtMs))
+  return moved(sent)
 }
 
 async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<void> {
@@ -199,29 +203,6 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<v
       retry: 'later',
     }),
   )
-}
-
-/** Registration is told apart from the chain's path; only what the service prepared is registered. */
-async function outbox(
-  workflow: Workflow,
-  ready: readonly Slot[],
-  nowMs: number,
-  deps: CarryDeps,
-): Promise<void> {
-  const requestId = workflow.prepared?.answer.requestId
-  invariant(requestId !== undefined, `workflow ${workflow.id} is in flight without an answer`)
-  const rows = ready
-    .filter((slot) => slot.kind === 'intent' && lastAttempt(slot).purpose === 'payload')
-    .map((slot) => ({ slot, hash: lastAttempt(slot).hash as Hex }))
-    .map(({ slot, hash }) => ({
-      workflowId: workflow.id,
-      requestId,
-      order: slot.index,
-      chainId: slot.chainId,
-      hash,
-      dueAtMs: nowMs,
-    }))
-  await deps.journal.post(rows)
 }
 
 /** Send again what is public: also while the kill switch holds back what would replace it. */

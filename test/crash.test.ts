@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../src/keeper-events.ts'
 import { lendingMarketAbi } from '../src/sandbox/contracts/abis.ts'
@@ -59,6 +59,10 @@ beforeAll(async () => {
     },
   })
 })
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL')
+  children.length = 0
+})
 afterAll(async () => {
   for (const tap of Object.values(taps)) await tap.stop()
   await world.stop()
@@ -70,11 +74,15 @@ type Child = {
   readonly until: (fits: (event: KeeperEvent) => boolean) => Promise<void>
 }
 
+/** Whatever a test that failed left running. */
+const children: ChildProcess[] = []
+
 function startChild(): Child {
   const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
     env: { ...process.env, ...ENVIRONMENT },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
+  children.push(child)
   const events: KeeperEvent[] = []
   const waiting = new Set<() => void>()
   createInterface({ input: child.stdout }).on('line', (line) => {

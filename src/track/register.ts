@@ -1,7 +1,36 @@
 import type { Hex } from 'viem'
-import { RolekeeperError } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import type { Journal, OutboxRow } from '../journal/journal.ts'
 import type { TransactionRegistration } from '../service/assumptions.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+/**
+ * Say what the service is to be told of a workflow: each payload of its intents that a node has, by hash. What is in
+ * the outbox stays as it is, so this may be asked again, and is: a crash may have lost rows with the last commit. Pure.
+ */
+export function registrations(workflow: Workflow, nowMs: number): readonly Omit<OutboxRow, 'tries'>[] {
+  const requestId = workflow.prepared?.answer.requestId
+  invariant(requestId !== undefined, `workflow ${workflow.id} is in flight without an answer`)
+  return workflow.slots
+    .filter(({ kind }) => kind === 'intent')
+    .flatMap((slot) =>
+      slot.attempts.flatMap(({ purpose, state, hash }) => {
+        const isPublic = state === 'sent' || hash === slot.inclusion?.hash
+        return purpose === 'payload' && isPublic && hash !== undefined
+          ? [
+              {
+                workflowId: workflow.id,
+                requestId,
+                order: slot.index,
+                chainId: slot.chainId,
+                hash,
+                dueAtMs: nowMs,
+              },
+            ]
+          : []
+      }),
+    )
+}
 
 /** What registering needs. */
 export type RegisterDeps = {

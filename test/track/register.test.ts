@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { type RegisterDeps, registerDue } from '../../src/track/register.ts'
+import { type RegisterDeps, registerDue, registrations } from '../../src/track/register.ts'
+import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 let nowMs: number
@@ -86,5 +87,39 @@ describe('registering', () => {
     expect(posts).toHaveLength(32)
     await registerDue(deps)
     expect(posts[32]?.body).toMatchObject({ txHash: hash(32) })
+  })
+})
+
+describe('what is registered', () => {
+  const inclusion = (of: `0x${string}`) => ({
+    hash: of,
+    purpose: 'payload' as const,
+    blockNumber: 1n,
+    blockHash: hash(9),
+    status: 'success' as const,
+    gasUsed: 1n,
+    effectiveGasPriceWei: 1n,
+  })
+
+  it('is every payload of an intent that a node has, also one whose sending was never recorded', () => {
+    const sent = attemptOf({ state: 'sent', raw: '0x01', hash: hash(1) })
+    const bumped = attemptOf({ state: 'sent', raw: '0x02', hash: hash(2) })
+    const landed = attemptOf({ state: 'signed', raw: '0x03', hash: hash(3) })
+    const waiting = attemptOf({ state: 'signed', raw: '0x04', hash: hash(4) })
+    const closed = attemptOf({ state: 'sent', purpose: 'noop', raw: '0x05', hash: hash(5) })
+    const workflow = workflowOf('in_flight', {
+      slots: [
+        slotOf({ index: 0, attempts: [sent, bumped] }),
+        slotOf({ index: 1, attempts: [landed], state: 'mined', inclusion: inclusion(hash(3)) }),
+        slotOf({ index: 2, attempts: [waiting, closed] }),
+        slotOf({ index: 3, kind: 'revoke', attempts: [sent] }),
+      ],
+    })
+    const told = registrations(workflow, 7).map(({ order, hash: of, dueAtMs }) => ({ order, of, dueAtMs }))
+    expect(told).toEqual([
+      { order: 0, of: hash(1), dueAtMs: 7 },
+      { order: 0, of: hash(2), dueAtMs: 7 },
+      { order: 1, of: hash(3), dueAtMs: 7 },
+    ])
   })
 })
