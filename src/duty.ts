@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Address } from 'viem'
 import type { Decision, InFlight, Observation, Role } from './agent.ts'
 import { createDecisionMemory } from './decision-memory.ts'
@@ -84,6 +85,8 @@ export function createDuty(deps: DutyDeps): Duty {
 
   const loop = async () => {
     do {
+      // What a block changed comes as a burst of hints: those that are here by now ask for one and the same look.
+      await setImmediate()
       again = false
       try {
         await lookOnce()

@@ -16,7 +16,10 @@ beforeEach(() => {
   journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'duty-')))
 })
 afterEach(() => journal.close())
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+/** A look begins in the turn after its hint, and the one more in the turn after that. */
+const settled = async () => {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve))
+}
 const NOTHING: Decision = { proposals: [], passedOver: [] }
 
 const createWorld = () => {
@@ -88,13 +91,19 @@ describe('a duty', () => {
     expect(setup.world.opened).toHaveLength(1)
   })
 
-  it('makes one more look of all hints that come during a look', async () => {
-    const gate = Promise.withResolvers<void>()
-    setup.world.observing = gate.promise
-    setup.duty.look()
+  it('makes one look of hints that come together', async () => {
     setup.duty.look()
     setup.duty.look()
     await settled()
+    expect(setup.world.looks).toBe(1)
+  })
+
+  it('makes one more look of all hints that come during a look', async () => {
+    const gate = Promise.withResolvers<void>()
+    setup.world.observing = gate.promise
+    await look()
+    setup.duty.look()
+    setup.duty.look()
     expect(setup.world.looks).toBe(1)
     gate.resolve()
     await settled()
