@@ -90,10 +90,8 @@ async function run(settings: ScriptSettings): Promise<void> {
   socket.on('message', (data) => {
     if (!act || !String(data).includes('oracles.updated')) return
     act = false
-    react().catch((error: unknown) => {
-      console.error(error)
-      process.exit(1)
-    })
+    // The round counts as one without an end; the next one may do better.
+    react().catch((error: unknown) => console.error(error))
   })
   socket.on('open', () => process.send?.('ready'))
 }
