@@ -13,6 +13,7 @@ import type { Log } from './ops/log.ts'
 import { createMetrics, type Metrics } from './ops/metrics.ts'
 import { type OpsServer, startOpsServer } from './ops/server.ts'
 import { run } from './pipeline.ts'
+import { provePins, proveService } from './prove.ts'
 import { type PulseDeps, readGauges, readReadiness } from './pulse.ts'
 import type { Queue } from './queue/queue.ts'
 import { createTimers } from './queue/timers.ts'
@@ -152,6 +153,7 @@ class ComposedKeeper implements Keeper {
       this.#clock,
     )
     this.#opened.push(() => client.close())
+    await proveService(client, settings.id, this.#log)
     const nodes = await createNodes({
       chainId: settings.id,
       read: settings.nodes.read.map((url) => url.reveal()),
@@ -162,6 +164,7 @@ class ComposedKeeper implements Keeper {
       clock: this.#clock,
     })
     this.#opened.push(() => nodes.close())
+    await provePins(nodes, this.#config.deployment)
     const chain = await watchChain({
       nowMs: this.#clock.nowMs,
       nodes,

@@ -155,6 +155,28 @@ it('survives a reorg of the block that it landed in', async () => {
   expect(await liquidations(borrower)).toHaveLength(1)
 })
 
+it('does not start on another chain, with another key, or beside code that is not the pinned one', async () => {
+  const { chain, deployment, agents } = world.config()
+  const nodes = { read: [world.scene.chain.rpcUrl], send: [world.scene.chain.rpcUrl] }
+  const wrong = (changes: Readonly<Record<string, unknown>>) => startTestKeeper(world.config(changes))
+  await expect(wrong({ chain: { id: '1', finality: 'finalized', nodes } })).rejects.toMatchObject({
+    code: 'service.other_chain',
+  })
+  const [market, ...others] = deployment.markets
+  const codeHash = `0x${'11'.repeat(32)}`
+  const text = JSON.stringify({ ...deployment, markets: [{ ...market, codeHash }, ...others] })
+  const strings = JSON.parse(text, (_key, value) => (typeof value === 'number' ? String(value) : value))
+  await expect(wrong({ deployment: strings })).rejects.toMatchObject({ code: 'deployment.code_changed' })
+  const [agent] = agents
+  const keyId = agent?.signer.kind === 'kms' ? agent.signer.keyId : ''
+  const signer = { kms: { keyId, address: `0x${'22'.repeat(20)}` } }
+  const policy = agent?.policy
+  await expect(
+    wrong({ agents: [{ role: 'liquidator', mode: 'live', policy, signer }] }),
+  ).rejects.toMatchObject({ code: 'kms.wrong_key' })
+  expect(chain.id).toBe(world.scene.chain.chainId)
+})
+
 it('refuses a second keeper on its directory, and one with too little to repay says so', async () => {
   running = await startTestKeeper(world.config())
   await expect(startTestKeeper(world.config())).rejects.toMatchObject({ code: 'journal.locked' })

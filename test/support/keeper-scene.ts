@@ -192,7 +192,10 @@ export async function startTestKeeper(config: RunConfig): Promise<TestKeeper> {
     events.push(event)
     for (const tell of waiting) tell(event)
   })
-  await keeper.start()
+  await keeper.start().catch(async (error: unknown) => {
+    await keeper.stop({ drainMs: 0 })
+    throw error
+  })
   return {
     keeper,
     events,

@@ -1,0 +1,52 @@
+import type { Nodes } from './chain/nodes.ts'
+import { RolekeeperError } from './errors.ts'
+import type { Deployment } from './guard/ruleset.ts'
+import type { Log } from './ops/log.ts'
+import type { ServiceClient } from './service/client.ts'
+
+/**
+ * Prove at start that every pinned contract has the code that its pin says: nothing beside other code would be signed
+ * anyway. Throws RolekeeperError `deployment.code_changed`, and `node.*` when no node answers.
+ */
+export async function provePins(
+  nodes: Pick<Nodes, 'codeHashes'>,
+  { assets, markets, vaults }: Deployment,
+): Promise<void> {
+  const oracles = markets.map(({ oracle, oracleCodeHash }) => ({ address: oracle, codeHash: oracleCodeHash }))
+  const pins = [...assets, ...markets, ...oracles, ...vaults]
+  const hashes = await nodes.codeHashes(pins.map(({ address }) => address))
+  const index = pins.findIndex(({ codeHash }, at) => hashes[at] !== codeHash)
+  const pin = pins[index]
+  if (pin === undefined) return
+  const found = hashes[index] ?? 'nothing'
+  throw new RolekeeperError(
+    'deployment.code_changed',
+    `The code at ${pin.address} hashes to ${found}; ${pin.codeHash} is pinned.`,
+    { fix: 'find out what was deployed there before you pin it.', facts: { address: pin.address, found } },
+  )
+}
+
+/**
+ * Prove at start that the service takes our key and serves our chain. One that is down is waited for, because what is
+ * in flight needs us. Throws RolekeeperError `service.other_chain`, and `service.*` where asking again cannot help.
+ * Source: GET /v1/deployments.
+ */
+export async function proveService(
+  client: Pick<ServiceClient, 'base' | 'listDeployments'>,
+  chainId: number,
+  log: Log,
+): Promise<void> {
+  try {
+    const { items } = await client.listDeployments()
+    if (items.some((deployment) => deployment.chainId === chainId)) return
+    const chains = [...new Set(items.map((deployment) => deployment.chainId))].join(', ') || 'none'
+    throw new RolekeeperError(
+      'service.other_chain',
+      `The service at ${client.base.host} serves chain ${chains}; the configuration says ${chainId}.`,
+      { fix: 'correct `chain.id` or `service.url`.', facts: { chains, chainId } },
+    )
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
+    log.warn('the service does not answer yet', {}, error)
+  }
+}
