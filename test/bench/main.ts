@@ -6,11 +6,13 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { json: { type: 'boolean', default: false } },
 })
+// Without a "--" before it npm takes the option for its own, and only says so in the environment.
+const json = values.json || process.env.npm_config_json === 'true'
 if (positionals.join() === 'reaction') {
   const figures = await measureReaction((text) => process.stderr.write(`reaction: ${text}\n`))
-  process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : describe(figures))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describe(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction [-- --json]\n')
+  process.stderr.write('Usage: npm run bench reaction [--json]\n')
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
