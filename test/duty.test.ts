@@ -127,8 +127,13 @@ describe('a duty', () => {
   })
 
   it('looks again after a look that failed', async () => {
-    setup.world.observing = Promise.reject(new TypeError('down'))
-    await look()
+    const down = Promise.withResolvers<void>()
+    setup.world.observing = down.promise
+    const looked = look()
+    // Told before anybody awaits it, a rejection would count as nobody's.
+    down.promise.catch(() => undefined)
+    down.reject(new TypeError('down'))
+    await looked
     expect(setup.world).toMatchObject({ failures: 1, decided: [] })
     setup.world.observing = Promise.resolve()
     await look()
