@@ -1,4 +1,4 @@
-import { invariant, RolekeeperError } from './errors.ts'
+import { BrokenInvariant, RolekeeperError } from './errors.ts'
 import type { Journal } from './journal/journal.ts'
 import type { Step } from './workflow/step.ts'
 import { isTerminal, move, type Workflow } from './workflow/workflow.ts'
@@ -42,10 +42,7 @@ export function step(workflow: Workflow, stages: Stages): Promise<Step> {
     case 'cancelled':
     case 'unconfirmed':
     case 'quarantined':
-      return invariant(
-        false,
-        `workflow ${workflow.id} is ${workflow.state}: nothing more happens to it`,
-      ) as never
+      throw new BrokenInvariant(`workflow ${workflow.id} is ${workflow.state}: nothing more happens to it`)
   }
 }
 

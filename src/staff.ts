@@ -15,6 +15,7 @@ import { compileRuleset } from './guard/compile.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy, type Ruleset } from './guard/ruleset.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
+import { assertViews } from './observe/views.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import type { Stages } from './pipeline.ts'
@@ -52,6 +53,7 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
     })
   }
   const policy = loadLiquidator(agent.policy)
+  assertViews(policy.guard.views)
   return { agent, policy, ruleset: compileRuleset(policy, config.deployment) }
 }
 

@@ -76,7 +76,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schemas: [],
   protocol: ['nouns'],
   workflow: ['nouns', 'schemas'],
-  agents: ['nouns', 'protocol'],
+  agents: ['nouns', 'protocol', 'schemas'],
   // The guard takes no arithmetic from protocol/: one mistake must not pass twice.
   ...Object.fromEntries(STAGES.map((stage) => [stage, ['nouns', 'schemas', 'workflow']])),
   observe: ['nouns', 'schemas', 'workflow', 'protocol'],

@@ -1,5 +1,6 @@
 import type { MarketSeen, Observation, PassedOver } from '../../src/agent.ts'
 import type { Price } from '../../src/protocol/health.ts'
+import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/assumptions.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { dollars } from './text.ts'
@@ -64,12 +65,12 @@ function marketStop(market: MarketSeen): Stop | null {
   if (market.marketLive !== true) {
     return { check: 'market_not_live', message: `marketLive is ${market.marketLive}; it must be true.` }
   }
-  if (market.marketRegimeState !== 'normal') {
-    const message = `marketRegimeState is ${market.marketRegimeState}; it must be normal.`
+  if (market.marketRegimeState !== NORMAL_MARKET_REGIME) {
+    const message = `marketRegimeState is ${market.marketRegimeState}; it must be ${NORMAL_MARKET_REGIME}.`
     return { check: 'regime_not_normal', message }
   }
-  if (market.oracleState !== 'healthy') {
-    const message = `The service says the oracle is ${market.oracleState}; it must be healthy.`
+  if (market.oracleState !== HEALTHY_ORACLE_STATE) {
+    const message = `The service says the oracle is ${market.oracleState}; it must be ${HEALTHY_ORACLE_STATE}.`
     return { check: 'oracle_not_healthy', message }
   }
   const open = market.collateralGateEnabled === false

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { foreign } from '../foreign.ts'
-import { lockDirectory } from '../journal/sqlite.ts'
+import { lockDirectory } from '../journal/lock.ts'
 import { lockSandbox } from '../sandbox/files.ts'
 import { atMost } from './session.ts'
 

@@ -58,12 +58,10 @@ export const expectedValue = z.union([
 ])
 export type ExpectedValue = z.infer<typeof expectedValue>
 
-/** Assumed: entity types that postconditions speak about, and how their ids are written. */
-export const ENTITY_TYPES = ['credit_facility', 'liquidation_claim'] as const
-/** Assumed: `market:vault:borrower`, lower case. */
+/** Assumed: postconditions name a `credit_facility` as `market:vault:borrower`, lower case. */
 export const facilityEntityId = (market: string, vault: string, borrower: string) =>
   `${market}:${vault}:${borrower}`.toLowerCase()
-/** Assumed: `market:claim`, lower case. */
+/** Assumed: and a `liquidation_claim` as `market:claim`, lower case. */
 export const claimEntityId = (market: string, claimId: string) => `${market}:${claimId}`.toLowerCase()
 
 /** Assumed: POST /v1/workflows/{requestId}/transactions; `order` names the intent. */
@@ -129,6 +127,7 @@ export const oracleResource = z.object({
   sourceAsOf: optional(ts),
   lastUpdated: optional(ts),
 })
+export type OracleResource = z.infer<typeof oracleResource>
 
 /** The event envelope is documented; its `data` is assumed to name the changed resources by id. */
 export const eventEnvelope = z.object({

@@ -132,6 +132,3 @@ export function move(
   )
   return { ...workflow, ...learned, state, updatedAtMs: nowMs, strikes: 0 }
 }
-
-/** Whether any nonce was ever claimed for it: then its opportunity does not reopen. Pure. */
-export const hasClaimed = (workflow: Workflow): boolean => workflow.slots.length > 0

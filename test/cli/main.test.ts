@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { rolekeeper as runLine } from '../../src/cli/rolekeeper.ts'
-import { lockDirectory, openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { lockDirectory } from '../../src/journal/lock.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
 
 const MAIN = resolve('src/cli/main.ts')

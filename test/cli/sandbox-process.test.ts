@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { prepareDirectory, startSandboxProcess } from '../../src/cli/sandbox-process.ts'
-import { lockDirectory } from '../../src/journal/sqlite.ts'
+import { lockDirectory } from '../../src/journal/lock.ts'
 import { lockSandbox } from '../../src/sandbox/files.ts'
 
 /** Start a program in the sandbox's place. */

@@ -1,4 +1,5 @@
 import { type Address, formatUnits } from 'viem'
+import { NORMAL_MARKET_REGIME } from '../../service/assumptions.ts'
 import type { MarketResource, VaultResource } from '../../service/resources.ts'
 import type { MarketState, VaultState } from './chain-reader.ts'
 import { lower } from './logs.ts'
@@ -79,7 +80,7 @@ function termsAndFlags(state: MarketState) {
     liquidationThresholdBps: state.liquidationThresholdBps,
     closeFactorBps: state.closeFactorBps,
     liquidationBonusBps: state.liquidationBonusBps,
-    marketRegimeState: state.paused ? 'paused' : 'normal',
+    marketRegimeState: state.paused ? 'paused' : NORMAL_MARKET_REGIME,
     // Live means funded: without a vault there is nothing to borrow.
     marketLive: state.partitions.length > 0,
     paused: state.paused,

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { OracleResource } from '../../service/assumptions.ts'
 import { facilityEntityId, QUERY } from '../../service/assumptions.ts'
 import { type ActivityResource, marketResource, vaultResource } from '../../service/resources.ts'
 import type { Canonical, CanonicalOracle } from '../indexer/canonical.ts'
@@ -174,7 +175,10 @@ function byId<T extends { readonly id: string }>(
   return row
 }
 
-function oracle(row: CanonicalOracle, markets: readonly { id: string; chainId: number; address: string }[]) {
+function oracle(
+  row: CanonicalOracle,
+  markets: readonly { id: string; chainId: number; address: string }[],
+): OracleResource {
   const market = markets.find((candidate) => same(candidate.address, row.marketAddress))
   return {
     id: row.address.toLowerCase(),
