@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { z } from 'zod'
-import type { WorkflowType } from './service/workflows.ts'
+import type { WorkflowType } from './service/workflow-types.ts'
 
 /** The one spelling of each role: in folders, YAML, metric labels and queue names. */
 export const ROLES = ['liquidator', 'allocator', 'nav-reporter', 'asset-manager', 'rfq-bidder'] as const

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type AbiFunction, type AbiParameter, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
+import { z } from 'zod'
 import type { Role } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
-import { WORKFLOW_INPUTS } from '../service/assumptions.ts'
-import { WORKFLOW_CATALOGUE, type WorkflowType } from '../service/workflows.ts'
+import { agentRoleOf, WORKFLOW_CATALOGUE, type WorkflowType } from '../service/workflow-types.ts'
 import {
   type Condition,
   compileList,
@@ -12,6 +12,7 @@ import {
   type ValueKind,
 } from './conditions.ts'
 import type { Deployment, Effects, Freshness, GuardPolicy, Limits, Rule, Ruleset } from './ruleset.ts'
+import { SANITY } from './sanity/liquidator.ts'
 import { VIEWS_NEEDED, viewShape } from './views.ts'
 
 /** The sections of a policy that the guard enforces, with the role they are for. */
@@ -88,9 +89,16 @@ export function compileRuleset(policy: GuardSections, deployment: Deployment): R
 }
 
 function checkRole(type: WorkflowType, role: Role, path: string): void {
-  const owner = WORKFLOW_CATALOGUE[type].role
-  if (owner === role) return
-  throw wrong(`${path}.workflowType`, `${type} belongs to the ${owner}, not to the ${role}.`, 'remove it.')
+  const owner = agentRoleOf(type)
+  const where = `${path}.workflowType`
+  if (owner !== role)
+    throw wrong(
+      where,
+      `${type} belongs to ${owner === null ? 'no agent' : `the ${owner}`}, not to the ${role}.`,
+      'remove it.',
+    )
+  if (!SANITY.has(type))
+    throw wrong(where, `The guard has no judgement of its own for ${type}.`, 'remove it.')
 }
 
 function checkDeployment({ assets, markets }: Deployment): void {
@@ -214,9 +222,13 @@ function needReference(
 
 const SAMPLE_ADDRESS = `0x${'1'.repeat(40)}`
 
+/** Members of a workflow's input; one that is a choice of shapes has none that a rule can name. */
+const shapeOf = (input: z.ZodType): Readonly<Record<string, z.ZodType>> =>
+  input instanceof z.ZodObject ? input.shape : {}
+
 /** What each member of a workflow's input holds, by asking its schema. */
 function inputKindsOf(type: WorkflowType): ReadonlyMap<string, ValueKind> {
-  const members = Object.entries(WORKFLOW_INPUTS[type].shape)
+  const members = Object.entries(shapeOf(WORKFLOW_CATALOGUE[type].input))
   return new Map(
     members.map(([name, schema]) => [name, schema.safeParse(SAMPLE_ADDRESS).success ? 'address' : 'uint']),
   )

@@ -9,7 +9,7 @@ import type { Subject } from './conditions.ts'
 import { type AllowanceSeen, checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Ruleset } from './ruleset.ts'
-import { SANITY } from './sanity/liquidator.ts'
+import { sanityOf } from './sanity/liquidator.ts'
 import { allowanceView, balanceView, createReads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
@@ -61,7 +61,7 @@ export async function checkFinal(
   const pins = pinsOf(subject)
   const framing = frame(ruleset, subject, calls)
   const sane = createReads()
-  const look = SANITY[workflow.proposal.workflowType].look(sane, ruleset, subject, workflow.proposal)
+  const look = sanityOf(workflow.proposal.workflowType).look(sane, ruleset, subject, workflow.proposal)
   const [hashes, simulated] = await Promise.all([
     nodes.codeHashes(pins.map(({ address }) => address)),
     simulate(nodes, options, calls, [...framing.before.calls, ...sane.calls], framing.after.calls),

@@ -1,13 +1,14 @@
 import type { Address } from 'viem'
 import { foreign } from '../foreign.ts'
-import { type PreparedWorkflow, WORKFLOW_CATALOGUE } from '../service/workflows.ts'
+import { WORKFLOW_CATALOGUE } from '../service/workflow-types.ts'
+import type { PreparedWorkflow } from '../service/workflows.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
 import { type ClearedCall, checkCall } from './calls.ts'
 import type { Subject } from './conditions.ts'
 import { checkRequest } from './request.ts'
 import type { Freshness, Ruleset } from './ruleset.ts'
-import { SANITY } from './sanity/liquidator.ts'
+import { sanityOf } from './sanity/liquidator.ts'
 
 /** The parts of a workflow that an answer is bound to. */
 export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>
@@ -117,7 +118,7 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow): Refu
       'The preflight names no block, so its age in blocks is not known.',
     )
   }
-  const known: ReadonlySet<string> = new Set(SANITY[workflow.proposal.workflowType].revalidations)
+  const known: ReadonlySet<string> = new Set(sanityOf(workflow.proposal.workflowType).revalidations)
   const unknown = revalidateAtExecution.findIndex((name) => !known.has(name))
   if (unknown >= 0) {
     return refuse(

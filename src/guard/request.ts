@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Proposal, Role } from '../agent.ts'
-import { WORKFLOW_INPUTS } from '../service/assumptions.ts'
-import { WORKFLOW_CATALOGUE } from '../service/workflows.ts'
+import { addr } from '../service/scalars.ts'
+import { agentRoleOf, WORKFLOW_CATALOGUE } from '../service/workflow-types.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
 import type { PinnedMarket, Ruleset } from './ruleset.ts'
 
@@ -16,7 +16,7 @@ export function checkRequest(request: {
 }): Checked<{ readonly market: PinnedMarket }> {
   const { proposal, role, ruleset } = request
   const { workflowType, exposure } = proposal
-  if (role !== ruleset.role || WORKFLOW_CATALOGUE[workflowType].role !== role) {
+  if (role !== ruleset.role || agentRoleOf(workflowType) !== role) {
     return refuse(
       'role_not_allowed',
       `The role ${role} may not propose ${workflowType}; these rules are for ${ruleset.role}.`,
@@ -28,14 +28,15 @@ export function checkRequest(request: {
       `No rule allows ${workflowType}. Fix: add its calls to guard.allow, or stop proposing it.`,
     )
   }
-  const input = WORKFLOW_INPUTS[workflowType].safeParse(proposal.input)
+  const input = WORKFLOW_CATALOGUE[workflowType].input.safeParse(proposal.input)
   if (!input.success) {
     const path = input.error.issues[0]?.path.join('.') ?? ''
     return refuse('input_invalid', `The input of ${workflowType} is not valid at "${path}".`)
   }
-  const market = findMarket(input.data.marketAddress, ruleset)
+  const address = addr.safeParse(proposal.input.marketAddress).data
+  const market = address === undefined ? undefined : findMarket(address, ruleset)
   if (market === undefined) {
-    return refuse('market_not_pinned', `The market ${input.data.marketAddress} is not in deployment.markets.`)
+    return refuse('market_not_pinned', `The market ${address} is not in deployment.markets.`)
   }
   const limit = ruleset.limits.perWorkflow.usdMicrosMax
   if (exposure.usdMicros > limit) {
@@ -50,9 +51,9 @@ export function checkRequest(request: {
       `The proposal moves ${exposure.assets} base units whose worth in dollars is not known.`,
     )
   }
-  if (!('repayAssets' in input.data)) return { ok: true, market }
-  const { vaultAddress, repayAssets } = input.data
-  if (!ruleset.deployment.vaults.some(({ address }) => address === vaultAddress)) {
+  const { vaultAddress, repayAssets } = proposal.input
+  if (repayAssets === undefined) return { ok: true, market }
+  if (!ruleset.deployment.vaults.some(({ address }) => address === vaultAddress?.toLowerCase())) {
     return refuse('vault_not_pinned', `The vault ${vaultAddress} is not in deployment.vaults.`)
   }
   if (exposure.token?.toLowerCase() !== market.loanAsset || exposure.assets !== BigInt(repayAssets)) {

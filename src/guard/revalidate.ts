@@ -3,7 +3,7 @@ import { type Checked, refuse } from '../workflow/verdict.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Ruleset } from './ruleset.ts'
-import { SANITY } from './sanity/liquidator.ts'
+import { sanityOf } from './sanity/liquidator.ts'
 import { createReads } from './views.ts'
 
 /**
@@ -31,7 +31,7 @@ export async function recheck(
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
   if (!prepared.ok) return prepared
   const reads = createReads()
-  const look = SANITY[workflow.proposal.workflowType].look(
+  const look = sanityOf(workflow.proposal.workflowType).look(
     reads,
     ruleset,
     prepared.subject,

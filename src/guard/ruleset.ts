@@ -1,7 +1,7 @@
 import type { AbiFunction, Address, Hex } from 'viem'
 import { z } from 'zod'
 import type { Role } from '../agent.ts'
-import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflows.ts'
+import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
 import type { Condition, Reference } from './conditions.ts'
 
 /** A contract that may be talked to, by the keccak-256 of its deployed code. Addresses are lower case. */

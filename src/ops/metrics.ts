@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Role } from '../agent.ts'
 import type { SendOutcome } from '../chain/nodes.ts'
-import type { WorkflowType } from '../service/workflows.ts'
+import type { WorkflowType } from '../service/workflow-types.ts'
 import { isTerminal, type WorkflowState } from '../workflow/workflow.ts'
 import type { Control } from './control.ts'
 

@@ -38,8 +38,8 @@ export function marketContracts({ contracts }: Deployment, market: MarketName) {
 }
 
 /**
- * Fund who acts in the sandbox, in one block: the liquidator gets native coins, 5,000,000 sUSD and its place in the
- * registry; each borrower gets collateral and interest for years of weather, and lets its market take both.
+ * Fund who acts in the sandbox, in one block: each role gets native coins, liquidator and RFQ bidder get 5,000,000 sUSD,
+ * the liquidator its place in the registry; each borrower gets collateral and interest for years of weather, and lets its market take both.
  */
 export async function fundCast(
   rpcUrl: string,
@@ -48,11 +48,13 @@ export async function fundCast(
   transactions: Transactions,
 ): Promise<void> {
   const { sUSD, registry, ethMarket } = deployment.contracts
-  const liquidator = privateKeyToAddress(keys.liquidator.privateKey)
+  const liquidator = privateKeyToAddress(keys.roles.liquidator.privateKey)
+  const bidder = privateKeyToAddress(keys.roles['rfq-bidder'].privateKey)
+  const roles = Object.values(keys.roles).map(({ privateKey }) => privateKeyToAddress(privateKey))
   const borrowers = keys.borrowers.map((key) => ({ key, address: privateKeyToAddress(key) }))
   const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
   await Promise.all(
-    [liquidator, ...borrowers.map(({ address }) => address)].map((address) =>
+    [...roles, ...borrowers.map(({ address }) => address)].map((address) =>
       tester.setBalance({ address, value: parseEther('1000') }),
     ),
   )
@@ -82,6 +84,7 @@ export async function fundCast(
   })
   await transactions.mine([
     mint(sUSD.address, liquidator, parseUnits('5000000', 6)),
+    mint(sUSD.address, bidder, parseUnits('5000000', 6)),
     authorise,
     ...borrowerCalls,
   ])

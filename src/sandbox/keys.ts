@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Hex } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { z } from 'zod'
+import { ROLES } from '../agent.ts'
 import { readJsonFile, writeJsonFile } from './files.ts'
 import { BORROWERS } from './story.ts'
 
@@ -15,10 +16,9 @@ const sandboxKeys = z.strictObject({
   chainId: z.number().int(),
   deployer: privateKey,
   feeder: privateKey,
-  allocator: privateKey,
   borrowers: z.array(privateKey).length(BORROWERS),
-  /** `id` is what the KMS calls it. */
-  liquidator: z.strictObject({ id: z.uuid(), privateKey }),
+  /** One KMS key a role; `id` is what the KMS calls it. */
+  roles: z.record(z.enum(ROLES), z.strictObject({ id: z.uuid(), privateKey })),
   kms: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   secretKey: z.string(),
   publishableKey: z.string(),
@@ -37,14 +37,21 @@ export function loadKeys(folder: string): SandboxKeys {
   return created
 }
 
+const createKmsKey = () => ({ id: randomUUID(), privateKey: generatePrivateKey() })
+
 const createKeys = (): SandboxKeys => ({
   // A signature for one sandbox is worth nothing on another, or on any chain that people use.
   chainId: 3_133_700_000 + randomInt(100_000),
   deployer: generatePrivateKey(),
   feeder: generatePrivateKey(),
-  allocator: generatePrivateKey(),
   borrowers: Array.from({ length: BORROWERS }, () => generatePrivateKey()),
-  liquidator: { id: randomUUID(), privateKey: generatePrivateKey() },
+  roles: {
+    liquidator: createKmsKey(),
+    allocator: createKmsKey(),
+    'nav-reporter': createKmsKey(),
+    'asset-manager': createKmsKey(),
+    'rfq-bidder': createKmsKey(),
+  },
   kms: {
     // As AWS writes them.
     accessKeyId: `AKIA${randomBytes(8).toString('hex').toUpperCase()}`,

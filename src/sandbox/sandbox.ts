@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
+import { ROLES, type Role } from '../agent.ts'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
 import { fundCast } from './cast.ts'
@@ -118,14 +119,14 @@ async function startParts(
   await chain.mineEvery(BLOCK_TIME_S)
 
   onProgress('starting the service and the KMS')
-  const { kms: credentials, liquidator, secretKey, publishableKey } = keys
+  const { kms: credentials, secretKey, publishableKey } = keys
   const [canonical, kms] = await Promise.all([
     createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
     startKms({
       clock,
       region: KMS_REGION,
       credentials,
-      keys: [{ ...liquidator, alias: 'alias/liquidator' }],
+      keys: ROLES.map((role) => ({ ...keys.roles[role], alias: `alias/${role}` })),
       logFile: join(folder, 'kms.jsonl'),
     }).then(started),
   ])
@@ -147,8 +148,11 @@ async function startParts(
       options.weather,
     ),
   )
-  const signer = kms.keys[0]
-  invariant(signer !== undefined, 'the KMS holds the key that it was given')
+  const signerOf = (role: Role) => {
+    const key = kms.keys[ROLES.indexOf(role)]
+    invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')
+    return { keyId: key.arn, address: key.address }
+  }
   const info: SandboxInfo = {
     serviceUrl: service.url,
     streamUrl: service.streamUrl,
@@ -164,7 +168,13 @@ async function startParts(
     contracts: Object.fromEntries(
       Object.entries(deployment.contracts).map(([name, { address }]) => [name, address]),
     ),
-    signers: { liquidator: { keyId: signer.arn, address: signer.address } },
+    signers: {
+      liquidator: signerOf('liquidator'),
+      allocator: signerOf('allocator'),
+      'nav-reporter': signerOf('nav-reporter'),
+      'asset-manager': signerOf('asset-manager'),
+      'rfq-bidder': signerOf('rfq-bidder'),
+    },
     deployment: pins,
     pid: process.pid,
   }
@@ -186,7 +196,7 @@ async function createDeployment(
     rpcUrl,
     deployerKey: keys.deployer,
     feeder: privateKeyToAddress(keys.feeder),
-    allocator: privateKeyToAddress(keys.allocator),
+    allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
   })
   await fundCast(rpcUrl, deployment, keys, transactions)
   return deployment

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, optional, shortText, ts, uintString } from './scalars.ts'
-import type { WorkflowType } from './workflows.ts'
 
 /**
  * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one
@@ -10,26 +9,6 @@ import type { WorkflowType } from './workflows.ts'
 
 /** Assumed: names of the query parameters of collections and of event polling. */
 export const QUERY = { cursor: 'cursor', pageSize: 'limit', fields: 'fields' } as const
-
-/** Assumed: workflow input members, amounts in base units. `recipientAddress` receives what is seized. */
-export const liquidateInput = z.strictObject({
-  marketAddress: addr,
-  vaultAddress: addr,
-  borrowerAddress: addr,
-  repayAssets: uintString,
-  minCollateralAssets: uintString,
-  recipientAddress: addr,
-})
-export type LiquidateInput = z.infer<typeof liquidateInput>
-
-/** Assumed: a claim is named by its market and its number there. */
-export const settleLiquidationClaimInput = z.strictObject({ marketAddress: addr, claimId: uintString })
-export type SettleLiquidationClaimInput = z.infer<typeof settleLiquidationClaimInput>
-
-export const WORKFLOW_INPUTS = {
-  'role.liquidator.liquidate': liquidateInput,
-  'role.liquidator.settleLiquidationClaim': settleLiquidationClaimInput,
-} as const satisfies Record<WorkflowType, z.ZodType>
 
 /**
  * Assumed: names that `preflight.revalidateAtExecution` may hold. The guard has a check for each of these right

@@ -2,32 +2,6 @@ import { z } from 'zod'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, shortText, ts, uintString } from './scalars.ts'
 
-/** The workflow types that this release proposes. Source: service API, "POST /v1/workflows/prepare". */
-export const WORKFLOW_TYPES = ['role.liquidator.liquidate', 'role.liquidator.settleLiquidationClaim'] as const
-export type WorkflowType = (typeof WORKFLOW_TYPES)[number]
-
-/**
- * How each workflow type is carried out, pinned: an answer with another execution mode or custody boundary is
- * refused, because for `metadata_only` and `wallet_session_authenticated` the POST itself may be the effect.
- */
-export const WORKFLOW_CATALOGUE = {
-  'role.liquidator.liquidate': {
-    role: 'liquidator',
-    eventType: 'workflow.liquidate.updated',
-    executionMode: 'onchain_transaction',
-    custodyBoundary: 'external_wallet_required',
-  },
-  'role.liquidator.settleLiquidationClaim': {
-    role: 'liquidator',
-    eventType: 'workflow.settleLiquidationClaim.updated',
-    executionMode: 'onchain_transaction',
-    custodyBoundary: 'external_wallet_required',
-  },
-} as const satisfies Record<
-  WorkflowType,
-  { role: string; eventType: string; executionMode: string; custodyBoundary: string }
->
-
 /** At most this many intents are in one workflow: an approval and the action, with room for one more pair. */
 export const INTENTS_MAX = 4
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { decide } from '../../agents/liquidator/decide.ts'
 import type { FacilitySeen, InFlight, MarketSeen, Observation } from '../../src/agent.ts'
-import { liquidateInput } from '../../src/service/assumptions.ts'
+import { liquidateInput } from '../../src/service/workflow-inputs.ts'
 import {
   BORROWER,
   BTC,

@@ -1,7 +1,8 @@
 import type { Address } from 'viem'
 import type { Proposal } from '../../agent.ts'
+import { invariant } from '../../errors.ts'
 import type { Revalidation } from '../../service/assumptions.ts'
-import type { WorkflowType } from '../../service/workflows.ts'
+import type { WorkflowType } from '../../service/workflow-types.ts'
 import { type Refusal, refuse } from '../../workflow/verdict.ts'
 import { parseValue, type Subject } from '../conditions.ts'
 import type { Ruleset } from '../ruleset.ts'
@@ -221,21 +222,31 @@ function lookAtSettlement(reads: Reads, ruleset: Ruleset, subject: Subject): Loo
   }
 }
 
-/** Each workflow type's own judgement, from chain reads by the policy's view signatures alone. */
-export const SANITY: Readonly<Record<WorkflowType, Sanity>> = {
-  'role.liquidator.liquidate': {
-    revalidations: [
-      'position_liquidatable',
-      'market_not_paused',
-      'oracle_healthy',
-      'repay_within_close_factor',
-      'liquidator_balance',
-      'intent_not_expired',
-    ],
-    look: lookAtLiquidation,
-  },
-  'role.liquidator.settleLiquidationClaim': {
-    revalidations: ['claim_settleable', 'intent_not_expired'],
-    look: lookAtSettlement,
-  },
+/** The judgements of the guard's own, from chain reads by the policy's view signatures alone. */
+export const SANITY: ReadonlyMap<WorkflowType, Sanity> = new Map([
+  [
+    'role.liquidator.liquidate',
+    {
+      revalidations: [
+        'position_liquidatable',
+        'market_not_paused',
+        'oracle_healthy',
+        'repay_within_close_factor',
+        'liquidator_balance',
+        'intent_not_expired',
+      ],
+      look: lookAtLiquidation,
+    },
+  ],
+  [
+    'role.liquidator.settleLiquidationClaim',
+    { revalidations: ['claim_settleable', 'intent_not_expired'], look: lookAtSettlement },
+  ],
+])
+
+/** The judgement of a type that the rules allow: they allow none without one. */
+export function sanityOf(type: WorkflowType): Sanity {
+  const sanity = SANITY.get(type)
+  invariant(sanity !== undefined, `the rules allow no ${type}, because the guard cannot judge it`)
+  return sanity
 }

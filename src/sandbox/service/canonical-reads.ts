@@ -5,9 +5,9 @@ import { type ActivityResource, marketResource, vaultResource } from '../../serv
 import type { Canonical, CanonicalOracle } from '../indexer/canonical.ts'
 import { notFound } from './api-error.ts'
 import { selectFields } from './fields.ts'
-import { same } from './judge.ts'
 import type { Access, Call, Caller, ReadOperation } from './operation.ts'
 import { type Cursors, PAGE_QUERY, page } from './page.ts'
+import { same } from './same.ts'
 
 /** A market's detail carries its last hour; all buckets are under `/history`. */
 const DETAIL_BUCKETS = { interval: '1m', count: 60 }

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../../clock.ts'
 import { WORKFLOW_STAGES } from '../../service/assumptions.ts'
-import { WORKFLOW_CATALOGUE } from '../../service/workflows.ts'
+import { WORKFLOW_CATALOGUE } from '../../service/workflow-types.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
 import type { EventDraft, EventLog } from './events.ts'
 import { fieldOf, holds } from './postconditions.ts'

@@ -11,7 +11,7 @@ import type { Fault } from './faults.ts'
 import { createHttp, isLoopbackHost } from './http.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createCursors } from './page.ts'
-import { type PrepareDeps, prepareOperation } from './prepare.ts'
+import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
 import { DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
 import { openStore } from './store.ts'
@@ -19,6 +19,7 @@ import { createStreamHub, STREAM_PATH } from './stream.ts'
 import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
 import { workflowOperations } from './workflow-operations.ts'
 import { createWorkflowRecords } from './workflow-records.ts'
+import type { Reads } from './workflows/preparer.ts'
 
 /** What the service is started with. */
 export type ServiceSettings = {
@@ -75,8 +76,8 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     eventPolling(log, cursors, canonical.freshness),
     stream.operation,
     prepareOperation({
-      ...{ canonical, records, clock, chainId, namespace: deployment.namespace },
-      balanceOf: balanceReader(settings.rpcUrl),
+      ...{ canonical, records, clock, namespace: deployment.namespace },
+      reads: createReads(settings.rpcUrl, chainId),
       hostile: () => fault.hostile,
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
@@ -136,9 +137,16 @@ const cannotListen = (host: string, port: number, cause: unknown) =>
     cause,
   })
 
-function balanceReader(rpcUrl: string): PrepareDeps['balanceOf'] {
+function createReads(rpcUrl: string, chainId: number): Reads {
   // One try: a caller that is told "retryable" asks again.
-  const client = createPublicClient({ transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }) })
-  return (token, owner) =>
-    client.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] })
+  const node = createPublicClient({
+    cacheTime: 0,
+    transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }),
+  })
+  return {
+    chainId,
+    node,
+    balanceOf: (token, owner) =>
+      node.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
+  }
 }

@@ -4,12 +4,13 @@ import {
   ELIGIBILITY,
   facilityEntityId,
   HEALTHY_ORACLE_STATE,
-  type LiquidateInput,
   PRICE_SCALE,
-  type SettleLiquidationClaimInput,
-} from '../../service/assumptions.ts'
-import type { Freshness, MarketResource } from '../../service/resources.ts'
-import type { CanonicalClaim, CanonicalFacility, CanonicalOracle, Snapshot } from '../indexer/canonical.ts'
+} from '../../../service/assumptions.ts'
+import type { Freshness, MarketResource } from '../../../service/resources.ts'
+import type { LiquidateInput, SettleLiquidationClaimInput } from '../../../service/workflow-inputs.ts'
+import type { CanonicalClaim, CanonicalFacility, CanonicalOracle, Snapshot } from '../../indexer/canonical.ts'
+import { same } from '../same.ts'
+import { staleness } from './preparer.ts'
 
 const BPS = 10_000n
 
@@ -100,12 +101,6 @@ export function claimOf(snapshot: Snapshot, input: SettleLiquidationClaimInput):
   return snapshot.claims.find((row) => claimEntityId(row.marketAddress, row.claimId) === id)
 }
 
-function staleness(freshness: Freshness): string[] {
-  return freshness.status === 'current' || freshness.status === 'healthy'
-    ? []
-    : [`indexer_${freshness.status}`]
-}
-
 /** The contract's close limit, on the debt at the judged block: interest only raises it. */
 function repayLimit(facility: CanonicalFacility, market: MarketResource): bigint {
   const { debtAssets, debtShares } = facility
@@ -130,6 +125,3 @@ function seizable(
 }
 
 const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
-
-/** Whether two addresses are one, whatever their case. Pure. */
-export const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()

@@ -1,0 +1,26 @@
+import { invariant } from '../../../errors.ts'
+import type { WorkflowType } from '../../../service/workflow-types.ts'
+import { liquidation } from './liquidation.ts'
+import type { Family, FieldReader, Preparer } from './preparer.ts'
+
+/** Everything that the sandbox carries out; any other type is answered with a blocked preflight. */
+const FAMILIES: readonly Family[] = [liquidation]
+
+const preparers = new Map<string, Preparer>()
+const fields = new Map<string, FieldReader>()
+for (const family of FAMILIES) {
+  for (const preparer of family.preparers) {
+    invariant(!preparers.has(preparer.type), `${preparer.type} is prepared in one place`)
+    preparers.set(preparer.type, preparer)
+  }
+  for (const [entityType, reader] of Object.entries(family.fields)) {
+    invariant(!fields.has(entityType), `${entityType} is read in one place`)
+    fields.set(entityType, reader)
+  }
+}
+
+/** Find what prepares a type; undefined where the sandbox does not carry it out. */
+export const preparerOf = (type: WorkflowType): Preparer | undefined => preparers.get(type)
+
+/** Find what reads an entity type's fields; undefined for one that no postcondition speaks about. */
+export const fieldReaderOf = (entityType: string): FieldReader | undefined => fields.get(entityType)
