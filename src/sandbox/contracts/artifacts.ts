@@ -3,12 +3,15 @@ import type { Abi, Hex } from 'viem'
 
 /** The sandbox's contracts, each in the Solidity file of its name. */
 export type ContractName =
+  | 'AcquisitionHouse'
   | 'Asset'
   | 'EligibilityRegistry'
   | 'KinkedRateModel'
   | 'LendingMarket'
   | 'LendingVault'
   | 'PriceOracle'
+  | 'RecoveryAuction'
+  | 'RfqDesk'
   | 'StateLens'
 
 /** A contract's interface and its creation code, without constructor arguments. */

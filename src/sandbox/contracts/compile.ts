@@ -19,12 +19,15 @@ type SolcOutput = {
 
 const require = createRequire(import.meta.url)
 const names: readonly ContractName[] = [
+  'AcquisitionHouse',
   'Asset',
   'EligibilityRegistry',
   'KinkedRateModel',
   'LendingMarket',
   'LendingVault',
   'PriceOracle',
+  'RecoveryAuction',
+  'RfqDesk',
   'StateLens',
 ]
 
@@ -64,12 +67,15 @@ export function compileContracts(): Artifacts {
     return { abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}` }
   }
   return {
+    AcquisitionHouse: artifact('AcquisitionHouse'),
     Asset: artifact('Asset'),
     EligibilityRegistry: artifact('EligibilityRegistry'),
     KinkedRateModel: artifact('KinkedRateModel'),
     LendingMarket: artifact('LendingMarket'),
     LendingVault: artifact('LendingVault'),
     PriceOracle: artifact('PriceOracle'),
+    RecoveryAuction: artifact('RecoveryAuction'),
+    RfqDesk: artifact('RfqDesk'),
     StateLens: artifact('StateLens'),
   }
 }
