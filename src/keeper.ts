@@ -20,6 +20,7 @@ import type { Queue } from './queue/queue.ts'
 import { createTimers } from './queue/timers.ts'
 import { createServiceClient, type ServiceClient } from './service/client.ts'
 import { SERVICE_TIMEOUTS } from './service/http.ts'
+import { startWebhookListener } from './service/webhook-listener.ts'
 import { loadRolePolicy, type RolePolicy, type StaffedRole, staffRole } from './staff.ts'
 import { createTally, slotEvents, workflowEvent } from './tell.ts'
 import { registerDue } from './track/register.ts'
@@ -187,9 +188,22 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(ops.close)
     this.#running = { journal, nodes, client, chain, queue, feed, ops, roles }
     const resumed = await this.#resume(journal, queue)
+    await this.#listenForWebhooks(feed)
     this.#tellReady(resumed)
     this.#opened.push(() => feed.close())
     feed.start()
+  }
+
+  /** The service can push, too: what comes so joins the hints of stream and polling. */
+  async #listenForWebhooks(feed: Feed): Promise<void> {
+    const { webhook } = this.#config.service
+    if (webhook === undefined) return
+    const { secrets, ...settings } = webhook
+    const listener = await startWebhookListener(
+      { ...settings, secrets: secrets.map((secret) => secret.reveal()) },
+      { clock: this.#clock, onEvent: (event) => feed.hear(event), onOutcome: this.#metrics.webhookReceived },
+    )
+    this.#opened.push(listener.close)
   }
 
   #staff(open: Pick<Running, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly StaffedRole[]> {

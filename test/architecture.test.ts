@@ -59,7 +59,9 @@ function edgesOf(from: string): readonly Edge[] {
 
 const STAGES = ['observe', 'prepare', 'guard', 'sign', 'broadcast', 'track']
 /** The first nouns, and how a foreign text is told: they import nothing but each other and the schemas. */
-const NOUNS = ['agent', 'clock', 'errors', 'foreign', 'keeper-events'].map((name) => `src/${name}.ts`)
+const NOUNS = ['agent', 'clock', 'errors', 'foreign', 'keeper-events', 'recent-ids'].map(
+  (name) => `src/${name}.ts`,
+)
 const SCHEMAS = ['scalars', 'resources', 'workflows', 'workflow-inputs', 'workflow-types', 'assumptions'].map(
   (name) => `src/service/${name}.ts`,
 )

@@ -1,3 +1,7 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
@@ -7,6 +11,7 @@ import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../src/sandbox/contr
 import { BTC, usd } from './sandbox/indexer-scene.ts'
 import {
   createKeeperScene,
+  ENVIRONMENT,
   type KeeperScene,
   reached,
   startTestKeeper,
@@ -201,4 +206,32 @@ it('says so when it has too little to repay', async () => {
   await journal.close()
   expect(decision).toMatchObject({ check: 'out_of_funds' })
   expect(await liquidations(borrower)).toHaveLength(0)
+})
+
+it('takes webhook deliveries while it runs, counts them, and none afterwards', async () => {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  const webhook = { host: '127.0.0.1', port: String(port), path: '/hooks', secrets: ['env:TEST_SECRET_KEY'] }
+  const config = world.config({
+    service: { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook },
+  })
+  const keeper = await startTestKeeper(config)
+  running = keeper
+  const ready = await keeper.until((event) => event.type === 'ready')
+  const opsUrl = ready.type === 'ready' ? ready.opsUrl : ''
+  const body = JSON.stringify({
+    ...{ id: 'evt_hook', type: 'positions.updated', schemaVersion: 1, occurredAt: '2026-01-01T00:00:00Z' },
+    ...{ subject: 'nobody', data: {} },
+  })
+  const t = Math.floor(Date.now() / 1_000)
+  const v1 = createHmac('sha256', ENVIRONMENT.TEST_SECRET_KEY).update(`${t}.d.${body}`).digest('hex')
+  const headers = { 'svc-signature': `t=${t},v1=${v1}`, 'svc-delivery-id': 'd' }
+  const send = () => fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body })
+  expect((await send()).status).toBe(204)
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  expect(metrics).toContain('rolekeeper_webhook_requests_total{outcome="taken"} 1')
+  await keeper.keeper.stop({ drainMs: 0 })
+  await expect(send()).rejects.toThrow()
 })

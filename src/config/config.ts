@@ -109,6 +109,18 @@ const deployment = z.strictObject({
   vaults: z.array(pinned).min(1).max(100),
 })
 
+/** Where the service's webhook deliveries are taken, besides stream and polling; TLS ends in front of it. */
+const webhook = (env: Environment) =>
+  z.strictObject({
+    host: z.string().min(1).max(255),
+    port: whole(0, 65_535),
+    path: z.string().regex(/^\/[A-Za-z0-9._~/-]{0,200}$/, 'expected a path, for example /webhooks'),
+    /** The name that the service calls, where a proxy passes it on. */
+    publicHost: z.string().min(1).max(255).optional(),
+    /** More than one while a secret is being replaced. */
+    secrets: z.array(secret(env)).min(1, 'expected at least one secret').max(4),
+  })
+
 const signer = (folder: string, env: Environment) =>
   z
     .strictObject({
@@ -176,6 +188,7 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
         /** Where the stream must be; absent, it is the service's own host. */
         streamUrl: url(env, ['ws', 'wss']).optional(),
         secretKey: secret(env),
+        webhook: webhook(env).optional(),
       }),
       /** Absent with a keystore; without its keys, AWS's default chain provides the credentials. */
       kms: z
@@ -261,6 +274,7 @@ const isLoopback = (text: string) => {
 export const secretsOf = (config: RunConfig): readonly string[] =>
   [
     config.service.secretKey,
+    ...(config.service.webhook?.secrets ?? []),
     ...config.chain.nodes.read,
     ...config.chain.nodes.send,
     ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),

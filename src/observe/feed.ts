@@ -1,6 +1,12 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type PolledEvent, STREAM_HEARTBEAT_MS, type StreamMessage } from '../service/assumptions.ts'
+import { createRecentIds } from '../recent-ids.ts'
+import {
+  type EventEnvelope,
+  type PolledEvent,
+  STREAM_HEARTBEAT_MS,
+  type StreamMessage,
+} from '../service/assumptions.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { StreamConnection, UnreadableMessage } from '../service/stream.ts'
 import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
@@ -16,7 +22,7 @@ const RECONNECT_MS_MAX = 30_000
 /** A connection that lived this long was a good one: the next one is tried at once. */
 const GOOD_CONNECTION_MS = 10_000
 /** More events than the service replays at once after a gap. */
-const SEEN_MAX = 4_096
+const SEEN_LEAST = 4_096
 
 /** A reason to look again, and no more: what is true is read anew. An event's `type` is never `sweep`. */
 export type Hint =
@@ -54,6 +60,11 @@ export type Feed = {
    * throws, which is a defect: the cursor has not passed that hint.
    */
   readonly start: () => Promise<void>
+  /**
+   * Take an event that came another way, by a webhook: it becomes a hint unless stream or polling told it already.
+   * @returns false when the feed has ended and nothing was taken.
+   */
+  readonly hear: (event: EventEnvelope) => boolean
   readonly state: () => FeedState
   /** End; nothing is given afterwards. */
   readonly close: () => Promise<void>
@@ -93,7 +104,7 @@ class EventFeed implements Feed {
   readonly #sweepMs: number
   readonly #deps: FeedDeps
   readonly #stop = new AbortController()
-  readonly #seen = new Set<string>()
+  readonly #seen = createRecentIds(SEEN_LEAST)
   readonly #cursor: FeedCursor
   #sweepOwed: boolean
   #draining: Promise<void> | undefined
@@ -119,6 +130,13 @@ class EventFeed implements Feed {
     const loops = Promise.all([this.#follow(), this.#sweepForever()]).then(() => undefined)
     this.#loops = loops
     return loops
+  }
+
+  hear(event: EventEnvelope): boolean {
+    if (this.#stopped) return false
+    // The cursor stays: what lies between was not told.
+    this.#tellOnce(event)
+    return true
   }
 
   async close(): Promise<void> {
@@ -253,14 +271,16 @@ class EventFeed implements Feed {
 
   /** Give an event as a hint, once; only then does the cursor pass it. */
   #take({ event, cursor }: PolledEvent, streamed: boolean, silent = false): void {
+    this.#tellOnce(event, silent)
+    // While a gap is being closed the polls own the cursor: a streamed event is beyond the gap.
+    if (!streamed || this.#draining === undefined) this.#cursor.move(cursor)
+  }
+
+  #tellOnce(event: EventEnvelope, silent = false): void {
     if (this.#seen.has(event.id)) this.#state.duplicates += 1
     else if (!silent && this.#types.has(event.type))
       this.#tell({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
     this.#seen.add(event.id)
-    const oldest = this.#seen.values().next().value
-    if (this.#seen.size > SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
-    // While a gap is being closed the polls own the cursor: a streamed event is beyond the gap.
-    if (!streamed || this.#draining === undefined) this.#cursor.move(cursor)
   }
 
   #tell(hint: Hint): void {

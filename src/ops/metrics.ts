@@ -43,6 +43,8 @@ export type Metrics = {
   readonly sent: (outcome: SendOutcome['outcome']) => void
   /** A call of the service; `outcome` is `ok` or the error's code. */
   readonly serviceCalled: (outcome: string, durationMs: number) => void
+  /** A request at the webhook listener; `outcome` is one of its fixed names. */
+  readonly webhookReceived: (outcome: string) => void
   readonly struck: (role: Role) => void
   readonly alarmed: (code: string) => void
   /** The text of `/metrics`, in Prometheus's text format 0.0.4. */
@@ -96,6 +98,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     sent: (outcome) => counters.sends.inc({ outcome }),
     serviceCalled: (outcome, durationMs) =>
       counters.serviceSeconds.observe({ outcome: name(outcome) }, durationMs / 1_000),
+    webhookReceived: (outcome) => counters.webhooks.inc({ outcome: name(outcome) }),
     struck: (role) => counters.strikes.inc({ role }),
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
     render: (now) => {
@@ -135,6 +138,9 @@ function createCounters(registry: Registry) {
     ]),
     decisions: counter('decision_subjects_total', 'Subjects decided on.', ['role', 'result']),
     sends: counter('sends_total', 'Transactions handed to nodes, by answer.', ['outcome']),
+    webhooks: counter('webhook_requests_total', 'Requests at the webhook listener, by what became of them.', [
+      'outcome',
+    ]),
     strikes: counter('strikes_total', 'Steps that failed unexpectedly.', ['role']),
     alarms: counter('alarms_total', 'Alarms, by code.', ['code']),
     stateSeconds: histogram(

@@ -119,6 +119,9 @@ export const eventEnvelope = z.object({
 })
 export type EventEnvelope = z.infer<typeof eventEnvelope>
 
+/** Assumed: a webhook delivery's id holds no dot, which divides it from the signed bytes. */
+export const DELIVERY_ID = /^[A-Za-z0-9_-]{1,200}$/
+
 /** Assumed: GET /v1/events is a collection of envelopes, oldest first, each with the cursor that resumes after it. */
 export const polledEvent = z.object({ cursor: z.string().max(4_096), event: eventEnvelope })
 export type PolledEvent = z.infer<typeof polledEvent>

@@ -42,6 +42,24 @@ describe('the run configuration', () => {
     expect(config.deployment.assets.map(({ decimals }) => decimals)).toEqual([6, 8])
   })
 
+  it('takes a webhook listener, and counts its secrets among the secrets', () => {
+    const uncommented = text.replaceAll(
+      /^ {2}# (webhook:| {2}(?:host|port|path|publicHost|secrets):)/gm,
+      '  $1',
+    )
+    const environment = { ...env, ROLEKEEPER_WEBHOOK_SECRET: 'canary-webhook' }
+    const config = checkRunConfig(parseYaml('run.yaml', uncommented), '/', { ...deps, env: environment })
+    expect(config.service.webhook).toMatchObject({
+      port: 9465,
+      path: '/webhooks',
+      publicHost: 'keeper.example',
+    })
+    expect(secretsOf(config)).toContain('canary-webhook')
+    expect(() => checkRunConfig(parseYaml('run.yaml', uncommented), '/', deps)).toThrow(
+      'ROLEKEEPER_WEBHOOK_SECRET',
+    )
+  })
+
   it('takes a number of confirmations as finality', () => {
     const yaml = parseYaml(
       'run.yaml',

@@ -139,6 +139,24 @@ test('gives an event once, however often it comes', async () => {
   expect(feed.state()).toMatchObject({ hints: 2, duplicates: 2 })
 })
 
+test('gives an event that a webhook brought once, whichever way comes first, and leaves the cursor', async () => {
+  begin('7')
+  const { socket } = await service.streams.next()
+  expect(await next()).toBe('sweep')
+  expect(feed.hear(envelope(9))).toBe(true)
+  expect(await next()).toBe('s9')
+  expect(feed.hear(envelope(10, 'fees.updated'))).toBe(true)
+  say(socket, 1, 8)
+  say(socket, 2, 9)
+  expect(await next()).toBe('s8')
+  expect(feed.hear(envelope(8))).toBe(true)
+  await until(() => expect(saved).toEqual(['9']))
+  expect(feed.state()).toMatchObject({ hints: 2, duplicates: 2, gaps: 0 })
+  expect(hints.size()).toBe(0)
+  await feed.close()
+  expect(feed.hear(envelope(11))).toBe(false)
+})
+
 test('passes over other types, future messages and text that is no message, without a gap', async () => {
   begin('7')
   const { socket } = await service.streams.next()

@@ -37,6 +37,7 @@ describe('metrics', () => {
     metrics.kmsCalled('kms.denied', 20)
     metrics.serviceCalled('ok', 20)
     metrics.sent('accepted')
+    metrics.webhookReceived('taken')
     metrics.struck('liquidator')
     metrics.alarmed('slot.stuck')
     expect(samples(await metrics.render(gauges))).toMatchSnapshot()
