@@ -14,17 +14,16 @@ import {
   workflowProgress,
 } from './assumptions.ts'
 import { readCollection, readPage } from './collection.ts'
+import { deploymentResource, networkResource } from './directory-resources.ts'
 import { firstIssuePath, garbage } from './failure.ts'
 import { createHttp, type HttpRequest, type ServiceTimeouts } from './http.ts'
 import {
   activityResource,
   assetResource,
   creditFacilityResource,
-  deploymentResource,
   eligibilityResource,
   liquidationRecoveryResource,
   marketResource,
-  networkResource,
   positionResource,
 } from './resources.ts'
 import { connectStream, type StreamHandlers, type StreamRequest, streamUrl } from './stream.ts'

@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { addr, optional, shortText, ts, uintString } from './scalars.ts'
 
-const text = z.string().max(2_000)
-const bps = z.number().int()
+/** Any text of a resource. */
+export const text = z.string().max(2_000)
+/** Basis points; a rate or a return may be negative. */
+export const bps = z.number().int()
+/** An object whose members the document does not show. */
+export const opaque = z.record(z.string(), z.unknown())
 
 /**
  * How fresh a read is. `status` is one of current, healthy, stale, missing, blocked; a value we do not know
@@ -56,10 +60,11 @@ export const assetProfile = z.object({
   logoUrl: optional(text),
   topCategory: optional(text),
   subcategory: optional(text),
-  economicsTaxonomy: optional(z.record(z.string(), z.unknown())),
+  economicsTaxonomy: optional(opaque),
   kycRequired: optional(z.boolean()),
   priceUsd: optional(text),
   priceAsOf: optional(ts),
+  issuer: optional(z.object({ configured: z.boolean(), name: optional(text), website: optional(text) })),
 })
 
 /** Source: service API, "Asset (AssetResource)". */
@@ -72,7 +77,7 @@ export const assetResource = z.object({
   decimals: z.number().int().min(0).max(36),
   topCategory: optional(text),
   subcategory: optional(text),
-  economicsTaxonomy: optional(z.record(z.string(), z.unknown())),
+  economicsTaxonomy: optional(opaque),
   kycRequired: optional(z.boolean()),
   priceUsd: optional(text),
   priceAsOf: optional(ts),
@@ -186,55 +191,6 @@ export const marketResource = z.object({
 })
 export type MarketResource = z.infer<typeof marketResource>
 
-/** Source: service API, "VaultAllocationResource". */
-export const vaultAllocation = z.object({
-  vaultId: text,
-  vaultAddress: addr,
-  marketId: text,
-  marketAddress: addr,
-  listed: optional(z.boolean()),
-  approved: optional(z.boolean()),
-  allocationEnabled: optional(z.boolean()),
-  capAssets: optional(text),
-  allocatedAssets: optional(text),
-  allocationBps: optional(bps),
-  availableMarketLiquidity: optional(text),
-  marketUtilizationWad: optional(text),
-  marketBorrowRateAprBps: optional(bps),
-  marketLendingApyBps: optional(bps),
-  liquidityProfile: optional(text),
-  blockNumber: optional(text),
-})
-
-/**
- * Source: service API, "Vault (VaultResource)". The members that no agent reads yet are not modelled: a read
- * strips them.
- */
-export const vaultResource = z.object({
-  id: text,
-  chainId: z.number().int(),
-  address: addr,
-  symbol: text,
-  name: optional(text),
-  baseAssetAddress: optional(addr),
-  baseAsset: optional(assetProfile),
-  assetSymbol: optional(text),
-  assetDecimals: optional(z.number().int().min(0).max(36)),
-  shareClass: optional(text),
-  inceptionAt: optional(ts),
-  totalAssets: optional(uintString),
-  totalSupply: optional(uintString),
-  totalAllocatedAssets: optional(uintString),
-  idleAssets: optional(uintString),
-  tvlUsd: optional(text),
-  sharePrice: optional(text),
-  status: optional(text),
-  listedMarketAddresses: optional(z.array(addr).max(1_000)),
-  allocations: optional(z.array(vaultAllocation).max(1_000)),
-  freshness: optional(freshness),
-})
-export type VaultResource = z.infer<typeof vaultResource>
-
 /** Source: service API, "Position". */
 export const positionResource = z.object({
   marketId: text,
@@ -309,22 +265,3 @@ export const activityResource = z.object({
   timestampEpochMs: z.number().int(),
 })
 export type ActivityResource = z.infer<typeof activityResource>
-
-/** Source: service API, "Deployment". */
-export const deploymentResource = z.object({
-  chainId: z.number().int(),
-  network: text,
-  protocolVersion: optional(text),
-  deploymentNamespace: optional(text),
-  deploymentStartBlock: optional(z.number().int()),
-  contracts: optional(z.record(z.string(), z.unknown())),
-  generatedAt: optional(ts),
-})
-
-/** Source: service API, "Network". */
-export const networkResource = z.object({
-  chainId: z.number().int(),
-  name: text,
-  protocolVersion: optional(text),
-  status: text,
-})

@@ -2,12 +2,8 @@ import type { Address } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lendingVaultAbi, priceOracleAbi } from '../../src/sandbox/contracts/abis.ts'
 import type { Canonical, Snapshot } from '../../src/sandbox/indexer/canonical.ts'
-import {
-  creditFacilityResource,
-  marketResource,
-  positionResource,
-  vaultResource,
-} from '../../src/service/resources.ts'
+import { creditFacilityResource, marketResource, positionResource } from '../../src/service/resources.ts'
+import { vaultResource } from '../../src/service/vault-resources.ts'
 import { BTC, createScene, ETH, found, lower, type Scene, usd } from './indexer-scene.ts'
 
 let scene: Scene

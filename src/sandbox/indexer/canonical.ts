@@ -9,8 +9,8 @@ import type {
   MarketHistoryResource,
   MarketResource,
   PositionResource,
-  VaultResource,
 } from '../../service/resources.ts'
+import type { VaultResource } from '../../service/vault-resources.ts'
 
 /** A liquidation claim as the chain holds it at the indexed block. */
 export type CanonicalClaim = {

@@ -4,8 +4,8 @@ import type {
   LiquidationRecoveryResource,
   MarketResource,
   PositionResource,
-  VaultResource,
 } from '../../service/resources.ts'
+import type { VaultResource } from '../../service/vault-resources.ts'
 import type { ActivityEntry } from './activity.ts'
 import { eligibilityId } from './book.ts'
 import type { CanonicalChange, CanonicalFacility, CanonicalOracle, Snapshot } from './canonical.ts'

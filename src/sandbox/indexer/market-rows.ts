@@ -1,6 +1,7 @@
 import { type Address, formatUnits } from 'viem'
 import { NORMAL_MARKET_REGIME } from '../../service/assumptions.ts'
-import type { MarketResource, VaultResource } from '../../service/resources.ts'
+import type { MarketResource } from '../../service/resources.ts'
+import type { VaultResource } from '../../service/vault-resources.ts'
 import type { MarketState, VaultState } from './chain-reader.ts'
 import { lower } from './logs.ts'
 import { aprBps, apyBps, assetRows, isoOrNull, oracleRow, type RowContext } from './rows.ts'
