@@ -21,10 +21,11 @@ export type Deployment = {
   readonly admin: Address
   readonly feeder: Address
   readonly allocator: Address
+  readonly assetManager: Address
   readonly contracts: DeployedContracts
 }
 
-/** Who deploys, and to whom it hands two roles. */
+/** Who deploys, and to whom it hands roles. */
 export type DeployOptions = {
   /** Of a chain that mines each transaction at once. */
   readonly rpcUrl: string
@@ -33,18 +34,20 @@ export type DeployOptions = {
   readonly feeder: Address
   /** May move the vaults' assets, beside the deployer. */
   readonly allocator: Address
+  /** Manages the mobility of the vaults' shares. */
+  readonly assetManager: Address
 }
 
 /** Far above what the largest contract takes, so that nothing has to be estimated. */
 const gas = 8_000_000n
 
 /**
- * Deploy two markets, two vaults that fund them and all they need, in under a second, and give the three accounts
+ * Deploy two markets, two vaults that fund them and all they need, in under a second, and give the four accounts
  * 1,000 ether each. The addresses follow from the deployer's address and nonce alone.
  * Throws `sandbox.deploy_reverted`, naming the step, when a transaction fails.
  */
 export async function deploySandbox(options: DeployOptions): Promise<Deployment> {
-  const { rpcUrl, deployerKey, feeder, allocator } = options
+  const { rpcUrl, deployerKey, feeder, allocator, assetManager } = options
   const deployer = privateKeyToAccount(deployerKey)
   const admin = deployer.address
   // A retried send would come back as "already known".
@@ -55,12 +58,15 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     reader.getChainId(),
     reader.getTransactionCount({ address: admin }),
     reader.getBlock(),
-    ...[admin, feeder, allocator].map((address) => tester.setBalance({ address, value: parseEther('1000') })),
+    ...[admin, feeder, allocator, assetManager].map((address) =>
+      tester.setBalance({ address, value: parseEther('1000') }),
+    ),
   ])
   const { steps, contracts } = planDeployment({
     admin,
     feeder,
     allocator,
+    assetManager,
     nonce,
     sourceAsOfS: block.timestamp,
   })
@@ -83,5 +89,6 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     })
   }
   const startBlock = Number(block.number)
-  return { chainId, namespace: `sandbox-${chainId}`, startBlock, admin, feeder, allocator, contracts }
+  const roles = { admin, feeder, allocator, assetManager }
+  return { chainId, namespace: `sandbox-${chainId}`, startBlock, ...roles, contracts }
 }

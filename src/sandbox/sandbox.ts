@@ -197,6 +197,7 @@ async function createDeployment(
     deployerKey: keys.deployer,
     feeder: privateKeyToAddress(keys.feeder),
     allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
+    assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
   })
   await fundCast(rpcUrl, deployment, keys, transactions)
   return deployment

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { by, createWorld, from, refusal, usd, type World } from './contracts-world.ts'
+import { by, createWorld, EXIT_AT_ONCE, from, refusal, usd, type World } from './contracts-world.ts'
 
 let world: World
 let ann: Address
@@ -16,40 +16,111 @@ beforeEach(async () => {
 })
 afterEach(() => world.client.revert({ id: snapshot }))
 
-test('allocates up to the cap and not one unit more', async () => {
+const listing = { approved: true, allocationEnabled: true, relativeCapBps: 10_000, absoluteCapAssets: 0n }
+
+test('allocates up to the absolute cap and not one unit more', async () => {
   const { growth, market, allocator } = world
   const room = usd('500000')
   await growth.simulate.allocate([market.address, room], from(allocator))
   expect(await refusal(growth.simulate.allocate([market.address, room + 1n], from(allocator)))).toEqual([
-    'AboveCap',
+    'AboveAbsoluteCap',
     usd('2000000') + 1n,
     usd('2000000'),
   ])
 })
 
-test('only the allocator moves assets and only the admin sets caps', async () => {
-  const { prime, market, admin, allocator, contracts } = world
-  const refused = ['AccessControlUnauthorizedAccount', ann, expect.any(String)]
-  expect(await refusal(prime.simulate.allocate([market.address, 1n], from(ann)))).toEqual(refused)
-  expect(await refusal(prime.simulate.deallocate([market.address, 1n], from(ann)))).toEqual(refused)
-  expect(await refusal(prime.simulate.setCap([market.address, 1n], from(ann)))).toEqual(refused)
-  const unlisted = world.growth.simulate.allocate([contracts.btcMarket.address, 1n], from(allocator))
-  expect(await refusal(unlisted)).toEqual(['MarketNotListed', contracts.btcMarket.address])
-  await prime.write.setCap([market.address, 0n], by(admin))
-  expect(await prime.read.markets()).toContain(market.address)
+test('allocates up to the relative cap and not one unit more', async () => {
+  const { growth, market, admin, allocator } = world
+  const terms = { ...listing, relativeCapBps: 8_000, absoluteCapAssets: usd('2000000') }
+  await growth.write.setListing([market.address, terms], by(admin))
+  const room = usd('100000')
+  await growth.simulate.allocate([market.address, room], from(allocator))
+  expect(await refusal(growth.simulate.allocate([market.address, room + 1n], from(allocator)))).toEqual([
+    'AboveRelativeCap',
+    usd('1600000') + 1n,
+    usd('1600000'),
+  ])
 })
 
-test('a cap of zero unlists a market that holds nothing', async () => {
+test('allocates down to the buffer and what the queue needs, and not one unit further', async () => {
   const { prime, market, admin, allocator } = world
+  const terms = { ...listing, absoluteCapAssets: usd('5000000') }
+  await prime.write.setListing([market.address, terms], by(admin))
+  await prime.write.requestWithdrawal([await prime.read.convertToShares([usd('100000')]), ann], by(admin))
+  const room = usd('650000')
+  await prime.simulate.allocate([market.address, room], from(allocator))
+  expect(await refusal(prime.simulate.allocate([market.address, room + 1n], from(allocator)))).toEqual([
+    'BelowLiquidityBuffer',
+    usd('350000') - 1n,
+    usd('350000'),
+  ])
+})
+
+test('only the allocator moves assets and only the owner lists markets', async () => {
+  const { prime, market, admin, allocator, contracts } = world
+  const refused = ['AccessControlUnauthorizedAccount', ann, expect.any(String)]
+  const move = { market: market.address, assets: 1n }
+  for (const call of [
+    () => prime.simulate.allocate([market.address, 1n], from(ann)),
+    () => prime.simulate.deallocate([market.address, 1n], from(ann)),
+    () => prime.simulate.reallocate([[move], []], from(ann)),
+    () => prime.simulate.setListing([market.address, listing], from(ann)),
+    () => prime.simulate.setLiquidityBuffer([1], from(ann)),
+    () => prime.simulate.setExitTerms([EXIT_AT_ONCE], from(ann)),
+    () => prime.simulate.lockTightening(from(ann)),
+  ]) {
+    expect(await refusal(call())).toEqual(refused)
+  }
+  const unlisted = world.growth.simulate.allocate([contracts.btcMarket.address, 1n], from(allocator))
+  expect(await refusal(unlisted)).toEqual(['MarketNotListed', contracts.btcMarket.address])
+  const supply = () => refusal(prime.simulate.allocate([market.address, 1n], from(allocator)))
+  const disabled = { ...listing, allocationEnabled: false, absoluteCapAssets: usd('5000000') }
+  await prime.write.setListing([market.address, disabled], by(admin))
+  expect(await supply()).toEqual(['AllocationDisabled', market.address])
+  await prime.write.setListing([market.address, { ...disabled, approved: false }], by(admin))
+  expect(await supply()).toEqual(['MarketNotApproved', market.address])
+  // It stays listed while it holds something, which can still be recalled.
+  expect(await prime.read.markets()).toContain(market.address)
   await prime.write.deallocate([market.address, usd('1000000')], by(allocator))
-  await prime.write.setCap([market.address, 0n], by(admin))
+  await prime.write.setListing([market.address, { ...disabled, approved: false }], by(admin))
   expect(await prime.read.markets()).not.toContain(market.address)
   expect(await prime.read.totalAssets()).toBe(usd('5000000'))
 })
 
-test('withdrawals are limited to idle assets, and say so', async () => {
+test('a batch withdraws first, then supplies, and does all of it or nothing', async () => {
+  const { prime, market, allocator, contracts } = world
+  const [btc, eth] = [contracts.btcMarket.address, market.address]
+  const allocated = () =>
+    Promise.all([btc, eth].map(async (at) => (await stateOf(prime.address)).get(at.toLowerCase())))
+  // More than was idle above the buffer: without the withdrawal it could not be supplied.
+  const batch = [
+    [{ market: btc, assets: usd('1000000') }],
+    [{ market: eth, assets: usd('1000000') }],
+  ] as const
+  const before = await allocated()
+  const tooMuch = [batch[0], [...batch[1], { market: eth, assets: 1n }]] as const
+  expect(await refusal(prime.simulate.reallocate(tooMuch, from(allocator)))).toEqual([
+    'AboveAbsoluteCap',
+    usd('2000000') + 1n,
+    usd('2000000'),
+  ])
+  await expect(prime.write.reallocate(tooMuch, by(allocator))).rejects.toThrow('Reverted')
+  expect(await allocated()).toEqual(before)
+  await prime.write.reallocate(batch, by(allocator))
+  expect(await allocated()).toEqual([usd('2000000'), usd('2000000')])
+  expect(await prime.read.idleAssets()).toBe(usd('1000000'))
+  expect(await refusal(prime.simulate.reallocate([[], []], from(allocator)))).toEqual(['EmptyReallocation'])
+})
+
+async function stateOf(vault: Address): Promise<ReadonlyMap<string, bigint>> {
+  const { allocations } = await world.lens.read.vault([vault])
+  return new Map(allocations.map((one) => [one.market.toLowerCase(), one.allocatedAssets]))
+}
+
+test('withdrawals are limited to the idle assets that the queue does not need, and say so', async () => {
   const { prime, admin } = world
-  const idle = await prime.read.idleAssets()
+  await prime.write.requestWithdrawal([await prime.read.convertToShares([usd('400000')]), ann], by(admin))
+  const idle = (await prime.read.idleAssets()) - usd('400000')
   expect(await prime.read.maxWithdraw([admin])).toBe(idle)
   await prime.simulate.withdraw([idle, admin, admin], from(admin))
   expect(await refusal(prime.simulate.withdraw([idle + 1n, admin, admin], from(admin)))).toEqual([
@@ -96,8 +167,13 @@ test('the lens says of a vault what the vault says', async () => {
     totalSupply: await prime.read.totalSupply(),
     idleAssets: usd('1000000'),
     allocations: [
-      { market: contracts.btcMarket.address, capAssets: usd('4000000'), allocatedAssets: usd('3000000') },
-      { market: market.address, capAssets: usd('2000000'), allocatedAssets: usd('1000000') },
+      {
+        market: contracts.btcMarket.address,
+        listing: { ...listing, relativeCapBps: 8_000, absoluteCapAssets: usd('4000000') },
+        allocatedAssets: usd('3000000'),
+        cashAssets: usd('3000000'),
+      },
+      { market: market.address, allocatedAssets: usd('1000000') },
     ],
   })
 })

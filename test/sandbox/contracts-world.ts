@@ -23,6 +23,7 @@ import {
 } from '../../src/sandbox/contracts/abis.ts'
 import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import { deploySandbox } from '../../src/sandbox/deploy.ts'
+import { EXIT_TERM_KIND } from '../../src/sandbox/vault-plan.ts'
 import { startAnvil } from '../support/anvil.ts'
 
 /** Whole sUSD in base units. */
@@ -58,22 +59,37 @@ export async function refusal(call: Promise<unknown>): Promise<readonly [string,
   return [cause.data.errorName, ...(cause.data.args ?? [])]
 }
 
+/** Exit terms as the vault takes them. */
+export type ExitTerms = {
+  readonly kind: number
+  readonly noticeSeconds: bigint
+  readonly intervalSeconds: bigint
+  readonly maturityTimestamp: bigint
+}
+export const EXIT_AT_ONCE: ExitTerms = {
+  kind: EXIT_TERM_KIND.instant,
+  noticeSeconds: 0n,
+  intervalSeconds: 0n,
+  maturityTimestamp: 0n,
+}
+
 export type World = Awaited<ReturnType<typeof createWorld>>
 
 /** Start a chain with the sandbox deployed; every write is mined at once. The market is the sETH one, its gate open. */
 export async function createWorld() {
   const chain = await startAnvil()
-  const { admin, contracts, ...roles } = await deploySandbox({
+  const { admin, feeder, allocator, assetManager, contracts } = await deploySandbox({
     rpcUrl: chain.rpcUrl,
     deployerKey: generatePrivateKey(),
     feeder: randomAddress(),
     allocator: randomAddress(),
+    assetManager: randomAddress(),
   })
   // A cached block number would be wrong after each revert to a snapshot.
   const client = createTestClient({ mode: 'anvil', transport: strict(chain.rpcUrl), cacheTime: 0 })
     .extend(publicActions)
     .extend(walletActions)
-  for (const address of [admin, roles.feeder, roles.allocator]) await client.impersonateAccount({ address })
+  for (const address of [admin, feeder, allocator, assetManager]) await client.impersonateAccount({ address })
   const assetAt = (address: Address) => getContract({ address, abi: assetAbi, client })
   const vaultAt = (address: Address) => getContract({ address, abi: lendingVaultAbi, client })
 
@@ -86,7 +102,7 @@ export async function createWorld() {
   await market.write.setLiquidatorGate([false], by(admin))
 
   return {
-    ...{ chain, client, admin, contracts, ...roles },
+    ...{ chain, client, contracts, admin, feeder, allocator, assetManager },
     ...{ market, oracle, registry, lens, sUSD, sETH, vaultAt },
     prime: vaultAt(contracts.primeVault.address),
     growth: vaultAt(contracts.growthVault.address),
@@ -102,11 +118,26 @@ export async function createWorld() {
       await sETH.write.approve([market.address, ethAssets], by(address))
       return address
     },
-    /** Deploy another vault for sUSD, its admin and allocator the deployer. */
-    newVault: async () => {
-      const args = [sUSD.address, 'Another Vault', 'sv', admin, admin] as const
+    /** Deploy another vault for sUSD without a buffer, its owner, allocator and manager the deployer. */
+    newVault: async (exitTerms: ExitTerms = EXIT_AT_ONCE) => {
+      const setup = {
+        asset: sUSD.address,
+        name: 'Another Vault',
+        symbol: 'sv',
+        directory: registry.address,
+        owner: admin,
+        allocator: admin,
+        manager: admin,
+        liquidityBufferBps: 0,
+        exitTerms,
+      }
       const { bytecode } = loadArtifacts().LendingVault
-      const hash = await client.deployContract({ ...by(admin), abi: lendingVaultAbi, bytecode, args })
+      const hash = await client.deployContract({
+        ...by(admin),
+        abi: lendingVaultAbi,
+        bytecode,
+        args: [setup],
+      })
       const { contractAddress } = await client.getTransactionReceipt({ hash })
       if (typeof contractAddress !== 'string') throw new TypeError('The deployment created no contract.')
       return vaultAt(contractAddress)

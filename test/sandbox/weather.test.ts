@@ -30,6 +30,7 @@ beforeAll(async () => {
     deployerKey: keys.deployer,
     feeder: privateKeyToAddress(keys.feeder),
     allocator: privateKeyToAddress(generatePrivateKey()),
+    assetManager: privateKeyToAddress(generatePrivateKey()),
   })
   await fundCast(chain.rpcUrl, deployment, keys, createTransactions(chain.rpcUrl, chain.chainId))
   await chain.mineEvery(0)

@@ -5,6 +5,8 @@ import {IERC20Metadata} from "@openzeppelin/contracts/token/ERC20/extensions/IER
 import {KinkedRateModel} from "./KinkedRateModel.sol";
 import {LendingMarket} from "./LendingMarket.sol";
 import {LendingVault} from "./LendingVault.sol";
+import {ExitTerms} from "./ExitTerms.sol";
+import {TransferProfile} from "./ShareMobility.sol";
 
 /// @title Whole snapshots in one call each, so that an indexer reads one block with few requests.
 contract StateLens {
@@ -79,8 +81,19 @@ contract StateLens {
 
     struct Allocation {
         address market;
-        uint256 capAssets;
+        LendingVault.Listing listing;
         uint256 allocatedAssets;
+        uint256 cashAssets;
+    }
+
+    struct Mobility {
+        TransferProfile transferProfile;
+        bool paused;
+        uint64 restoreAfter;
+        uint64 epoch;
+        string pauseReason;
+        string redeemFreezeReason;
+        address[] trustedRecipients;
     }
 
     struct VaultState {
@@ -90,9 +103,18 @@ contract StateLens {
         string name;
         string symbol;
         uint8 decimals;
+        address directory;
         uint256 totalAssets;
         uint256 totalSupply;
         uint256 idleAssets;
+        uint256 queuedAssets;
+        uint256 queuedShares;
+        uint256 queueHead;
+        uint256 queueEnd;
+        uint16 liquidityBufferBps;
+        ExitTerms exitTerms;
+        bool tighteningLocked;
+        Mobility mobility;
         Allocation[] allocations;
     }
 
@@ -163,11 +185,37 @@ contract StateLens {
         state.totalAssets = v.totalAssets();
         state.totalSupply = v.totalSupply();
         state.idleAssets = v.idleAssets();
+        state.directory = v.directory();
+        state.queuedAssets = v.queuedAssets();
+        state.queuedShares = v.balanceOf(vault_);
+        state.queueHead = v.queueHead();
+        state.queueEnd = v.queueEnd();
+        state.liquidityBufferBps = v.liquidityBufferBps();
+        state.exitTerms = v.exitTerms();
+        state.tighteningLocked = v.tighteningLocked();
+        state.mobility = _mobility(v);
+        state.allocations = _allocations(v);
+    }
+
+    function _mobility(LendingVault v) private view returns (Mobility memory) {
+        return Mobility(
+            v.transferProfile(),
+            v.shareMobilityPaused(),
+            v.restoreAfter(),
+            v.mobilityEpoch(),
+            v.pauseReason(),
+            v.redeemFreezeReason(),
+            v.trustedRecipients()
+        );
+    }
+
+    function _allocations(LendingVault v) private view returns (Allocation[] memory allocations) {
         address[] memory markets = v.markets();
-        state.allocations = new Allocation[](markets.length);
+        allocations = new Allocation[](markets.length);
         for (uint256 i = 0; i < markets.length; i++) {
-            state.allocations[i] =
-                Allocation(markets[i], v.cap(markets[i]), LendingMarket(markets[i]).allocatedAssets(vault_));
+            LendingMarket m = LendingMarket(markets[i]);
+            (uint256 cash,,) = m.partition(address(v));
+            allocations[i] = Allocation(markets[i], v.listing(markets[i]), m.allocatedAssets(address(v)), cash);
         }
     }
 

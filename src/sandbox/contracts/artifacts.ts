@@ -1,18 +1,20 @@
 import { readFileSync } from 'node:fs'
 import type { Abi, Hex } from 'viem'
 
-/** The sandbox's contracts, each in the Solidity file of its name. */
-export type ContractName =
-  | 'AcquisitionHouse'
-  | 'Asset'
-  | 'EligibilityRegistry'
-  | 'KinkedRateModel'
-  | 'LendingMarket'
-  | 'LendingVault'
-  | 'PriceOracle'
-  | 'RecoveryAuction'
-  | 'RfqDesk'
-  | 'StateLens'
+/** The sandbox's contracts that are deployed, each in the Solidity file of its name; in alphabetical order. */
+export const CONTRACT_NAMES = [
+  'AcquisitionHouse',
+  'Asset',
+  'EligibilityRegistry',
+  'KinkedRateModel',
+  'LendingMarket',
+  'LendingVault',
+  'PriceOracle',
+  'RecoveryAuction',
+  'RfqDesk',
+  'StateLens',
+] as const
+export type ContractName = (typeof CONTRACT_NAMES)[number]
 
 /** A contract's interface and its creation code, without constructor arguments. */
 export type Artifact = { readonly abi: Abi; readonly bytecode: Hex }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import solc from 'solc'
 import type { Abi } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
-import type { Artifact, Artifacts, ContractName } from './artifacts.ts'
+import { type Artifact, CONTRACT_NAMES, type ContractName } from './artifacts.ts'
 
 type SolcError = {
   readonly severity: 'error' | 'warning' | 'info'
@@ -18,28 +18,18 @@ type SolcOutput = {
 }
 
 const require = createRequire(import.meta.url)
-const names: readonly ContractName[] = [
-  'AcquisitionHouse',
-  'Asset',
-  'EligibilityRegistry',
-  'KinkedRateModel',
-  'LendingMarket',
-  'LendingVault',
-  'PriceOracle',
-  'RecoveryAuction',
-  'RfqDesk',
-  'StateLens',
-]
 
 /**
- * Compile the sandbox's contracts.
+ * Compile the sandbox's contracts, each under its name, in the order of `CONTRACT_NAMES`.
  * Deterministic: no metadata hash, so the same sources and compiler give the same bytes anywhere.
  * Throws `sandbox.compile` with the compiler's messages; a warning about our own sources counts as an error.
  */
-export function compileContracts(): Artifacts {
+export function compileContracts(): Readonly<Record<string, Artifact>> {
   const input = {
     language: 'Solidity',
-    sources: Object.fromEntries(names.map((name) => [`${name}.sol`, { content: readSource(`${name}.sol`) }])),
+    sources: Object.fromEntries(
+      CONTRACT_NAMES.map((name) => [`${name}.sol`, { content: readSource(`${name}.sol`) }]),
+    ),
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 200 },
@@ -66,18 +56,7 @@ export function compileContracts(): Artifacts {
     }
     return { abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}` }
   }
-  return {
-    AcquisitionHouse: artifact('AcquisitionHouse'),
-    Asset: artifact('Asset'),
-    EligibilityRegistry: artifact('EligibilityRegistry'),
-    KinkedRateModel: artifact('KinkedRateModel'),
-    LendingMarket: artifact('LendingMarket'),
-    LendingVault: artifact('LendingVault'),
-    PriceOracle: artifact('PriceOracle'),
-    RecoveryAuction: artifact('RecoveryAuction'),
-    RfqDesk: artifact('RfqDesk'),
-    StateLens: artifact('StateLens'),
-  }
+  return Object.fromEntries(CONTRACT_NAMES.map((name) => [name, artifact(name)]))
 }
 
 function readSource(path: string): string {
@@ -86,12 +65,12 @@ function readSource(path: string): string {
 }
 
 /** Render the text of `artifacts.json`. Pure. */
-export function renderArtifacts(artifacts: Artifacts): string {
+export function renderArtifacts(artifacts: Readonly<Record<string, Artifact>>): string {
   return `${JSON.stringify(artifacts, null, 2)}\n`
 }
 
 /** Render the text of `abis.ts`: one const-typed export a contract, which viem infers types from. Pure. */
-export function renderAbis(artifacts: Artifacts): string {
+export function renderAbis(artifacts: Readonly<Record<string, Artifact>>): string {
   const exports = Object.entries(artifacts).map(([name, { abi }]) => {
     const exported = `${name.charAt(0).toLowerCase()}${name.slice(1)}Abi`
     return `/** Interface of ${name}.sol. */\nexport const ${exported} = ${JSON.stringify(abi)} as const\n`

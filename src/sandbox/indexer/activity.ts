@@ -162,8 +162,8 @@ function tellVault({ event, address }: IndexedLog): Told | null {
       return vault('deposit', event.args.assets)
     case 'Withdraw':
       return vault('withdraw', event.args.assets)
-    case 'CapSet':
-      return vault('cap_set', event.args.capAssets, event.args.market)
+    case 'ListingSet':
+      return vault('listing_set', event.args.absoluteCapAssets, event.args.market)
     case 'Allocated':
       return vault('allocate', event.args.assets, event.args.market)
     case 'Deallocated':

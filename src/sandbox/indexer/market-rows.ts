@@ -114,8 +114,7 @@ function allocatorRow(
 ): NonNullable<MarketResource['allocators']>[number] {
   const vaultAddress = lower(partition.vault)
   const vault = vaults.find((one) => one.address === vaultAddress)?.state
-  const cap = vault?.allocations.find((one) => lower(one.market) === market)?.capAssets
-  const capped = cap === undefined ? null : cap > 0n
+  const listing = vault?.allocations.find((one) => lower(one.market) === market)?.listing
   return {
     marketId: market,
     marketAddress: market,
@@ -123,13 +122,13 @@ function allocatorRow(
     vaultAddress,
     vaultName: vault?.name ?? null,
     vaultSymbol: vault?.symbol ?? null,
-    listed: true,
-    approved: capped,
-    allocationEnabled: capped,
+    listed: listing !== undefined,
+    approved: listing?.approved ?? null,
+    allocationEnabled: listing?.allocationEnabled ?? null,
     allocatedAssets: String(allocatedTo(partition)),
     availableLiquidity: String(partition.cash),
-    absoluteCapAssets: cap === undefined ? null : String(cap),
-    relativeCapBps: null,
+    absoluteCapAssets: listing === undefined ? null : String(listing.absoluteCapAssets),
+    relativeCapBps: listing?.relativeCapBps ?? null,
     blockNumber: context.blockNumber,
   }
 }
@@ -192,9 +191,9 @@ function allocationRow(
     marketId: marketAddress,
     marketAddress,
     listed: true,
-    approved: allocation.capAssets > 0n,
-    allocationEnabled: allocation.capAssets > 0n,
-    capAssets: String(allocation.capAssets),
+    approved: allocation.listing.approved,
+    allocationEnabled: allocation.listing.allocationEnabled,
+    capAssets: String(allocation.listing.absoluteCapAssets),
     allocatedAssets: String(allocation.allocatedAssets),
     allocationBps: totalAssets === 0n ? null : Number((allocation.allocatedAssets * 10_000n) / totalAssets),
     availableMarketLiquidity: market === undefined ? null : String(market.totalCash),
