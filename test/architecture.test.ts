@@ -62,9 +62,15 @@ const STAGES = ['observe', 'prepare', 'guard', 'sign', 'broadcast', 'track']
 const NOUNS = ['agent', 'clock', 'errors', 'foreign', 'keeper-events', 'recent-ids'].map(
   (name) => `src/${name}.ts`,
 )
-const SCHEMAS = ['scalars', 'resources', 'workflows', 'workflow-inputs', 'workflow-types', 'assumptions'].map(
-  (name) => `src/service/${name}.ts`,
-)
+const SCHEMAS = [
+  'scalars',
+  'resources',
+  'trade-resources',
+  'workflows',
+  'workflow-inputs',
+  'workflow-types',
+  'assumptions',
+].map((name) => `src/service/${name}.ts`)
 
 /** The room of a file: its folder under src/, `agents`, `nouns`, `schemas`, or `root` for what joins the rooms. */
 function room(file: string): string {

@@ -7,6 +7,7 @@ import {
   stateLensAbi,
 } from './contracts/abis.ts'
 import { createPlanner, type DeployedContract, type DeployStep, grantRole, type Planner } from './planner.ts'
+import { planTrade, type TradeContracts } from './trade-plan.ts'
 import { planVaults } from './vault-plan.ts'
 
 /** What the sandbox deploys, by the name it has in the deployment. */
@@ -24,7 +25,7 @@ export type DeployedContracts = {
   readonly primeVault: DeployedContract
   readonly growthVault: DeployedContract
   readonly lens: DeployedContract
-}
+} & TradeContracts
 
 /** What the plan depends on. */
 export type PlanInput = {
@@ -95,6 +96,7 @@ export function planDeployment(input: PlanInput): {
       primeVault,
       growthVault,
       lens,
+      ...planTrade(planner),
     },
   }
 }

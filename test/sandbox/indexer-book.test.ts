@@ -199,6 +199,9 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
       recoveries: [],
       eligibility: [],
       claims: [],
+      rfqs: [],
+      auctions: [],
+      acquisitions: [],
     })
   const minutes = () => history.of(market).filter((row) => row.interval === '1m')
   for (const minute of count(1_440)) record(minute)

@@ -50,6 +50,9 @@ const CONTRACTS: Deployment['contracts'] = {
   primeVault: { contractName: 'LendingVault', address: VAULT },
   growthVault: { contractName: 'LendingVault', address: address(0xc2) },
   lens: { contractName: 'StateLens', address: address(0xa7) },
+  acquisitionHouse: { contractName: 'AcquisitionHouse', address: address(0xa8) },
+  recoveryAuction: { contractName: 'RecoveryAuction', address: address(0xa9) },
+  rfqDesk: { contractName: 'RfqDesk', address: address(0xaa) },
 }
 
 /** A clock that a test moves; sleeps are real. */
@@ -153,6 +156,9 @@ export const baseSnapshot: Snapshot = {
   recoveries: [facility(BORROWER).resource],
   eligibility: [],
   claims: [claim()],
+  rfqs: [],
+  auctions: [],
+  acquisitions: [],
 }
 
 /** The indexer as a test plays it: `push` makes a new snapshot, `mine` puts a transaction into a block. */

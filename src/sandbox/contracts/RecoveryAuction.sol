@@ -62,8 +62,10 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         uint256 reserveAssets,
         uint64 closesAt
     );
-    /// @notice `closesAt` is the close from this bid on.
-    event AuctionBid(uint256 indexed lotId, address indexed bidder, uint256 assets, uint64 closesAt);
+    /// @notice From this bid on the close is `closesAt`, and another bid is `leastNextAssets` at least.
+    event AuctionBid(
+        uint256 indexed lotId, address indexed bidder, uint256 assets, uint64 closesAt, uint256 leastNextAssets
+    );
     event AuctionWithdrawn(uint256 indexed lotId, address indexed bidder, uint256 assets);
     /// @notice Without a bid, `winner` and `assets` are zero and the seller has its asset back.
     event AuctionSettled(uint256 indexed lotId, address indexed winner, uint256 assets);
@@ -117,14 +119,13 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         if (block.timestamp >= wanted.closesAt) revert LotClosed(wanted.closesAt);
         if (assets < wanted.reserveAssets) revert BelowReserve(assets, wanted.reserveAssets);
         (address outbid, uint256 best) = (wanted.bestBidder, wanted.bestAssets);
-        uint256 least = best + _increment(best);
-        if (outbid != address(0) && assets < least) revert BelowIncrement(assets, least);
+        if (outbid != address(0) && assets < _leastAfter(best)) revert BelowIncrement(assets, _leastAfter(best));
         bool raises = outbid == msg.sender;
         if (outbid != address(0) && !raises) owedAssets[lotId][outbid] += best;
         (wanted.bestBidder, wanted.bestAssets) = (msg.sender, assets);
         uint256 extended = Math.min(block.timestamp + extensionSeconds, wanted.closesAtMax);
         if (extended > wanted.closesAt) wanted.closesAt = uint64(extended);
-        emit AuctionBid(lotId, msg.sender, assets, wanted.closesAt);
+        emit AuctionBid(lotId, msg.sender, assets, wanted.closesAt, _leastAfter(assets));
         wanted.quoteAsset.safeTransferFrom(msg.sender, address(this), raises ? assets - best : assets);
     }
 
@@ -160,8 +161,8 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         return _lots[lotId];
     }
 
-    function _increment(uint256 best) private view returns (uint256) {
-        return Math.max(1, Math.mulDiv(best, minIncrementBps, BPS, Math.Rounding.Ceil));
+    function _leastAfter(uint256 best) private view returns (uint256) {
+        return best + Math.max(1, Math.mulDiv(best, minIncrementBps, BPS, Math.Rounding.Ceil));
     }
 
     function _openLot(uint256 lotId) private view returns (Lot storage found) {

@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { claimEntityId } from '../../service/assumptions.ts'
 import type { ActivityResource } from '../../service/resources.ts'
 import { type IndexedLog, lower } from './logs.ts'
+import { tellTrade } from './trade-activity.ts'
 
 /** An activity row, with the market and vault that it concerns. */
 export type ActivityEntry = {
@@ -17,8 +18,9 @@ export type ActivityContext = {
   readonly marketByOracle: ReadonlyMap<Address, Address>
 }
 
-type Told = {
-  readonly resourceType: 'market' | 'vault' | 'position' | 'liquidation'
+/** What a log says happened, to which resource. */
+export type Told = {
+  readonly resourceType: 'market' | 'vault' | 'position' | 'liquidation' | 'rfq' | 'auction' | 'acquisition'
   readonly resourceId: string
   readonly type: string
   readonly amount?: bigint
@@ -28,7 +30,8 @@ type Told = {
 
 /**
  * Tell one log as an activity row; null for what is bookkeeping (accruals, token transfers, roles). Pure.
- * A position's id is `market:borrower`, a liquidation's `market:claim`, the others' their contract's address.
+ * A position's id is `market:borrower`, a liquidation's `market:claim`, an RFQ's or a lot's `contract:number`, the
+ * others' their contract's address.
  * Source: service API, "Activity item".
  */
 export function activityOf(log: IndexedLog, context: ActivityContext): ActivityEntry | null {
@@ -37,7 +40,8 @@ export function activityOf(log: IndexedLog, context: ActivityContext): ActivityE
     tellOracle(log, context.marketByOracle) ??
     tellPosition(log) ??
     tellLiquidation(log) ??
-    tellVault(log)
+    tellVault(log) ??
+    tellTrade(log)
   if (told === null) return null
   return {
     resource: {

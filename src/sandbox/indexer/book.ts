@@ -2,6 +2,7 @@ import { type Address, hexToString } from 'viem'
 import type { ActivityResource, EligibilityResource } from '../../service/resources.ts'
 import { type ActivityContext, type ActivityEntry, activityOf } from './activity.ts'
 import { type IndexedLog, lower } from './logs.ts'
+import { EMPTY_TRADE_BOOK, foldTrades, type TradeBook } from './trade-book.ts'
 
 /** A claim as the logs tell it; when it may be settled follows from the market's delay. */
 export type ClaimEntry = {
@@ -24,6 +25,8 @@ export type Book = {
   readonly claims: ReadonlyMap<string, ClaimEntry>
   /** By `wallet:action:scope`. */
   readonly eligibility: ReadonlyMap<string, EligibilityResource>
+  /** What is on offer, and its bids. */
+  readonly trades: TradeBook
   /** Oldest first, at most {@link ACTIVITY_MAX}. */
   readonly activity: readonly ActivityEntry[]
 }
@@ -37,6 +40,7 @@ export const EMPTY_BOOK: Book = {
   borrowers: new Map(),
   claims: new Map(),
   eligibility: new Map(),
+  trades: EMPTY_TRADE_BOOK,
   activity: [],
 }
 
@@ -63,7 +67,7 @@ export function foldLogs(book: Book, logs: readonly IndexedLog[], context: Activ
   }
   open.activity.splice(0, open.activity.length - ACTIVITY_MAX)
   forgetOldSettledClaims(open.claims)
-  return open
+  return { ...open, trades: foldTrades(book.trades, logs) }
 }
 
 function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void {

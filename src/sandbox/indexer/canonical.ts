@@ -11,6 +11,7 @@ import type {
   PositionResource,
 } from '../../service/resources.ts'
 import type { VaultResource } from '../../service/vault-resources.ts'
+import type { TradeRows } from './trade-rows.ts'
 
 /** A liquidation claim as the chain holds it at the indexed block. */
 export type CanonicalClaim = {
@@ -59,7 +60,7 @@ export type Snapshot = {
   readonly recoveries: readonly LiquidationRecoveryResource[]
   readonly eligibility: readonly EligibilityResource[]
   readonly claims: readonly CanonicalClaim[]
-}
+} & TradeRows
 
 /** A change that the service announces: which collection, which row. */
 export type CanonicalChange = {

@@ -1,12 +1,23 @@
 import { type Address, type Hex, type Log, type ParseEventLogsReturnType, parseEventLogs } from 'viem'
 import {
+  acquisitionHouseAbi,
   eligibilityRegistryAbi,
   lendingMarketAbi,
   lendingVaultAbi,
   priceOracleAbi,
+  recoveryAuctionAbi,
+  rfqDeskAbi,
 } from '../contracts/abis.ts'
 
-const abi = [...lendingMarketAbi, ...lendingVaultAbi, ...priceOracleAbi, ...eligibilityRegistryAbi] as const
+const abi = [
+  ...lendingMarketAbi,
+  ...lendingVaultAbi,
+  ...priceOracleAbi,
+  ...eligibilityRegistryAbi,
+  ...acquisitionHouseAbi,
+  ...recoveryAuctionAbi,
+  ...rfqDeskAbi,
+] as const
 
 type Decoded = ParseEventLogsReturnType<typeof abi, undefined, true>[number]
 

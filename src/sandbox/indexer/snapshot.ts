@@ -6,6 +6,7 @@ import { facilityRows, positionRows, recoveryRows } from './credit-rows.ts'
 import { marketRow, vaultRow } from './market-rows.ts'
 import { assetRows, oracleRow } from './rows.ts'
 import type { ChainState, MarketRead } from './state.ts'
+import { tradeRows } from './trade-rows.ts'
 
 /** Tell everything the service says as of one block, from the logs up to it and the state at it. Pure. */
 export function snapshotOf(
@@ -29,6 +30,7 @@ export function snapshotOf(
     recoveries: markets.flatMap((market) => recoveryRows(market, chainId)),
     eligibility: [...book.eligibility.values()],
     claims: claimsOf(book, markets),
+    ...tradeRows(book.trades, chainId, head.timestampS),
   }
 }
 

@@ -61,6 +61,7 @@ export async function openSource(options: {
     ...contracts.vaults,
     ...oracles,
     ...terms.map((state) => lower(state.registry)),
+    ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk'].flatMap((name) => addressesOf(deployment, name)),
   ])
   const marketByOracle = new Map(
     contracts.markets.flatMap((market, index) => {
