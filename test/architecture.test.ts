@@ -66,6 +66,7 @@ const SCHEMAS = [
   'scalars',
   'resources',
   'trade-resources',
+  'vault-resources',
   'workflows',
   'workflow-inputs',
   'workflow-types',
