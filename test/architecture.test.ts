@@ -67,10 +67,14 @@ const SCHEMAS = [
   'resources',
   'trade-resources',
   'vault-resources',
+  'fund-resources',
+  'directory-resources',
+  'tenant-resources',
   'workflows',
   'workflow-inputs',
   'workflow-types',
   'assumptions',
+  'catalogue',
 ].map((name) => `src/service/${name}.ts`)
 
 /** The room of a file: its folder under src/, `agents`, `nouns`, `schemas`, or `root` for what joins the rooms. */

@@ -275,8 +275,8 @@ describe('credentials', () => {
   it('keeps events and stream tokens from publishable keys, with and without a session', async () => {
     const { header } = await openSession()
     for (const headers of [publishableHeaders, { ...publishableHeaders, ...header }, header]) {
-      expect(code(await f.get('/v1/events', headers))).toEqual([403, 'insufficient_scope'])
-      expect(code(await f.post('/v1/stream-token', {}, headers))).toEqual([403, 'insufficient_scope'])
+      expect(code(await f.get('/v1/events', headers))).toEqual([403, 'insufficient_authority'])
+      expect(code(await f.post('/v1/stream-token', {}, headers))).toEqual([403, 'insufficient_authority'])
     }
   })
 

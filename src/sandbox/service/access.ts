@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { type Operation, type Credentials as Presented, SCOPES } from '../../service/catalogue.ts'
 import { ApiError } from './api-error.ts'
-import type { Access, Caller } from './operation.ts'
+import type { Caller } from './handler.ts'
 import type { WalletSessions } from './wallet-sessions.ts'
 
 /** The sandbox's own credentials: one secret key, one publishable key, and the origins that key is bound to. */
@@ -40,24 +41,41 @@ export function identify(
   }
   const key = secret ? 'secret' : publishable ? 'publishable' : null
   const wallet = session?.address ?? null
-  return { key, wallet, id: `${key ?? 'anonymous'}:${wallet ?? ''}` }
+  return {
+    key,
+    scopes: new Set(key === null ? [] : SCOPES),
+    applicationId: key === null ? null : SEEDED_APPLICATION,
+    wallet,
+    id: `${key ?? 'anonymous'}:${wallet ?? ''}`,
+  }
 }
 
-/** Throw ApiError 401 when the operation needs a credential that is missing, 403 when the one given is not enough. */
-export function authorise(caller: Caller, access: Access): void {
-  const anonymous = caller.key === null && caller.wallet === null
-  if (access !== 'any' && anonymous) {
-    throw new ApiError(401, 'authentication_required', 'This operation needs a credential.')
+const SEEDED_APPLICATION = 'app_sandbox'
+
+/**
+ * Check a caller against what an operation permits. Throws ApiError 401 when a credential is missing, 403 when the one
+ * given is not enough, or its key lacks the operation's scope.
+ */
+export function authorise(caller: Caller, { permits, scope }: Pick<Operation, 'permits' | 'scope'>): void {
+  if (!permits.some((presented) => holds(caller, presented))) {
+    const none = caller.key === null && caller.wallet === null
+    const half =
+      permits.every((one) => one.endsWith('+wallet')) && (caller.key === null || caller.wallet === null)
+    if (none || half) {
+      throw new ApiError(401, 'authentication_required', `This operation needs ${permits.join(' or ')}.`)
+    }
+    throw new ApiError(403, 'insufficient_authority', `This operation needs ${permits.join(' or ')}.`)
   }
-  if (access === 'secret' && caller.key !== 'secret') {
-    throw new ApiError(403, 'insufficient_scope', 'This operation takes a secret key only.')
+  if (scope !== null && caller.key !== null && !caller.scopes.has(scope)) {
+    throw new ApiError(403, 'insufficient_scope', `The key lacks the scope ${scope}.`)
   }
-  if (access === 'key' && caller.key === null) {
-    throw new ApiError(403, 'insufficient_scope', 'This operation takes a publishable or a secret key.')
-  }
-  if (access === 'key_and_wallet' && (caller.key === null || caller.wallet === null)) {
-    throw new ApiError(401, 'authentication_required', 'This operation needs a key and a wallet session.')
-  }
+}
+
+function holds({ key, wallet }: Caller, presented: Presented): boolean {
+  const parts = presented.split('+')
+  if (parts.includes('wallet') && wallet === null) return false
+  if (parts.includes('secret')) return key === 'secret'
+  return !parts.includes('publishable') || key === 'publishable'
 }
 
 function hasSecretKey(

@@ -6,8 +6,8 @@ import { vaultResource } from '../../service/vault-resources.ts'
 import type { Canonical, CanonicalOracle } from '../indexer/canonical.ts'
 import { notFound } from './api-error.ts'
 import { selectFields } from './fields.ts'
-import type { Access, Call, Caller, ReadOperation } from './operation.ts'
-import { type Cursors, PAGE_QUERY, page } from './page.ts'
+import type { AnyCall, Caller, Handlers } from './handler.ts'
+import { type Cursors, page } from './page.ts'
 import { same } from './same.ts'
 
 /** A market's detail carries its last hour; all buckets are under `/history`. */
@@ -17,137 +17,112 @@ const DETAIL_BUCKETS = { interval: '1m', count: 60 }
 type Source = { readonly canonical: Canonical; readonly cursors: Cursors }
 
 /** Every read of canonical state. Source: service API, "Read operations with known shape". */
-export function canonicalReads(canonical: Canonical, cursors: Cursors): readonly ReadOperation[] {
+export function canonicalReads(canonical: Canonical, cursors: Cursors) {
   const source = { canonical, cursors }
   const now = () => canonical.snapshot()
   const oracles = () => now().oracles.map((row) => oracle(row, now().markets))
-  return [
-    collection(source, '/v1/assets', 'any', () => now().assets, idOf),
-    collection(source, '/v1/oracles', 'any', oracles, idOf),
+  return {
+    listAssets: collection(source, 'assets', () => now().assets, idOf),
+    getAsset: ({ params }) => byId(now().assets, params.resourceId, 'asset of this id'),
+    listOracles: collection(source, 'oracles', oracles, idOf),
+    listActivity: collection(source, 'activity', () => canonical.activity(), newestFirst),
     ...marketReads(source),
     ...vaultReads(source),
-    collection(source, '/v1/activity', 'any', () => canonical.activity(), newestFirst),
     ...creditReads(source),
-  ]
+  } satisfies Partial<Handlers>
 }
 
-function marketReads(source: Source): readonly ReadOperation[] {
+function marketReads(source: Source) {
   const { canonical } = source
-  const path = '/v1/markets'
-  const find = ({ params }: Call) =>
+  const find = ({ params }: AnyCall) =>
     byId(canonical.snapshot().markets, params.resourceId, 'market of this id')
-  const history = (call: Call) => canonical.marketHistory(find(call).address)
-  const activity = (call: Call) => canonical.activity({ marketAddress: find(call).address })
-  const whole = (call: Call) => {
+  const history = (call: AnyCall) => canonical.marketHistory(find(call).address)
+  const activity = (call: AnyCall) => canonical.activity({ marketAddress: find(call).address })
+  const whole = (call: AnyCall) => {
     const minutes = history(call).filter((bucket) => bucket.interval === DETAIL_BUCKETS.interval)
     return { ...find(call), history: minutes.slice(-DETAIL_BUCKETS.count) }
   }
-  return [
-    collection(source, path, 'any', () => canonical.snapshot().markets, idOf),
-    detail(source, `${path}/:resourceId`, marketResource, whole),
-    collection(source, `${path}/:resourceId/activity`, 'any', activity, newestFirst),
-    collection(
+  return {
+    listMarkets: collection(source, 'markets', () => canonical.snapshot().markets, idOf),
+    getMarket: detail(source, marketResource, whole),
+    listMarketActivity: collection(source, 'market activity', activity, newestFirst),
+    listMarketHistory: collection(
       source,
-      `${path}/:resourceId/history`,
-      'any',
+      'market history',
       history,
       (row) => `${row.interval} ${row.bucketStart}`,
     ),
-    collection(
+    listMarketAllocators: collection(
       source,
-      `${path}/:resourceId/allocators`,
-      'any',
-      (c) => find(c).allocators ?? [],
+      'market allocators',
+      (call) => find(call).allocators ?? [],
       (row) => row.vaultId,
     ),
-  ]
+  } satisfies Partial<Handlers>
 }
 
-function vaultReads(source: Source): readonly ReadOperation[] {
+function vaultReads(source: Source) {
   const { canonical } = source
-  const path = '/v1/vaults'
-  const find = ({ params }: Call) => byId(canonical.snapshot().vaults, params.resourceId, 'vault of this id')
-  const activity = (call: Call) => canonical.activity({ vaultAddress: find(call).address })
-  return [
-    collection(source, path, 'any', () => canonical.snapshot().vaults, idOf),
-    detail(source, `${path}/:resourceId`, vaultResource, find),
-    collection(
+  const find = ({ params }: AnyCall) =>
+    byId(canonical.snapshot().vaults, params.resourceId, 'vault of this id')
+  const activity = (call: AnyCall) => canonical.activity({ vaultAddress: find(call).address })
+  return {
+    listVaults: collection(source, 'vaults', () => canonical.snapshot().vaults, idOf),
+    listTranches: collection(source, 'tranches', () => canonical.snapshot().vaults, idOf),
+    getVault: detail(source, vaultResource, find),
+    listVaultAllocations: collection(
       source,
-      `${path}/:resourceId/allocations`,
-      'any',
-      (c) => find(c).allocations ?? [],
+      'vault allocations',
+      (call) => find(call).allocations ?? [],
       (row) => row.marketId,
     ),
-    collection(source, `${path}/:resourceId/activity`, 'any', activity, newestFirst),
-  ]
+    listVaultActivity: collection(source, 'vault activity', activity, newestFirst),
+  } satisfies Partial<Handlers>
 }
 
-function creditReads(source: Source): readonly ReadOperation[] {
+function creditReads(source: Source) {
   const now = () => source.canonical.snapshot()
-  return [
-    collection(
+  return {
+    listCreditFacilities: collection(
       source,
-      '/v1/credit-facilities',
-      'any',
+      'credit facilities',
       () => now().facilities.map((row) => row.resource),
       facilityKey,
     ),
-    collection(source, '/v1/liquidation-recovery', 'any', () => now().recoveries, facilityKey),
-    collection(
+    listLiquidationRecovery: collection(source, 'liquidation recovery', () => now().recoveries, facilityKey),
+    listPositions: collection(
       source,
-      '/v1/positions',
-      'key_or_wallet',
+      'positions',
       ({ caller }) => now().positions.filter((row) => mayRead(caller, row.walletAddress)),
       (row) => `${row.marketId}:${row.walletAddress}`,
     ),
-    collection(
+    listEligibility: collection(
       source,
-      '/v1/eligibility',
-      'key_and_wallet',
+      'eligibility',
       ({ caller }) =>
         now().eligibility.filter((row) => caller.wallet !== null && same(row.walletAddress, caller.wallet)),
       (row) => `${row.scopeAddress}:${row.actionType}:${row.walletAddress}`,
     ),
-  ]
+  } satisfies Partial<Handlers>
 }
 
 /** A collection whose rows are read anew at each request. */
-function collection<T>(
-  { canonical, cursors }: Source,
-  path: string,
-  access: Access,
-  rows: (call: Call) => readonly T[],
-  keyOf: (row: T) => string,
-): ReadOperation {
-  return {
-    method: 'GET',
-    path,
-    access,
-    query: PAGE_QUERY,
-    answer: (call) => {
-      const name = `${path} ${Object.values(call.params).join(' ')}`.toLowerCase()
-      return page(call, cursors, { name, rows: rows(call), keyOf }, canonical.freshness())
-    },
+const collection =
+  <T>(
+    { canonical, cursors }: Source,
+    what: string,
+    rows: (call: AnyCall) => readonly T[],
+    keyOf: (row: T) => string,
+  ) =>
+  (call: AnyCall) => {
+    const name = `${what} ${Object.values(call.params).join(' ')}`.toLowerCase()
+    return page(call, cursors, { name, rows: rows(call), keyOf }, canonical.freshness())
   }
-}
 
-function detail(
-  { canonical }: Source,
-  path: string,
-  schema: z.ZodObject,
-  find: (call: Call) => object,
-): ReadOperation {
-  return {
-    method: 'GET',
-    path,
-    access: 'any',
-    query: [QUERY.fields],
-    answer: (call) => {
-      const resource = { ...find(call), freshness: canonical.freshness() }
-      return selectFields(resource, schema, call.query[QUERY.fields] ?? [])
-    },
-  }
-}
+const detail =
+  ({ canonical }: Source, schema: z.ZodObject, find: (call: AnyCall) => object) =>
+  (call: AnyCall) =>
+    selectFields({ ...find(call), freshness: canonical.freshness() }, schema, call.query[QUERY.fields] ?? [])
 
 const idOf = (row: { readonly id: string }) => row.id
 

@@ -2,8 +2,8 @@ import { loadArtifacts } from '../contracts/artifacts.ts'
 import type { Deployment } from '../deploy.ts'
 import type { Canonical } from '../indexer/canonical.ts'
 import { notFound } from './api-error.ts'
-import type { ReadOperation } from './operation.ts'
-import { type Cursors, PAGE_QUERY, page } from './page.ts'
+import type { AnyCall, Handlers } from './handler.ts'
+import { type Cursors, page } from './page.ts'
 
 /** What the service says of the deployment it serves. */
 export type ServedDeployment = Pick<Deployment, 'chainId' | 'namespace' | 'startBlock' | 'contracts'>
@@ -18,7 +18,7 @@ export function deploymentReads(
   canonical: Canonical,
   cursors: Cursors,
   generatedAt: string,
-): readonly ReadOperation[] {
+) {
   const { chainId, namespace, startBlock, contracts } = served
   const artifacts = loadArtifacts()
   const network = { chainId, name: NETWORK, protocolVersion: PROTOCOL_VERSION, status: 'active' }
@@ -32,37 +32,25 @@ export function deploymentReads(
     generatedAt,
   }
 
-  const single = (path: string, row: object): ReadOperation => ({
-    method: 'GET',
-    path,
-    access: 'any',
-    query: PAGE_QUERY,
-    answer: (call) =>
-      page(call, cursors, { name: path, rows: [row], keyOf: () => path }, canonical.freshness()),
-  })
+  const single = (name: string, row: object) => (call: Pick<AnyCall, 'query'>) =>
+    page(call, cursors, { name, rows: [row], keyOf: () => name }, canonical.freshness())
 
-  return [
-    single('/v1/networks', network),
-    single('/v1/deployments', deployment),
-    {
-      method: 'GET',
-      path: '/v1/contracts/:contractName',
-      access: 'key',
-      query: PAGE_QUERY,
-      answer: (call) => {
-        const wanted = call.params.contractName
-        const rows = Object.entries(contracts)
-          .filter(([name, { contractName }]) => name === wanted || contractName === wanted)
-          .map(([, { contractName, address }]) => ({ abi: artifacts[contractName].abi, address }))
-        if (rows.length === 0) throw notFound('contract of this name')
-        const name = `contracts/${wanted}`
-        return page(
-          call,
-          cursors,
-          { name, rows, keyOf: (row) => row.address.toLowerCase() },
-          canonical.freshness(),
-        )
-      },
+  return {
+    listNetworks: single('networks', network),
+    listDeployments: single('deployments', deployment),
+    getContract: (call) => {
+      const wanted = call.params.contractName
+      const rows = Object.entries(contracts)
+        .filter(([name, { contractName }]) => name === wanted || contractName === wanted)
+        .map(([, { contractName, address }]) => ({ abi: artifacts[contractName].abi, address }))
+      if (rows.length === 0) throw notFound('contract of this name')
+      const name = `contracts/${wanted}`
+      return page(
+        call,
+        cursors,
+        { name, rows, keyOf: (row) => row.address.toLowerCase() },
+        canonical.freshness(),
+      )
     },
-  ]
+  } satisfies Partial<Handlers>
 }

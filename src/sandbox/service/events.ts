@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts'
 import { QUERY } from '../../service/assumptions.ts'
 import type { Freshness } from '../../service/resources.ts'
 import { ApiError } from './api-error.ts'
-import type { ReadOperation } from './operation.ts'
-import { type Cursors, one, PAGE_QUERY, pageSize } from './page.ts'
+import type { Handlers } from './handler.ts'
+import { type Cursors, one, pageSize } from './page.ts'
 import type { Store } from './store.ts'
 
 /** An event before it has an id and a place. */
@@ -99,13 +99,9 @@ export function eventPlace(cursors: Cursors, log: EventLog, cursor: string): num
  * GET /v1/events: oldest first, from the oldest kept when no cursor is given. `nextCursor` is always there: it resumes
  * after what was shown, also when nothing was.
  */
-export function eventPolling(log: EventLog, cursors: Cursors, freshness: () => Freshness): ReadOperation {
+export function eventPolling(log: EventLog, cursors: Cursors, freshness: () => Freshness) {
   return {
-    method: 'GET',
-    path: '/v1/events',
-    access: 'secret',
-    query: PAGE_QUERY,
-    answer: (call) => {
+    pollEvents: (call) => {
       const size = pageSize(call)
       const cursor = one(call, QUERY.cursor)
       const from = cursor === undefined ? log.floor() : eventPlace(cursors, log, cursor)
@@ -120,5 +116,5 @@ export function eventPolling(log: EventLog, cursors: Cursors, freshness: () => F
         freshness: freshness(),
       }
     },
-  }
+  } satisfies Partial<Handlers>
 }

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
-import { RATE_LIMIT_HEADERS } from '../../service/assumptions.ts'
+import { QUERY, RATE_LIMIT_HEADERS } from '../../service/assumptions.ts'
+import { OPERATIONS, type Operation } from '../../service/catalogue.ts'
 import { authorise, type Credentials, identify } from './access.ts'
 import { ApiError, errorObject, rawFailure } from './api-error.ts'
 import type { Fault } from './faults.ts'
+import type { AnyCall, Caller, Handlers, Performed } from './handler.ts'
 import type { Idempotency, StoredAnswer } from './idempotency.ts'
-import type { Call, Caller, Operation, WriteOperation } from './operation.ts'
+import { parseBody } from './parse-body.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
 import { type Store, sha256 } from './store.ts'
 import type { WalletSessions } from './wallet-sessions.ts'
@@ -19,7 +21,7 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
 
 /** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
 export type HttpDeps = {
-  readonly operations: readonly Operation[]
+  readonly handlers: Partial<Handlers>
   readonly credentials: Credentials
   readonly sessions: WalletSessions
   readonly idempotency: Idempotency
@@ -98,12 +100,14 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
     fail(reply, new ApiError(400, 'not_found', 'There is no such operation.')),
   )
   app.addHook('onRequest', async (request, reply) => admit(request, reply))
-  for (const operation of deps.operations) {
+  for (const [id, operation] of Object.entries(OPERATIONS)) {
+    const handler = handlerOf(deps.handlers, id)
+    if (handler === undefined) continue
     app.route({
       method: operation.method,
-      url: operation.path,
-      onRequest: async (request) => authorise(request.caller, operation.access),
-      handler: (request, reply) => handle(deps, operation, request, reply),
+      url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
+      onRequest: async (request) => authorise(request.caller, operation),
+      handler: (request, reply) => handle(deps, operation, handler, request, reply),
     })
   }
   return app
@@ -120,7 +124,20 @@ function acceptJson(app: FastifyInstance): void {
   })
 }
 
-async function handle(deps: HttpDeps, operation: Operation, request: FastifyRequest, reply: FastifyReply) {
+/** A call as any handler takes it: the catalogue has checked that its parameters and body are that handler's. */
+type CheckedCall = AnyCall & { readonly body: unknown }
+type AnyHandler = (call: CheckedCall) => unknown
+
+const handlerOf = (handlers: Partial<Handlers>, id: string) =>
+  (handlers as Readonly<Record<string, AnyHandler | undefined>>)[id]
+
+async function handle(
+  deps: HttpDeps,
+  operation: Operation,
+  handler: AnyHandler,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
   const fault = deps.fault()
   const path = request.url
   if (fault.latencyMs !== undefined) await deps.clock.sleep(fault.latencyMs)
@@ -130,17 +147,17 @@ async function handle(deps: HttpDeps, operation: Operation, request: FastifyRequ
     })
   }
   const body = request.body as Body | undefined
-  const call: Call = {
+  const call: AnyCall = {
     caller: request.caller,
     params: request.params as Record<string, string>,
     query: checkedQuery(operation, request),
-    body: body?.value,
     host: request.headers.host ?? '',
+    requestId: request.id,
   }
-  const answer =
-    operation.method === 'GET'
-      ? { status: 200, body: JSON.stringify(await operation.answer(call)) }
-      : await write(deps, operation, call, request, body?.raw ?? '')
+  const answered = () => handler({ ...call, body: checkedBody(operation, body?.value) })
+  const answer = operation.changes
+    ? await write(deps, answered as () => Performed | Promise<Performed>, request, body?.raw ?? '')
+    : { status: 200, body: JSON.stringify(await answered()) }
   if (fault.dropReply?.test(path)) {
     reply.hijack()
     request.raw.socket.destroy()
@@ -151,8 +168,7 @@ async function handle(deps: HttpDeps, operation: Operation, request: FastifyRequ
 
 async function write(
   deps: HttpDeps,
-  operation: WriteOperation,
-  call: Call,
+  perform: () => Performed | Promise<Performed>,
   request: FastifyRequest,
   raw: string,
 ): Promise<StoredAnswer> {
@@ -165,11 +181,11 @@ async function write(
       'Send an Idempotency-Key of 1 to 200 visible characters.',
     )
   }
-  const caller = call.caller.id
-  const earlier = idempotency.begin(caller, key, sha256(`${request.url}\n${raw}`))
+  const caller = request.caller.id
+  const earlier = idempotency.begin(caller, key, sha256(`${request.method} ${request.url}\n${raw}`))
   if (earlier !== null) return earlier
   try {
-    const performed = await operation.perform(call)
+    const performed = await perform()
     const answer = { status: 200, body: JSON.stringify(performed.body) }
     store.atomically(() => {
       performed.commit()
@@ -191,7 +207,10 @@ async function write(
 
 /** Only the parameters that the operation takes: a filter that is silently ignored would be a wrong answer. */
 function checkedQuery(operation: Operation, request: FastifyRequest): Record<string, readonly string[]> {
-  const known: readonly string[] = operation.method === 'GET' ? (operation.query ?? []) : []
+  const known: readonly string[] = [
+    ...(operation.answer.kind === 'collection' ? [QUERY.cursor, QUERY.pageSize] : []),
+    ...(operation.fields ? [QUERY.fields] : []),
+  ]
   const given = Object.entries(request.query as Record<string, string | string[]>)
   return Object.fromEntries(
     given.map(([name, value]) => {
@@ -201,6 +220,10 @@ function checkedQuery(operation: Operation, request: FastifyRequest): Record<str
     }),
   )
 }
+
+/** An empty body counts as an empty object. */
+const checkedBody = ({ body: schema }: Operation, given: unknown): unknown =>
+  schema === null ? null : parseBody(schema, given ?? {})
 
 const failureAnswer = (failure: ApiError, requestId: string): StoredAnswer => ({
   status: failure.status,

@@ -2,16 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { type Hex, keccak256, stringToHex } from 'viem'
 import type { Clock } from '../../clock.ts'
 import { WORKFLOW_CATALOGUE, WORKFLOW_TYPES, type WorkflowType } from '../../service/workflow-types.ts'
-import {
-  type PreparedWorkflow,
-  type WorkflowPrepareRequest,
-  workflowPrepareRequest,
-} from '../../service/workflows.ts'
+import type { PreparedWorkflow, WorkflowPrepareRequest } from '../../service/workflows.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
 import { ApiError, unknownChain } from './api-error.ts'
 import type { Hostility } from './faults.ts'
-import type { WriteOperation } from './operation.ts'
-import { parseBody } from './parse-body.ts'
+import type { Handler } from './handler.ts'
 import { tamper } from './tamper.ts'
 import type { WorkflowRecords } from './workflow-records.ts'
 import { blocked, type Judgement, type Moment, type Reads } from './workflows/preparer.ts'
@@ -31,52 +26,46 @@ export type PrepareDeps = {
 }
 
 /** POST /v1/workflows/prepare. Source: service API, section of the same name. */
-export function prepareOperation(deps: PrepareDeps): WriteOperation {
-  return {
-    method: 'POST',
-    path: '/v1/workflows/prepare',
-    access: 'key_or_wallet',
-    perform: async ({ body, caller }) => {
-      const request = parseBody(workflowPrepareRequest, body)
-      const type = checkTarget(request, deps)
-      const principal = request.principalAddress ?? caller.wallet
-      if (caller.wallet !== null && principal !== caller.wallet) {
-        throw new ApiError(403, 'foreign_principal', 'A wallet session prepares for its own wallet only.')
-      }
-      const expiresMs = deps.clock.nowMs() + LIFETIME_MS
-      const moment: Moment = {
-        snapshot: deps.canonical.snapshot(),
-        freshness: deps.canonical.freshness(),
-        principal,
-        deadlineS: BigInt(Math.floor(expiresMs / 1_000)),
-      }
-      const prepare = preparerOf(type)?.prepare
-      const judgement =
-        prepare === undefined
-          ? blocked(null, ['not_in_sandbox'], [])
-          : await prepare(request.input, moment, deps.reads)
-      const transactions = tamper(judgement.transactions, principal, deps.hostile())
-      const answer = answerOf(type, { ...judgement, transactions }, moment, expiresMs)
-      return {
-        body: answer,
-        commit: () =>
-          deps.records.insert({
-            requestId: answer.requestId,
-            workflowType: answer.workflowType,
-            principal,
-            status: 'prepared',
-            intents: answer.transactions.length,
-            postconditions: judgement.postconditions.map((item) => ({
-              ...item,
-              satisfied: false,
-              blockNumber: null,
-            })),
-            createdMs: deps.clock.nowMs(),
-            failedBlock: null,
-            transactions: [],
-          }),
-      }
-    },
+export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> {
+  return async ({ body: request, caller }) => {
+    const type = checkTarget(request, deps)
+    const principal = request.principalAddress ?? caller.wallet
+    if (caller.wallet !== null && principal !== caller.wallet) {
+      throw new ApiError(403, 'foreign_principal', 'A wallet session prepares for its own wallet only.')
+    }
+    const expiresMs = deps.clock.nowMs() + LIFETIME_MS
+    const moment: Moment = {
+      snapshot: deps.canonical.snapshot(),
+      freshness: deps.canonical.freshness(),
+      principal,
+      deadlineS: BigInt(Math.floor(expiresMs / 1_000)),
+    }
+    const prepare = preparerOf(type)?.prepare
+    const judgement =
+      prepare === undefined
+        ? blocked(null, ['not_in_sandbox'], [])
+        : await prepare(request.input, moment, deps.reads)
+    const transactions = tamper(judgement.transactions, principal, deps.hostile())
+    const answer = answerOf(type, { ...judgement, transactions }, moment, expiresMs)
+    return {
+      body: answer,
+      commit: () =>
+        deps.records.insert({
+          requestId: answer.requestId,
+          workflowType: answer.workflowType,
+          principal,
+          status: 'prepared',
+          intents: answer.transactions.length,
+          postconditions: judgement.postconditions.map((item) => ({
+            ...item,
+            satisfied: false,
+            blockNumber: null,
+          })),
+          createdMs: deps.clock.nowMs(),
+          failedBlock: null,
+          transactions: [],
+        }),
+    }
   }
 }
 

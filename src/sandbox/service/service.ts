@@ -8,6 +8,7 @@ import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
 import { createEventLog, eventPolling } from './events.ts'
 import type { Fault } from './faults.ts'
+import type { Handlers } from './handler.ts'
 import { createHttp, isLoopbackHost } from './http.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createCursors } from './page.ts'
@@ -69,21 +70,21 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
   let fault: Fault = {}
-  const operations = [
+  const handlers: Partial<Handlers> = {
     ...deploymentReads(deployment, canonical, cursors, new Date(clock.nowMs()).toISOString()),
     ...canonicalReads(canonical, cursors),
     ...walletSessionOperations({ store, clock, chainId }),
-    eventPolling(log, cursors, canonical.freshness),
-    stream.operation,
-    prepareOperation({
+    ...eventPolling(log, cursors, canonical.freshness),
+    createStreamToken: stream.createStreamToken,
+    prepareWorkflow: prepareOperation({
       ...{ canonical, records, clock, namespace: deployment.namespace },
       reads: createReads(settings.rpcUrl, chainId),
       hostile: () => fault.hostile,
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
-  ]
+  }
   const app = createHttp({
-    ...{ operations, credentials, store, clock, onCrash },
+    ...{ handlers, credentials, store, clock, onCrash },
     sessions: createWalletSessions(store, clock),
     idempotency: createIdempotency(store, clock),
     rateLimit: settings.rateLimit ?? DEFAULT_RATE_LIMIT,

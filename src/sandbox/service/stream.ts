@@ -5,8 +5,8 @@ import type { Clock } from '../../clock.ts'
 import { STREAM_QUERY } from '../../service/assumptions.ts'
 import { ApiError, rawFailure } from './api-error.ts'
 import { type EventLog, eventPlace } from './events.ts'
+import type { Handler } from './handler.ts'
 import { isLoopbackHost, newRequestId } from './http.ts'
-import type { WriteOperation } from './operation.ts'
 import type { Cursors } from './page.ts'
 import { newToken } from './store.ts'
 import { createStreamFeed, type StreamFeed, type StreamFilter } from './stream-feed.ts'
@@ -30,7 +30,7 @@ export type StreamDeps = {
 
 /** The stream's listener. `close` ends every connection at once. */
 export type StreamHub = {
-  readonly operation: WriteOperation
+  readonly createStreamToken: Handler<'createStreamToken'>
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly close: () => void
 }
@@ -48,7 +48,7 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
   const tokens: Tokens = new Map()
   const feed = createStreamFeed(deps.log, deps.cursors, deps.clock)
   return {
-    operation: streamToken(tokens, deps.clock),
+    createStreamToken: streamToken(tokens, deps.clock),
     upgrade: (request, socket, head) => {
       // A peer that resets while it is refused must not end the process.
       socket.on('error', () => socket.destroy())
@@ -70,23 +70,18 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
 }
 
 /** POST /v1/stream-token. Source: service API, "Stream token and event polling". */
-function streamToken(tokens: Tokens, clock: Clock): WriteOperation {
-  return {
-    method: 'POST',
-    path: '/v1/stream-token',
-    access: 'secret',
-    perform: ({ host }) => {
-      const token = newToken('st')
-      const nowMs = clock.nowMs()
-      const expiresMs = nowMs + TOKEN_MS
-      return {
-        body: { token, url: `ws://${host}${STREAM_PATH}`, expiresAt: new Date(expiresMs).toISOString() },
-        commit: () => {
-          for (const [old, oldExpiresMs] of tokens) if (oldExpiresMs <= nowMs) tokens.delete(old)
-          tokens.set(token, expiresMs)
-        },
-      }
-    },
+function streamToken(tokens: Tokens, clock: Clock): Handler<'createStreamToken'> {
+  return ({ host }) => {
+    const token = newToken('st')
+    const nowMs = clock.nowMs()
+    const expiresMs = nowMs + TOKEN_MS
+    return {
+      body: { token, url: `ws://${host}${STREAM_PATH}`, expiresAt: new Date(expiresMs).toISOString() },
+      commit: () => {
+        for (const [old, oldExpiresMs] of tokens) if (oldExpiresMs <= nowMs) tokens.delete(old)
+        tokens.set(token, expiresMs)
+      },
+    }
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Hex } from 'viem'
-import { type TrackedTransaction, transactionRegistration } from '../../service/assumptions.ts'
+import type { TrackedTransaction } from '../../service/assumptions.ts'
 import { hash32 } from '../../service/scalars.ts'
 import type { Canonical } from '../indexer/canonical.ts'
 import { ApiError, notFound, unknownChain } from './api-error.ts'
-import type { Call, Operation, ReadOperation, WriteOperation } from './operation.ts'
-import { type Cursors, PAGE_QUERY, page } from './page.ts'
-import { parseBody } from './parse-body.ts'
+import type { AnyCall, Handler, Handlers } from './handler.ts'
+import { type Cursors, page } from './page.ts'
 import type { Progress } from './progress.ts'
 import {
   trackedTransactions,
@@ -27,36 +26,29 @@ export type WorkflowDeps = {
 }
 
 /** Progress reads and the registration of transactions. Source: service API, "Related operations". */
-export const workflowOperations = (deps: WorkflowDeps): readonly Operation[] => [
-  {
-    method: 'GET',
-    path: '/v1/workflows/:requestId',
-    access: 'key_or_wallet',
-    answer: (call) => workflowProgressOf(find(call, deps.records), deps.chainId, deps.canonical.freshness()),
-  },
-  registration(deps),
-  transactionReads(deps),
-]
+export const workflowOperations = (deps: WorkflowDeps) =>
+  ({
+    getWorkflow: (call) =>
+      workflowProgressOf(find(call, deps.records), deps.chainId, deps.canonical.freshness()),
+    registerTransaction: registration(deps),
+    getTransaction: transactionReads(deps),
+  }) satisfies Partial<Handlers>
 
-function registration({ canonical, records, progress, chainId }: WorkflowDeps): WriteOperation {
-  return {
-    method: 'POST',
-    path: '/v1/workflows/:requestId/transactions',
-    access: 'key_or_wallet',
-    perform: (call) => {
-      const record = find(call, records)
-      const { order, chainId: givenChainId, txHash } = parseBody(transactionRegistration, call.body)
-      if (givenChainId !== chainId) throw unknownChain(chainId)
-      if (order >= record.intents) {
-        throw new ApiError(400, 'unknown_intent', `The workflow has no intent ${order}.`)
-      }
-      return {
-        body: workflowProgressOf(withTransaction(record, order, txHash), chainId, canonical.freshness()),
-        commit: () => records.register(record.requestId, order, txHash),
-        // It may be mined already: the next block is not waited for. The stage is written and announced there.
-        committed: () => progress.evaluate(),
-      }
-    },
+function registration(deps: WorkflowDeps): Handler<'registerTransaction'> {
+  const { canonical, records, progress, chainId } = deps
+  return (call) => {
+    const record = find(call, records)
+    const { order, chainId: givenChainId, txHash } = call.body
+    if (givenChainId !== chainId) throw unknownChain(chainId)
+    if (order >= record.intents) {
+      throw new ApiError(400, 'unknown_intent', `The workflow has no intent ${order}.`)
+    }
+    return {
+      body: workflowProgressOf(withTransaction(record, order, txHash), chainId, canonical.freshness()),
+      commit: () => records.register(record.requestId, order, txHash),
+      // It may be mined already: the next block is not waited for. The stage is written and announced there.
+      committed: () => progress.evaluate(),
+    }
   }
 }
 
@@ -72,30 +64,25 @@ function withTransaction(record: WorkflowRecord, order: number, hash: Hex): Work
   }
 }
 
-function transactionReads({ canonical, records, cursors, chainId }: WorkflowDeps): ReadOperation {
-  return {
-    method: 'GET',
-    path: '/v1/transactions/:chainId/:txHash',
-    access: 'key',
-    query: PAGE_QUERY,
-    answer: (call) => {
-      const hash = hash32.safeParse(call.params.txHash).data
-      if (hash === undefined) {
-        throw new ApiError(400, 'invalid_request', 'The transaction hash is not 32 bytes of hex.')
-      }
-      if (call.params.chainId !== String(chainId)) throw notFound('tracked transaction on this chain')
-      const rows = records
-        .byTransaction(hash)
-        .flatMap((record) => trackedTransactions(record, chainId))
-        .filter((tx) => tx.txHash === hash)
-      if (rows.length === 0) throw notFound('tracked transaction of this hash')
-      const keyOf = (tx: TrackedTransaction) => `${tx.requestId}:${tx.order}`
-      return page(call, cursors, { name: `transactions/${hash}`, rows, keyOf }, canonical.freshness())
-    },
+function transactionReads(deps: WorkflowDeps): Handler<'getTransaction'> {
+  const { canonical, records, cursors, chainId } = deps
+  return (call) => {
+    const hash = hash32.safeParse(call.params.txHash).data
+    if (hash === undefined) {
+      throw new ApiError(400, 'invalid_request', 'The transaction hash is not 32 bytes of hex.')
+    }
+    if (call.params.chainId !== String(chainId)) throw notFound('tracked transaction on this chain')
+    const rows = records
+      .byTransaction(hash)
+      .flatMap((record) => trackedTransactions(record, chainId))
+      .filter((tx) => tx.txHash === hash)
+    if (rows.length === 0) throw notFound('tracked transaction of this hash')
+    const keyOf = (tx: TrackedTransaction) => `${tx.requestId}:${tx.order}`
+    return page(call, cursors, { name: `transactions/${hash}`, rows, keyOf }, canonical.freshness())
   }
 }
 
-function find(call: Call, records: WorkflowRecords): WorkflowRecord {
+function find(call: AnyCall, records: WorkflowRecords): WorkflowRecord {
   const record = records.find(call.params.requestId ?? '')
   if (record === null) throw notFound('workflow of this id')
   if (!mayRead(call, record)) {
@@ -109,5 +96,5 @@ function find(call: Call, records: WorkflowRecords): WorkflowRecord {
 }
 
 /** A key sees the application's workflows; a session, with or without a publishable key, its own wallet's. */
-const mayRead = ({ caller }: Call, record: WorkflowRecord) =>
+const mayRead = ({ caller }: AnyCall, record: WorkflowRecord) =>
   caller.key === 'secret' || caller.wallet === null || caller.wallet === record.principal
