@@ -12,10 +12,23 @@ export type EventDraft = {
   readonly type: string
   readonly subject: string
   readonly data: Readonly<Record<string, unknown>>
+  /** Absent, it is canonical state and everybody's; else only this application is told. */
+  readonly applicationId?: string
 }
 
 /** An event as it is served; `envelope` is its JSON, `seq` its place in the log. */
-export type LoggedEvent = { readonly seq: number; readonly type: string; readonly envelope: string }
+export type LoggedEvent = {
+  readonly seq: number
+  readonly type: string
+  readonly subject: string
+  /** Null is everybody's. */
+  readonly applicationId: string | null
+  readonly envelope: string
+}
+
+/** Whether an application may be told of an event. Pure. */
+export const mayHear = (event: LoggedEvent, applicationId: string): boolean =>
+  event.applicationId === null || event.applicationId === applicationId
 
 /** The events of the service in order, kept on disk, the newest 10,000. */
 export type EventLog = {
@@ -37,9 +50,11 @@ const COLLECTION = 'events'
 /** Open the log in the store. */
 export function createEventLog(store: Store, clock: Clock): EventLog {
   const { db } = store
-  const insert = db.prepare('INSERT INTO events (type, envelope) VALUES (?, ?)')
+  const insert = db.prepare(
+    'INSERT INTO events (type, subject, application_id, envelope) VALUES (?, ?, ?, ?)',
+  )
   const trim = db.prepare('DELETE FROM events WHERE seq <= ?')
-  const after = db.prepare('SELECT seq, type, envelope FROM events WHERE seq > ? ORDER BY seq LIMIT ?')
+  const after = db.prepare('SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?')
   const newest = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get()
   const listeners: ((events: readonly LoggedEvent[]) => void)[] = []
   let head = Number(newest?.seq ?? 0)
@@ -50,7 +65,7 @@ export function createEventLog(store: Store, clock: Clock): EventLog {
       const events: LoggedEvent[] = []
       store.atomically(() => {
         alongside?.()
-        for (const { type, subject, data } of drafts) {
+        for (const { type, subject, data, applicationId = null } of drafts) {
           const envelope = JSON.stringify({
             id: `evt_${randomUUID()}`,
             type,
@@ -59,7 +74,8 @@ export function createEventLog(store: Store, clock: Clock): EventLog {
             subject,
             data,
           })
-          events.push({ seq: Number(insert.run(type, envelope).lastInsertRowid), type, envelope })
+          const seq = Number(insert.run(type, subject, applicationId, envelope).lastInsertRowid)
+          events.push({ seq, type, subject, applicationId, envelope })
         }
         trim.run((events.at(-1)?.seq ?? 0) - EVENTS_MAX)
       })
@@ -70,6 +86,8 @@ export function createEventLog(store: Store, clock: Clock): EventLog {
       after.all(seq, limit).map((row) => ({
         seq: Number(row.seq),
         type: String(row.type),
+        subject: String(row.subject),
+        applicationId: row.application_id === null ? null : String(row.application_id),
         envelope: String(row.envelope),
       })),
     head: () => head,
