@@ -16,7 +16,7 @@ import { aprBps, apyBps } from '../../src/sandbox/indexer/rows.ts'
 const market: Address = `0x${'aa'.repeat(20)}`
 const vault: Address = `0x${'bb'.repeat(20)}`
 const wallet: Address = `0x${'cc'.repeat(20)}`
-const context = { chainId: 1, marketByOracle: new Map() }
+const context = { chainId: 1, marketByOracle: new Map(), emitters: new Set([market]) }
 
 const header = (number: number, fork = 0): BlockHeader => ({
   number: BigInt(number),

@@ -3,6 +3,7 @@ import type { ActivityResource, EligibilityResource } from '../../service/resour
 import { type ActivityContext, type ActivityEntry, activityOf } from './activity.ts'
 import { type IndexedLog, lower } from './logs.ts'
 import { EMPTY_TRADE_BOOK, foldTrades, type TradeBook } from './trade-book.ts'
+import { EMPTY_VAULT_BOOK, foldVaults, type VaultBook } from './vault-book.ts'
 
 /** A claim as the logs tell it; when it may be settled follows from the market's delay. */
 export type ClaimEntry = {
@@ -27,6 +28,7 @@ export type Book = {
   readonly eligibility: ReadonlyMap<string, EligibilityResource>
   /** What is on offer, and its bids. */
   readonly trades: TradeBook
+  readonly vaults: VaultBook
   /** Oldest first, at most {@link ACTIVITY_MAX}. */
   readonly activity: readonly ActivityEntry[]
 }
@@ -41,6 +43,7 @@ export const EMPTY_BOOK: Book = {
   claims: new Map(),
   eligibility: new Map(),
   trades: EMPTY_TRADE_BOOK,
+  vaults: EMPTY_VAULT_BOOK,
   activity: [],
 }
 
@@ -51,9 +54,17 @@ type OpenBook = {
   readonly activity: ActivityEntry[]
 }
 
+/** What folding needs beside the logs. */
+export type FoldContext = ActivityContext & {
+  /** The deployment's contracts. Vaults are added to them as they are created; other contracts' logs are left out. */
+  readonly emitters: ReadonlySet<Address>
+}
+
 /** Return the book with these logs added, in chain order. Pure: the given book stays as it is. */
-export function foldLogs(book: Book, logs: readonly IndexedLog[], context: ActivityContext): Book {
-  if (logs.length === 0) return book
+export function foldLogs(book: Book, all: readonly IndexedLog[], context: FoldContext): Book {
+  if (all.length === 0) return book
+  const vaults = foldVaults(book.vaults, all)
+  const logs = all.filter(({ address }) => context.emitters.has(address) || vaults.has(address))
   const open: OpenBook = {
     borrowers: new Map([...book.borrowers].map(([market, vaults]) => [market, new Map(vaults)])),
     claims: new Map(book.claims),
@@ -67,7 +78,7 @@ export function foldLogs(book: Book, logs: readonly IndexedLog[], context: Activ
   }
   open.activity.splice(0, open.activity.length - ACTIVITY_MAX)
   forgetOldSettledClaims(open.claims)
-  return { ...open, trades: foldTrades(book.trades, logs) }
+  return { ...open, vaults, trades: foldTrades(book.trades, logs) }
 }
 
 function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void {

@@ -3,15 +3,18 @@ import {
   BaseError,
   BlockNotFoundError,
   type ContractFunctionReturnType,
+  ContractFunctionRevertedError,
   ContractFunctionZeroDataError,
   createPublicClient,
+  getContractAddress,
   type Hex,
   http,
   TransactionReceiptNotFoundError,
 } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
 import { stateLensAbi } from '../contracts/abis.ts'
-import { decodeLogs, type IndexedLog } from './logs.ts'
+import { loadArtifacts } from '../contracts/artifacts.ts'
+import { decodeLogs, INDEXED_EVENTS, type IndexedLog, lower } from './logs.ts'
 
 /** A block as far as following the chain needs it. */
 export type BlockHeader = {
@@ -34,16 +37,16 @@ export type ChainReader = {
   readonly head: () => Promise<BlockHeader>
   /** Null when the chain has no such block. */
   readonly header: (number: bigint) => Promise<BlockHeader | null>
-  /** The contracts' logs in these blocks, both ends included, in chain order; none when `to` is before `from`. */
-  readonly logs: (
-    emitters: readonly Address[],
-    fromBlock: bigint,
-    toBlock: bigint,
-  ) => Promise<readonly IndexedLog[]>
+  /**
+   * The logs in these blocks, both ends included, in chain order, that the contracts' interfaces declare, whoever
+   * emitted them; none when `to` is before `from`. A vault's creation is among them only if it is one of ours.
+   */
+  readonly logs: (fromBlock: bigint, toBlock: bigint) => Promise<readonly IndexedLog[]>
   /** Throws `indexer.no_deployment` where the contract is not there. */
   readonly market: (market: Address, at: Hex) => Promise<MarketState>
   readonly facilities: (market: Address, pairs: readonly Pair[], at: Hex) => Promise<readonly FacilityState[]>
-  readonly vault: (vault: Address, at: Hex) => Promise<VaultState>
+  /** Null where the vault does not answer: who created it chose its asset, and chooses its markets. */
+  readonly vault: (vault: Address, at: Hex) => Promise<VaultState | null>
   /** Null when no mined transaction has this hash. */
   readonly receipt: (
     hash: Hex,
@@ -61,7 +64,12 @@ const BLOCKS_PER_LOGS_CALL = 1_000n
  * Create the indexer's view of a node. Requests made in one turn travel as one batch; state is read at a block's
  * hash, so that a reorg makes a read fail instead of mixing two chains.
  */
-export function createChainReader(options: { readonly rpcUrl: string; readonly lens: Address }): ChainReader {
+export function createChainReader(options: {
+  readonly rpcUrl: string
+  readonly lens: Address
+  /** What a vault of ours says it belongs to. */
+  readonly directory: Address
+}): ChainReader {
   const client = createPublicClient({
     // No cache and no retry: the poll is the retry.
     cacheTime: 0,
@@ -73,6 +81,16 @@ export function createChainReader(options: { readonly rpcUrl: string; readonly l
     }),
   })
   const lens = { address: options.lens, abi: stateLensAbi } as const
+  const vaultBytecode = loadArtifacts().LendingVault.bytecode
+
+  /** Anyone may emit a creation; its transaction tells whether our code, and no other, was created there. */
+  const isBelieved = async ({ event, address, txHash }: IndexedLog): Promise<boolean> => {
+    if (event.eventName !== 'VaultCreated') return true
+    if (lower(event.args.directory) !== lower(options.directory)) return false
+    const { from, to, nonce, input } = await client.getTransaction({ hash: txHash })
+    const created = lower(getContractAddress({ from, nonce: BigInt(nonce) }))
+    return to === null && address === created && input.startsWith(vaultBytecode)
+  }
 
   return {
     chainId: () => asked(() => client.getChainId()),
@@ -86,19 +104,20 @@ export function createChainReader(options: { readonly rpcUrl: string; readonly l
           throw cause
         }
       }),
-    logs: (emitters, fromBlock, toBlock) =>
+    logs: (fromBlock, toBlock) =>
       asked(async () => {
         const found: IndexedLog[] = []
         for (let from = fromBlock; from <= toBlock; from += BLOCKS_PER_LOGS_CALL) {
           const last = from + BLOCKS_PER_LOGS_CALL - 1n
           const logs = await client.getLogs({
-            address: [...emitters],
+            events: INDEXED_EVENTS,
             fromBlock: from,
             toBlock: last < toBlock ? last : toBlock,
           })
           found.push(...decodeLogs(logs))
         }
-        return found
+        const believed = await Promise.all(found.map(isBelieved))
+        return found.filter((_, index) => believed[index])
       }),
     market: (market, at) =>
       asked(() => client.readContract({ ...lens, functionName: 'market', args: [market], blockHash: at })),
@@ -113,7 +132,16 @@ export function createChainReader(options: { readonly rpcUrl: string; readonly l
         return (await Promise.all(calls)).flat()
       }),
     vault: (vault, at) =>
-      asked(() => client.readContract({ ...lens, functionName: 'vault', args: [vault], blockHash: at })),
+      asked(async () => {
+        try {
+          return await client.readContract({ ...lens, functionName: 'vault', args: [vault], blockHash: at })
+        } catch (cause) {
+          const reverted =
+            cause instanceof BaseError && cause.walk((e) => e instanceof ContractFunctionRevertedError)
+          if (reverted) return null
+          throw cause
+        }
+      }),
     receipt: (hash) =>
       asked(async () => {
         try {

@@ -1,11 +1,10 @@
 import type { Hex } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
-import type { ActivityContext } from './activity.ts'
-import { type Book, EMPTY_BOOK, foldLogs } from './book.ts'
+import { type Book, EMPTY_BOOK, type FoldContext, foldLogs } from './book.ts'
 import type { BlockHeader, ChainReader } from './chain-reader.ts'
 import type { IndexedLog } from './logs.ts'
 
-/** A block with the deployment's logs in it. */
+/** A block with its logs that the contracts' interfaces declare. */
 export type IndexedBlock = BlockHeader & { readonly logs: readonly IndexedLog[] }
 
 /** What was followed: the newest blocks one by one, so that they can be taken back, and all before them folded. */
@@ -27,10 +26,10 @@ export const EMPTY_TRACK: Track = { base: EMPTY_BOOK, blocks: [], book: EMPTY_BO
 export type FollowDeps = {
   readonly reader: {
     readonly header: ChainReader['header']
-    /** The deployment's logs in these blocks, both ends included. */
+    /** The logs in these blocks, both ends included, that the contracts' interfaces declare. */
     readonly logs: (fromBlock: bigint, toBlock: bigint) => Promise<readonly IndexedLog[]>
   }
-  readonly context: ActivityContext
+  readonly context: FoldContext
   /** The first block that can hold a log of the deployment. */
   readonly startBlock: bigint
 }

@@ -1,4 +1,11 @@
-import { type Address, type Hex, type Log, type ParseEventLogsReturnType, parseEventLogs } from 'viem'
+import {
+  type AbiEvent,
+  type Address,
+  type Hex,
+  type Log,
+  type ParseEventLogsReturnType,
+  parseEventLogs,
+} from 'viem'
 import {
   acquisitionHouseAbi,
   eligibilityRegistryAbi,
@@ -19,9 +26,14 @@ const abi = [
   ...rfqDeskAbi,
 ] as const
 
+/** The events that are asked for. What moves a token is told by the contract that moved it. */
+export const INDEXED_EVENTS: readonly AbiEvent[] = abi.filter(
+  (item) => item.type === 'event' && item.name !== 'Transfer' && item.name !== 'Approval',
+)
+
 type Decoded = ParseEventLogsReturnType<typeof abi, undefined, true>[number]
 
-/** A decoded event of one of the deployment's contracts, with where it happened; addresses are lower case. */
+/** A decoded event that one of the contracts' interfaces declares, with where it happened; addresses are lower case. */
 export type IndexedLog = {
   readonly event: DecodedEvent
   /** The contract that emitted it. */

@@ -36,11 +36,9 @@ export async function openSource(options: {
   const { rpcUrl, deployment, clock } = options
   const { chainId } = deployment
   const startBlock = BigInt(deployment.startBlock)
-  const contracts = {
-    markets: addressesOf(deployment, 'LendingMarket'),
-    vaults: addressesOf(deployment, 'LendingVault'),
-  }
-  const reader = createChainReader({ rpcUrl, lens: deployment.contracts.lens.address })
+  const markets = addressesOf(deployment, 'LendingMarket')
+  const { lens, registry } = deployment.contracts
+  const reader = createChainReader({ rpcUrl, lens: lens.address, directory: registry.address })
 
   const assertOurChain = async (head: BlockHeader) => {
     const nodeChainId = await reader.chainId()
@@ -54,24 +52,23 @@ export async function openSource(options: {
 
   const first = await reader.head()
   await assertOurChain(first)
-  const terms = await Promise.all(contracts.markets.map((market) => reader.market(market, first.hash)))
+  const terms = await Promise.all(markets.map((market) => reader.market(market, first.hash)))
   const oracles = terms.map((state) => lower(state.oracle.oracle))
   const emitters = new Set([
-    ...contracts.markets,
-    ...contracts.vaults,
+    ...markets,
     ...oracles,
     ...terms.map((state) => lower(state.registry)),
     ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk'].flatMap((name) => addressesOf(deployment, name)),
   ])
   const marketByOracle = new Map(
-    contracts.markets.flatMap((market, index) => {
+    markets.flatMap((market, index) => {
       const oracle = oracles[index]
       return oracle === undefined ? [] : [[oracle, market] as const]
     }),
   )
   const deps: FollowDeps = {
-    reader: { header: reader.header, logs: (from, to) => reader.logs([...emitters], from, to) },
-    context: { chainId, marketByOracle },
+    reader: { header: reader.header, logs: reader.logs },
+    context: { chainId, marketByOracle, emitters },
     startBlock,
   }
 
@@ -79,7 +76,7 @@ export async function openSource(options: {
     head: reader.head,
     index: async (before, head) => {
       const [{ track, ancestor }] = await Promise.all([follow(before, head, deps), assertOurChain(head)])
-      const state = await readState(reader, contracts, track.book, head.hash)
+      const state = await readState(reader, markets, track.book, head.hash)
       const snapshot = snapshotOf(head, track.book, state, { chainId, indexedAtMs: clock.nowMs() })
       return { track, snapshot, ancestor }
     },

@@ -1,6 +1,7 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Book } from './book.ts'
 import type { ChainReader, FacilityState, MarketState, Pair, VaultState } from './chain-reader.ts'
+import type { VaultEntry } from './vault-book.ts'
 
 /** A market at one block, with everyone who has debt or collateral in it. */
 export type MarketRead = {
@@ -10,10 +11,18 @@ export type MarketRead = {
   readonly facilities: readonly FacilityState[]
 }
 
+/** A vault at one block, with what its logs say. */
+export type VaultRead = {
+  readonly address: Address
+  readonly state: VaultState
+  readonly entry: VaultEntry
+}
+
 /** What the contracts say at one block. */
 export type ChainState = {
   readonly markets: readonly MarketRead[]
-  readonly vaults: readonly { readonly address: Address; readonly state: VaultState }[]
+  /** Without those that do not answer. */
+  readonly vaults: readonly VaultRead[]
 }
 
 /**
@@ -22,13 +31,13 @@ export type ChainState = {
  */
 export async function readState(
   reader: Pick<ChainReader, 'market' | 'facilities' | 'vault'>,
-  contracts: { readonly markets: readonly Address[]; readonly vaults: readonly Address[] },
+  marketAddresses: readonly Address[],
   book: Book,
   at: Hex,
 ): Promise<ChainState> {
   const [markets, vaults] = await Promise.all([
     Promise.all(
-      contracts.markets.map(async (address) => {
+      marketAddresses.map(async (address) => {
         const [state, rows] = await Promise.all([
           reader.market(address, at),
           reader.facilities(address, pairsOf(book, address), at),
@@ -38,10 +47,13 @@ export async function readState(
       }),
     ),
     Promise.all(
-      contracts.vaults.map(async (address) => ({ address, state: await reader.vault(address, at) })),
+      [...book.vaults].map(async ([address, entry]) => {
+        const state = await reader.vault(address, at)
+        return state === null ? [] : [{ address, state, entry }]
+      }),
     ),
   ])
-  return { markets, vaults }
+  return { markets, vaults: vaults.flat() }
 }
 
 /** A borrower without a lender is read as one of no vault, for its collateral. */
