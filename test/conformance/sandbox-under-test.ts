@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What `sandbox.json` tells a program that is not part of rolekeeper. */
+export type SandboxInfo = {
+  readonly serviceUrl: string
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly kmsUrl: string
+  readonly kmsRegion: string
+  readonly kmsAccessKeyId: string
+  readonly kmsSecretAccessKey: string
+  readonly secretKey: string
+  readonly publishableKey: string
+  readonly origins: readonly string[]
+  readonly contracts: Readonly<Record<string, `0x${string}`>>
+  readonly signers: Readonly<Record<string, { readonly keyId: string; readonly address: `0x${string}` }>>
+}
+
+/** A running sandbox in a directory of its own. */
+export type SandboxUnderTest = { readonly info: SandboxInfo; readonly stop: () => Promise<void> }
+
+/** This tree: the one whose sandbox is asked for by default. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const READY_MS_MAX = 40_000
+const STOP_MS_MAX = 15_000
+
+/**
+ * Start a sandbox by the command a user types, and wait until it says that it is ready.
+ * Rejects with what it wrote when it ends first or takes more than 40 s.
+ */
+export async function startSandboxUnderTest(root: string = ROOT): Promise<SandboxUnderTest> {
+  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-conformance-'))
+  const child = spawn(process.execPath, ['src/cli/main.ts', 'sandbox', '--directory', directory], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'exit')
+  let said = ''
+  const ready = new Promise<void>((resolve, reject) => {
+    const hear = (chunk: Buffer) => {
+      said += chunk.toString()
+      if (said.includes('The sandbox is ready')) resolve()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    void ended.then(() => reject(new Error(`the sandbox ended: ${said}`)))
+  })
+  const late = setTimeout(() => child.kill('SIGINT'), READY_MS_MAX)
+  const stop = async () => {
+    child.kill('SIGINT')
+    const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+    await ended
+    clearTimeout(force)
+    rmSync(directory, { recursive: true, force: true })
+  }
+  try {
+    await ready
+    clearTimeout(late)
+    return { info: JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8')), stop }
+  } catch (error) {
+    clearTimeout(late)
+    await stop()
+    throw error
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The workflow types and the events of their progress. Source: the document, "POST /v1/workflows/prepare" and
+ * "Event types".
+ */
+
+const BASE = [
+  'borrow',
+  'claimWithdrawal',
+  'deposit',
+  'depositCollateral',
+  'liquidate',
+  'repay',
+  'requestWithdrawal',
+  'settleLiquidationClaim',
+  'withdrawCollateral',
+  'withdrawNow',
+] as const
+
+/** By role, in the document's spelling and order. */
+const BY_ROLE = {
+  allocator: ['vaultAllocate', 'vaultDeallocate', 'vaultReallocationBatch'],
+  asset_issuer: ['assetSubmissionRequestCreate'],
+  asset_manager: [
+    'distressedRecoveryAcquisitionV3Bid',
+    'distressedRecoveryFundV3ChannelPolicySet',
+    'distressedRecoveryFundV3SelfLaunch',
+    'vaultDeploy',
+    'vaultShareMobilityManagerAction',
+  ],
+  borrower: ['borrowerBorrow', 'borrowerDepositCollateral', 'borrowerRepay', 'borrowerWithdrawCollateral'],
+  curator: ['partnerChannelBlockedUpdate', 'partnerChannelDeploy', 'vaultMarketListingSave'],
+  investor: ['partnerWrapperDeposit', 'partnerWrapperRedeem'],
+  lender: [
+    'distressedRecoveryFundV3AuctionBid',
+    'distressedRecoveryFundV3RfqCancelBid',
+    'distressedRecoveryFundV3RfqClaimRefund',
+    'distressedRecoveryFundV3RfqFinalize',
+    'distressedRecoveryFundV3RfqPlaceBid',
+    'distressedRecoveryFundV3RfqReplaceBid',
+    'investorFulfillRedeem',
+    'investorRequestRedeem',
+    'vaultShareMobilityInvestorAction',
+  ],
+  liquidator: ['liquidate', 'settleLiquidationClaim'],
+  nav_reporter: ['navReportSignAndSubmit'],
+  partner: [
+    'partnerBorrowerFeeClaim',
+    'partnerChannelDeploy',
+    'partnerFeeSharesClaim',
+    'partnerSubmitApplication',
+    'partnerWrapperDeposit',
+    'partnerWrapperRedeem',
+  ],
+  vault_manager: ['partnerChannelDeploy'],
+  vault_owner: [
+    'attachMarketToVault',
+    'vaultAllocate',
+    'vaultAllocatorUpdate',
+    'vaultCuratorCapsSettingsSave',
+    'vaultCuratorFeeSettingsSave',
+    'vaultDeallocate',
+    'vaultFeeConfigUpdate',
+    'vaultManagementSettingsSave',
+    'vaultOwnerSettingsSave',
+    'vaultOwnerTransferUpdate',
+    'vaultReallocationBatch',
+    'vaultRoleSettingsSave',
+    'vaultRoutingUpdate',
+    'vaultSettingsUpdate',
+  ],
+} as const
+
+/** All 61 types, as the request and the answer of prepare name them. */
+export const WORKFLOW_TYPES: readonly string[] = [
+  ...BASE,
+  ...Object.entries(BY_ROLE).flatMap(([role, names]) => names.map((name) => `role.${role}.${name}`)),
+]
+
+/** Types that the sandbox carries to their end on contracts; every other one answers a blocked preflight. */
+export const CARRIED_TYPES: readonly string[] = WORKFLOW_TYPES.filter(
+  (type) =>
+    !type.includes('.') ||
+    /^role\.(allocator|asset_manager|borrower|liquidator|nav_reporter)\./.test(type) ||
+    type.startsWith('role.lender.distressedRecoveryFundV3'),
+)
+
+/** The reason of the blocked preflight of a type that the sandbox does not carry. Assumed. */
+export const NOT_CARRIED = 'not_in_sandbox'
+
+/** Types whose effect prepare itself is, with no transaction. Assumed: none of the carried ones. */
+export const WORKFLOW_MODE = {
+  executionMode: 'onchain_transaction',
+  custodyBoundary: 'external_wallet_required',
+} as const
