@@ -76,7 +76,7 @@ export const OPERATIONS: readonly Operation[] = [
   list('GET /v1/applications', SECRET, null, SHAPE_OPEN),
   row('POST /v1/applications', SECRET, 'ApplicationBootstrap', { request: 'ApplicationCreate' }),
   list('GET /v1/assets', ANYONE, 'AssetResource'),
-  row('GET /v1/assets/{resourceId}', ANYONE, 'AssetProfileResource', INDEX_ONLY),
+  row('GET /v1/assets/{resourceId}', ANYONE, 'AssetResource', INDEX_ONLY),
   list('GET /v1/audit-log', SECRET, null, INDEX_ONLY),
   row('POST /v1/console/owner-claim', SECRET_AND_WALLET, null, INDEX_ONLY),
   list('GET /v1/contracts/{contractName}', KEY, null, SHAPE_OPEN),

@@ -1,0 +1,25 @@
+import { parseArgs, styleText } from 'node:util'
+import type { Row } from './row.ts'
+import { runConformance } from './run.ts'
+
+const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
+const rows = await runConformance(values.json ? (row) => print(JSON.stringify(asJson(row))) : printRow)
+const failed = rows.filter((row) => row.problems.length > 0).length
+const passed = rows.length - failed
+print(values.json ? JSON.stringify({ passed, failed }) : `\n${passed} passed, ${failed} failed`)
+process.exitCode = failed === 0 ? 0 : 1
+
+function asJson({ problems, ...row }: Row) {
+  return { ...row, passed: problems.length === 0, problems }
+}
+
+function printRow({ name, checks, problems, ms }: Row): void {
+  const passes = problems.length === 0
+  const mark = passes ? styleText('green', 'pass') : styleText('red', 'FAIL')
+  print(`${mark}  ${name.padEnd(66)} ${String(checks).padStart(4)} checks ${String(ms).padStart(6)} ms`)
+  for (const problem of problems) print(`      ${problem}`)
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import type { Service } from './calls.ts'
+import { type Contract, createContract } from './contract.ts'
+import type { SandboxInfo } from './sandbox-under-test.ts'
+import { isObject, type Json } from './shape-check.ts'
+import { createWallet, type Wallet } from './wallet.ts'
+
+/** What all rows share: where the service is, what it publishes, and a wallet that has signed in. */
+export type World = {
+  readonly info: SandboxInfo
+  readonly contract: Contract
+  /** The service as the seeded application calls it, its session being `wallet`'s. */
+  readonly service: Service
+  readonly wallet: Wallet
+  /** Call outside any row, to set something up; throws when the answer is not 200. */
+  readonly ask: (line: string, headers: Headers, body?: unknown) => Promise<Json>
+  /** Sign in. Returns the session's headers; the second call for a wallet gives the first one's. */
+  readonly signIn: (wallet: Wallet) => Promise<Headers>
+  /** A secret key that has none of the scopes, or one other than `scope`. */
+  readonly unscopedKey: (scope: unknown) => Promise<string>
+  readonly secret: Headers
+  readonly publishable: Headers
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** Two scopes, so that there is always one which an operation does not ask for. */
+const OTHER_SCOPES = ['usage:read', 'audit:read']
+
+/** Get to know a running sandbox. An unusable or absent OpenAPI document throws. */
+export async function createWorld(info: SandboxInfo): Promise<World> {
+  const url = info.serviceUrl
+  const published = await fetch(`${url}/openapi.json`)
+  const document: unknown = await published.json()
+  if (!published.ok || !isObject(document)) throw new Error(`GET /openapi.json answered ${published.status}`)
+  const contract = createContract(document)
+  const wallet = createWallet()
+  const secret = { authorization: `Bearer ${info.secretKey}` }
+  const publishable = { 'x-svc-publishable-key': info.publishableKey, origin: info.origins[0] ?? '' }
+
+  const ask: World['ask'] = async (line, headers, body) => {
+    const [method = '', path = ''] = line.split(' ')
+    const keyed = method === 'GET' ? headers : { 'idempotency-key': randomUUID(), ...headers }
+    const answer = await fetch(url + path, {
+      method,
+      headers: body === undefined ? keyed : { 'content-type': 'application/json', ...keyed },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const given: unknown = await answer.json()
+    if (answer.status !== 200 || !isObject(given))
+      throw new Error(`${line} answered ${answer.status} ${JSON.stringify(given).slice(0, 200)}`)
+    return given
+  }
+
+  const sessions = new Map<Wallet, Promise<Headers>>()
+  const signIn = (who: Wallet): Promise<Headers> => {
+    const session = sessions.get(who) ?? confirm(ask, who, info.chainId)
+    sessions.set(who, session)
+    return session
+  }
+  const service: Service = {
+    url,
+    contract,
+    present: async (credential) =>
+      credential === 'session' ? signIn(wallet) : credential === 'secret' ? secret : publishable,
+  }
+  const keys = new Map<string, Promise<Json>>()
+  const unscopedKey = async (scope: unknown): Promise<string> => {
+    const other = OTHER_SCOPES.find((one) => one !== scope) ?? ''
+    const key = keys.get(other) ?? ask('POST /v1/keys', secret, { kind: 'secret', scopes: [other] })
+    keys.set(other, key)
+    return String((await key).token)
+  }
+  return { info, contract, service, wallet, ask, signIn, unscopedKey, secret, publishable }
+}
+
+/** Answer a challenge with the wallet's signature. Source: EIP-4361. */
+async function confirm(ask: World['ask'], wallet: Wallet, chainId: number): Promise<Headers> {
+  const challenge = await ask('POST /v1/wallet-sessions/challenges', {}, { address: wallet.address, chainId })
+  const signature = await wallet.signMessage(String(challenge.message))
+  const { session } = await ask(
+    'POST /v1/wallet-sessions/confirm',
+    {},
+    {
+      challengeId: challenge.challengeId,
+      signature,
+    },
+  )
+  return { 'x-svc-wallet-session': String(session) }
+}
+
+/** Give the rows of a collection. Throws when there is none. */
+export function itemsOf({ items }: Json): readonly Json[] {
+  if (!Array.isArray(items)) throw new TypeError('a collection without items')
+  return items.filter(isObject)
+}
