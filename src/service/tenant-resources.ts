@@ -111,7 +111,7 @@ export const sandboxState = z.object({
     chainId: z.number().int().min(1),
     network: z.string(),
     deploymentNamespace: z.string(),
-    explorerUrl: z.string().nullable(),
+    explorerUrl: z.url().max(2_000).nullable(),
   }),
   deploymentNamespace: z.string(),
   fixtureSet: z.string(),

@@ -32,7 +32,7 @@ export async function createWorld(info: SandboxInfo): Promise<World> {
   const url = info.serviceUrl
   const published = await fetch(`${url}/openapi.json`)
   const document: unknown = await published.json()
-  if (!published.ok || !isObject(document)) throw new Error(`GET /openapi.json answered ${published.status}`)
+  if (!isObject(document)) throw new Error(`GET /openapi.json answered ${published.status}`)
   const contract = createContract(document)
   const wallet = createWallet()
   const secret = { authorization: `Bearer ${info.secretKey}` }

@@ -4,7 +4,8 @@
  *
  * In front: `!` the document calls the field required; `~` it leaves that open, and an answer holds it all the same;
  * nothing: it may be absent. Behind: `[]` a list of it, `?` may be null. In brackets: `string(1..200)` a length,
- * `integer(0..)` a range, `enum(a|b)` the values, `pattern(^x$)` an expression. Another name is a resource.
+ * `integer(0..)` a range, `enum(a|b)` the values, `pattern(^x$)` an expression. `string<addr>` the document says no
+ * more than string, and we assume an address. Another name is a resource.
  */
 
 /** Where a row comes from: stated by the document, or assumed where the document says "not shown". */
@@ -20,6 +21,8 @@ export type Resource = { readonly mark: Mark; readonly fields: Fields }
 export type Shape = {
   readonly presence: 'required' | 'present' | 'optional'
   readonly base: string
+  /** What a string is assumed to be beyond what the document says of it. */
+  readonly assumedTo: string | null
   readonly lowest: number | null
   readonly highest: number | null
   readonly values: readonly string[]
@@ -28,7 +31,7 @@ export type Shape = {
   readonly nullable: boolean
 }
 
-const FIELD = /^(?<presence>[!~]?)(?<base>[A-Za-z-]+)(?:\((?<bounds>.*)\))?(?<list>\[\])?(?<nullable>\?)?$/
+const FIELD = /^(?<presence>[!~]?)(?<base>[A-Za-z-]+)(?:<(?<assumed>[a-z-]+)>)?(?:\((?<bounds>.*)\))?(?<list>\[\])?(?<nullable>\?)?$/
 
 /** Patterns of the document's named strings. */
 const PATTERNS: Readonly<Record<string, string>> = {
@@ -47,6 +50,7 @@ export function shapeOf(text: string): Shape {
   return {
     presence: read.presence === '!' ? 'required' : read.presence === '~' ? 'present' : 'optional',
     base,
+    assumedTo: read.assumed ?? null,
     lowest: ranged && lowest ? Number(lowest) : null,
     highest: ranged && highest ? Number(highest) : null,
     values: base === 'enum' ? bounds.split('|') : [],
@@ -58,6 +62,15 @@ export function shapeOf(text: string): Shape {
 
 /** State a documented resource. */
 export const documented = (fields: Fields): Resource => ({ mark: 'documented', fields })
+
+/**
+ * State a documented resource of which some members are assumed to be there, because a row without them is of no use:
+ * what it is, where it lies. The document lets every member be absent that it does not call required.
+ */
+export function withIdentity(names: string, fields: Fields): Resource {
+  const there = names.split(' ').map((name) => [name, `~${fields[name]}`] as const)
+  return documented({ ...fields, ...Object.fromEntries(there) })
+}
 
 /** State a resource whose members the document does not show. */
 export const assumed = (fields: Fields): Resource => ({ mark: 'assumed', fields })

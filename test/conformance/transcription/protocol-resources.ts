@@ -1,4 +1,4 @@
-import { documented, each, type Resource } from './notation.ts'
+import { documented, each, type Resource, withIdentity } from './notation.ts'
 
 /** What the service publishes of the protocol. Source: the document, "Resources and their fields". */
 export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
@@ -6,11 +6,11 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
   Freshness: documented({
     status: '!enum(current|healthy|stale|missing|blocked)',
     lagSeconds: '!integer(0..)',
-    blockNumber: 'string?',
+    blockNumber: 'string<uint-string>?',
     ...each('blockTimestamp projectedAt snapshotAt', 'ts?'),
     reason: 'string?',
   }),
-  AssetResource: documented({
+  AssetResource: withIdentity('id chainId address symbol decimals', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',
@@ -41,8 +41,8 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     priceAsOf: 'ts?',
     issuer: 'AssetIssuer',
   }),
-  AssetIssuer: documented({ configured: 'boolean', name: 'string?', website: 'string?' }),
-  MarketResource: documented({
+  AssetIssuer: withIdentity('configured', { configured: 'boolean', name: 'string?', website: 'string?' }),
+  MarketResource: withIdentity('id chainId address', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',
@@ -84,8 +84,9 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     largestSourceVaultId: 'string?',
     largestSourceVaultAddress: 'addr?',
   }),
-  MarketAllocatorResource: documented({
-    ...each('marketId marketAddress vaultId vaultAddress', 'string'),
+  MarketAllocatorResource: withIdentity('marketId marketAddress vaultId vaultAddress', {
+    ...each('marketId vaultId', 'string'),
+    ...each('marketAddress vaultAddress', 'string<addr>'),
     ...each('vaultName vaultSymbol', 'string?'),
     listed: 'boolean',
     ...each('approved allocationEnabled', 'boolean?'),
@@ -93,8 +94,9 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     relativeCapBps: 'integer?',
     blockNumber: 'uint-string?',
   }),
-  MarketHistoryResource: documented({
-    ...each('marketId marketAddress interval', 'string'),
+  MarketHistoryResource: withIdentity('marketId marketAddress interval', {
+    ...each('marketId interval', 'string'),
+    marketAddress: 'string<addr>',
     ...each('bucketStart bucketEnd', 'ts?'),
     ...each('utilizationSpotWad utilizationEffectiveWad', 'uint-string?'),
     ...each('borrowRateAprBps lendingApyBps protocolApyBps', 'integer?'),
@@ -102,7 +104,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     oracleState: 'string?',
     blockNumber: 'uint-string?',
   }),
-  FundResource: documented({
+  FundResource: withIdentity('id chainId address name status', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',
@@ -132,7 +134,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     holdings: 'FundHoldingResource[]',
     freshness: 'Freshness',
   }),
-  FundEpochResource: documented({
+  FundEpochResource: withIdentity('id fundAddress status', {
     id: 'string',
     fundAddress: 'addr',
     epochId: 'uint-string?',
@@ -145,7 +147,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     fundedSidePocketCount: 'integer?',
     blockNumber: 'uint-string?',
   }),
-  FundHoldingResource: documented({
+  FundHoldingResource: withIdentity('id positionId fundAddress assetLane holdingStatus', {
     ...each('id positionId', 'string'),
     fundAddress: 'addr',
     assetLane: 'string',
@@ -155,18 +157,18 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     ...each('marketAddress borrowerAddress', 'addr?'),
     ...each('claimableAssets recoveryValueAssets', 'uint-string?'),
   }),
-  ActivityItem: documented({
+  ActivityItem: withIdentity('resourceType resourceId chainId address type txHash logIndex timestampEpochMs', {
     ...each('resourceType resourceId', 'string'),
     chainId: 'integer',
     address: 'addr',
     type: 'string',
     amount: 'uint-string?',
-    txHash: 'string',
+    txHash: 'string<hash>',
     logIndex: 'integer',
     blockNumber: 'uint-string?',
     timestampEpochMs: 'integer',
   }),
-  Position: documented({
+  Position: withIdentity('marketId chainId marketAddress walletAddress', {
     marketId: 'string',
     chainId: 'integer',
     ...each('marketAddress walletAddress', 'addr'),
@@ -174,14 +176,14 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     liquidatable: 'boolean?',
     monitorState: 'string?',
   }),
-  CreditFacility: documented({
+  CreditFacility: withIdentity('marketId vaultId chainId marketAddress vaultAddress borrowerAddress', {
     ...each('marketId vaultId', 'string'),
     chainId: 'integer',
     ...each('marketAddress vaultAddress borrowerAddress', 'addr'),
     ...each('principalAssets debtAssets maxBorrowableAssets healthFactorWad', 'uint-string?'),
     monitorState: 'string?',
   }),
-  LiquidationRecoveryItem: documented({
+  LiquidationRecoveryItem: withIdentity('marketId vaultId chainId marketAddress vaultAddress borrowerAddress', {
     ...each('marketId vaultId', 'string'),
     chainId: 'integer',
     ...each('marketAddress vaultAddress borrowerAddress', 'addr'),
@@ -190,7 +192,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     blockedReason: 'string?',
     ...each('repayAssets collateralSeizedAssets residualBadDebtAssets', 'uint-string?'),
   }),
-  Message: documented({
+  Message: withIdentity('id', {
     id: 'string',
     senderWorkspace: 'string',
     senderWalletAddress: 'addr',
@@ -198,7 +200,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     ...each('subject body', 'string'),
     ...each('createdAt expiresAt readAt', 'ts?'),
   }),
-  AllocationIntelligenceItem: documented({
+  AllocationIntelligenceItem: withIdentity('id', {
     ...each('id profileId status action', 'string'),
     ...each('targetVaultAddress targetMarketAddress', 'addr?'),
     amountAssets: 'uint-string?',
@@ -206,7 +208,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     ...each('policyVersion modelVersion projectionStatus txHash', 'string?'),
     createdAt: 'ts?',
   }),
-  NavReport: documented({
+  NavReport: withIdentity('id asset oracleAddress submittedAtEpochMs reportType value decimals', {
     id: 'string',
     asset: 'string',
     assetName: 'string?',
@@ -218,7 +220,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     ...each('revisionLabel txHash', 'string?'),
     signerAddress: 'addr?',
   }),
-  Wrapper: documented({
+  Wrapper: withIdentity('id chainId address', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',
@@ -227,14 +229,14 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     ...each('shareClass name symbol', 'string'),
     ...each('totalAssets totalSupply', 'uint-string?'),
   }),
-  EligibilityItem: documented({
+  EligibilityItem: withIdentity('chainId walletAddress actionType scopeAddress authorizationStatus', {
     chainId: 'integer',
     walletAddress: 'addr',
     actionType: 'string',
     scopeAddress: 'addr',
     authorizationStatus: 'string',
   }),
-  Deployment: documented({
+  Deployment: withIdentity('chainId network', {
     chainId: 'integer',
     network: 'string',
     ...each('protocolVersion deploymentNamespace', 'string?'),
@@ -242,5 +244,5 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     contracts: 'object',
     generatedAt: 'ts?',
   }),
-  Network: documented({ chainId: 'integer', name: 'string', protocolVersion: 'string?', status: 'string' }),
+  Network: withIdentity('chainId name status', { chainId: 'integer', name: 'string', protocolVersion: 'string?', status: 'string' }),
 }

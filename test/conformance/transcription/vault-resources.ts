@@ -1,8 +1,8 @@
-import { documented, each, type Resource } from './notation.ts'
+import { documented, each, type Resource, withIdentity } from './notation.ts'
 
 /** A vault and what belongs to it. Source: the document, "Vault". */
 export const VAULT_RESOURCES: Readonly<Record<string, Resource>> = {
-  VaultResource: documented({
+  VaultResource: withIdentity('id chainId address symbol', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',
@@ -31,8 +31,9 @@ export const VAULT_RESOURCES: Readonly<Record<string, Resource>> = {
     freshness: 'Freshness',
   }),
   ResourceProvider: documented(each('id address name website logoUrl', 'string?')),
-  VaultAllocationResource: documented({
-    ...each('vaultId vaultAddress marketId marketAddress', 'string'),
+  VaultAllocationResource: withIdentity('vaultId vaultAddress marketId marketAddress', {
+    ...each('vaultId marketId', 'string'),
+    ...each('vaultAddress marketAddress', 'string<addr>'),
     ...each('listed approved allocationEnabled', 'boolean'),
     ...each('capAssets allocatedAssets', 'string?'),
     allocationBps: 'integer?',
@@ -40,8 +41,9 @@ export const VAULT_RESOURCES: Readonly<Record<string, Resource>> = {
     ...each('marketBorrowRateAprBps marketLendingApyBps', 'integer?'),
     ...each('liquidityProfile blockNumber', 'string?'),
   }),
-  VaultLiquidityResource: documented({
-    ...each('vaultId vaultAddress', 'string'),
+  VaultLiquidityResource: withIdentity('vaultId vaultAddress', {
+    vaultId: 'string',
+    vaultAddress: 'string<addr>',
     ...each('idleAssets totalAllocatedAssets immediatelyAvailableAssets', 'string?'),
     liquidityBufferBps: 'integer?',
     ...each('baseAssetLockupPeriod portfolioLockupStatus longestKnownLockupPeriod', 'string?'),
@@ -54,8 +56,9 @@ export const VAULT_RESOURCES: Readonly<Record<string, Resource>> = {
     blockedReason: 'string?',
     marketLiquidity: 'object[]',
   }),
-  VaultShareMobilityResource: documented({
-    ...each('vaultId vaultAddress', 'string'),
+  VaultShareMobilityResource: withIdentity('vaultId vaultAddress', {
+    vaultId: 'string',
+    vaultAddress: 'string<addr>',
     transferProfile: 'string?',
     shareMobilityPaused: 'boolean?',
     restoreAfter: 'ts?',
@@ -74,8 +77,9 @@ export const VAULT_RESOURCES: Readonly<Record<string, Resource>> = {
     queueStatus: 'object',
     truthSource: 'string?',
   }),
-  VaultHistoryResource: documented({
-    ...each('vaultId vaultAddress interval', 'string'),
+  VaultHistoryResource: withIdentity('vaultId vaultAddress interval', {
+    ...each('vaultId interval', 'string'),
+    vaultAddress: 'string<addr>',
     ...each('bucketStart bucketEnd', 'ts?'),
     sharePrice: 'string?',
     netApyBps: 'integer?',
