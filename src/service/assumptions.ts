@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, optional, shortText, ts, uintString } from './scalars.ts'
+import { workflowTypeName } from './workflows.ts'
 
 /**
  * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one
@@ -76,7 +77,7 @@ export type TrackedTransaction = z.infer<typeof trackedTransaction>
 /** Assumed: GET /v1/workflows/{requestId}, and the 200 answer to a registration. `status` is a stage, or `failed`. */
 export const workflowProgress = z.object({
   requestId: shortText,
-  workflowType: z.string().max(200),
+  workflowType: workflowTypeName,
   status: shortText,
   transactions: z.array(trackedTransaction).max(100),
   canonicalPostconditions: z

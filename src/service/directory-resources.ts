@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { bps, opaque, text } from './resources.ts'
 import { addr, optional, ts, uintString } from './scalars.ts'
+import { vaultFees } from './vault-resources.ts'
 
 /** Source: service API, "Deployment". */
 export const deploymentResource = z.object({
@@ -91,17 +92,9 @@ export const partnerProgramResource = z.object({
 })
 
 /** Assumed: a vault's fees as they stand; the members of its `feeAccruals`. Assets in base units. */
-export const feeResource = z.object({
+export const feeResource = vaultFees.extend({
   id: text,
   chainId: z.number().int(),
   vaultId: text,
   vaultAddress: addr,
-  managementFeeRateBps: optional(bps),
-  performanceFeeRateBps: optional(bps),
-  borrowerManagerFeeRateBps: optional(bps),
-  resellerFeeRateBps: optional(bps),
-  accruedManagementFeeAssets: optional(text),
-  accruedPerformanceFeeAssets: optional(text),
-  accruedBorrowerManagerFeeAssets: optional(text),
-  accruedResellerFeeAssets: optional(text),
 })

@@ -8,13 +8,16 @@ export const bps = z.number().int()
 /** An object whose members the document does not show. */
 export const opaque = z.record(z.string(), z.unknown())
 
+/** Source: service API, "Shared envelope for collections". */
+const FRESHNESS_STATUSES = ['current', 'healthy', 'stale', 'missing', 'blocked']
+
 /**
  * How fresh a read is. `status` is one of current, healthy, stale, missing, blocked; a value we do not know
  * parses, and counts as not fresh.
  * Source: service API, "Shared envelope for collections".
  */
 export const freshness = z.object({
-  status: text,
+  status: text.meta({ enum: FRESHNESS_STATUSES }),
   lagSeconds: z.number().int().min(0),
   blockNumber: optional(uintString),
   blockTimestamp: optional(ts),
@@ -32,7 +35,7 @@ export const serviceApiError = z.object({
   requestId: shortText,
   retryable: z.boolean(),
   blockedReason: optional(text),
-  docsUrl: z.string().optional(),
+  docsUrl: z.string().meta({ format: 'uri' }).optional(),
 })
 export type ServiceApiError = z.infer<typeof serviceApiError>
 

@@ -101,6 +101,18 @@ export const vaultHistory = z.object({
 })
 export type VaultHistoryResource = z.infer<typeof vaultHistory>
 
+/** Fees of a vault: rates, and what has accrued in base units. Source: service API, "feeAccruals members". */
+export const vaultFees = z.object({
+  managementFeeRateBps: optional(bps),
+  performanceFeeRateBps: optional(bps),
+  borrowerManagerFeeRateBps: optional(bps),
+  resellerFeeRateBps: optional(bps),
+  accruedManagementFeeAssets: optional(text),
+  accruedPerformanceFeeAssets: optional(text),
+  accruedBorrowerManagerFeeAssets: optional(text),
+  accruedResellerFeeAssets: optional(text),
+})
+
 /** Source: service API, "assetManager (ResourceProvider)". */
 const provider = z.object({
   id: optional(text),
@@ -145,7 +157,7 @@ export const vaultResource = z.object({
   shareMobility: optional(vaultShareMobility),
   publicMetrics: optional(vaultPublicMetrics),
   history: optional(z.array(vaultHistory).max(2_000)),
-  feeAccruals: optional(opaque),
+  feeAccruals: optional(vaultFees),
   freshness: optional(freshness),
 })
 export type VaultResource = z.infer<typeof vaultResource>

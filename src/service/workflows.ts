@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, shortText, ts, uintString } from './scalars.ts'
+import { WORKFLOW_TYPES } from './workflow-types.ts'
 
 /** At most this many intents are in one workflow: an approval and the action, with room for one more pair. */
 export const INTENTS_MAX = 4
@@ -37,11 +38,14 @@ export const canonicalPostcondition = z.strictObject({
 })
 export type CanonicalPostcondition = z.infer<typeof canonicalPostcondition>
 
+/** Published as one of the known types; a text here, so that a type of a later release is told by name. */
+export const workflowTypeName = z.string().max(200).meta({ enum: WORKFLOW_TYPES })
+
 /** Source: service API, "POST /v1/workflows/prepare", 200 body. Strict, because it leads to a signature. */
 export const preparedWorkflow = z.strictObject({
   ok: z.boolean(),
   requestId: shortText,
-  workflowType: z.string().max(200),
+  workflowType: workflowTypeName,
   status: z.enum(['prepared', 'final_success']),
   executionMode: z.enum(['onchain_transaction', 'metadata_only']),
   custodyBoundary: z.enum(['external_wallet_required', 'wallet_session_authenticated']),
@@ -60,7 +64,7 @@ export type PreparedWorkflow = z.infer<typeof preparedWorkflow>
 
 /** Source: service API, "POST /v1/workflows/prepare", request body. */
 export const workflowPrepareRequest = z.strictObject({
-  workflowType: z.string().max(200),
+  workflowType: workflowTypeName,
   chainId: z.number().int().min(1),
   deploymentNamespace: z.string().max(200).nullish(),
   principalAddress: addr.optional(),

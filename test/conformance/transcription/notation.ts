@@ -31,7 +31,8 @@ export type Shape = {
   readonly nullable: boolean
 }
 
-const FIELD = /^(?<presence>[!~]?)(?<base>[A-Za-z-]+)(?:<(?<assumed>[a-z-]+)>)?(?:\((?<bounds>.*)\))?(?<list>\[\])?(?<nullable>\?)?$/
+const FIELD =
+  /^(?<presence>[!~]?)(?<base>[A-Za-z-]+)(?:<(?<assumed>[a-z-]+)>)?(?:\((?<bounds>.*)\))?(?<list>\[\])?(?<nullable>\?)?$/
 
 /** Patterns of the document's named strings. */
 const PATTERNS: Readonly<Record<string, string>> = {
