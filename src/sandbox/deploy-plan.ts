@@ -6,6 +6,7 @@ import {
   priceOracleAbi,
   stateLensAbi,
 } from './contracts/abis.ts'
+import { type FundContracts, planFunds } from './fund-plan.ts'
 import { createPlanner, type DeployedContract, type DeployStep, grantRole, type Planner } from './planner.ts'
 import { planTrade, type TradeContracts } from './trade-plan.ts'
 import { planVaults } from './vault-plan.ts'
@@ -25,7 +26,8 @@ export type DeployedContracts = {
   readonly primeVault: DeployedContract
   readonly growthVault: DeployedContract
   readonly lens: DeployedContract
-} & TradeContracts
+} & TradeContracts &
+  FundContracts
 
 /** What the plan depends on. */
 export type PlanInput = {
@@ -33,6 +35,7 @@ export type PlanInput = {
   readonly feeder: Address
   readonly allocator: Address
   readonly assetManager: Address
+  readonly navReporter: Address
   /** The admin's next nonce: the contracts' addresses follow from it. */
   readonly nonce: number
   /** When the first prices were observed, in seconds; not later than the chain's time. */
@@ -80,6 +83,7 @@ export function planDeployment(input: PlanInput): {
   const markets = { btcMarket: btc.market, ethMarket: eth.market }
   const { primeVault, growthVault } = planVaults(planner, input, { sUSD, registry, ...markets })
   const lens = planner.create('StateLens', (bytecode) => encodeDeployData({ abi: stateLensAbi, bytecode }))
+  const trade = planTrade(planner)
   return {
     steps: planner.steps,
     contracts: {
@@ -96,7 +100,8 @@ export function planDeployment(input: PlanInput): {
       primeVault,
       growthVault,
       lens,
-      ...planTrade(planner),
+      ...trade,
+      ...planFunds(planner, input, { sUSD, registry, ...markets, primeVault, ...trade }),
     },
   }
 }

@@ -22,6 +22,7 @@ export type Deployment = {
   readonly feeder: Address
   readonly allocator: Address
   readonly assetManager: Address
+  readonly navReporter: Address
   readonly contracts: DeployedContracts
 }
 
@@ -34,20 +35,22 @@ export type DeployOptions = {
   readonly feeder: Address
   /** May move the vaults' assets, beside the deployer. */
   readonly allocator: Address
-  /** Manages the mobility of the vaults' shares. */
+  /** Manages the recovery fund and the mobility of the vaults' shares. */
   readonly assetManager: Address
+  /** Signs the NAV reports. */
+  readonly navReporter: Address
 }
 
 /** Far above what the largest contract takes, so that nothing has to be estimated. */
 const gas = 8_000_000n
 
 /**
- * Deploy two markets, two vaults that fund them and all they need, in under a second, and give the four accounts
+ * Deploy two markets, two vaults that fund them, a recovery fund and all they need, in about a second, and give the five accounts
  * 1,000 ether each. The addresses follow from the deployer's address and nonce alone.
  * Throws `sandbox.deploy_reverted`, naming the step, when a transaction fails.
  */
 export async function deploySandbox(options: DeployOptions): Promise<Deployment> {
-  const { rpcUrl, deployerKey, feeder, allocator, assetManager } = options
+  const { rpcUrl, deployerKey, feeder, allocator, assetManager, navReporter } = options
   const deployer = privateKeyToAccount(deployerKey)
   const admin = deployer.address
   // A retried send would come back as "already known".
@@ -58,7 +61,7 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     reader.getChainId(),
     reader.getTransactionCount({ address: admin }),
     reader.getBlock(),
-    ...[admin, feeder, allocator, assetManager].map((address) =>
+    ...[admin, feeder, allocator, assetManager, navReporter].map((address) =>
       tester.setBalance({ address, value: parseEther('1000') }),
     ),
   ])
@@ -67,6 +70,7 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     feeder,
     allocator,
     assetManager,
+    navReporter,
     nonce,
     sourceAsOfS: block.timestamp,
   })
@@ -89,6 +93,6 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     })
   }
   const startBlock = Number(block.number)
-  const roles = { admin, feeder, allocator, assetManager }
+  const roles = { admin, feeder, allocator, assetManager, navReporter }
   return { chainId, namespace: `sandbox-${chainId}`, startBlock, ...roles, contracts }
 }

@@ -198,6 +198,7 @@ async function createDeployment(
     feeder: privateKeyToAddress(keys.feeder),
     allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
     assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
+    navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
   })
   await fundCast(rpcUrl, deployment, keys, transactions)
   return deployment

@@ -29,14 +29,14 @@ const subscribe = async (who: Address, assets: bigint) =>
 
 /** Open an epoch, let Ann put so much in, close it, and leave it to her to claim. */
 async function fundWith(assets: bigint) {
-  await world.fund.write.openEpoch(by(world.admin))
+  await world.fund.write.openEpoch([60n], by(world.admin))
   await world.fund.write.subscribe([assets], by(ann))
   await world.close()
 }
 
 test('a fund takes no money, opens no epoch and bids for nothing before it is approved, or when impaired', async () => {
   const { fund, admin, manager, house } = world
-  await fund.write.openEpoch(by(admin))
+  await fund.write.openEpoch([60n], by(admin))
   const lot = await world.offer(eth('1'), usd('1'))
   const attempts = async () => [
     await refusal(subscribe(ann, usd('1000'))),
@@ -53,7 +53,7 @@ test('a fund takes no money, opens no epoch and bids for nothing before it is ap
   await subscribe(ann, usd('1000'))
   await world.close()
   await fund.write.setImpairment([2], by(admin))
-  expect(await refusal(fund.simulate.openEpoch(from(admin)))).toEqual(['FundImpaired'])
+  expect(await refusal(fund.simulate.openEpoch([60n], from(admin)))).toEqual(['FundImpaired'])
 })
 
 test('governance governs, the manager manages, and nobody else does either', async () => {
@@ -64,7 +64,7 @@ test('governance governs, the manager manages, and nobody else does either', asy
       fund.simulate.setImpairment([0], from(manager)),
       fund.simulate.setInvestorGate([true], from(manager)),
       fund.simulate.setManager([manager], from(manager)),
-      fund.simulate.openEpoch(from(manager)),
+      fund.simulate.openEpoch([60n], from(manager)),
     ].map(refusal),
   )
   expect(governed).toEqual(governed.map(() => ['NotGovernance', manager]))
@@ -83,8 +83,12 @@ test('governance governs, the manager manages, and nobody else does either', asy
 test('an epoch takes subscriptions until its scheduled close, and closes from then on', async () => {
   const { fund, admin, client } = world
   expect(await refusal(subscribe(ann, usd('1000')))).toEqual(['EpochNotOpen', 0n])
-  await fund.write.openEpoch(by(admin))
-  expect(await refusal(fund.simulate.openEpoch(from(admin)))).toEqual(['EpochStillOpen', 1n])
+  await fund.simulate.openEpoch([1n], from(admin))
+  for (const seconds of [0n, 61n]) {
+    expect(await refusal(fund.simulate.openEpoch([seconds], from(admin)))).toEqual(['TermsOutOfRange'])
+  }
+  await fund.write.openEpoch([60n], by(admin))
+  expect(await refusal(fund.simulate.openEpoch([60n], from(admin)))).toEqual(['EpochStillOpen', 1n])
   const { scheduledCloseAt } = await fund.read.epoch([1n])
   expect(scheduledCloseAt).toBe((await world.now()) + 60n)
   await client.setNextBlockTimestamp({ timestamp: scheduledCloseAt - 1n })
@@ -103,7 +107,7 @@ test('an epoch takes subscriptions until its scheduled close, and closes from th
 
 test('a subscription is at least the least one, when it grows and when it shrinks', async () => {
   const { fund, admin } = world
-  await fund.write.openEpoch(by(admin))
+  await fund.write.openEpoch([60n], by(admin))
   const least = usd('1000')
   expect(await refusal(subscribe(ann, least - 1n))).toEqual(['BelowMinSubscription', least - 1n, least])
   await fund.write.subscribe([least], by(ann))
@@ -116,7 +120,7 @@ test('a subscription is at least the least one, when it grows and when it shrink
 
 test('a gated fund takes money from authorized wallets alone', async () => {
   const { fund, admin, registry } = world
-  await fund.write.openEpoch(by(admin))
+  await fund.write.openEpoch([60n], by(admin))
   await fund.write.setInvestorGate([true], by(admin))
   expect(await refusal(subscribe(ann, usd('1000')))).toEqual(['InvestorNotAuthorized', ann])
   await registry.write.setAuthorization([ann, word('subscribe'), fund.address, true], by(admin))
@@ -125,7 +129,7 @@ test('a gated fund takes money from authorized wallets alone', async () => {
 
 test('an epoch over its most scales every subscriber down, and pays the rest back', async () => {
   const { fund, admin, sUSD } = world
-  await fund.write.openEpoch(by(admin))
+  await fund.write.openEpoch([60n], by(admin))
   await fund.write.subscribe([usd('900000')], by(ann))
   await fund.write.subscribe([usd('300000')], by(bob))
   await world.close()
@@ -168,7 +172,7 @@ test('purchases stop with their switch, without an epoch, and one second past th
   await client.setNextBlockTimestamp({ timestamp: deadline + 1n })
   await client.mine({ blocks: 1 })
   expect(await refusal(bid())).toEqual(['FundingDeadlinePassed', deadline, deadline + 1n])
-  await fund.write.openEpoch(by(admin))
+  await fund.write.openEpoch([60n], by(admin))
   await bid()
 })
 
@@ -208,7 +212,7 @@ test('a bid keeps to its channel: switch, budget, price and position, at each li
 test('a bid takes idle assets alone, at a listed house, for a position that a healthy market prices', async () => {
   const { fund, admin, manager, house, auction, market, factory, oracle } = world
   await fundWith(usd('10000'))
-  await fund.write.openEpoch(by(admin))
+  await fund.write.openEpoch([60n], by(admin))
   await fund.write.subscribe([usd('5000')], by(bob))
   const lot = await world.offer(eth('10'), usd('1'))
   const bid = (assets: bigint, place = house.address) =>
@@ -287,12 +291,12 @@ async function secondFund() {
   await other.write.setApprovals([true, true], by(admin))
   await other.write.setPurchasesEnabled([true], by(manager))
   await other.write.setChannelPolicy([word('acquisition'), true, usd('500000'), 10_000, 10_000], by(manager))
-  await other.write.openEpoch(by(admin))
+  await other.write.openEpoch([60n], by(admin))
   await sUSD.write.approve([other.address, usd('500000')], by(bob))
   await other.write.subscribe([usd('500000')], by(bob))
   await world.pass(60)
   await other.write.closeEpoch(by(bob))
   // The first fund's epoch went on meanwhile; a new one gives it time.
-  await world.fund.write.openEpoch(by(admin))
+  await world.fund.write.openEpoch([60n], by(admin))
   return other
 }

@@ -84,6 +84,7 @@ export async function createWorld() {
     feeder: randomAddress(),
     allocator: randomAddress(),
     assetManager: randomAddress(),
+    navReporter: randomAddress(),
   })
   // A cached block number would be wrong after each revert to a snapshot.
   const client = createTestClient({ mode: 'anvil', transport: strict(chain.rpcUrl), cacheTime: 0 })

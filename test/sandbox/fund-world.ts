@@ -1,11 +1,4 @@
-import {
-  type Address,
-  type ContractConstructorArgs,
-  getAddress,
-  getContract,
-  type Hex,
-  stringToHex,
-} from 'viem'
+import { type Address, getContract, type Hex, stringToHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import {
   acquisitionHouseAbi,
@@ -16,7 +9,6 @@ import {
   recoveryFundAbi,
   rfqDeskAbi,
 } from '../../src/sandbox/contracts/abis.ts'
-import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import { testChainId } from '../support/anvil.ts'
 import { by, createWorld, eth, from, usd } from './contracts-world.ts'
 
@@ -52,65 +44,21 @@ const navReportTypes = {
 export type FundWorld = Awaited<ReturnType<typeof createFundWorld>>
 
 /**
- * Start a chain with the sandbox deployed and one fund of 1,000 to 1,000,000 sUSD an epoch of 60 s, approved, its
- * channels open wide, and a house, an auction and a desk on the factory's list. The market is the sETH one.
+ * Start a chain with the sandbox deployed, and beside its own fund another: of 1,000 to 1,000,000 sUSD an epoch of
+ * 60 s, approved, its channels open wide. The market is the sETH one.
  */
 export async function createFundWorld() {
   const world = await createWorld()
-  const { client, admin, registry, sUSD, sETH, market } = world
-  const artifacts = loadArtifacts()
-  const create = async (
-    bytecode: Hex,
-    abi: readonly unknown[],
-    args: readonly unknown[],
-  ): Promise<Address> => {
-    const hash = await client.deployContract({ ...by(admin), abi, bytecode, args })
-    const { contractAddress } = await client.getTransactionReceipt({ hash })
-    if (typeof contractAddress !== 'string') throw new TypeError('The deployment created no contract.')
-    return getAddress(contractAddress)
-  }
+  const { client, admin, sUSD, sETH, market, contracts } = world
   const signer = privateKeyToAccount(generatePrivateKey())
   const manager = privateKeyToAddress(generatePrivateKey())
   await client.impersonateAccount({ address: manager })
   await client.setBalance({ address: manager, value: eth('1000') })
 
-  const fundCode = await create(artifacts.RecoveryFund.bytecode, recoveryFundAbi, [])
-  const oracleCode = await create(artifacts.NavOracle.bytecode, navOracleAbi, [])
-  const factoryArgs: ContractConstructorArgs<typeof fundFactoryAbi> = [
-    admin,
-    fundCode,
-    oracleCode,
-    registry.address,
-    signer.address,
-  ]
-  const factory = getContract({
-    address: await create(artifacts.FundFactory.bytecode, fundFactoryAbi, factoryArgs),
-    abi: fundFactoryAbi,
-    client,
-  })
-  const auctionArgs: ContractConstructorArgs<typeof recoveryAuctionAbi> = [100n, 5n, 30n]
-  const house = getContract({
-    address: await create(artifacts.AcquisitionHouse.bytecode, acquisitionHouseAbi, []),
-    abi: acquisitionHouseAbi,
-    client,
-  })
-  const auction = getContract({
-    address: await create(artifacts.RecoveryAuction.bytecode, recoveryAuctionAbi, auctionArgs),
-    abi: recoveryAuctionAbi,
-    client,
-  })
-  const desk = getContract({
-    address: await create(artifacts.RfqDesk.bytecode, rfqDeskAbi, []),
-    abi: rfqDeskAbi,
-    client,
-  })
-  const kinds = [
-    [house.address, 'acquisition'],
-    [auction.address, 'auction'],
-    [desk.address, 'rfq'],
-    [market.address, 'market'],
-  ] as const
-  for (const [place, kind] of kinds) await factory.write.setKind([place, word(kind)], by(admin))
+  const factory = getContract({ address: contracts.fundFactory.address, abi: fundFactoryAbi, client })
+  const house = getContract({ address: contracts.acquisitionHouse.address, abi: acquisitionHouseAbi, client })
+  const auction = getContract({ address: contracts.recoveryAuction.address, abi: recoveryAuctionAbi, client })
+  const desk = getContract({ address: contracts.rfqDesk.address, abi: rfqDeskAbi, client })
 
   const terms = {
     name: 'Recovery One',
@@ -125,6 +73,7 @@ export async function createFundWorld() {
   }
   const fundAt = (address: Address) => getContract({ address, abi: recoveryFundAbi, client })
   const oracleAt = (address: Address) => getContract({ address, abi: navOracleAbi, client })
+  await factory.write.setReporter([signer.address], by(admin))
   const { result } = await factory.simulate.launchFor([manager, terms], from(admin))
   await factory.write.launchFor([manager, terms], by(admin))
   const fund = fundAt(result)

@@ -54,7 +54,12 @@ export async function createScene() {
   })
     .extend(publicActions)
     .extend(walletActions)
-  const people = { feeder: randomAddress(), allocator: randomAddress(), assetManager: randomAddress() }
+  const people = {
+    feeder: randomAddress(),
+    allocator: randomAddress(),
+    assetManager: randomAddress(),
+    navReporter: randomAddress(),
+  }
   const deployment = await deploySandbox({
     rpcUrl: chain.rpcUrl,
     deployerKey: generatePrivateKey(),

@@ -53,6 +53,13 @@ const CONTRACTS: Deployment['contracts'] = {
   acquisitionHouse: { contractName: 'AcquisitionHouse', address: address(0xa8) },
   recoveryAuction: { contractName: 'RecoveryAuction', address: address(0xa9) },
   rfqDesk: { contractName: 'RfqDesk', address: address(0xaa) },
+  fundImplementation: { contractName: 'RecoveryFund', address: address(0xab) },
+  navOracleImplementation: { contractName: 'NavOracle', address: address(0xac) },
+  fundFactory: { contractName: 'FundFactory', address: address(0xad) },
+  fundLens: { contractName: 'FundLens', address: address(0xae) },
+  recoveryFund: { contractName: 'RecoveryFund', address: address(0xaf) },
+  fundNavOracle: { contractName: 'NavOracle', address: address(0xba) },
+  primeNavOracle: { contractName: 'NavOracle', address: address(0xbb) },
 }
 
 /** A clock that a test moves; sleeps are real. */

@@ -31,6 +31,7 @@ beforeAll(async () => {
     feeder: privateKeyToAddress(keys.feeder),
     allocator: privateKeyToAddress(generatePrivateKey()),
     assetManager: privateKeyToAddress(generatePrivateKey()),
+    navReporter: privateKeyToAddress(generatePrivateKey()),
   })
   await fundCast(chain.rpcUrl, deployment, keys, createTransactions(chain.rpcUrl, chain.chainId))
   await chain.mineEvery(0)

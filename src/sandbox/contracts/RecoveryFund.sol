@@ -275,13 +275,15 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
     }
 
     /// @notice Opens the next epoch; it takes subscriptions until its scheduled close.
-    function openEpoch() external onlyGovernance {
+    /// @param durationSeconds At most what the terms say.
+    function openEpoch(uint64 durationSeconds) external onlyGovernance {
         if (epochId != 0 && _epochs[epochId].closedAt == 0) revert EpochStillOpen(epochId);
+        if (durationSeconds == 0 || durationSeconds > _terms.epochDurationSeconds) revert TermsOutOfRange();
         _checkApproved();
         epochId += 1;
         Epoch storage current = _epochs[epochId];
         current.openedAt = uint64(block.timestamp);
-        current.scheduledCloseAt = uint64(block.timestamp) + _terms.epochDurationSeconds;
+        current.scheduledCloseAt = uint64(block.timestamp) + durationSeconds;
         emit EpochOpened(epochId, current.scheduledCloseAt);
     }
 
