@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ROLES, type Role } from '../agent.ts'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
-import { fundCast } from './cast.ts'
+import { castEntities, fundCast } from './cast.ts'
 import { type Chain, startChain } from './chain.ts'
 import { type Deployment, deploySandbox } from './deploy.ts'
 import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
@@ -134,6 +134,7 @@ async function startParts(
     await startService({
       canonical,
       deployment,
+      entities: castEntities(keys),
       rpcUrl,
       clock,
       dbFile: join(folder, 'service.sqlite'),

@@ -199,6 +199,8 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
       recoveries: [],
       eligibility: [],
       claims: [],
+      funds: [],
+      navReports: [],
       rfqs: [],
       auctions: [],
       acquisitions: [],

@@ -25,6 +25,7 @@ beforeAll(async () => {
   service = await startService({
     canonical,
     deployment: scene.deployment,
+    entities: [],
     rpcUrl: scene.chain.rpcUrl,
     clock: systemClock,
     dbFile: join(directory, 'service.sqlite'),

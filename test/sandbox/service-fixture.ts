@@ -163,6 +163,8 @@ export const baseSnapshot: Snapshot = {
   recoveries: [facility(BORROWER).resource],
   eligibility: [],
   claims: [claim()],
+  funds: [],
+  navReports: [],
   rfqs: [],
   auctions: [],
   acquisitions: [],
@@ -268,6 +270,9 @@ export async function startFixture(settings: Partial<ServiceSettings> = {}): Pro
         startBlock: 1,
         contracts: CONTRACTS,
       },
+      entities: [
+        { id: 'operator', kind: 'operator', name: 'Operator', walletAddress: LOAN, status: 'active' },
+      ],
       rpcUrl: `http://127.0.0.1:${(node.address() as AddressInfo).port}`,
       clock,
       dbFile,

@@ -67,6 +67,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
   const service = await startService({
     canonical,
     deployment: scene.deployment,
+    entities: [],
     rpcUrl: scene.chain.rpcUrl,
     clock: systemClock,
     dbFile: join(directory, 'service.sqlite'),

@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import type { FundResource, NavReportResource } from '../../service/fund-resources.ts'
 import type {
   ActivityResource,
   AssetResource,
@@ -60,6 +61,8 @@ export type Snapshot = {
   readonly recoveries: readonly LiquidationRecoveryResource[]
   readonly eligibility: readonly EligibilityResource[]
   readonly claims: readonly CanonicalClaim[]
+  readonly funds: readonly FundResource[]
+  readonly navReports: readonly NavReportResource[]
 } & TradeRows
 
 /** A change that the service announces: which collection, which row. */

@@ -30,6 +30,8 @@ export function snapshotOf(
     recoveries: markets.flatMap((market) => recoveryRows(market, chainId)),
     eligibility: [...book.eligibility.values()],
     claims: claimsOf(book, markets),
+    funds: [],
+    navReports: [],
     ...tradeRows(book.trades, chainId, head.timestampS),
   }
 }

@@ -1,30 +1,23 @@
-import type { z } from 'zod'
-import type { OracleResource } from '../../service/assumptions.ts'
-import { facilityEntityId, QUERY } from '../../service/assumptions.ts'
+import { facilityEntityId, type OracleResource } from '../../service/assumptions.ts'
+import type { NavReportResource } from '../../service/fund-resources.ts'
 import { type ActivityResource, marketResource } from '../../service/resources.ts'
 import { vaultResource } from '../../service/vault-resources.ts'
-import type { Canonical, CanonicalOracle } from '../indexer/canonical.ts'
-import { notFound } from './api-error.ts'
-import { selectFields } from './fields.ts'
-import type { AnyCall, Caller, Handlers } from './handler.ts'
-import { type Cursors, page } from './page.ts'
+import type { CanonicalOracle, Snapshot } from '../indexer/canonical.ts'
+import type { AnyCall, Handlers } from './handler.ts'
+import { byId, collection, descending, detail, idOf, mayRead, type Source } from './rows.ts'
 import { same } from './same.ts'
 
 /** A market's detail carries its last hour; all buckets are under `/history`. */
 const DETAIL_BUCKETS = { interval: '1m', count: 60 }
 
-/** Where the reads read. */
-type Source = { readonly canonical: Canonical; readonly cursors: Cursors }
-
 /** Every read of canonical state. Source: service API, "Read operations with known shape". */
-export function canonicalReads(canonical: Canonical, cursors: Cursors) {
-  const source = { canonical, cursors }
+export function canonicalReads(source: Source) {
+  const { canonical } = source
   const now = () => canonical.snapshot()
-  const oracles = () => now().oracles.map((row) => oracle(row, now().markets))
   return {
     listAssets: collection(source, 'assets', () => now().assets, idOf),
     getAsset: ({ params }) => byId(now().assets, params.resourceId, 'asset of this id'),
-    listOracles: collection(source, 'oracles', oracles, idOf),
+    listOracles: collection(source, 'oracles', () => oracleRows(now()), idOf),
     listActivity: collection(source, 'activity', () => canonical.activity(), newestFirst),
     ...marketReads(source),
     ...vaultReads(source),
@@ -77,6 +70,24 @@ function vaultReads(source: Source) {
       (row) => row.marketId,
     ),
     listVaultActivity: collection(source, 'vault activity', activity, newestFirst),
+    listVaultHistory: collection(
+      source,
+      'vault history',
+      (call) => find(call).history ?? [],
+      (row) => `${row.interval} ${row.bucketStart}`,
+    ),
+    listVaultLiquidity: collection(
+      source,
+      'vault liquidity',
+      (call) => given(find(call).portfolioLiquidity),
+      ofVault,
+    ),
+    listVaultShareMobility: collection(
+      source,
+      'vault share mobility',
+      (call) => given(find(call).shareMobility),
+      ofVault,
+    ),
   } satisfies Partial<Handlers>
 }
 
@@ -106,49 +117,46 @@ function creditReads(source: Source) {
   } satisfies Partial<Handlers>
 }
 
-/** A collection whose rows are read anew at each request. */
-const collection =
-  <T>(
-    { canonical, cursors }: Source,
-    what: string,
-    rows: (call: AnyCall) => readonly T[],
-    keyOf: (row: T) => string,
-  ) =>
-  (call: AnyCall) => {
-    const name = `${what} ${Object.values(call.params).join(' ')}`.toLowerCase()
-    return page(call, cursors, { name, rows: rows(call), keyOf }, canonical.freshness())
-  }
-
-const detail =
-  ({ canonical }: Source, schema: z.ZodObject, find: (call: AnyCall) => object) =>
-  (call: AnyCall) =>
-    selectFields({ ...find(call), freshness: canonical.freshness() }, schema, call.query[QUERY.fields] ?? [])
-
-const idOf = (row: { readonly id: string }) => row.id
+/** A focused read of a vault has one row, or none while it is not known. */
+const given = <T>(row: T | null | undefined): readonly T[] => (row == null ? [] : [row])
+const ofVault = (row: { readonly vaultId: string }) => row.vaultId
 
 const facilityKey = (row: { marketAddress: string; vaultAddress: string; borrowerAddress: string }) =>
   facilityEntityId(row.marketAddress, row.vaultAddress, row.borrowerAddress)
 
 /** Ascending in this key is descending in time. */
-function newestFirst(row: ActivityResource): string {
-  const down = (place: bigint) => (10n ** 16n - place).toString().padStart(17, '0')
-  return `${down(BigInt(row.blockNumber ?? 0))} ${down(BigInt(row.logIndex))} ${row.txHash}`
+const newestFirst = (row: ActivityResource) =>
+  `${descending(BigInt(row.blockNumber ?? 0))} ${descending(BigInt(row.logIndex))} ${row.txHash}`
+
+/** Tell every oracle: those of the markets, and the NAV oracles that were reported to. Pure. */
+export function oracleRows({ oracles, markets, navReports }: Snapshot): readonly OracleResource[] {
+  const newest = new Map<string, NavReportResource>()
+  for (const report of navReports) {
+    const known = newest.get(report.oracleAddress)
+    if (known === undefined || known.submittedAtEpochMs < report.submittedAtEpochMs) {
+      newest.set(report.oracleAddress, report)
+    }
+  }
+  const chainId = markets[0]?.chainId ?? 0
+  return [
+    ...oracles.map((row) => oracle(row, markets)),
+    ...[...newest.values()].map((row) => navOracle(row, chainId)),
+  ]
 }
 
-/** A session's wallet sees its own rows; only a secret key without a session sees all. */
-function mayRead(caller: Caller, wallet: string): boolean {
-  if (caller.wallet !== null) return same(wallet, caller.wallet)
-  return caller.key === 'secret'
-}
-
-function byId<T extends { readonly id: string }>(
-  rows: readonly T[],
-  id: string | undefined,
-  what: string,
-): T {
-  const row = rows.find((candidate) => same(candidate.id, id ?? ''))
-  if (row === undefined) throw notFound(what)
-  return row
+/** A NAV is no price of a collateral: `priceWad` is the NAV as a wad, and nothing vouches for it but its reporter. */
+function navOracle(report: NavReportResource, chainId: number): OracleResource {
+  const { oracleAddress, value, decimals, submittedAtEpochMs } = report
+  return {
+    id: oracleAddress.toLowerCase(),
+    chainId,
+    address: oracleAddress,
+    marketId: null,
+    priceWad: String((BigInt(value) * 10n ** 18n) / 10n ** BigInt(decimals)),
+    state: null,
+    sourceAsOf: null,
+    lastUpdated: new Date(submittedAtEpochMs).toISOString(),
+  }
 }
 
 function oracle(

@@ -1,9 +1,8 @@
 import { loadArtifacts } from '../contracts/artifacts.ts'
 import type { Deployment } from '../deploy.ts'
-import type { Canonical } from '../indexer/canonical.ts'
 import { notFound } from './api-error.ts'
-import type { AnyCall, Handlers } from './handler.ts'
-import { type Cursors, page } from './page.ts'
+import type { Handlers } from './handler.ts'
+import { collection, type Source } from './rows.ts'
 
 /** What the service says of the deployment it serves. */
 export type ServedDeployment = Pick<Deployment, 'chainId' | 'namespace' | 'startBlock' | 'contracts'>
@@ -13,12 +12,7 @@ const NETWORK = 'sandbox'
 const PROTOCOL_VERSION = 'V2'
 
 /** GET /v1/networks, /v1/deployments and /v1/contracts/{contractName}, which takes a name of either kind. */
-export function deploymentReads(
-  served: ServedDeployment,
-  canonical: Canonical,
-  cursors: Cursors,
-  generatedAt: string,
-) {
+export function deploymentReads(source: Source, served: ServedDeployment, generatedAt: string) {
   const { chainId, namespace, startBlock, contracts } = served
   const artifacts = loadArtifacts()
   const network = { chainId, name: NETWORK, protocolVersion: PROTOCOL_VERSION, status: 'active' }
@@ -32,25 +26,31 @@ export function deploymentReads(
     generatedAt,
   }
 
-  const single = (name: string, row: object) => (call: Pick<AnyCall, 'query'>) =>
-    page(call, cursors, { name, rows: [row], keyOf: () => name }, canonical.freshness())
+  const ofContract = ({
+    params: { contractName: wanted },
+  }: {
+    readonly params: Readonly<Record<string, string>>
+  }) => {
+    const rows = Object.entries(contracts)
+      .filter(([name, { contractName }]) => name === wanted || contractName === wanted)
+      .map(([, { contractName, address }]) => ({ abi: artifacts[contractName].abi, address }))
+    if (rows.length === 0) throw notFound('contract of this name')
+    return rows
+  }
 
   return {
-    listNetworks: single('networks', network),
-    listDeployments: single('deployments', deployment),
-    getContract: (call) => {
-      const wanted = call.params.contractName
-      const rows = Object.entries(contracts)
-        .filter(([name, { contractName }]) => name === wanted || contractName === wanted)
-        .map(([, { contractName, address }]) => ({ abi: artifacts[contractName].abi, address }))
-      if (rows.length === 0) throw notFound('contract of this name')
-      const name = `contracts/${wanted}`
-      return page(
-        call,
-        cursors,
-        { name, rows, keyOf: (row) => row.address.toLowerCase() },
-        canonical.freshness(),
-      )
-    },
+    listNetworks: collection(
+      source,
+      'networks',
+      () => [network],
+      (row) => row.name,
+    ),
+    listDeployments: collection(
+      source,
+      'deployments',
+      () => [deployment],
+      (row) => row.deploymentNamespace,
+    ),
+    getContract: collection(source, 'contracts', ofContract, (row) => row.address.toLowerCase()),
   } satisfies Partial<Handlers>
 }

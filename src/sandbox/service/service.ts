@@ -2,15 +2,19 @@ import type { AddressInfo } from 'node:net'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
+import type { EntityResource } from '../../service/directory-resources.ts'
 import type { Canonical } from '../indexer/canonical.ts'
 import type { Credentials } from './access.ts'
 import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
+import { directoryReads } from './directory-reads.ts'
 import { createEventLog, eventPolling } from './events.ts'
 import type { Fault } from './faults.ts'
+import { fundReads } from './fund-reads.ts'
 import type { Handlers } from './handler.ts'
 import { createHttp, isLoopbackHost } from './http.ts'
 import { createIdempotency } from './idempotency.ts'
+import { createMessages, messageReads } from './messages.ts'
 import { createCursors } from './page.ts'
 import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
@@ -26,6 +30,8 @@ import type { Reads } from './workflows/preparer.ts'
 export type ServiceSettings = {
   readonly canonical: Canonical
   readonly deployment: ServedDeployment
+  /** Who takes part in the sandbox. */
+  readonly entities: readonly EntityResource[]
   /** The node that principals' balances are read from. */
   readonly rpcUrl: string
   readonly clock: Clock
@@ -65,14 +71,18 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { chainId } = deployment
   const store = openStore(settings.dbFile, credentials.secretKey)
   const cursors = createCursors(store)
+  const source = { canonical, cursors }
   const log = createEventLog(store, clock)
   const records = createWorkflowRecords(store)
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
   let fault: Fault = {}
   const handlers: Partial<Handlers> = {
-    ...deploymentReads(deployment, canonical, cursors, new Date(clock.nowMs()).toISOString()),
-    ...canonicalReads(canonical, cursors),
+    ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
+    ...canonicalReads(source),
+    ...fundReads(source),
+    ...directoryReads(source, settings.entities),
+    ...messageReads(source, createMessages(store, clock)),
     ...walletSessionOperations({ store, clock, chainId }),
     ...eventPolling(log, cursors, canonical.freshness),
     createStreamToken: stream.createStreamToken,

@@ -21,6 +21,9 @@ CREATE TABLE IF NOT EXISTS transactions (
   request_id TEXT NOT NULL, intent_order INTEGER NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL,
   block_number TEXT, PRIMARY KEY (request_id, intent_order, hash)) STRICT;
 CREATE INDEX IF NOT EXISTS transactions_hash ON transactions (hash);
+CREATE TABLE IF NOT EXISTS messages (
+  id TEXT PRIMARY KEY, application_id TEXT, wallet TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL,
+  created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL) STRICT;
 `
 
 /** The service's control state on disk, and the secrets' one-way and two-way forms. */
