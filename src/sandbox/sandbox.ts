@@ -9,6 +9,7 @@ import { castEntities, fundCast } from './cast.ts'
 import { type Chain, startChain } from './chain.ts'
 import { type Deployment, deploySandbox } from './deploy.ts'
 import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
+import { createFundStory } from './fund-story.ts'
 import type { Canonical } from './indexer/canonical.ts'
 import { createIndexer } from './indexer/indexer.ts'
 import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
@@ -143,9 +144,10 @@ async function startParts(
       onCrash: onTrouble,
     }),
   )
+  const sideStories = [createFundStory(rpcUrl, deployment, keys)]
   const weather = started(
     startWeather(
-      { ...options, rpcUrl, deployment, keys, transactions, file: join(folder, 'weather.json') },
+      { ...options, rpcUrl, deployment, keys, transactions, sideStories, file: join(folder, 'weather.json') },
       options.weather,
     ),
   )

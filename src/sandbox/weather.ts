@@ -10,6 +10,12 @@ import type { SandboxKeys } from './keys.ts'
 import { type MarketName, type MarketWeather, story } from './story.ts'
 import type { Call, Transactions } from './transactions.ts'
 
+/**
+ * What happens in a tick beside the weather, at the newest block's time in seconds. Its calls travel with the tick's,
+ * because the deployer's nonces have one source.
+ */
+export type SideStory = (nowS: bigint) => Promise<readonly Call[]>
+
 /** What the weather works on. */
 export type WeatherOptions = {
   readonly rpcUrl: string
@@ -17,6 +23,7 @@ export type WeatherOptions = {
   readonly keys: SandboxKeys
   readonly transactions: Transactions
   readonly clock: Clock
+  readonly sideStories: readonly SideStory[]
   /** Remembers the seed and the next tick, so that a restart goes on where it stopped. */
   readonly file: string
   /** Another seed than the remembered one changes the story from the next tick on. */
@@ -100,7 +107,8 @@ type Performance = (
 ) => Promise<void>
 
 /** Carry out ticks. What a market's switches are is known from what was sent last; at the start, nothing is. */
-function createPerformance({ rpcUrl, deployment, keys, transactions }: WeatherOptions): Performance {
+function createPerformance(options: WeatherOptions): Performance {
+  const { rpcUrl, deployment, keys, transactions, sideStories } = options
   const reader = createPublicClient({
     cacheTime: 0,
     transport: http(rpcUrl, { retryCount: 0, timeout: 5_000 }),
@@ -122,7 +130,9 @@ function createPerformance({ rpcUrl, deployment, keys, transactions }: WeatherOp
   return async (markets, acts) => {
     // The next block's time is not earlier than this one's, and the oracle takes no time to come.
     const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
-    await transactions.send([...markets.flatMap((market) => marketCalls(market, timestamp)), ...calls])
+    const beside = await Promise.all(sideStories.map((tell) => tell(timestamp)))
+    const weather = markets.flatMap((market) => marketCalls(market, timestamp))
+    await transactions.send([...weather, ...calls, ...beside.flat()])
     for (const market of markets) last.set(market.market, market)
   }
 }

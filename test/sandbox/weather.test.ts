@@ -66,7 +66,8 @@ function start(lastTick: number, seed: number | undefined, begins: 'at-once' | '
   const transactions = createTransactions(chain.rpcUrl, chain.chainId)
   const onTrouble = (cause: unknown) => troubles.push(cause)
   const { rpcUrl } = chain
-  weather = startWeather({ rpcUrl, deployment, keys, transactions, clock, file, seed, onTrouble }, begins)
+  const options = { rpcUrl, deployment, keys, transactions, clock, sideStories: [], file, seed, onTrouble }
+  weather = startWeather(options, begins)
   return { weather, reached }
 }
 
