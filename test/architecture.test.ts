@@ -73,6 +73,7 @@ const SCHEMAS = [
   'workflows',
   'workflow-inputs',
   'workflow-types',
+  'event-types',
   'assumptions',
   'catalogue',
 ].map((name) => `src/service/${name}.ts`)

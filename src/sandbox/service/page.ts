@@ -9,8 +9,8 @@ import type { Store } from './store.ts'
 type Asked = Pick<AnyCall, 'query'>
 
 /** One page of a collection. Source: service API, "Shared envelope for collections". */
-export type Page = {
-  readonly items: readonly unknown[]
+export type Page<T = unknown> = {
+  readonly items: readonly T[]
   readonly pageInfo: { readonly hasMore: boolean; readonly nextCursor: string | null }
   readonly freshness: Freshness
 }
@@ -66,7 +66,7 @@ export function page<T>(
   cursors: Cursors,
   collection: { readonly name: string; readonly rows: readonly T[]; readonly keyOf: (row: T) => string },
   freshness: Freshness,
-): Page {
+): Page<T> {
   const size = pageSize(call)
   const cursor = one(call, QUERY.cursor)
   const after = cursor === undefined ? '' : cursors.read(collection.name, cursor)

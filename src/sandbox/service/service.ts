@@ -8,7 +8,7 @@ import type { Credentials } from './access.ts'
 import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
 import { directoryReads } from './directory-reads.ts'
-import { createEventLog, eventPolling } from './events.ts'
+import { createEventLog, type EventLog, eventPolling } from './events.ts'
 import type { Fault } from './faults.ts'
 import { fundReads } from './fund-reads.ts'
 import type { Handlers } from './handler.ts'
@@ -19,9 +19,14 @@ import { createCursors } from './page.ts'
 import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
 import { DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
-import { openStore } from './store.ts'
+import { openStore, type Store } from './store.ts'
 import { createStreamHub, STREAM_PATH } from './stream.ts'
 import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
+import { createDeliveryRows } from './webhooks/delivery-rows.ts'
+import { startDispatcher } from './webhooks/dispatcher.ts'
+import { createEndpointRows } from './webhooks/endpoint-rows.ts'
+import { webhookOperations } from './webhooks/operations.ts'
+import { systemResolve } from './webhooks/receiver-address.ts'
 import { workflowOperations } from './workflow-operations.ts'
 import { createWorkflowRecords } from './workflow-records.ts'
 import type { Reads } from './workflows/preparer.ts'
@@ -43,6 +48,8 @@ export type ServiceSettings = {
   readonly port?: number
   readonly credentials: Credentials
   readonly rateLimit?: RateLimit
+  /** Whether webhooks may be delivered to this machine, over plain HTTP too. */
+  readonly allowLoopbackWebhooks?: boolean
   /** Gets what a 500 answer does not show. */
   readonly onCrash?: (error: unknown) => void
 }
@@ -76,6 +83,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const records = createWorkflowRecords(store)
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
+  const webhooks = startWebhooks(settings, store, log, onCrash)
   let fault: Fault = {}
   const handlers: Partial<Handlers> = {
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
@@ -85,6 +93,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     ...messageReads(source, createMessages(store, clock)),
     ...walletSessionOperations({ store, clock, chainId }),
     ...eventPolling(log, cursors, canonical.freshness),
+    ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
     createStreamToken: stream.createStreamToken,
     prepareWorkflow: prepareOperation({
       ...{ canonical, records, clock, namespace: deployment.namespace },
@@ -116,6 +125,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     stream.close()
     await app.close()
     await progress.idle()
+    await webhooks.dispatcher.stop()
     store.close()
   }
   try {
@@ -147,6 +157,17 @@ const cannotListen = (host: string, port: number, cause: unknown) =>
     fix: 'end the process that has the port, or choose another.',
     cause,
   })
+
+function startWebhooks(
+  { clock, allowLoopbackWebhooks: allowLoopback = false }: ServiceSettings,
+  store: Store,
+  log: EventLog,
+  onCrash: (error: unknown) => void,
+) {
+  const rows = { endpoints: createEndpointRows(store), deliveries: createDeliveryRows(store) }
+  const deps = { ...rows, store, log, clock, allowLoopback, resolve: systemResolve, onCrash }
+  return { ...rows, allowLoopback, dispatcher: startDispatcher(deps) }
+}
 
 function createReads(rpcUrl: string, chainId: number): Reads {
   // One try: a caller that is told "retryable" asks again.

@@ -64,7 +64,8 @@ export const newDelivery = (
   >,
   nowMs: number,
 ): WebhookDelivery => ({
-  ...{ id: `dlv_${randomUUID()}`, ...from, status: 'pending', attempts: 0, responseStatus: null },
+  ...from,
+  ...{ id: `dlv_${randomUUID()}`, status: 'pending', attempts: 0, responseStatus: null },
   ...{ createdMs: nowMs, lastAttemptMs: null, nextAttemptMs: nowMs, replayOf: null, originalMs: nowMs },
 })
 
