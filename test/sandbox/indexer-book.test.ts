@@ -194,6 +194,7 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
       oracles: [],
       markets: [{ id: market, chainId: 1, address: market }],
       vaults: [],
+      vaultReads: [],
       facilities: [],
       positions: [],
       recoveries: [],
@@ -205,7 +206,7 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
       auctions: [],
       acquisitions: [],
     })
-  const minutes = () => history.of(market).filter((row) => row.interval === '1m')
+  const minutes = () => history.ofMarket(market).filter((row) => row.interval === '1m')
   for (const minute of count(1_440)) record(minute)
   expect(minutes()).toHaveLength(1_440)
   expect(minutes()[0]?.blockNumber).toBe('1')

@@ -153,6 +153,7 @@ export const baseSnapshot: Snapshot = {
       allocations: [{ vaultId: VAULT, vaultAddress: VAULT, marketId: MARKET, marketAddress: MARKET }],
     },
   ],
+  vaultReads: [],
   facilities: [facility(BORROWER)],
   positions: [BORROWER, LIQUIDATOR].map((walletAddress) => ({
     marketId: MARKET,
@@ -193,6 +194,7 @@ export function playedCanonical(): PlayedCanonical {
     snapshot: () => snapshot,
     freshness,
     activity: () => activity,
+    vaultHistory: () => [],
     marketHistory: (marketAddress) => [
       { marketId: marketAddress, marketAddress, interval: '1m', bucketStart: '2026-01-01T00:00:00Z' },
     ],

@@ -153,25 +153,41 @@ function tellLiquidation({ event, address }: IndexedLog): Told | null {
 }
 
 function tellVault({ event, address }: IndexedLog): Told | null {
-  const vault = (type: string, amount: bigint, market?: Address): Told => ({
+  const vault = (type: string, amount?: bigint, market?: Address): Told => ({
     resourceType: 'vault',
     resourceId: address,
     type,
-    amount,
     vaultAddress: address,
+    ...(amount === undefined ? {} : { amount }),
     ...(market === undefined ? {} : { marketAddress: lower(market) }),
   })
   switch (event.eventName) {
+    case 'VaultCreated':
+      return vault('created')
     case 'Deposit':
       return vault('deposit', event.args.assets)
     case 'Withdraw':
       return vault('withdraw', event.args.assets)
+    case 'WithdrawalRequested':
+      return vault('withdrawal_requested')
+    case 'WithdrawalPaid':
+      return vault('withdrawal_paid', event.args.assets)
     case 'ListingSet':
       return vault('listing_set', event.args.absoluteCapAssets, event.args.market)
     case 'Allocated':
       return vault('allocate', event.args.assets, event.args.market)
     case 'Deallocated':
       return vault('deallocate', event.args.assets, event.args.market)
+    case 'ExitTermsSet':
+      return vault('exit_terms_set')
+    case 'TransferProfileSet':
+      return vault('transfer_profile_set')
+    case 'TrustedRecipientSet':
+      return vault(event.args.trusted ? 'recipient_trusted' : 'recipient_no_longer_trusted')
+    case 'ShareMobilityPaused':
+      return vault('share_mobility_paused')
+    case 'ShareMobilityRestored':
+      return vault('share_mobility_restored')
     default:
       return null
   }

@@ -11,7 +11,8 @@ import type {
   MarketResource,
   PositionResource,
 } from '../../service/resources.ts'
-import type { VaultResource } from '../../service/vault-resources.ts'
+import type { VaultHistoryResource, VaultResource } from '../../service/vault-resources.ts'
+import type { VaultRead } from './state.ts'
 import type { TradeRows } from './trade-rows.ts'
 
 /** A liquidation claim as the chain holds it at the indexed block. */
@@ -55,6 +56,8 @@ export type Snapshot = {
   readonly oracles: readonly CanonicalOracle[]
   readonly markets: readonly MarketResource[]
   readonly vaults: readonly VaultResource[]
+  /** The vaults with what their resources do not carry: exact figures, roles, every request. */
+  readonly vaultReads: readonly VaultRead[]
   /** Only debts: a facility that is repaid, seized whole or written off is gone. */
   readonly facilities: readonly CanonicalFacility[]
   readonly positions: readonly PositionResource[]
@@ -85,6 +88,8 @@ export type Canonical = {
   }) => readonly ActivityResource[]
   /** Minutes then hours, each oldest first; it begins when the indexer does. */
   readonly marketHistory: (market: Address) => readonly MarketHistoryResource[]
+  /** As of markets. */
+  readonly vaultHistory: (vault: Address) => readonly VaultHistoryResource[]
   /** Called after each new snapshot, with what changed since the one before; a block without change calls it too. */
   readonly onSnapshot: (
     listener: (snapshot: Snapshot, changes: readonly CanonicalChange[]) => void,

@@ -5,10 +5,11 @@ import type {
   MarketResource,
   PositionResource,
 } from '../../service/resources.ts'
-import type { VaultResource } from '../../service/vault-resources.ts'
 import type { ActivityEntry } from './activity.ts'
 import { eligibilityId } from './book.ts'
 import type { CanonicalChange, CanonicalFacility, CanonicalOracle, Snapshot } from './canonical.ts'
+import { lower } from './logs.ts'
+import type { VaultRead } from './state.ts'
 
 /** A row reduced to what makes a change of it worth an event. */
 type Row = {
@@ -54,7 +55,7 @@ function rowsOf(snapshot: Snapshot): readonly Row[] {
     ...snapshot.facilities.map(facilityChange),
     ...snapshot.positions.map(positionChange),
     ...snapshot.markets.map(marketChange),
-    ...snapshot.vaults.map((vault) => vaultChange(vault, snapshot.markets)),
+    ...snapshot.vaultReads.flatMap((vault) => vaultChanges(vault, snapshot.markets)),
     ...snapshot.eligibility.map(eligibilityChange),
   ]
 }
@@ -121,26 +122,43 @@ const marketChange = (market: MarketResource): Row => ({
     market.oracle?.priceWad,
     ...(market.allocators ?? []).flatMap((one) => [
       one.vaultAddress,
+      one.approved,
+      one.allocationEnabled,
       one.absoluteCapAssets,
+      one.relativeCapBps,
       one.availableLiquidity,
     ]),
   ),
 })
 
-function vaultChange(vault: VaultResource, markets: readonly MarketResource[]): Row {
-  const listed = vault.listedMarketAddresses ?? []
-  return {
-    eventType: 'vaults.updated',
-    subject: vault.id,
-    data: { vaultAddress: vault.address },
-    print: print(
-      vault.totalSupply,
-      vault.idleAssets,
-      ...(vault.allocations ?? []).flatMap((one) => [one.marketAddress, one.capAssets]),
-      // A market's bad debt may have fallen on this vault; saying so needlessly costs one re-read.
-      ...markets.filter((market) => listed.includes(market.address)).map((market) => market.totalBadDebt),
-    ),
-  }
+/** Both collections that list a vault announce it. Its shares' price moves by the second, and is no change. */
+function vaultChanges(
+  { address, state, entry }: VaultRead,
+  markets: readonly MarketResource[],
+): readonly Row[] {
+  const listed = state.allocations.map((one) => lower(one.market))
+  const { exitTerms, mobility } = state
+  const told = print(
+    state.totalSupply,
+    state.idleAssets,
+    state.queueHead,
+    state.queueEnd,
+    state.liquidityBufferBps,
+    state.tighteningLocked,
+    ...Object.values(exitTerms),
+    mobility.epoch,
+    ...entry.allocators,
+    ...entry.managers,
+    ...state.allocations.flatMap((one) => [one.market, ...Object.values(one.listing)]),
+    // A market's bad debt may have fallen on this vault; saying so needlessly costs one re-read.
+    ...markets.filter((market) => listed.includes(market.address)).map((market) => market.totalBadDebt),
+  )
+  return ['vaults.updated', 'tranches.updated'].map((eventType) => ({
+    eventType,
+    subject: address,
+    data: { vaultAddress: address },
+    print: told,
+  }))
 }
 
 const eligibilityChange = (row: EligibilityResource): Row => ({

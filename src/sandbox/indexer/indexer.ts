@@ -84,7 +84,8 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
     snapshot: () => indexed.snapshot,
     freshness: () => freshnessOf({ ...health, snapshot: indexed.snapshot }, clock.nowMs()),
     activity: (filter) => activityIn(indexed.track.book, filter),
-    marketHistory: (market) => history.of(market),
+    marketHistory: history.ofMarket,
+    vaultHistory: history.ofVault,
     onSnapshot: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -1,13 +1,10 @@
 import { type Address, formatUnits } from 'viem'
 import { NORMAL_MARKET_REGIME } from '../../service/assumptions.ts'
 import type { MarketResource } from '../../service/resources.ts'
-import type { VaultResource } from '../../service/vault-resources.ts'
-import type { MarketState, VaultState } from './chain-reader.ts'
+import type { MarketState } from './chain-reader.ts'
 import { lower } from './logs.ts'
 import { aprBps, apyBps, assetRows, isoOrNull, oracleRow, type RowContext } from './rows.ts'
 import type { ChainState, MarketRead } from './state.ts'
-
-const WAD = 10n ** 18n
 
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n)
 
@@ -129,77 +126,6 @@ function allocatorRow(
     availableLiquidity: String(partition.cash),
     absoluteCapAssets: listing === undefined ? null : String(listing.absoluteCapAssets),
     relativeCapBps: listing?.relativeCapBps ?? null,
-    blockNumber: context.blockNumber,
-  }
-}
-
-/**
- * Tell a vault. Its id is its address in lower case; `sharePrice` is whole assets for one whole share, as a decimal.
- * Pure. Source: service API, "Vault (VaultResource)".
- */
-export function vaultRow(
-  vault: ChainState['vaults'][number],
-  markets: readonly MarketRead[],
-  context: RowContext,
-): VaultResource {
-  const { address, state } = vault
-  const assetDecimals = state.asset.decimals
-  const assetAddress = lower(state.asset.token)
-  const loanAssets = markets.map((one) => assetRows(one.state, context.chainId).loan)
-  const baseAsset = loanAssets.find((one) => one.id === assetAddress) ?? null
-  return {
-    id: address,
-    chainId: context.chainId,
-    address,
-    symbol: state.symbol,
-    name: state.name,
-    baseAssetAddress: assetAddress,
-    baseAsset,
-    assetSymbol: state.asset.symbol,
-    assetDecimals,
-    totalAssets: String(state.totalAssets),
-    totalSupply: String(state.totalSupply),
-    totalAllocatedAssets: String(state.totalAssets - state.idleAssets),
-    idleAssets: String(state.idleAssets),
-    // A loan asset of the sandbox is worth one dollar.
-    tvlUsd: baseAsset === null ? null : formatUnits(state.totalAssets, assetDecimals),
-    sharePrice: formatUnits(sharePriceWad(state), 18),
-    listedMarketAddresses: state.allocations.map((one) => lower(one.market)),
-    allocations: state.allocations.map((one) => allocationRow(address, state, one, markets, context)),
-  }
-}
-
-/** As ERC-4626 converts, with the virtual shares of the contract's decimals offset. */
-function sharePriceWad(state: VaultState): bigint {
-  const offset = 10n ** BigInt(state.decimals - state.asset.decimals)
-  return ((state.totalAssets + 1n) * offset * WAD) / (state.totalSupply + offset)
-}
-
-function allocationRow(
-  vault: Address,
-  vaultState: VaultState,
-  allocation: VaultState['allocations'][number],
-  markets: readonly MarketRead[],
-  context: RowContext,
-): NonNullable<VaultResource['allocations']>[number] {
-  const marketAddress = lower(allocation.market)
-  const market = markets.find((one) => one.address === marketAddress)?.state
-  const { totalAssets } = vaultState
-  return {
-    vaultId: vault,
-    vaultAddress: vault,
-    marketId: marketAddress,
-    marketAddress,
-    listed: true,
-    approved: allocation.listing.approved,
-    allocationEnabled: allocation.listing.allocationEnabled,
-    capAssets: String(allocation.listing.absoluteCapAssets),
-    allocatedAssets: String(allocation.allocatedAssets),
-    allocationBps: totalAssets === 0n ? null : Number((allocation.allocatedAssets * 10_000n) / totalAssets),
-    availableMarketLiquidity: market === undefined ? null : String(market.totalCash),
-    marketUtilizationWad: market === undefined ? null : String(market.utilizationWad),
-    marketBorrowRateAprBps: market === undefined ? null : aprBps(market.borrowRatePerSecond),
-    marketLendingApyBps: market === undefined ? null : apyBps(market.supplyRatePerSecond),
     blockNumber: context.blockNumber,
   }
 }

@@ -3,10 +3,11 @@ import type { Book } from './book.ts'
 import type { CanonicalClaim, Snapshot } from './canonical.ts'
 import type { BlockHeader } from './chain-reader.ts'
 import { facilityRows, positionRows, recoveryRows } from './credit-rows.ts'
-import { marketRow, vaultRow } from './market-rows.ts'
+import { marketRow } from './market-rows.ts'
 import { assetRows, oracleRow } from './rows.ts'
 import type { ChainState, MarketRead } from './state.ts'
 import { tradeRows } from './trade-rows.ts'
+import { vaultRow } from './vault-rows.ts'
 
 /** Tell everything the service says as of one block, from the logs up to it and the state at it. Pure. */
 export function snapshotOf(
@@ -25,6 +26,7 @@ export function snapshotOf(
     oracles: markets.map((market) => oracleRow(market.address, market.state)),
     markets: markets.map((market) => marketRow(market, vaults, context)),
     vaults: vaults.map((vault) => vaultRow(vault, markets, context)),
+    vaultReads: vaults,
     facilities: markets.flatMap((market) => facilityRows(market, chainId)),
     positions: markets.flatMap((market) => positionRows(market, chainId)),
     recoveries: markets.flatMap((market) => recoveryRows(market, chainId)),
