@@ -509,7 +509,7 @@ describe('idempotency', () => {
 describe('the store', () => {
   it('keeps nothing of a transaction that threw', () => {
     const store = openStore(':memory:', SECRET)
-    const insert = store.db.prepare("INSERT INTO events (type, envelope) VALUES ('t', '{}')")
+    const insert = store.db.prepare("INSERT INTO events (type, subject, envelope) VALUES ('t', 's', '{}')")
     const broken = () => {
       insert.run()
       throw new TypeError('broken')

@@ -357,6 +357,7 @@ describe('advance', () => {
   const record: WorkflowRecord = {
     requestId: 'wf_1',
     workflowType: 'role.liquidator.liquidate',
+    applicationId: null,
     principal: null,
     status: 'submitted',
     intents: 1,

@@ -1,17 +1,9 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Operation, type Credentials as Presented, SCOPES } from '../../service/catalogue.ts'
+import type { Operation, Credentials as Presented } from '../../service/catalogue.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './handler.ts'
+import type { ApiKey, ApiKeys } from './tenants/api-keys.ts'
 import type { WalletSessions } from './wallet-sessions.ts'
-
-/** The sandbox's own credentials: one secret key, one publishable key, and the origins that key is bound to. */
-export type Credentials = {
-  readonly secretKey: string
-  readonly publishableKey: string
-  /** For example `http://127.0.0.1:5173`. */
-  readonly origins: readonly string[]
-}
 
 /** Source: service API, "Authentication"; the operator's brand is written `svc`. */
 export const CREDENTIAL_HEADERS = {
@@ -19,38 +11,45 @@ export const CREDENTIAL_HEADERS = {
   walletSession: 'x-svc-wallet-session',
 } as const
 
+/** Who asks when nothing is presented. */
+export const ANYONE: Caller = {
+  key: null,
+  scopes: new Set(),
+  applicationId: null,
+  wallet: null,
+  id: 'anonymous:',
+}
+
 /**
  * Say who asks. Throws ApiError 401 for a credential that is not valid (even where none is needed), and 403 for one
- * that is presented from the wrong place: a secret key from a browser, a publishable key from a foreign origin.
+ * that is presented from the wrong place: a secret key from a browser, a publishable key from a foreign origin, a
+ * session beside another application's key.
  */
-export function identify(
-  headers: IncomingHttpHeaders,
-  credentials: Credentials,
-  sessions: WalletSessions,
-): Caller {
-  const origin = headers.origin
-  if (origin !== undefined && !credentials.origins.includes(origin)) {
-    throw new ApiError(403, 'origin_not_allowed', 'This origin is not bound to the application.')
+export function identify(headers: IncomingHttpHeaders, keys: ApiKeys, sessions: WalletSessions): Caller {
+  const { origin } = headers
+  const key = secretKey(headers, keys) ?? publishableKey(headers, keys)
+  if (origin !== undefined && key === null && !keys.isBound(origin)) {
+    throw new ApiError(403, 'origin_not_allowed', 'This origin is not bound to an application.')
   }
-  const secret = hasSecretKey(headers, credentials, origin)
-  const publishable = hasPublishableKey(headers, credentials, origin)
   const token = single(headers[CREDENTIAL_HEADERS.walletSession])
   const session = token === undefined ? null : sessions.find(token)
   if (token !== undefined && session === null) {
     throw new ApiError(401, 'invalid_session', 'The wallet session is unknown or has expired.')
   }
-  const key = secret ? 'secret' : publishable ? 'publishable' : null
-  const wallet = session?.address ?? null
+  if (key === null && session === null) return ANYONE
+  const ofSession = session?.applicationId ?? null
+  if (key !== null && ofSession !== null && ofSession !== key.applicationId) {
+    throw new ApiError(403, 'foreign_session', 'The wallet session was opened by another application.')
+  }
+  const applicationId = key?.applicationId ?? ofSession
   return {
-    key,
-    scopes: new Set(key === null ? [] : SCOPES),
-    applicationId: key === null ? null : SEEDED_APPLICATION,
-    wallet,
-    id: `${key ?? 'anonymous'}:${wallet ?? ''}`,
+    key: key?.kind ?? null,
+    scopes: new Set(key?.scopes),
+    applicationId,
+    wallet: session?.address ?? null,
+    id: `${key?.id ?? applicationId ?? 'anonymous'}:${session?.address ?? ''}`,
   }
 }
-
-const SEEDED_APPLICATION = 'app_sandbox'
 
 /**
  * Check a caller against what an operation permits. Throws ApiError 401 when a credential is missing, 403 when the one
@@ -78,45 +77,40 @@ function holds({ key, wallet }: Caller, presented: Presented): boolean {
   return !parts.includes('publishable') || key === 'publishable'
 }
 
-function hasSecretKey(
-  headers: IncomingHttpHeaders,
-  credentials: Credentials,
-  origin: string | undefined,
-): boolean {
-  if (headers.authorization === undefined) return false
-  const token = /^Bearer (\S+)$/.exec(headers.authorization)?.[1]
-  if (token === undefined || !same(token, credentials.secretKey)) {
-    throw new ApiError(401, 'invalid_secret_key', 'The secret key is not valid.')
-  }
-  if (origin !== undefined) {
+function secretKey(headers: IncomingHttpHeaders, keys: ApiKeys): ApiKey | null {
+  if (headers.authorization === undefined) return null
+  const token = /^Bearer (\S+)$/.exec(headers.authorization)?.[1] ?? ''
+  const key = validKey(token, 'secret', keys)
+  if (headers.origin !== undefined) {
     throw new ApiError(403, 'secret_key_from_browser', 'A secret key is never accepted from a browser.')
   }
-  return true
+  return key
 }
 
-function hasPublishableKey(
-  headers: IncomingHttpHeaders,
-  credentials: Credentials,
-  origin: string | undefined,
-): boolean {
-  const key = single(headers[CREDENTIAL_HEADERS.publishableKey])
-  if (key === undefined) return false
-  if (!same(key, credentials.publishableKey)) {
-    throw new ApiError(401, 'invalid_publishable_key', 'The publishable key is not valid.')
-  }
-  if (origin === undefined) {
+function publishableKey(headers: IncomingHttpHeaders, keys: ApiKeys): ApiKey | null {
+  const token = single(headers[CREDENTIAL_HEADERS.publishableKey])
+  if (token === undefined) return null
+  const key = validKey(token, 'publishable', keys)
+  if (headers.origin === undefined) {
     throw new ApiError(
       403,
       'origin_required',
       'A publishable key is accepted only from an origin it is bound to.',
     )
   }
-  return true
+  if (!key.origins.includes(headers.origin)) {
+    throw new ApiError(403, 'origin_not_allowed', 'The publishable key is not bound to this origin.')
+  }
+  return key
+}
+
+function validKey(token: string, kind: ApiKey['kind'], keys: ApiKeys): ApiKey {
+  const key = keys.find(token)
+  if (key === null || key.kind !== kind) {
+    throw new ApiError(401, `invalid_${kind}_key`, `The ${kind} key is not valid.`)
+  }
+  if (key.revokedMs !== null) throw new ApiError(401, 'key_revoked', `The ${kind} key was revoked.`)
+  return key
 }
 
 const single = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value)
-
-function same(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
-  return a.length === b.length && timingSafeEqual(a, b)
-}

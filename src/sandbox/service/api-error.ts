@@ -5,7 +5,12 @@ import type { ServiceApiError } from '../../service/resources.ts'
 export type FailureStatus = 400 | 401 | 403 | 409 | 429 | 500
 
 /** What a failure says beside its status, code and sentence. */
-export type FailureDetails = { readonly retryable?: boolean; readonly retryAfterS?: number }
+export type FailureDetails = {
+  readonly retryable?: boolean
+  readonly retryAfterS?: number
+  /** What stands in the way, as a name. */
+  readonly blockedReason?: string
+}
 
 /** A request that the service answers with the error object. The message is at most 200 characters. */
 export class ApiError extends RolekeeperError {
@@ -13,12 +18,14 @@ export class ApiError extends RolekeeperError {
   readonly apiCode: string
   /** Seconds for the `Retry-After` header, or undefined for none. */
   readonly retryAfterS: number | undefined
+  readonly blockedReason: string | undefined
 
   constructor(status: FailureStatus, code: string, message: string, details: FailureDetails = {}) {
     super(`api.${code}`, message.slice(0, 200), { retry: details.retryable === true ? 'later' : 'never' })
     this.status = status
     this.apiCode = code
     this.retryAfterS = details.retryAfterS
+    this.blockedReason = details.blockedReason
   }
 }
 
@@ -37,6 +44,7 @@ export function errorObject(error: ApiError, requestId: string): ServiceApiError
     message: error.shortMessage,
     requestId,
     retryable: error.retry !== 'never',
+    ...(error.blockedReason === undefined ? {} : { blockedReason: error.blockedReason }),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { OPERATIONS, OperationId, ParamsOf, ParsedBodyOf, Scope } from '../../service/catalogue.ts'
+import type { EventDraft } from './events.ts'
 
 /** Who asks, after the credentials were checked. A key and a wallet can come together. */
 export type Caller = {
@@ -10,7 +11,7 @@ export type Caller = {
   readonly applicationId: string | null
   /** The wallet of a live session, lower case. */
   readonly wallet: Address | null
-  /** One name a caller, for rate limits, idempotency and the audit log; holds no secret. */
+  /** The key's id (or the session's application's) and the wallet: for rate limits, idempotency and the audit log. */
   readonly id: string
 }
 
@@ -34,6 +35,10 @@ export type Call<Id extends OperationId> = Omit<AnyCall, 'params'> & {
 /** The answer to a write, and the effect that is committed together with it, in one database transaction. */
 export type Performed = {
   readonly body: unknown
+  /** The application that a caller of none has made: the audit log is its own. */
+  readonly applicationId?: string
+  /** Logged in the same transaction. */
+  readonly events?: readonly EventDraft[]
   readonly commit: () => void
   readonly committed?: () => void
 }

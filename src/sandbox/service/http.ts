@@ -2,15 +2,19 @@ import { randomBytes } from 'node:crypto'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
 import { QUERY, RATE_LIMIT_HEADERS } from '../../service/assumptions.ts'
-import { OPERATIONS, type Operation } from '../../service/catalogue.ts'
-import { authorise, type Credentials, identify } from './access.ts'
+import { OPERATIONS, type Operation, type OperationId } from '../../service/catalogue.ts'
+import { ANYONE, authorise, identify } from './access.ts'
 import { ApiError, errorObject, rawFailure } from './api-error.ts'
+import type { EventLog } from './events.ts'
 import type { Fault } from './faults.ts'
 import type { AnyCall, Caller, Handlers, Performed } from './handler.ts'
 import type { Idempotency, StoredAnswer } from './idempotency.ts'
 import { parseBody } from './parse-body.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
-import { type Store, sha256 } from './store.ts'
+import { sha256 } from './store.ts'
+import type { ApiKeys } from './tenants/api-keys.ts'
+import type { Audit } from './tenants/audit.ts'
+import type { Usage } from './tenants/usage.ts'
 import type { WalletSessions } from './wallet-sessions.ts'
 
 /** A larger body is refused; the largest that an operation takes is a tenth of it. */
@@ -22,10 +26,12 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
 /** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
 export type HttpDeps = {
   readonly handlers: Partial<Handlers>
-  readonly credentials: Credentials
+  readonly keys: ApiKeys
   readonly sessions: WalletSessions
   readonly idempotency: Idempotency
-  readonly store: Store
+  readonly log: EventLog
+  readonly audit: Audit
+  readonly usage: Usage
   readonly rateLimit: RateLimit
   readonly clock: Clock
   readonly fault: () => Fault
@@ -70,10 +76,11 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
 
   function admit(request: FastifyRequest, reply: FastifyReply): void {
     reply.header('x-request-id', request.id)
+    request.caller = ANYONE
     const caller = settle(() => {
       if (!isLoopbackHost(request.headers.host))
         throw new ApiError(403, 'host_not_allowed', 'Unknown Host header.')
-      return identify(request.headers, deps.credentials, deps.sessions)
+      return identify(request.headers, deps.keys, deps.sessions)
     })
     const quota = take(caller.ok ? caller.value.id : 'refused')
     reply.header(RATE_LIMIT_HEADERS.limit, quota.limit)
@@ -100,14 +107,18 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
     fail(reply, new ApiError(400, 'not_found', 'There is no such operation.')),
   )
   app.addHook('onRequest', async (request, reply) => admit(request, reply))
-  for (const [id, operation] of Object.entries(OPERATIONS)) {
+  for (const id of Object.keys(OPERATIONS) as OperationId[]) {
+    const operation: Operation = OPERATIONS[id]
     const handler = handlerOf(deps.handlers, id)
     if (handler === undefined) continue
     app.route({
       method: operation.method,
       url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
       onRequest: async (request) => authorise(request.caller, operation),
-      handler: (request, reply) => handle(deps, operation, handler, request, reply),
+      onResponse: async ({ caller: { applicationId } }, reply) => {
+        if (applicationId !== null) deps.usage.count(applicationId, id, reply.statusCode >= 400)
+      },
+      handler: (request, reply) => handle(deps, id, handler, request, reply),
     })
   }
   return app
@@ -128,16 +139,16 @@ function acceptJson(app: FastifyInstance): void {
 type CheckedCall = AnyCall & { readonly body: unknown }
 type AnyHandler = (call: CheckedCall) => unknown
 
-const handlerOf = (handlers: Partial<Handlers>, id: string) =>
-  (handlers as Readonly<Record<string, AnyHandler | undefined>>)[id]
+const handlerOf = (handlers: Partial<Handlers>, id: OperationId) => handlers[id] as AnyHandler | undefined
 
 async function handle(
   deps: HttpDeps,
-  operation: Operation,
+  id: OperationId,
   handler: AnyHandler,
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
+  const operation: Operation = OPERATIONS[id]
   const fault = deps.fault()
   const path = request.url
   if (fault.latencyMs !== undefined) await deps.clock.sleep(fault.latencyMs)
@@ -156,7 +167,7 @@ async function handle(
   }
   const answered = () => handler({ ...call, body: checkedBody(operation, body?.value) })
   const answer = operation.changes
-    ? await write(deps, answered as () => Performed | Promise<Performed>, request, body?.raw ?? '')
+    ? await write(deps, id, answered as () => Performed | Promise<Performed>, request)
     : { status: 200, body: JSON.stringify(await answered()) }
   if (fault.dropReply?.test(path)) {
     reply.hijack()
@@ -168,11 +179,11 @@ async function handle(
 
 async function write(
   deps: HttpDeps,
+  operation: OperationId,
   perform: () => Performed | Promise<Performed>,
   request: FastifyRequest,
-  raw: string,
 ): Promise<StoredAnswer> {
-  const { idempotency, store } = deps
+  const { idempotency, log } = deps
   const key = request.headers['idempotency-key']
   if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
     throw new ApiError(
@@ -182,13 +193,16 @@ async function write(
     )
   }
   const caller = request.caller.id
-  const earlier = idempotency.begin(caller, key, sha256(`${request.method} ${request.url}\n${raw}`))
+  const raw = (request.body as Body | undefined)?.raw ?? ''
+  const requestHash = sha256(`${request.method} ${request.url}\n${raw}`)
+  const earlier = idempotency.begin(request.caller, key, requestHash)
   if (earlier !== null) return earlier
   try {
     const performed = await perform()
     const answer = { status: 200, body: JSON.stringify(performed.body) }
-    store.atomically(() => {
+    log.append(performed.events ?? [], () => {
       performed.commit()
+      audit(deps, operation, performed, request)
       idempotency.finish(caller, key, answer)
     })
     performed.committed?.()
@@ -203,6 +217,22 @@ async function write(
     idempotency.release(caller, key)
     throw error
   }
+}
+
+/** What belongs to no application, such as a challenge that anyone asks for, is in nobody's log. */
+function audit(
+  { audit }: HttpDeps,
+  action: OperationId,
+  performed: Performed,
+  request: FastifyRequest,
+): void {
+  const applicationId = request.caller.applicationId ?? performed.applicationId
+  if (applicationId === undefined) return
+  const { id, requestId } = performed.body as { readonly id?: unknown; readonly requestId?: unknown }
+  const target = Object.values(request.params as Record<string, string>)[0] ?? id ?? requestId
+  const actor = request.caller.id
+  const entry = { applicationId, action, actor, requestId: request.id }
+  audit.record({ ...entry, target: typeof target === 'string' ? target : null })
 }
 
 /** Only the parameters that the operation takes: a filter that is silently ignored would be a wrong answer. */

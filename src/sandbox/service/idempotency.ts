@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { ApiError } from './api-error.ts'
+import type { Caller } from './handler.ts'
 import type { Store } from './store.ts'
 
 /** An answer as it was sent the first time. `body` is the exact text. */
@@ -13,11 +14,17 @@ export type Idempotency = {
    * when this one is to be performed. Throws ApiError 409 `idempotency_conflict` when the key was used for another
    * request, and 409 `idempotency_in_progress` (retryable) while an equal one runs.
    */
-  readonly begin: (caller: string, key: string, requestHash: string) => StoredAnswer | null
+  readonly begin: (
+    caller: Pick<Caller, 'id' | 'applicationId'>,
+    key: string,
+    requestHash: string,
+  ) => StoredAnswer | null
   /** Record the answer; called inside the transaction that commits the effect. */
   readonly finish: (caller: string, key: string, answer: StoredAnswer) => void
   /** Forget a request that failed inside: nothing was committed, so it may be tried again. */
   readonly release: (caller: string, key: string) => void
+  /** Forget what the callers of an application have finished. */
+  readonly forget: (applicationId: string) => void
 }
 
 /** A day: longer than any client's retries, short enough to stay small. */
@@ -32,17 +39,18 @@ export function createIdempotency(store: Store, clock: Clock): Idempotency {
   )
   // A request that another process of ours began and did not finish committed nothing: it is taken over.
   const claim = store.db.prepare(
-    `INSERT INTO idempotency (caller, key, request_hash, process, at_ms) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO idempotency (caller, key, application_id, request_hash, process, at_ms) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (caller, key) DO UPDATE SET process = excluded.process`,
   )
   const finish = store.db.prepare(
     'UPDATE idempotency SET status = ?, answer = ? WHERE caller = ? AND key = ?',
   )
   const release = store.db.prepare('DELETE FROM idempotency WHERE caller = ? AND key = ? AND status IS NULL')
+  const forget = store.db.prepare('DELETE FROM idempotency WHERE application_id = ? AND status IS NOT NULL')
   return {
     begin: (caller, key, requestHash) => {
       purge.run(clock.nowMs() - RETENTION_MS)
-      const row = find.get(caller, key)
+      const row = find.get(caller.id, key)
       if (row !== undefined && row.request_hash !== requestHash) {
         throw new ApiError(409, 'idempotency_conflict', 'This Idempotency-Key was used for another request.')
       }
@@ -59,7 +67,7 @@ export function createIdempotency(store: Store, clock: Clock): Idempotency {
           },
         )
       }
-      claim.run(caller, key, requestHash, thisProcess, clock.nowMs())
+      claim.run(caller.id, key, caller.applicationId, requestHash, thisProcess, clock.nowMs())
       return null
     },
     finish: (caller, key, answer) => {
@@ -67,6 +75,9 @@ export function createIdempotency(store: Store, clock: Clock): Idempotency {
     },
     release: (caller, key) => {
       release.run(caller, key)
+    },
+    forget: (applicationId) => {
+      forget.run(applicationId)
     },
   }
 }

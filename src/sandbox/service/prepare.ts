@@ -53,6 +53,7 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
         deps.records.insert({
           requestId: answer.requestId,
           workflowType: answer.workflowType,
+          applicationId: caller.applicationId,
           principal,
           status: 'prepared',
           intents: answer.transactions.length,

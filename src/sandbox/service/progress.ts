@@ -20,6 +20,9 @@ const REVERT_BLOCKS = 64n
 /** The sandbox's chain finalises a block when this many are on top of it. */
 const FINALITY_BLOCKS = 2n
 
+/** A workflow of a session without application is announced to nobody; an event without application is everybody's. */
+const NO_APPLICATION = 'none'
+
 /** What the indexer knows of a transaction; null when no indexed block holds it. */
 export type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'reverted' } | null
 
@@ -152,6 +155,7 @@ function eventsOf(before: WorkflowRecord, after: WorkflowRecord): readonly Event
     type: entry[1].eventType,
     subject: requestId,
     data: { requestId, workflowType, status },
+    applicationId: after.applicationId ?? NO_APPLICATION,
   }))
 }
 

@@ -4,7 +4,6 @@ import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { EntityResource } from '../../service/directory-resources.ts'
 import type { Canonical } from '../indexer/canonical.ts'
-import type { Credentials } from './access.ts'
 import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
 import { directoryReads } from './directory-reads.ts'
@@ -21,6 +20,8 @@ import { createProgress } from './progress.ts'
 import { DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
 import { openStore, type Store } from './store.ts'
 import { createStreamHub, STREAM_PATH } from './stream.ts'
+import type { Credentials } from './tenants/seed.ts'
+import { openTenancy } from './tenants/tenancy.ts'
 import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
 import { createDeliveryRows } from './webhooks/delivery-rows.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
@@ -61,6 +62,8 @@ export type SandboxService = {
   readonly streamUrl: string
   /** Behave badly from now on, in exactly this way; `{}` ends it. */
   readonly setFault: (fault: Fault) => void
+  /** Decide on a production access request, as its reviewer. Returns whether there is such a request. */
+  readonly reviewAccess: (id: string, status: 'approved' | 'rejected') => boolean
   /** Settles when every workflow has been looked at on the newest snapshot. */
   readonly idle: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -84,6 +87,12 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
   const webhooks = startWebhooks(settings, store, log, onCrash)
+  const idempotency = createIdempotency(store, clock)
+  const { keys, audit, usage, applications, ...tenancy } = openTenancy({
+    ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId },
+    ...{ namespace: deployment.namespace, faucetQuota: {} },
+    forget: [records.forget, idempotency.forget],
+  })
   let fault: Fault = {}
   const handlers: Partial<Handlers> = {
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
@@ -101,11 +110,11 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
       hostile: () => fault.hostile,
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
+    ...tenancy.handlers,
   }
   const app = createHttp({
-    ...{ handlers, credentials, store, clock, onCrash },
+    ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash },
     sessions: createWalletSessions(store, clock),
-    idempotency: createIdempotency(store, clock),
     rateLimit: settings.rateLimit ?? DEFAULT_RATE_LIMIT,
     fault: () => fault,
   })
@@ -126,6 +135,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     await app.close()
     await progress.idle()
     await webhooks.dispatcher.stop()
+    usage.flush()
     store.close()
   }
   try {
@@ -142,6 +152,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     setFault: (next) => {
       fault = next
     },
+    reviewAccess: applications.reviewAccess,
     idle: progress.idle,
     stop,
   }

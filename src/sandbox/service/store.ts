@@ -3,19 +3,22 @@ import { DatabaseSync } from 'node:sqlite'
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS idempotency (
-  caller TEXT NOT NULL, key TEXT NOT NULL, request_hash TEXT NOT NULL, process TEXT NOT NULL,
-  status INTEGER, answer BLOB, at_ms INTEGER NOT NULL, PRIMARY KEY (caller, key)) STRICT;
+  caller TEXT NOT NULL, key TEXT NOT NULL, application_id TEXT, request_hash TEXT NOT NULL,
+  process TEXT NOT NULL, status INTEGER, answer BLOB, at_ms INTEGER NOT NULL, PRIMARY KEY (caller, key)) STRICT;
 CREATE INDEX IF NOT EXISTS idempotency_at ON idempotency (at_ms);
+CREATE INDEX IF NOT EXISTS idempotency_application ON idempotency (application_id);
 CREATE TABLE IF NOT EXISTS events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, type TEXT NOT NULL, subject TEXT NOT NULL, application_id TEXT,
   envelope TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS challenges (
   id TEXT PRIMARY KEY, address TEXT NOT NULL, message TEXT NOT NULL, expires_ms INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS sessions (
-  token_hash TEXT PRIMARY KEY, address TEXT NOT NULL, expires_ms INTEGER NOT NULL) STRICT;
+  token_hash TEXT PRIMARY KEY, address TEXT NOT NULL, application_id TEXT, expires_ms INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS workflows (
-  request_id TEXT PRIMARY KEY, workflow_type TEXT NOT NULL, principal TEXT, status TEXT NOT NULL,
-  intents INTEGER NOT NULL, postconditions TEXT NOT NULL, created_ms INTEGER NOT NULL, failed_block INTEGER) STRICT;
+  request_id TEXT PRIMARY KEY, workflow_type TEXT NOT NULL, application_id TEXT, principal TEXT,
+  status TEXT NOT NULL, intents INTEGER NOT NULL, postconditions TEXT NOT NULL, created_ms INTEGER NOT NULL,
+  failed_block INTEGER) STRICT;
+CREATE INDEX IF NOT EXISTS workflows_application ON workflows (application_id);
 CREATE INDEX IF NOT EXISTS workflows_status ON workflows (status, created_ms);
 CREATE TABLE IF NOT EXISTS transactions (
   request_id TEXT NOT NULL, intent_order INTEGER NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL,

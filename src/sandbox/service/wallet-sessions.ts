@@ -9,20 +9,27 @@ import { newToken, type Store } from './store.ts'
 
 /** Live wallet sessions, found by their token. */
 export type WalletSessions = {
-  /** The session's wallet, or null when the token is unknown or has expired. */
-  readonly find: (token: string) => { readonly address: Address } | null
+  /** The live session of a token; null when it is unknown or has expired. */
+  readonly find: (token: string) => LiveSession | null
 }
+
+/** A wallet that signed in, and the application whose key it did so with; null when it came without one. */
+export type LiveSession = { readonly address: Address; readonly applicationId: string | null }
 
 const CHALLENGE_MS = 120_000
 const SESSION_MS = 15 * 60_000
 
 /** Find sessions in the store; only the hash of a token is kept. */
 export function createWalletSessions(store: Store, clock: Clock): WalletSessions {
-  const find = store.db.prepare('SELECT address FROM sessions WHERE token_hash = ? AND expires_ms > ?')
+  const find = store.db.prepare(
+    'SELECT address, application_id FROM sessions WHERE token_hash = ? AND expires_ms > ?',
+  )
   return {
     find: (token) => {
       const row = find.get(store.hash(token), clock.nowMs())
-      return row === undefined ? null : { address: addr.parse(row.address) }
+      if (row === undefined) return null
+      const applicationId = row.application_id === null ? null : String(row.application_id)
+      return { address: addr.parse(row.address), applicationId }
     },
   }
 }
@@ -72,9 +79,9 @@ function confirm({ store, clock }: SignInDeps): Handler<'confirmWalletChallenge'
   const find = store.db.prepare('SELECT address, message FROM challenges WHERE id = ? AND expires_ms > ?')
   const use = store.db.prepare('DELETE FROM challenges WHERE id = ?')
   const purge = store.db.prepare('DELETE FROM sessions WHERE expires_ms <= ?')
-  const insert = store.db.prepare('INSERT INTO sessions (token_hash, address, expires_ms) VALUES (?, ?, ?)')
+  const insert = store.db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?)')
   const invalid = () => new ApiError(401, 'invalid_challenge', 'The challenge is unknown, used or expired.')
-  return async ({ body: { challengeId, signature } }) => {
+  return async ({ body: { challengeId, signature }, caller }) => {
     const nowMs = clock.nowMs()
     const challenge = find.get(challengeId, nowMs)
     if (challenge === undefined) throw invalid()
@@ -91,7 +98,7 @@ function confirm({ store, clock }: SignInDeps): Handler<'confirmWalletChallenge'
         purge.run(nowMs)
         // Two confirmations can be verified at once; the challenge is good for one session.
         if (use.run(challengeId).changes === 0) throw invalid()
-        insert.run(store.hash(token), address, expiresMs)
+        insert.run(store.hash(token), address, caller.applicationId, expiresMs)
       },
     }
   }

@@ -74,6 +74,7 @@ function transactionReads(deps: WorkflowDeps): Handler<'getTransaction'> {
     if (call.params.chainId !== String(chainId)) throw notFound('tracked transaction on this chain')
     const rows = records
       .byTransaction(hash)
+      .filter((record) => !isForeign(call, record))
       .flatMap((record) => trackedTransactions(record, chainId))
       .filter((tx) => tx.txHash === hash)
     if (rows.length === 0) throw notFound('tracked transaction of this hash')
@@ -84,7 +85,7 @@ function transactionReads(deps: WorkflowDeps): Handler<'getTransaction'> {
 
 function find(call: AnyCall, records: WorkflowRecords): WorkflowRecord {
   const record = records.find(call.params.requestId ?? '')
-  if (record === null) throw notFound('workflow of this id')
+  if (record === null || isForeign(call, record)) throw notFound('workflow of this id')
   if (!mayRead(call, record)) {
     throw new ApiError(
       403,
@@ -93,6 +94,15 @@ function find(call: AnyCall, records: WorkflowRecords): WorkflowRecord {
     )
   }
   return record
+}
+
+/**
+ * Another application's workflow is as an unknown one. A wallet's own is not foreign to its session, unless the session
+ * and the workflow are of two applications.
+ */
+function isForeign({ caller }: AnyCall, { applicationId, principal }: WorkflowRecord): boolean {
+  if (caller.applicationId !== null && applicationId !== null) return caller.applicationId !== applicationId
+  return caller.wallet === null || caller.wallet !== principal
 }
 
 /** A key sees the application's workflows; a session, with or without a publishable key, its own wallet's. */

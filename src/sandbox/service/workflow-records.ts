@@ -40,6 +40,8 @@ export type RegisteredTransaction = {
 export type WorkflowRecord = {
   readonly requestId: string
   readonly workflowType: string
+  /** Whose key or session prepared it; null for a session of no application. */
+  readonly applicationId: string | null
   readonly principal: Address | null
   readonly status: WorkflowStatus
   /** How many intents were prepared; 0 when the preflight blocked. The last one is the action. */
@@ -61,6 +63,8 @@ export type WorkflowRecords = {
   readonly unsettled: (createdAfterMs: number, failedFromBlock: bigint) => readonly WorkflowRecord[]
   readonly register: (requestId: string, order: number, hash: Hex) => void
   readonly update: (record: WorkflowRecord) => void
+  /** Forget the workflows of an application. */
+  readonly forget: (applicationId: string) => void
 }
 
 /** Open the workflows in the store. */
@@ -74,6 +78,7 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
     return {
       requestId,
       workflowType: String(row.workflow_type),
+      applicationId: row.application_id === null ? null : String(row.application_id),
       principal: addr.nullable().parse(row.principal),
       status: status.parse(row.status),
       intents: Number(row.intents),
@@ -98,7 +103,7 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
      AND (status <> 'failed' OR failed_block >= ?)
      AND EXISTS (SELECT 1 FROM transactions AS t WHERE t.request_id = w.request_id) ORDER BY created_ms`,
   )
-  const insert = db.prepare('INSERT INTO workflows VALUES (?, ?, ?, ?, ?, ?, ?, NULL)')
+  const insert = db.prepare('INSERT INTO workflows VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)')
   const register = db.prepare("INSERT OR IGNORE INTO transactions VALUES (?, ?, ?, 'submitted', NULL)")
   const update = db.prepare(
     'UPDATE workflows SET status = ?, postconditions = ?, failed_block = ? WHERE request_id = ?',
@@ -106,10 +111,22 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
   const updateTransaction = db.prepare(
     'UPDATE transactions SET status = ?, block_number = ? WHERE request_id = ? AND intent_order = ? AND hash = ?',
   )
+  const forgetTransactions = db.prepare(
+    'DELETE FROM transactions WHERE request_id IN (SELECT request_id FROM workflows WHERE application_id = ?)',
+  )
+  const forget = db.prepare('DELETE FROM workflows WHERE application_id = ?')
   return {
+    forget: (applicationId) => {
+      forgetTransactions.run(applicationId)
+      forget.run(applicationId)
+    },
     insert: (w) => {
       const postconditions = JSON.stringify(w.postconditions)
-      insert.run(w.requestId, w.workflowType, w.principal, w.status, w.intents, postconditions, w.createdMs)
+      const { requestId, workflowType, applicationId, principal } = w
+      insert.run(
+        ...([requestId, workflowType, applicationId, principal, w.status, w.intents] as const),
+        ...([postconditions, w.createdMs] as const),
+      )
     },
     find: (requestId) => {
       const row = find.get(requestId)
