@@ -267,7 +267,7 @@ describe('a tenant', () => {
 })
 
 describe('the sandbox of an application', () => {
-  it('resets workflows and idempotent answers, tells so, and leaves keys and neighbours alone', async () => {
+  it('resets workflows, webhooks and idempotent answers, tells so, and leaves keys and neighbours alone', async () => {
     const [tenant, neighbour] = [await newTenant(), await newTenant()]
     expect(sandboxState.parse((await f.get('/v1/sandbox', tenant.headers)).json).lastResetAt).toBe(null)
     const key = { 'idempotency-key': newKey() }
@@ -278,6 +278,9 @@ describe('the sandbox of an application', () => {
       400,
       'unknown_fixture_set',
     ])
+    const endpoint = { url: 'https://receiver.test/hook' }
+    await f.post('/v1/webhook-endpoints', endpoint, tenant.headers)
+    await f.post('/v1/webhook-endpoints', endpoint, neighbour.headers)
     const reset = await f.post('/v1/sandbox/reset', {}, tenant.headers)
     expect(sandboxState.parse(reset.json).lastResetAt).toBe(new Date(f.clock.nowMs()).toISOString())
     const gone = await f.get(`/v1/workflows/${first.json.requestId}`, tenant.headers)
@@ -285,6 +288,8 @@ describe('the sandbox of an application', () => {
     const anew = await f.post('/v1/workflows/prepare', liquidation(), headers)
     expect(anew.json.requestId).not.toBe(first.json.requestId)
     expect((await f.get(`/v1/workflows/${kept.json.requestId}`, neighbour.headers)).status).toBe(200)
+    expect(items(await f.get('/v1/webhook-endpoints', tenant.headers))).toEqual([])
+    expect(items(await f.get('/v1/webhook-endpoints', neighbour.headers))).toHaveLength(1)
     const events = items(await f.get('/v1/events', tenant.headers)).map(
       ({ event }) => event as { type: string; subject: string },
     )

@@ -91,7 +91,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
     ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId },
     ...{ namespace: deployment.namespace, faucetQuota: {} },
-    forget: [records.forget, idempotency.forget],
+    forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
   let fault: Fault = {}
   const handlers: Partial<Handlers> = {

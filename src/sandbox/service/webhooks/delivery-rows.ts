@@ -51,6 +51,8 @@ export type DeliveryRows = {
   readonly settle: (delivery: WebhookDelivery) => void
   /** Forget what is older than `beforeMs` and all but the newest {@link KEPT_MAX}, unless it is still to be tried. */
   readonly trim: (beforeMs: number) => void
+  /** Forget the deliveries of an application. */
+  readonly forget: (applicationId: string) => void
 }
 
 /** Of all applications; a sandbox that runs for a month does not fill the disk. */
@@ -91,6 +93,7 @@ export function createDeliveryRows(store: Store): DeliveryRows {
     `DELETE FROM webhook_deliveries WHERE status IN ('delivered', 'dead_letter')
      AND (created_ms < ? OR number <= (SELECT max(number) FROM webhook_deliveries) - ${KEPT_MAX})`,
   )
+  const forget = db.prepare('DELETE FROM webhook_deliveries WHERE application_id = ?')
   return {
     insert: (d) => {
       const event = [d.eventId, d.eventType, d.subject, d.envelope, d.status, d.attempts, d.responseStatus]
@@ -109,6 +112,9 @@ export function createDeliveryRows(store: Store): DeliveryRows {
     },
     trim: (beforeMs) => {
       trim.run(beforeMs)
+    },
+    forget: (applicationId) => {
+      forget.run(applicationId)
     },
   }
 }

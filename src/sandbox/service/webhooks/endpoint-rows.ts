@@ -37,6 +37,8 @@ export type EndpointRows = {
   readonly enabled: () => readonly WebhookEndpoint[]
   readonly update: (id: string, choice: EndpointChoice & { place: number }, nowMs: number) => void
   readonly moveTo: (id: string, place: number) => void
+  /** Forget the receivers of an application. */
+  readonly forget: (applicationId: string) => void
 }
 
 /** Draw a new receiver with its signing secret. */
@@ -62,6 +64,7 @@ export function createEndpointRows(store: Store): EndpointRows {
     'UPDATE webhook_endpoints SET url = ?, event_types = ?, status = ?, place = ?, updated_ms = ? WHERE id = ?',
   )
   const move = db.prepare('UPDATE webhook_endpoints SET place = ? WHERE id = ?')
+  const forget = db.prepare('DELETE FROM webhook_endpoints WHERE application_id = ?')
   const endpoint = (row: Record<string, unknown>): WebhookEndpoint => ({
     id: String(row.id),
     applicationId: String(row.application_id),
@@ -92,6 +95,9 @@ export function createEndpointRows(store: Store): EndpointRows {
     },
     moveTo: (id, place) => {
       move.run(place, id)
+    },
+    forget: (applicationId) => {
+      forget.run(applicationId)
     },
   }
 }
