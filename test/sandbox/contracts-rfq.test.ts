@@ -35,6 +35,8 @@ const finalize = async () => {
   await world.nextAt(closesAt)
   return world.desk.write.finalize([1n], by(world.admin))
 }
+/** The refusals of calls that are under way together. */
+const refusals = (calls: readonly Promise<unknown>[]) => Promise.all(calls.map(refusal))
 const held = () => world.sUSD.read.balanceOf([world.desk.address])
 
 test('the best live bid wins, the loser takes its escrow back, once each', async () => {
@@ -84,30 +86,31 @@ test('replacing moves only the difference, up or down, and cancelling pays the r
   await desk.write.cancelBid([1n], by(ann))
   expect(await held()).toBe(0n)
   expect(await sUSD.read.balanceOf([ann])).toBe(usd('100000'))
-  for (const call of [
+  const again = [
     desk.simulate.cancelBid([1n], from(ann)),
     desk.simulate.replaceBid([1n, usd('5000'), late], from(ann)),
-  ]) {
-    expect(await refusal(call)).toEqual(['BidNotBooked', 1n])
-  }
+  ]
+  expect(await refusals(again)).toEqual(Array(2).fill(['BidNotBooked', 1n]))
   expect(await refusal(desk.simulate.claimRefund([1n], from(ann)))).toEqual(['BidNotRefundable', 1n])
 })
 
-test('a bid is the reserve at least and expires later than now', async () => {
+test('a bid is the reserve at least, and expires later than now and within thirty days', async () => {
   const { desk } = world
   await open()
   await place(ann, reserve)
   await world.mineAt(closesAt - 10n)
-  const now = closesAt - 10n
+  const [now, most] = [closesAt - 10n, await desk.read.OPEN_SECONDS_MAX()]
   const wrong = [
     [reserve - 1n, late, ['BelowReserve', reserve - 1n, reserve]],
-    [reserve, now, ['ExpiryPassed', now]],
+    [reserve, now, ['ExpiryOutOfRange', now]],
+    [reserve, now + most + 1n, ['ExpiryOutOfRange', now + most + 1n]],
   ] as const
   for (const [assets, expiresAt, refused] of wrong) {
     expect(await refusal(desk.simulate.placeBid([1n, assets, expiresAt], from(bob)))).toEqual(refused)
     expect(await refusal(desk.simulate.replaceBid([1n, assets, expiresAt], from(ann)))).toEqual(refused)
   }
   await desk.simulate.placeBid([1n, reserve, now + 1n], from(bob))
+  await desk.simulate.placeBid([1n, reserve, now + most], from(bob))
 })
 
 test('bids are placed, changed and cancelled before the close, and it is finalized from the close on', async () => {
@@ -123,7 +126,7 @@ test('bids are placed, changed and cancelled before the close, and it is finaliz
   await Promise.all(changes())
   expect(await refusal(desk.simulate.finalize([1n], from(bob)))).toEqual(['RfqNotClosed', closesAt])
   await world.mineAt(closesAt)
-  for (const call of changes()) expect(await refusal(call)).toEqual(['RfqClosed', closesAt])
+  expect(await refusals(changes())).toEqual(Array(3).fill(['RfqClosed', closesAt]))
   // A live bid binds until the request is finalized.
   expect(await refusal(desk.simulate.claimRefund([1n], from(ann)))).toEqual(['BidNotRefundable', 1n])
   await desk.simulate.finalize([1n], from(bob))
@@ -133,13 +136,12 @@ test("another's bid is nobody else's business", async () => {
   const { desk } = world
   await open()
   await place(ann, reserve)
-  for (const call of [
+  const meddling = [
     desk.simulate.replaceBid([1n, reserve, late], from(bob)),
     desk.simulate.cancelBid([1n], from(bob)),
     desk.simulate.claimRefund([1n], from(bob)),
-  ]) {
-    expect(await refusal(call)).toEqual(['BidNotYours', 1n])
-  }
+  ]
+  expect(await refusals(meddling)).toEqual(Array(3).fill(['BidNotYours', 1n]))
   expect(await refusal(desk.simulate.placeBid([2n, reserve, late], from(bob)))).toEqual(['RfqNotOpen', 2n])
 })
 

@@ -48,7 +48,7 @@ interface IHoldingSale {
 /// a fixed amount of gas, and a caller that leaves less than that fails, so that nobody can starve a notice either.
 abstract contract FundTrade {
     uint256 private constant NOTICE_GAS = 350_000;
-    /// @notice The longest that anything may be open, so that nothing is escrowed for good by mistake.
+    /// @notice The longest that an offer may be open or a bid bind, so that nothing is escrowed for good by mistake.
     uint256 public constant OPEN_SECONDS_MAX = 30 days;
 
     event FundNotTold(address indexed fund);

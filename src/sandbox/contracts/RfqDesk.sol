@@ -93,7 +93,7 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     error RfqClosed(uint256 closesAt);
     error RfqNotClosed(uint256 closesAt);
     error BelowReserve(uint256 assets, uint256 reserveAssets);
-    error ExpiryPassed(uint256 expiresAt);
+    error ExpiryOutOfRange(uint256 expiresAt);
     error BookFull(uint256 worstAssets);
     error BidNotYours(uint256 bidId);
     error BidNotBooked(uint256 bidId);
@@ -230,7 +230,9 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
 
     function _checkBid(Rfq storage asked, uint256 assets, uint64 expiresAt) private view {
         if (assets < asked.reserveAssets) revert BelowReserve(assets, asked.reserveAssets);
-        if (expiresAt <= block.timestamp) revert ExpiryPassed(expiresAt);
+        if (expiresAt <= block.timestamp || expiresAt > block.timestamp + OPEN_SECONDS_MAX) {
+            revert ExpiryOutOfRange(expiresAt);
+        }
     }
 
     function _refundable(Bid storage one) private view returns (bool) {

@@ -1,10 +1,12 @@
 import { invariant } from '../../../errors.ts'
 import type { WorkflowType } from '../../../service/workflow-types.ts'
+import { auction } from './auction.ts'
 import { liquidation } from './liquidation.ts'
 import type { Family, FieldReader, Preparer } from './preparer.ts'
+import { rfq } from './rfq.ts'
 
 /** Everything that the sandbox carries out; any other type is answered with a blocked preflight. */
-const FAMILIES: readonly Family[] = [liquidation]
+const FAMILIES: readonly Family[] = [liquidation, auction, rfq]
 
 const preparers = new Map<string, Preparer>()
 const fields = new Map<string, FieldReader>()
