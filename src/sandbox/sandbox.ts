@@ -15,6 +15,7 @@ import { createIndexer } from './indexer/indexer.ts'
 import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
 import { loadKeys, type SandboxKeys } from './keys.ts'
 import { type Kms, startKms } from './kms/server.ts'
+import { startNodeFront } from './node-front.ts'
 import { readPins } from './pins.ts'
 import { type SandboxService, startService } from './service/service.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
@@ -131,6 +132,7 @@ async function startParts(
       logFile: join(folder, 'kms.jsonl'),
     }).then(started),
   ])
+  const front = started(await startNodeFront(rpcUrl))
   const service = started(
     await startService({
       canonical,
@@ -159,7 +161,7 @@ async function startParts(
   const info: SandboxInfo = {
     serviceUrl: service.url,
     streamUrl: service.streamUrl,
-    rpcUrl,
+    rpcUrl: front.url,
     chainId,
     kmsUrl: kms.url,
     kmsRegion: KMS_REGION,

@@ -13,6 +13,7 @@ import { createLog } from '../../src/ops/log.ts'
 import { assetAbi } from '../../src/sandbox/contracts/abis.ts'
 import type { Canonical } from '../../src/sandbox/indexer/canonical.ts'
 import { type Kms, startKms } from '../../src/sandbox/kms/server.ts'
+import { startNodeFront } from '../../src/sandbox/node-front.ts'
 import { type SandboxService, startService } from '../../src/sandbox/service/service.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer-scene.ts'
@@ -64,6 +65,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
   await scene.authorize(signer, ETH, true)
   await scene.price(BTC, '60000')
   const canonical = await scene.index()
+  const front = await startNodeFront(scene.chain.rpcUrl)
   const service = await startService({
     canonical,
     deployment: scene.deployment,
@@ -93,7 +95,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
       chain: {
         id: String(scene.chain.chainId),
         finality: 'finalized',
-        nodes: { read: [scene.chain.rpcUrl], send: [scene.chain.rpcUrl] },
+        nodes: { read: [front.url], send: [front.url] },
       },
       service: { url: service.url, secretKey: 'env:TEST_SECRET_KEY' },
       kms: {
@@ -137,6 +139,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
       await service.stop()
       await canonical.stop()
       await kms.stop()
+      await front.stop()
       await scene.stop()
       rmSync(directory, { recursive: true })
     },
