@@ -18,7 +18,9 @@ import { provePins, proveService } from './prove.ts'
 import { type PulseDeps, readGauges, readReadiness } from './pulse.ts'
 import type { Queue } from './queue/queue.ts'
 import { createTimers } from './queue/timers.ts'
+import type { CircuitPhase } from './service/circuit.ts'
 import { createServiceClient, type ServiceClient } from './service/client.ts'
+import { createEventSource } from './service/event-source.ts'
 import { SERVICE_TIMEOUTS } from './service/http.ts'
 import { startWebhookListener } from './service/webhook-listener.ts'
 import { loadRolePolicy, type RolePolicy, type StaffedRole, staffRole } from './staff.ts'
@@ -148,9 +150,9 @@ class ComposedKeeper implements Keeper {
     const client = createServiceClient(
       {
         baseUrl: service.url,
-        ...(service.streamUrl === undefined ? {} : { streamUrl: service.streamUrl }),
         secretKey: service.secretKey.reveal(),
         timeouts: SERVICE_TIMEOUTS,
+        events: { onAttempt: this.#metrics.serviceCalled, onCircuit: this.#onCircuit },
       },
       this.#clock,
     )
@@ -267,7 +269,7 @@ class ComposedKeeper implements Keeper {
     const feed = createFeed(
       { types, sweepMs: SWEEP_MS },
       {
-        client,
+        client: createEventSource(client, this.#config.service.streamUrl),
         clock: this.#clock,
         loadCursor: () => cursor,
         saveCursor: (next) => void journal.setValue('feed.cursor', next),
@@ -319,7 +321,7 @@ class ComposedKeeper implements Keeper {
       nowMs: this.#clock.nowMs,
       journal,
       post: async (requestId, key, body) => {
-        await client.registerTransaction(requestId, body, key)
+        await client.registerTransaction({ params: { requestId }, body, idempotencyKey: key })
       },
       onRefused: (hash, error) => this.#log.warn('the service refused a registration', { hash }, error),
     })
@@ -403,6 +405,11 @@ class ComposedKeeper implements Keeper {
   readonly #emit = (event: KeeperEvent): void => {
     if (event.type === 'gain') this.#tally.gained(BigInt(event.profitUsdMicros))
     for (const listener of this.#listeners) listener(event)
+  }
+
+  readonly #onCircuit = (phase: CircuitPhase): void => {
+    this.#metrics.circuitMoved(phase)
+    this.#log.warn('the circuit to the service moved', { phase })
   }
 
   readonly #alarm = (error: RolekeeperError): void => {

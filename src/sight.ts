@@ -42,7 +42,7 @@ export function createSight(deps: SightDeps): Sight {
     listPositions: client.listPositions,
     listLiquidationRecovery: client.listLiquidationRecovery,
     listEligibility: async () => {
-      const listed = await session.use(client.listEligibility)
+      const listed = await session.use((token) => client.listEligibility({ session: token }))
       if (listed.ok) return listed.value
       throw new RolekeeperError('session.refused', listed.message, {
         facts: { check: listed.check },

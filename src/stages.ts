@@ -76,7 +76,10 @@ export function createStages(deps: StagesDeps): Stages {
 
     prepare: async (workflow) => {
       await journal.barrier()
-      return prepare(workflow, { nowMs, post: (key, body) => client.prepareWorkflow(body, key) })
+      return prepare(workflow, {
+        nowMs,
+        post: (idempotencyKey, bodyText) => client.prepareWorkflow({ bodyText, idempotencyKey }),
+      })
     },
 
     attest: async (workflow) => {
@@ -122,7 +125,12 @@ export function createStages(deps: StagesDeps): Stages {
           }),
       }),
 
-    confirm: (workflow) => confirm(workflow, { nowMs, nodes, progress: client.getWorkflow }),
+    confirm: (workflow) =>
+      confirm(workflow, {
+        nowMs,
+        nodes,
+        progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
+      }),
   }
 }
 

@@ -111,6 +111,7 @@ const SANDBOX_COMMANDS = ['src/cli/start.ts', 'src/cli/sandbox.ts']
 /** Each vendor has one home, so that replacing it, or its failures, is one folder's matter. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   undici: ['service'],
+  cockatiel: ['service'],
   ws: ['service', 'sandbox'],
   '@aws-sdk/client-kms': ['sign'],
   yaml: ['config'],

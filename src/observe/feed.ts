@@ -7,7 +7,7 @@ import {
   STREAM_HEARTBEAT_MS,
   type StreamMessage,
 } from '../service/assumptions.ts'
-import type { ServiceClient } from '../service/client.ts'
+import type { EventSource } from '../service/event-source.ts'
 import type { StreamConnection, UnreadableMessage } from '../service/stream.ts'
 import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
 
@@ -47,7 +47,7 @@ export type FeedState = {
 
 /** What the feed needs. */
 export type FeedDeps = CursorStore & {
-  readonly client: Pick<ServiceClient, 'pollEvents' | 'openStream'>
+  readonly client: EventSource
   readonly clock: Clock
 }
 

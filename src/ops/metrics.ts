@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Role } from '../agent.ts'
 import type { SendOutcome } from '../chain/nodes.ts'
+import type { CircuitPhase } from '../service/circuit.ts'
 import type { WorkflowType } from '../service/workflow-types.ts'
 import { isTerminal, type WorkflowState } from '../workflow/workflow.ts'
 import type { Control } from './control.ts'
@@ -41,8 +42,10 @@ export type Metrics = {
   /** One call of the KMS; `outcome` is `ok` or the error's code. */
   readonly kmsCalled: (outcome: string, durationMs: number) => void
   readonly sent: (outcome: SendOutcome['outcome']) => void
-  /** A call of the service; `outcome` is `ok` or the error's code. */
+  /** An attempt at the service; `outcome` is `ok`, a status or the error's code. */
   readonly serviceCalled: (outcome: string, durationMs: number) => void
+  /** The circuit to the service opened, closed, or lets one request through to find out. */
+  readonly circuitMoved: (phase: CircuitPhase) => void
   /** A request at the webhook listener; `outcome` is one of its fixed names. */
   readonly webhookReceived: (outcome: string) => void
   readonly struck: (role: Role) => void
@@ -98,6 +101,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     sent: (outcome) => counters.sends.inc({ outcome }),
     serviceCalled: (outcome, durationMs) =>
       counters.serviceSeconds.observe({ outcome: name(outcome) }, durationMs / 1_000),
+    circuitMoved: (phase) => gauges.circuitOpen.set(phase === 'closed' ? 0 : 1),
     webhookReceived: (outcome) => counters.webhooks.inc({ outcome: name(outcome) }),
     struck: (role) => counters.strikes.inc({ role }),
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
@@ -153,7 +157,7 @@ function createCounters(registry: Registry) {
     kmsSeconds: histogram('kms_call_seconds', 'Calls of the KMS, by outcome.', ['outcome'], CALL_BUCKETS),
     serviceSeconds: histogram(
       'service_call_seconds',
-      'Calls of the service, by outcome.',
+      'Attempts at the service, by outcome.',
       ['outcome'],
       CALL_BUCKETS,
     ),
@@ -176,6 +180,7 @@ function createGauges(registry: Registry) {
     messageAge: gauge('feed_message_age_seconds', 'Time since the feed last heard anything.'),
     sweepAge: gauge('sweep_age_seconds', 'Time since the last full sweep.'),
     serviceLag: gauge('service_lag_seconds', 'How far the service is behind, by its own word.'),
+    circuitOpen: gauge('service_circuit_open', '1 while the service failed in a row and is only probed.'),
     live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
     slotsOpen: gauge('slots_open', 'Nonces taken that have not landed.', ['role']),
     slotAge: gauge('slot_age_seconds', 'Age of the oldest nonce that has not landed.', ['role']),

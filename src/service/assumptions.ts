@@ -163,7 +163,11 @@ export const walletChallenge = z.object({
 
 /** Assumed: POST /v1/wallet-sessions/confirm; `signature` is 65 bytes, r then s then v. */
 export const walletConfirmRequest = z.strictObject({ challengeId: shortText, signature: hexBytes })
-export const walletSession = z.object({ session: z.string().min(1).max(4_096), expiresAt: ts, address: addr })
+export const walletSession = z.object({
+  session: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
+  expiresAt: ts,
+  address: addr,
+})
 
 /** Assumed: eligibility's action for a liquidator on a gated market, and the status that permits it. */
 export const ELIGIBILITY = { liquidate: 'liquidate', authorized: 'authorized' } as const

@@ -137,13 +137,13 @@ const KEY = ['publishable', 'secret'] as const
 const KEY_OR_WALLET = ['publishable', 'wallet', 'secret'] as const
 const KEY_AND_WALLET = ['publishable+wallet', 'secret+wallet'] as const
 
-type Entry<P extends string, S extends z.ZodType, K extends 'collection' | 'one'> = {
+type Entry<P extends string, S extends z.ZodType, K extends 'collection' | 'one', F extends boolean> = {
   readonly method: 'GET'
   readonly path: P
   readonly summary: string
   readonly permits: readonly Credentials[]
   readonly scope: Scope | null
-  readonly fields: boolean
+  readonly fields: F
   readonly changes: false
   readonly body: null
   readonly answer: { readonly kind: K; readonly schema: S }
@@ -163,20 +163,21 @@ const list = <P extends `/${string}`, S extends z.ZodType>(
   needs: Needs,
   schema: S,
   ...assumed: readonly Assumed[]
-): Entry<P, S, 'collection'> => ({
+): Entry<P, S, 'collection', false> => ({
   ...{ method: 'GET', path, summary, ...needs, fields: false, changes: false, body: null },
   ...{ answer: { kind: 'collection', schema }, assumed },
 })
 
-const read = <P extends `/${string}`, S extends z.ZodType>(
+const read = <P extends `/${string}`, S extends z.ZodType, const F extends boolean = false>(
   path: P,
   summary: string,
-  needs: Needs & { readonly fields?: boolean },
+  needs: Needs & { readonly fields?: F },
   schema: S,
   ...assumed: readonly Assumed[]
-): Entry<P, S, 'one'> => ({
+): Entry<P, S, 'one', F> => ({
   ...{ method: 'GET', path, summary, permits: needs.permits, scope: needs.scope },
-  ...{ fields: needs.fields ?? false, changes: false, body: null },
+  // Absent, F is false.
+  ...{ fields: (needs.fields ?? false) as F, changes: false, body: null },
   ...{ answer: { kind: 'one', schema }, assumed },
 })
 

@@ -1,184 +1,158 @@
-import { randomUUID } from 'node:crypto'
-import type { Address, Hex } from 'viem'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
+import { invariant } from '../errors.ts'
+import { QUERY } from './assumptions.ts'
 import {
-  polledEvent,
-  QUERY,
-  streamToken,
-  type TransactionRegistration,
-  trackedTransaction,
-  walletChallenge,
-  walletSession,
-  workflowProgress,
-} from './assumptions.ts'
-import { readCollection, readPage } from './collection.ts'
-import { deploymentResource, networkResource } from './directory-resources.ts'
+  type AnswerOf,
+  type BodyOf,
+  type CollectionId,
+  OPERATIONS,
+  type Operation,
+  type OperationId,
+  type ParamsOf,
+} from './catalogue.ts'
+import { type Listed, type Page, readCollection, readPages } from './collection.ts'
+import { askerOf, CREDENTIAL_HEADERS, type Keys } from './credentials.ts'
 import { firstIssuePath, garbage } from './failure.ts'
-import { createHttp, type HttpRequest, type ServiceTimeouts } from './http.ts'
-import {
-  activityResource,
-  assetResource,
-  creditFacilityResource,
-  eligibilityResource,
-  liquidationRecoveryResource,
-  marketResource,
-  positionResource,
-} from './resources.ts'
-import { connectStream, type StreamHandlers, type StreamRequest, streamUrl } from './stream.ts'
-import { preparedWorkflow } from './workflows.ts'
+import { createHttp, type HttpEvents, type ServiceTimeouts } from './http.ts'
+import { type Freshness, freshness } from './resources.ts'
+import { type Selected, selected } from './selection.ts'
+import { createSender, type Sender, type ServiceRequest } from './sender.ts'
 
-/** How the service is reached. */
-export type ServiceClientOptions = {
+/** How the service is reached, and as whom. */
+export type ServiceClientOptions = Keys & {
   /** Origin and optional path prefix, for example `https://api.example.com`. */
   readonly baseUrl: string
-  /** Where the stream may be when its host is not the base URL's. */
-  readonly streamUrl?: string
-  readonly secretKey: string
   readonly timeouts: ServiceTimeouts
+  /** Told of every attempt and of the circuit; nobody when absent. */
+  readonly events?: HttpEvents
 }
 
-/** The service's operations that this release uses. */
-export type ServiceClient = ReturnType<typeof createServiceClient>
+type Entry<Id extends OperationId> = (typeof OPERATIONS)[Id]
+
+/** What a call is given beside the credentials of its client: what its operation takes, and no more. */
+export type CallOf<Id extends OperationId> = {
+  /** The token of a wallet session. */
+  readonly session?: string
+  readonly signal?: AbortSignal
+} & (keyof ParamsOf<Id> extends never ? unknown : { readonly params: ParamsOf<Id> }) &
+  /** Names or dotted paths; absent, the whole resource. */
+  (Entry<Id>['fields'] extends true ? { readonly fields?: readonly string[] } : unknown) &
+  /** 1 to 200 visible characters: the same change, sent again whenever, has the same key. */
+  (Entry<Id>['changes'] extends true ? { readonly idempotencyKey: string } : unknown) &
+  /** A value, or the exact JSON text to send. */
+  (BodyOf<Id> extends null ? unknown : { readonly body: BodyOf<Id> } | { readonly bodyText: string })
+
+type Arguments<Call> = Record<never, never> extends Call ? [call?: Call] : [call: Call]
+
+/** The answer of an operation that is no collection. */
+export type Answered<T> = {
+  readonly answer: T
+  /** The exact text of the answer. */
+  readonly bytes: string
+  /** What the answer says of its own freshness; null where it says nothing. */
+  readonly freshness: Freshness | null
+}
+
+type ResultOf<Id extends OperationId> = Id extends CollectionId
+  ? Listed<AnswerOf<Id>>
+  : Answered<Entry<Id>['fields'] extends true ? Selected<AnswerOf<Id>> : AnswerOf<Id>>
+
+/** One method for each operation; a collection is read whole. */
+export type Operations = {
+  readonly [Id in OperationId]: (...call: Arguments<CallOf<Id>>) => Promise<ResultOf<Id>>
+}
+
+/** Collections page by page, from a cursor on; without one, from the start. */
+export type Pages = {
+  readonly [Id in CollectionId]: (
+    ...call: Arguments<CallOf<Id> & { readonly cursor?: string | null }>
+  ) => AsyncGenerator<Page<AnswerOf<Id>>, void, undefined>
+}
+
+/** The client of one service, with one asker's keys. */
+export type ServiceClient = Operations & {
+  /** The authority that error texts name, and that a wallet challenge must name. */
+  readonly base: URL
+  readonly pages: Pages
+  /** The same service over the same connections, with other keys. */
+  readonly as: (keys: Keys) => ServiceClient
+  /** Drop every connection, of every asker; what is in flight fails. */
+  readonly close: () => Promise<void>
+}
+
+const NO_EVENTS: HttpEvents = { onAttempt: () => undefined, onCircuit: () => undefined }
 
 /**
- * Create the client of one service. Every method throws {@link RolekeeperError} with a `service.*` code; its `retry`
- * says whether asking again can help. Lists are whole collections; rows that do not parse are counted, not thrown.
+ * Create the client of one service, derived from the catalogue. Every method throws RolekeeperError with a `service.*`
+ * code; its `retry` says whether asking again can help. Rows that do not parse are counted, not thrown. A change is
+ * sent again only with the same bytes under the same key; `service.conflict` means that the key had other bytes.
  * Source: service API, "Endpoints".
  */
-export function createServiceClient(options: ServiceClientOptions, clock: Clock) {
-  const http = createHttp(options.baseUrl, credentials(options.secretKey), options.timeouts, clock)
-  const streamBase = new URL(options.streamUrl ?? options.baseUrl)
-
-  const collection =
-    <S extends z.ZodType>(path: string, row: S) =>
-    () =>
-      readCollection(http, { path }, row)
-
-  const ask = async <S extends z.ZodType>(request: HttpRequest, schema: S) => {
-    const { text, value } = await http.send(request)
-    const parsed = schema.safeParse(value)
-    if (!parsed.success)
-      throw garbage(
-        http.callOf(request),
-        `the answer does not fit at ${firstIssuePath(parsed.error, 'answer')}`,
-      )
-    return { bytes: text, answer: parsed.data }
+export function createServiceClient(options: ServiceClientOptions, clock: Clock): ServiceClient {
+  const http = createHttp(options.baseUrl, options.timeouts, clock, options.events ?? NO_EVENTS)
+  const as = (keys: Keys): ServiceClient => {
+    return { ...derive(createSender(http, askerOf(keys), clock)), base: http.base, as, close: http.close }
   }
-
-  const get = async <S extends z.ZodType>(path: string, schema: S, query?: URLSearchParams) =>
-    (await ask({ method: 'GET', path, ...(query === undefined ? {} : { query }) }, schema)).answer
-
-  const post = <S extends z.ZodType>(
-    path: string,
-    body: string,
-    key: string,
-    schema: S,
-    signal?: AbortSignal,
-  ) =>
-    ask(
-      { method: 'POST', path, body, headers: postHeaders(key), ...(signal === undefined ? {} : { signal }) },
-      schema,
-    )
-
-  const createStreamToken = async (signal?: AbortSignal) =>
-    (await post('/v1/stream-token', '{}', randomUUID(), streamToken, signal)).answer
-
-  return {
-    /** The authority that error texts name, and that a wallet challenge must name. */
-    base: http.base,
-    listMarkets: collection('/v1/markets', marketResource),
-    listCreditFacilities: collection('/v1/credit-facilities', creditFacilityResource),
-    listPositions: collection('/v1/positions', positionResource),
-    listLiquidationRecovery: collection('/v1/liquidation-recovery', liquidationRecoveryResource),
-    listAssets: collection('/v1/assets', assetResource),
-    listActivity: collection('/v1/activity', activityResource),
-    listDeployments: collection('/v1/deployments', deploymentResource),
-    listNetworks: collection('/v1/networks', networkResource),
-
-    /** List what the session's wallet may do. */
-    listEligibility: (session: string) =>
-      readCollection(
-        http,
-        { path: '/v1/eligibility', headers: { 'x-svc-wallet-session': session } },
-        eligibilityResource,
-      ),
-
-    /** Read one market, whole or the named fields (top-level names or dotted paths). */
-    getMarket: (id: string, fields: readonly string[] = []) => {
-      const query = new URLSearchParams()
-      for (const field of fields) query.append(QUERY.fields, field)
-      return get(`/v1/markets/${encodeURIComponent(id)}`, marketResource, query)
-    },
-
-    /**
-     * Have a workflow prepared. Every attempt sends the same bytes under the same key, so that a lost reply is asked
-     * for again; `service.conflict` means that the key was used with other bytes.
-     * @param body the exact JSON text that the journal holds.
-     * @returns the exact text of the answer, and the answer, parsed strictly.
-     */
-    prepareWorkflow: (body: string, idempotencyKey: string) =>
-      post('/v1/workflows/prepare', body, idempotencyKey, preparedWorkflow),
-
-    /** Read how far a workflow has come. */
-    getWorkflow: (requestId: string) =>
-      get(`/v1/workflows/${encodeURIComponent(requestId)}`, workflowProgress),
-
-    /** Tell the service which transaction carries an intent. */
-    registerTransaction: async (requestId: string, body: TransactionRegistration, idempotencyKey: string) => {
-      const path = `/v1/workflows/${encodeURIComponent(requestId)}/transactions`
-      return (await post(path, JSON.stringify(body), idempotencyKey, workflowProgress)).answer
-    },
-
-    /** Read what the service knows of a transaction: no rows when it knows nothing. */
-    getTransaction: (chainId: number, txHash: Hex) =>
-      readCollection(http, { path: `/v1/transactions/${chainId}/${txHash}` }, trackedTransaction),
-
-    /** Read one page of events after a cursor, oldest first; null begins at the oldest that is kept. */
-    pollEvents: (cursor: string | null, signal: AbortSignal) =>
-      readPage(http, { path: '/v1/events', signal }, polledEvent, cursor),
-
-    createStreamToken,
-
-    /** Open the event stream, with a token of its own. */
-    openStream: async (request: StreamRequest, handlers: StreamHandlers) => {
-      const token = await createStreamToken(request.signal)
-      const call = http.callOf({ method: 'POST', path: '/v1/stream-token' })
-      return connectStream(streamUrl(call, token.url, streamBase), token.token, request, handlers)
-    },
-
-    /** Ask for the text that a wallet signs to open a session. */
-    createWalletChallenge: async (address: Address, chainId: number) => {
-      const body = JSON.stringify({ address, chainId })
-      return (await post('/v1/wallet-sessions/challenges', body, randomUUID(), walletChallenge)).answer
-    },
-
-    /** Answer a challenge with its signature, 65 bytes. */
-    confirmWalletChallenge: async (challengeId: string, signature: Hex) => {
-      const body = JSON.stringify({ challengeId, signature })
-      return (await post('/v1/wallet-sessions/confirm', body, randomUUID(), walletSession)).answer
-    },
-
-    /** Drop every connection; what is in flight fails. */
-    close: http.close,
-  }
+  return as(options)
 }
 
-const postHeaders = (idempotencyKey: string) => ({
-  'content-type': 'application/json',
-  'idempotency-key': idempotencyKey,
-})
+/** Any call, as the loop below sees it. */
+type AnyCall = {
+  readonly session?: string
+  readonly signal?: AbortSignal
+  readonly params?: Readonly<Record<string, string>>
+  readonly fields?: readonly string[]
+  readonly idempotencyKey?: string
+  readonly body?: unknown
+  readonly bodyText?: string
+  readonly cursor?: string | null
+}
 
-/** Source: service API, "Authentication". A key that cannot be a header value is refused here, unprinted. */
-function credentials(secretKey: string): Readonly<Record<string, string>> {
-  if (!/^[\x21-\x7e]{1,4096}$/.test(secretKey))
-    throw new RolekeeperError(
-      'service.unauthorized',
-      'The secret key is empty or holds a character that no key has.',
-      {
-        fix: 'check `service.secretKey` for blanks and line ends.',
-      },
+function derive(sender: Sender): Operations & { readonly pages: Pages } {
+  const methods: { [Id in OperationId]?: (call?: AnyCall) => Promise<unknown> } = {}
+  const pages: { [Id in OperationId]?: (call?: AnyCall) => AsyncGenerator<unknown, void, undefined> } = {}
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    const id = name as OperationId
+    const { kind, schema } = operation.answer
+    if (kind === 'collection') {
+      methods[id] = async (call = {}) => readCollection(sender, requestOf(id, call), schema)
+      pages[id] = (call = {}) => readPages(sender, requestOf(id, call), schema, call.cursor ?? null)
+    } else {
+      const answer = operation.fields ? selected(operation.answer.schema) : schema
+      methods[id] = async (call = {}) => ask(sender, requestOf(id, call), answer)
+    }
+  }
+  // The loop made exactly the catalogue's methods.
+  return { ...(methods as Operations), pages: pages as Pages }
+}
+
+async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): Promise<Answered<unknown>> {
+  const { text, value } = await sender.send(request)
+  const parsed = schema.safeParse(value)
+  if (!parsed.success)
+    throw garbage(
+      sender.callOf(request),
+      `the answer does not fit at ${firstIssuePath(parsed.error, 'answer')}`,
     )
-  return { accept: 'application/json', authorization: `Bearer ${secretKey}` }
+  const said = z.object({ freshness }).safeParse(parsed.data)
+  return { bytes: text, answer: parsed.data, freshness: said.success ? said.data.freshness : null }
+}
+
+function requestOf(id: OperationId, call: AnyCall): ServiceRequest {
+  const { body, changes }: Operation = OPERATIONS[id]
+  const key = call.idempotencyKey
+  invariant(!changes || /^[\x21-\x7e]{1,200}$/.test(key ?? ''), `${id} is asked with the key "${key}"`)
+  return {
+    operation: id,
+    params: call.params ?? {},
+    query: new URLSearchParams((call.fields ?? []).map((field): [string, string] => [QUERY.fields, field])),
+    headers: {
+      ...(body === null ? {} : { 'content-type': 'application/json' }),
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+      ...(call.session === undefined ? {} : { [CREDENTIAL_HEADERS.walletSession]: call.session }),
+    },
+    body: body === null ? null : (call.bodyText ?? JSON.stringify(call.body)),
+    signal: call.signal,
+  }
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { RolekeeperError } from '../errors.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
 import { QUERY } from './assumptions.ts'
 import { firstIssuePath, garbage } from './failure.ts'
-import type { Http, HttpRequest } from './http.ts'
 import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './resources.ts'
+import type { Sender, ServiceRequest } from './sender.ts'
 
 /** 10,000 rows: more than an agent could judge in a block. */
 export const PAGES_MAX = 100
@@ -17,23 +17,23 @@ export type Listed<T> = { readonly items: readonly T[]; readonly freshness: Fres
 /** One page of a collection. `nextCursor` is null on the last one unless the service says more. */
 export type Page<T> = Listed<T> & { readonly hasMore: boolean; readonly nextCursor: string | null }
 
-/** Where a collection is read: path and extra headers. */
-export type CollectionRequest = Pick<HttpRequest, 'path' | 'headers' | 'signal'>
-
-/** Read one page; each row is parsed alone, so that one bad row does not hide a hundred good ones. */
+/** Read one page after a cursor; each row is parsed alone, so that one bad row does not hide a hundred good ones. */
 export async function readPage<S extends z.ZodType>(
-  http: Http,
-  request: CollectionRequest,
+  sender: Sender,
+  request: ServiceRequest,
   row: S,
   cursor: string | null,
 ): Promise<Page<z.output<S>>> {
-  const query = new URLSearchParams({ [QUERY.pageSize]: String(PAGE_SIZE_MAX) })
+  const query = new URLSearchParams(request.query)
+  query.set(QUERY.pageSize, String(PAGE_SIZE_MAX))
   if (cursor !== null) query.set(QUERY.cursor, cursor)
-  const sent: HttpRequest = { ...request, method: 'GET', query }
-  const { value } = await http.send(sent)
+  const { value } = await sender.send({ ...request, query })
   const envelope = collectionEnvelope.safeParse(value)
   if (!envelope.success)
-    throw garbage(http.callOf(sent), `the page does not fit at ${firstIssuePath(envelope.error, 'page')}`)
+    throw garbage(
+      sender.callOf(request),
+      `the page does not fit at ${firstIssuePath(envelope.error, 'page')}`,
+    )
   const items: z.output<S>[] = []
   let droppedPath: string | undefined
   for (const [index, item] of envelope.data.items.entries()) {
@@ -47,22 +47,27 @@ export async function readPage<S extends z.ZodType>(
 }
 
 /**
- * Read a whole collection. Throws `service.garbage` when a cursor repeats or is missing, and `service.too_large`
- * past {@link PAGES_MAX} pages: half a collection is never taken for the whole.
+ * Read a collection page by page, from a cursor; null begins at its start. Throws `service.garbage` when a cursor
+ * repeats or is missing, and `service.too_large` past {@link PAGES_MAX} pages: no caller takes a part for the whole.
  */
-export async function readCollection<S extends z.ZodType>(
-  http: Http,
-  request: CollectionRequest,
+export async function* readPages<S extends z.ZodType>(
+  sender: Sender,
+  request: ServiceRequest,
   row: S,
-): Promise<Listed<z.output<S>>> {
-  const call = http.callOf({ ...request, method: 'GET' })
-  const used = new Set<string>()
-  let { hasMore, nextCursor, ...whole } = await readPage(http, request, row, null)
-  while (hasMore) {
-    if (nextCursor === null) throw garbage(call, 'it says that there is more, and gives no cursor')
-    if (used.has(nextCursor)) throw garbage(call, 'it gives the same cursor twice')
-    used.add(nextCursor)
-    if (used.size >= PAGES_MAX)
+  cursor: string | null,
+): AsyncGenerator<Page<z.output<S>>, void, undefined> {
+  const call = sender.callOf(request)
+  const used = new Set(cursor === null ? [] : [cursor])
+  let next = cursor
+  for (let pages = 1; ; pages += 1) {
+    const page = await readPage(sender, request, row, next)
+    yield page
+    if (!page.hasMore) return
+    next = page.nextCursor
+    if (next === null) throw garbage(call, 'it says that there is more, and gives no cursor')
+    if (used.has(next)) throw garbage(call, 'it gives the same cursor twice')
+    used.add(next)
+    if (pages >= PAGES_MAX)
       throw new RolekeeperError(
         'service.too_large',
         `The service at ${call.host} has more than ${PAGES_MAX} pages of ${call.path}.`,
@@ -71,10 +76,19 @@ export async function readCollection<S extends z.ZodType>(
           facts: { ...call, pagesMax: PAGES_MAX },
         },
       )
-    const page = await readPage(http, request, row, nextCursor)
-    ;({ hasMore, nextCursor } = page)
-    whole = joinPages(whole, page)
   }
+}
+
+/** Read a whole collection. Throws what {@link readPages} throws: half a collection is never taken for the whole. */
+export async function readCollection<S extends z.ZodType>(
+  sender: Sender,
+  request: ServiceRequest,
+  row: S,
+): Promise<Listed<z.output<S>>> {
+  let whole: Listed<z.output<S>> | undefined
+  for await (const { hasMore, nextCursor, ...page } of readPages(sender, request, row, null))
+    whole = whole === undefined ? page : joinPages(whole, page)
+  invariant(whole !== undefined, 'a collection has a first page')
   return whole
 }
 

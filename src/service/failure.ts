@@ -1,11 +1,19 @@
 import type { z } from 'zod'
 import { type Retry, RolekeeperError } from '../errors.ts'
 import { foreign } from '../foreign.ts'
+import { OPERATIONS, type Operation, type OperationId } from './catalogue.ts'
 import { readJson } from './json.ts'
 import { type ServiceApiError, serviceApiError } from './resources.ts'
 
-/** What was asked of the service, without query and credentials: safe to log. */
-export type Call = { readonly host: string; readonly method: 'GET' | 'POST'; readonly path: string }
+/** What was asked of the service, without query and credentials: safe to log. The stream is no operation. */
+export type Call = {
+  readonly host: string
+  readonly method: Operation['method']
+  readonly path: string
+  readonly operation?: OperationId
+  /** Where the configuration names the key that asked. */
+  readonly keyPath?: string
+}
 
 /** A response as far as an error needs it. */
 export type FailedReply = {
@@ -17,19 +25,14 @@ export type FailedReply = {
 type Class = { readonly code: string; readonly retry: Retry; readonly fix: string }
 
 /** What a status means. `retryable` is the service's opinion; it counts where the status leaves it open. Pure. */
-function classify(status: number, retryable: boolean | undefined): Class {
+function classify(status: number, retryable: boolean | undefined, call: Call): Class {
   if (status === 401)
     return {
       code: 'service.unauthorized',
       retry: 'never',
-      fix: 'check `service.secretKey`: it is missing, wrong or revoked.',
+      fix: `check \`${keyOf(call)}\`: it is missing, wrong or revoked.`,
     }
-  if (status === 403)
-    return {
-      code: 'service.forbidden',
-      retry: 'never',
-      fix: "ask the service's operator to grant the key's application this scope.",
-    }
+  if (status === 403) return { code: 'service.forbidden', retry: 'never', fix: fixOfForbidden(call) }
   if (status === 409 && retryable === false)
     return {
       code: 'service.conflict',
@@ -73,12 +76,25 @@ function classify(status: number, retryable: boolean | undefined): Class {
   }
 }
 
+const keyOf = ({ keyPath = 'service.secretKey' }: Call) => keyPath
+
+function fixOfForbidden(call: Call): string {
+  const keyPath = keyOf(call)
+  const { operation } = call
+  if (operation === undefined) return `check what the key of \`${keyPath}\` may do.`
+  const { permits, scope }: Operation = OPERATIONS[operation]
+  const needs = `${operation} needs ${permits.join(' or ')}`
+  return scope === null
+    ? `check the key of \`${keyPath}\`: ${needs}.`
+    : `give the key of \`${keyPath}\` the scope \`${scope}\`: ${needs}, with this scope.`
+}
+
 /** Turn an answer other than success into an error; its `retry` says whether the same bytes may be sent again. Pure. */
 export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError {
   const json = readJson(reply.text)
   const parsed = serviceApiError.safeParse(json.ok ? json.value : null)
   const said: Partial<ServiceApiError> = parsed.success ? parsed.data : {}
-  const { code, retry, fix } = classify(reply.status, said.retryable)
+  const { code, retry, fix } = classify(reply.status, said.retryable, call)
   const serviceCode = foreign(said.code ?? 'none')
   const requestId = foreign(reply.requestId ?? said.requestId ?? 'none')
   return new RolekeeperError(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Address, type Hex, hashMessage, isAddressEqual, size } from 'viem'
 import { createSiweMessage, parseSiweMessage } from 'viem/siwe'
 import type { Clock } from '../clock.ts'
@@ -113,12 +114,18 @@ export function createWalletSession(
 
   const open = async (): Promise<Checked<Session>> => {
     openAgainAtMs = clock.nowMs() + OPEN_EVERY_MS_MIN
-    const challenge = await client.createWalletChallenge(wallet.address, wallet.chainId)
+    const { answer: challenge } = await client.createWalletChallenge({
+      body: { address: wallet.address, chainId: wallet.chainId },
+      idempotencyKey: randomUUID(),
+    })
     const checked = checkChallenge(challenge.message, { ...wallet, service: client.base }, clock.nowMs())
     if (!checked.ok) return checked
     const signature = await deps.attest(checked.digest, challenge.message)
     invariant(size(signature) === 65, `a wallet signature has ${size(signature)} bytes instead of 65`)
-    const opened = await client.confirmWalletChallenge(challenge.challengeId, signature)
+    const { answer: opened } = await client.confirmWalletChallenge({
+      body: { challengeId: challenge.challengeId, signature },
+      idempotencyKey: randomUUID(),
+    })
     if (!isAddressEqual(opened.address, wallet.address))
       return refuse(
         'session_address',

@@ -5,6 +5,7 @@ import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createFeed, type Feed, type Hint } from '../../src/observe/feed.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { createEventSource, type EventSource } from '../../src/service/event-source.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { fastClock } from '../service/clocks.ts'
 import {
@@ -84,7 +85,12 @@ function begin(
 ): Promise<void> {
   feed = createFeed(
     { types: [TYPE, 'markets.updated'], sweepMs: options.sweepMs ?? NEVER_MS },
-    { client, clock, loadCursor: () => cursor, saveCursor: (value) => saved.push(value) },
+    {
+      client: createEventSource(client),
+      clock,
+      loadCursor: () => cursor,
+      saveCursor: (value) => saved.push(value),
+    },
   )
   feed.onHint(options.take ?? hints.put)
   return feed.start()
@@ -352,7 +358,7 @@ test('closes within 100 ms, saves its cursor, and gives nothing afterwards', asy
 })
 
 test('gives and saves nothing of an answer that comes while it closes', async () => {
-  const page = Promise.withResolvers<Awaited<ReturnType<ServiceClient['pollEvents']>>>()
+  const page = Promise.withResolvers<Awaited<ReturnType<EventSource['pollEvents']>>>()
   const asked = Promise.withResolvers<void>()
   feed = createFeed(
     { types: [TYPE], sweepMs: NEVER_MS },

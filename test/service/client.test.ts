@@ -211,7 +211,7 @@ test.each([
   'maps %i with retryable %s to %s, %s, after %i attempts',
   async (status, retryable, code, retry, times) => {
     answering((_, response) => json(response, status, failure('some_code', { retryable })))
-    const error = await failed(client.prepareWorkflow(BODY, 'key-1'))
+    const error = await failed(client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' }))
     expect(error).toMatchObject({
       code,
       retry,
@@ -262,7 +262,7 @@ test('sends a prepare again byte for byte after a reset, a timeout, a 5xx and a 
     (_, response) => json(response, 502, '<html>bad gateway</html>'),
     (_, response) => json(response, 200, JSON.stringify(prepared, null, 1)),
   )
-  const { bytes, answer } = await client.prepareWorkflow(BODY, 'key-1')
+  const { bytes, answer } = await client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' })
   expect(bytes).toBe(JSON.stringify(prepared, null, 1))
   expect(answer.requestId).toBe('wf_1')
   expect(service.arrived).toHaveLength(4)
@@ -274,7 +274,7 @@ test('sends a prepare again byte for byte after a reset, a timeout, a 5xx and a 
 
 test('backs off longer each time, with jitter', async () => {
   answering((_, response) => json(response, 503, ''))
-  await failed(client.prepareWorkflow(BODY, 'key-1'))
+  await failed(client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' }))
   const [first = 0, second = 0, third = 0] = clock.sleptMs
   expect(clock.sleptMs).toHaveLength(3)
   for (const [ms, most] of [
@@ -303,7 +303,7 @@ test.each([
       json(response, 200, prepared)
     },
   )
-  await client.prepareWorkflow(BODY, 'key-1')
+  await client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' })
   expect(atMs).toHaveLength(2)
   expect((atMs[1] ?? 0) - startMs).toBeGreaterThanOrEqual(3_000)
 })
@@ -360,7 +360,7 @@ test.each([
   ['a missing hash', { ...prepared, snapshotHash: undefined }, 'answer.snapshotHash'],
 ])('refuses a prepared workflow with %s', async (_name, answer, path) => {
   answering((_, response) => json(response, 200, answer))
-  const error = await failed(client.prepareWorkflow(BODY, 'key-1'))
+  const error = await failed(client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' }))
   expect(error).toMatchObject({
     code: 'service.garbage',
     facts: { what: `the answer does not fit at ${path}` },
@@ -369,8 +369,8 @@ test.each([
 
 test('keeps foreign ids inside their path segment', async () => {
   answering((_, response) => json(response, 400, failure('not_found')))
-  await failed(client.getWorkflow('../keys?x=1'))
-  await failed(client.getMarket('a/b', ['paused', 'oracle.priceWad']))
+  await failed(client.getWorkflow({ params: { requestId: '../keys?x=1' } }))
+  await failed(client.getMarket({ params: { resourceId: 'a/b' }, fields: ['paused', 'oracle.priceWad'] }))
   expect(service.arrived.map((request) => request.path)).toEqual([
     '/v1/workflows/..%2Fkeys%3Fx%3D1',
     '/v1/markets/a%2Fb',
@@ -390,8 +390,12 @@ test('registers a transaction under the key it is given, and reads eligibility w
           canonicalPostconditions: [],
         })
   const hash = `0x${'1'.repeat(64)}` as const
-  await client.registerTransaction('wf_1', { order: 0, chainId: 1, txHash: hash }, 'key-9')
-  await client.listEligibility('ws_token')
+  await client.registerTransaction({
+    params: { requestId: 'wf_1' },
+    body: { order: 0, chainId: 1, txHash: hash },
+    idempotencyKey: 'key-9',
+  })
+  await client.listEligibility({ session: 'ws_token' })
   expect(service.arrived[0]).toMatchObject({
     path: '/v1/workflows/wf_1/transactions',
     headers: { 'idempotency-key': 'key-9' },

@@ -2,6 +2,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFeed, type Hint } from '../../src/observe/feed.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { createEventSource } from '../../src/service/event-source.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { createWalletSession } from '../../src/service/session.ts'
 import {
@@ -22,7 +23,7 @@ let client: ServiceClient
 beforeAll(async () => {
   f = await startFixture()
   client = createServiceClient(
-    { baseUrl: f.service.url, streamUrl: f.service.streamUrl, secretKey: SECRET, timeouts: SERVICE_TIMEOUTS },
+    { baseUrl: f.service.url, secretKey: SECRET, timeouts: SERVICE_TIMEOUTS },
     f.clock,
   )
 })
@@ -50,25 +51,32 @@ test('reads every collection of the sandbox whole, with no row dropped', async (
   }
   expect((await client.listAssets()).items).toHaveLength(150)
   expect((await client.listActivity()).dropped).toBe(0)
-  expect((await client.getMarket(MARKET, ['paused', 'oracle.priceWad'])).paused).toBe(false)
+  expect(
+    (await client.getMarket({ params: { resourceId: MARKET }, fields: ['paused', 'oracle.priceWad'] })).answer
+      .paused,
+  ).toBe(false)
 })
 
 test('prepares, registers and follows a workflow of the sandbox', async () => {
   const body = JSON.stringify(liquidation())
-  const first = await client.prepareWorkflow(body, 'once')
-  const second = await client.prepareWorkflow(body, 'once')
+  const first = await client.prepareWorkflow({ bodyText: body, idempotencyKey: 'once' })
+  const second = await client.prepareWorkflow({ bodyText: body, idempotencyKey: 'once' })
   expect(second.bytes).toBe(first.bytes)
-  await expect(client.prepareWorkflow(`${body} `, 'once')).rejects.toMatchObject({ code: 'service.conflict' })
+  await expect(
+    client.prepareWorkflow({ bodyText: `${body} `, idempotencyKey: 'once' }),
+  ).rejects.toMatchObject({ code: 'service.conflict' })
   const txHash = `0x${'ab'.repeat(32)}` as const
   const { requestId } = first.answer
-  const registered = await client.registerTransaction(
-    requestId,
-    { order: 0, chainId: CHAIN_ID, txHash },
-    'reg',
-  )
-  expect(registered.transactions).toMatchObject([{ txHash }])
-  expect((await client.getWorkflow(requestId)).requestId).toBe(requestId)
-  expect((await client.getTransaction(CHAIN_ID, txHash)).items).toMatchObject([{ txHash, requestId }])
+  const registered = await client.registerTransaction({
+    params: { requestId },
+    body: { order: 0, chainId: CHAIN_ID, txHash },
+    idempotencyKey: 'reg',
+  })
+  expect(registered.answer.transactions).toMatchObject([{ txHash }])
+  expect((await client.getWorkflow({ params: { requestId } })).answer.requestId).toBe(requestId)
+  expect(
+    (await client.getTransaction({ params: { chainId: String(CHAIN_ID), txHash } })).items,
+  ).toMatchObject([{ txHash, requestId }])
 })
 
 test('opens a wallet session that the sandbox verifies, and reads eligibility with it', async () => {
@@ -87,7 +95,7 @@ test('opens a wallet session that the sandbox verifies, and reads eligibility wi
     { address: account.address, chainId: CHAIN_ID },
     { client, clock: f.clock, attest: (digest) => account.sign({ hash: digest }) },
   )
-  const read = await session.use(client.listEligibility)
+  const read = await session.use((token) => client.listEligibility({ session: token }))
   expect(read).toMatchObject({ ok: true, value: { items: [{ scopeAddress: GATED_MARKET }], dropped: 0 } })
 })
 
@@ -97,7 +105,12 @@ test('gets a change of the indexed chain as a hint, and resumes at its cursor', 
     const hints = inbox<Hint>()
     const feed = createFeed(
       { types: ['positions.updated'], sweepMs: 3_600_000 },
-      { client, clock: f.clock, loadCursor: () => cursor, saveCursor: (next) => saved.push(next) },
+      {
+        client: createEventSource(client, f.service.streamUrl),
+        clock: f.clock,
+        loadCursor: () => cursor,
+        saveCursor: (next) => saved.push(next),
+      },
     )
     feed.onHint(hints.put)
     void feed.start()

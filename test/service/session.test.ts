@@ -79,6 +79,8 @@ test.each([
   expect(check(challenge(more)).ok).toBe(ok)
 })
 
+const answered = <T>(answer: T) => ({ answer, bytes: '', freshness: null })
+
 let clock: ReturnType<typeof leapingClock>
 let made: { challenges: number; signed: Hex[]; confirmed: string[] }
 let deps: SessionDeps
@@ -93,16 +95,17 @@ beforeEach(() => {
       createWalletChallenge: async () => {
         made.challenges += 1
         const times = { issuedAt: new Date(clock.nowMs()), expirationTime: new Date(clock.nowMs() + 60_000) }
-        return {
+        return answered({
           challengeId: `c${made.challenges}`,
           message: challenge(times),
           expiresAt: '2026-01-01T00:01:00Z',
-        }
+        })
       },
-      confirmWalletChallenge: async (challengeId) => {
+      confirmWalletChallenge: async (call) => {
+        const challengeId = 'body' in call ? call.body.challengeId : ''
         made.confirmed.push(challengeId)
         const expiresAt = new Date(clock.nowMs() + 900_000).toISOString()
-        return { session: `session-${challengeId}`, expiresAt, address: account.address }
+        return answered({ session: `session-${challengeId}`, expiresAt, address: account.address })
       },
     },
     attest: async (digest) => {
@@ -133,7 +136,7 @@ test('opens one session for readers that come together, and keeps it until 30 s 
 test('signs nothing when the challenge is refused', async () => {
   const client = {
     ...deps.client,
-    createWalletChallenge: async () => ({ challengeId: 'c', message: 'Give all', expiresAt: '' }),
+    createWalletChallenge: async () => answered({ challengeId: 'c', message: 'Give all', expiresAt: '' }),
   }
   const used = await createWalletSession(wallet, { ...deps, client }).use(echo)
   expect(used).toMatchObject({ ok: false, check: 'challenge_shape' })
@@ -143,11 +146,12 @@ test('signs nothing when the challenge is refused', async () => {
 test('refuses a session for another wallet', async () => {
   const client = {
     ...deps.client,
-    confirmWalletChallenge: async () => ({
-      session: 's',
-      expiresAt: '2026-01-01T01:00:00Z',
-      address: `0x${'11'.repeat(20)}` as const,
-    }),
+    confirmWalletChallenge: async () =>
+      answered({
+        session: 's',
+        expiresAt: '2026-01-01T01:00:00Z',
+        address: `0x${'11'.repeat(20)}` as const,
+      }),
   }
   expect(await createWalletSession(wallet, { ...deps, client }).use(echo)).toMatchObject({
     check: 'session_address',

@@ -1,0 +1,49 @@
+import { RolekeeperError } from '../errors.ts'
+import type { Asker } from './sender.ts'
+
+/** Source: service API, "Authentication"; the operator's brand is written `svc`. */
+export const CREDENTIAL_HEADERS = {
+  publishableKey: 'x-svc-publishable-key',
+  walletSession: 'x-svc-wallet-session',
+} as const
+
+/** The keys of one asker: at most one of them, none for operations that are open to anyone. */
+export type Keys = {
+  readonly secretKey?: string
+  /** A browser's key, presented from an origin that it is bound to. */
+  readonly publishableKey?: { readonly key: string; readonly origin: string }
+  /** Where the configuration names the key, for error texts; `service.secretKey` when absent. */
+  readonly keyPath?: string
+}
+
+/**
+ * Turn keys into headers. A key that cannot be a header value is refused here, unprinted: RolekeeperError
+ * `service.unauthorized`. Source: service API, "Authentication". Pure.
+ */
+export function askerOf({ secretKey, publishableKey, keyPath = 'service.secretKey' }: Keys): Asker {
+  const accept = { accept: 'application/json' }
+  if (secretKey !== undefined)
+    return {
+      headers: { ...accept, authorization: `Bearer ${sendable(secretKey, 'secret', keyPath)}` },
+      keyPath,
+    }
+  if (publishableKey === undefined) return { headers: accept, keyPath }
+  const { key, origin } = publishableKey
+  return {
+    headers: {
+      ...accept,
+      [CREDENTIAL_HEADERS.publishableKey]: sendable(key, 'publishable', keyPath),
+      origin,
+    },
+    keyPath,
+  }
+}
+
+function sendable(key: string, kind: string, keyPath: string): string {
+  if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key
+  throw new RolekeeperError(
+    'service.unauthorized',
+    `The ${kind} key is empty or holds a character that no key has.`,
+    { fix: `check \`${keyPath}\` for blanks and line ends.` },
+  )
+}
