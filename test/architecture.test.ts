@@ -68,6 +68,7 @@ const SCHEMAS = [
   'trade-resources',
   'vault-resources',
   'fund-resources',
+  'fund-assumptions',
   'directory-resources',
   'tenant-resources',
   'workflows',

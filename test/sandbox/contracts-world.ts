@@ -78,7 +78,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>
 /** Start a chain with the sandbox deployed; every write is mined at once. The market is the sETH one, its gate open. */
 export async function createWorld() {
   const chain = await startAnvil()
-  const { admin, feeder, allocator, assetManager, contracts } = await deploySandbox({
+  const deployment = await deploySandbox({
     rpcUrl: chain.rpcUrl,
     deployerKey: generatePrivateKey(),
     feeder: randomAddress(),
@@ -86,6 +86,7 @@ export async function createWorld() {
     assetManager: randomAddress(),
     navReporter: randomAddress(),
   })
+  const { admin, feeder, allocator, assetManager, contracts } = deployment
   // A cached block number would be wrong after each revert to a snapshot.
   const client = createTestClient({ mode: 'anvil', transport: strict(chain.rpcUrl), cacheTime: 0 })
     .extend(publicActions)
@@ -103,7 +104,7 @@ export async function createWorld() {
   await market.write.setLiquidatorGate([false], by(admin))
 
   return {
-    ...{ chain, client, contracts, admin, feeder, allocator, assetManager },
+    ...{ chain, client, deployment, contracts, admin, feeder, allocator, assetManager },
     ...{ market, oracle, registry, lens, sUSD, sETH, vaultAt },
     prime: vaultAt(contracts.primeVault.address),
     growth: vaultAt(contracts.growthVault.address),

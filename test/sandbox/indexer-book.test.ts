@@ -202,6 +202,8 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
       claims: [],
       funds: [],
       navReports: [],
+      navValues: new Map(),
+      channelPolicies: new Map(),
       rfqs: [],
       auctions: [],
       acquisitions: [],

@@ -166,6 +166,8 @@ export const baseSnapshot: Snapshot = {
   claims: [claim()],
   funds: [],
   navReports: [],
+  navValues: new Map(),
+  channelPolicies: new Map(),
   rfqs: [],
   auctions: [],
   acquisitions: [],

@@ -245,6 +245,7 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
                 || terms_.minSubscriptionAssets == 0 || terms_.minSubscriptionAssets > terms_.maxSubscriptionAssets
                 || terms_.carryRateBps > BPS || terms_.performanceFeeBps > BPS || terms_.preferredReturnBps > BPS
                 || bytes(terms_.name).length == 0 || bytes(terms_.symbol).length == 0
+                || terms_.quoteAsset.decimals() > 18
         ) revert TermsOutOfRange();
         factory = FundFactory(msg.sender);
         navOracle = navOracle_;

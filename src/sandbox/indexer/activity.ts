@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { claimEntityId } from '../../service/assumptions.ts'
 import type { ActivityResource } from '../../service/resources.ts'
+import { tellFund } from './fund-activity.ts'
 import { type IndexedLog, lower } from './logs.ts'
 import { tellTrade } from './trade-activity.ts'
 
@@ -20,7 +21,16 @@ export type ActivityContext = {
 
 /** What a log says happened, to which resource. */
 export type Told = {
-  readonly resourceType: 'market' | 'vault' | 'position' | 'liquidation' | 'rfq' | 'auction' | 'acquisition'
+  readonly resourceType:
+    | 'market'
+    | 'vault'
+    | 'position'
+    | 'liquidation'
+    | 'rfq'
+    | 'auction'
+    | 'acquisition'
+    | 'fund'
+    | 'nav_oracle'
   readonly resourceId: string
   readonly type: string
   readonly amount?: bigint
@@ -41,7 +51,8 @@ export function activityOf(log: IndexedLog, context: ActivityContext): ActivityE
     tellPosition(log) ??
     tellLiquidation(log) ??
     tellVault(log) ??
-    tellTrade(log)
+    tellTrade(log) ??
+    tellFund(log)
   if (told === null) return null
   return {
     resource: {

@@ -1,7 +1,9 @@
 import { type Address, hexToString } from 'viem'
 import type { ActivityResource, EligibilityResource } from '../../service/resources.ts'
 import { type ActivityContext, type ActivityEntry, activityOf } from './activity.ts'
+import { EMPTY_FUND_BOOK, type FundBook, foldFunds } from './fund-book.ts'
 import { type IndexedLog, lower } from './logs.ts'
+import { EMPTY_NAV_BOOK, foldNav, type NavBook } from './nav-book.ts'
 import { EMPTY_TRADE_BOOK, foldTrades, type TradeBook } from './trade-book.ts'
 import { EMPTY_VAULT_BOOK, foldVaults, type VaultBook } from './vault-book.ts'
 
@@ -29,6 +31,8 @@ export type Book = {
   /** What is on offer, and its bids. */
   readonly trades: TradeBook
   readonly vaults: VaultBook
+  readonly funds: FundBook
+  readonly nav: NavBook
   /** Oldest first, at most {@link ACTIVITY_MAX}. */
   readonly activity: readonly ActivityEntry[]
 }
@@ -44,6 +48,8 @@ export const EMPTY_BOOK: Book = {
   eligibility: new Map(),
   trades: EMPTY_TRADE_BOOK,
   vaults: EMPTY_VAULT_BOOK,
+  funds: EMPTY_FUND_BOOK,
+  nav: EMPTY_NAV_BOOK,
   activity: [],
 }
 
@@ -56,7 +62,7 @@ type OpenBook = {
 
 /** What folding needs beside the logs. */
 export type FoldContext = ActivityContext & {
-  /** The deployment's contracts. Vaults are added to them as they are created; other contracts' logs are left out. */
+  /** The deployment's contracts. Vaults, funds and NAV oracles are added as they are created; others' logs are left out. */
   readonly emitters: ReadonlySet<Address>
 }
 
@@ -64,7 +70,11 @@ export type FoldContext = ActivityContext & {
 export function foldLogs(book: Book, all: readonly IndexedLog[], context: FoldContext): Book {
   if (all.length === 0) return book
   const vaults = foldVaults(book.vaults, all)
-  const logs = all.filter(({ address }) => context.emitters.has(address) || vaults.has(address))
+  const { emitters } = context
+  const funds = foldFunds(book.funds, all, emitters)
+  const nav = foldNav(book.nav, all, emitters)
+  const known = [emitters, vaults, funds, nav.assets]
+  const logs = all.filter(({ address }) => known.some((some) => some.has(address)))
   const open: OpenBook = {
     borrowers: new Map([...book.borrowers].map(([market, vaults]) => [market, new Map(vaults)])),
     claims: new Map(book.claims),
@@ -78,7 +88,7 @@ export function foldLogs(book: Book, all: readonly IndexedLog[], context: FoldCo
   }
   open.activity.splice(0, open.activity.length - ACTIVITY_MAX)
   forgetOldSettledClaims(open.claims)
-  return { ...open, vaults, trades: foldTrades(book.trades, logs) }
+  return { ...open, vaults, funds, nav, trades: foldTrades(book.trades, logs) }
 }
 
 function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void {

@@ -1,5 +1,4 @@
 import type { Address, Hex } from 'viem'
-import type { FundResource, NavReportResource } from '../../service/fund-resources.ts'
 import type {
   ActivityResource,
   AssetResource,
@@ -12,6 +11,7 @@ import type {
   PositionResource,
 } from '../../service/resources.ts'
 import type { VaultHistoryResource, VaultResource } from '../../service/vault-resources.ts'
+import type { FundRows } from './fund-rows.ts'
 import type { VaultRead } from './state.ts'
 import type { TradeRows } from './trade-rows.ts'
 
@@ -64,9 +64,8 @@ export type Snapshot = {
   readonly recoveries: readonly LiquidationRecoveryResource[]
   readonly eligibility: readonly EligibilityResource[]
   readonly claims: readonly CanonicalClaim[]
-  readonly funds: readonly FundResource[]
-  readonly navReports: readonly NavReportResource[]
-} & TradeRows
+} & TradeRows &
+  FundRows
 
 /** A change that the service announces: which collection, which row. */
 export type CanonicalChange = {

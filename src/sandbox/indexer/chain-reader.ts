@@ -12,7 +12,7 @@ import {
   TransactionReceiptNotFoundError,
 } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
-import { stateLensAbi } from '../contracts/abis.ts'
+import { fundLensAbi, stateLensAbi } from '../contracts/abis.ts'
 import { loadArtifacts } from '../contracts/artifacts.ts'
 import { decodeLogs, INDEXED_EVENTS, type IndexedLog, lower } from './logs.ts'
 
@@ -26,6 +26,7 @@ export type BlockHeader = {
 
 export type MarketState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'market'>
 export type VaultState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'vault'>
+export type FundState = ContractFunctionReturnType<typeof fundLensAbi, 'view', 'fund'>
 export type FacilityState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'facilities'>[number]
 
 /** A borrower's debt to one vault of a market. */
@@ -47,6 +48,11 @@ export type ChainReader = {
   readonly facilities: (market: Address, pairs: readonly Pair[], at: Hex) => Promise<readonly FacilityState[]>
   /** Null where the vault does not answer: who created it chose its asset, and chooses its markets. */
   readonly vault: (vault: Address, at: Hex) => Promise<VaultState | null>
+  /**
+   * Null where the fund does not answer: who launched it chose its asset.
+   * @param holdingIds those to appraise, in this order.
+   */
+  readonly fund: (fund: Address, holdingIds: readonly bigint[], at: Hex) => Promise<FundState | null>
   /** Null when no mined transaction has this hash. */
   readonly receipt: (
     hash: Hex,
@@ -67,6 +73,7 @@ const BLOCKS_PER_LOGS_CALL = 1_000n
 export function createChainReader(options: {
   readonly rpcUrl: string
   readonly lens: Address
+  readonly fundLens: Address
   /** What a vault of ours says it belongs to. */
   readonly directory: Address
 }): ChainReader {
@@ -81,6 +88,7 @@ export function createChainReader(options: {
     }),
   })
   const lens = { address: options.lens, abi: stateLensAbi } as const
+  const fundLens = { address: options.fundLens, abi: fundLensAbi } as const
   const vaultBytecode = loadArtifacts().LendingVault.bytecode
 
   /** Anyone may emit a creation; its transaction tells whether our code, and no other, was created there. */
@@ -132,16 +140,20 @@ export function createChainReader(options: {
         return (await Promise.all(calls)).flat()
       }),
     vault: (vault, at) =>
-      asked(async () => {
-        try {
-          return await client.readContract({ ...lens, functionName: 'vault', args: [vault], blockHash: at })
-        } catch (cause) {
-          const reverted =
-            cause instanceof BaseError && cause.walk((e) => e instanceof ContractFunctionRevertedError)
-          if (reverted) return null
-          throw cause
-        }
-      }),
+      asked(() =>
+        nullIfReverted(client.readContract({ ...lens, functionName: 'vault', args: [vault], blockHash: at })),
+      ),
+    fund: (fund, holdingIds, at) =>
+      asked(() =>
+        nullIfReverted(
+          client.readContract({
+            ...fundLens,
+            functionName: 'fund',
+            args: [fund, [...holdingIds]],
+            blockHash: at,
+          }),
+        ),
+      ),
     receipt: (hash) =>
       asked(async () => {
         try {
@@ -161,6 +173,17 @@ function toHeader(block: { number: bigint; hash: Hex; parentHash: Hex; timestamp
     hash: block.hash,
     parentHash: block.parentHash,
     timestampS: Number(block.timestamp),
+  }
+}
+
+async function nullIfReverted<T>(reading: Promise<T>): Promise<T | null> {
+  try {
+    return await reading
+  } catch (cause) {
+    const reverted =
+      cause instanceof BaseError && cause.walk((e) => e instanceof ContractFunctionRevertedError)
+    if (reverted) return null
+    throw cause
   }
 }
 

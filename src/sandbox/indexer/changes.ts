@@ -1,4 +1,5 @@
 import { facilityEntityId } from '../../service/assumptions.ts'
+import type { FundResource, NavReportResource } from '../../service/fund-resources.ts'
 import type {
   EligibilityResource,
   LiquidationRecoveryResource,
@@ -56,6 +57,8 @@ function rowsOf(snapshot: Snapshot): readonly Row[] {
     ...snapshot.positions.map(positionChange),
     ...snapshot.markets.map(marketChange),
     ...snapshot.vaultReads.flatMap((vault) => vaultChanges(vault, snapshot.markets)),
+    ...snapshot.funds.map((fund) => fundChange(fund, snapshot)),
+    ...navChanges(snapshot.navReports),
     ...snapshot.eligibility.map(eligibilityChange),
   ]
 }
@@ -158,6 +161,36 @@ function vaultChanges(
     subject: address,
     data: { vaultAddress: address },
     print: told,
+  }))
+}
+
+/** What a holding is worth follows its market's price, which has an event of its own. */
+function fundChange(fund: FundResource, { channelPolicies }: Snapshot): Row {
+  const epochs = (fund.epochs ?? []).map(({ blockNumber: _, ...epoch }) => epoch)
+  const holdings = (fund.holdings ?? []).map(({ id, holdingStatus }) => [id, holdingStatus])
+  const { status, impairmentStatus, investorEligibilityStatus, purchasesEnabled, managerAddress } = fund
+  const flags = [status, impairmentStatus, investorEligibilityStatus, purchasesEnabled, managerAddress]
+  const policies = [...channelPolicies].filter(([id]) => id.startsWith(fund.id))
+  return {
+    eventType: 'funds.updated',
+    subject: fund.id,
+    data: { fundAddress: fund.address },
+    print: print(
+      ...[fund.totalSupply, fund.navAsOf, fund.sharePrice, ...flags],
+      JSON.stringify([epochs, holdings]),
+      ...policies.flatMap(([id, policy]) => [id, ...Object.values(policy)]),
+    ),
+  }
+}
+
+/** One row an oracle: its newest report. */
+function navChanges(newestFirst: readonly NavReportResource[]): readonly Row[] {
+  const newest = new Map(newestFirst.toReversed().map((report) => [report.oracleAddress, report]))
+  return [...newest.values()].map(({ id, oracleAddress, asset, reportType }) => ({
+    eventType: 'nav.reports.updated',
+    subject: oracleAddress,
+    data: { oracleAddress, assetAddress: asset, reportType },
+    print: id,
   }))
 }
 

@@ -9,10 +9,13 @@ import {
 import {
   acquisitionHouseAbi,
   eligibilityRegistryAbi,
+  fundFactoryAbi,
   lendingMarketAbi,
   lendingVaultAbi,
+  navOracleAbi,
   priceOracleAbi,
   recoveryAuctionAbi,
+  recoveryFundAbi,
   rfqDeskAbi,
 } from '../contracts/abis.ts'
 
@@ -24,6 +27,9 @@ const abi = [
   ...acquisitionHouseAbi,
   ...recoveryAuctionAbi,
   ...rfqDeskAbi,
+  ...fundFactoryAbi,
+  ...recoveryFundAbi,
+  ...navOracleAbi,
 ] as const
 
 /** The events that are asked for. What moves a token is told by the contract that moved it. */

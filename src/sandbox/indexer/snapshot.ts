@@ -1,8 +1,10 @@
+import type { Address } from 'viem'
 import type { AssetResource } from '../../service/resources.ts'
 import type { Book } from './book.ts'
 import type { CanonicalClaim, Snapshot } from './canonical.ts'
 import type { BlockHeader } from './chain-reader.ts'
 import { facilityRows, positionRows, recoveryRows } from './credit-rows.ts'
+import { fundRows } from './fund-rows.ts'
 import { marketRow } from './market-rows.ts'
 import { assetRows, oracleRow } from './rows.ts'
 import type { ChainState, MarketRead } from './state.ts'
@@ -16,7 +18,9 @@ export function snapshotOf(
   state: ChainState,
   known: { readonly chainId: number; readonly indexedAtMs: number },
 ): Snapshot {
-  const { markets, vaults } = state
+  const { markets, vaults, funds } = state
+  const vaultName = (address: Address) =>
+    vaults.find((vault) => vault.address === address)?.state.name ?? null
   const { chainId, indexedAtMs } = known
   const context = { chainId, blockNumber: String(head.number) }
   return {
@@ -32,8 +36,7 @@ export function snapshotOf(
     recoveries: markets.flatMap((market) => recoveryRows(market, chainId)),
     eligibility: [...book.eligibility.values()],
     claims: claimsOf(book, markets),
-    funds: [],
-    navReports: [],
+    ...fundRows(funds, book.nav, vaultName, { ...context, nowS: head.timestampS }),
     ...tradeRows(book.trades, chainId, head.timestampS),
   }
 }

@@ -37,8 +37,13 @@ export async function openSource(options: {
   const { chainId } = deployment
   const startBlock = BigInt(deployment.startBlock)
   const markets = addressesOf(deployment, 'LendingMarket')
-  const { lens, registry } = deployment.contracts
-  const reader = createChainReader({ rpcUrl, lens: lens.address, directory: registry.address })
+  const { lens, fundLens, registry } = deployment.contracts
+  const reader = createChainReader({
+    rpcUrl,
+    lens: lens.address,
+    fundLens: fundLens.address,
+    directory: registry.address,
+  })
 
   const assertOurChain = async (head: BlockHeader) => {
     const nodeChainId = await reader.chainId()
@@ -58,7 +63,9 @@ export async function openSource(options: {
     ...markets,
     ...oracles,
     ...terms.map((state) => lower(state.registry)),
-    ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk'].flatMap((name) => addressesOf(deployment, name)),
+    ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk', 'FundFactory'].flatMap((name) =>
+      addressesOf(deployment, name),
+    ),
   ])
   const marketByOracle = new Map(
     markets.flatMap((market, index) => {

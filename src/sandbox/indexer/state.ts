@@ -1,6 +1,8 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Book } from './book.ts'
 import type { ChainReader, FacilityState, MarketState, Pair, VaultState } from './chain-reader.ts'
+import type { FundEntry } from './fund-book.ts'
+import type { FundRead } from './fund-rows.ts'
 import type { VaultEntry } from './vault-book.ts'
 
 /** A market at one block, with everyone who has debt or collateral in it. */
@@ -23,19 +25,21 @@ export type ChainState = {
   readonly markets: readonly MarketRead[]
   /** Without those that do not answer. */
   readonly vaults: readonly VaultRead[]
+  /** Without those that do not answer. */
+  readonly funds: readonly FundRead[]
 }
 
 /**
- * Read every market, vault and facility at one block, in one wave of calls. Throws `indexer.node` when the block is
+ * Read every market, vault, facility and fund at one block, in one wave of calls. Throws `indexer.node` when the block is
  * not on the chain any more, and `indexer.no_deployment`.
  */
 export async function readState(
-  reader: Pick<ChainReader, 'market' | 'facilities' | 'vault'>,
+  reader: Pick<ChainReader, 'market' | 'facilities' | 'vault' | 'fund'>,
   marketAddresses: readonly Address[],
   book: Book,
   at: Hex,
 ): Promise<ChainState> {
-  const [markets, vaults] = await Promise.all([
+  const [markets, vaults, funds] = await Promise.all([
     Promise.all(
       marketAddresses.map(async (address) => {
         const [state, rows] = await Promise.all([
@@ -52,8 +56,24 @@ export async function readState(
         return state === null ? [] : [{ address, state, entry }]
       }),
     ),
+    Promise.all([...book.funds].map(([address, entry]) => readFund(reader, address, entry, at))),
   ])
-  return { markets, vaults: vaults.flat() }
+  return { markets, vaults: vaults.flat(), funds: funds.flat() }
+}
+
+async function readFund(
+  reader: Pick<ChainReader, 'fund'>,
+  address: Address,
+  entry: FundEntry,
+  at: Hex,
+): Promise<readonly FundRead[]> {
+  const alive = [...entry.holdings.values()].filter(({ disposed }) => disposed === null)
+  const ids = alive.map(({ holdingId }) => holdingId)
+  const state = await reader.fund(address, ids.map(BigInt), at)
+  if (state === null) return []
+  const appraised = state.appraisals.map(({ known, assets }) => (known ? assets : null))
+  const appraisals = new Map(ids.map((id, index) => [id, appraised[index] ?? null]))
+  return [{ address, state, entry, appraisals }]
 }
 
 /** A borrower without a lender is read as one of no vault, for its collateral. */
