@@ -59,7 +59,8 @@ export function castEntities({ deployer, feeder, roles }: SandboxKeys): readonly
 
 /**
  * Fund who acts in the sandbox, in one block: each role gets native coins, liquidator and RFQ bidder get 5,000,000 sUSD,
- * the liquidator its place in the registry; each borrower gets collateral and interest for years of weather, and lets its market take both.
+ * the liquidator its place in the registry; each borrower gets collateral and interest for years of weather, and lets
+ * its market take both; the deployer gets stock to sell and the rivals sUSD to bid, and both let the venues take it.
  */
 export async function fundCast(
   rpcUrl: string,
@@ -72,9 +73,10 @@ export async function fundCast(
   const bidder = privateKeyToAddress(keys.roles['rfq-bidder'].privateKey)
   const roles = Object.values(keys.roles).map(({ privateKey }) => privateKeyToAddress(privateKey))
   const borrowers = keys.borrowers.map((key) => ({ key, address: privateKeyToAddress(key) }))
+  const rivals = keys.rivals.map((key) => ({ key, address: privateKeyToAddress(key) }))
   const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
   await Promise.all(
-    [...roles, ...borrowers.map(({ address }) => address)].map((address) =>
+    [...roles, ...[...borrowers, ...rivals].map(({ address }) => address)].map((address) =>
       tester.setBalance({ address, value: parseEther('1000') }),
     ),
   )
@@ -92,14 +94,28 @@ export async function fundCast(
       args: [liquidator, stringToHex('liquidate', { size: 32 }), ethMarket.address, true],
     }),
   }
+  const approve = (from: Hex, token: typeof sUSD.address, spender: typeof liquidator): Call => ({
+    from,
+    to: token,
+    data: encodeFunctionData({ abi: assetAbi, functionName: 'approve', args: [spender, maxUint256] }),
+  })
+  const { sBTC, sETH, acquisitionHouse, recoveryAuction, rfqDesk } = deployment.contracts
+  const sales = [rfqDesk.address, recoveryAuction.address]
+  const stockCalls = [sBTC, sETH].flatMap(({ address }) => [
+    mint(address, privateKeyToAddress(keys.deployer), parseUnits('1000000000', 18)),
+    ...[...sales, acquisitionHouse.address].map((venue) => approve(keys.deployer, address, venue)),
+  ])
+  const rivalCalls = rivals.flatMap(({ key, address }) => [
+    mint(sUSD.address, address, parseUnits('1000000000000', 6)),
+    ...sales.map((venue) => approve(key, sUSD.address, venue)),
+  ])
   const borrowerCalls = borrowers.flatMap(({ key, address }, index): Call[] => {
     const { market, collateral, collateralDecimals } = marketContracts(deployment, marketOfBorrower(index))
-    const approve = encodeFunctionData({ abi: assetAbi, functionName: 'approve', args: [market, maxUint256] })
     return [
       mint(collateral, address, parseUnits('1000000', collateralDecimals)),
       mint(sUSD.address, address, parseUnits('10000000', 6)),
-      { from: key, to: collateral, data: approve },
-      { from: key, to: sUSD.address, data: approve },
+      approve(key, collateral, market),
+      approve(key, sUSD.address, market),
     ]
   })
   await transactions.mine([
@@ -107,5 +123,7 @@ export async function fundCast(
     mint(sUSD.address, bidder, parseUnits('5000000', 6)),
     authorise,
     ...borrowerCalls,
+    ...stockCalls,
+    ...rivalCalls,
   ])
 }

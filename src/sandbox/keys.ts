@@ -17,6 +17,8 @@ const sandboxKeys = z.strictObject({
   deployer: privateKey,
   feeder: privateKey,
   borrowers: z.array(privateKey).length(BORROWERS),
+  /** Bid on RFQs and at auctions beside whoever else does. */
+  rivals: z.array(privateKey).length(2),
   /** One KMS key a role; `id` is what the KMS calls it. */
   roles: z.record(z.enum(ROLES), z.strictObject({ id: z.uuid(), privateKey })),
   kms: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }),
@@ -45,6 +47,7 @@ const createKeys = (): SandboxKeys => ({
   deployer: generatePrivateKey(),
   feeder: generatePrivateKey(),
   borrowers: Array.from({ length: BORROWERS }, () => generatePrivateKey()),
+  rivals: [generatePrivateKey(), generatePrivateKey()],
   roles: {
     liquidator: createKmsKey(),
     allocator: createKmsKey(),

@@ -18,6 +18,7 @@ import { type Kms, startKms } from './kms/server.ts'
 import { startNodeFront } from './node-front.ts'
 import { readPins } from './pins.ts'
 import { type SandboxService, startService } from './service/service.ts'
+import { createTradeStory } from './trade-story.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
 import { startWeather, type Weather } from './weather.ts'
 
@@ -146,7 +147,11 @@ async function startParts(
       onCrash: onTrouble,
     }),
   )
-  const sideStories = [createFundStory(rpcUrl, deployment, keys)]
+  const { snapshot } = canonical
+  const sideStories = [
+    createFundStory(rpcUrl, deployment, keys),
+    createTradeStory({ deployment, keys, seed: options.seed ?? chainId, snapshot }),
+  ]
   const weather = started(
     startWeather(
       { ...options, rpcUrl, deployment, keys, transactions, sideStories, file: join(folder, 'weather.json') },

@@ -110,7 +110,7 @@ export function story(seed: number, tick: number): Tick {
 }
 
 /** A number from 0 up to 1 that follows from the seed and a name: FNV-1a over both, then mixed so that every bit counts. */
-function roll(seed: number, ...name: readonly (string | number)[]): number {
+export function roll(seed: number, ...name: readonly (string | number)[]): number {
   let hash = 0x811c9dc5
   for (const letter of `${seed}:${name.join(':')}`) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

@@ -18,7 +18,7 @@ export type Transactions = {
 }
 
 /** Above what any call of the sandbox takes, so that nothing has to be estimated. */
-const GAS = 600_000n
+const GAS = 1_000_000n
 
 /** Create the sender of one node. It keeps derived accounts, so that a key is expanded once. */
 export function createTransactions(rpcUrl: string, chainId: number): Transactions {

@@ -1,0 +1,82 @@
+import { createTestClient, http, publicActions } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { fundCast } from '../../src/sandbox/cast.ts'
+import { deploySandbox } from '../../src/sandbox/deploy.ts'
+import { createIndexer } from '../../src/sandbox/indexer/indexer.ts'
+import { loadKeys } from '../../src/sandbox/keys.ts'
+import { createTradeStory } from '../../src/sandbox/trade-story.ts'
+import { createTransactions } from '../../src/sandbox/transactions.ts'
+import { startAnvil } from '../support/anvil.ts'
+import { removeDirectory, sandboxDirectory } from '../support/sandbox.ts'
+
+/** Long enough for each kind to close and be closed, grace and all. */
+const TICKS = 70
+
+test('something is on offer at all times, rivals bid, and what is over is closed; a restart goes on', async () => {
+  const directory = sandboxDirectory()
+  const chain = await startAnvil()
+  const keys = loadKeys(directory)
+  const { rpcUrl, chainId } = chain
+  const deployment = await deploySandbox({
+    rpcUrl,
+    deployerKey: keys.deployer,
+    feeder: privateKeyToAddress(keys.feeder),
+    allocator: privateKeyToAddress(generatePrivateKey()),
+    assetManager: privateKeyToAddress(generatePrivateKey()),
+    navReporter: privateKeyToAddress(generatePrivateKey()),
+  })
+  const transactions = createTransactions(rpcUrl, chainId)
+  await fundCast(rpcUrl, deployment, keys, transactions)
+  const canonical = await createIndexer({ rpcUrl, deployment, clock: systemClock, pollMs: 5 })
+  onTestFinished(async () => {
+    await canonical.stop()
+    await chain.stop()
+    removeDirectory(directory)
+  })
+  const client = createTestClient({ mode: 'anvil', transport: http(rpcUrl), cacheTime: 0 }).extend(
+    publicActions,
+  )
+  const { snapshot } = canonical
+  /** Mine these calls in a block one second on, and wait until it is indexed. */
+  const mine = async (calls: Parameters<typeof transactions.mine>[0]) => {
+    const indexed = Promise.withResolvers<void>()
+    const { number } = snapshot().block
+    const end = canonical.onSnapshot(({ block }) => block.number > number && indexed.resolve())
+    await client.setNextBlockTimestamp({ timestamp: BigInt(snapshot().block.timestampS + 1) })
+    await transactions.mine(calls)
+    await indexed.promise
+    end()
+  }
+
+  const start = () => createTradeStory({ deployment, keys, seed: 7, snapshot })
+  let tell = start()
+  for (let tick = 0; tick < TICKS; tick++) {
+    if (tick % 30 === 29) tell = start()
+    await mine(await tell(BigInt(snapshot().block.timestampS)))
+    const { rfqs, auctions, acquisitions } = snapshot()
+    for (const rows of [rfqs, auctions, acquisitions]) {
+      expect(rows.filter(({ status }) => status === 'open').length, `tick ${tick}`).toBeGreaterThan(0)
+    }
+  }
+  const { rfqs, auctions, acquisitions, block } = snapshot()
+  const offers = [...rfqs, ...auctions, ...acquisitions]
+  const bids = [...rfqs, ...auctions].flatMap((row) => row.bids.map(({ assets }) => [row, assets] as const))
+  expect(bids.length).toBeGreaterThan(5)
+  for (const [{ reserveAssets }, assets] of bids) {
+    expect(BigInt(assets)).toBeLessThan(2n * BigInt(reserveAssets))
+  }
+  const soldOnes = (rows: typeof offers) => rows.filter(({ winnerAddress }) => winnerAddress !== null)
+  expect(soldOnes([...rfqs]).length).toBeGreaterThan(0)
+  expect(soldOnes([...auctions]).length).toBeGreaterThan(0)
+  // Without a fund that bids, a lot goes back to its seller.
+  expect(acquisitions.filter(({ status }) => status === 'unsold').length).toBeGreaterThan(0)
+  const overdue = offers.filter(
+    ({ status, closesAt }) => status === 'closed' && Date.parse(closesAt) / 1_000 < block.timestampS - 17,
+  )
+  expect(overdue).toEqual([])
+  expect(rfqs.flatMap((row) => row.bids).some(({ status }) => status === 'refunded')).toBe(true)
+  // Openings are never crowded: each kind one in ten seconds at the most.
+  expect(offers.length).toBeLessThan((3 * TICKS) / 10)
+})
