@@ -16,7 +16,10 @@ export function canonicalReads(source: Source) {
   const now = () => canonical.snapshot()
   return {
     listAssets: collection(source, 'assets', () => now().assets, idOf),
-    getAsset: ({ params }) => byId(now().assets, params.resourceId, 'asset of this id'),
+    getAsset: ({ params }: AnyCall) => ({
+      ...byId(now().assets, params.resourceId, 'asset of this id'),
+      freshness: canonical.freshness(),
+    }),
     listOracles: collection(source, 'oracles', () => oracleRows(now()), idOf),
     listActivity: collection(source, 'activity', () => canonical.activity(), newestFirst),
     ...marketReads(source),

@@ -10,6 +10,7 @@ import { directoryReads } from './directory-reads.ts'
 import { createEventLog, type EventLog, eventPolling } from './events.ts'
 import type { Fault } from './faults.ts'
 import { fundReads } from './fund-reads.ts'
+import { graphqlQuery } from './graphql.ts'
 import type { Handlers } from './handler.ts'
 import { createHttp, isLoopbackHost } from './http.ts'
 import { createIdempotency } from './idempotency.ts'
@@ -94,10 +95,11 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
   let fault: Fault = {}
+  const reads = { ...canonicalReads(source), ...fundReads(source) }
   const handlers: Partial<Handlers> = {
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
-    ...canonicalReads(source),
-    ...fundReads(source),
+    ...reads,
+    queryGraphql: graphqlQuery(source, reads, onCrash),
     ...directoryReads(source, settings.entities),
     ...messageReads(source, createMessages(store, clock)),
     ...walletSessionOperations({ store, clock, chainId }),
