@@ -77,6 +77,9 @@ const SCHEMAS = [
   'event-types',
   'assumptions',
   'catalogue',
+  'selection',
+  'openapi-schemas',
+  'openapi',
 ].map((name) => `src/service/${name}.ts`)
 
 /** The room of a file: its folder under src/, `agents`, `nouns`, `schemas`, or `root` for what joins the rooms. */

@@ -172,6 +172,12 @@ export const walletSession = z.object({
 /** Assumed: eligibility's action for a liquidator on a gated market, and the status that permits it. */
 export const ELIGIBILITY = { liquidate: 'liquidate', authorized: 'authorized' } as const
 
+/** Documented, but that the operator's brand is written `svc`. Source: service API, "Authentication". */
+export const CREDENTIAL_HEADERS = {
+  publishableKey: 'x-svc-publishable-key',
+  walletSession: 'x-svc-wallet-session',
+} as const
+
 /** Assumed: header values on every response; the first three are integers, the reset is in seconds from now. */
 export const RATE_LIMIT_HEADERS = {
   limit: 'x-ratelimit-limit',

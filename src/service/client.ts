@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
-import { QUERY } from './assumptions.ts'
+import { CREDENTIAL_HEADERS, QUERY } from './assumptions.ts'
 import {
   type AnswerOf,
   type BodyOf,
@@ -12,7 +12,7 @@ import {
   type ParamsOf,
 } from './catalogue.ts'
 import { type Listed, type Page, readCollection, readPages } from './collection.ts'
-import { askerOf, CREDENTIAL_HEADERS, type Keys } from './credentials.ts'
+import { askerOf, type Keys } from './credentials.ts'
 import { firstIssuePath, garbage } from './failure.ts'
 import { createHttp, type HttpEvents, type ServiceTimeouts } from './http.ts'
 import { type Freshness, freshness } from './resources.ts'

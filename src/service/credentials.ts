@@ -1,11 +1,6 @@
 import { RolekeeperError } from '../errors.ts'
+import { CREDENTIAL_HEADERS } from './assumptions.ts'
 import type { Asker } from './sender.ts'
-
-/** Source: service API, "Authentication"; the operator's brand is written `svc`. */
-export const CREDENTIAL_HEADERS = {
-  publishableKey: 'x-svc-publishable-key',
-  walletSession: 'x-svc-wallet-session',
-} as const
 
 /** The keys of one asker: at most one of them, none for operations that are open to anyone. */
 export type Keys = {

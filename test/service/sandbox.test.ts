@@ -57,6 +57,11 @@ test('reads every collection of the sandbox whole, with no row dropped', async (
   ).toBe(false)
 })
 
+test('gets the contract of the sandbox, which is the catalogue as OpenAPI', async () => {
+  const answer = await fetch(`${f.service.url}/openapi.json`)
+  expect(await answer.json()).toMatchObject({ openapi: '3.1.0', servers: [{ url: f.service.url }] })
+})
+
 test('prepares, registers and follows a workflow of the sandbox', async () => {
   const body = JSON.stringify(liquidation())
   const first = await client.prepareWorkflow({ bodyText: body, idempotencyKey: 'once' })

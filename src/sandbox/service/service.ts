@@ -3,6 +3,7 @@ import { createPublicClient, erc20Abi, http } from 'viem'
 import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { EntityResource } from '../../service/directory-resources.ts'
+import { openApiDocument } from '../../service/openapi.ts'
 import type { Canonical } from '../indexer/canonical.ts'
 import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
@@ -119,6 +120,11 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     sessions: createWalletSessions(store, clock),
     rateLimit: settings.rateLimit ?? DEFAULT_RATE_LIMIT,
     fault: () => fault,
+  })
+  let contract: string | undefined
+  app.get('/openapi.json', async (request, reply) => {
+    contract ??= JSON.stringify(openApiDocument(`http://${request.headers.host}`))
+    return reply.type('application/json').send(contract)
   })
   app.server.on('upgrade', stream.upgrade)
   const unsubscribe = canonical.onSnapshot((_snapshot, changes) => {
