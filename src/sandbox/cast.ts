@@ -75,6 +75,8 @@ export async function fundCast(
   const borrowers = keys.borrowers.map((key) => ({ key, address: privateKeyToAddress(key) }))
   const rivals = keys.rivals.map((key) => ({ key, address: privateKeyToAddress(key) }))
   const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
+  // What the faucet gives away is the deployer's: enough for a million claims.
+  await tester.setBalance({ address: privateKeyToAddress(keys.deployer), value: parseEther('1000000') })
   await Promise.all(
     [...roles, ...[...borrowers, ...rivals].map(({ address }) => address)].map((address) =>
       tester.setBalance({ address, value: parseEther('1000') }),

@@ -8,6 +8,7 @@ import { invariant } from '../errors.ts'
 import { castEntities, fundCast } from './cast.ts'
 import { type Chain, startChain } from './chain.ts'
 import { type Deployment, deploySandbox } from './deploy.ts'
+import { createDonor } from './donor.ts'
 import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
 import { createFundStory } from './fund-story.ts'
 import type { Canonical } from './indexer/canonical.ts'
@@ -144,6 +145,7 @@ async function startParts(
       dbFile: join(folder, 'service.sqlite'),
       host: '127.0.0.1',
       credentials: { secretKey, publishableKey, origins: ORIGINS },
+      donor: createDonor(rpcUrl, keys.deployer, transactions),
       onCrash: onTrouble,
     }),
   )

@@ -3,16 +3,23 @@ import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { RolekeeperError } from '../errors.ts'
 
 /** One call of an account that the sandbox plays. */
-export type Call = { readonly from: Hex; readonly to: Address; readonly data: Hex }
+export type Call = {
+  readonly from: Hex
+  readonly to: Address
+  readonly data: Hex
+  /** In wei; absent, nothing. */
+  readonly value?: bigint
+}
 
 /** Sends the sandbox's own transactions. */
 export type Transactions = {
   /**
    * Send calls, each account's in the order given, without waiting for a block. Nonces are explicit, from the chain's
-   * own count with what is pending, so that a restart or a reorg needs no repair.
+   * own count with what is pending, so that a restart or a reorg needs no repair; sends wait for each other.
+   * @param keep gets the signed bytes before any of them leaves.
    * @returns the transactions' hashes. Rejects with viem's error when the node does not take one.
    */
-  readonly send: (calls: readonly Call[]) => Promise<readonly Hex[]>
+  readonly send: (calls: readonly Call[], keep?: (signed: readonly Hex[]) => void) => Promise<readonly Hex[]>
   /** Send calls and mine them at once, in one block. Throws `sandbox.setup_reverted` when one fails. */
   readonly mine: (calls: readonly Call[]) => Promise<void>
 }
@@ -32,14 +39,14 @@ export function createTransactions(rpcUrl: string, chainId: number): Transaction
     return account
   }
 
-  const send = async (calls: readonly Call[]): Promise<readonly Hex[]> => {
+  const sendNow: Transactions['send'] = async (calls, keep) => {
     const keys = [...new Set(calls.map(({ from }) => from))]
     const counts = await Promise.all(
       keys.map((key) => reader.getTransactionCount({ address: accountOf(key).address, blockTag: 'pending' })),
     )
     const nonces = new Map(keys.map((key, index) => [key, counts[index] ?? 0]))
     const signed: Hex[] = []
-    for (const { from, to, data } of calls) {
+    for (const { from, to, data, value } of calls) {
       const nonce = nonces.get(from) ?? 0
       nonces.set(from, nonce + 1)
       const fees = { maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: 1n }
@@ -52,12 +59,22 @@ export function createTransactions(rpcUrl: string, chainId: number): Transaction
           ...fees,
           to,
           data,
+          value,
         }),
       )
     }
+    keep?.(signed)
     return Promise.all(
       signed.map((serializedTransaction) => reader.sendRawTransaction({ serializedTransaction })),
     )
+  }
+
+  let last: Promise<unknown> = Promise.resolve()
+  // Two sends at once would count the same pending transactions and take the same nonces.
+  const send: Transactions['send'] = (calls, keep) => {
+    const sent = last.then(() => sendNow(calls, keep))
+    last = sent.catch(() => undefined)
+    return sent
   }
 
   const mine = async (calls: readonly Call[]) => {

@@ -60,9 +60,10 @@ export async function createScene() {
     assetManager: randomAddress(),
     navReporter: randomAddress(),
   }
+  const deployerKey = generatePrivateKey()
   const deployment = await deploySandbox({
     rpcUrl: chain.rpcUrl,
-    deployerKey: generatePrivateKey(),
+    deployerKey,
     ...people,
   })
   const { admin } = deployment
@@ -92,6 +93,7 @@ export async function createScene() {
     chain,
     client,
     deployment,
+    deployerKey,
     at,
     actor,
     market,

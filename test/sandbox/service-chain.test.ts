@@ -11,6 +11,7 @@ import { type WorkflowProgress, workflowProgress } from '../../src/service/assum
 import { marketResource } from '../../src/service/resources.ts'
 import { vaultResource } from '../../src/service/vault-resources.ts'
 import { type PreparedWorkflow, preparedWorkflow } from '../../src/service/workflows.ts'
+import { poorDonor } from '../support/donor.ts'
 import { BTC, createScene, type Scene, usd } from './indexer-scene.ts'
 import { newKey, secretHeaders } from './service-fixture.ts'
 
@@ -31,6 +32,7 @@ beforeAll(async () => {
     dbFile: join(directory, 'service.sqlite'),
     host: '127.0.0.1',
     credentials: { secretKey: 'sk_test_0123456789abcdef', publishableKey: 'pk', origins: [] },
+    donor: poorDonor,
     onCrash: (error) => {
       throw error
     },

@@ -16,6 +16,7 @@ import type {
 import { type SandboxService, type ServiceSettings, startService } from '../../src/sandbox/service/service.ts'
 import { facilityEntityId } from '../../src/service/assumptions.ts'
 import type { ActivityResource, Freshness } from '../../src/service/resources.ts'
+import { poorDonor } from '../support/donor.ts'
 
 const address = (n: number): Address => `0x${n.toString(16).padStart(40, '0')}`
 
@@ -282,6 +283,7 @@ export async function startFixture(settings: Partial<ServiceSettings> = {}): Pro
       dbFile,
       host: '127.0.0.1',
       credentials: { secretKey: SECRET, publishableKey: PUBLISHABLE, origins: [ORIGIN] },
+      donor: poorDonor,
       onCrash: (error) => crashes.push(error),
       ...settings,
     })

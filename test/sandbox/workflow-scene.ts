@@ -8,6 +8,7 @@ import { startService } from '../../src/sandbox/service/service.ts'
 import { type WorkflowProgress, workflowProgress } from '../../src/service/assumptions.ts'
 import type { WorkflowInput, WorkflowType } from '../../src/service/workflow-types.ts'
 import { type PreparedWorkflow, preparedWorkflow } from '../../src/service/workflows.ts'
+import { poorDonor } from '../support/donor.ts'
 import { createScene } from './indexer-scene.ts'
 import { newKey, secretHeaders } from './service-fixture.ts'
 
@@ -30,6 +31,7 @@ export async function createWorkflowScene() {
     dbFile: join(directory, 'service.sqlite'),
     host: '127.0.0.1',
     credentials: { secretKey: 'sk_test_0123456789abcdef', publishableKey: 'pk', origins: [] },
+    donor: poorDonor,
     onCrash: (error) => crashes.push(error),
   })
 

@@ -17,6 +17,7 @@ import { startNodeFront } from '../../src/sandbox/node-front.ts'
 import { type SandboxService, startService } from '../../src/sandbox/service/service.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer-scene.ts'
+import { poorDonor } from './donor.ts'
 
 const KMS_CREDENTIALS = { accessKeyId: 'AKIDTEST', secretAccessKey: 'kms-secret-0123456789' }
 const SECRET_KEY = 'sk_test_0123456789abcdef'
@@ -75,6 +76,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
     dbFile: join(directory, 'service.sqlite'),
     host: '127.0.0.1',
     credentials: { secretKey: SECRET_KEY, publishableKey: 'pk_test', origins: [] },
+    donor: poorDonor,
   })
   const pins = await pinsOf(scene)
   await scene.rpc('evm_setIntervalMining', 1)

@@ -11,11 +11,14 @@ import { directoryReads } from './directory-reads.ts'
 import { createEventLog, type EventLog, eventPolling } from './events.ts'
 import type { Fault } from './faults.ts'
 import { fundReads } from './fund-reads.ts'
+import { faucetQuota, grantCalls, grantOperations } from './grants/grant-operations.ts'
+import { createGrantRows } from './grants/grant-rows.ts'
+import { createGrants, type Donor } from './grants/grants.ts'
 import { graphqlQuery } from './graphql.ts'
 import type { Handlers } from './handler.ts'
 import { createHttp, isLoopbackHost } from './http.ts'
 import { createIdempotency } from './idempotency.ts'
-import { createMessages, messageReads } from './messages.ts'
+import { createMessages, type Messages, messageReads } from './messages.ts'
 import { createCursors } from './page.ts'
 import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
@@ -50,6 +53,8 @@ export type ServiceSettings = {
   /** 0 or absent takes a free port. */
   readonly port?: number
   readonly credentials: Credentials
+  /** Who pays for admissions and faucet claims. */
+  readonly donor: Donor
   readonly rateLimit?: RateLimit
   /** Whether webhooks may be delivered to this machine, over plain HTTP too. */
   readonly allowLoopbackWebhooks?: boolean
@@ -66,7 +71,7 @@ export type SandboxService = {
   readonly setFault: (fault: Fault) => void
   /** Decide on a production access request, as its reviewer. Returns whether there is such a request. */
   readonly reviewAccess: (id: string, status: 'approved' | 'rejected') => boolean
-  /** Settles when every workflow has been looked at on the newest snapshot. */
+  /** Settles when every workflow and grant has been looked at on the newest snapshot. */
   readonly idle: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -92,9 +97,11 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const idempotency = createIdempotency(store, clock)
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
     ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId },
-    ...{ namespace: deployment.namespace, faucetQuota: {} },
+    ...{ namespace: deployment.namespace, faucetQuota: faucetQuota(deployment.contracts) },
     forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
+  const messages = createMessages(store, clock)
+  const { grants, ...granting } = startGrants(settings, store, log, messages, onCrash)
   let fault: Fault = {}
   const reads = { ...canonicalReads(source), ...fundReads(source) }
   const handlers: Partial<Handlers> = {
@@ -102,7 +109,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     ...reads,
     queryGraphql: graphqlQuery(source, reads, onCrash),
     ...directoryReads(source, settings.entities),
-    ...messageReads(source, createMessages(store, clock)),
+    ...messageReads(source, messages),
     ...walletSessionOperations({ store, clock, chainId }),
     ...eventPolling(log, cursors, canonical.freshness),
     ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
@@ -114,6 +121,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
     ...tenancy.handlers,
+    ...granting.handlers,
   }
   const app = createHttp({
     ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash },
@@ -136,12 +144,13 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
       onCrash(error)
     }
     progress.evaluate()
+    grants.evaluate()
   })
   const stop = async () => {
     unsubscribe()
     stream.close()
     await app.close()
-    await progress.idle()
+    await Promise.all([progress.idle(), grants.idle()])
     await webhooks.dispatcher.stop()
     usage.flush()
     store.close()
@@ -154,6 +163,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   }
   const bound = (app.server.address() as AddressInfo).port
   progress.evaluate()
+  grants.evaluate()
   return {
     url: `http://${host}:${bound}`,
     streamUrl: `ws://${host}:${bound}${STREAM_PATH}`,
@@ -161,7 +171,9 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
       fault = next
     },
     reviewAccess: applications.reviewAccess,
-    idle: progress.idle,
+    idle: async () => {
+      await Promise.all([progress.idle(), grants.idle()])
+    },
     stop,
   }
 }
@@ -186,6 +198,20 @@ function startWebhooks(
   const rows = { endpoints: createEndpointRows(store), deliveries: createDeliveryRows(store) }
   const deps = { ...rows, store, log, clock, allowLoopback, resolve: systemResolve, onCrash }
   return { ...rows, allowLoopback, dispatcher: startDispatcher(deps) }
+}
+
+function startGrants(
+  { canonical, deployment, donor, clock }: ServiceSettings,
+  store: Store,
+  log: EventLog,
+  messages: Messages,
+  onCrash: (error: unknown) => void,
+) {
+  const { chainId, contracts } = deployment
+  const rows = createGrantRows(store)
+  const callsOf = grantCalls(contracts)
+  const grants = createGrants({ rows, canonical, log, messages, donor, callsOf, onCrash })
+  return { grants, handlers: grantOperations({ rows, grants, clock, chainId, contracts }) }
 }
 
 function createReads(rpcUrl: string, chainId: number): Reads {
