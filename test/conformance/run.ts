@@ -1,11 +1,34 @@
+import { followEvents } from './application-events.ts'
+import { createChain } from './chain.ts'
 import { witnessOperation } from './operation-row.ts'
 import type { Row } from './row.ts'
 import { startSandboxUnderTest } from './sandbox-under-test.ts'
+import { ALLOCATOR } from './stories/allocator.ts'
+import { ASSET_MANAGER } from './stories/asset-manager.ts'
+import { AUCTION_BIDDER, RFQ_BIDDERS } from './stories/bidders.ts'
+import { BORROWER, ROLE_BORROWER } from './stories/borrower.ts'
+import { LENDER } from './stories/lender.ts'
+import { LIQUIDATOR, ROLE_LIQUIDATOR } from './stories/liquidator.ts'
+import { NAV_REPORTER } from './stories/nav-reporter.ts'
 import { OPERATIONS } from './transcription/operations.ts'
-import { createWorld } from './world.ts'
+import { witnessWorkflows } from './workflow-run.ts'
+import { createWorld, type World } from './world.ts'
 
-/** Rows that are looked at side by side: enough to hide each other's waiting, few enough for two cores. */
+/** Operations that are looked at side by side: enough to hide each other's waiting, few enough for two cores. */
 const SIDE_BY_SIDE = 4
+
+const STORIES = [
+  LENDER,
+  BORROWER,
+  ROLE_BORROWER,
+  LIQUIDATOR,
+  ROLE_LIQUIDATOR,
+  ALLOCATOR,
+  NAV_REPORTER,
+  ASSET_MANAGER,
+  AUCTION_BIDDER,
+  RFQ_BIDDERS,
+]
 
 /** Start a sandbox, witness its operations and workflow types, and stop it. Rows are given as they finish. */
 export async function runConformance(onRow: (row: Row) => void): Promise<readonly Row[]> {
@@ -13,17 +36,28 @@ export async function runConformance(onRow: (row: Row) => void): Promise<readonl
   try {
     const world = await createWorld(sandbox.info)
     const rows: Row[] = []
-    const waiting = OPERATIONS.values()
-    const work = async () => {
-      for (const operation of waiting) {
-        const row = await witnessOperation(world, operation)
-        rows.push(row)
-        onRow(row)
-      }
+    const show = (row: Row) => {
+      rows.push(row)
+      onRow(row)
     }
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work))
+    const events = followEvents(world)
+    const chain = createChain(sandbox.info)
+    await Promise.all([
+      witnessOperations(world, show),
+      witnessWorkflows({ world, chain, events }, STORIES, show),
+    ])
+    await events.stop()
     return rows
   } finally {
     await sandbox.stop()
   }
+}
+
+/** Witness every operation, some at a time. */
+export async function witnessOperations(world: World, onRow: (row: Row) => void): Promise<void> {
+  const waiting = OPERATIONS.values()
+  const work = async () => {
+    for (const operation of waiting) onRow(await witnessOperation(world, operation))
+  }
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work))
 }

@@ -1,5 +1,6 @@
 import type { Target } from './calls.ts'
 import { isObject, type Json } from './shape-check.ts'
+import { isEventType } from './transcription/events.ts'
 import type { Credential, Operation } from './transcription/operations.ts'
 import { noHash } from './wallet.ts'
 import { itemsOf, type World } from './world.ts'
@@ -110,6 +111,14 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     target: async ({ info }) => at('contractName', Object.keys(info.contracts)[0] ?? ''),
     inspect: (_, body) =>
       itemsOf(body).every(({ abi }) => Array.isArray(abi)) ? [] : ['an artifact without an abi'],
+  },
+  'GET /v1/events': {
+    inspect: (_, body) =>
+      itemsOf(body).flatMap(({ event }) =>
+        isObject(event) && isEventType(text(event.type))
+          ? []
+          : [`an event of the type ${JSON.stringify(event)}`],
+      ),
   },
   'GET /v1/funds/{resourceId}': ofFund,
   'GET /v1/funds/{resourceId}/epochs': ofFund,

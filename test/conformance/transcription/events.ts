@@ -56,7 +56,7 @@ export const WORKFLOW_EVENT_NAMES: readonly string[] = [
 ]
 
 /** All 57 named types. */
-export const EVENT_TYPES: readonly string[] = [
+const EVENT_TYPES: readonly string[] = [
   ...RESOURCES.map((name) => `${name}.updated`),
   'sandbox.provisioned',
   'sandbox.reset.requested',
@@ -65,3 +65,7 @@ export const EVENT_TYPES: readonly string[] = [
   ...FAUCET_EVENTS,
   ...WORKFLOW_EVENT_NAMES.map((name) => `workflow.${name}.updated`),
 ]
+
+/** Whether the document names a type. Its list of workflow events ends early: others of that form are assumed. */
+export const isEventType = (type: string): boolean =>
+  EVENT_TYPES.includes(type) || /^workflow\.\w+\.updated$/.test(type)

@@ -87,8 +87,18 @@ export const CARRIED_TYPES: readonly string[] = WORKFLOW_TYPES.filter(
 /** The reason of the blocked preflight of a type that the sandbox does not carry. Assumed. */
 export const NOT_CARRIED = 'not_in_sandbox'
 
-/** Types whose effect prepare itself is, with no transaction. Assumed: none of the carried ones. */
-export const WORKFLOW_MODE = {
-  executionMode: 'onchain_transaction',
-  custodyBoundary: 'external_wallet_required',
-} as const
+/** Types that live at the service, so that prepare itself is their effect. Assumed. */
+const METADATA_ONLY = [
+  'role.asset_issuer.assetSubmissionRequestCreate',
+  'role.curator.vaultMarketListingSave',
+  'role.partner.partnerSubmitApplication',
+  'role.vault_owner.vaultManagementSettingsSave',
+  'role.vault_owner.vaultOwnerSettingsSave',
+  'role.vault_owner.vaultRoleSettingsSave',
+]
+
+/** How a type is carried out, in the values that the document names. Assumed for each type. */
+export const modeOf = (type: string) =>
+  METADATA_ONLY.includes(type)
+    ? { executionMode: 'metadata_only', custodyBoundary: 'wallet_session_authenticated' }
+    : { executionMode: 'onchain_transaction', custodyBoundary: 'external_wallet_required' }

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject, type Json } from './shape-check.ts'
+import { itemsOf, type World } from './world.ts'
+
+/** The events that a polling application sees. */
+export type ApplicationEvents = {
+  /** Wait for an event of a type that names `id`; null when none comes in time. */
+  readonly find: (type: string, id: string) => Promise<Json | null>
+  readonly stop: () => Promise<void>
+}
+
+const POLL_MS = 400
+const FIND_MS_MAX = 8_000
+
+/** Poll events by cursor until stopped, and keep those of workflows and of the sandbox. */
+export function followEvents(world: World): ApplicationEvents {
+  const seen: Json[] = []
+  const waiting = new Set<() => void>()
+  const stopping = new AbortController()
+  const follow = async () => {
+    let cursor = ''
+    while (!stopping.signal.aborted) {
+      const page = await world.ask(
+        `GET /v1/events?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+        world.secret,
+      )
+      for (const row of itemsOf(page)) {
+        cursor = String(row.cursor)
+        const { event } = row
+        if (!isObject(event)) continue
+        if (/^(workflow|sandbox)\./.test(String(event.type))) seen.push(event)
+      }
+      for (const wake of waiting) wake()
+      if (itemsOf(page).length < 100)
+        await sleep(POLL_MS, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  }
+  const following = follow()
+  return {
+    find: async (type, id) => {
+      const match = () => seen.find((event) => event.type === type && JSON.stringify(event).includes(id))
+      const deadline = Date.now() + FIND_MS_MAX
+      while (match() === undefined && Date.now() < deadline) {
+        await new Promise<void>((resolve) => {
+          const wake = () => {
+            waiting.delete(wake)
+            clearTimeout(late)
+            resolve()
+          }
+          const late = setTimeout(wake, deadline - Date.now())
+          waiting.add(wake)
+        })
+      }
+      return match() ?? null
+    },
+    stop: async () => {
+      stopping.abort()
+      await following
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import {
+  type Address,
+  createPublicClient,
+  type Hex,
+  http,
+  type PublicClient,
+  parseAbi,
+  type TransactionReceipt,
+} from 'viem'
+import type { SandboxInfo } from './sandbox-under-test.ts'
+import type { Wallet } from './wallet.ts'
+
+/** One transaction, as the service asks for it. */
+export type Intent = {
+  readonly target: Address | null
+  readonly calldata: Hex
+  readonly value: bigint
+}
+
+/** The sandbox's chain, read and written over JSON-RPC. */
+export type Chain = {
+  readonly client: PublicClient
+  readonly id: number
+  /** Call a view that gives one unsigned number, by its Solidity signature: `balanceOf(address)`. */
+  readonly number: (contract: Address, view: string, ...args: readonly unknown[]) => Promise<bigint>
+  /** Sign intents with consecutive nonces, send them and wait until all are mined, none reverted. */
+  readonly send: (wallet: Wallet, intents: readonly Intent[]) => Promise<readonly TransactionReceipt[]>
+}
+
+/** Room for the largest call, and for the creation of a contract near the size limit. */
+const GAS = { call: 3_000_000n, creation: 8_000_000n } as const
+const MINED_MS_MAX = 20_000
+
+/** Speak to the sandbox's chain. */
+export function createChain(info: SandboxInfo): Chain {
+  const client = createPublicClient({
+    transport: http(info.rpcUrl, { retryCount: 0, timeout: 10_000 }),
+    pollingInterval: 250,
+  })
+  return {
+    client,
+    id: info.chainId,
+    number: async (address, view, ...args) => {
+      const abi = parseAbi([`function ${view} view returns (uint256)` as string])
+      const functionName = view.slice(0, view.indexOf('('))
+      return BigInt(String(await client.readContract({ address, abi, functionName, args })))
+    },
+    send: async (wallet, intents) => {
+      const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
+        client.getTransactionCount({ address: wallet.address, blockTag: 'pending' }),
+        client.estimateFeesPerGas(),
+      ])
+      const signed = await Promise.all(
+        intents.map(({ target, calldata, value }, index) =>
+          wallet.signTransaction({
+            type: 'eip1559',
+            chainId: info.chainId,
+            nonce: nonce + index,
+            gas: target === null ? GAS.creation : GAS.call,
+            maxFeePerGas: 2n * maxFeePerGas,
+            maxPriorityFeePerGas,
+            ...(target === null ? {} : { to: target }),
+            data: calldata,
+            value,
+          }),
+        ),
+      )
+      const hashes: Hex[] = []
+      for (const serializedTransaction of signed)
+        hashes.push(await client.sendRawTransaction({ serializedTransaction }))
+      const receipts = await Promise.all(
+        hashes.map((hash) => client.waitForTransactionReceipt({ hash, timeout: MINED_MS_MAX })),
+      )
+      const reverted = receipts.find(({ status }) => status !== 'success')
+      if (reverted !== undefined) throw new Error(`transaction ${reverted.transactionHash} reverted`)
+      return receipts
+    },
+  }
+}

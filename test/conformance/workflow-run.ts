@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Address, Hex, TransactionReceipt } from 'viem'
+import { isAddress, isHex } from 'viem'
+import type { ApplicationEvents } from './application-events.ts'
+import { createCaller } from './calls.ts'
+import type { Chain, Intent } from './chain.ts'
+import { type Findings, type Row, rowOf } from './row.ts'
+import { isObject, type Json, resourceProblems } from './shape-check.ts'
+import { placeSignature } from './signing.ts'
+import { OPERATIONS, type Operation } from './transcription/operations.ts'
+import { CARRIED_TYPES, modeOf, NOT_CARRIED, WORKFLOW_TYPES } from './transcription/workflow-types.ts'
+import type { Wallet } from './wallet.ts'
+import type { World } from './world.ts'
+
+/** What a workflow is to do, and the figure on the chain that shows that it did. */
+export type Step = {
+  readonly wallet: Wallet
+  readonly input: Json
+  /** Read before it is prepared, and once it is final. */
+  readonly read: () => Promise<bigint>
+  /** Whether the figure moved as the workflow promises. */
+  readonly moved: (before: bigint, after: bigint) => boolean
+}
+
+/** Carries workflows to their end. The first of a type is a row; the same again is only done. */
+export type Carry = (type: string, step: Step) => Promise<readonly TransactionReceipt[]>
+
+/** What a story is given: where things are, and how to carry a workflow. */
+export type Stage = {
+  readonly world: World
+  readonly chain: Chain
+  readonly events: ApplicationEvents
+  readonly carry: Carry
+}
+
+/** Workflows of one group of wallets, one after the other. */
+export type Story = { readonly types: readonly string[]; readonly play: (stage: Stage) => Promise<void> }
+
+const FINAL_MS_MAX = 25_000
+const POLL_MS = 250
+
+const operationOf = (name: string): Operation => {
+  const found = OPERATIONS.find((operation) => operation.name === name)
+  if (found === undefined) throw new RangeError(`no operation ${name}`)
+  return found
+}
+const PREPARE = operationOf('POST /v1/workflows/prepare')
+const REGISTER = operationOf('POST /v1/workflows/{requestId}/transactions')
+const PROGRESS = operationOf('GET /v1/workflows/{requestId}')
+
+/** Play stories side by side and prepare what the sandbox does not carry. Every type becomes a row, as it finishes. */
+export async function witnessWorkflows(
+  base: Omit<Stage, 'carry'>,
+  stories: readonly Story[],
+  onRow: (row: Row) => void,
+): Promise<void> {
+  const shown = new Set<string>()
+  const show = (row: Row) => {
+    shown.add(row.name)
+    onRow(row)
+  }
+  const carry = carrier(base, show)
+  const played = stories.map(async ({ types, play }) => {
+    const failure = await play({ ...base, carry }).then(
+      () => 'its story ended without it',
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    )
+    for (const name of types.filter((type) => !shown.has(type)))
+      show({ kind: 'workflow', name, checks: 1, problems: [`not reached: ${failure}`], ms: 0 })
+  })
+  const blocked = WORKFLOW_TYPES.filter((type) => !CARRIED_TYPES.includes(type)).map(async (type) =>
+    show(await rowOf('workflow', type, (findings) => holdBlocked(base, type, findings))),
+  )
+  await Promise.all([...played, ...blocked])
+}
+
+function carrier(base: Omit<Stage, 'carry'>, show: (row: Row) => void): Carry {
+  const first = new Set<string>()
+  return async (type, step) => {
+    const again = first.has(type)
+    first.add(type)
+    let receipts: readonly TransactionReceipt[] = []
+    const row = await rowOf('workflow', type, async (findings) => {
+      receipts = await carryThrough(base, type, step, findings)
+    })
+    if (!again) show(row)
+    if (row.problems.length > 0) throw new Error(`${type}: ${row.problems[0]}`)
+    return receipts
+  }
+}
+
+async function prepare(
+  { world }: Pick<Stage, 'world'>,
+  type: string,
+  wallet: Wallet,
+  input: Json,
+  findings: Findings,
+) {
+  const call = createCaller(
+    {
+      ...world.service,
+      present: (one) => (one === 'session' ? world.signIn(wallet) : world.service.present(one)),
+    },
+    findings,
+  )
+  const body = { workflowType: type, chainId: world.info.chainId, principalAddress: wallet.address, input }
+  const { status, body: answer } = await call(PREPARE, { body }, { credentials: ['secret', 'session'] })
+  if (status !== 200 || !isObject(answer))
+    throw new Error(`prepare answered ${status} ${JSON.stringify(answer)}`)
+  findings.take(resourceProblems('PreparedWorkflow', answer))
+  findings.hold(answer.workflowType === type, `prepared ${answer.workflowType}`)
+  const { executionMode, custodyBoundary } = modeOf(type)
+  findings.hold(
+    answer.executionMode === executionMode,
+    `executionMode is ${answer.executionMode}, not ${executionMode}`,
+  )
+  findings.hold(
+    answer.custodyBoundary === custodyBoundary,
+    `custodyBoundary is ${answer.custodyBoundary}, not ${custodyBoundary}`,
+  )
+  findings.hold(Date.parse(String(answer.expiresAt)) > Date.now(), 'it has expired')
+  const preflight = isObject(answer.preflight) ? answer.preflight : {}
+  const transactions = Array.isArray(answer.transactions) ? answer.transactions.filter(isObject) : []
+  return { call, answer, preflight, transactions, requestId: String(answer.requestId) }
+}
+
+async function holdBlocked(base: Omit<Stage, 'carry'>, type: string, findings: Findings): Promise<void> {
+  const { preflight, transactions } = await prepare(base, type, base.world.wallet, {}, findings)
+  findings.hold(preflight.status === 'blocked', `preflight is ${preflight.status}, not blocked`)
+  const reasons = JSON.stringify(preflight.blockedReasons)
+  findings.hold(reasons === JSON.stringify([NOT_CARRIED]), `it is blocked by ${reasons}, not ${NOT_CARRIED}`)
+  findings.hold(transactions.length === 0, 'a blocked workflow has transactions')
+}
+
+async function carryThrough(base: Omit<Stage, 'carry'>, type: string, step: Step, findings: Findings) {
+  const { wallet, input, read, moved } = step
+  const before = await read()
+  const prepared = await prepare(base, type, wallet, input, findings)
+  const { call, answer, preflight, transactions, requestId } = prepared
+  if (preflight.status !== 'passed')
+    throw new Error(`preflight ${preflight.status}: ${JSON.stringify(preflight.blockedReasons)}`)
+  findings.hold(answer.status === 'prepared', `status is ${answer.status}, not prepared`)
+  findings.hold(transactions.length > 0, 'it has no transaction')
+  findings.take(transactions.flatMap((one, index) => orderProblems(base.chain, one, index)))
+  const postconditions = answer.canonicalPostconditions
+  findings.hold(Array.isArray(postconditions) && postconditions.length > 0, 'it has no postcondition')
+  const intents = await Promise.all(transactions.map((one) => intentOf(wallet, one)))
+  const receipts = await base.chain.send(wallet, intents)
+  for (const [order, { transactionHash }] of receipts.entries()) {
+    const body = { order, chainId: base.chain.id, txHash: transactionHash }
+    const registered = await call(REGISTER, { path: { requestId }, body }, { credentials: ['secret'] })
+    findings.hold(registered.status === 200, `registration of ${order} answered ${registered.status}`)
+  }
+  findings.take(
+    await finalProblems(() => call(PROGRESS, { path: { requestId } }, { credentials: ['secret'] })),
+  )
+  const after = await read()
+  findings.hold(moved(before, after), `the chain's figure went from ${before} to ${after}`)
+  const name = type.split('.').at(-1)
+  const told = await base.events.find(`workflow.${name}.updated`, requestId)
+  findings.hold(told !== null, `no event workflow.${name}.updated names ${requestId}`)
+  return receipts
+}
+
+function orderProblems(
+  chain: Chain,
+  { order, chainId, target, transactionKind }: Json,
+  index: number,
+): readonly string[] {
+  return [
+    ...(order === index ? [] : [`intent ${index} has order ${order}`]),
+    ...(chainId === chain.id ? [] : [`intent ${index} is for chain ${chainId}`]),
+    ...((target === null) === (transactionKind === 'contract_deployment')
+      ? []
+      : [`intent ${index} is a ${transactionKind} of ${target}`]),
+  ]
+}
+
+/** What is to be signed; where the service asks for typed data, its signature is put where the service says. */
+async function intentOf(wallet: Wallet, { target, calldata, value, signing }: Json): Promise<Intent> {
+  if (!isHex(calldata)) throw new TypeError(`calldata ${String(calldata)}`)
+  const data: Hex = isObject(signing) ? await placeSignature(wallet, calldata, signing) : calldata
+  const to: Address | null =
+    typeof target === 'string' && isAddress(target, { strict: false }) ? target : null
+  return { target: to, calldata: data, value: BigInt(String(value)) }
+}
+
+/** Wait until the service calls a workflow final; say what keeps it from there. */
+async function finalProblems(
+  ask: () => Promise<{ status: number; body: unknown }>,
+): Promise<readonly string[]> {
+  const deadline = Date.now() + FINAL_MS_MAX
+  for (;;) {
+    const { status, body } = await ask()
+    if (status !== 200 || !isObject(body)) return [`progress answered ${status}`]
+    const problems = resourceProblems('WorkflowProgress', body)
+    if (body.status === 'final_success') return [...problems, ...unsatisfied(body)]
+    if (body.status === 'failed' || Date.now() > deadline)
+      return [...problems, `it stays ${body.status}`, ...unsatisfied(body)]
+    await sleep(POLL_MS)
+  }
+}
+
+function unsatisfied({ canonicalPostconditions }: Json): readonly string[] {
+  if (!Array.isArray(canonicalPostconditions)) return ['no postconditions in its progress']
+  return canonicalPostconditions
+    .filter((one) => !isObject(one) || one.satisfied !== true)
+    .map((one) => `postcondition not satisfied: ${JSON.stringify(one)}`)
+}
