@@ -127,7 +127,7 @@ export const vaultResource = z.object({
   id: text,
   chainId: z.number().int(),
   address: addr,
-  symbol: text,
+  symbol: optional(text),
   name: optional(text),
   baseAssetAddress: optional(addr),
   baseAsset: optional(assetProfile),

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type Json } from './shape-check.ts'
-import { itemsOf, type World } from './world.ts'
 
 /** The events that a polling application sees. */
 export type ApplicationEvents = {
@@ -12,30 +11,27 @@ export type ApplicationEvents = {
 const POLL_MS = 400
 const FIND_MS_MAX = 8_000
 
-/** Poll events by cursor until stopped, and keep those of workflows and of the sandbox. */
-export function followEvents(world: World): ApplicationEvents {
+/** Ask for pages of events, one after the other, until stopped; keep those of workflows and of the sandbox. */
+export function followEvents(page: (query: string) => Promise<readonly Json[]>): ApplicationEvents {
   const seen: Json[] = []
   const waiting = new Set<() => void>()
   const stopping = new AbortController()
   const follow = async () => {
     let cursor = ''
     while (!stopping.signal.aborted) {
-      const page = await world.ask(
-        `GET /v1/events?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
-        world.secret,
-      )
-      for (const row of itemsOf(page)) {
+      const rows = await page(`limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`)
+      for (const row of rows) {
         cursor = String(row.cursor)
         const { event } = row
         if (!isObject(event)) continue
         if (/^(workflow|sandbox)\./.test(String(event.type))) seen.push(event)
       }
       for (const wake of waiting) wake()
-      if (itemsOf(page).length < 100)
-        await sleep(POLL_MS, undefined, { signal: stopping.signal }).catch(() => {})
+      if (rows.length < 100) await sleep(POLL_MS, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
-  const following = follow()
+  // Whoever waits for an event then says which one did not come.
+  const following = follow().catch(() => {})
   return {
     find: async (type, id) => {
       const match = () => seen.find((event) => event.type === type && JSON.stringify(event).includes(id))

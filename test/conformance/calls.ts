@@ -10,6 +10,8 @@ export type Target = {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: readonly (readonly [string, string])[]
   readonly body?: unknown
+  /** Of the application that the target belongs to, where it is not the seeded one. */
+  readonly secretKey?: string
 }
 
 /** Which credentials a call presents, and how. */
@@ -43,6 +45,8 @@ export function createCaller(service: Service, findings: Findings): Caller {
     const label = labelOf(presented)
     const presenting = await Promise.all(presented.credentials.map(service.present))
     const headers = new Headers(Object.assign({}, ...presenting))
+    if (headers.has('authorization') && target.secretKey !== undefined)
+      headers.set('authorization', `Bearer ${target.secretKey}`)
     const key = presented.idempotencyKey === undefined ? randomUUID() : presented.idempotencyKey
     if (operation.writes && key !== null) headers.set('idempotency-key', key)
     for (const [name, value] of Object.entries(presented.headers ?? {})) headers.set(name, value)

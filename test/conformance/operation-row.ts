@@ -55,11 +55,12 @@ const targetOf = async ({ world, operation }: Look, credentials: readonly Creden
 async function servePermitted(look: Look): Promise<void> {
   const { operation, findings, call, world } = look
   for (const credentials of operation.access) {
-    const answer = await call(operation, await targetOf(look, credentials), { credentials })
+    const target = await targetOf(look, credentials)
+    const answer = await call(operation, target, { credentials })
     if (!held200(findings, answer)) continue
     findings.take(answerProblems(operation, answer))
     if (isObject(answer.body))
-      findings.take(scenarioOf(operation).inspect?.(world, answer.body, credentials) ?? [])
+      findings.take((await scenarioOf(operation).inspect?.(world, answer.body, credentials, target)) ?? [])
   }
 }
 

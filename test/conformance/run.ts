@@ -1,5 +1,3 @@
-import { followEvents } from './application-events.ts'
-import { createChain } from './chain.ts'
 import { witnessOperation } from './operation-row.ts'
 import type { Row } from './row.ts'
 import { startSandboxUnderTest } from './sandbox-under-test.ts'
@@ -40,13 +38,8 @@ export async function runConformance(onRow: (row: Row) => void): Promise<readonl
       rows.push(row)
       onRow(row)
     }
-    const events = followEvents(world)
-    const chain = createChain(sandbox.info)
-    await Promise.all([
-      witnessOperations(world, show),
-      witnessWorkflows({ world, chain, events }, STORIES, show),
-    ])
-    await events.stop()
+    await Promise.all([witnessOperations(world, show), witnessWorkflows(world, STORIES, show)])
+    await world.events.stop()
     return rows
   } finally {
     await sandbox.stop()

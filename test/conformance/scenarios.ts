@@ -1,16 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Target } from './calls.ts'
+import { admit, fund, placeOf } from './people.ts'
 import { isObject, type Json } from './shape-check.ts'
 import { isEventType } from './transcription/events.ts'
 import type { Credential, Operation } from './transcription/operations.ts'
 import { noHash } from './wallet.ts'
 import { itemsOf, type World } from './world.ts'
 
+const DELIVERY_MS_MAX = 10_000
+
 /** How the witness uses one operation, beyond what the transcription tells by itself. */
 export type Scenario = {
   /** A target that succeeds; asked again for each call that changes state. Absent: the bare path. */
   readonly target?: (world: World, credentials: readonly Credential[]) => Promise<Target>
   /** What else must hold of a 200 answer; problems. */
-  readonly inspect?: (world: World, body: Json, credentials: readonly Credential[]) => readonly string[]
+  readonly inspect?: (
+    world: World,
+    body: Json,
+    credentials: readonly Credential[],
+    target: Target,
+  ) => readonly string[] | Promise<readonly string[]>
   /** Targets that must be refused with 400, by name. */
   readonly refused?: (world: World, right: Target) => Readonly<Record<string, Target>>
 }
@@ -37,6 +46,15 @@ const empty: Scenario = { target: async () => ({ body: {} }) }
 
 const createKey = async (world: World): Promise<Json> =>
   world.ask('POST /v1/keys', world.secret, { kind: 'secret', scopes: ['canonical:read'] })
+/** Find a delivery: events come with every block, so that an endpoint for all of them soon has one. */
+async function firstDelivery(world: World): Promise<string> {
+  const line = 'GET /v1/webhook-deliveries'
+  const deadline = Date.now() + DELIVERY_MS_MAX
+  await createEndpoint(world)
+  while (itemsOf(await world.ask(line, world.secret)).length === 0 && Date.now() < deadline) await sleep(250)
+  return firstId(world, line)
+}
+
 const createEndpoint = async (world: World): Promise<Json> =>
   world.ask('POST /v1/webhook-endpoints', world.secret, { url: 'https://example.com/hook' })
 
@@ -72,12 +90,59 @@ const ownRows = (world: World, body: Json, credentials: readonly Credential[]): 
         .map(({ walletAddress }) => `a row of ${text(walletAddress)} is shown to another wallet`)
     : []
 
+/** A new organization has no members, and an application of its own whose sandbox may be reset. */
+async function ofNewcomer({ ask }: World): Promise<Target> {
+  const { secretKey } = await ask('POST /v1/organizations', {}, { name: 'Newcomer' })
+  return { secretKey: text(secretKey), body: {} }
+}
+
+/** The events that an application has got so far, by type. */
+async function eventTypesOf({ ask }: World, { secretKey }: Target): Promise<readonly string[]> {
+  const types: string[] = []
+  let after = ''
+  for (;;) {
+    const page = await ask(`GET /v1/events?limit=100${after}`, { authorization: `Bearer ${secretKey}` })
+    const rows = itemsOf(page)
+    types.push(...rows.map(({ event }) => (isObject(event) ? text(event.type) : '')))
+    if (rows.length < 100) return types
+    after = `&cursor=${encodeURIComponent(text(rows.at(-1)?.cursor))}`
+  }
+}
+
+/** A workflow that changes nothing until it is signed: the wallet of the rows deposits a little into a vault. */
 const prepareBody = ({ info, wallet }: World): Json => ({
-  workflowType: 'role.partner.partnerFeeSharesClaim',
+  workflowType: 'deposit',
   chainId: info.chainId,
   principalAddress: wallet.address,
-  input: {},
+  input: {
+    vaultAddress: info.contracts.primeVault,
+    assets: '1000000',
+    receiverAddress: wallet.address,
+    minShares: '1',
+  },
 })
+
+const fundings = new WeakMap<World, Promise<bigint>>()
+
+/** Admit and fund the wallet of the rows, once. */
+function funded(world: World): Promise<bigint> {
+  const funding =
+    fundings.get(world) ??
+    admit(world, world.wallet).then(() => fund(world, world.wallet, placeOf(world, 'sUSD')))
+  fundings.set(world, funding)
+  return funding
+}
+
+/** Prepare a workflow as the caller that the row speaks for. Only that one's application may see it. */
+async function preparedBy(world: World, credentials: readonly Credential[]): Promise<string> {
+  await funded(world)
+  const presenting = await Promise.all(credentials.map(world.service.present))
+  const headers: Record<string, string> = Object.assign({}, ...presenting)
+  return text((await world.ask('POST /v1/workflows/prepare', headers, prepareBody(world))).requestId)
+}
+
+/** Register a hash for the first intent; nothing need be mined for it to be tracked. */
+const registration = ({ info }: World): Json => ({ order: 0, chainId: info.chainId, txHash: noHash() })
 
 /** By operation. One that is not here is asked for by its bare path. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -106,7 +171,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'GET /v1/assets/{resourceId}': {
     target: async (world) => at('resourceId', await firstId(world, 'GET /v1/assets')),
   },
-  'POST /v1/console/owner-claim': empty,
+  'POST /v1/console/owner-claim': { target: ofNewcomer },
   'GET /v1/contracts/{contractName}': {
     target: async ({ info }) => at('contractName', Object.keys(info.contracts)[0] ?? ''),
     inspect: (_, body) =>
@@ -157,10 +222,24 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   'POST /v1/sandbox/admissions': empty,
   'POST /v1/sandbox/faucet-claims': empty,
-  'POST /v1/sandbox/reset': empty,
+  'POST /v1/sandbox/reset': {
+    target: ofNewcomer,
+    inspect: async (world, _, __, target) => {
+      const types = await eventTypesOf(world, target)
+      return ['sandbox.provisioned', 'sandbox.reset.requested', 'sandbox.reset.completed']
+        .filter((type) => !types.includes(type))
+        .map((type) => `no event ${type}`)
+    },
+  },
   'POST /v1/stream-token': empty,
   'GET /v1/transactions/{chainId}/{txHash}': {
-    target: async ({ info }) => ({ path: { chainId: text(info.chainId), txHash: noHash() } }),
+    target: async (world) => {
+      const requestId = await preparedBy(world, ['secret'])
+      const body = registration(world)
+      await world.ask(`POST /v1/workflows/${requestId}/transactions`, world.secret, body)
+      return { path: { chainId: text(body.chainId), txHash: text(body.txHash) } }
+    },
+    inspect: (_, body) => (itemsOf(body).length === 1 ? [] : ['the registered transaction is not there']),
   },
   'GET /v1/vaults/{resourceId}': ofVault,
   'GET /v1/vaults/{resourceId}/activity': ofVault,
@@ -188,10 +267,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'POST /v1/webhook-deliveries/{deliveryId}/replay': {
-    target: async (world) => ({
-      ...at('deliveryId', await firstId(world, 'GET /v1/webhook-deliveries')),
-      body: {},
-    }),
+    target: async (world) => ({ ...at('deliveryId', await firstDelivery(world)), body: {} }),
   },
   'POST /v1/webhook-endpoints': {
     target: async () => ({ body: { url: 'https://example.com/hook' } }),
@@ -212,11 +288,19 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     }),
   },
   'GET /v1/workflows/{requestId}': {
-    target: async (world) =>
-      at(
-        'requestId',
-        text((await world.ask('POST /v1/workflows/prepare', world.secret, prepareBody(world))).requestId),
-      ),
+    target: async (world, credentials) => at('requestId', await preparedBy(world, credentials)),
+  },
+  'POST /v1/workflows/{requestId}/transactions': {
+    target: async (world, credentials) => ({
+      ...at('requestId', await preparedBy(world, credentials)),
+      body: registration(world),
+    }),
+    refused: ({ info }, right) =>
+      changed(right, {
+        'a short hash': { txHash: '0x12' },
+        'an order of none': { order: 99 },
+        'another chain': { chainId: info.chainId + 1 },
+      }),
   },
   'POST /v1/workflows/prepare': {
     target: async (world) => ({ body: prepareBody(world) }),

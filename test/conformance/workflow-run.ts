@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address, Hex, TransactionReceipt } from 'viem'
 import { isAddress, isHex } from 'viem'
-import type { ApplicationEvents } from './application-events.ts'
 import { createCaller } from './calls.ts'
-import type { Chain, Intent } from './chain.ts'
+import type { Intent } from './chain.ts'
 import { type Findings, type Row, rowOf } from './row.ts'
 import { isObject, type Json, resourceProblems } from './shape-check.ts'
 import { placeSignature } from './signing.ts'
@@ -26,12 +25,7 @@ export type Step = {
 export type Carry = (type: string, step: Step) => Promise<readonly TransactionReceipt[]>
 
 /** What a story is given: where things are, and how to carry a workflow. */
-export type Stage = {
-  readonly world: World
-  readonly chain: Chain
-  readonly events: ApplicationEvents
-  readonly carry: Carry
-}
+export type Stage = { readonly world: World; readonly carry: Carry }
 
 /** Workflows of one group of wallets, one after the other. */
 export type Story = { readonly types: readonly string[]; readonly play: (stage: Stage) => Promise<void> }
@@ -50,7 +44,7 @@ const PROGRESS = operationOf('GET /v1/workflows/{requestId}')
 
 /** Play stories side by side and prepare what the sandbox does not carry. Every type becomes a row, as it finishes. */
 export async function witnessWorkflows(
-  base: Omit<Stage, 'carry'>,
+  world: World,
   stories: readonly Story[],
   onRow: (row: Row) => void,
 ): Promise<void> {
@@ -59,9 +53,9 @@ export async function witnessWorkflows(
     shown.add(row.name)
     onRow(row)
   }
-  const carry = carrier(base, show)
+  const carry = carrier(world, show)
   const played = stories.map(async ({ types, play }) => {
-    const failure = await play({ ...base, carry }).then(
+    const failure = await play({ world, carry }).then(
       () => 'its story ended without it',
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     )
@@ -69,19 +63,19 @@ export async function witnessWorkflows(
       show({ kind: 'workflow', name, checks: 1, problems: [`not reached: ${failure}`], ms: 0 })
   })
   const blocked = WORKFLOW_TYPES.filter((type) => !CARRIED_TYPES.includes(type)).map(async (type) =>
-    show(await rowOf('workflow', type, (findings) => holdBlocked(base, type, findings))),
+    show(await rowOf('workflow', type, (findings) => holdBlocked(world, type, findings))),
   )
   await Promise.all([...played, ...blocked])
 }
 
-function carrier(base: Omit<Stage, 'carry'>, show: (row: Row) => void): Carry {
+function carrier(world: World, show: (row: Row) => void): Carry {
   const first = new Set<string>()
   return async (type, step) => {
     const again = first.has(type)
     first.add(type)
     let receipts: readonly TransactionReceipt[] = []
     const row = await rowOf('workflow', type, async (findings) => {
-      receipts = await carryThrough(base, type, step, findings)
+      receipts = await carryThrough(world, type, step, findings)
     })
     if (!again) show(row)
     if (row.problems.length > 0) throw new Error(`${type}: ${row.problems[0]}`)
@@ -89,13 +83,7 @@ function carrier(base: Omit<Stage, 'carry'>, show: (row: Row) => void): Carry {
   }
 }
 
-async function prepare(
-  { world }: Pick<Stage, 'world'>,
-  type: string,
-  wallet: Wallet,
-  input: Json,
-  findings: Findings,
-) {
+async function prepare(world: World, type: string, wallet: Wallet, input: Json, findings: Findings) {
   const call = createCaller(
     {
       ...world.service,
@@ -124,30 +112,30 @@ async function prepare(
   return { call, answer, preflight, transactions, requestId: String(answer.requestId) }
 }
 
-async function holdBlocked(base: Omit<Stage, 'carry'>, type: string, findings: Findings): Promise<void> {
-  const { preflight, transactions } = await prepare(base, type, base.world.wallet, {}, findings)
+async function holdBlocked(world: World, type: string, findings: Findings): Promise<void> {
+  const { preflight, transactions } = await prepare(world, type, world.wallet, {}, findings)
   findings.hold(preflight.status === 'blocked', `preflight is ${preflight.status}, not blocked`)
   const reasons = JSON.stringify(preflight.blockedReasons)
   findings.hold(reasons === JSON.stringify([NOT_CARRIED]), `it is blocked by ${reasons}, not ${NOT_CARRIED}`)
   findings.hold(transactions.length === 0, 'a blocked workflow has transactions')
 }
 
-async function carryThrough(base: Omit<Stage, 'carry'>, type: string, step: Step, findings: Findings) {
+async function carryThrough(world: World, type: string, step: Step, findings: Findings) {
   const { wallet, input, read, moved } = step
   const before = await read()
-  const prepared = await prepare(base, type, wallet, input, findings)
+  const prepared = await prepare(world, type, wallet, input, findings)
   const { call, answer, preflight, transactions, requestId } = prepared
   if (preflight.status !== 'passed')
     throw new Error(`preflight ${preflight.status}: ${JSON.stringify(preflight.blockedReasons)}`)
   findings.hold(answer.status === 'prepared', `status is ${answer.status}, not prepared`)
   findings.hold(transactions.length > 0, 'it has no transaction')
-  findings.take(transactions.flatMap((one, index) => orderProblems(base.chain, one, index)))
+  findings.take(transactions.flatMap((one, index) => orderProblems(world.info.chainId, one, index)))
   const postconditions = answer.canonicalPostconditions
   findings.hold(Array.isArray(postconditions) && postconditions.length > 0, 'it has no postcondition')
   const intents = await Promise.all(transactions.map((one) => intentOf(wallet, one)))
-  const receipts = await base.chain.send(wallet, intents)
+  const receipts = await world.chain.send(wallet, intents)
   for (const [order, { transactionHash }] of receipts.entries()) {
-    const body = { order, chainId: base.chain.id, txHash: transactionHash }
+    const body = { order, chainId: world.chain.id, txHash: transactionHash }
     const registered = await call(REGISTER, { path: { requestId }, body }, { credentials: ['secret'] })
     findings.hold(registered.status === 200, `registration of ${order} answered ${registered.status}`)
   }
@@ -157,19 +145,16 @@ async function carryThrough(base: Omit<Stage, 'carry'>, type: string, step: Step
   const after = await read()
   findings.hold(moved(before, after), `the chain's figure went from ${before} to ${after}`)
   const name = type.split('.').at(-1)
-  const told = await base.events.find(`workflow.${name}.updated`, requestId)
+  const told = await world.events.find(`workflow.${name}.updated`, requestId)
   findings.hold(told !== null, `no event workflow.${name}.updated names ${requestId}`)
   return receipts
 }
 
-function orderProblems(
-  chain: Chain,
-  { order, chainId, target, transactionKind }: Json,
-  index: number,
-): readonly string[] {
+function orderProblems(chain: number, intent: Json, index: number): readonly string[] {
+  const { order, chainId, target, transactionKind } = intent
   return [
     ...(order === index ? [] : [`intent ${index} has order ${order}`]),
-    ...(chainId === chain.id ? [] : [`intent ${index} is for chain ${chainId}`]),
+    ...(chainId === chain ? [] : [`intent ${index} is for chain ${chainId}`]),
     ...((target === null) === (transactionKind === 'contract_deployment')
       ? []
       : [`intent ${index} is a ${transactionKind} of ${target}`]),

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { type ApplicationEvents, followEvents } from './application-events.ts'
 import type { Service } from './calls.ts'
+import { type Chain, createChain } from './chain.ts'
 import { type Contract, createContract } from './contract.ts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 import { isObject, type Json } from './shape-check.ts'
@@ -9,6 +11,9 @@ import { createWallet, type Wallet } from './wallet.ts'
 export type World = {
   readonly info: SandboxInfo
   readonly contract: Contract
+  readonly chain: Chain
+  /** What the seeded application sees by polling. */
+  readonly events: ApplicationEvents
   /** The service as the seeded application calls it, its session being `wallet`'s. */
   readonly service: Service
   readonly wallet: Wallet
@@ -27,7 +32,7 @@ type Headers = Readonly<Record<string, string>>
 /** Two scopes, so that there is always one which an operation does not ask for. */
 const OTHER_SCOPES = ['usage:read', 'audit:read']
 
-/** Get to know a running sandbox. An unusable or absent OpenAPI document throws. */
+/** Get to know a running sandbox; `events.stop` takes leave of it. An unusable or absent OpenAPI document throws. */
 export async function createWorld(info: SandboxInfo): Promise<World> {
   const url = info.serviceUrl
   const published = await fetch(`${url}/openapi.json`)
@@ -71,7 +76,9 @@ export async function createWorld(info: SandboxInfo): Promise<World> {
     keys.set(other, key)
     return String((await key).token)
   }
-  return { info, contract, service, wallet, ask, signIn, unscopedKey, secret, publishable }
+  const chain = createChain(info)
+  const events = followEvents((query) => ask(`GET /v1/events?${query}`, secret).then(itemsOf))
+  return { info, contract, chain, events, service, wallet, ask, signIn, unscopedKey, secret, publishable }
 }
 
 /** Answer a challenge with the wallet's signature. Source: EIP-4361. */

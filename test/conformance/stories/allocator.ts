@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
+import { placeOf } from '../people.ts'
 import { createKmsWallet } from '../wallet.ts'
 import type { Story } from '../workflow-run.ts'
-import { placeOf } from './people.ts'
 
 /** The vault's allocator lends a little more to a market, takes it back, and moves it to another one. */
 export const ALLOCATOR: Story = {
@@ -10,7 +10,8 @@ export const ALLOCATOR: Story = {
     'role.allocator.vaultDeallocate',
     'role.allocator.vaultReallocationBatch',
   ],
-  play: async ({ world, chain, carry }) => {
+  play: async ({ world, carry }) => {
+    const { chain } = world
     const wallet = createKmsWallet(world.info, 'allocator')
     const vaultAddress = placeOf(world, 'primeVault')
     const from = placeOf(world, 'btcMarket')

@@ -1,8 +1,8 @@
 import { type Address, parseAbi, parseEventLogs, stringToHex } from 'viem'
+import { placeOf, query } from '../people.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
 import { itemsOf } from '../world.ts'
-import { placeOf, query } from './people.ts'
 
 const CHANNELS = parseAbi([
   'function channelPolicy(bytes32 channel) view returns (bool enabled, uint256 maxAssetsPerEpoch, uint16 maxPriceBps, uint16 maxPositionBps)',
@@ -31,7 +31,8 @@ export const ASSET_MANAGER: Story = {
   },
 }
 
-async function manageFund({ world, chain, carry }: Stage, wallet: Wallet): Promise<void> {
+async function manageFund({ world, carry }: Stage, wallet: Wallet): Promise<void> {
+  const { chain } = world
   const [policySet, bid, selfLaunch] = FUND
   const funds = itemsOf(await world.ask('GET /v1/funds', world.secret))
   const own = funds.find(({ managerAddress }) => sameAddress(managerAddress, wallet.address))
@@ -103,7 +104,8 @@ async function manageFund({ world, chain, carry }: Stage, wallet: Wallet): Promi
     throw new Error('no fund of the manager was launched')
 }
 
-async function manageVault({ world, chain, carry }: Stage, wallet: Wallet): Promise<void> {
+async function manageVault({ world, carry }: Stage, wallet: Wallet): Promise<void> {
+  const { chain } = world
   const [deploy, act] = VAULT
   const { address } = wallet
   const [created] = await carry(deploy, {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
+import { newcomer, placeOf, query } from '../people.ts'
 import type { Json } from '../shape-check.ts'
 import type { Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
 import type { World } from '../world.ts'
-import { newcomer, placeOf, query } from './people.ts'
 
 const ROLE = 'role.lender.distressedRecoveryFundV3'
 const RFQ = {
@@ -24,9 +24,10 @@ const PLACED = parseAbi([
 export const AUCTION_BIDDER: Story = {
   types: [AUCTION_BID],
   play: async (stage) => {
-    const { world, chain, carry } = stage
+    const { world, carry } = stage
+    const { chain } = world
     const quote = placeOf(world, 'sUSD')
-    const wallet = await newcomer(stage, quote)
+    const wallet = await newcomer(world, quote)
     const lot = await latest(world, 'auctions', 'auctionAddress lotId nextBidAssets')
     const bidAssets = BigInt(String(lot.nextBidAssets))
     await carry(AUCTION_BID, {
@@ -47,7 +48,7 @@ export const RFQ_BIDDERS: Story = {
   play: async (stage) => {
     const { world } = stage
     const quote = placeOf(world, 'sUSD')
-    const [first, second] = await Promise.all([newcomer(stage, quote), newcomer(stage, quote)])
+    const [first, second] = await Promise.all([newcomer(world, quote), newcomer(world, quote)])
     const asked = await latest(world, 'rfqs', 'rfqAddress rfqId reserveAssets')
     const desk = createDesk(stage, asked, quote)
     const bidId = await desk.place(first, 1n)
@@ -63,7 +64,7 @@ export const RFQ_BIDDERS: Story = {
 const EXPIRES_AFTER_S = 3_600n
 
 /** What bidders do at one request; a bid is so many hundredths above the reserve. */
-function createDesk({ chain, carry }: Stage, asked: Json, quote: Address) {
+function createDesk({ world: { chain }, carry }: Stage, asked: Json, quote: Address) {
   const { rfqAddress, rfqId } = asked
   const reserve = BigInt(String(asked.reserveAssets))
   const closesAt = Date.parse(String(asked.closesAt)) / 1_000

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
+import { newcomer, placeOf } from '../people.ts'
 import type { Story } from '../workflow-run.ts'
 import { itemsOf, type World } from '../world.ts'
-import { newcomer, placeOf } from './people.ts'
 
 /** The same four steps under their two names, each by a borrower of its own in a market of its own. */
 export const BORROWER = borrowing(['depositCollateral', 'borrow', 'repay', 'withdrawCollateral'], {
@@ -25,11 +25,12 @@ function borrowing(
   return {
     types,
     play: async (stage) => {
-      const { world, chain, carry } = stage
+      const { world, carry } = stage
+      const { chain } = world
       const [deposit, borrow, repay, withdraw] = types
       const marketAddress = placeOf(world, at.market)
       const collateral = placeOf(world, at.collateral)
-      const wallet = await newcomer(stage, collateral)
+      const wallet = await newcomer(world, collateral)
       const { address: borrowerAddress } = wallet
       const vaultAddress = await richestVault(world, marketAddress)
       const owned = () => chain.number(collateral, 'balanceOf(address)', wallet.address)

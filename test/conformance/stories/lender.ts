@@ -1,6 +1,6 @@
 import { type Address, parseAbi, parseEventLogs } from 'viem'
+import { newcomer, placeOf } from '../people.ts'
 import type { Story } from '../workflow-run.ts'
-import { newcomer, placeOf } from './people.ts'
 
 const QUEUE = parseAbi([
   'event WithdrawalRequested(uint256 indexed requestId, address indexed owner, address receiver, uint256 shares, uint64 dueAt)',
@@ -10,10 +10,11 @@ const QUEUE = parseAbi([
 export const LENDER: Story = {
   types: ['deposit', 'withdrawNow', 'requestWithdrawal', 'claimWithdrawal'],
   play: async (stage) => {
-    const { world, chain, carry } = stage
+    const { world, carry } = stage
+    const { chain } = world
     const asset = placeOf(world, 'sUSD')
     const vaultAddress = placeOf(world, 'primeVault')
-    const wallet = await newcomer(stage, asset)
+    const wallet = await newcomer(world, asset)
     const balance = (of: Address) => () => chain.number(of, 'balanceOf(address)', wallet.address)
     const assets = (await balance(asset)()) / 4n
     const input = { vaultAddress, receiverAddress: wallet.address }

@@ -1,37 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address } from 'viem'
 import { isHex, parseAbi, parseEventLogs } from 'viem'
+import { admit, fund, newcomer, placeOf } from '../people.ts'
 import type { Json } from '../shape-check.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
-import type { Stage, Story } from '../workflow-run.ts'
+import type { Story } from '../workflow-run.ts'
 import { itemsOf, type World } from '../world.ts'
-import { admit, fund, newcomer, placeOf } from './people.ts'
 
 const LIQUIDATED = parseAbi([
   'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address liquidator, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
 ])
 
 /** Anybody who is admitted liquidates; and the role's key in the KMS. */
-export const LIQUIDATOR = liquidating('liquidate', 'settleLiquidationClaim', (stage) =>
-  newcomer(stage, placeOf(stage.world, 'sUSD')),
+export const LIQUIDATOR = liquidating('liquidate', 'settleLiquidationClaim', (world) =>
+  newcomer(world, placeOf(world, 'sUSD')),
 )
 export const ROLE_LIQUIDATOR = liquidating(
   'role.liquidator.liquidate',
   'role.liquidator.settleLiquidationClaim',
-  async (stage) => {
-    const wallet = createKmsWallet(stage.world.info, 'liquidator')
-    await admit(stage, wallet)
-    await fund(stage, wallet, placeOf(stage.world, 'sUSD'))
+  async (world) => {
+    const wallet = createKmsWallet(world.info, 'liquidator')
+    await admit(world, wallet)
+    await fund(world, wallet, placeOf(world, 'sUSD'))
     return wallet
   },
 )
 
-function liquidating(take: string, settle: string, arrive: (stage: Stage) => Promise<Wallet>): Story {
+function liquidating(take: string, settle: string, arrive: (world: World) => Promise<Wallet>): Story {
   return {
     types: [take, settle],
     play: async (stage) => {
-      const { world, chain, carry } = stage
-      const wallet = await arrive(stage)
+      const { world, carry } = stage
+      const { chain } = world
+      const wallet = await arrive(world)
       const position = await underWater(world)
       const marketAddress = addressOf(position.marketAddress)
       const recipientAddress = wallet.address

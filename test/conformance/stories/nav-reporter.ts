@@ -6,7 +6,8 @@ import { itemsOf } from '../world.ts'
 /** The reporter states the value that stands, as of now. */
 export const NAV_REPORTER: Story = {
   types: ['role.nav_reporter.navReportSignAndSubmit'],
-  play: async ({ world, chain, carry }) => {
+  play: async ({ world, carry }) => {
+    const { chain } = world
     const wallet = createKmsWallet(world.info, 'nav-reporter')
     const [last] = itemsOf(await world.ask('GET /v1/nav-reports', {}))
     if (last === undefined) throw new Error('GET /v1/nav-reports lists nothing')

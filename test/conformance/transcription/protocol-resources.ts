@@ -104,7 +104,7 @@ export const PROTOCOL_RESOURCES: Readonly<Record<string, Resource>> = {
     oracleState: 'string?',
     blockNumber: 'uint-string?',
   }),
-  FundResource: withIdentity('id chainId address name status', {
+  FundResource: withIdentity('id chainId address', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',

@@ -2,7 +2,7 @@ import { documented, each, type Resource, withIdentity } from './notation.ts'
 
 /** A vault and what belongs to it. Source: the document, "Vault". */
 export const VAULT_RESOURCES: Readonly<Record<string, Resource>> = {
-  VaultResource: withIdentity('id chainId address symbol', {
+  VaultResource: withIdentity('id chainId address', {
     id: 'string',
     chainId: 'integer',
     address: 'addr',

@@ -1,34 +1,30 @@
 import type { Address } from 'viem'
-import type { ApplicationEvents } from '../application-events.ts'
-import type { Chain } from '../chain.ts'
-import { isObject, type Json } from '../shape-check.ts'
-import { ADMISSION_EVENTS, FAUCET_EVENTS } from '../transcription/events.ts'
-import { createWallet, type Wallet } from '../wallet.ts'
-import { itemsOf, type World } from '../world.ts'
-
-type Base = { readonly world: World; readonly chain: Chain; readonly events: ApplicationEvents }
+import type { ApplicationEvents } from './application-events.ts'
+import { isObject, type Json } from './shape-check.ts'
+import { ADMISSION_EVENTS, FAUCET_EVENTS } from './transcription/events.ts'
+import { createWallet, type Wallet } from './wallet.ts'
+import { itemsOf, type World } from './world.ts'
 
 /** Admit a wallet to the sandbox and wait until the last of its stage events. */
-export async function admit({ world, events }: Base, wallet: Wallet): Promise<void> {
+export async function admit(world: World, wallet: Wallet): Promise<void> {
   const headers = { ...world.secret, ...(await world.signIn(wallet)) }
   const { id } = await world.ask('POST /v1/sandbox/admissions', headers, {})
-  await arrived(events, ADMISSION_EVENTS, String(id))
+  await arrived(world.events, ADMISSION_EVENTS, String(id))
 }
 
 /** Claim an asset of the sandbox, and gas with it. Returns the wallet's balance. */
-export async function fund(base: Base, wallet: Wallet, assetAddress: Address): Promise<bigint> {
-  const { world, events, chain } = base
+export async function fund(world: World, wallet: Wallet, assetAddress: Address): Promise<bigint> {
   const headers = { ...world.secret, ...(await world.signIn(wallet)) }
   const { id } = await world.ask('POST /v1/sandbox/faucet-claims', headers, { assetAddress })
-  await arrived(events, FAUCET_EVENTS, String(id))
-  return chain.number(assetAddress, 'balanceOf(address)', wallet.address)
+  await arrived(world.events, FAUCET_EVENTS, String(id))
+  return world.chain.number(assetAddress, 'balanceOf(address)', wallet.address)
 }
 
 /** Make a wallet that may act, with some of each asset. */
-export async function newcomer(base: Base, ...assets: readonly Address[]): Promise<Wallet> {
+export async function newcomer(world: World, ...assets: readonly Address[]): Promise<Wallet> {
   const wallet = createWallet()
-  await admit(base, wallet)
-  for (const asset of assets) await fund(base, wallet, asset)
+  await admit(world, wallet)
+  for (const asset of assets) await fund(world, wallet, asset)
   return wallet
 }
 
