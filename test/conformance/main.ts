@@ -3,7 +3,7 @@ import type { Row } from './row.ts'
 import { runConformance } from './run.ts'
 
 const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
-const rows = await runConformance(values.json ? (row) => print(JSON.stringify(asJson(row))) : printRow)
+const { rows } = await runConformance(values.json ? (row) => print(JSON.stringify(asJson(row))) : printRow)
 const failed = rows.filter((row) => row.problems.length > 0).length
 const passed = rows.length - failed
 print(values.json ? JSON.stringify({ passed, failed }) : `\n${passed} passed, ${failed} failed`)

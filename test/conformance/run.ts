@@ -1,6 +1,7 @@
 import { witnessOperation } from './operation-row.ts'
 import type { Row } from './row.ts'
 import { startSandboxUnderTest } from './sandbox-under-test.ts'
+import type { Json } from './shape-check.ts'
 import { ALLOCATOR } from './stories/allocator.ts'
 import { ASSET_MANAGER } from './stories/asset-manager.ts'
 import { AUCTION_BIDDER, RFQ_BIDDERS } from './stories/bidders.ts'
@@ -8,8 +9,8 @@ import { BORROWER, ROLE_BORROWER } from './stories/borrower.ts'
 import { LENDER } from './stories/lender.ts'
 import { LIQUIDATOR, ROLE_LIQUIDATOR } from './stories/liquidator.ts'
 import { NAV_REPORTER } from './stories/nav-reporter.ts'
-import { OPERATIONS } from './transcription/operations.ts'
-import { witnessWorkflows } from './workflow-run.ts'
+import { OPERATIONS, type Operation } from './transcription/operations.ts'
+import { witnessBlocked, witnessWorkflows } from './workflow-run.ts'
 import { createWorld, type World } from './world.ts'
 
 /** Operations that are looked at side by side: enough to hide each other's waiting, few enough for two cores. */
@@ -28,8 +29,11 @@ const STORIES = [
   RFQ_BIDDERS,
 ]
 
+/** A whole run: its rows, and the OpenAPI document that the sandbox served. */
+export type Conformance = { readonly rows: readonly Row[]; readonly document: Json }
+
 /** Start a sandbox, witness its operations and workflow types, and stop it. Rows are given as they finish. */
-export async function runConformance(onRow: (row: Row) => void): Promise<readonly Row[]> {
+export async function runConformance(onRow: (row: Row) => void): Promise<Conformance> {
   const sandbox = await startSandboxUnderTest()
   try {
     const world = await createWorld(sandbox.info)
@@ -38,17 +42,25 @@ export async function runConformance(onRow: (row: Row) => void): Promise<readonl
       rows.push(row)
       onRow(row)
     }
-    await Promise.all([witnessOperations(world, show), witnessWorkflows(world, STORIES, show)])
+    await Promise.all([
+      witnessOperations(world, OPERATIONS, show),
+      witnessWorkflows(world, STORIES, show),
+      witnessBlocked(world, show),
+    ])
     await world.events.stop()
-    return rows
+    return { rows, document: world.contract.document }
   } finally {
     await sandbox.stop()
   }
 }
 
-/** Witness every operation, some at a time. */
-export async function witnessOperations(world: World, onRow: (row: Row) => void): Promise<void> {
-  const waiting = OPERATIONS.values()
+/** Witness operations, some at a time. */
+export async function witnessOperations(
+  world: World,
+  operations: readonly Operation[],
+  onRow: (row: Row) => void,
+): Promise<void> {
+  const waiting = operations.values()
   const work = async () => {
     for (const operation of waiting) onRow(await witnessOperation(world, operation))
   }

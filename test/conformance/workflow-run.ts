@@ -42,7 +42,7 @@ const PREPARE = operationOf('POST /v1/workflows/prepare')
 const REGISTER = operationOf('POST /v1/workflows/{requestId}/transactions')
 const PROGRESS = operationOf('GET /v1/workflows/{requestId}')
 
-/** Play stories side by side and prepare what the sandbox does not carry. Every type becomes a row, as it finishes. */
+/** Play stories side by side. Each of their types becomes a row, as it finishes. */
 export async function witnessWorkflows(
   world: World,
   stories: readonly Story[],
@@ -62,10 +62,17 @@ export async function witnessWorkflows(
     for (const name of types.filter((type) => !shown.has(type)))
       show({ kind: 'workflow', name, checks: 1, problems: [`not reached: ${failure}`], ms: 0 })
   })
-  const blocked = WORKFLOW_TYPES.filter((type) => !CARRIED_TYPES.includes(type)).map(async (type) =>
-    show(await rowOf('workflow', type, (findings) => holdBlocked(world, type, findings))),
+  await Promise.all(played)
+}
+
+/** Prepare each type that the sandbox does not carry. */
+export async function witnessBlocked(world: World, onRow: (row: Row) => void): Promise<void> {
+  const types = WORKFLOW_TYPES.filter((type) => !CARRIED_TYPES.includes(type))
+  await Promise.all(
+    types.map(async (type) =>
+      onRow(await rowOf('workflow', type, (findings) => holdBlocked(world, type, findings))),
+    ),
   )
-  await Promise.all([...played, ...blocked])
 }
 
 function carrier(world: World, show: (row: Row) => void): Carry {

@@ -104,7 +104,6 @@ export function mobilityRow({ address, state, entry }: VaultRead): VaultShareMob
       required: TRANSFER_PROFILES[mobility.transferProfile] === 'trusted_recipients',
       recipients: mobility.trustedRecipients.map(lower),
     },
-    walletEligibility: null,
   }
 }
 
