@@ -49,7 +49,10 @@ const accessNames = (access: Access): readonly string[] =>
   )
 
 function parameterProblems(document: Json, published: Json, operation: Operation): readonly string[] {
-  const listed = Array.isArray(published.parameters) ? published.parameters : []
+  const item = walk(document, ['paths', operation.path])
+  const listed = [published, item].flatMap((node) =>
+    isObject(node) && Array.isArray(node.parameters) ? node.parameters : [],
+  )
   const parameters = listed.map((given) => {
     const place =
       isObject(given) && typeof given.$ref === 'string' ? locate(document, [...refSteps(given.$ref)]) : null

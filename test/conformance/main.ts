@@ -2,6 +2,9 @@ import { parseArgs, styleText } from 'node:util'
 import type { Row } from './row.ts'
 import { runConformance } from './run.ts'
 
+/** One wrong schema can be told in a hundred ways; --json gives them all. */
+const PROBLEMS_SHOWN_MAX = 12
+
 const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const { rows } = await runConformance(values.json ? (row) => print(JSON.stringify(asJson(row))) : printRow)
 const failed = rows.filter((row) => row.problems.length > 0).length
@@ -17,7 +20,8 @@ function printRow({ name, checks, problems, ms }: Row): void {
   const passes = problems.length === 0
   const mark = passes ? styleText('green', 'pass') : styleText('red', 'FAIL')
   print(`${mark}  ${name.padEnd(66)} ${String(checks).padStart(4)} checks ${String(ms).padStart(6)} ms`)
-  for (const problem of problems) print(`      ${problem}`)
+  for (const problem of problems.slice(0, PROBLEMS_SHOWN_MAX)) print(`      ${problem}`)
+  if (problems.length > PROBLEMS_SHOWN_MAX) print(`      and ${problems.length - PROBLEMS_SHOWN_MAX} more`)
 }
 
 function print(line: string): void {

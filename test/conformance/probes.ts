@@ -11,7 +11,7 @@ type Case = { readonly why: string; readonly value: unknown }
 /**
  * List values that tell a right schema of a resource from a wrong one: each field at and one past its limits, absent,
  * null, of another type, and with each value of an enum; also those of resources inside it. A field marked `~` is
- * never left out. Null in place of a field that may be absent anyway is not tried: whoever reads takes both as nothing.
+ * never left out. Null in place of a field that may be absent is not tried: whoever reads takes both as nothing.
  */
 export function probesOf(resource: string): readonly Probe[] {
   const whole = sampleOf(resource)
@@ -119,7 +119,7 @@ function wrongOnes(shape: Shape): readonly Case[] {
   return [
     ...[otherType, ...pastLimits(shape)].map(wrap),
     ...(shape.list ? [{ why: 'no list', value: 'x' }] : []),
-    ...(shape.nullable || shape.presence === 'optional' ? [] : [{ why: 'null', value: null }]),
+    ...(shape.nullable || shape.presence !== 'required' ? [] : [{ why: 'null', value: null }]),
   ]
 }
 

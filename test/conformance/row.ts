@@ -16,9 +16,6 @@ export type Findings = {
   readonly take: (problems: readonly string[]) => void
 }
 
-/** Problems a row shows at most: one wrong schema would otherwise print hundreds. */
-const PROBLEMS_MAX = 12
-
 /** Run what looks at one operation or workflow type, and make a row of it; an exception is a problem too. */
 export async function rowOf(
   kind: Row['kind'],
@@ -40,12 +37,7 @@ export async function rowOf(
     kind,
     name,
     checks,
-    problems: limited([...new Set(problems)]),
+    problems: [...new Set(problems)],
     ms: Math.round(performance.now() - started),
   }
-}
-
-function limited(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - PROBLEMS_MAX
-  return rest <= 0 ? problems : [...problems.slice(0, PROBLEMS_MAX), `and ${rest} more`]
 }
