@@ -136,6 +136,7 @@ async function holdIdempotency(look: Look): Promise<void> {
   findings.hold(keyless.status === 400, `${keyless.label}: ${keyless.status}, not 400`)
   const idempotencyKey = randomUUID()
   const first = await call(operation, target, { credentials, idempotencyKey })
+  if (!held200(findings, first)) return
   const again = await call(operation, target, { credentials, idempotencyKey })
   const same = again.status === first.status && JSON.stringify(again.body) === JSON.stringify(first.body)
   findings.hold(same, `the same key and body: ${first.status}, then ${again.status} with another answer`)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Target } from './calls.ts'
 import { admit, fund, placeOf } from './people.ts'
@@ -26,6 +27,8 @@ export type Scenario = {
 
 const at = (name: string, value: string): Target => ({ path: { [name]: value } })
 const text = (value: unknown) => String(value)
+/** Whoever derives a slug from a name has none twice. */
+const unusedName = () => `Witness ${randomUUID().slice(0, 8)}`
 
 /** Find the id of the first row of a collection. */
 async function firstId(world: World, line: string): Promise<string> {
@@ -92,7 +95,7 @@ const ownRows = (world: World, body: Json, credentials: readonly Credential[]): 
 
 /** A new organization has no members, and an application of its own whose sandbox may be reset. */
 async function ofNewcomer({ ask }: World): Promise<Target> {
-  const { secretKey } = await ask('POST /v1/organizations', {}, { name: 'Newcomer' })
+  const { secretKey } = await ask('POST /v1/organizations', {}, { name: unusedName() })
   return { secretKey: text(secretKey), body: {} }
 }
 
@@ -154,7 +157,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   'POST /v1/applications': {
     target: async () => ({
-      body: { name: 'Witness', environment: 'test', scopes: ['canonical:read'] },
+      body: { name: unusedName(), environment: 'test', scopes: ['canonical:read'] },
     }),
     inspect: shownOnce,
     refused: (_, right) =>
@@ -207,7 +210,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'GET /v1/markets/{resourceId}/allocators': ofMarket,
   'GET /v1/markets/{resourceId}/history': ofMarket,
   'POST /v1/organizations': {
-    target: async () => ({ body: { name: 'Witness' } }),
+    target: async () => ({ body: { name: unusedName() } }),
   },
   'GET /v1/positions': { inspect: ownRows },
   'GET /v1/eligibility': { inspect: ownRows },

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { stringToHex } from 'viem'
+import type { Json } from '../shape-check.ts'
 import { createKmsWallet } from '../wallet.ts'
 import type { Story } from '../workflow-run.ts'
-import { itemsOf } from '../world.ts'
+import { itemsOf, type World } from '../world.ts'
 
 /** The reporter states the value that stands, as of now. */
 export const NAV_REPORTER: Story = {
@@ -9,8 +11,7 @@ export const NAV_REPORTER: Story = {
   play: async ({ world, carry }) => {
     const { chain } = world
     const wallet = createKmsWallet(world.info, 'nav-reporter')
-    const [last] = itemsOf(await world.ask('GET /v1/nav-reports', {}))
-    if (last === undefined) throw new Error('GET /v1/nav-reports lists nothing')
+    const last = await newestReport(world)
     const oracleAddress: `0x${string}` = `0x${String(last.oracleAddress).slice(2)}`
     const reportType = String(last.reportType)
     const { timestamp } = await chain.client.getBlock()
@@ -40,6 +41,20 @@ export const NAV_REPORTER: Story = {
     }
   },
 }
+
+/** A young sandbox takes a moment to show its first reports. */
+async function newestReport(world: World): Promise<Json> {
+  const deadline = Date.now() + REPORT_MS_MAX
+  while (Date.now() < deadline) {
+    const [newest] = itemsOf(await world.ask('GET /v1/nav-reports', {}))
+    if (newest !== undefined) return newest
+    await sleep(POLL_MS)
+  }
+  throw new Error('GET /v1/nav-reports lists nothing')
+}
+
+const REPORT_MS_MAX = 20_000
+const POLL_MS = 300
 
 const LATEST = [
   {
