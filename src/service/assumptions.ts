@@ -44,6 +44,14 @@ export const facilityEntityId = (market: string, vault: string, borrower: string
 /** Assumed: and a `liquidation_claim` as `market:claim`, lower case. */
 export const claimEntityId = (market: string, claimId: string) => `${market}:${claimId}`.toLowerCase()
 
+/**
+ * Assumed: other postconditions name what they speak about by its parts, lower case: a `position` by market and
+ * wallet, a `vault_position` by vault and wallet, a `vault_allocation` by vault and market, a `redemption_request` by
+ * vault and number, a `trusted_recipient` by vault and recipient, a `vault_deployment` by owner and share symbol, and
+ * `vault_share_mobility` by the vault alone.
+ */
+export const entityIdOf = (...parts: readonly string[]) => parts.join(':').toLowerCase()
+
 /** Assumed: POST /v1/workflows/{requestId}/transactions; `order` names the intent. */
 export const transactionRegistration = z.strictObject({
   order: z.number().int().min(0),

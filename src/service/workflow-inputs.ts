@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { addr, uintString } from './scalars.ts'
+import { addr, uintString as digits } from './scalars.ts'
 
 /**
  * Assumed: members of `input` for each workflow type that a role agent proposes, or that the people beside it use.
@@ -7,6 +7,9 @@ import { addr, uintString } from './scalars.ts'
  * names, `…Seconds` and `…Timestamp` are unsigned strings, because the resources write such times so. `max…` and `min…`
  * bound what the caller pays or gets: past them the chain reverts.
  */
+
+/** Every figure goes into calldata, as a uint256 at most. */
+const uintString = digits.refine((text) => /^[0-9]+$/.test(text) && BigInt(text) < 2n ** 256n)
 
 const name = z.string().min(1).max(64)
 const symbol = z.string().regex(/^[A-Za-z0-9]{1,16}$/)

@@ -32,9 +32,9 @@ const abi = [
   ...navOracleAbi,
 ] as const
 
-/** The events that are asked for. What moves a token is told by the contract that moved it. */
+/** The events that are asked for. */
 export const INDEXED_EVENTS: readonly AbiEvent[] = abi.filter(
-  (item) => item.type === 'event' && item.name !== 'Transfer' && item.name !== 'Approval',
+  (item) => item.type === 'event' && item.name !== 'Approval',
 )
 
 type Decoded = ParseEventLogsReturnType<typeof abi, undefined, true>[number]

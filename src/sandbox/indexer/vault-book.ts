@@ -1,4 +1,4 @@
-import { type Address, type Hex, keccak256, stringToHex } from 'viem'
+import { type Address, type Hex, keccak256, stringToHex, zeroAddress } from 'viem'
 import { type IndexedLog, lower } from './logs.ts'
 
 /** A place in a vault's redemption queue. */
@@ -24,6 +24,11 @@ export type VaultEntry = {
   /** Those who have the role, in the order in which they got it. */
   readonly allocators: ReadonlySet<Address>
   readonly managers: ReadonlySet<Address>
+  /** By holder; the vault itself holds what is in the queue. */
+  readonly shares: ReadonlyMap<Address, bigint>
+  /** By market, all assets that the vault ever moved there, and all that it ever took back. */
+  readonly supplied: ReadonlyMap<Address, bigint>
+  readonly recalled: ReadonlyMap<Address, bigint>
   /** By id, oldest first: all that wait, and the newest {@link PAID_REQUESTS_MAX} that are paid. */
   readonly requests: ReadonlyMap<string, RedemptionRequest>
   /** Each larger than all after it: the first one of a period is the largest of the period. */
@@ -48,6 +53,9 @@ type OpenEntry = {
   readonly createdAtS: number
   readonly allocators: Set<Address>
   readonly managers: Set<Address>
+  readonly shares: Map<Address, bigint>
+  readonly supplied: Map<Address, bigint>
+  readonly recalled: Map<Address, bigint>
   readonly requests: Map<string, RedemptionRequest>
   readonly largestWithdrawals: Withdrawal[]
 }
@@ -66,6 +74,9 @@ export function foldVaults(book: VaultBook, logs: readonly IndexedLog[]): VaultB
         createdAtS: log.timestampS,
         allocators: new Set(),
         managers: new Set(),
+        shares: new Map(),
+        supplied: new Map(),
+        recalled: new Map(),
         requests: new Map(),
         largestWithdrawals: [],
       })
@@ -87,6 +98,16 @@ function noteLog(entry: OpenEntry, { event, timestampS, txHash }: IndexedLog): v
       return
     case 'RoleRevoked':
       holdersOf(entry, event.args.role)?.delete(lower(event.args.account))
+      return
+    case 'Transfer':
+      add(entry.shares, event.args.from, -event.args.value)
+      add(entry.shares, event.args.to, event.args.value)
+      return
+    case 'Allocated':
+      add(entry.supplied, event.args.market, event.args.assets)
+      return
+    case 'Deallocated':
+      add(entry.recalled, event.args.market, event.args.assets)
       return
     case 'WithdrawalRequested': {
       const requestId = String(event.args.requestId)
@@ -113,6 +134,14 @@ function noteLog(entry: OpenEntry, { event, timestampS, txHash }: IndexedLog): v
   }
 }
 
+/** Shares that are minted or burnt come from nobody or go to nobody. */
+function add(amounts: Map<Address, bigint>, to: Address, amount: bigint): void {
+  const key = lower(to)
+  const sum = (amounts.get(key) ?? 0n) + amount
+  if (sum === 0n || key === zeroAddress) amounts.delete(key)
+  else amounts.set(key, sum)
+}
+
 function holdersOf(entry: OpenEntry, role: Hex): Set<Address> | undefined {
   if (role === ALLOCATOR_ROLE) return entry.allocators
   return role === MANAGER_ROLE ? entry.managers : undefined
@@ -132,6 +161,9 @@ const copyOf = (entry: VaultEntry | undefined): OpenEntry | undefined =>
         ...entry,
         allocators: new Set(entry.allocators),
         managers: new Set(entry.managers),
+        shares: new Map(entry.shares),
+        supplied: new Map(entry.supplied),
+        recalled: new Map(entry.recalled),
         requests: new Map(entry.requests),
         largestWithdrawals: [...entry.largestWithdrawals],
       }

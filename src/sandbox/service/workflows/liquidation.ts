@@ -26,11 +26,12 @@ export const liquidation: Family = {
     preparer('role.liquidator.settleLiquidationClaim', settle),
   ],
   fields: {
-    // A facility that is gone has no debt shares.
-    credit_facility: ({ facilities }, entityId, field) =>
-      field === 'debtShares'
-        ? (facilities.find((row) => facilityIdOf(row) === entityId)?.debtShares ?? 0n).toString()
-        : undefined,
+    // A facility that is gone has neither debt shares nor principal.
+    credit_facility: ({ facilities }, entityId, field) => {
+      const facility = facilities.find((row) => facilityIdOf(row) === entityId)
+      if (field === 'debtShares') return (facility?.debtShares ?? 0n).toString()
+      return field === 'principalAssets' ? (facility?.resource.principalAssets ?? '0') : undefined
+    },
     liquidation_claim: ({ claims }, entityId, field) =>
       field === 'settled'
         ? claims.find((claim) => claimEntityId(claim.marketAddress, claim.claimId) === entityId)?.settled

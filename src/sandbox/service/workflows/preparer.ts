@@ -61,6 +61,19 @@ export function preparer<T extends WorkflowType>(
   }
 }
 
+/** State what can be signed; until it is mined, only its expiry need be looked at again. */
+export const passed = (
+  judged: unknown,
+  transactions: readonly TransactionIntent[],
+  postconditions: readonly Expectation[],
+): Judgement => ({
+  judged,
+  blockedReasons: [],
+  revalidateAtExecution: ['intent_not_expired'],
+  transactions,
+  postconditions,
+})
+
 /** Say why nothing can be signed. */
 export const blocked = (
   judged: unknown,

@@ -1,12 +1,28 @@
 import { invariant } from '../../../errors.ts'
 import type { WorkflowType } from '../../../service/workflow-types.ts'
+import { allocator } from './allocator.ts'
 import { auction } from './auction.ts'
+import { borrower } from './borrower.ts'
+import { lender } from './lender.ts'
 import { liquidation } from './liquidation.ts'
 import type { Family, FieldReader, Preparer } from './preparer.ts'
+import { redemption } from './redemption.ts'
 import { rfq } from './rfq.ts'
+import { vaultDeploy } from './vault-deploy.ts'
+import { vaultMobility } from './vault-mobility.ts'
 
 /** Everything that the sandbox carries out; any other type is answered with a blocked preflight. */
-const FAMILIES: readonly Family[] = [liquidation, auction, rfq]
+const FAMILIES: readonly Family[] = [
+  allocator,
+  auction,
+  borrower,
+  lender,
+  liquidation,
+  redemption,
+  rfq,
+  vaultDeploy,
+  vaultMobility,
+]
 
 const preparers = new Map<string, Preparer>()
 const fields = new Map<string, FieldReader>()
