@@ -287,7 +287,7 @@ describe('the request', () => {
   })
 
   it('for a documented type that the sandbox does not carry out is blocked', async () => {
-    const prepared = await prepare({ ...liquidation(), workflowType: 'role.allocator.vaultAllocate' })
+    const prepared = await prepare({ ...liquidation(), workflowType: 'role.vault_owner.vaultAllocate' })
     expect(prepared.preflight.blockedReasons).toEqual(['not_in_sandbox'])
     expect(prepared.transactions).toEqual([])
   })

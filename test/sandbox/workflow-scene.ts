@@ -71,7 +71,7 @@ export async function createWorkflowScene() {
     ): Promise<WorkflowProgress> => {
       if (preflight.status !== 'passed') throw new TypeError(preflight.blockedReasons.join(', '))
       for (const { order, target, calldata } of transactions) {
-        const sent = { chain: null, account, to: target, data: calldata, gas: 1_000_000n } as const
+        const sent = { chain: null, account, to: target, data: calldata, gas: 8_000_000n } as const
         const txHash: Hex = await client.sendTransaction(sent)
         await ask(`/v1/workflows/${requestId}/transactions`, { order, chainId, txHash })
         await client.waitForTransactionReceipt({ hash: txHash, pollingInterval: 5 })
