@@ -50,9 +50,8 @@ export function openApiDocument(serverUrl: string): JsonObject {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const [name, entry] of Object.entries(OPERATIONS)) {
     const operation: Operation = entry
-    const path = { ...paths[operation.path], ...pathParameters(operation) }
     paths[operation.path] = {
-      ...path,
+      ...paths[operation.path],
       [operation.method.toLowerCase()]: describe(name as OperationId, operation, schemas),
     }
   }
@@ -81,11 +80,12 @@ function describe(id: OperationId, operation: Operation, schemas: ApiSchemas): J
   const { body, summary, permits, scope, assumed, changes, fields } = operation
   const isCollection = operation.answer.kind === 'collection'
   const answer = schemas.refOf(schemas.answerOf(id))
-  const parameters = [
+  const shared = [
     ...(isCollection ? ['Cursor', 'PageSize'] : []),
     ...(fields ? ['Fields'] : []),
     ...(changes ? ['IdempotencyKey'] : []),
   ].map((name) => ({ $ref: `#/components/parameters/${name}` }))
+  const parameters = [...pathParameters(operation), ...shared]
   return {
     operationId: id,
     summary,
@@ -121,15 +121,13 @@ const page = (item: JsonObject, { refOf }: ApiSchemas): JsonObject => ({
   },
 })
 
-function pathParameters({ path }: Operation): JsonObject {
-  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+const pathParameters = ({ path }: Operation): readonly JsonObject[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }))
-  return parameters.length > 0 ? { parameters } : {}
-}
 
 const SCHEMES = { secret: 'SecretKey', publishable: 'PublishableKey', wallet: 'WalletSession' } as const
 

@@ -8,25 +8,28 @@ type Identity = (typeof IDENTITY)[number]
 type Partly<T> = T extends readonly (infer Item)[]
   ? readonly Partly<Item>[]
   : T extends object
-    ? { readonly [K in keyof T]?: Partly<T[K]> | null }
+    ? { readonly [K in keyof T]?: Partly<T[K]> | undefined }
     : T
 
 /** A resource of which fields were selected: its identity, and whatever of the rest. */
 export type Selected<T> = Pick<T, keyof T & Identity> & Omit<Partly<T>, Identity>
 
-/** Make the schema that parses a resource into {@link Selected} of it. Pure. */
-export function selected(resource: z.ZodObject): z.ZodObject {
-  const shape = Object.entries(resource.shape).map(([name, schema]) => [
-    name,
-    IDENTITY.some((each) => each === name) ? schema : partly(schema).nullish(),
-  ])
-  return z.object(Object.fromEntries(shape))
+/** Make the schema that parses a resource into {@link Selected} of it. Freshness is never a part of itself. Pure. */
+export function selected({ shape }: z.ZodObject): z.ZodObject {
+  const whole: readonly string[] = [...IDENTITY, 'freshness']
+  return z.object(membersOf(shape, (name, member) => (whole.includes(name) ? member : missing(member))))
 }
 
-function partly(schema: z.core.$ZodType): z.ZodType {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return partly(schema.unwrap())
-  if (schema instanceof z.ZodArray) return schema.clone({ ...schema.def, element: partly(schema.element) })
-  if (!(schema instanceof z.ZodObject)) return z.lazy(() => schema)
-  const shape = Object.entries(schema.shape).map(([name, member]) => [name, partly(member).nullish()])
-  return z.object(Object.fromEntries(shape))
+const membersOf = (shape: z.ZodObject['shape'], change: (name: string, member: z.ZodType) => z.ZodType) =>
+  Object.fromEntries(Object.entries(shape).map(([name, member]) => [name, change(name, member as z.ZodType)]))
+
+const missing = (member: z.ZodType) => partly(member).optional()
+
+function partly(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional) return partly(schema.unwrap() as z.ZodType).optional()
+  if (schema instanceof z.ZodNullable) return partly(schema.unwrap() as z.ZodType).nullable()
+  if (schema instanceof z.ZodArray)
+    return schema.clone({ ...schema.def, element: partly(schema.element as z.ZodType) })
+  if (!(schema instanceof z.ZodObject)) return schema
+  return z.object(membersOf(schema.shape, (_name, member) => missing(member)))
 }

@@ -38,9 +38,9 @@ test.each([
 
 test('names the parameters that an operation takes, and no others', () => {
   const names = (id: keyof typeof OPERATIONS) =>
-    JSON.stringify(operationOf(id)?.parameters ?? []).match(/(?<=parameters\/)\w+/g)
+    JSON.stringify(operationOf(id)?.parameters ?? []).match(/(?<=parameters\/|"name":")\w+/g)
   expect(names('listMarkets')).toEqual(['Cursor', 'PageSize'])
-  expect(names('getMarket')).toEqual(['Fields'])
+  expect(names('getMarket')).toEqual(['resourceId', 'Fields'])
   expect(names('createKey')).toEqual(['IdempotencyKey'])
   expect(names('queryGraphql')).toBeNull()
 })
