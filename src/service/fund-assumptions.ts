@@ -20,6 +20,10 @@ export const FUND_ELIGIBILITY = { selfLaunch: 'selfLaunch', subscribe: 'subscrib
 /** Assumed: postconditions name a `fund_channel_policy` as `fund:channel`, lower case. */
 export const channelPolicyEntityId = (fund: string, channel: string) => `${fund}:${channel}`.toLowerCase()
 
+/** Assumed: and who launches funds, a `fund_launcher`, as `factory:manager`, with their `count`. */
+export const fundLauncherEntityId = (factory: string, manager: string) =>
+  `${factory}:${manager}`.toLowerCase()
+
 /** Assumed: and a `nav_report` as `oracle:type:valuationTimestamp:revision`, lower case. */
 export const navReportEntityId = (report: {
   readonly oracleAddress: string
@@ -28,10 +32,10 @@ export const navReportEntityId = (report: {
   readonly revision: number
 }) => `${report.oracleAddress}:${report.reportType}:${report.valuationTimeS}:${report.revision}`.toLowerCase()
 
-/**
- * Assumed: EIP-712 fields of a NAV report, signed under the domain `NavOracle`, version `1`, of its oracle. The
- * calldata of `submitReport(report, signature)` holds as many zero bytes where the signature goes.
- */
+/** Assumed: the EIP-712 domain of a NAV report, with the chain's id and its oracle as verifying contract. */
+export const NAV_REPORT_DOMAIN = { name: 'NavOracle', version: '1' } as const
+
+/** Assumed: EIP-712 fields of a NAV report. */
 export const NAV_REPORT_TYPES = {
   NavReport: [
     { name: 'asset', type: 'address' },
@@ -45,7 +49,10 @@ export const NAV_REPORT_TYPES = {
   ],
 } as const
 
-/** Assumed: `signing.kind` of typed data, and `signaturePlacement`: the argument, counted from 0, of the call. */
+/**
+ * Assumed: `signing.kind` of typed data, and `signaturePlacement`: the argument, counted from 0, of the call. Its
+ * calldata holds as many zero bytes where the signature goes.
+ */
 export const TYPED_DATA_SIGNING = {
   kind: 'eip712',
   secondArgument: 'argument:1',

@@ -203,6 +203,8 @@ test('history keeps a day of minutes, and drops the oldest past it', () => {
       funds: [],
       navReports: [],
       navValues: new Map(),
+      navOracles: new Map(),
+      fundLaunches: [],
       channelPolicies: new Map(),
       rfqs: [],
       auctions: [],

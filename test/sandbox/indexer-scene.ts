@@ -9,7 +9,7 @@ import {
   stringToHex,
   walletActions,
 } from 'viem'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import {
@@ -54,11 +54,12 @@ export async function createScene() {
   })
     .extend(publicActions)
     .extend(walletActions)
+  const navReporter = privateKeyToAccount(generatePrivateKey())
   const people = {
     feeder: randomAddress(),
     allocator: randomAddress(),
     assetManager: randomAddress(),
-    navReporter: randomAddress(),
+    navReporter: navReporter.address,
   }
   const deployerKey = generatePrivateKey()
   const deployment = await deploySandbox({
@@ -74,7 +75,8 @@ export async function createScene() {
     await client.setBalance({ address, value: parseEther('1000') })
     return address
   }
-  for (const address of [admin, people.feeder]) await client.impersonateAccount({ address })
+  for (const address of [admin, people.feeder, people.assetManager, navReporter.address])
+    await client.impersonateAccount({ address })
 
   const give = async (asset: Address, to: Address, spender: Address, amount: bigint) => {
     const token = { ...SENT, address: asset, abi: assetAbi } as const
@@ -96,6 +98,7 @@ export async function createScene() {
     deployerKey,
     at,
     actor,
+    navReporter,
     market,
     /** End the chain; once is enough. */
     stop: () => {

@@ -168,6 +168,8 @@ export const baseSnapshot: Snapshot = {
   funds: [],
   navReports: [],
   navValues: new Map(),
+  navOracles: new Map(),
+  fundLaunches: [],
   channelPolicies: new Map(),
   rfqs: [],
   auctions: [],

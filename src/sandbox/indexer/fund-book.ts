@@ -44,6 +44,9 @@ export type ChannelPolicyEntry = {
 
 /** What a fund's logs say that its contract does not tell in one call. */
 export type FundEntry = {
+  readonly factoryAddress: Address
+  /** Who it was launched for. */
+  readonly launcherAddress: Address
   /** By id, oldest first: the newest {@link EPOCHS_MAX}. */
   readonly epochs: ReadonlyMap<string, EpochEntry>
   /** By id, oldest first: all that are held, and the newest {@link DISPOSED_HOLDINGS_MAX} that are not. */
@@ -60,7 +63,7 @@ export const EMPTY_FUND_BOOK: FundBook = new Map()
 export const EPOCHS_MAX = 100
 export const DISPOSED_HOLDINGS_MAX = 200
 
-const EMPTY_FUND: FundEntry = { epochs: new Map(), holdings: new Map(), policies: new Map() }
+const EMPTY_FUND = { epochs: new Map(), holdings: new Map(), policies: new Map() }
 
 /**
  * Return the book with these logs added, in chain order; a log of a contract that is no fund changes nothing, nor does
@@ -75,7 +78,12 @@ export function foldFunds(
   for (const log of logs) {
     const { event, address } = log
     if (event.eventName === 'FundLaunched' && emitters.has(address)) {
-      touched.set(lower(event.args.fund), EMPTY_FUND)
+      const { fund, manager } = event.args
+      touched.set(lower(fund), {
+        ...EMPTY_FUND,
+        factoryAddress: address,
+        launcherAddress: lower(manager),
+      })
       continue
     }
     const entry = touched.get(address) ?? book.get(address)

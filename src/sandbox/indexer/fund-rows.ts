@@ -34,8 +34,12 @@ export type FundRows = {
   readonly navReports: readonly NavReportResource[]
   /** Values by entity id of the reports that are kept. */
   readonly navValues: ReadonlyMap<string, string>
+  /** The asset of each oracle that may be reported to, by the oracle's address. */
+  readonly navOracles: ReadonlyMap<Address, Address>
   /** By entity id. */
   readonly channelPolicies: ReadonlyMap<string, ChannelPolicyEntry>
+  /** Which factory launched each fund, and for whom. */
+  readonly fundLaunches: readonly { readonly factoryAddress: Address; readonly managerAddress: Address }[]
 }
 
 /** Tell the funds and the NAV reports as of a block. Pure. */
@@ -56,7 +60,12 @@ export function fundRows(
     funds: funds.map((fund) => fundRow(fund, context)),
     navReports: nav.reports.map((report) => navReportRow(report, assetName(report.assetAddress))).reverse(),
     navValues: new Map(nav.reports.map((report) => [navReportEntityId(report), String(report.value)])),
+    navOracles: nav.assets,
     channelPolicies: new Map(policies),
+    fundLaunches: funds.map(({ entry }) => ({
+      factoryAddress: entry.factoryAddress,
+      managerAddress: entry.launcherAddress,
+    })),
   }
 }
 

@@ -3,8 +3,10 @@ import type { WorkflowType } from '../../../service/workflow-types.ts'
 import { allocator } from './allocator.ts'
 import { auction } from './auction.ts'
 import { borrower } from './borrower.ts'
+import { fund } from './fund.ts'
 import { lender } from './lender.ts'
 import { liquidation } from './liquidation.ts'
+import { nav } from './nav.ts'
 import type { Family, FieldReader, Preparer } from './preparer.ts'
 import { redemption } from './redemption.ts'
 import { rfq } from './rfq.ts'
@@ -16,8 +18,10 @@ const FAMILIES: readonly Family[] = [
   allocator,
   auction,
   borrower,
+  fund,
   lender,
   liquidation,
+  nav,
   redemption,
   rfq,
   vaultDeploy,
