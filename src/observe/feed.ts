@@ -1,12 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createRecentIds } from '../recent-ids.ts'
-import {
-  type EventEnvelope,
-  type PolledEvent,
-  STREAM_HEARTBEAT_MS,
-  type StreamMessage,
-} from '../service/assumptions.ts'
+import { type EventEnvelope, STREAM_HEARTBEAT_MS, type StreamMessage } from '../service/assumptions.ts'
 import type { EventSource } from '../service/event-source.ts'
 import type { StreamConnection, UnreadableMessage } from '../service/stream.ts'
 import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
@@ -17,6 +12,8 @@ const SILENCE_MS_MAX = 2.5 * STREAM_HEARTBEAT_MS
 const POLL_MS = 2_000
 /** One round of polling reads at most this many pages, 2,000 events; a sweep sees the rest sooner. */
 const POLL_PAGES_MAX = 20
+/** A stream that loses something all the time must not take the whole rate limit for its gaps. */
+const DRAIN_AGAIN_MS = 100
 const RECONNECT_MS = 250
 const RECONNECT_MS_MAX = 30_000
 /** A connection that lived this long was a good one: the next one is tried at once. */
@@ -85,7 +82,7 @@ type Counts = { -readonly [K in keyof FeedState]: FeedState[K] }
 type Link = {
   readonly ended: PromiseWithResolvers<void>
   readonly over: AbortController
-  lastSeq: number | null
+  lastSeq: number
 }
 
 class EventFeed implements Feed {
@@ -108,6 +105,7 @@ class EventFeed implements Feed {
   readonly #cursor: FeedCursor
   #sweepOwed: boolean
   #draining: Promise<void> | undefined
+  #drainAgain = false
   #loops: Promise<void> = Promise.resolve()
 
   constructor(options: FeedOptions, deps: FeedDeps) {
@@ -171,7 +169,7 @@ class EventFeed implements Feed {
 
   /** Open the stream and stay until it ends, falls silent or is not trusted any more. */
   async #streamOnce(): Promise<void> {
-    const link: Link = { ended: Promise.withResolvers(), over: new AbortController(), lastSeq: null }
+    const link: Link = { ended: Promise.withResolvers(), over: new AbortController(), lastSeq: 0 }
     const connection = await this.#deps.client.openStream(
       { types: [...this.#types], cursor: this.#cursor.value(), signal: this.#stop.signal },
       {
@@ -201,11 +199,15 @@ class EventFeed implements Feed {
 
   #hear(link: Link, message: StreamMessage | UnreadableMessage): void {
     this.#state.lastMessageAtMs = this.#nowMs
-    const gap = link.lastSeq !== null && message.seq !== null && message.seq !== link.lastSeq + 1
-    link.lastSeq = message.seq ?? link.lastSeq
-    // Before the event that shows the gap is taken: the cursor must still be in front of it.
-    if (gap) this.#closeGap(link)
-    if (message.type === 'event') this.#take(message, true)
+    const next = link.lastSeq + 1
+    const seq = message.seq ?? link.lastSeq
+    link.lastSeq = Math.max(link.lastSeq, seq)
+    if (seq > next) this.#closeGap(link)
+    if (message.type === 'event') {
+      this.#tellOnce(message.event)
+      // What comes late or twice lies behind the cursor; what comes while a gap is open lies beyond it.
+      if (seq === next && this.#draining === undefined) this.#cursor.move(message.cursor)
+    }
     if (message.type === 'unreadable') this.#state.unreadable += 1
     if (message.type === 'reset') {
       this.#forgetCursor()
@@ -232,31 +234,50 @@ class EventFeed implements Feed {
   #closeGap(link: Link): void {
     this.#state.gaps += 1
     this.#operating(() => this.#drain()).then((closed) => {
-      if (!closed) link.ended.resolve()
+      if (closed) return
+      link.over.abort()
+      link.ended.resolve()
     }, link.ended.reject)
   }
 
-  /** Poll from the cursor to the end, once at a time. */
+  /** Poll from the cursor to the end, once at a time; whoever asks meanwhile gets another round after it. */
   #drain(): Promise<void> {
-    this.#draining ??= this.#poll().finally(() => {
-      this.#draining = undefined
-    })
+    this.#drainAgain = true
+    this.#draining ??= this.#drainWhileAsked()
     return this.#draining
+  }
+
+  async #drainWhileAsked(): Promise<void> {
+    try {
+      while (this.#drainAgain) {
+        this.#drainAgain = false
+        await this.#poll()
+        if (this.#drainAgain) await this.#pause(DRAIN_AGAIN_MS)
+      }
+    } finally {
+      this.#draining = undefined
+    }
   }
 
   async #poll(): Promise<void> {
     // Without a cursor the service begins with history: a sweep tells more, and sooner.
     const silent = this.#cursor.value() === null
-    for (let pages = 0; pages < POLL_PAGES_MAX; pages += 1) {
+    let more = true
+    for (let pages = 0; more && pages < POLL_PAGES_MAX; pages += 1) {
       const before = this.#cursor.value()
       const page = await this.#pollPage(before)
       this.#state.lastMessageAtMs = this.#nowMs
       this.#state.unreadable += page.dropped
-      for (const event of page.items) this.#take(event, false, silent)
+      for (const { event, cursor } of page.items) {
+        this.#tellOnce(event, silent)
+        this.#cursor.move(cursor)
+      }
       // No row of it could be read: its own cursor leads past it.
       if (this.#cursor.value() === before && page.nextCursor !== null) this.#cursor.move(page.nextCursor)
-      if (!page.hasMore || this.#cursor.value() === before) break
+      more = page.hasMore && this.#cursor.value() !== before
     }
+    // What was passed over in silence, or lies beyond the last page, is for a sweep to see.
+    this.#sweepOwed ||= silent || more
     this.#tellOwedSweep()
   }
 
@@ -269,13 +290,7 @@ class EventFeed implements Feed {
     }
   }
 
-  /** Give an event as a hint, once; only then does the cursor pass it. */
-  #take({ event, cursor }: PolledEvent, streamed: boolean, silent = false): void {
-    this.#tellOnce(event, silent)
-    // While a gap is being closed the polls own the cursor: a streamed event is beyond the gap.
-    if (!streamed || this.#draining === undefined) this.#cursor.move(cursor)
-  }
-
+  /** Give an event as a hint, once; only then may the cursor pass it. */
   #tellOnce(event: EventEnvelope, silent = false): void {
     if (this.#seen.has(event.id)) this.#state.duplicates += 1
     else if (!silent && this.#types.has(event.type))

@@ -142,10 +142,15 @@ export const streamToken = z.object({
   expiresAt: ts,
 })
 
-/** Assumed: the WebSocket takes these query parameters; `types` is a comma-separated filter. */
-export const STREAM_QUERY = { token: 'token', cursor: 'cursor', types: 'types' } as const
+/** Assumed: the WebSocket takes these query parameters; `types` and `subjects` are comma-separated filters. */
+export const STREAM_QUERY = {
+  token: 'token',
+  cursor: 'cursor',
+  types: 'types',
+  subjects: 'subjects',
+} as const
 
-/** Assumed: stream messages. `seq` counts the messages of one connection, so that a gap shows. */
+/** Assumed: stream messages. `seq` counts the messages of one connection from 1, so that a gap shows. */
 export const streamMessage = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('event'),

@@ -191,6 +191,78 @@ test('closes a gap in the sequence by polling from the last cursor', async () =>
   await until(() => expect(saved.at(-1)).toBe('11'))
 })
 
+test('takes a message that comes late or twice, and calls neither a gap', async () => {
+  begin('7')
+  const { socket } = await service.streams.next()
+  log = [8, 9, 10]
+  say(socket, 1, 8)
+  say(socket, 3, 10)
+  say(socket, 2, 9)
+  say(socket, 3, 10)
+  socket.send(heartbeat(4))
+  const given = [await next(), await next(), await next(), await next()]
+  expect(given).toEqual(['sweep', 's8', 's10', 's9'])
+  await until(() => expect(saved.at(-1)).toBe('10'))
+  const { duplicates } = feed.state()
+  say(socket, 2, 9)
+  await until(() => expect(feed.state().duplicates).toBe(duplicates + 1))
+  await feed.close()
+  expect(saved.at(-1)).toBe('10')
+  expect(feed.state()).toMatchObject({ gaps: 1, hints: 3 })
+})
+
+test('sees that the first message of a connection was lost', async () => {
+  begin('7')
+  const { socket } = await service.streams.next()
+  log = [8, 9]
+  socket.send(heartbeat(3))
+  expect([await next(), await next(), await next()]).toEqual(['sweep', 's8', 's9'])
+  expect(feed.state().gaps).toBe(1)
+})
+
+test('polls again for a gap that shows while it closes another', async () => {
+  begin('7')
+  const { socket } = await service.streams.next()
+  const answer = service.script.answer
+  const held: (() => void)[] = []
+  service.script.answer = (request, response) => {
+    if (request.path !== '/v1/events') return answer(request, response)
+    // What the service knew when it was asked, late.
+    const known = log
+    held.push(() => {
+      const now = log
+      log = known
+      answer(request, response)
+      log = now
+    })
+  }
+  log = [8, 9, 10]
+  say(socket, 1, 8)
+  say(socket, 3, 10)
+  await until(() => expect(held).toHaveLength(1))
+  log = [8, 9, 10, 11, 12]
+  say(socket, 5, 12)
+  expect([await next(), await next(), await next(), await next()]).toEqual(['sweep', 's8', 's10', 's12'])
+  service.script.answer = answer
+  let seq = 5
+  // Not for silence: it goes on talking.
+  const beat = setInterval(() => socket.send(heartbeat(++seq)), 20)
+  held[0]?.()
+  expect([await next(), await next()]).toEqual(['s9', 's11'])
+  clearInterval(beat)
+  await until(() => expect(saved.at(-1)).toBe('12'))
+})
+
+test('sweeps for a gap when it has no cursor to poll from', async () => {
+  begin(null)
+  const { socket } = await service.streams.next()
+  log = [1, 2]
+  socket.send(heartbeat(2))
+  expect([await next(), await next(), await next()]).toEqual(['sweep', 'sweep', 'sweep'])
+  await until(() => expect(saved.at(-1)).toBe('2'))
+  expect(feed.state()).toMatchObject({ gaps: 1, hints: 0 })
+})
+
 test('leaves a stream whose gap cannot be polled', async () => {
   begin('7')
   const { socket } = await service.streams.next()
