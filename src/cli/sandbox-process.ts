@@ -31,6 +31,10 @@ export type SandboxOptions = {
   readonly directory: string
   /** Of the weather: the same seed tells the same story. */
   readonly seed: number | undefined
+  /** What the service does wrong from the start, as JSON. */
+  readonly fault?: string | undefined
+  /** Whether webhooks may be delivered to this machine. */
+  readonly allowLoopbackWebhooks?: boolean
   readonly onProgress: (text: string) => void
 }
 
@@ -104,7 +108,7 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   }
 }
 
-function spawnSandbox({ program, directory, seed }: SandboxOptions): ChildProcess {
+function spawnSandbox({ program, directory, seed, fault, ...options }: SandboxOptions): ChildProcess {
   const log = openSync(sandboxLog(directory), 'a', 0o600)
   try {
     const args = [
@@ -112,6 +116,8 @@ function spawnSandbox({ program, directory, seed }: SandboxOptions): ChildProces
       '--directory',
       directory,
       ...(seed === undefined ? [] : ['--seed', String(seed)]),
+      ...(fault === undefined ? [] : ['--fault', fault]),
+      ...(options.allowLoopbackWebhooks === true ? ['--allow-loopback-webhooks'] : []),
     ]
     return spawn(process.execPath, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] })
   } finally {

@@ -1,14 +1,14 @@
 import { openSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Keeper } from '../keeper.ts'
-import { command, DEFAULT_DIRECTORY, DIRECTORY, durationMs, SEED, seedOf } from './command.ts'
+import { command, DEFAULT_DIRECTORY, DIRECTORY, durationMs, FAULT, SEED, seedOf } from './command.ts'
 import type { SandboxProcess } from './sandbox-process.ts'
 import { createInterrupts, createShow, runSession } from './session.ts'
 
 /** `rolekeeper start`: sandbox and keeper together. */
 export const start = command({
   name: 'start',
-  usage: '[--for TIME] [--json] [--fresh] [--seed N]',
+  usage: '[--for TIME] [--json] [--fresh] [--seed N] [--fault JSON]',
   help: `Start a chain, its contracts, the service and a KMS on this machine, and the liquidator in live mode against them.
 Ctrl-C ends it; started again, it resumes what was in flight.
 
@@ -18,6 +18,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     json: { help: 'print events as JSON, one object a line; the log goes to standard error' },
     fresh: { help: 'forget everything and start over' },
     seed: SEED,
+    fault: FAULT,
     directory: DIRECTORY,
   },
   argumentsMax: 0,
@@ -33,7 +34,13 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     const interrupts = createInterrupts(() => sandbox?.kill())
     const progress = await createProgress('starting the sandbox', io)
     try {
-      sandbox = startSandboxProcess({ program: SANDBOX_PROGRAM, directory, seed, onProgress: progress.say })
+      sandbox = startSandboxProcess({
+        program: SANDBOX_PROGRAM,
+        directory,
+        seed,
+        fault: given.fault,
+        onProgress: progress.say,
+      })
       const first = await Promise.race([sandbox.ready.then(() => 'ready'), interrupts.first])
       progress.end()
       if (first !== 'ready') return 0

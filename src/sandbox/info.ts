@@ -18,6 +18,8 @@ export type SandboxInfo = {
   readonly kmsSecretAccessKey: string
   readonly secretKey: string
   readonly publishableKey: string
+  /** Lets its holder set faults: `PUT /sandbox-control/faults` on the service. New with each start. */
+  readonly controlToken: string
   /** The web origins that the publishable key is accepted from. */
   readonly origins: readonly string[]
   /** By name. */

@@ -1,5 +1,5 @@
 /**
- * The sandbox's own process. Options: `--directory DIR`, `--seed N`. It tells a parent over IPC how it goes
+ * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--fault JSON`, `--allow-loopback-webhooks`. It tells a parent over IPC how it goes
  * ({@link Told}), without one it says so on standard error. It ends when its parent does, by whatever cause, and on
  * SIGTERM and SIGINT.
  */
@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { systemClock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
+import { readFault } from './service/faults.ts'
 
 /** What a parent is told. */
 export type Told =
@@ -17,23 +18,34 @@ export type Told =
 // Whatever this process and its children write is for the owner alone.
 process.umask(0o077)
 const { values } = parseArgs({
-  options: { directory: { type: 'string', default: '.rolekeeper' }, seed: { type: 'string' } },
+  options: {
+    directory: { type: 'string', default: '.rolekeeper' },
+    seed: { type: 'string' },
+    fault: { type: 'string' },
+    'allow-loopback-webhooks': { type: 'boolean' },
+  },
 })
 
 let asked = false
-const starting = startSandbox({
-  directory: values.directory,
-  seed: values.seed === undefined ? undefined : Number(values.seed),
-  clock: systemClock,
-  weather: 'at-once',
-  onProgress: (text) => tell({ type: 'progress', text }),
-  onTrouble: (cause) => console.error(new Date().toISOString(), cause),
-})
+const starting = start()
 // A parent that is gone cannot be told, and its end is what we wait for.
 process.on('disconnect', end)
 process.on('SIGTERM', end)
 process.on('SIGINT', end)
 starting.then(() => tell({ type: 'ready' }), fail)
+
+async function start(): Promise<Sandbox> {
+  return startSandbox({
+    directory: values.directory,
+    seed: values.seed === undefined ? undefined : Number(values.seed),
+    clock: systemClock,
+    weather: 'at-once',
+    onProgress: (text) => tell({ type: 'progress', text }),
+    onTrouble: (cause) => console.error(new Date().toISOString(), cause),
+    fault: values.fault === undefined ? undefined : readFault(values.fault),
+    allowLoopbackWebhooks: values['allow-loopback-webhooks'],
+  })
+}
 
 function tell(told: Told): void {
   if (process.connected) process.send?.(told)

@@ -18,7 +18,9 @@ import { loadKeys, type SandboxKeys } from './keys.ts'
 import { type Kms, startKms } from './kms/server.ts'
 import { startNodeFront } from './node-front.ts'
 import { readPins } from './pins.ts'
+import type { Fault } from './service/faults.ts'
 import { type SandboxService, startService } from './service/service.ts'
+import { newToken } from './service/store.ts'
 import { createTradeStory } from './trade-story.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
 import { startWeather, type Weather } from './weather.ts'
@@ -31,6 +33,10 @@ export type SandboxOptions = {
   readonly seed: number | undefined
   readonly clock: Clock
   readonly weather: 'at-once' | 'paused'
+  /** What the service does wrong from the start; nothing when absent. */
+  readonly fault?: Fault | undefined
+  /** Whether webhooks may be delivered to this machine. */
+  readonly allowLoopbackWebhooks?: boolean | undefined
   readonly onProgress: (text: string) => void
   /** Gets what went wrong inside while it runs, and does not end it. */
   readonly onTrouble: (cause: unknown) => void
@@ -135,6 +141,8 @@ async function startParts(
     }).then(started),
   ])
   const front = started(await startNodeFront(rpcUrl))
+  // Of this run alone: whoever has an old one has nothing.
+  const controlToken = newToken('ctl')
   const service = started(
     await startService({
       canonical,
@@ -146,6 +154,9 @@ async function startParts(
       host: '127.0.0.1',
       credentials: { secretKey, publishableKey, origins: ORIGINS },
       donor: createDonor(rpcUrl, keys.deployer, transactions),
+      controlToken,
+      fault: options.fault ?? {},
+      allowLoopbackWebhooks: options.allowLoopbackWebhooks === true,
       onCrash: onTrouble,
     }),
   )
@@ -175,6 +186,7 @@ async function startParts(
     kmsAccessKeyId: credentials.accessKeyId,
     kmsSecretAccessKey: credentials.secretAccessKey,
     secretKey,
+    controlToken,
     publishableKey,
     origins: ORIGINS,
     contracts: Object.fromEntries(

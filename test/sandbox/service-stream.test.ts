@@ -196,6 +196,34 @@ describe('the stream', () => {
     stream.socket.terminate()
   })
 
+  it('says only the entities that were asked for', async () => {
+    const stream = await open({ subjects: 'm:1,m:3', types: 'markets.updated' })
+    f.canonical.push({}, [...['m:1', 'm:2', 'm:3'].map((s) => change(s)), change('m:1', 'oracles.updated')])
+    await stream.until(() => stream.subjects().length === 2)
+    emit('m:1')
+    await stream.until(() => stream.subjects().length === 3)
+    expect(stream.subjects()).toEqual(['m:1', 'm:3', 'm:1'])
+    stream.socket.terminate()
+  })
+
+  it("tells no application of another's workflows, nor does polling", async () => {
+    const start = await here()
+    const stream = await open()
+    const neighbour = await f.post('/v1/organizations', { name: 'Neighbour' }, {})
+    const headers = { authorization: `Bearer ${neighbour.json.secretKey}` }
+    const { requestId } = (await f.post('/v1/workflows/prepare', liquidation(), headers)).json
+    const registration = { order: 1, chainId: CHAIN_ID, txHash: `0x${'cd'.repeat(32)}` }
+    await f.post(`/v1/workflows/${requestId}/transactions`, registration, headers)
+    emit('after')
+    await stream.until(() => stream.subjects().includes('after'))
+    expect(stream.subjects()).not.toContain(requestId)
+    expect(await pollAll(start)).not.toContain(requestId)
+    const answer = await f.get(`/v1/events?cursor=${start}`, headers)
+    const theirs = (answer.json.items as { event: { subject: string } }[]).map(({ event }) => event.subject)
+    expect(theirs).toContain(requestId)
+    stream.socket.terminate()
+  })
+
   it('announces the progress of a workflow', async () => {
     const stream = await open({ types: 'workflow.liquidate.updated' })
     const { requestId } = (await f.post('/v1/workflows/prepare', liquidation())).json
@@ -259,6 +287,7 @@ describe('the stream', () => {
     expect(await refusal((await newStreamUrl()).replace('/v1/stream', '/v1/other'))).toBe(400)
     expect(await refusal(await newStreamUrl({ cursor: 'nonsense' }))).toBe(400)
     expect(await refusal(await newStreamUrl({ types: 'a b' }))).toBe(400)
+    expect(await refusal(await newStreamUrl({ subjects: Array(51).fill('m').join() }))).toBe(400)
   })
 
   it('takes its own origin', async () => {

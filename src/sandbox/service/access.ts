@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { invariant } from '../../errors.ts'
 import type { Operation, Credentials as Presented } from '../../service/catalogue.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './handler.ts'
@@ -49,6 +50,12 @@ export function identify(headers: IncomingHttpHeaders, keys: ApiKeys, sessions: 
     wallet: session?.address ?? null,
     id: `${key?.id ?? applicationId ?? 'anonymous'}:${session?.address ?? ''}`,
   }
+}
+
+/** Name the application of a caller that had to show a secret key. */
+export function applicationOf({ applicationId }: Caller): string {
+  invariant(applicationId !== null, 'a secret key belongs to an application')
+  return applicationId
 }
 
 /**

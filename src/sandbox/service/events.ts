@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { QUERY } from '../../service/assumptions.ts'
 import type { Freshness } from '../../service/resources.ts'
+import { applicationOf } from './access.ts'
 import { ApiError } from './api-error.ts'
 import type { Handlers } from './handler.ts'
 import { type Cursors, one, pageSize } from './page.ts'
@@ -124,9 +125,10 @@ export function eventPolling(log: EventLog, cursors: Cursors, freshness: () => F
       const cursor = one(call, QUERY.cursor)
       const from = cursor === undefined ? log.floor() : eventPlace(cursors, log, cursor)
       const events = log.after(from, size)
+      const mine = events.filter((event) => mayHear(event, applicationOf(call.caller)))
       const last = events.at(-1)?.seq ?? from
       return {
-        items: events.map(({ seq, envelope }) => ({
+        items: mine.map(({ seq, envelope }) => ({
           cursor: eventCursor(cursors, seq),
           event: JSON.parse(envelope),
         })),

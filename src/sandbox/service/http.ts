@@ -6,7 +6,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../service/cata
 import { ANYONE, authorise, identify } from './access.ts'
 import { ApiError, errorObject, rawFailure } from './api-error.ts'
 import type { EventLog } from './events.ts'
-import type { Fault } from './faults.ts'
+import { FAULTS_PATH, type Fault } from './faults.ts'
 import type { AnyCall, Caller, Handlers, Performed } from './handler.ts'
 import type { Idempotency, StoredAnswer } from './idempotency.ts'
 import { parseBody } from './parse-body.ts'
@@ -106,7 +106,10 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
   app.setNotFoundHandler((_request, reply) =>
     fail(reply, new ApiError(400, 'not_found', 'There is no such operation.')),
   )
-  app.addHook('onRequest', async (request, reply) => admit(request, reply))
+  app.addHook('onRequest', async (request, reply) => {
+    // Whoever rehearses faults is no caller of the service.
+    if (request.routeOptions.url !== FAULTS_PATH) admit(request, reply)
+  })
   for (const id of Object.keys(OPERATIONS) as OperationId[]) {
     const operation: Operation = OPERATIONS[id]
     const handler = handlerOf(deps.handlers, id)
@@ -153,9 +156,9 @@ async function handle(
   const path = request.url
   if (fault.latencyMs !== undefined) await deps.clock.sleep(fault.latencyMs)
   if (fault.fail?.path.test(path)) {
-    throw new ApiError(fault.fail.status, 'injected_fault', 'A fault was set for this path.', {
-      retryable: true,
-    })
+    const { status, retryAfterS } = fault.fail
+    const details = { retryable: true, ...(retryAfterS === undefined ? {} : { retryAfterS }) }
+    throw new ApiError(status, 'injected_fault', 'A fault was set for this path.', details)
   }
   const body = request.body as Body | undefined
   const call: AnyCall = {

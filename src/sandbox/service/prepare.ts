@@ -5,7 +5,7 @@ import { WORKFLOW_CATALOGUE, WORKFLOW_TYPES, type WorkflowType } from '../../ser
 import type { PreparedWorkflow, WorkflowPrepareRequest } from '../../service/workflows.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
 import { ApiError, unknownChain } from './api-error.ts'
-import type { Hostility } from './faults.ts'
+import type { Fault } from './faults.ts'
 import type { Handler } from './handler.ts'
 import { tamper } from './tamper.ts'
 import type { WorkflowRecords } from './workflow-records.ts'
@@ -22,7 +22,7 @@ export type PrepareDeps = {
   readonly clock: Clock
   readonly namespace: string
   readonly reads: Reads
-  readonly hostile: () => Hostility | undefined
+  readonly fault: () => Pick<Fault, 'hostile' | 'blockPreflight'>
 }
 
 /** POST /v1/workflows/prepare. Source: service API, section of the same name. */
@@ -41,11 +41,16 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
       deadlineS: BigInt(Math.floor(expiresMs / 1_000)),
     }
     const prepare = preparerOf(type)?.prepare
-    const judgement =
+    const { hostile, blockPreflight } = deps.fault()
+    const judged =
       prepare === undefined
         ? blocked(null, ['not_in_sandbox'], [])
         : await prepare(request.input, moment, deps.reads)
-    const transactions = tamper(judgement.transactions, principal, deps.hostile())
+    const judgement =
+      blockPreflight === undefined
+        ? judged
+        : blocked(judged.judged, [blockPreflight], judged.revalidateAtExecution)
+    const transactions = tamper(judgement.transactions, principal, hostile)
     const answer = answerOf(type, { ...judgement, transactions }, moment, expiresMs)
     return {
       body: answer,

@@ -9,6 +9,7 @@ import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
 import { directoryReads } from './directory-reads.ts'
 import { createEventLog, type EventLog, eventPolling } from './events.ts'
+import { serveFaultControl } from './fault-control.ts'
 import type { Fault } from './faults.ts'
 import { fundReads } from './fund-reads.ts'
 import { faucetQuota, grantCalls, grantOperations } from './grants/grant-operations.ts'
@@ -18,6 +19,7 @@ import { graphqlQuery } from './graphql.ts'
 import type { Handlers } from './handler.ts'
 import { createHttp, isLoopbackHost } from './http.ts'
 import { createIdempotency } from './idempotency.ts'
+import { createLaggingCanonical } from './lagging-canonical.ts'
 import { createMessages, type Messages, messageReads } from './messages.ts'
 import { createCursors } from './page.ts'
 import { prepareOperation } from './prepare.ts'
@@ -25,6 +27,7 @@ import { createProgress } from './progress.ts'
 import { DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
 import { openStore, type Store } from './store.ts'
 import { createStreamHub, STREAM_PATH } from './stream.ts'
+import { createTransmit } from './stream-faults.ts'
 import type { Credentials } from './tenants/seed.ts'
 import { openTenancy } from './tenants/tenancy.ts'
 import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
@@ -58,6 +61,10 @@ export type ServiceSettings = {
   readonly rateLimit?: RateLimit
   /** Whether webhooks may be delivered to this machine, over plain HTTP too. */
   readonly allowLoopbackWebhooks?: boolean
+  /** What to do wrong from the start. */
+  readonly fault?: Fault
+  /** Lets whoever holds it read and set faults; without one nobody can, over HTTP. */
+  readonly controlToken?: string
   /** Gets what a 500 answer does not show. */
   readonly onCrash?: (error: unknown) => void
 }
@@ -82,17 +89,23 @@ export type SandboxService = {
  * port is taken.
  */
 export async function startService(settings: ServiceSettings): Promise<SandboxService> {
-  const { canonical, deployment, clock, credentials, host, port = 0 } = settings
+  const { deployment, clock, credentials, host, port = 0 } = settings
   if (!isLoopbackHost(host)) throw notLoopback(host)
   const onCrash = settings.onCrash ?? (() => {})
   const { chainId } = deployment
+  let fault: Fault = settings.fault ?? {}
+  const setFault = (next: Fault) => {
+    fault = next
+  }
+  const canonical = createLaggingCanonical(settings.canonical, clock, () => fault.indexer)
   const store = openStore(settings.dbFile, credentials.secretKey)
   const cursors = createCursors(store)
   const source = { canonical, cursors }
   const log = createEventLog(store, clock)
   const records = createWorkflowRecords(store)
   const progress = createProgress({ canonical, records, log, clock, onCrash })
-  const stream = createStreamHub({ log, cursors, clock, origins: credentials.origins })
+  const transmit = createTransmit(() => fault.stream)
+  const stream = createStreamHub({ log, cursors, clock, transmit, origins: credentials.origins })
   const webhooks = startWebhooks(settings, store, log, onCrash)
   const idempotency = createIdempotency(store, clock)
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
@@ -102,7 +115,6 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   })
   const messages = createMessages(store, clock)
   const { grants, ...granting } = startGrants(settings, store, log, messages, onCrash)
-  let fault: Fault = {}
   const reads = { ...canonicalReads(source), ...fundReads(source) }
   const handlers: Partial<Handlers> = {
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
@@ -117,7 +129,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     prepareWorkflow: prepareOperation({
       ...{ canonical, records, clock, namespace: deployment.namespace },
       reads: createReads(settings.rpcUrl, chainId),
-      hostile: () => fault.hostile,
+      fault: () => fault,
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
     ...tenancy.handlers,
@@ -134,6 +146,8 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     contract ??= JSON.stringify(openApiDocument(`http://${request.headers.host}`))
     return reply.type('application/json').send(contract)
   })
+  const { controlToken: token } = settings
+  if (token !== undefined) serveFaultControl(app, { token, now: () => fault, set: setFault })
   app.server.on('upgrade', stream.upgrade)
   const unsubscribe = canonical.onSnapshot((_snapshot, changes) => {
     try {
@@ -148,6 +162,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   })
   const stop = async () => {
     unsubscribe()
+    await canonical.stop()
     stream.close()
     await app.close()
     await Promise.all([progress.idle(), grants.idle()])
@@ -167,9 +182,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   return {
     url: `http://${host}:${bound}`,
     streamUrl: `ws://${host}:${bound}${STREAM_PATH}`,
-    setFault: (next) => {
-      fault = next
-    },
+    setFault,
     reviewAccess: applications.reviewAccess,
     idle: async () => {
       await Promise.all([progress.idle(), grants.idle()])

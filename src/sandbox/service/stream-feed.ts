@@ -1,8 +1,9 @@
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../clock.ts'
 import { STREAM_HEARTBEAT_MS } from '../../service/assumptions.ts'
-import { type EventLog, eventCursor, type LoggedEvent } from './events.ts'
+import { type EventLog, eventCursor, type LoggedEvent, mayHear } from './events.ts'
 import type { Cursors } from './page.ts'
+import type { Transmit } from './stream-faults.ts'
 
 /** A client that reads nothing is let go when this much waits for it. */
 const BUFFER_BYTES_MAX = 1_048_576
@@ -10,13 +11,19 @@ const BUFFER_BYTES_MAX = 1_048_576
 const CATCH_UP_BYTES = 256 * 1_024
 const CATCH_UP_EVENTS = 200
 
-/** The event types that a client wants; null is every type. */
-export type StreamFilter = ReadonlySet<string> | null
+/** What a client is told: only what its application may hear, and of that what it asked for. */
+export type StreamFilter = {
+  readonly applicationId: string
+  /** Null is every type. */
+  readonly types: ReadonlySet<string> | null
+  /** Entity keys; null is every entity. */
+  readonly subjects: ReadonlySet<string> | null
+}
 
 /** Gives open sockets the log. `close` ends the heartbeats, not the sockets. */
 export type StreamFeed = {
   /** Give a socket the events after a place, then those that come. */
-  readonly add: (socket: WebSocket, place: number, types: StreamFilter) => void
+  readonly add: (socket: WebSocket, place: number, filter: StreamFilter) => void
   readonly connections: () => number
   readonly close: () => void
 }
@@ -24,14 +31,19 @@ export type StreamFeed = {
 /** `live` connections get events as they come; the others read the log from `place` until they have caught up. */
 type Connection = {
   readonly socket: WebSocket
-  readonly types: StreamFilter
+  readonly filter: StreamFilter
   place: number
   live: boolean
   seq: number
 }
 
 /** Feed sockets: filter, resume, heartbeats, bounded buffers. */
-export function createStreamFeed(log: EventLog, cursors: Cursors, clock: Clock): StreamFeed {
+export function createStreamFeed(
+  log: EventLog,
+  cursors: Cursors,
+  clock: Clock,
+  transmit: Transmit,
+): StreamFeed {
   const connections = new Set<Connection>()
   const stopped = new AbortController()
 
@@ -49,7 +61,7 @@ export function createStreamFeed(log: EventLog, cursors: Cursors, clock: Clock):
       return
     }
     connection.seq += 1
-    connection.socket.send(`{"type":"${type}","seq":${connection.seq},${rest}}`)
+    transmit(connection.socket, `{"type":"${type}","seq":${connection.seq},${rest}}`)
   }
 
   function letGo(connection: Connection, reason: string): void {
@@ -87,8 +99,8 @@ export function createStreamFeed(log: EventLog, cursors: Cursors, clock: Clock):
   })
 
   return {
-    add: (socket, place, types) => {
-      const connection: Connection = { socket, types, place, live: false, seq: 0 }
+    add: (socket, place, filter) => {
+      const connection: Connection = { socket, filter, place, live: false, seq: 0 }
       socket.on('error', () => socket.terminate())
       socket.on('close', () => connections.delete(connection))
       connections.add(connection)
@@ -115,8 +127,10 @@ async function repeat(clock: Clock, everyMs: number, signal: AbortSignal, work: 
   }
 }
 
-const wants = (connection: Connection, event: LoggedEvent) =>
-  connection.types === null || connection.types.has(event.type)
+const wants = ({ filter: { applicationId, types, subjects } }: Connection, event: LoggedEvent) =>
+  mayHear(event, applicationId) &&
+  (types === null || types.has(event.type)) &&
+  (subjects === null || subjects.has(event.subject))
 
 /** The members of an event message after its `seq`, which differs by connection. Pure. */
 const eventRest = (cursors: Cursors, event: LoggedEvent) =>

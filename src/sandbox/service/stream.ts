@@ -3,12 +3,14 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../clock.ts'
 import { STREAM_QUERY } from '../../service/assumptions.ts'
+import { applicationOf } from './access.ts'
 import { ApiError, rawFailure } from './api-error.ts'
 import { type EventLog, eventPlace } from './events.ts'
 import type { Handler } from './handler.ts'
 import { isLoopbackHost, newRequestId } from './http.ts'
 import type { Cursors } from './page.ts'
 import { newToken } from './store.ts'
+import type { Transmit } from './stream-faults.ts'
 import { createStreamFeed, type StreamFeed, type StreamFilter } from './stream-feed.ts'
 
 /** Where the WebSocket listens. */
@@ -16,7 +18,8 @@ export const STREAM_PATH = '/v1/stream'
 
 const TOKEN_MS = 60_000
 const CONNECTIONS_MAX = 100
-const TYPES_MAX = 50
+/** Of types, and of entity keys: more than a role watches; a subject has at most 200 characters. */
+const FILTER_MAX = 50
 /** Clients have nothing to say on the stream. */
 const INCOMING_BYTES_MAX = 1_024
 
@@ -26,6 +29,7 @@ export type StreamDeps = {
   readonly cursors: Cursors
   readonly clock: Clock
   readonly origins: readonly string[]
+  readonly transmit: Transmit
 }
 
 /** The stream's listener. `close` ends every connection at once. */
@@ -35,8 +39,8 @@ export type StreamHub = {
   readonly close: () => void
 }
 
-/** Tokens by the moment at which they expire. In memory: a restart ends every connection anyway. */
-type Tokens = Map<string, number>
+/** Whose tokens they are, and when they expire. In memory: a restart ends every connection anyway. */
+type Tokens = Map<string, { readonly applicationId: string; readonly expiresMs: number }>
 
 /** Serve the log over WebSocket, to holders of a single-use token. */
 export function createStreamHub(deps: StreamDeps): StreamHub {
@@ -46,15 +50,15 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
     maxPayload: INCOMING_BYTES_MAX,
   })
   const tokens: Tokens = new Map()
-  const feed = createStreamFeed(deps.log, deps.cursors, deps.clock)
+  const feed = createStreamFeed(deps.log, deps.cursors, deps.clock, deps.transmit)
   return {
     createStreamToken: streamToken(tokens, deps.clock),
     upgrade: (request, socket, head) => {
       // A peer that resets while it is refused must not end the process.
       socket.on('error', () => socket.destroy())
       try {
-        const { place, types } = admit(request, deps, tokens, feed)
-        server.handleUpgrade(request, socket, head, (client) => feed.add(client, place, types))
+        const { place, filter } = admit(request, deps, tokens, feed)
+        server.handleUpgrade(request, socket, head, (client) => feed.add(client, place, filter))
       } catch (error) {
         const known = error instanceof ApiError
         const failure = known ? error : new ApiError(500, 'internal', 'The service failed inside.')
@@ -71,15 +75,16 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
 
 /** POST /v1/stream-token. Source: service API, "Stream token and event polling". */
 function streamToken(tokens: Tokens, clock: Clock): Handler<'createStreamToken'> {
-  return ({ host }) => {
+  return ({ host, caller }) => {
+    const applicationId = applicationOf(caller)
     const token = newToken('st')
     const nowMs = clock.nowMs()
     const expiresMs = nowMs + TOKEN_MS
     return {
       body: { token, url: `ws://${host}${STREAM_PATH}`, expiresAt: new Date(expiresMs).toISOString() },
       commit: () => {
-        for (const [old, oldExpiresMs] of tokens) if (oldExpiresMs <= nowMs) tokens.delete(old)
-        tokens.set(token, expiresMs)
+        for (const [old, its] of tokens) if (its.expiresMs <= nowMs) tokens.delete(old)
+        tokens.set(token, { applicationId, expiresMs })
       },
     }
   }
@@ -91,7 +96,7 @@ function admit(
   { log, cursors, clock, origins }: StreamDeps,
   tokens: Tokens,
   feed: StreamFeed,
-): { readonly place: number; readonly types: StreamFilter } {
+): { readonly place: number; readonly filter: StreamFilter } {
   const { origin, host } = request.headers
   if (!isLoopbackHost(host)) throw new ApiError(403, 'host_not_allowed', 'Unknown Host header.')
   if (origin !== undefined && !origins.includes(origin)) {
@@ -100,9 +105,9 @@ function admit(
   const url = new URL(request.url ?? '/', 'http://stream.invalid')
   if (url.pathname !== STREAM_PATH) throw new ApiError(400, 'not_found', 'There is no such stream.')
   const token = url.searchParams.get(STREAM_QUERY.token) ?? ''
-  const expiresMs = tokens.get(token) ?? 0
+  const admitted = tokens.get(token)
   tokens.delete(token)
-  if (expiresMs <= clock.nowMs()) {
+  if (admitted === undefined || admitted.expiresMs <= clock.nowMs()) {
     throw new ApiError(401, 'invalid_stream_token', 'The stream token is unknown, used or expired.')
   }
   if (feed.connections() >= CONNECTIONS_MAX) {
@@ -111,19 +116,20 @@ function admit(
   const cursor = url.searchParams.get(STREAM_QUERY.cursor)
   return {
     place: cursor === null ? log.head() : eventPlace(cursors, log, cursor),
-    types: filterOf(url.searchParams.get(STREAM_QUERY.types)),
+    filter: {
+      applicationId: admitted.applicationId,
+      types: listOf(url, STREAM_QUERY.types, /^[A-Za-z0-9._]{1,200}$/),
+      subjects: listOf(url, STREAM_QUERY.subjects, /^[\x21-\x2b\x2d-\x7e]{1,200}$/),
+    },
   }
 }
 
-function filterOf(list: string | null): StreamFilter {
-  if (list === null) return null
-  const types = list.split(',')
-  if (types.length > TYPES_MAX || !types.every((type) => /^[A-Za-z0-9._]{1,200}$/.test(type))) {
-    throw new ApiError(
-      400,
-      'invalid_request',
-      `\`${STREAM_QUERY.types}\` is a list of at most ${TYPES_MAX} event types.`,
-    )
+/** Read a comma-separated filter; null when it is absent. */
+function listOf(url: URL, name: string, form: RegExp): ReadonlySet<string> | null {
+  const values = url.searchParams.get(name)?.split(',')
+  if (values === undefined) return null
+  if (values.length > FILTER_MAX || !values.every((value) => form.test(value))) {
+    throw new ApiError(400, 'invalid_request', `\`${name}\` is a list of at most ${FILTER_MAX} values.`)
   }
-  return new Set(types)
+  return new Set(values)
 }

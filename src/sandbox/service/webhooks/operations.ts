@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { Clock } from '../../../clock.ts'
-import { invariant } from '../../../errors.ts'
 import { EVENT_TYPES } from '../../../service/event-types.ts'
 import type { Freshness } from '../../../service/resources.ts'
 import type { webhookDelivery, webhookEndpointRow } from '../../../service/tenant-resources.ts'
+import { applicationOf } from '../access.ts'
 import { ApiError, notFound } from '../api-error.ts'
 import type { EventLog } from '../events.ts'
 import type { Caller, Handlers } from '../handler.ts'
@@ -134,11 +134,6 @@ function deliveryOperations(deps: WebhookDeps) {
       }
     },
   } satisfies Partial<WebhookHandlers>
-}
-
-function applicationOf({ applicationId }: Caller): string {
-  invariant(applicationId !== null, 'a secret key belongs to an application')
-  return applicationId
 }
 
 function checkUrl(url: string, allowLoopback: boolean): void {
