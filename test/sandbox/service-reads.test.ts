@@ -41,7 +41,6 @@ const report = (submittedAtEpochMs: number, value: string): NavReportResource =>
   decimals: 6,
 })
 const ofVault = { vaultId: VAULT, vaultAddress: VAULT }
-const minute = (bucketStart: string) => ({ ...ofVault, interval: '1m', bucketStart })
 
 let f: Fixture
 beforeAll(async () => {
@@ -53,7 +52,6 @@ beforeAll(async () => {
       ...vault,
       portfolioLiquidity: { ...ofVault, idleAssets: '7' },
       shareMobility: { ...ofVault, transferProfile: 'open' },
-      history: [minute('2026-01-01T00:00:00Z'), minute('2026-01-01T00:01:00Z')],
     })),
   })
 })
@@ -112,11 +110,11 @@ describe('recovery funds', () => {
 })
 
 describe('focused reads of a vault', () => {
-  it('answer its liquidity, its share mobility and its history', async () => {
+  it('answer its liquidity and its share mobility', async () => {
     const read = async (name: string) => items(await f.get(`/v1/vaults/${VAULT}/${name}`))
     expect(await read('liquidity')).toEqual([{ ...ofVault, idleAssets: '7' }])
     expect(await read('share-mobility')).toEqual([{ ...ofVault, transferProfile: 'open' }])
-    expect(await read('history')).toHaveLength(2)
+    expect(await read('history')).toEqual([])
     expect(code(await f.get('/v1/vaults/0x00/liquidity'))).toEqual([400, 'not_found'])
   })
 })
@@ -129,6 +127,18 @@ describe('the directory', () => {
 
   it('names who takes part, by address', async () => {
     expect(items(await f.get('/v1/entities'))).toMatchObject([{ id: 'operator', walletAddress: LOAN }])
+  })
+})
+
+describe('allocation intelligence', () => {
+  it('takes a key and a wallet session together, and shows a stranger nothing', async () => {
+    const { header } = await openSession()
+    const path = '/v1/allocation-intelligence'
+    expect(items(await f.get(path, { ...secretHeaders, ...header }))).toEqual([])
+    expect(items(await f.get(path, { ...publishableHeaders, ...header }))).toEqual([])
+    for (const headers of [{}, secretHeaders, header]) {
+      expect(code(await f.get(path, headers))).toEqual([401, 'authentication_required'])
+    }
   })
 })
 

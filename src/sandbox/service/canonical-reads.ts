@@ -7,8 +7,9 @@ import type { AnyCall, Handlers } from './handler.ts'
 import { byId, collection, descending, detail, idOf, mayRead, type Source } from './rows.ts'
 import { same } from './same.ts'
 
-/** A market's detail carries its last hour; all buckets are under `/history`. */
-const DETAIL_BUCKETS = { interval: '1m', count: 60 }
+/** A detail carries its last hour; all buckets are under `/history`. */
+const lastHour = <T extends { readonly interval: string }>(buckets: readonly T[]): readonly T[] =>
+  buckets.filter(({ interval }) => interval === '1m').slice(-60)
 
 /** Every read of canonical state. Source: service API, "Read operations with known shape". */
 export function canonicalReads(source: Source) {
@@ -34,13 +35,12 @@ function marketReads(source: Source) {
     byId(canonical.snapshot().markets, params.resourceId, 'market of this id')
   const history = (call: AnyCall) => canonical.marketHistory(find(call).address)
   const activity = (call: AnyCall) => canonical.activity({ marketAddress: find(call).address })
-  const whole = (call: AnyCall) => {
-    const minutes = history(call).filter((bucket) => bucket.interval === DETAIL_BUCKETS.interval)
-    return { ...find(call), history: minutes.slice(-DETAIL_BUCKETS.count) }
-  }
   return {
     listMarkets: collection(source, 'markets', () => canonical.snapshot().markets, idOf),
-    getMarket: detail(source, marketResource, whole),
+    getMarket: detail(source, marketResource, (call) => ({
+      ...find(call),
+      history: lastHour(history(call)),
+    })),
     listMarketActivity: collection(source, 'market activity', activity, newestFirst),
     listMarketHistory: collection(
       source,
@@ -61,11 +61,12 @@ function vaultReads(source: Source) {
   const { canonical } = source
   const find = ({ params }: AnyCall) =>
     byId(canonical.snapshot().vaults, params.resourceId, 'vault of this id')
+  const history = (call: AnyCall) => canonical.vaultHistory(find(call).address)
   const activity = (call: AnyCall) => canonical.activity({ vaultAddress: find(call).address })
   return {
     listVaults: collection(source, 'vaults', () => canonical.snapshot().vaults, idOf),
     listTranches: collection(source, 'tranches', () => canonical.snapshot().vaults, idOf),
-    getVault: detail(source, vaultResource, find),
+    getVault: detail(source, vaultResource, (call) => ({ ...find(call), history: lastHour(history(call)) })),
     listVaultAllocations: collection(
       source,
       'vault allocations',
@@ -76,7 +77,7 @@ function vaultReads(source: Source) {
     listVaultHistory: collection(
       source,
       'vault history',
-      (call) => find(call).history ?? [],
+      history,
       (row) => `${row.interval} ${row.bucketStart}`,
     ),
     listVaultLiquidity: collection(

@@ -5,6 +5,7 @@ import { RolekeeperError } from '../../errors.ts'
 import type { EntityResource } from '../../service/directory-resources.ts'
 import { openApiDocument } from '../../service/openapi.ts'
 import type { Canonical } from '../indexer/canonical.ts'
+import { createIntelligence, intelligenceReads } from './allocation-intelligence.ts'
 import { canonicalReads } from './canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
 import { directoryReads } from './directory-reads.ts'
@@ -115,6 +116,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   })
   const messages = createMessages(store, clock)
   const { grants, ...granting } = startGrants(settings, store, log, messages, onCrash)
+  const intelligence = createIntelligence(canonical)
   const reads = { ...canonicalReads(source), ...fundReads(source) }
   const handlers: Partial<Handlers> = {
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
@@ -122,6 +124,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     queryGraphql: graphqlQuery(source, reads, onCrash),
     ...directoryReads(source, settings.entities),
     ...messageReads(source, messages),
+    ...intelligenceReads(source, intelligence),
     ...walletSessionOperations({ store, clock, chainId }),
     ...eventPolling(log, cursors, canonical.freshness),
     ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
@@ -149,10 +152,11 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { controlToken: token } = settings
   if (token !== undefined) serveFaultControl(app, { token, now: () => fault, set: setFault })
   app.server.on('upgrade', stream.upgrade)
-  const unsubscribe = canonical.onSnapshot((_snapshot, changes) => {
+  const unsubscribe = canonical.onSnapshot((snapshot, changes) => {
     try {
       // Events first: a reader that acts on one is waiting; progress is looked at right after.
-      log.append(changes.map(({ eventType, subject, data }) => ({ type: eventType, subject, data })))
+      const all = [...changes, ...intelligence.advance(snapshot)]
+      log.append(all.map(({ eventType, subject, data }) => ({ type: eventType, subject, data })))
     } catch (error) {
       // A full disk is the service's trouble, not the indexer's.
       onCrash(error)
