@@ -32,8 +32,8 @@ export const usd = (whole: string) => parseUnits(whole, 6)
 export const BTC = { market: 'btcMarket', oracle: 'btcOracle', collateral: 'sBTC', decimals: 8 } as const
 export const ETH = { market: 'ethMarket', oracle: 'ethOracle', collateral: 'sETH', decimals: 18 } as const
 type Side = typeof BTC | typeof ETH
-/** Estimating is not enough: a later second can make a write dearer. */
-const SENT = { gas: 1_000_000n, throwOnReceiptRevert: true } as const
+/** How a test writes. Estimating is not enough: a later second can make a write dearer. */
+export const SENT = { gas: 1_000_000n, throwOnReceiptRevert: true } as const
 type Vault = 'primeVault' | 'growthVault'
 
 /** Deploy the sandbox on a chain of its own, where nobody needs a signature and each transaction is mined at once. */

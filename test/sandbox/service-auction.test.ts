@@ -2,7 +2,7 @@ import { type Address, decodeFunctionData, erc20Abi } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { recoveryAuctionAbi } from '../../src/sandbox/contracts/abis.ts'
 import { auctionResource } from '../../src/service/trade-resources.ts'
-import { usd } from './indexer-scene.ts'
+import { SENT, usd } from './indexer-scene.ts'
 import { createWorkflowScene, type WorkflowScene } from './workflow-scene.ts'
 
 const TYPE = 'role.lender.distressedRecoveryFundV3AuctionBid'
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 afterEach(() => expect(world.crashes).toEqual([]))
 
-const ofAuction = () => ({ address: auction, abi: recoveryAuctionAbi, gas: 1_000_000n }) as const
+const ofAuction = () => ({ address: auction, abi: recoveryAuctionAbi, ...SENT }) as const
 const reasons = (bidAssets: bigint, who: Address | undefined = ann, changes: Partial<typeof lot> = {}) =>
   world.reasons(TYPE, who, { ...lot, bidAssets: String(bidAssets), ...changes })
 /** Bid to final success, and say what was approved for it. */

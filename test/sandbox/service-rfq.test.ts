@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { rfqDeskAbi } from '../../src/sandbox/contracts/abis.ts'
 import { rfqResource } from '../../src/service/trade-resources.ts'
 import type { PreparedWorkflow } from '../../src/service/workflows.ts'
-import { usd } from './indexer-scene.ts'
+import { SENT, usd } from './indexer-scene.ts'
 import { createWorkflowScene, type WorkflowScene } from './workflow-scene.ts'
 
 const TYPE = 'role.lender.distressedRecoveryFundV3'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 afterEach(() => expect(world.crashes).toEqual([]))
 
-const ofDesk = () => ({ address: desk, abi: rfqDeskAbi, gas: 1_000_000n }) as const
+const ofDesk = () => ({ address: desk, abi: rfqDeskAbi, ...SENT }) as const
 const reserve = usd('4000')
 
 /** Open an RFQ for one sETH, and say its number and its close. */

@@ -9,7 +9,7 @@ import { type WorkflowProgress, workflowProgress } from '../../src/service/assum
 import type { WorkflowInput, WorkflowType } from '../../src/service/workflow-types.ts'
 import { type PreparedWorkflow, preparedWorkflow } from '../../src/service/workflows.ts'
 import { poorDonor } from '../support/donor.ts'
-import { createScene } from './indexer-scene.ts'
+import { createScene, SENT } from './indexer-scene.ts'
 import { newKey, secretHeaders } from './service-fixture.ts'
 
 export type WorkflowScene = Awaited<ReturnType<typeof createWorkflowScene>>
@@ -91,7 +91,7 @@ export async function createWorkflowScene() {
     ): Promise<Address> => {
       const trader = await scene.actor()
       for (const name of ['sUSD', 'sBTC', 'sETH'] as const) {
-        const token = { address: scene.at(name), abi: assetAbi, gas: 1_000_000n } as const
+        const token = { address: scene.at(name), abi: assetAbi, ...SENT } as const
         const assets = balances[name] ?? 0n
         if (assets === 0n) continue
         const minting = { ...token, account: deployment.admin, functionName: 'mint' } as const

@@ -1,5 +1,6 @@
 import { invariant } from '../../../errors.ts'
 import type { WorkflowType } from '../../../service/workflow-types.ts'
+import { acquisition } from './acquisition.ts'
 import { allocator } from './allocator.ts'
 import { auction } from './auction.ts'
 import { borrower } from './borrower.ts'
@@ -15,6 +16,7 @@ import { vaultMobility } from './vault-mobility.ts'
 
 /** Everything that the sandbox carries out; any other type is answered with a blocked preflight. */
 const FAMILIES: readonly Family[] = [
+  acquisition,
   allocator,
   auction,
   borrower,
