@@ -1,6 +1,8 @@
 import { type Address, decodeFunctionData, getContractAddress, zeroAddress } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { lendingMarketAbi, lendingVaultAbi } from '../../src/sandbox/contracts/abis.ts'
+import { judgeMoves } from '../../src/sandbox/service/workflows/allocation-judge.ts'
+import { createDice } from './dice.ts'
 import { usd } from './indexer-scene.ts'
 import { createWorkflowScene, type WorkflowScene } from './workflow-scene.ts'
 
@@ -120,6 +122,55 @@ test('an allocator is told every reason that the vault would have', async () => 
   expect(await batch([move(btc, usd('1000000'))], [move(eth, usd('2250000') + 1n)])).toEqual([
     'below_liquidity_buffer',
   ])
+})
+
+test('a preflight passes exactly what the vault would carry out at that block', async () => {
+  const { scene, canonical } = world
+  await list(btc, { relativeCapBps: 4_000, absoluteCapAssets: usd('1900000') })
+  await list(eth, { absoluteCapAssets: usd('2200000') })
+  const { block, vaultReads, markets } = await scene.caughtUp(canonical)
+  const vault = vaultReads.find(({ address }) => address === prime.toLowerCase())
+  const dice = createDice(20_261_121)
+  // Around the figures at which something changes, and in between.
+  const edges = ['100000', '200000', '400000', '500000', '1250000', '1500000', '2000000'].map(
+    (at) => usd(at) - 1n,
+  )
+  const moves = () =>
+    Array.from({ length: dice.upTo(3) }, () => ({
+      marketAddress: dice.pick([btc, eth]),
+      assets: dice.pick([0n, ...edges]) + BigInt(dice.upTo(3)),
+    }))
+  const toArgs = (some: ReturnType<typeof moves>) =>
+    some.map(({ marketAddress, assets }) => ({ market: marketAddress, assets }))
+  const seen = new Set<string>()
+  for (let i = 0; i < 250; i++) {
+    const [withdrawals, supplies] = [moves(), moves()]
+    const told = vault === undefined ? [] : judgeMoves(vault.state, markets, withdrawals, supplies)
+    const done = await scene.client
+      .simulateContract({
+        ...{ ...ofPrime(), account: allocator, blockNumber: block.number, functionName: 'reallocate' },
+        args: [toArgs(withdrawals), toArgs(supplies)],
+      })
+      .then(() => true)
+      .catch(() => false)
+    expect(
+      told.length === 0,
+      `${told} ${JSON.stringify(toArgs([...withdrawals, ...supplies]), String)}`,
+    ).toBe(done)
+    for (const reason of told.length === 0 ? ['passed'] : told) seen.add(reason)
+  }
+  expect([...seen].sort()).toEqual([
+    'above_absolute_cap',
+    'above_relative_cap',
+    'amount_is_zero',
+    'below_liquidity_buffer',
+    'insufficient_idle',
+    'insufficient_market_liquidity',
+    'passed',
+    'reallocation_empty',
+  ])
+  await list(btc, {})
+  await list(eth, {})
 })
 
 const deployment = () => ({

@@ -24,11 +24,11 @@ export type VaultEntry = {
   /** Those who have the role, in the order in which they got it. */
   readonly allocators: ReadonlySet<Address>
   readonly managers: ReadonlySet<Address>
-  /** By holder; the vault itself holds what is in the queue. */
-  readonly shares: ReadonlyMap<Address, bigint>
-  /** By market, all assets that the vault ever moved there, and all that it ever took back. */
-  readonly supplied: ReadonlyMap<Address, bigint>
-  readonly recalled: ReadonlyMap<Address, bigint>
+  /** By holder, in lower case; the vault itself holds what is in the queue. */
+  readonly shares: ReadonlyMap<string, bigint>
+  /** By market, in lower case, all assets that the vault ever moved there, and all that it ever took back. */
+  readonly supplied: ReadonlyMap<string, bigint>
+  readonly recalled: ReadonlyMap<string, bigint>
   /** By id, oldest first: all that wait, and the newest {@link PAID_REQUESTS_MAX} that are paid. */
   readonly requests: ReadonlyMap<string, RedemptionRequest>
   /** Each larger than all after it: the first one of a period is the largest of the period. */
@@ -53,9 +53,9 @@ type OpenEntry = {
   readonly createdAtS: number
   readonly allocators: Set<Address>
   readonly managers: Set<Address>
-  readonly shares: Map<Address, bigint>
-  readonly supplied: Map<Address, bigint>
-  readonly recalled: Map<Address, bigint>
+  readonly shares: Map<string, bigint>
+  readonly supplied: Map<string, bigint>
+  readonly recalled: Map<string, bigint>
   readonly requests: Map<string, RedemptionRequest>
   readonly largestWithdrawals: Withdrawal[]
 }
@@ -135,7 +135,7 @@ function noteLog(entry: OpenEntry, { event, timestampS, txHash }: IndexedLog): v
 }
 
 /** Shares that are minted or burnt come from nobody or go to nobody. */
-function add(amounts: Map<Address, bigint>, to: Address, amount: bigint): void {
+function add(amounts: Map<string, bigint>, to: Address, amount: bigint): void {
   const key = lower(to)
   const sum = (amounts.get(key) ?? 0n) + amount
   if (sum === 0n || key === zeroAddress) amounts.delete(key)

@@ -4,7 +4,6 @@ import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { lendingVaultAbi } from '../../contracts/abis.ts'
 import { lower } from '../../indexer/logs.ts'
 import type { VaultRead } from '../../indexer/state.ts'
-import { same } from '../same.ts'
 import { judgeMoves, type Move } from './allocation-judge.ts'
 import { intents } from './intents.ts'
 import {
@@ -45,7 +44,7 @@ export const allocator: Family = {
 }
 
 const total = ({ entry }: VaultRead, direction: 'supplied' | 'recalled', market: string): bigint =>
-  [...entry[direction]].find(([address]) => same(address, market))?.[1] ?? 0n
+  entry[direction].get(market.toLowerCase()) ?? 0n
 
 function allocate(input: AllocationInput, moment: Moment, reads: Reads): Judgement {
   const assets = BigInt(input.assets)

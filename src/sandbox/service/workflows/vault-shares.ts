@@ -9,7 +9,7 @@ export const vaultIn = ({ vaultReads }: Snapshot, address: string): VaultRead | 
 
 /** Return the shares that a wallet holds, without those in the queue. Pure. */
 export const sharesOf = ({ entry }: VaultRead, wallet: string): bigint =>
-  [...entry.shares].find(([holder]) => same(holder, wallet))?.[1] ?? 0n
+  entry.shares.get(wallet.toLowerCase()) ?? 0n
 
 /** The virtual shares and asset of the contract's decimals offset. */
 const virtualShares = (state: VaultState) => 10n ** BigInt(state.decimals - state.asset.decimals)
