@@ -10,7 +10,8 @@ import {
 } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { EntityResource } from '../service/directory-resources.ts'
-import { assetAbi, eligibilityRegistryAbi } from './contracts/abis.ts'
+import { TRANSFER_PROFILES } from '../service/workflow-inputs.ts'
+import { assetAbi, eligibilityRegistryAbi, lendingVaultAbi } from './contracts/abis.ts'
 import type { Deployment } from './deploy.ts'
 import { lower } from './indexer/logs.ts'
 import type { SandboxKeys } from './keys.ts'
@@ -60,7 +61,8 @@ export function castEntities({ deployer, feeder, roles }: SandboxKeys): readonly
 /**
  * Fund who acts in the sandbox, in one block: each role gets native coins, liquidator and RFQ bidder get 5,000,000 sUSD,
  * the liquidator its place in the registry; each borrower gets collateral and interest for years of weather, and lets
- * its market take both; the deployer gets stock to sell and the rivals sUSD to bid, and both let the venues take it.
+ * its market take both; the asset manager lets the Growth vault's shares go to trusted recipients only; the deployer gets
+ * stock to sell and the rivals sUSD to bid, and both let the venues take it.
  */
 export async function fundCast(
   rpcUrl: string,
@@ -120,10 +122,20 @@ export async function fundCast(
       approve(key, sUSD.address, market),
     ]
   })
+  const trustedOnly: Call = {
+    from: keys.roles['asset-manager'].privateKey,
+    to: deployment.contracts.growthVault.address,
+    data: encodeFunctionData({
+      abi: lendingVaultAbi,
+      functionName: 'setTransferProfile',
+      args: [TRANSFER_PROFILES.indexOf('trusted_recipients')],
+    }),
+  }
   await transactions.mine([
     mint(sUSD.address, liquidator, parseUnits('5000000', 6)),
     mint(sUSD.address, bidder, parseUnits('5000000', 6)),
     authorise,
+    trustedOnly,
     ...borrowerCalls,
     ...stockCalls,
     ...rivalCalls,
