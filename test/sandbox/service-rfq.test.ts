@@ -1,4 +1,4 @@
-import { type Address, decodeFunctionData, erc20Abi } from 'viem'
+import { type Address, decodeFunctionData, erc20Abi, maxUint256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { rfqDeskAbi } from '../../src/sandbox/contracts/abis.ts'
 import { rfqResource } from '../../src/service/trade-resources.ts'
@@ -169,8 +169,8 @@ test('each thing that stands in the way of a bid is named', async () => {
   expect(await place({ bidAssets: String(reserve) })).toEqual([])
   expect(await place({ bidAssets: String(usd('100001')) })).toEqual(['principal_balance_too_small'])
   expect(await place({ expiresTimestamp: String(timestamp) })).toEqual(['bid_expiry_passed'])
-  expect(await place({ expiresTimestamp: '9'.repeat(78) })).toEqual(['bid_expiry_too_late'])
-  expect(await place({ bidAssets: '9'.repeat(78) })).toEqual(['principal_balance_too_small'])
+  expect(await place({ expiresTimestamp: String(maxUint256) })).toEqual(['bid_expiry_too_late'])
+  expect(await place({ bidAssets: String(maxUint256) })).toEqual(['principal_balance_too_small'])
   expect(await replace({})).toEqual([])
   expect(await replace({}, ann)).toEqual(['bid_not_yours'])
   expect(await replace({ bidId: '999' })).toEqual(['bid_not_found'])

@@ -1,6 +1,5 @@
-import { type Address, BaseError, ContractFunctionRevertedError, encodeFunctionData, maxUint256 } from 'viem'
+import { type Address, BaseError, ContractFunctionRevertedError, encodeFunctionData } from 'viem'
 import { invariant } from '../../../errors.ts'
-import type { Revalidation } from '../../../service/assumptions.ts'
 import { tradeEntityId } from '../../../service/trade-resources.ts'
 import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { acquisitionHouseAbi, recoveryFundAbi } from '../../contracts/abis.ts'
@@ -11,6 +10,7 @@ import {
   type Family,
   type Judgement,
   type Moment,
+  passed,
   preparer,
   type Reads,
   staleness,
@@ -33,7 +33,7 @@ export const acquisition: Family = {
 
 type Input = WorkflowInput<typeof TYPE>
 
-const REVALIDATE: readonly Revalidation[] = ['intent_not_expired']
+const REVALIDATE = ['intent_not_expired'] as const
 /** A house's errors pass through the fund. */
 const abi = [...recoveryFundAbi, ...acquisitionHouseAbi] as const
 
@@ -52,20 +52,14 @@ async function bid(input: Input, moment: Moment, reads: Reads): Promise<Judgemen
     functionName: 'bidAcquisition',
     args: argsOf(input),
   })
-  return {
-    judged: lot,
-    blockedReasons: [],
-    revalidateAtExecution: REVALIDATE,
-    transactions: intents(reads.chainId, [{ target: input.fundAddress, calldata, label }]),
-    postconditions: [
-      {
-        entityType: 'acquisition_bid',
-        entityId: `${lot.id}:${input.fundAddress}`.toLowerCase(),
-        field: 'assets',
-        expected: { op: 'gte', value: input.bidAssets },
-      },
-    ],
-  }
+  return passed(lot, intents(reads.chainId, [{ target: input.fundAddress, calldata, label }]), [
+    {
+      entityType: 'acquisition_bid',
+      entityId: `${lot.id}:${input.fundAddress}`.toLowerCase(),
+      field: 'assets',
+      expected: { op: 'gte', value: input.bidAssets },
+    },
+  ])
 }
 
 const argsOf = ({ acquisitionAddress, lotId, bidAssets }: Input) =>
@@ -79,12 +73,11 @@ function judgeRows(input: Input, { snapshot, freshness, principal }: Moment): st
   if (principal === null) reasons.push('principal_required')
   if (fund === undefined) reasons.push('fund_not_found')
   else if (principal !== null && !same(fund.managerAddress ?? '', principal)) {
-    reasons.push('principal_not_fund_manager')
+    reasons.push('principal_not_manager')
   }
   if (lot === undefined) return [...reasons, 'acquisition_lot_not_found']
   if (lot.status !== 'open') reasons.push('acquisition_lot_closed')
   const assets = BigInt(input.bidAssets)
-  if (assets > maxUint256) reasons.push('insufficient_idle')
   if (assets < BigInt(lot.reserveAssets)) reasons.push('below_reserve')
   else if (assets <= BigInt(lot.bestBidAssets ?? 0)) reasons.push('not_above_best_bid')
   if (fund !== undefined && !same(fund.quoteAssetAddress ?? '', lot.quoteAssetAddress)) {

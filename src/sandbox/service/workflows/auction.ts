@@ -1,6 +1,5 @@
 import { type Address, encodeFunctionData } from 'viem'
 import { invariant } from '../../../errors.ts'
-import type { Revalidation } from '../../../service/assumptions.ts'
 import { type AuctionResource, tradeEntityId } from '../../../service/trade-resources.ts'
 import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { recoveryAuctionAbi } from '../../contracts/abis.ts'
@@ -11,6 +10,7 @@ import {
   type Family,
   type Judgement,
   type Moment,
+  passed,
   preparer,
   type Reads,
   staleness,
@@ -31,7 +31,7 @@ export const auction: Family = {
   },
 }
 
-const REVALIDATE: readonly Revalidation[] = ['intent_not_expired']
+const REVALIDATE = ['intent_not_expired'] as const
 
 async function bid(input: WorkflowInput<typeof TYPE>, moment: Moment, reads: Reads): Promise<Judgement> {
   const { snapshot, principal } = moment
@@ -52,23 +52,18 @@ async function bid(input: WorkflowInput<typeof TYPE>, moment: Moment, reads: Rea
     functionName: 'bid',
     args: [BigInt(lot.lotId), assets],
   })
-  return {
-    judged: lot,
-    blockedReasons: [],
-    revalidateAtExecution: REVALIDATE,
-    transactions: intents(reads.chainId, [
-      approval(lot.quoteAssetAddress, lot.auctionAddress, costAssets),
-      { target: lot.auctionAddress, calldata, label: `Bid ${assets} base units for lot ${lot.lotId}` },
-    ]),
-    postconditions: [
-      {
-        entityType: 'auction_bid',
-        entityId: `${lot.id}:${principal}`.toLowerCase(),
-        field: 'assets',
-        expected: { op: 'gte', value: String(assets) },
-      },
-    ],
-  }
+  const transactions = intents(reads.chainId, [
+    approval(lot.quoteAssetAddress, lot.auctionAddress, costAssets),
+    { target: lot.auctionAddress, calldata, label: `Bid ${assets} base units for lot ${lot.lotId}` },
+  ])
+  return passed(lot, transactions, [
+    {
+      entityType: 'auction_bid',
+      entityId: `${lot.id}:${principal}`.toLowerCase(),
+      field: 'assets',
+      expected: { op: 'gte', value: String(assets) },
+    },
+  ])
 }
 
 function judgeLot(

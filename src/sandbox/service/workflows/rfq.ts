@@ -1,18 +1,17 @@
 import { type Address, encodeFunctionData } from 'viem'
 import { invariant } from '../../../errors.ts'
-import type { Revalidation } from '../../../service/assumptions.ts'
 import { type RfqBidResource, type RfqResource, tradeEntityId } from '../../../service/trade-resources.ts'
 import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { rfqDeskAbi } from '../../contracts/abis.ts'
 import type { Snapshot } from '../../indexer/canonical.ts'
 import { same } from '../same.ts'
-import { approval, type IntentDraft, intents } from './intents.ts'
+import { approval, intents } from './intents.ts'
 import {
   blocked,
-  type Expectation,
   type Family,
   type Judgement,
   type Moment,
+  passed,
   preparer,
   type Reads,
   staleness,
@@ -51,7 +50,7 @@ export const rfq: Family = {
 const BOOK_PLACES = 16
 /** The longest that a bid may bind. */
 const BINDING_SECONDS_MAX = 30n * 86_400n
-const REVALIDATE: readonly Revalidation[] = ['intent_not_expired']
+const REVALIDATE = ['intent_not_expired'] as const
 const abi = rfqDeskAbi
 
 const isFinalized = ({ status }: RfqResource) => status === 'sold' || status === 'unsold'
@@ -79,17 +78,21 @@ async function placeBid(
   invariant(row !== undefined && principal !== null, 'a bid that may pass has its RFQ and its bidder')
   const args = [BigInt(row.rfqId), costAssets, BigInt(input.expiresTimestamp)] as const
   const calldata = encodeFunctionData({ abi, functionName: 'placeBid', args })
-  return passed(reads, row, [
-    approval(row.quoteAssetAddress, row.rfqAddress, costAssets),
-    { target: row.rfqAddress, calldata, label: `Bid ${costAssets} base units on RFQ ${row.rfqId}` },
-  ])([
-    {
-      entityType: 'rfq_bidder',
-      entityId: `${row.id}:${principal}`.toLowerCase(),
-      field: 'bidCount',
-      expected: { op: 'gte', value: String(bidsOf(row, principal).length + 1) },
-    },
-  ])
+  return passed(
+    row,
+    intents(reads.chainId, [
+      approval(row.quoteAssetAddress, row.rfqAddress, costAssets),
+      { target: row.rfqAddress, calldata, label: `Bid ${costAssets} base units on RFQ ${row.rfqId}` },
+    ]),
+    [
+      {
+        entityType: 'rfq_bidder',
+        entityId: `${row.id}:${principal}`.toLowerCase(),
+        field: 'bidCount',
+        expected: { op: 'gte', value: String(bidsOf(row, principal).length + 1) },
+      },
+    ],
+  )
 }
 
 async function replaceBid(
@@ -113,13 +116,17 @@ async function replaceBid(
   const args = [BigInt(bid.bidId), assets, expiresS] as const
   const calldata = encodeFunctionData({ abi, functionName: 'replaceBid', args })
   const label = `Replace bid ${bid.bidId} by ${assets} base units`
-  return passed(reads, row, [
-    ...(costAssets > 0n ? [approval(row.quoteAssetAddress, row.rfqAddress, costAssets)] : []),
-    { target: row.rfqAddress, calldata, label },
-  ])([
-    bidBecomes(bid, 'assets', String(assets)),
-    bidBecomes(bid, 'expiresAt', new Date(Number(expiresS) * 1_000).toISOString()),
-  ])
+  return passed(
+    row,
+    intents(reads.chainId, [
+      ...(costAssets > 0n ? [approval(row.quoteAssetAddress, row.rfqAddress, costAssets)] : []),
+      { target: row.rfqAddress, calldata, label },
+    ]),
+    [
+      bidBecomes(bid, 'assets', String(assets)),
+      bidBecomes(bid, 'expiresAt', new Date(Number(expiresS) * 1_000).toISOString()),
+    ],
+  )
 }
 
 function cancelBid(
@@ -134,7 +141,7 @@ function cancelBid(
   invariant(row !== undefined && bid !== undefined, 'a bid that may be cancelled is there')
   const calldata = encodeFunctionData({ abi, functionName: 'cancelBid', args: [BigInt(bid.bidId)] })
   const label = `Cancel bid ${bid.bidId}`
-  return passed(reads, row, [{ target: row.rfqAddress, calldata, label }])([
+  return passed(row, intents(reads.chainId, [{ target: row.rfqAddress, calldata, label }]), [
     bidBecomes(bid, 'status', 'cancelled'),
   ])
 }
@@ -154,7 +161,7 @@ function finalize(
   invariant(row !== undefined, 'an RFQ that may be finalized is there')
   const calldata = encodeFunctionData({ abi, functionName: 'finalize', args: [BigInt(row.rfqId)] })
   const label = `Finalize RFQ ${row.rfqId}`
-  return passed(reads, row, [{ target: row.rfqAddress, calldata, label }])([
+  return passed(row, intents(reads.chainId, [{ target: row.rfqAddress, calldata, label }]), [
     { entityType: 'rfq', entityId: row.id, field: 'finalized', expected: true },
   ])
 }
@@ -173,20 +180,10 @@ function claimRefund(
   invariant(row !== undefined && bid !== undefined, 'a bid that may be refunded is there')
   const calldata = encodeFunctionData({ abi, functionName: 'claimRefund', args: [BigInt(bid.bidId)] })
   const label = `Take back the escrow of bid ${bid.bidId}`
-  return passed(reads, row, [{ target: row.rfqAddress, calldata, label }])([
+  return passed(row, intents(reads.chainId, [{ target: row.rfqAddress, calldata, label }]), [
     bidBecomes(bid, 'status', 'refunded'),
   ])
 }
-
-const passed =
-  ({ chainId }: Reads, judged: RfqResource, drafts: readonly IntentDraft[]) =>
-  (postconditions: readonly Expectation[]): Judgement => ({
-    judged,
-    blockedReasons: [],
-    revalidateAtExecution: REVALIDATE,
-    transactions: intents(chainId, drafts),
-    postconditions,
-  })
 
 const bidBecomes = (bid: RfqBidResource, field: 'status' | 'assets' | 'expiresAt', expected: string) => ({
   entityType: 'rfq_bid',
