@@ -186,6 +186,47 @@ describe('failures', () => {
     }
   })
 
+  it('takes a body 64 deep and refuses one level more', async () => {
+    // The request itself is one level, its input another.
+    const nested = (depth: number) =>
+      `{"workflowType":"deposit","chainId":${CHAIN_ID},"input":{"a":${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}}}`
+    expect(code(await f.post('/v1/workflows/prepare', nested(64)))).toEqual([400, 'invalid_request'])
+    expect(code(await f.post('/v1/workflows/prepare', nested(65)))).toEqual([400, 'malformed_request'])
+  })
+
+  it.each([
+    ['names a member twice', '{"name":"First","name":"Second"}'],
+    ['names a member twice in two spellings', '{"name":"First","na\\u006de":"Second"}'],
+    ['names a member twice, far inside', '{"name":"First","x":[{"a":{"b":1,"c":"}{","b" : 2}}]}'],
+    ['has a prototype', '{"name":"First","__proto__":{}}'],
+    ['has a prototype by another spelling', '{"name":"First","__pr\\u006fto__":{}}'],
+  ])('refuses a body that %s', async (_what, body) => {
+    expect(code(await f.post('/v1/organizations', body, {}))).toEqual([400, 'malformed_request'])
+  })
+
+  it('takes a name again in another object, and braces inside strings', async () => {
+    const body = '{"query":"{ networks { name: name } }","variables":{"query":"{\\"query\\":1}","a":{"a":1}}}'
+    expect((await f.post('/graphql', body)).json.errors).toMatchObject([{ message: expect.any(String) }])
+  })
+
+  it('refuses bytes that are not UTF-8, `null` for a body, and members where there is no body', async () => {
+    const headers = { ...secretHeaders, 'content-type': 'application/json', 'idempotency-key': newKey() }
+    const body = Buffer.from('{"name":"\xff\xfe"}', 'latin1')
+    const response = await fetch(`${f.service.url}/v1/organizations`, { method: 'POST', headers, body })
+    expect(await response.json()).toMatchObject({
+      code: 'malformed_request',
+      message: 'The body is not UTF-8.',
+    })
+    expect(code(await f.post('/v1/stream-token', 'null'))).toEqual([400, 'invalid_request'])
+    const removal = {
+      method: 'DELETE',
+      headers: { ...headers, 'idempotency-key': newKey() },
+      body: '{"a":1}',
+    }
+    const removed = await fetch(`${f.service.url}/v1/webhook-endpoints/none`, removal)
+    expect(await removed.json()).toMatchObject({ code: 'invalid_request' })
+  })
+
   it('takes a body of 256 kB and refuses one byte more', async () => {
     const padded = (bytes: number) => `${' '.repeat(bytes - 2)}{}`
     expect(code(await f.post('/v1/workflows/prepare', padded(262_144)))).toEqual([400, 'invalid_request'])

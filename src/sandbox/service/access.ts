@@ -28,7 +28,9 @@ export const ANYONE: Caller = {
  */
 export function identify(headers: IncomingHttpHeaders, keys: ApiKeys, sessions: WalletSessions): Caller {
   const { origin } = headers
-  const key = secretKey(headers, keys) ?? publishableKey(headers, keys)
+  // Both are looked at, so that a wrong one never passes unnoticed beside a right one.
+  const [secret, publishable] = [secretKey(headers, keys), publishableKey(headers, keys)]
+  const key = secret ?? publishable
   if (origin !== undefined && key === null && !keys.isBound(origin)) {
     throw new ApiError(403, 'origin_not_allowed', 'This origin is not bound to an application.')
   }

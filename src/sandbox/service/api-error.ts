@@ -49,13 +49,18 @@ export function errorObject(error: ApiError, requestId: string): ServiceApiError
 }
 
 /** Render a failure as a whole HTTP response, for a socket that no request was parsed from. Pure. */
-export function rawFailure(error: ApiError, requestId: string): string {
+export function rawFailure(
+  error: ApiError,
+  requestId: string,
+  headers: Readonly<Record<string, string | number>> = {},
+): string {
   const body = JSON.stringify(errorObject(error, requestId))
   return [
     `HTTP/1.1 ${error.status} ${error.apiCode}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
     '',
     body,

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
-import { QUERY, RATE_LIMIT_HEADERS } from '../../service/assumptions.ts'
+import { QUERY } from '../../service/assumptions.ts'
 import { OPERATIONS, type Operation, type OperationId } from '../../service/catalogue.ts'
 import { ANYONE, authorise, identify } from './access.ts'
 import { ApiError, errorObject, rawFailure } from './api-error.ts'
@@ -10,8 +11,9 @@ import { FAULTS_PATH, type Fault } from './faults.ts'
 import type { AnyCall, Caller, Handlers, Performed } from './handler.ts'
 import type { Idempotency, StoredAnswer } from './idempotency.ts'
 import { parseBody } from './parse-body.ts'
-import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+import { quotaHeaders, type TakeQuota } from './rate-limit.ts'
 import { sha256 } from './store.ts'
+import { assertUnambiguous, decodeUtf8 } from './strict-json.ts'
 import type { ApiKeys } from './tenants/api-keys.ts'
 import type { Audit } from './tenants/audit.ts'
 import type { Usage } from './tenants/usage.ts'
@@ -21,6 +23,7 @@ import type { WalletSessions } from './wallet-sessions.ts'
 const BODY_BYTES_MAX = 256 * 1_024
 /** Longer than any key, id or hash in a path. */
 const PARAM_LENGTH_MAX = 200
+const LINGER_MS = 1_000
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
 
 /** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
@@ -32,7 +35,9 @@ export type HttpDeps = {
   readonly log: EventLog
   readonly audit: Audit
   readonly usage: Usage
-  readonly rateLimit: RateLimit
+  readonly take: TakeQuota
+  /** Where a connection may become a WebSocket. */
+  readonly streamPath: string
   readonly clock: Clock
   readonly fault: () => Fault
   readonly onCrash: (error: unknown) => void
@@ -56,22 +61,34 @@ export const isLoopbackHost = (host: string | undefined) =>
 
 /** Serve the operations over HTTP: credentials, limits, idempotency, the error object. Not listening yet. */
 export function createHttp(deps: HttpDeps): FastifyInstance {
+  const { take } = deps
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: 10_000,
     forceCloseConnections: true,
     genReqId: newRequestId,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
+    exposeHeadRoutes: false,
+    http: {
+      // Without one, Node would answer by itself, without the error object; `admit` refuses it.
+      requireHostHeader: false,
+      // Anywhere else the wish is ignored, as HTTP has it, and the request answered as it is.
+      shouldUpgradeCallback: ({ url = '' }) => url.split('?')[0] === deps.streamPath,
+    },
     frameworkErrors: (error, request, reply) => {
       // The router failed before any hook ran.
       const admitted = settle(() => admit(request, reply))
       return fail(reply, admitted.ok ? error : admitted.error)
     },
     clientErrorHandler: (_error, socket) => {
-      if (socket.writable) socket.end(rawFailure(malformed, newRequestId()))
+      if (!socket.writable) return
+      socket.end(rawFailure(malformed, newRequestId(), quotaHeaders(take('refused'))))
+      // The peer reads the answer, and has no longer to close its side than this.
+      socket.setTimeout(LINGER_MS, () => socket.destroy())
     },
   })
-  const take = createRateLimiter(deps.rateLimit, deps.clock)
+  // An expectation that we do not know is none of our business; Node would answer a status that the API has not.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   const malformed = new ApiError(400, 'malformed_request', 'The request is not well-formed.')
 
   function admit(request: FastifyRequest, reply: FastifyReply): void {
@@ -83,9 +100,7 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
       return identify(request.headers, deps.keys, deps.sessions)
     })
     const quota = take(caller.ok ? caller.value.id : 'refused')
-    reply.header(RATE_LIMIT_HEADERS.limit, quota.limit)
-    reply.header(RATE_LIMIT_HEADERS.remaining, quota.remaining)
-    reply.header(RATE_LIMIT_HEADERS.resetSeconds, quota.resetS)
+    reply.headers(quotaHeaders(quota))
     if (!quota.ok) {
       const details = { retryable: true, retryAfterS: quota.resetS }
       throw new ApiError(429, 'rate_limited', `The limit is ${quota.limit} requests a window.`, details)
@@ -131,11 +146,19 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
 function acceptJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, raw, done) => {
-    const text = raw.toString()
-    if (text === '') return done(null, { raw: text, value: undefined } satisfies Body)
-    parse(request, text, (error, value) => done(error, { raw: text, value } satisfies Body))
-  })
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const raw = decodeUtf8(bytes)
+      if (raw === '') return { raw, value: undefined } satisfies Body
+      const value = await new Promise<unknown>((resolve, reject) => {
+        parse(request, raw, (error, parsed) => (error === null ? resolve(parsed) : reject(error)))
+      })
+      assertUnambiguous(raw)
+      return { raw, value } satisfies Body
+    },
+  )
 }
 
 /** A call as any handler takes it: the catalogue has checked that its parameters and body are that handler's. */
@@ -254,9 +277,14 @@ function checkedQuery(operation: Operation, request: FastifyRequest): Record<str
   )
 }
 
-/** An empty body counts as an empty object. */
-const checkedBody = ({ body: schema }: Operation, given: unknown): unknown =>
-  schema === null ? null : parseBody(schema, given ?? {})
+/** No body counts as an empty object; where an operation takes none, only these two are taken. */
+function checkedBody({ body: schema }: Operation, given: unknown): unknown {
+  if (schema !== null) return parseBody(schema, given === undefined ? {} : given)
+  if (given !== undefined) parseBody(NO_MEMBERS, given)
+  return null
+}
+
+const NO_MEMBERS = z.strictObject({})
 
 const failureAnswer = (failure: ApiError, requestId: string): StoredAnswer => ({
   status: failure.status,

@@ -29,10 +29,10 @@ export function createCursors(store: Pick<Store, 'sign'>): Cursors {
     write: (collection, position) =>
       `${Buffer.from(position).toString('base64url')}.${mark(collection, position)}`,
     read: (collection, cursor) => {
-      const [encoded = '', given = ''] = cursor.split('.')
+      const [encoded = '', given = '', ...rest] = cursor.split('.')
       const position = Buffer.from(encoded, 'base64url').toString()
       const [a, b] = [Buffer.from(given), Buffer.from(mark(collection, position))]
-      if (a.length === b.length && timingSafeEqual(a, b)) return position
+      if (rest.length === 0 && a.length === b.length && timingSafeEqual(a, b)) return position
       throw new ApiError(400, 'invalid_cursor', 'The cursor is not one that this collection gave.')
     },
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { RATE_LIMIT_HEADERS } from '../../service/assumptions.ts'
 
 /** How many requests one caller may make in a window. */
 export type RateLimit = { readonly requestsMax: number; readonly windowMs: number }
@@ -14,11 +15,21 @@ export type Quota = {
   readonly resetS: number
 }
 
+/** Takes one request of a caller. */
+export type TakeQuota = (caller: string) => Quota
+
+/** Tell a quota as every response does. Pure. */
+export const quotaHeaders = ({ limit, remaining, resetS }: Quota) => ({
+  [RATE_LIMIT_HEADERS.limit]: limit,
+  [RATE_LIMIT_HEADERS.remaining]: remaining,
+  [RATE_LIMIT_HEADERS.resetSeconds]: resetS,
+})
+
 /** More callers than this in one window share one count: memory stays bounded whatever is sent. */
 const CALLERS_MAX = 1_000
 
 /** Count requests by caller in fixed windows; the returned function takes one request. */
-export function createRateLimiter(limit: RateLimit, clock: Clock): (caller: string) => Quota {
+export function createRateLimiter(limit: RateLimit, clock: Clock): TakeQuota {
   let windowStartMs = clock.nowMs()
   const counts = new Map<string, number>()
   return (caller) => {

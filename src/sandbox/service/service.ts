@@ -25,7 +25,7 @@ import { createMessages, type Messages, messageReads } from './messages.ts'
 import { createCursors } from './page.ts'
 import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
-import { DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
+import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
 import { openStore, type Store } from './store.ts'
 import { createStreamHub, STREAM_PATH } from './stream.ts'
 import { createTransmit } from './stream-faults.ts'
@@ -106,7 +106,8 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const records = createWorkflowRecords(store)
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const transmit = createTransmit(() => fault.stream)
-  const stream = createStreamHub({ log, cursors, clock, transmit, origins: credentials.origins })
+  const take = createRateLimiter(settings.rateLimit ?? DEFAULT_RATE_LIMIT, clock)
+  const stream = createStreamHub({ log, cursors, clock, transmit, take, origins: credentials.origins })
   const webhooks = startWebhooks(settings, store, log, onCrash)
   const idempotency = createIdempotency(store, clock)
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
@@ -115,7 +116,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
   const messages = createMessages(store, clock)
-  const { grants, ...granting } = startGrants(settings, store, log, messages, onCrash)
+  const { grants, ...granting } = startGrants({ ...settings, canonical }, store, log, messages, onCrash)
   const intelligence = createIntelligence(canonical)
   const reads = { ...canonicalReads(source), ...fundReads(source) }
   const handlers: Partial<Handlers> = {
@@ -141,7 +142,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const app = createHttp({
     ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash },
     sessions: createWalletSessions(store, clock),
-    rateLimit: settings.rateLimit ?? DEFAULT_RATE_LIMIT,
+    ...{ take, streamPath: STREAM_PATH },
     fault: () => fault,
   })
   let contract: string | undefined

@@ -9,6 +9,7 @@ import { type EventLog, eventPlace } from './events.ts'
 import type { Handler } from './handler.ts'
 import { isLoopbackHost, newRequestId } from './http.ts'
 import type { Cursors } from './page.ts'
+import { quotaHeaders, type TakeQuota } from './rate-limit.ts'
 import { newToken } from './store.ts'
 import type { Transmit } from './stream-faults.ts'
 import { createStreamFeed, type StreamFeed, type StreamFilter } from './stream-feed.ts'
@@ -30,6 +31,7 @@ export type StreamDeps = {
   readonly clock: Clock
   readonly origins: readonly string[]
   readonly transmit: Transmit
+  readonly take: TakeQuota
 }
 
 /** The stream's listener. `close` ends every connection at once. */
@@ -62,7 +64,7 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
       } catch (error) {
         const known = error instanceof ApiError
         const failure = known ? error : new ApiError(500, 'internal', 'The service failed inside.')
-        socket.end(rawFailure(failure, newRequestId()))
+        socket.end(rawFailure(failure, newRequestId(), quotaHeaders(deps.take('refused'))))
       }
     },
     close: () => {

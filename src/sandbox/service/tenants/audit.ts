@@ -1,7 +1,7 @@
 import type { Clock } from '../../../clock.ts'
-import { invariant } from '../../../errors.ts'
 import { QUERY } from '../../../service/assumptions.ts'
 import type { Freshness } from '../../../service/resources.ts'
+import { applicationOf } from '../access.ts'
 import type { Handlers } from '../handler.ts'
 import { type Cursors, one, page, pageSize } from '../page.ts'
 import type { Store } from '../store.ts'
@@ -72,8 +72,7 @@ export function createAudit({ db }: Store, clock: Clock): Audit {
 export const auditOperations = (audit: Audit, cursors: Cursors, freshness: () => Freshness) =>
   ({
     listAuditLog: (call) => {
-      const { applicationId } = call.caller
-      invariant(applicationId !== null, 'a key belongs to an application')
+      const applicationId = applicationOf(call.caller)
       const name = `audit ${applicationId}`
       const cursor = one(call, QUERY.cursor)
       // Ascending in the page's key is descending in the number.

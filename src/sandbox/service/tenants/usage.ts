@@ -1,7 +1,7 @@
 import type { Clock } from '../../../clock.ts'
-import { invariant } from '../../../errors.ts'
 import type { OperationId } from '../../../service/catalogue.ts'
 import type { Freshness } from '../../../service/resources.ts'
+import { applicationOf } from '../access.ts'
 import type { Handlers } from '../handler.ts'
 import { type Cursors, page } from '../page.ts'
 import type { Store } from '../store.ts'
@@ -89,8 +89,7 @@ export function createUsage(store: Store, clock: Clock): Usage {
 export const usageOperations = (usage: Usage, cursors: Cursors, freshness: () => Freshness) =>
   ({
     listUsage: (call) => {
-      const { applicationId } = call.caller
-      invariant(applicationId !== null, 'a key belongs to an application')
+      const applicationId = applicationOf(call.caller)
       const rows = usage.rows(applicationId)
       const keyOf = (row: UsageRow) => `${row.day} ${row.operation}`
       return page(call, cursors, { name: `usage ${applicationId}`, rows, keyOf }, freshness())
