@@ -1,5 +1,6 @@
-/** `npm run bench reaction [--json]`: the figures that are held over time. It always exits 0: a figure is no test. */
+/** `npm run bench reaction|ingest [--json]`: the figures that are held over time. It always exits 0: a figure is no test. */
 import { parseArgs } from 'node:util'
+import { type IngestFigures, measureIngest } from './ingest.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
 
 const { values, positionals } = parseArgs({
@@ -11,8 +12,11 @@ const json = values.json || process.env.npm_config_json === 'true'
 if (positionals.join() === 'reaction') {
   const figures = await measureReaction((text) => process.stderr.write(`reaction: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describe(figures))
+} else if (positionals.join() === 'ingest') {
+  const figures = measureIngest((text) => process.stderr.write(`ingest: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeIngest(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction [--json]\n')
+  process.stderr.write('Usage: npm run bench reaction|ingest [--json]\n')
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
@@ -23,6 +27,20 @@ function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionF
     side('script', script),
     `ratio of p50 ${ratio.toFixed(2)}; load ${load.map((one) => one.toFixed(1)).join(' to ')}`,
     ...failures,
+    '',
+  ].join('\n')
+}
+
+function describeIngest(figures: IngestFigures): string {
+  const { webhook, stream, parsing, ratio, hints, bodyBytes, memoryBefore, memoryAfter } = figures
+  const rate = ({ perSecond }: { perSecond: number }) => `${perSecond.toLocaleString('en')} a second`
+  const memory = ({ heapMb, rssMb }: IngestFigures['memoryBefore']) => `heap ${heapMb} MB, RSS ${rssMb} MB`
+  return [
+    `${webhook.events.toLocaleString('en')} events of ${bodyBytes} bytes on one core; ${hints} became hints.`,
+    `webhook (HMAC, JSON, envelope, dedupe, state): ${rate(webhook)}`,
+    `stream (JSON, envelope): ${rate(stream)}`,
+    `JSON.parse of the same bytes: ${rate(parsing)}; webhook to parsing ${ratio.toFixed(2)}`,
+    `before: ${memory(memoryBefore)}; after: ${memory(memoryAfter)}`,
     '',
   ].join('\n')
 }
