@@ -42,7 +42,7 @@ export type SandboxOptions = {
 export type SandboxProcess = {
   /** Resolves when it serves; rejects with its own code and fix, `sandbox.ended` or `sandbox.slow`. */
   readonly ready: Promise<void>
-  /** Rejects with `sandbox.ended` when it ends without being asked. */
+  /** Rejects when it ends without being asked: with the reason that it told, or `sandbox.ended`. */
   readonly ended: Promise<never>
   readonly stop: () => Promise<void>
   /** End it at once, without saving. */
@@ -86,9 +86,13 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   const child = spawnSandbox(options)
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let asked = false
+  let told: RolekeeperError | undefined
+  child.on('message', (said) => {
+    told ??= failureTold(said)
+  })
   const ended = exited.then((): Promise<never> => {
     if (asked) return new Promise<never>(() => {})
-    throw endedError(directory, child)
+    throw told ?? endedError(directory, child)
   })
   // It is awaited only while a session runs; before and after, its rejection says nothing new.
   ended.catch(() => {})
@@ -108,10 +112,17 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   }
 }
 
+/**
+ * Of what the sandbox reads a second, nearly all is garbage a second later, which V8 would let pile up to 200 MB; 50 MB
+ * live on. With these bounds the process stays under 300 MB.
+ */
+const MEMORY = ['--max-semi-space-size=4', '--max-old-space-size=256']
+
 function spawnSandbox({ program, directory, seed, fault, ...options }: SandboxOptions): ChildProcess {
   const log = openSync(sandboxLog(directory), 'a', 0o600)
   try {
     const args = [
+      ...MEMORY,
       fileURLToPath(program),
       '--directory',
       directory,
@@ -150,14 +161,17 @@ function becomeReady(
       if (!told.success) return
       if (told.data.type === 'progress') onProgress(foreign(told.data.text))
       else if (told.data.type === 'ready') settle(resolve)
-      else {
-        const { code, message: sentence, fix } = told.data
-        settle(() =>
-          reject(new RolekeeperError(foreign(code), foreign(sentence, 500), { fix: foreign(fix, 500) })),
-        )
-      }
+      else settle(() => reject(failureTold(text)))
     })
   })
+}
+
+/** Read why the program fails, before it is ready or later; undefined for any other message. */
+function failureTold(text: unknown): RolekeeperError | undefined {
+  const told = message.safeParse(text)
+  if (!told.success || told.data.type !== 'failed') return undefined
+  const { code, message: sentence, fix } = told.data
+  return new RolekeeperError(foreign(code), foreign(sentence, 500), { fix: foreign(fix, 500) })
 }
 
 const endedError = (directory: string, child: ChildProcess) =>

@@ -6,7 +6,17 @@
  * JSON, {@link ChainStarted}, once anvil listens; standard error gets anvil's own complaint if it exits before.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** What the watchdog says once the chain listens. */
@@ -15,6 +25,8 @@ export type ChainStarted = { readonly port: number; readonly pid: number }
 /** From asking anvil to end until it is killed. Saving takes about 50 ms for a thousand blocks. */
 const graceMs = 1_500
 const [binary = '', stateFile = '', chainId = '', port = ''] = process.argv.slice(2)
+/** How anvil's dumps end; it keeps no states of older blocks in them. */
+const LAST_MEMBER = Buffer.from('"historical_states":null}')
 const dumpFile = `${stateFile}.part`
 const pidFile = `${stateFile}.pid`
 
@@ -32,9 +44,9 @@ const anvil = spawn(
     // No account that anvil would fund by a well-known key.
     ...['--accounts', '0'],
     ...['--gas-limit', '60000000'],
-    // States of the last 300 blocks stay in memory for pinned reads; without a bound anvil writes older ones to the
+    // States of the last 64 blocks stay in memory for pinned reads; without a bound anvil writes older ones to the
     // user's home directory and leaves them there.
-    ...['--prune-history', '300'],
+    ...['--prune-history', '64'],
     ...(existsSync(stateFile) ? ['--load-state', stateFile] : []),
     ...['--dump-state', dumpFile, '--state-interval', '5'],
   ],
@@ -84,15 +96,29 @@ function stop() {
 
 /**
  * Make anvil's latest dump the state to start from. Anvil writes in place, so a kill can leave half a file, which it
- * would then refuse to load: only a dump that reads as JSON replaces the one before.
+ * would then refuse to load: only a whole dump replaces the one before.
  */
 function promoteDump() {
-  if (!existsSync(dumpFile)) return
   try {
-    JSON.parse(readFileSync(dumpFile, 'utf8'))
-    renameSync(dumpFile, stateFile)
+    if (isWhole(dumpFile)) renameSync(dumpFile, stateFile)
   } catch {
-    // Half written, or taken by a watchdog that is ending: the state before it stays.
+    // There is none, or a watchdog that is ending took it: the state before it stays.
+  }
+}
+
+/** A dump is tens of megabytes of JSON an hour: what ends with its last member is whole, without parsing all of it. */
+function isWhole(file: string): boolean {
+  const end = Buffer.alloc(LAST_MEMBER.length)
+  const dump = openSync(file, 'r')
+  try {
+    const { size } = fstatSync(dump)
+    return (
+      size > end.length &&
+      readSync(dump, end, 0, end.length, size - end.length) > 0 &&
+      end.equals(LAST_MEMBER)
+    )
+  } finally {
+    closeSync(dump)
   }
 }
 

@@ -14,6 +14,8 @@ export type Chain = {
   readonly pid: number
   /** Mine a block every so many seconds from now on, whether or not there are transactions; 0 mines each at once. */
   readonly mineEvery: (seconds: number) => Promise<void>
+  /** Resolves with why when the chain ends without being asked to; else never. */
+  readonly died: Promise<RolekeeperError>
   /** Save the state and end the chain, in under two seconds. */
   readonly stop: () => Promise<void>
 }
@@ -52,7 +54,14 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
     ],
     { detached: true, stdio: ['pipe', 'pipe', 'pipe'] },
   )
+  let stopping = false
+  const died = new Promise<RolekeeperError>((resolve) => {
+    watchdog.once('exit', () => {
+      if (!stopping) resolve(ended())
+    })
+  })
   const stop = async () => {
+    stopping = true
     if (watchdog.exitCode !== null || watchdog.signalCode !== null) return
     const exited = once(watchdog, 'exit')
     watchdog.stdin.end()
@@ -76,9 +85,15 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
     pid: started.pid,
     mineEvery: (seconds) =>
       seconds === 0 ? client.setAutomine(true) : client.setIntervalMining({ interval: seconds }),
+    died,
     stop,
   }
 }
+
+const ended = () =>
+  new RolekeeperError('sandbox.chain_ended', "The sandbox's chain ended without being asked to.", {
+    fix: 'start the sandbox again; it goes on from the state saved last, a few blocks behind.',
+  })
 
 /** Wait for the watchdog's one line. */
 async function announcement(watchdog: ChildProcess, port: number): Promise<ChainStarted> {

@@ -32,7 +32,11 @@ const starting = start()
 process.on('disconnect', end)
 process.on('SIGTERM', end)
 process.on('SIGINT', end)
-starting.then(() => tell({ type: 'ready' }), fail)
+starting.then((sandbox) => {
+  tell({ type: 'ready' })
+  // Without its chain it would only serve what grows stale.
+  void sandbox.chain.died.then(fail).then(end)
+}, fail)
 
 async function start(): Promise<Sandbox> {
   return startSandbox({

@@ -62,6 +62,10 @@ it('fails when the program ends before it is ready, and when it ends later witho
   const later = start(`${LIVES}; setTimeout(() => process.kill(process.pid, 'SIGTERM'), 50)`)
   await later.sandbox.ready
   await expect(later.sandbox.ended).rejects.toMatchObject({ code: 'sandbox.ended' })
+  const told = `{ type: 'failed', code: 'chain.gone', message: 'The chain ended.', fix: 'start again.' }`
+  const reasoned = start(`${LIVES}; process.send(${told}); process.disconnect()`)
+  await reasoned.sandbox.ready
+  await expect(reasoned.sandbox.ended).rejects.toMatchObject({ code: 'chain.gone' })
 })
 
 it('stops a program that takes no notice, within the time it has', async () => {

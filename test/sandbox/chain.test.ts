@@ -128,6 +128,18 @@ test('a killed parent takes its chain with it within three seconds, and the stat
   expect(await clientOf(await start()).getBalance({ address: someone })).toBe(parseEther('7'))
 })
 
+test('a chain that is killed says that it died, one that is stopped does not', async () => {
+  const [killed, stopped] = [await start(), await startChain({ stateFile: `${stateFile}.other`, chainId })]
+  started.push(stopped)
+  await stopped.stop()
+  process.kill(killed.pid, 'SIGKILL')
+  const first = await Promise.race([stopped.died.then(() => 'stopped'), killed.died])
+  expect(first).toMatchObject({
+    code: 'sandbox.chain_ended',
+    fix: expect.stringContaining('start the sandbox again'),
+  })
+})
+
 test("a Ctrl-C to the parent's process group does not reach the chain", async () => {
   const { parent, chain } = await startInParent()
   const heard = parent.stdout === null ? undefined : once(parent.stdout, 'data')
