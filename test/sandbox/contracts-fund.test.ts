@@ -284,13 +284,8 @@ test('a raised bid pays the difference, an outbid one comes back, and a won one 
 
 /** Launch another fund of the same manager, with half a million in it. */
 async function secondFund() {
-  const { factory, admin, manager, terms, sUSD, fundAt } = world
-  const { result } = await factory.simulate.launchFor([manager, terms], from(admin))
-  await factory.write.launchFor([manager, terms], by(admin))
-  const other = fundAt(result)
-  await other.write.setApprovals([true, true], by(admin))
-  await other.write.setPurchasesEnabled([true], by(manager))
-  await other.write.setChannelPolicy([word('acquisition'), true, usd('500000'), 10_000, 10_000], by(manager))
+  const { admin, sUSD } = world
+  const other = await world.launch()
   await other.write.openEpoch([60n], by(admin))
   await sUSD.write.approve([other.address, usd('500000')], by(bob))
   await other.write.subscribe([usd('500000')], by(bob))

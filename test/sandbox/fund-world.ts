@@ -74,15 +74,21 @@ export async function createFundWorld() {
   const fundAt = (address: Address) => getContract({ address, abi: recoveryFundAbi, client })
   const oracleAt = (address: Address) => getContract({ address, abi: navOracleAbi, client })
   await factory.write.setReporter([signer.address], by(admin))
-  const { result } = await factory.simulate.launchFor([manager, terms], from(admin))
-  await factory.write.launchFor([manager, terms], by(admin))
-  const fund = fundAt(result)
-  const navOracle = oracleAt(await fund.read.navOracle())
-  await fund.write.setApprovals([true, true], by(admin))
-  await fund.write.setPurchasesEnabled([true], by(manager))
-  for (const channel of ['acquisition', 'auction', 'rfq'] as const) {
-    await fund.write.setChannelPolicy([word(channel), true, usd('500000'), 10_000, 10_000], by(manager))
+  /** Launch a fund that is approved and may deal everywhere, and sells no shares yet. */
+  const launch = async () => {
+    const { result } = await factory.simulate.launchFor([manager, terms], from(admin))
+    await factory.write.launchFor([manager, terms], by(admin))
+    const launched = fundAt(result)
+    await launched.write.setApprovals([true, true], by(admin))
+    await launched.write.setPurchasesEnabled([true], by(manager))
+    for (const channel of ['acquisition', 'auction', 'rfq'] as const) {
+      const policy = [word(channel), true, usd('500000'), 10_000, 10_000] as const
+      await launched.write.setChannelPolicy(policy, by(manager))
+    }
+    return launched
   }
+  const fund = await launch()
+  const navOracle = oracleAt(await fund.read.navOracle())
 
   const now = async () => (await client.getBlock()).timestamp
   const sign = async (report: NavReport, { account = signer, chainId = testChainId } = {}): Promise<Hex> =>
@@ -109,7 +115,7 @@ export async function createFundWorld() {
     ...world,
     ...{ factory, fund, navOracle, house, auction, desk, terms, signer, manager },
     ...{
-      fundAt,
+      launch,
       oracleAt,
       now,
       sign,
