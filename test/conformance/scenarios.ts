@@ -224,7 +224,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       }),
   },
   'POST /v1/sandbox/admissions': empty,
-  'POST /v1/sandbox/faucet-claims': empty,
+  'POST /v1/sandbox/faucet-claims': {
+    target: async (world) => {
+      await funded(world)
+      return { body: {} }
+    },
+  },
   'POST /v1/sandbox/reset': {
     target: ofNewcomer,
     inspect: async (world, _, __, target) => {
@@ -298,6 +303,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       ...at('requestId', await preparedBy(world, credentials)),
       body: registration(world),
     }),
+    inspect: async ({ events }, { requestId }, credentials) => {
+      // Of a session alone no application is told.
+      if (!credentials.some((one) => one !== 'session')) return []
+      const told = await events.find('workflow.deposit.updated', text(requestId))
+      return told === null ? [`no event workflow.deposit.updated names ${text(requestId)}`] : []
+    },
     refused: ({ info }, right) =>
       changed(right, {
         'a short hash': { txHash: '0x12' },

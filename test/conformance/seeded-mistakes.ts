@@ -186,7 +186,7 @@ export const MISTAKES: readonly Mistake[] = [
     from: 'deploymentStartBlock: optional(z.number().int())',
     to: 'deploymentStartBlock: optional(text)',
     row: 'GET /v1/deployments',
-    says: /Deployment\.deploymentStartBlock/,
+    says: /deploymentStartBlock must be string/,
   },
   {
     name: 'a wrong status',

@@ -65,7 +65,7 @@ async function manageFund({ world, carry }: Stage, wallet: Wallet): Promise<void
     await query(
       world,
       'acquisitions',
-      'acquisitions(status: "open") { items { acquisitionAddress lotId reserveAssets bestBidAssets closesAt } }',
+      'acquisitions(status: open) { items { acquisitionAddress lotId reserveAssets bestBidAssets closesAt } }',
     )
   ).toSorted((a, b) => String(b.closesAt).localeCompare(String(a.closesAt)))
   if (lot === undefined) throw new Error('no acquisition lot is open')

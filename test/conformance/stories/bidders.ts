@@ -62,9 +62,11 @@ export const RFQ_BIDDERS: Story = {
 }
 
 const EXPIRES_AFTER_S = 3_600n
+const POLL_MS = 250
 
 /** What bidders do at one request; a bid is so many hundredths above the reserve. */
-function createDesk({ world: { chain }, carry }: Stage, asked: Json, quote: Address) {
+function createDesk({ world, carry }: Stage, asked: Json, quote: Address) {
+  const { chain } = world
   const { rfqAddress, rfqId } = asked
   const reserve = BigInt(String(asked.reserveAssets))
   const closesAt = Date.parse(String(asked.closesAt)) / 1_000
@@ -98,7 +100,8 @@ function createDesk({ world: { chain }, carry }: Stage, asked: Json, quote: Addr
         moved: (before, after) => (hundredths === undefined ? after > before : after < before),
       }),
     closed: async (): Promise<void> => {
-      while (Number((await chain.client.getBlock()).timestamp) < closesAt) await sleep(250)
+      const selection = 'rfqs(status: closed) { items { rfqId } }'
+      while (!(await query(world, 'rfqs', selection)).some((row) => row.rfqId === rfqId)) await sleep(POLL_MS)
     },
     finalize: (wallet: Wallet) =>
       carry(RFQ.finalize, {
@@ -119,7 +122,7 @@ function placedBid(receipts: readonly TransactionReceipt[]): bigint {
 
 /** Of what is open, the one that stays open longest. */
 async function latest(world: World, name: string, members: string): Promise<Json> {
-  const rows = await query(world, name, `${name}(status: "open") { items { ${members} closesAt } }`)
+  const rows = await query(world, name, `${name}(status: open) { items { ${members} closesAt } }`)
   const [row] = rows.toSorted((a, b) => String(b.closesAt).localeCompare(String(a.closesAt)))
   if (row === undefined) throw new Error(`${name} lists nothing open`)
   return row
