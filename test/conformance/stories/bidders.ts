@@ -20,6 +20,11 @@ const PLACED = parseAbi([
   'event RfqBidPlaced(uint256 indexed rfqId, uint256 indexed bidId, address indexed bidder, uint256 assets, uint64 expiresAt)',
 ])
 
+const REQUEST = parseAbi([
+  'struct Rfq { address seller; uint8 state; uint64 closesAt; bool sellerIsContract; uint256 holdingId; address asset; uint256 amount; address quoteAsset; uint256 reserveAssets; uint256 winningBidId; }',
+  'function rfq(uint256 rfqId) view returns (Rfq asked)',
+])
+
 /** The best bid of a lender on an open lot. */
 export const AUCTION_BIDDER: Story = {
   types: [AUCTION_BID],
@@ -107,9 +112,16 @@ function createDesk({ world, carry }: Stage, asked: Json, quote: Address) {
       carry(RFQ.finalize, {
         wallet,
         input: { rfqAddress, rfqId },
-        // What the desk holds in escrow falls by the winning bid.
-        read: () => chain.number(quote, 'balanceOf(address)', desk),
-        moved: (before, after) => after < before,
+        read: async () => {
+          const { winningBidId } = await chain.client.readContract({
+            address: desk,
+            abi: REQUEST,
+            functionName: 'rfq',
+            args: [BigInt(String(rfqId))],
+          })
+          return winningBidId
+        },
+        moved: (before, after) => before === 0n && after > 0n,
       }),
   }
 }

@@ -1,79 +1,49 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { stringToHex } from 'viem'
-import type { Json } from '../shape-check.ts'
+import { parseAbi, stringToHex } from 'viem'
+import { placeOf } from '../people.ts'
 import { createKmsWallet } from '../wallet.ts'
 import type { Story } from '../workflow-run.ts'
-import { itemsOf, type World } from '../world.ts'
 
-/** The reporter states the value that stands, as of now. */
+const ORACLE = parseAbi([
+  'struct Accepted { uint256 value; uint64 valuationTime; uint32 revision; uint64 submittedAt; address reporter; }',
+  'function latest(bytes32 reportType) view returns (Accepted accepted)',
+  'function asset() view returns (address)',
+  'function decimals() view returns (uint8)',
+])
+
+/** The reporter states the value that stands, or one to one when none does, as of now. */
 export const NAV_REPORTER: Story = {
   types: ['role.nav_reporter.navReportSignAndSubmit'],
   play: async ({ world, carry }) => {
-    const { chain } = world
+    const { client } = world.chain
     const wallet = createKmsWallet(world.info, 'nav-reporter')
-    const last = await newestReport(world)
-    const oracleAddress: `0x${string}` = `0x${String(last.oracleAddress).slice(2)}`
-    const reportType = String(last.reportType)
-    const { timestamp } = await chain.client.getBlock()
+    const oracle = { address: placeOf(world, 'fundNavOracle'), abi: ORACLE } as const
+    const reportType = 'nav'
+    const latest = () =>
+      client.readContract({
+        ...oracle,
+        functionName: 'latest',
+        args: [stringToHex(reportType, { size: 32 })],
+      })
+    const [{ value }, assetAddress, decimals, { timestamp }] = await Promise.all([
+      latest(),
+      client.readContract({ ...oracle, functionName: 'asset' }),
+      client.readContract({ ...oracle, functionName: 'decimals' }),
+      client.getBlock(),
+    ])
     await carry('role.nav_reporter.navReportSignAndSubmit', {
       wallet,
       input: {
-        oracleAddress,
-        assetAddress: last.asset,
+        oracleAddress: oracle.address,
+        assetAddress,
         reportType,
-        value: last.value,
-        decimals: last.decimals,
+        value: String(value === 0n ? 10n ** BigInt(decimals) : value),
+        decimals,
         valuationTimestamp: String(timestamp),
         revision: 0,
         revisionLabel: 'witnessed',
       },
-      read: () => latestValuation(oracleAddress, reportType),
+      read: async () => (await latest()).valuationTime,
       moved: (before, after) => after === timestamp && after > before,
     })
-    async function latestValuation(address: `0x${string}`, type: string): Promise<bigint> {
-      const { valuationTime } = await chain.client.readContract({
-        address,
-        abi: LATEST,
-        functionName: 'latest',
-        args: [stringToHex(type, { size: 32 })],
-      })
-      return valuationTime
-    }
   },
 }
-
-/** A young sandbox takes a moment to show its first reports. */
-async function newestReport(world: World): Promise<Json> {
-  const deadline = Date.now() + REPORT_MS_MAX
-  while (Date.now() < deadline) {
-    const [newest] = itemsOf(await world.ask('GET /v1/nav-reports', {}))
-    if (newest !== undefined) return newest
-    await sleep(POLL_MS)
-  }
-  throw new Error('GET /v1/nav-reports lists nothing')
-}
-
-const REPORT_MS_MAX = 20_000
-const POLL_MS = 300
-
-const LATEST = [
-  {
-    type: 'function',
-    name: 'latest',
-    stateMutability: 'view',
-    inputs: [{ name: 'reportType', type: 'bytes32' }],
-    outputs: [
-      {
-        name: 'accepted',
-        type: 'tuple',
-        components: [
-          { name: 'value', type: 'uint256' },
-          { name: 'valuationTime', type: 'uint64' },
-          { name: 'revision', type: 'uint32' },
-          { name: 'submittedAt', type: 'uint64' },
-          { name: 'reporter', type: 'address' },
-        ],
-      },
-    ],
-  },
-] as const
