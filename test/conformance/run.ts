@@ -4,7 +4,7 @@ import { startSandboxUnderTest } from './sandbox-under-test.ts'
 import type { Json } from './shape-check.ts'
 import { ALLOCATOR } from './stories/allocator.ts'
 import { ASSET_MANAGER } from './stories/asset-manager.ts'
-import { AUCTION_BIDDER, RFQ_BIDDERS } from './stories/bidders.ts'
+import { AUCTION_BIDDER, RFQ_BIDDERS, RFQ_WAVERER } from './stories/bidders.ts'
 import { BORROWER, ROLE_BORROWER } from './stories/borrower.ts'
 import { LENDER } from './stories/lender.ts'
 import { LIQUIDATOR, ROLE_LIQUIDATOR } from './stories/liquidator.ts'
@@ -27,6 +27,7 @@ const STORIES = [
   ASSET_MANAGER,
   AUCTION_BIDDER,
   RFQ_BIDDERS,
+  RFQ_WAVERER,
 ]
 
 /** A whole run: its rows, and the OpenAPI document that the sandbox served. */
@@ -47,7 +48,7 @@ export async function runConformance(onRow: (row: Row) => void): Promise<Conform
       witnessWorkflows(world, STORIES, show),
       witnessBlocked(world, show),
     ])
-    await world.events.stop()
+    await world.leave()
     return { rows, document: world.contract.document }
   } finally {
     await sandbox.stop()

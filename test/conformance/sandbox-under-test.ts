@@ -27,6 +27,8 @@ export type SandboxUnderTest = { readonly info: SandboxInfo; readonly stop: () =
 /** This tree: the one whose sandbox is asked for by default. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
+/** Our receiver of webhooks listens on loopback. */
+const COMMAND = ['src/cli/main.ts', 'sandbox', '--allow-loopback-webhooks']
 const READY_MS_MAX = 40_000
 const STOP_MS_MAX = 15_000
 
@@ -36,7 +38,7 @@ const STOP_MS_MAX = 15_000
  */
 export async function startSandboxUnderTest(root: string = ROOT): Promise<SandboxUnderTest> {
   const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-conformance-'))
-  const child = spawn(process.execPath, ['src/cli/main.ts', 'sandbox', '--directory', directory], {
+  const child = spawn(process.execPath, [...COMMAND, '--directory', directory], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -25,7 +25,7 @@ beforeAll(async () => {
         ),
         witnessBlocked(world, show),
       ])
-      await world.events.stop()
+      await world.leave()
     } finally {
       await sandbox.stop()
     }

@@ -6,12 +6,15 @@ import { type Contract, createContract } from './contract.ts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 import { isObject, type Json } from './shape-check.ts'
 import { createWallet, type Wallet } from './wallet.ts'
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 
 /** What all rows share: where the service is, what it publishes, and a wallet that has signed in. */
 export type World = {
   readonly info: SandboxInfo
   readonly contract: Contract
   readonly chain: Chain
+  /** Gets the seeded application's webhooks. */
+  readonly receiver: WebhookReceiver
   /** What the seeded application sees by polling. */
   readonly events: ApplicationEvents
   /** The service as the seeded application calls it, its session being `wallet`'s. */
@@ -25,6 +28,8 @@ export type World = {
   readonly unscopedKey: (scope: unknown) => Promise<string>
   readonly secret: Headers
   readonly publishable: Headers
+  /** Stop polling and receiving. */
+  readonly leave: () => Promise<void>
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -32,7 +37,7 @@ type Headers = Readonly<Record<string, string>>
 /** Two scopes, so that there is always one which an operation does not ask for. */
 const OTHER_SCOPES = ['usage:read', 'audit:read']
 
-/** Get to know a running sandbox; `events.stop` takes leave of it. An unusable or absent OpenAPI document throws. */
+/** Get to know a running sandbox. An unusable or absent OpenAPI document throws. */
 export async function createWorld(info: SandboxInfo): Promise<World> {
   const url = info.serviceUrl
   const published = await fetch(`${url}/openapi.json`)
@@ -78,7 +83,12 @@ export async function createWorld(info: SandboxInfo): Promise<World> {
   }
   const chain = createChain(info)
   const events = followEvents((query) => ask(`GET /v1/events?${query}`, secret).then(itemsOf))
-  return { info, contract, chain, events, service, wallet, ask, signIn, unscopedKey, secret, publishable }
+  const receiver = await startWebhookReceiver()
+  const leave = async () => {
+    await Promise.all([events.stop(), receiver.stop()])
+  }
+  const places = { info, contract, chain, receiver, events, service, wallet }
+  return { ...places, ask, signIn, unscopedKey, secret, publishable, leave }
 }
 
 /** Answer a challenge with the wallet's signature. Source: EIP-4361. */

@@ -33,8 +33,9 @@ export const AUCTION_BIDDER: Story = {
     const { chain } = world
     const quote = placeOf(world, 'sUSD')
     const wallet = await newcomer(world, quote)
-    const lot = await latest(world, 'auctions', 'auctionAddress lotId nextBidAssets')
-    const bidAssets = BigInt(String(lot.nextBidAssets))
+    const lot = await latest(world, 'auctions', 'auctionAddress lotId reserveAssets')
+    // Rivals of the sandbox's story stay below this, so that none comes between.
+    const bidAssets = 2n * BigInt(String(lot.reserveAssets))
     await carry(AUCTION_BID, {
       wallet,
       input: { auctionAddress: lot.auctionAddress, lotId: lot.lotId, bidAssets: String(bidAssets) },
@@ -44,25 +45,30 @@ export const AUCTION_BIDDER: Story = {
   },
 }
 
-/**
- * One bidder places, replaces and cancels a bid, then bids again to win; another one bids less. The first finalizes
- * the request once it has closed, and the second takes its assets back.
- */
-export const RFQ_BIDDERS: Story = {
-  types: Object.values(RFQ),
+/** A bidder places a bid, replaces it and thinks better of it. */
+export const RFQ_WAVERER: Story = {
+  types: [RFQ.place, RFQ.replace, RFQ.cancel],
   play: async (stage) => {
-    const { world } = stage
-    const quote = placeOf(world, 'sUSD')
-    const [first, second] = await Promise.all([newcomer(world, quote), newcomer(world, quote)])
-    const asked = await latest(world, 'rfqs', 'rfqAddress rfqId reserveAssets')
-    const desk = createDesk(stage, asked, quote)
-    const bidId = await desk.place(first, 1n)
-    await desk.change(RFQ.replace, first, bidId, 3n)
-    await desk.change(RFQ.cancel, first, bidId)
-    const [, lowBid] = await Promise.all([desk.place(first, 4n), desk.place(second, 2n)])
+    const quote = placeOf(stage.world, 'sUSD')
+    const wallet = await newcomer(stage.world, quote)
+    const desk = createDesk(stage, await openFor(stage.world, 15), quote)
+    const bidId = await desk.place(wallet, 1n)
+    await desk.change(RFQ.replace, wallet, bidId, 3n)
+    await desk.change(RFQ.cancel, wallet, bidId)
+  },
+}
+
+/** Two bidders stay: once the request has closed, the better one finalizes it and the other takes its assets back. */
+export const RFQ_BIDDERS: Story = {
+  types: [RFQ.finalize, RFQ.refund],
+  play: async (stage) => {
+    const quote = placeOf(stage.world, 'sUSD')
+    const [better, other] = await Promise.all([newcomer(stage.world, quote), newcomer(stage.world, quote)])
+    const desk = createDesk(stage, await openFor(stage.world, 10), quote)
+    const [, lowBid] = await Promise.all([desk.place(better, 4n), desk.place(other, 2n)])
     await desk.closed()
-    await desk.finalize(first)
-    await desk.change(RFQ.refund, second, lowBid)
+    await desk.finalize(better)
+    await desk.change(RFQ.refund, other, lowBid)
   },
 }
 
@@ -130,6 +136,26 @@ function placedBid(receipts: readonly TransactionReceipt[]): bigint {
   const [placed] = parseEventLogs({ abi: PLACED, logs: receipts.flatMap(({ logs }) => logs) })
   if (placed === undefined) throw new Error('no bid was placed')
   return placed.args.bidId
+}
+
+const OFFER_MS_MAX = 40_000
+
+/** Wait for a request that stays open for so many seconds; of several, the one that closes first. */
+async function openFor(world: World, seconds: number): Promise<Json> {
+  const deadline = Date.now() + OFFER_MS_MAX
+  while (Date.now() < deadline) {
+    const rows = await query(
+      world,
+      'rfqs',
+      'rfqs(status: open) { items { rfqAddress rfqId reserveAssets closesAt } }',
+    )
+    const [found] = rows
+      .filter(({ closesAt }) => Date.parse(String(closesAt)) >= Date.now() + seconds * 1_000)
+      .toSorted((a, b) => String(a.closesAt).localeCompare(String(b.closesAt)))
+    if (found !== undefined) return found
+    await sleep(POLL_MS)
+  }
+  throw new Error(`no RFQ is open for ${seconds} s`)
 }
 
 /** Of what is open, the one that stays open longest. */
