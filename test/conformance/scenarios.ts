@@ -290,7 +290,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     inspect: shownOnce,
     refused: (_, right) =>
       changed(right, {
-        'plain http': { url: 'http://example.com/hook' },
+        'plain http to a public address': { url: 'http://8.8.8.8/hook' },
         'a private address': { url: 'https://10.0.0.1/hook' },
       }),
   },
