@@ -60,6 +60,13 @@ const kinds: Readonly<Record<string, (dice: Dice) => Promise<unknown>>> = {
     world.prime.write.allocate([world.market.address, dice.amount(usd('900000'))], by(world.allocator)),
   deallocate: (dice) =>
     world.prime.write.deallocate([world.market.address, dice.amount(usd('900000'))], by(world.allocator)),
+  reallocate: (dice) => {
+    const { contracts, market, prime, allocator } = world
+    const [from, to] = [contracts.btcMarket.address, market.address]
+    const moved = dice.amount(usd('100000'))
+    const batch = [[{ market: from, assets: moved }], [{ market: to, assets: moved }]] as const
+    return prime.write.reallocate(batch, by(allocator))
+  },
 }
 
 /** What must hold after every action. */

@@ -9,12 +9,15 @@ import {
   getContractAddress,
   type Hex,
   http,
+  numberToHex,
+  type RpcLog,
   TransactionReceiptNotFoundError,
+  toEventSelector,
 } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
 import { fundLensAbi, stateLensAbi } from '../contracts/abis.ts'
 import { loadArtifacts } from '../contracts/artifacts.ts'
-import { decodeLogs, INDEXED_EVENTS, type IndexedLog, lower } from './logs.ts'
+import { decodeLogs, INDEXED_TOPICS, type IndexedLog, lower } from './logs.ts'
 
 /** A block as far as following the chain needs it. */
 export type BlockHeader = {
@@ -63,6 +66,8 @@ export type ChainReader = {
 const TIMEOUT_MS = 5_000
 /** Pairs in one eth_call: at about 0.1 M gas each, far below what a node lets a call use. */
 const PAIRS_PER_CALL = 100
+const VAULT_CREATED = toEventSelector('VaultCreated(address,address,address)')
+const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 /** Blocks in one eth_getLogs: bounds the size of the answer. */
 const BLOCKS_PER_LOGS_CALL = 1_000n
 
@@ -91,6 +96,13 @@ export function createChainReader(options: {
   const fundLens = { address: options.fundLens, abi: fundLensAbi } as const
   const vaultBytecode = loadArtifacts().LendingVault.bytecode
 
+  /** Whatever ever said that it is a vault. Every token tells of transfers; those of vaults' shares alone are kept. */
+  const vaults = new Set<Address>()
+  const isTold = ({ address, topics }: RpcLog): boolean => {
+    if (topics[0] === VAULT_CREATED) vaults.add(lower(address))
+    return topics[0] !== TRANSFER || vaults.has(lower(address))
+  }
+
   /** Anyone may emit a creation; its transaction tells whether our code, and no other, was created there. */
   const isBelieved = async ({ event, address, txHash }: IndexedLog): Promise<boolean> => {
     if (event.eventName !== 'VaultCreated') return true
@@ -117,12 +129,13 @@ export function createChainReader(options: {
         const found: IndexedLog[] = []
         for (let from = fromBlock; from <= toBlock; from += BLOCKS_PER_LOGS_CALL) {
           const last = from + BLOCKS_PER_LOGS_CALL - 1n
-          const logs = await client.getLogs({
-            events: INDEXED_EVENTS,
-            fromBlock: from,
-            toBlock: last < toBlock ? last : toBlock,
-          })
-          found.push(...decodeLogs(logs))
+          const topics = [[...INDEXED_TOPICS]]
+          const range = {
+            fromBlock: numberToHex(from),
+            toBlock: numberToHex(last < toBlock ? last : toBlock),
+          }
+          const logs = await client.request({ method: 'eth_getLogs', params: [{ topics, ...range }] })
+          found.push(...decodeLogs(logs.filter(isTold)))
         }
         const believed = await Promise.all(found.map(isBelieved))
         return found.filter((_, index) => believed[index])

@@ -1,10 +1,10 @@
 import {
-  type AbiEvent,
   type Address,
   type Hex,
-  type Log,
   type ParseEventLogsReturnType,
   parseEventLogs,
+  type RpcLog,
+  toEventSelector,
 } from 'viem'
 import {
   acquisitionHouseAbi,
@@ -32,10 +32,17 @@ const abi = [
   ...navOracleAbi,
 ] as const
 
-/** The events that are asked for. */
-export const INDEXED_EVENTS: readonly AbiEvent[] = abi.filter(
-  (item) => item.type === 'event' && item.name !== 'Approval',
-)
+/** No row follows from these, and interest accrues in every block. */
+const UNTOLD: readonly string[] = ['Accrued', 'Approval']
+
+/** The first topics of the events that are asked for. */
+export const INDEXED_TOPICS: readonly Hex[] = [
+  ...new Set(
+    abi.flatMap((item) =>
+      item.type === 'event' && !UNTOLD.includes(item.name) ? [toEventSelector(item)] : [],
+    ),
+  ),
+]
 
 type Decoded = ParseEventLogsReturnType<typeof abi, undefined, true>[number]
 
@@ -61,14 +68,14 @@ type DecodedEvent = Decoded extends infer One
 export const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 /** Decode the events that the contracts' interfaces declare; others are left out. Pure. */
-export function decodeLogs(logs: readonly Log<bigint, number, false>[]): readonly IndexedLog[] {
+export function decodeLogs(logs: readonly RpcLog[]): readonly IndexedLog[] {
   return parseEventLogs({ abi, logs: [...logs] }).map((log) => ({
     event: log,
     address: lower(log.address),
-    blockNumber: log.blockNumber,
+    blockNumber: BigInt(log.blockNumber),
     blockHash: log.blockHash,
     timestampS: Number(log.blockTimestamp),
     txHash: log.transactionHash,
-    logIndex: log.logIndex,
+    logIndex: Number(log.logIndex),
   }))
 }
