@@ -1,3 +1,4 @@
+import { checkAccess } from './access.ts'
 import { createNodes } from './chain/http-nodes.ts'
 import type { Nodes } from './chain/nodes.ts'
 import { type ChainView, watchChain } from './chain-view.ts'
@@ -59,11 +60,9 @@ const ALARMS_MAX = 1_000
  * compiled here, so that a mistake in them stops the start before anything is watched.
  */
 export function createKeeper(config: RunConfig, deps: KeeperDeps): Keeper {
-  return new ComposedKeeper(
-    config,
-    deps,
-    config.agents.map((agent) => loadRolePolicy(agent, config)),
-  )
+  const policies = config.agents.map((agent) => loadRolePolicy(agent, config))
+  checkAccess(config, policies)
+  return new ComposedKeeper(config, deps, policies)
 }
 
 /** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */
@@ -150,8 +149,9 @@ class ComposedKeeper implements Keeper {
     const client = createServiceClient(
       {
         baseUrl: service.url,
-        secretKey: service.secretKey.reveal(),
+        ...(service.secretKey === undefined ? {} : { secretKey: service.secretKey.reveal() }),
         timeouts: SERVICE_TIMEOUTS,
+        assumptions: service.assumptions,
         events: { onAttempt: this.#metrics.serviceCalled, onCircuit: this.#onCircuit },
       },
       this.#clock,
@@ -198,11 +198,11 @@ class ComposedKeeper implements Keeper {
 
   /** The service can push, too: what comes so joins the hints of stream and polling. */
   async #listenForWebhooks(feed: Feed): Promise<void> {
-    const { webhook } = this.#config.service
+    const { webhook, assumptions } = this.#config.service
     if (webhook === undefined) return
     const { secrets, ...settings } = webhook
     const listener = await startWebhookListener(
-      { ...settings, secrets: secrets.map((secret) => secret.reveal()) },
+      { ...settings, headers: assumptions.webhookHeaders, secrets: secrets.map((secret) => secret.reveal()) },
       { clock: this.#clock, onEvent: (event) => feed.hear(event), onOutcome: this.#metrics.webhookReceived },
     )
     this.#opened.push(listener.close)
@@ -264,12 +264,13 @@ class ComposedKeeper implements Keeper {
   }
 
   async #createFeed(journal: Journal, client: ServiceClient, roles: readonly StaffedRole[]): Promise<Feed> {
+    const { assumptions, streamUrl } = this.#config.service
     const cursor = await journal.getValue('feed.cursor')
     const types = [...new Set(roles.flatMap(({ watches }) => watches.eventTypes))]
     const feed = createFeed(
-      { types, sweepMs: SWEEP_MS },
+      { types, sweepMs: SWEEP_MS, heartbeatMs: assumptions.streamHeartbeatMs },
       {
-        client: createEventSource(client, this.#config.service.streamUrl),
+        client: createEventSource(client, { url: streamUrl, query: assumptions.streamQuery }),
         clock: this.#clock,
         loadCursor: () => cursor,
         saveCursor: (next) => void journal.setValue('feed.cursor', next),
@@ -316,11 +317,13 @@ class ComposedKeeper implements Keeper {
 
   #register(): void {
     if (this.#closing) return
-    const { journal, client } = this.#open
+    const { journal, roles } = this.#open
     this.#registering ??= registerDue({
       nowMs: this.#clock.nowMs,
       journal,
-      post: async (requestId, key, body) => {
+      post: async ({ workflowId, requestId }, key, body) => {
+        const role = (await journal.get(workflowId))?.role
+        const client = roles.find((each) => each.role === role)?.client ?? this.#open.client
         await client.registerTransaction({ params: { requestId }, body, idempotencyKey: key })
       },
       onRefused: (hash, error) => this.#log.warn('the service refused a registration', { hash }, error),

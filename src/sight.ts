@@ -7,6 +7,8 @@ import { armMarkets } from './observe/arming.ts'
 import type { FreshnessLimits } from './observe/freshness.ts'
 import { observeLiquidator } from './observe/liquidator.ts'
 import type { Pins } from './observe/pins.ts'
+import { eligibilityInOurWords, marketInOurWords } from './observe/words.ts'
+import type { Assumptions } from './service/assumptions.ts'
 import type { ServiceClient } from './service/client.ts'
 import type { WalletSession } from './service/session.ts'
 
@@ -19,6 +21,7 @@ export type SightDeps = {
   readonly limits: FreshnessLimits
   readonly priorityFeePerGasWei: bigint
   readonly session: WalletSession
+  readonly assumptions: Assumptions
   readonly signer: Address
   /** Told of each market whose arming changed. */
   readonly onArmed: (market: Address, armed: MarketSeen['armed']) => void
@@ -35,15 +38,21 @@ const PROVE_EVERY_MS = 300_000
 
 /** Create the liquidator's sight. The first observation waits for the first proof of units; later proofs run beside. */
 export function createSight(deps: SightDeps): Sight {
-  const { client, nodes, clock, pins, session, signer } = deps
+  const { client, nodes, clock, pins, session, signer, assumptions } = deps
   const service = {
-    listMarkets: client.listMarkets,
+    listMarkets: async () => {
+      const listed = await client.listMarkets()
+      return { ...listed, items: listed.items.map((market) => marketInOurWords(market, assumptions)) }
+    },
     listCreditFacilities: client.listCreditFacilities,
     listPositions: client.listPositions,
     listLiquidationRecovery: client.listLiquidationRecovery,
     listEligibility: async () => {
       const listed = await session.use((token) => client.listEligibility({ session: token }))
-      if (listed.ok) return listed.value
+      if (listed.ok) {
+        const items = listed.value.items.map((row) => eligibilityInOurWords(row, assumptions))
+        return { ...listed.value, items }
+      }
       throw new RolekeeperError('session.refused', listed.message, {
         facts: { check: listed.check },
         retry: 'later',

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { agents } from '../agents/index.ts'
+import { clientOf, operationsOf, proveAccess } from './access.ts'
 import type { Role, Watch } from './agent.ts'
 import { feePolicy } from './broadcast/fees.ts'
 import type { Gate } from './carry.ts'
@@ -19,6 +20,7 @@ import { assertViews } from './observe/views.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import type { Stages } from './pipeline.ts'
+import type { OperationId } from './service/catalogue.ts'
 import type { ServiceClient } from './service/client.ts'
 import { createWalletSession } from './service/session.ts'
 import { createSight } from './sight.ts'
@@ -31,6 +33,7 @@ export type RolePolicy = {
   readonly agent: AgentConfig
   readonly policy: ReturnType<typeof loadLiquidator>
   readonly ruleset: Ruleset
+  readonly operations: readonly OperationId[]
 }
 
 const loadLiquidator = (file: string) =>
@@ -54,7 +57,8 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
   }
   const policy = loadLiquidator(agent.policy)
   assertViews(policy.guard.views)
-  return { agent, policy, ruleset: compileRuleset(policy, config.deployment) }
+  const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
+  return { agent, policy, ruleset, operations: operationsOf(agents.liquidator) }
 }
 
 /** What the roles of one keeper share. */
@@ -77,6 +81,8 @@ export type Shared = {
 export type StaffedRole = {
   readonly role: Role
   readonly signer: Address
+  /** With the role's own key. */
+  readonly client: ServiceClient
   readonly watches: Watch
   readonly ruleset: Ruleset
   readonly stages: Stages
@@ -92,8 +98,10 @@ export async function staffRole(
   { agent, policy, ruleset }: RolePolicy,
   shared: Shared,
 ): Promise<StaffedRole> {
-  const { config, clock, log, metrics, journal, nodes, client, chain } = shared
+  const { config, clock, log, metrics, journal, nodes, chain } = shared
   const { role } = agent
+  const client = clientOf(shared.client, config, agent)
+  await proveAccess(client, agents.liquidator, log)
   let kmsOutcome = 'ok'
   const signer = await openSigner(agent, config, (outcome, tookMs) => {
     kmsOutcome = outcome
@@ -120,6 +128,7 @@ export async function staffRole(
     limits: ruleset.freshness,
     priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
     session,
+    assumptions: config.service.assumptions,
     signer: signer.address,
     onArmed: (market, armed) =>
       armed.ok
@@ -149,6 +158,7 @@ export async function staffRole(
   return {
     role,
     signer: signer.address,
+    client,
     watches: agents.liquidator.watches,
     ruleset,
     stages: createStages({

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { ROLES } from '../agent.ts'
 import { addr, hash32 } from '../service/scalars.ts'
+import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { Secret } from './secret.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
@@ -154,6 +155,8 @@ const agents = (folder: string, env: Environment) =>
         role: z.enum(ROLES),
         mode: z.enum(['live']),
         policy: z.string().min(1).transform(inside(folder)),
+        /** A key of the agent's own, with no more scopes than its operations need. */
+        secretKey: secret(env).optional(),
         signer: signer(folder, env),
       }),
     )
@@ -187,8 +190,11 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
         url: url(env, ['http', 'https']),
         /** Where the stream must be; absent, it is the service's own host. */
         streamUrl: url(env, ['ws', 'wss']).optional(),
-        secretKey: secret(env),
+        /** The keeper's own key, for its events, and that of every agent without one. */
+        secretKey: secret(env).optional(),
         webhook: webhook(env).optional(),
+        /** What this deployment does otherwise than the defaults, where its document says nothing. */
+        assumptions,
       }),
       /** Absent with a keystore; without its keys, AWS's default chain provides the credentials. */
       kms: z
@@ -273,7 +279,8 @@ const isLoopback = (text: string) => {
 /** Every secret of a configuration, for the log's scrubber. Pure. */
 export const secretsOf = (config: RunConfig): readonly string[] =>
   [
-    config.service.secretKey,
+    ...(config.service.secretKey === undefined ? [] : [config.service.secretKey]),
+    ...config.agents.flatMap(({ secretKey }) => (secretKey === undefined ? [] : [secretKey])),
     ...(config.service.webhook?.secrets ?? []),
     ...config.chain.nodes.read,
     ...config.chain.nodes.send,

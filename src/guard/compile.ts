@@ -3,6 +3,7 @@ import { type AbiFunction, type AbiParameter, parseAbi, toFunctionSelector, toFu
 import { z } from 'zod'
 import type { Role } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
+import type { Assumptions } from '../service/assumptions.ts'
 import { agentRoleOf, WORKFLOW_CATALOGUE, type WorkflowType } from '../service/workflow-types.ts'
 import {
   type Condition,
@@ -46,10 +47,14 @@ const wrong = (path: string, problem: string, fix: string) =>
   new RolekeeperError('policy.guard_invalid', `${path}: ${problem}`, { fix, facts: { path } })
 
 /**
- * Compile a policy's guard sections against the pinned deployment. Everything that could only fail later fails here.
+ * Compile a policy's guard sections against the pinned deployment, and what the service calls our revalidations. Everything that could only fail later fails here.
  * Throws RolekeeperError `policy.guard_invalid`, naming the path, the value and the fix. Pure.
  */
-export function compileRuleset(policy: GuardSections, deployment: Deployment): Ruleset {
+export function compileRuleset(
+  policy: GuardSections,
+  deployment: Deployment,
+  revalidations: Assumptions['revalidations'] = {},
+): Ruleset {
   checkDeployment(deployment)
   const { role, limits, freshness, guard } = policy
   const rules = new Map<WorkflowType, Rule[]>()
@@ -74,7 +79,7 @@ export function compileRuleset(policy: GuardSections, deployment: Deployment): R
   }
   return {
     hash: createHash('sha256')
-      .update(canonicalJson({ role, limits, freshness, guard, deployment }))
+      .update(canonicalJson({ role, limits, freshness, guard, deployment, revalidations }))
       .digest('hex'),
     role,
     limits,
@@ -82,6 +87,7 @@ export function compileRuleset(policy: GuardSections, deployment: Deployment): R
     sanity: guard.sanity,
     gasHeadroomBps: guard.gasHeadroomBps,
     deployment,
+    revalidations: new Map(Object.entries(revalidations)),
     views: compileViews(guard.views),
     rules,
     effects: compileEffects(guard.effects, rules),

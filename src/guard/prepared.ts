@@ -41,7 +41,7 @@ export function checkPrepared(options: {
   const lifetime = lifetimeOf(frozen, ruleset.freshness)
   const refusal =
     checkBinding(workflow, answer) ??
-    checkPreflight(workflow, answer) ??
+    checkPreflight(workflow, answer, ruleset) ??
     checkAge(frozen, ruleset, nowMs, lifetime)
   if (refusal !== null) return refusal
   const subject: Subject = {
@@ -95,7 +95,7 @@ function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusa
   return null
 }
 
-function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusal | null {
+function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, ruleset: Ruleset): Refusal | null {
   const { preflight, canonicalPostconditions } = answer
   const { status, blockedReasons, freshness, revalidateAtExecution } = preflight
   if (status !== 'passed' || blockedReasons.length > 0) {
@@ -119,7 +119,9 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow): Refu
     )
   }
   const known: ReadonlySet<string> = new Set(sanityOf(workflow.proposal.workflowType).revalidations)
-  const unknown = revalidateAtExecution.findIndex((name) => !known.has(name))
+  const unknown = revalidateAtExecution.findIndex(
+    (name) => !known.has(ruleset.revalidations.get(name) ?? name),
+  )
   if (unknown >= 0) {
     return refuse(
       'revalidation_unknown',

@@ -1,6 +1,7 @@
 import type { AbiFunction, Address, Hex } from 'viem'
 import { z } from 'zod'
 import type { Role } from '../agent.ts'
+import type { Revalidation } from '../service/assumptions.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
 import type { Condition, Reference } from './conditions.ts'
 
@@ -169,6 +170,8 @@ export type Ruleset = {
   readonly sanity: GuardPolicy['sanity']
   readonly gasHeadroomBps: bigint
   readonly deployment: Deployment
+  /** Our name of a check by the service's, where they differ. */
+  readonly revalidations: ReadonlyMap<string, Revalidation>
   readonly views: ReadonlyMap<string, AbiFunction>
   /** The calls of each workflow type, in order. A type without an entry is not allowed. */
   readonly rules: ReadonlyMap<WorkflowType, readonly Rule[]>

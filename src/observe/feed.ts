@@ -7,7 +7,7 @@ import type { StreamConnection, UnreadableMessage } from '../service/stream.ts'
 import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
 
 /** Two heartbeats may be late or lost; the third tells that nobody is there. */
-const SILENCE_MS_MAX = 2.5 * STREAM_HEARTBEAT_MS
+const HEARTBEATS_MISSED = 2.5
 /** While the stream is down; a hint that comes this late still beats most blocks. */
 const POLL_MS = 2_000
 /** One round of polling reads at most this many pages, 2,000 events; a sweep sees the rest sooner. */
@@ -68,7 +68,12 @@ export type Feed = {
 }
 
 /** Which events are worth a hint (others only move the cursor), and how often to look whatever they say. */
-export type FeedOptions = { readonly types: readonly string[]; readonly sweepMs: number }
+export type FeedOptions = {
+  readonly types: readonly string[]
+  readonly sweepMs: number
+  /** How often the stream says something at least. */
+  readonly heartbeatMs?: number
+}
 
 /**
  * Create the feed of the service's events: the stream, and polling while it is down, resumed by one cursor. Events may
@@ -99,6 +104,7 @@ class EventFeed implements Feed {
   }
   readonly #types: ReadonlySet<string>
   readonly #sweepMs: number
+  readonly #silenceMsMax: number
   readonly #deps: FeedDeps
   readonly #stop = new AbortController()
   readonly #seen = createRecentIds(SEEN_LEAST)
@@ -111,6 +117,7 @@ class EventFeed implements Feed {
   constructor(options: FeedOptions, deps: FeedDeps) {
     this.#types = new Set(options.types)
     this.#sweepMs = options.sweepMs
+    this.#silenceMsMax = HEARTBEATS_MISSED * (options.heartbeatMs ?? STREAM_HEARTBEAT_MS)
     this.#deps = deps
     this.#cursor = createFeedCursor(deps, deps.clock, this.#stop.signal)
     this.#sweepOwed = this.#cursor.value() === null
@@ -220,7 +227,7 @@ class EventFeed implements Feed {
     const openedAtMs = this.#nowMs
     for (;;) {
       const heardAtMs = Math.max(openedAtMs, this.#state.lastMessageAtMs ?? 0)
-      const leftMs = heardAtMs + SILENCE_MS_MAX - this.#nowMs
+      const leftMs = heardAtMs + this.#silenceMsMax - this.#nowMs
       if (leftMs <= 0) return connection.close()
       const ended = await this.#deps.clock.sleep(leftMs, over).then(
         () => false,

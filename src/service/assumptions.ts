@@ -5,7 +5,8 @@ import { workflowTypeName } from './workflows.ts'
 
 /**
  * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one
- * place: client and sandbox both read it, and the README lists it. If a deployment differs, it changes here.
+ * place: client and sandbox both read it, and the README lists it. What is data bends by configuration, see
+ * {@link Assumptions}; a shape that differs changes here.
  */
 
 /** Assumed: names of the query parameters of collections and of event polling. */
@@ -191,6 +192,9 @@ export const CREDENTIAL_HEADERS = {
   walletSession: 'x-svc-wallet-session',
 } as const
 
+/** The same, in lower case as node gives them. Source: service API, "Webhook delivery". */
+export const WEBHOOK_HEADERS = { signature: 'svc-signature', deliveryId: 'svc-delivery-id' } as const
+
 /** Assumed: header values on every response; the first three are integers, the reset is in seconds from now. */
 export const RATE_LIMIT_HEADERS = {
   limit: 'x-ratelimit-limit',
@@ -204,3 +208,37 @@ export const NORMAL_MARKET_REGIME = 'normal'
 
 /** Assumed: an oracle's `priceWad` is whole loan tokens for one whole collateral token, times 10^18. */
 export const PRICE_SCALE = 10n ** 18n
+
+type Names<Defaults> = { readonly [Name in keyof Defaults]: string }
+
+/** What of all this a deployment may do otherwise by configuration: data only, shapes do not bend. */
+export type Assumptions = {
+  readonly query: Names<typeof QUERY>
+  readonly streamQuery: Names<Omit<typeof STREAM_QUERY, 'subjects'>>
+  readonly credentialHeaders: Names<typeof CREDENTIAL_HEADERS>
+  readonly webhookHeaders: Names<typeof WEBHOOK_HEADERS>
+  readonly rateLimitHeaders: Names<Omit<typeof RATE_LIMIT_HEADERS, 'limit'>>
+  readonly eligibility: Names<typeof ELIGIBILITY>
+  readonly healthyOracleState: string
+  readonly normalMarketRegime: string
+  /** What `priceWad` is for one whole loan token for one whole collateral token. */
+  readonly priceScale: bigint
+  readonly streamHeartbeatMs: number
+  /** Our name of a check by the service's, where they differ. */
+  readonly revalidations: Readonly<Record<string, Revalidation>>
+}
+
+/** What is assumed of a deployment whose configuration says nothing else. */
+export const ASSUMPTIONS: Assumptions = {
+  query: QUERY,
+  streamQuery: STREAM_QUERY,
+  credentialHeaders: CREDENTIAL_HEADERS,
+  webhookHeaders: WEBHOOK_HEADERS,
+  rateLimitHeaders: RATE_LIMIT_HEADERS,
+  eligibility: ELIGIBILITY,
+  healthyOracleState: HEALTHY_ORACLE_STATE,
+  normalMarketRegime: NORMAL_MARKET_REGIME,
+  priceScale: PRICE_SCALE,
+  streamHeartbeatMs: STREAM_HEARTBEAT_MS,
+  revalidations: {},
+}

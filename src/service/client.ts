@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
-import { CREDENTIAL_HEADERS, QUERY } from './assumptions.ts'
+import { ASSUMPTIONS, type Assumptions } from './assumptions.ts'
 import {
   type AnswerOf,
   type BodyOf,
@@ -24,6 +24,8 @@ export type ServiceClientOptions = Keys & {
   /** Origin and optional path prefix, for example `https://api.example.com`. */
   readonly baseUrl: string
   readonly timeouts: ServiceTimeouts
+  /** What the service does otherwise than we assume; nothing when absent. */
+  readonly assumptions?: Assumptions
   /** Told of every attempt and of the circuit; nobody when absent. */
   readonly events?: HttpEvents
 }
@@ -91,8 +93,10 @@ const NO_EVENTS: HttpEvents = { onAttempt: () => undefined, onCircuit: () => und
  */
 export function createServiceClient(options: ServiceClientOptions, clock: Clock): ServiceClient {
   const http = createHttp(options.baseUrl, options.timeouts, clock, options.events ?? NO_EVENTS)
+  const assumed = options.assumptions ?? ASSUMPTIONS
   const as = (keys: Keys): ServiceClient => {
-    return { ...derive(createSender(http, askerOf(keys), clock)), base: http.base, as, close: http.close }
+    const sender = createSender(http, askerOf(keys, assumed.credentialHeaders), clock, assumed)
+    return { ...derive(sender), base: http.base, as, close: http.close }
   }
   return as(options)
 }
@@ -116,11 +120,12 @@ function derive(sender: Sender): Operations & { readonly pages: Pages } {
     const id = name as OperationId
     const { kind, schema } = operation.answer
     if (kind === 'collection') {
-      methods[id] = async (call = {}) => readCollection(sender, requestOf(id, call), schema)
-      pages[id] = (call = {}) => readPages(sender, requestOf(id, call), schema, call.cursor ?? null)
+      methods[id] = async (call = {}) => readCollection(sender, requestOf(id, call, sender.assumed), schema)
+      pages[id] = (call = {}) =>
+        readPages(sender, requestOf(id, call, sender.assumed), schema, call.cursor ?? null)
     } else {
       const answer = operation.fields ? selected(operation.answer.schema) : schema
-      methods[id] = async (call = {}) => ask(sender, requestOf(id, call), answer)
+      methods[id] = async (call = {}) => ask(sender, requestOf(id, call, sender.assumed), answer)
     }
   }
   // The loop made exactly the catalogue's methods.
@@ -139,18 +144,20 @@ async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): 
   return { bytes: text, answer: parsed.data, freshness: said.success ? said.data.freshness : null }
 }
 
-function requestOf(id: OperationId, call: AnyCall): ServiceRequest {
+function requestOf(id: OperationId, call: AnyCall, assumed: Assumptions): ServiceRequest {
   const { body, changes }: Operation = OPERATIONS[id]
   const key = call.idempotencyKey
   invariant(!changes || /^[\x21-\x7e]{1,200}$/.test(key ?? ''), `${id} is asked with the key "${key}"`)
   return {
     operation: id,
     params: call.params ?? {},
-    query: new URLSearchParams((call.fields ?? []).map((field): [string, string] => [QUERY.fields, field])),
+    query: new URLSearchParams(
+      (call.fields ?? []).map((field): [string, string] => [assumed.query.fields, field]),
+    ),
     headers: {
       ...(body === null ? {} : { 'content-type': 'application/json' }),
       ...(key === undefined ? {} : { 'idempotency-key': key }),
-      ...(call.session === undefined ? {} : { [CREDENTIAL_HEADERS.walletSession]: call.session }),
+      ...(call.session === undefined ? {} : { [assumed.credentialHeaders.walletSession]: call.session }),
     },
     body: body === null ? null : (call.bodyText ?? JSON.stringify(call.body)),
     signal: call.signal,

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import { invariant, RolekeeperError } from '../errors.ts'
-import { QUERY } from './assumptions.ts'
 import { firstIssuePath, garbage } from './failure.ts'
 import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './resources.ts'
 import type { Sender, ServiceRequest } from './sender.ts'
@@ -25,8 +24,9 @@ export async function readPage<S extends z.ZodType>(
   cursor: string | null,
 ): Promise<Page<z.output<S>>> {
   const query = new URLSearchParams(request.query)
-  query.set(QUERY.pageSize, String(PAGE_SIZE_MAX))
-  if (cursor !== null) query.set(QUERY.cursor, cursor)
+  const names = sender.assumed.query
+  query.set(names.pageSize, String(PAGE_SIZE_MAX))
+  if (cursor !== null) query.set(names.cursor, cursor)
   const { value } = await sender.send({ ...request, query })
   const envelope = collectionEnvelope.safeParse(value)
   if (!envelope.success)

@@ -1,5 +1,5 @@
 import { RolekeeperError } from '../errors.ts'
-import { CREDENTIAL_HEADERS } from './assumptions.ts'
+import type { Assumptions } from './assumptions.ts'
 import type { Asker } from './sender.ts'
 
 /** The keys of one asker: at most one of them, none for operations that are open to anyone. */
@@ -15,7 +15,10 @@ export type Keys = {
  * Turn keys into headers. A key that cannot be a header value is refused here, unprinted: RolekeeperError
  * `service.unauthorized`. Source: service API, "Authentication". Pure.
  */
-export function askerOf({ secretKey, publishableKey, keyPath = 'service.secretKey' }: Keys): Asker {
+export function askerOf(
+  { secretKey, publishableKey, keyPath = 'service.secretKey' }: Keys,
+  names: Assumptions['credentialHeaders'],
+): Asker {
   const accept = { accept: 'application/json' }
   if (secretKey !== undefined)
     return {
@@ -27,7 +30,7 @@ export function askerOf({ secretKey, publishableKey, keyPath = 'service.secretKe
   return {
     headers: {
       ...accept,
-      [CREDENTIAL_HEADERS.publishableKey]: sendable(key, 'publishable', keyPath),
+      [names.publishableKey]: sendable(key, 'publishable', keyPath),
       origin,
     },
     keyPath,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { invariant } from '../errors.ts'
-import type { PolledEvent } from './assumptions.ts'
+import type { Assumptions, PolledEvent } from './assumptions.ts'
 import { OPERATIONS } from './catalogue.ts'
 import type { ServiceClient } from './client.ts'
 import type { Page } from './collection.ts'
@@ -23,14 +23,14 @@ export type EventSource = {
 
 /**
  * Create the source of a service's events. Both ways throw RolekeeperError with a `service.*` code.
- * @param url where the stream may be when its host is not the service's own.
+ * @param at where the stream may be when its host is not the service's own, and the names of its query parameters.
  */
 export function createEventSource(
   client: Pick<ServiceClient, 'base' | 'pages' | 'createStreamToken'>,
-  url?: string,
+  at: { readonly url?: string | undefined; readonly query?: Assumptions['streamQuery'] } = {},
 ): EventSource {
   const call: Call = { host: client.base.host, method: 'POST', path: OPERATIONS.createStreamToken.path }
-  const expected = url === undefined ? client.base : new URL(url)
+  const expected = at.url === undefined ? client.base : new URL(at.url)
   return {
     pollEvents: async (cursor, signal) => {
       const { value: page } = await client.pages.pollEvents({ cursor, signal }).next()
@@ -44,7 +44,7 @@ export function createEventSource(
         idempotencyKey: randomUUID(),
         signal: request.signal,
       })
-      return connectStream(streamUrl(call, answer.url, expected), answer.token, request, handlers)
+      return connectStream(streamUrl(call, answer.url, expected), answer.token, request, handlers, at.query)
     },
   }
 }

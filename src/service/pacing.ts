@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { RATE_LIMIT_HEADERS } from './assumptions.ts'
+import { type Assumptions, RATE_LIMIT_HEADERS } from './assumptions.ts'
 
 /** No header closes the service to us for longer: a hostile `Retry-After` must not stop a keeper for a year. */
 const CLOSED_MS_MAX = 60_000
@@ -28,7 +28,10 @@ export type Pacer = {
 }
 
 /** Create a pacer that learns from `x-ratelimit-*` and `Retry-After`. No quota is built in. */
-export function createPacer(clock: Clock): Pacer {
+export function createPacer(
+  clock: Clock,
+  names: Assumptions['rateLimitHeaders'] = RATE_LIMIT_HEADERS,
+): Pacer {
   let inFlight = 0
   let remaining = Number.POSITIVE_INFINITY
   let resetAtMs = 0
@@ -36,8 +39,8 @@ export function createPacer(clock: Clock): Pacer {
 
   const learn = (headers: Headers) => {
     const nowMs = clock.nowMs()
-    const left = integer(headers[RATE_LIMIT_HEADERS.remaining])
-    const resetSeconds = integer(headers[RATE_LIMIT_HEADERS.resetSeconds])
+    const left = integer(headers[names.remaining])
+    const resetSeconds = integer(headers[names.resetSeconds])
     if (left !== undefined && resetSeconds !== undefined) {
       // What is in flight may not be counted yet: assume that it is not.
       remaining = left - inFlight

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
+import type { Assumptions } from './assumptions.ts'
 import { OPERATIONS, type OperationId } from './catalogue.ts'
 import { type Call, failureOfReply, failureOfTransport, garbage } from './failure.ts'
 import type { Http, Reply } from './http.ts'
@@ -27,6 +28,8 @@ export type ServiceRequest = {
 
 /** The way to the service with one set of credentials. */
 export type Sender = {
+  /** The names that the service knows query parameters and headers by. */
+  readonly assumed: Assumptions
   readonly callOf: (request: Pick<ServiceRequest, 'operation' | 'params'>) => Call
   /** Send until answered; the JSON of a 2xx answer, and its exact text. Throws `service.*` errors. */
   readonly send: (request: ServiceRequest) => Promise<{ readonly text: string; readonly value: unknown }>
@@ -40,10 +43,10 @@ export type Asker = {
 }
 
 /** Create the way of one asker through a host: pacing by what the service says of its quota, and bounded retries. */
-export function createSender(http: Http, asker: Asker, clock: Clock): Sender {
+export function createSender(http: Http, asker: Asker, clock: Clock, assumed: Assumptions): Sender {
   const prefix = http.base.pathname.replace(/\/$/, '')
   // Quotas belong to keys.
-  const pacer = createPacer(clock)
+  const pacer = createPacer(clock, assumed.rateLimitHeaders)
 
   const callOf: Sender['callOf'] = ({ operation, params }) => ({
     host: http.base.host,
@@ -100,7 +103,7 @@ export function createSender(http: Http, asker: Asker, clock: Clock): Sender {
     }
   }
 
-  return { callOf, send }
+  return { assumed, callOf, send }
 }
 
 /** Fill the braces of an operation's path; each parameter stays within its segment. */

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 import { z } from 'zod'
-import { STREAM_QUERY, type StreamMessage, streamMessage } from './assumptions.ts'
+import { type Assumptions, STREAM_QUERY, type StreamMessage, streamMessage } from './assumptions.ts'
 import { type Call, failureOfReply, failureOfTransport, garbage } from './failure.ts'
 import { readJson } from './json.ts'
 
@@ -53,12 +53,13 @@ export function connectStream(
   token: string,
   request: StreamRequest,
   handlers: StreamHandlers,
+  names: Assumptions['streamQuery'] = STREAM_QUERY,
 ): Promise<StreamConnection> {
   const call: Call = { host: url.host, method: 'GET', path: url.pathname }
   const target = new URL(url)
-  target.searchParams.set(STREAM_QUERY.token, token)
-  if (request.cursor !== null) target.searchParams.set(STREAM_QUERY.cursor, request.cursor)
-  target.searchParams.set(STREAM_QUERY.types, request.types.join(','))
+  target.searchParams.set(names.token, token)
+  if (request.cursor !== null) target.searchParams.set(names.cursor, request.cursor)
+  target.searchParams.set(names.types, request.types.join(','))
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(target, {
       maxPayload: MESSAGE_BYTES_MAX,

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { EventEnvelope } from './assumptions.ts'
-import { createWebhookInbox, WEBHOOK_HEADERS, type WebhookInbox } from './webhook.ts'
+import { type Assumptions, type EventEnvelope, WEBHOOK_HEADERS } from './assumptions.ts'
+import { createWebhookInbox, type WebhookInbox } from './webhook.ts'
 
 /** No event of the service comes near; a larger body is not read. */
 const BODY_BYTES_MAX = 262_144
@@ -24,6 +24,8 @@ export type WebhookSettings = {
   /** The host name that the service calls, as the Host header carries it; our own addresses are always known. */
   readonly publicHost?: string | undefined
   readonly secrets: readonly string[]
+  /** Where a deployment names its headers otherwise. */
+  readonly headers?: Assumptions['webhookHeaders']
 }
 
 /** What became of a request, for metrics: a few fixed names. */
@@ -62,7 +64,12 @@ export async function startWebhookListener(
       const refused = refusedHead(request, settings)
       if (refused !== undefined) return finish(response, deps, refused)
       void readBody(request).then(
-        (body) => finish(response, deps, body === 'too_large' ? TOO_LARGE : take(inbox, request, body)),
+        (body) =>
+          finish(
+            response,
+            deps,
+            body === 'too_large' ? TOO_LARGE : take(inbox, request, body, settings.headers),
+          ),
         // The sender is gone, or was too slow: there is nobody to answer.
         () => deps.onOutcome('refused_incomplete'),
       )
@@ -115,10 +122,15 @@ async function readBody(request: IncomingMessage): Promise<Buffer | 'too_large'>
   return Buffer.concat(chunks, length)
 }
 
-function take(inbox: WebhookInbox, { headers }: IncomingMessage, body: Buffer): Answer {
+function take(
+  inbox: WebhookInbox,
+  { headers }: IncomingMessage,
+  body: Buffer,
+  names: Assumptions['webhookHeaders'] = WEBHOOK_HEADERS,
+): Answer {
   const received = inbox.receive({
-    signature: single(headers[WEBHOOK_HEADERS.signature]),
-    deliveryId: single(headers[WEBHOOK_HEADERS.deliveryId]),
+    signature: single(headers[names.signature]),
+    deliveryId: single(headers[names.deliveryId]),
     body,
   })
   if (received.ok) return { status: received.outcome === 'not_taken' ? 503 : 204, outcome: received.outcome }

@@ -5,9 +5,6 @@ import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import { DELIVERY_ID, type EventEnvelope, eventEnvelope } from './assumptions.ts'
 import { readJson } from './json.ts'
 
-/** Lower case, as node gives them. Source: service API, "Webhook delivery". */
-export const WEBHOOK_HEADERS = { signature: 'svc-signature', deliveryId: 'svc-delivery-id' } as const
-
 /** How far the signed timestamp may lie from our clock, at most. Source: service API, "Limits". */
 const TOLERANCE_S = 300
 /** Of a rotation, the old secret's and the new one's; more only costs us. */

@@ -36,7 +36,11 @@ export function registrations(workflow: Workflow, nowMs: number): readonly Omit<
 export type RegisterDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'due' | 'posted' | 'postpone'>
-  readonly post: (requestId: string, idempotencyKey: string, body: TransactionRegistration) => Promise<void>
+  readonly post: (
+    workflow: Pick<OutboxRow, 'workflowId' | 'requestId'>,
+    idempotencyKey: string,
+    body: TransactionRegistration,
+  ) => Promise<void>
   readonly onRefused: (hash: Hex, error: RolekeeperError) => void
 }
 
@@ -55,7 +59,7 @@ export async function registerDue(deps: RegisterDeps): Promise<void> {
     rows.map(async (row) => {
       try {
         const body = { order: row.order, chainId: row.chainId, txHash: row.hash }
-        await deps.post(row.requestId, row.hash.slice(2, 34), body)
+        await deps.post(row, row.hash.slice(2, 34), body)
         await deps.journal.posted(row.hash)
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error

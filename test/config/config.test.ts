@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { checkRunConfig, loadRunConfig, secretsOf } from '../../src/config/config.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { ASSUMPTIONS } from '../../src/service/assumptions.ts'
 
 const EXAMPLE = 'config/example.yaml'
 const text = readFileSync(EXAMPLE, 'utf8')
@@ -35,7 +36,7 @@ describe('the run configuration', () => {
   it('accepts the example, with references resolved and paths absolute', () => {
     const config = loadRunConfig(EXAMPLE, deps)
     expect(config.chain.id).toBe(8453)
-    expect(config.service.secretKey.reveal()).toBe('canary-secret-key')
+    expect(config.service.secretKey?.reveal()).toBe('canary-secret-key')
     expect(config.directory).toBe(resolve('.rolekeeper'))
     expect(config.agents[0]?.policy).toBe(resolve('policies/liquidator.yaml'))
     expect(config.agents[0]?.signer.kind).toBe('kms')
@@ -58,6 +59,43 @@ describe('the run configuration', () => {
     expect(() => checkRunConfig(parseYaml('run.yaml', uncommented), '/', deps)).toThrow(
       'ROLEKEEPER_WEBHOOK_SECRET',
     )
+  })
+
+  it('takes what a deployment does otherwise, and the defaults for the rest', () => {
+    expect(loadRunConfig(EXAMPLE, deps).service.assumptions).toEqual({
+      ...ASSUMPTIONS,
+      streamQuery: { token: 'token', cursor: 'cursor', types: 'types' },
+      rateLimitHeaders: { remaining: 'x-ratelimit-remaining', resetSeconds: 'x-ratelimit-reset' },
+    })
+    const uncommented = text.replaceAll(
+      /^ {2}# (assumptions:| {2}(?:query|credentialHeaders|webhookHeaders|healthyOracleState|revalidations):)/gm,
+      '  $1',
+    )
+    expect(checkRunConfig(parseYaml('run.yaml', uncommented), '/', deps).service.assumptions).toMatchObject({
+      query: { cursor: 'after', pageSize: 'pageSize', fields: 'fields' },
+      webhookHeaders: { signature: 'brand-signature', deliveryId: 'brand-delivery-id' },
+      healthyOracleState: 'ok',
+      normalMarketRegime: 'normal',
+      priceScale: 10n ** 18n,
+      revalidations: { positionIsLiquidatable: 'position_liquidatable' },
+    })
+  })
+
+  it.each([
+    ['a check that we do not have', 'revalidations: { any: be_lucky }'],
+    ['a scale that is no power of ten', 'priceScale: "12"'],
+    ['a name that is no parameter', 'query: { cursor: "a=b" }'],
+    ['a word that nothing reads', 'oracleWord: fine'],
+  ])('refuses an assumption of %s', (_, line) => {
+    const from = '  # Signed deliveries of the same events'
+    expect(refusal(from, `  assumptions:\n    ${line}\n${from}`)).toMatch(/service\.assumptions\./)
+  })
+
+  it('takes a key of an agent’s own, and counts it among the secrets', () => {
+    const line = '# secretKey: env:ROLEKEEPER_LIQUIDATOR_SECRET_KEY'
+    const yaml = parseYaml('run.yaml', text.replace(line, line.slice(2)))
+    const environment = { ...env, ROLEKEEPER_LIQUIDATOR_SECRET_KEY: 'canary-own' }
+    expect(secretsOf(checkRunConfig(yaml, '/', { ...deps, env: environment }))).toContain('canary-own')
   })
 
   it('takes a number of confirmations as finality', () => {
@@ -127,7 +165,7 @@ describe('the run configuration', () => {
   it('names the variable and the path of a secret that the environment lacks', () => {
     const message = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_SECRET_KEY: undefined })
     expect(message).toMatchInlineSnapshot(
-      `"run.yaml:29:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
+      `"run.yaml:30:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
     )
   })
 

@@ -294,6 +294,20 @@ describe('the static guard', () => {
     expect(checked).toMatchObject({ ok: false, check: 'approval_spender' })
   })
 
+  it('knows a revalidation by the name that a deployment gives it, for the types that it is a check of', () => {
+    const renamed = compileRuleset(sections, deployment, {
+      isUnderWater: 'position_liquidatable',
+      isSettleable: 'claim_settleable',
+    })
+    const checkOf = (...revalidateAtExecution: string[]) => {
+      const frozen = freeze(withPreflight({ revalidateAtExecution }))
+      return checkPrepared({ workflow: bound(liquidation), frozen, ruleset: renamed, nowMs: NOW_MS })
+    }
+    expect(checkOf('isUnderWater', 'oracle_healthy')).toMatchObject({ ok: true })
+    expect(checkOf('isSettleable')).toMatchObject({ ok: false, check: 'revalidation_unknown' })
+    expect(renamed.hash).not.toBe(compileRuleset(sections, deployment).hash)
+  })
+
   it('takes a parameter at the bounds that a rule sets, and not one past either', () => {
     const [first, second, ...rest] = sections.guard.allow
     if (first === undefined || second === undefined) throw new TypeError('the policy has rules')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ASSUMPTIONS } from '../../src/service/assumptions.ts'
 import { OPERATIONS, type OperationId } from '../../src/service/catalogue.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
@@ -55,6 +56,34 @@ test.each(ids)('asks %s by the catalogue: method, path, key, idempotency key, bo
   expect(arrived?.headers['x-svc-wallet-session']).toBe('ws_1')
   expect(arrived?.headers['idempotency-key']).toBe(changes ? 'key-1' : undefined)
   expect(arrived?.query.getAll('fields')).toEqual(fields ? ['x', 'y.z'] : [])
+})
+
+test('speaks to a deployment by its own names of parameters and headers', async () => {
+  const assumptions = {
+    ...ASSUMPTIONS,
+    query: { cursor: 'after', pageSize: 'first', fields: 'only' },
+    credentialHeaders: { publishableKey: 'x-brand-key', walletSession: 'x-brand-session' },
+    rateLimitHeaders: { remaining: 'x-left', resetSeconds: 'x-reset' },
+  }
+  const clock = leapingClock()
+  const publishableKey = { key: 'pk_1', origin: 'https://app.example' }
+  const other = createServiceClient(
+    { baseUrl: service.url, publishableKey, timeouts: SERVICE_TIMEOUTS, assumptions },
+    clock,
+  )
+  const startMs = clock.nowMs()
+  service.script.answer = (_, response) =>
+    json(response, 200, collection([]), { 'x-left': '0', 'x-reset': '2' })
+  await other.pages.listPositions({ cursor: '5', session: 'ws_1' }).next()
+  await other.listMarkets()
+  expect(clock.nowMs() - startMs).toBe(2_000)
+  service.script.answer = refuse
+  await expect(other.getMarket({ params: { resourceId: 'm' }, fields: ['x'] })).rejects.toThrow()
+  await other.close()
+  const [page, , detail] = service.arrived
+  expect(String(page?.query)).toBe('first=100&after=5')
+  expect(page?.headers).toMatchObject({ 'x-brand-key': 'pk_1', 'x-brand-session': 'ws_1' })
+  expect(String(detail?.query)).toBe('only=x')
 })
 
 test('changes nothing without an idempotency key, whatever the types were told', async () => {

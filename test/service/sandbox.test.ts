@@ -111,7 +111,7 @@ test('gets a change of the indexed chain as a hint, and resumes at its cursor', 
     const feed = createFeed(
       { types: ['positions.updated'], sweepMs: 3_600_000 },
       {
-        client: createEventSource(client, f.service.streamUrl),
+        client: createEventSource(client, { url: f.service.streamUrl }),
         clock: f.clock,
         loadCursor: () => cursor,
         saveCursor: (next) => saved.push(next),

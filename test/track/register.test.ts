@@ -36,7 +36,7 @@ beforeEach(() => {
   deps = {
     nowMs: () => nowMs,
     journal,
-    post: async (requestId, key, body) => {
+    post: async ({ requestId }, key, body) => {
       posts.push({ requestId, key, body })
       if (failure !== null) throw failure
     },
