@@ -4,7 +4,7 @@ import { by, createWorld, eth, usd, type World } from './contracts-world.ts'
 import { createDice, type Dice } from './dice.ts'
 
 const seed = 20_261_121
-const actions = 200
+const actions = 120
 
 let world: World
 let holders: readonly Address[]
