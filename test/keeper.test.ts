@@ -103,6 +103,10 @@ describe('a service that turns hostile', () => {
     ['foreign_target', 'target_not_allowed'],
     ['larger_approval', 'approval_unlimited'],
     ['changed_recipient', 'parameter_recipient'],
+    ['foreign_spender', 'approval_spender'],
+    ['native_value', 'value_above_cap'],
+    ['trailing_bytes', 'calldata_not_canonical'],
+    ['extra_intent', 'sequence_mismatch'],
   ] as const)('with a %s is refused with %s, and the KMS signs nothing of it', async (hostile, check) => {
     world.service.setFault({ hostile })
     const past = world.kms.calls().length

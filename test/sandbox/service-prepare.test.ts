@@ -2,6 +2,7 @@ import { decodeFunctionData, erc20Abi, getAddress, maxUint256, zeroAddress } fro
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { lendingMarketAbi } from '../../src/sandbox/contracts/abis.ts'
 import type { Snapshot } from '../../src/sandbox/indexer/canonical.ts'
+import { HOSTILITIES } from '../../src/sandbox/service/faults.ts'
 import { type PreparedWorkflow, preparedWorkflow } from '../../src/service/workflows.ts'
 import {
   BORROWER,
@@ -307,6 +308,25 @@ describe('a hostile service', () => {
     f.service.setFault({ hostile: 'larger_approval' })
     const { approve, liquidate } = calls(await prepare())
     expect([approve.args?.[1], liquidate.args?.[2]]).toEqual([maxUint256, 500_000_000n])
+  })
+
+  it.each(HOSTILITIES)('named %s prepares what nobody asked for, where it can', async (hostile) => {
+    const honest = (await prepare()).transactions
+    f.service.setFault({ hostile })
+    const tampered = (await prepare()).transactions
+    const shown = (transactions: typeof honest) =>
+      transactions.map(({ calldata, ...rest }) => ({
+        ...rest,
+        // The deadline is the moment's.
+        words: calldata
+          .slice(2)
+          .match(/.{1,64}/g)
+          ?.slice(0, -1),
+        bytes: calldata.length,
+      }))
+    // A liquidation asks for no typed data.
+    if (hostile === 'foreign_domain') expect(shown(tampered)).toEqual(shown(honest))
+    else expect(shown(tampered)).not.toEqual(shown(honest))
   })
 
   it('sends the collateral elsewhere', async () => {

@@ -6,7 +6,16 @@ import type { FailureStatus } from './api-error.ts'
 export const FAULTS_PATH = '/sandbox-control/faults'
 
 /** Ways to prepare what nobody asked for: the guard must refuse each. */
-export const HOSTILITIES = ['foreign_target', 'larger_approval', 'changed_recipient'] as const
+export const HOSTILITIES = [
+  'foreign_target',
+  'larger_approval',
+  'foreign_spender',
+  'changed_recipient',
+  'native_value',
+  'trailing_bytes',
+  'extra_intent',
+  'foreign_domain',
+] as const
 export type Hostility = (typeof HOSTILITIES)[number]
 
 const STATUSES = [400, 401, 403, 409, 429, 500] as const satisfies readonly FailureStatus[]

@@ -1,8 +1,8 @@
 import {
   type Address,
+  decodeFunctionData,
   encodeFunctionData,
   erc20Abi,
-  type Hex,
   maxUint256,
   pad,
   toFunctionSelector,
@@ -20,29 +20,57 @@ export function tamper(
   principal: Address | null,
   hostile: Hostility | undefined,
 ): readonly TransactionIntent[] {
-  const last = transactions.length - 1
-  return transactions.map((intent, order) => {
-    if (hostile === 'foreign_target' && order === last) return { ...intent, target: FOREIGN }
-    if (hostile === 'larger_approval' && intent.calldata.startsWith(APPROVE)) {
-      return { ...intent, calldata: approveAll(intent.calldata) }
-    }
-    if (hostile === 'changed_recipient' && order === last && principal !== null) {
-      return { ...intent, calldata: withRecipient(intent.calldata, principal) }
-    }
-    return intent
-  })
+  const final = transactions.at(-1)
+  if (hostile === undefined || final === undefined) return transactions
+  const ahead = transactions.slice(0, -1)
+  switch (hostile) {
+    case 'foreign_target':
+      return [...ahead, { ...final, target: FOREIGN }]
+    case 'larger_approval':
+      return transactions.map((intent) => withApproval(intent, (spender) => [spender, maxUint256]))
+    case 'foreign_spender':
+      return transactions.map((intent) => withApproval(intent, (_spender, amount) => [FOREIGN, amount]))
+    case 'changed_recipient':
+      return [...ahead, principal === null ? final : withRecipient(final, principal)]
+    case 'native_value':
+      return [...ahead, { ...final, value: String(10n ** 18n) }]
+    case 'trailing_bytes':
+      return [...ahead, { ...final, calldata: `${final.calldata}00` }]
+    case 'extra_intent':
+      return [...transactions, { ...final, order: transactions.length, target: FOREIGN }]
+    case 'foreign_domain':
+      return transactions.map(withForeignDomain)
+  }
 }
 
-function approveAll(calldata: Hex): Hex {
-  // Behind the selector and twelve bytes of padding.
-  const spender: Address = `0x${calldata.slice(34, 74)}`
-  return encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [spender, maxUint256] })
+function withApproval(
+  intent: TransactionIntent,
+  change: (spender: Address, amount: bigint) => readonly [Address, bigint],
+): TransactionIntent {
+  if (!intent.calldata.startsWith(APPROVE)) return intent
+  const { args } = decodeFunctionData({ abi: erc20Abi, data: intent.calldata })
+  const [spender, amount] = args as readonly [Address, bigint]
+  const changed = encodeFunctionData({
+    abi: erc20Abi,
+    functionName: 'approve',
+    args: change(spender, amount),
+  })
+  return { ...intent, calldata: changed }
+}
+
+/** A signature over another contract's domain is one for that contract. */
+function withForeignDomain(intent: TransactionIntent): TransactionIntent {
+  if (intent.signing === undefined) return intent
+  const { typedData } = intent.signing
+  const domain = { ...Object(typedData.domain), verifyingContract: FOREIGN }
+  return { ...intent, signing: { ...intent.signing, typedData: { ...typedData, domain } } }
 }
 
 /** Every whole word that is the principal becomes the foreign address. */
-function withRecipient(calldata: Hex, principal: Address): Hex {
+function withRecipient(intent: TransactionIntent, principal: Address): TransactionIntent {
+  const { calldata } = intent
   const [mine, foreign] = [pad(principal), pad(FOREIGN)].map((word) => word.slice(2).toLowerCase())
   const words = calldata.slice(10).match(/.{1,64}/g) ?? []
   const changed = words.map((word) => (word === mine ? foreign : word)).join('')
-  return `0x${calldata.slice(2, 10)}${changed}`
+  return { ...intent, calldata: `0x${calldata.slice(2, 10)}${changed}` }
 }
