@@ -40,6 +40,7 @@ const report = (submittedAtEpochMs: number, value: string): NavReportResource =>
   value,
   decimals: 6,
 })
+const SILENT_ORACLE = `0x${'f8'.repeat(20)}` as const
 const ofVault = { vaultId: VAULT, vaultAddress: VAULT }
 
 let f: Fixture
@@ -47,7 +48,11 @@ beforeAll(async () => {
   f = await startFixture()
   f.canonical.push({
     funds: [fund],
-    navReports: [report(1_000, '1500000'), report(2_000, '1600000')],
+    navReports: [report(2_000, '1600000'), report(1_000, '1500000')],
+    navOracles: new Map([
+      [NAV_ORACLE, FUND],
+      [SILENT_ORACLE, VAULT],
+    ]),
     vaults: baseSnapshot.vaults.map((vault) => ({
       ...vault,
       portfolioLiquidity: { ...ofVault, idleAssets: '7' },
@@ -102,10 +107,15 @@ describe('recovery funds', () => {
 
   it('report their NAV, newest first, and their oracle shows the newest as a wad', async () => {
     expect(items(await f.get('/v1/nav-reports')).map((row) => row.value)).toEqual(['1600000', '1500000'])
-    const oracles = items(await f.get('/v1/oracles')).filter((row) => row.address === NAV_ORACLE)
-    expect(oracles).toMatchObject([
-      { priceWad: '1600000000000000000', lastUpdated: '1970-01-01T00:00:02.000Z' },
-    ])
+    const rows = items(await f.get('/v1/oracles'))
+    expect(rows.find((row) => row.address === NAV_ORACLE)).toMatchObject({
+      priceWad: '1600000000000000000',
+      lastUpdated: '1970-01-01T00:00:02.000Z',
+    })
+    expect(rows.find((row) => row.address === SILENT_ORACLE)).toMatchObject({
+      state: 'missing',
+      priceWad: null,
+    })
   })
 })
 

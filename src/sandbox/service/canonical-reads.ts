@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { facilityEntityId, type OracleResource } from '../../service/assumptions.ts'
 import type { NavReportResource } from '../../service/fund-resources.ts'
 import { type ActivityResource, marketResource } from '../../service/resources.ts'
@@ -132,34 +133,34 @@ const facilityKey = (row: { marketAddress: string; vaultAddress: string; borrowe
 const newestFirst = (row: ActivityResource) =>
   `${descending(BigInt(row.blockNumber ?? 0))} ${descending(BigInt(row.logIndex))} ${row.txHash}`
 
-/** Tell every oracle: those of the markets, and the NAV oracles that were reported to. Pure. */
-export function oracleRows({ oracles, markets, navReports }: Snapshot): readonly OracleResource[] {
-  const newest = new Map<string, NavReportResource>()
-  for (const report of navReports) {
-    const known = newest.get(report.oracleAddress)
-    if (known === undefined || known.submittedAtEpochMs < report.submittedAtEpochMs) {
-      newest.set(report.oracleAddress, report)
-    }
-  }
+/** Tell every oracle: those of the markets, and those that NAVs are reported to. Pure. */
+export function oracleRows({
+  oracles,
+  markets,
+  navOracles,
+  navReports,
+}: Snapshot): readonly OracleResource[] {
   const chainId = markets[0]?.chainId ?? 0
-  return [
-    ...oracles.map((row) => oracle(row, markets)),
-    ...[...newest.values()].map((row) => navOracle(row, chainId)),
-  ]
+  const ofNav = [...navOracles.keys()].map((address) =>
+    // The reports are newest first.
+    navOracle(
+      address,
+      chainId,
+      navReports.find((report) => same(report.oracleAddress, address)),
+    ),
+  )
+  return [...oracles.map((row) => oracle(row, markets)), ...ofNav]
 }
 
 /** A NAV is no price of a collateral: `priceWad` is the NAV as a wad, and nothing vouches for it but its reporter. */
-function navOracle(report: NavReportResource, chainId: number): OracleResource {
-  const { oracleAddress, value, decimals, submittedAtEpochMs } = report
+function navOracle(address: Address, chainId: number, newest: NavReportResource | undefined): OracleResource {
+  const nav = { id: address.toLowerCase(), chainId, address, marketId: null, sourceAsOf: null }
+  if (newest === undefined) return { ...nav, priceWad: null, state: 'missing', lastUpdated: null }
   return {
-    id: oracleAddress.toLowerCase(),
-    chainId,
-    address: oracleAddress,
-    marketId: null,
-    priceWad: String((BigInt(value) * 10n ** 18n) / 10n ** BigInt(decimals)),
+    ...nav,
+    priceWad: String((BigInt(newest.value) * 10n ** 18n) / 10n ** BigInt(newest.decimals)),
     state: null,
-    sourceAsOf: null,
-    lastUpdated: new Date(submittedAtEpochMs).toISOString(),
+    lastUpdated: new Date(newest.submittedAtEpochMs).toISOString(),
   }
 }
 
