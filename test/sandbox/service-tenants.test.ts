@@ -26,9 +26,10 @@ import {
   startFixture,
 } from './service-fixture.ts'
 
+const CONTROL_TOKEN = 'ct_test'
 let f: Fixture
 beforeAll(async () => {
-  f = await startFixture()
+  f = await startFixture({ controlToken: CONTROL_TOKEN })
 })
 afterAll(() => f.stop())
 
@@ -56,6 +57,13 @@ async function session(headers: Record<string, string>) {
 }
 
 const createKey = (body: object, headers = secretHeaders) => f.post('/v1/keys', body, headers)
+
+const review = (id: string, token = CONTROL_TOKEN) =>
+  fetch(`${f.service.url}/sandbox-control/production-access-requests/${id}`, {
+    method: 'PUT',
+    headers: { ...bearer(token), 'content-type': 'application/json' },
+    body: '{"status":"approved"}',
+  })
 
 describe('organizations', () => {
   it('come with a test application of every scope, whose secret is shown once', async () => {
@@ -129,7 +137,9 @@ describe('applications', () => {
       403,
       'production_access_required',
     ])
-    expect(f.service.reviewAccess(id, 'approved')).toBe(true)
+    expect((await review(id, 'no-token')).status).toBe(401)
+    expect((await review('par_unknown')).status).toBe(400)
+    expect((await review(id)).status).toBe(200)
     const created = await f.post('/v1/applications', live, tenant.headers)
     expect(created.json).toMatchObject({ environment: 'live', secretKey: expect.stringMatching(/^sk_live_/) })
     const more = { ...live, slug: 'more', scopes: ['usage:read', 'audit:read'] }
@@ -344,9 +354,12 @@ describe('secrets', () => {
     const tenant = await newTenant()
     const { json } = await createKey({ kind: 'secret', scopes: [] })
     const { header } = await session(secretHeaders)
+    const endpoint = await f.post('/v1/webhook-endpoints', { url: 'https://receiver.test/hook' })
     await f.restart()
     const file = Buffer.concat([readFileSync(f.dbFile), readFileSync(`${f.dbFile}-wal`)])
-    const secrets = [SECRET, PUBLISHABLE, tenant.secretKey, json.token, header['x-svc-wallet-session']]
+    const created = [tenant.secretKey, json.token, endpoint.json.signingSecret]
+    const secrets = [SECRET, PUBLISHABLE, ...created, header['x-svc-wallet-session']]
+    expect(secrets.map((secret) => typeof secret)).toEqual(secrets.map(() => 'string'))
     expect(secrets.filter((secret) => file.includes(String(secret)))).toEqual([])
   })
 })

@@ -1,10 +1,7 @@
-import { timingSafeEqual } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ApiError } from './api-error.ts'
+import type { FastifyInstance } from 'fastify'
+import { admitController } from './control.ts'
 import { FAULTS_PATH, type Fault, faultSchema } from './faults.ts'
-import { isLoopbackHost } from './http.ts'
 import { parseBody } from './parse-body.ts'
-import { sha256 } from './store.ts'
 
 /** The faults that are on, and who may change them: `Authorization: Bearer <token>`. */
 export type FaultControl = {
@@ -15,17 +12,7 @@ export type FaultControl = {
 
 /** Serve GET (the faults), PUT (exactly these from now on) and DELETE (good behaviour) beside the operations. */
 export function serveFaultControl(app: FastifyInstance, { token, now, set }: FaultControl): void {
-  const admit = async ({ headers }: FastifyRequest) => {
-    if (!isLoopbackHost(headers.host) || headers.origin !== undefined) {
-      throw new ApiError(403, 'host_not_allowed', 'The control endpoint is for programs on this machine.')
-    }
-    const [given, expected] = [headers.authorization ?? '', `Bearer ${token}`].map((text) =>
-      Buffer.from(sha256(text)),
-    )
-    if (given === undefined || expected === undefined || !timingSafeEqual(given, expected)) {
-      throw new ApiError(401, 'invalid_control_token', 'This needs the control token of sandbox.json.')
-    }
-  }
+  const admit = admitController(token)
   app.route({ method: 'GET', url: FAULTS_PATH, onRequest: admit, handler: async () => written(now()) })
   app.route({
     method: 'PUT',

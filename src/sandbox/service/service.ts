@@ -29,6 +29,7 @@ import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from './rate-li
 import { openStore, type Store } from './store.ts'
 import { createStreamHub, STREAM_PATH } from './stream.ts'
 import { createTransmit } from './stream-faults.ts'
+import { serveAccessReview } from './tenants/access-review.ts'
 import type { Credentials } from './tenants/seed.ts'
 import { openTenancy } from './tenants/tenancy.ts'
 import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
@@ -77,8 +78,6 @@ export type SandboxService = {
   readonly streamUrl: string
   /** Behave badly from now on, in exactly this way; `{}` ends it. */
   readonly setFault: (fault: Fault) => void
-  /** Decide on a production access request, as its reviewer. Returns whether there is such a request. */
-  readonly reviewAccess: (id: string, status: 'approved' | 'rejected') => boolean
   /** Settles when every workflow and grant has been looked at on the newest snapshot. */
   readonly idle: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -151,7 +150,10 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     return reply.type('application/json').send(contract)
   })
   const { controlToken: token } = settings
-  if (token !== undefined) serveFaultControl(app, { token, now: () => fault, set: setFault })
+  if (token !== undefined) {
+    serveFaultControl(app, { token, now: () => fault, set: setFault })
+    serveAccessReview(app, token, applications)
+  }
   app.server.on('upgrade', stream.upgrade)
   const unsubscribe = canonical.onSnapshot((snapshot, changes) => {
     try {
@@ -188,7 +190,6 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     url: `http://${host}:${bound}`,
     streamUrl: `ws://${host}:${bound}${STREAM_PATH}`,
     setFault,
-    reviewAccess: applications.reviewAccess,
     idle: async () => {
       await Promise.all([progress.idle(), grants.idle()])
     },
