@@ -20,10 +20,13 @@ export type TradeStoryOptions = {
   readonly snapshot: () => Snapshot
 }
 
-/** An offer is open for 20 to 30 s, and the next one begins when so much of the last is left. */
-const OPEN_S_MIN = 20
+/**
+ * An offer is open for 40 to 50 s, and the next one begins when so much of the last is left: enough for whoever comes
+ * now to place, replace, cancel and place again, each to final success, about five seconds a step.
+ */
+const OPEN_S_MIN = 40
 const OPEN_S_SPREAD = 10
-const OVERLAP_S = 8
+const OVERLAP_S = 30
 /** How long anyone else has for closing an offer whose time is over. */
 const GRACE_S = 15
 /** What was sent is in a block by then, or never will be. */
@@ -126,7 +129,9 @@ function borrowerOf(snapshot: Snapshot, market: Address, chance: number): Addres
 
 /** When a rival comes to an offer, in seconds since it opened, and how far it goes; null for one that stays away. */
 function rivalry(seed: number, row: RfqResource | AuctionResource, rival: number) {
-  const chance = (what: string) => roll(seed, row.id, rival, what)
+  // By kind and number, not by the contract's address: the same seed is the same story anywhere.
+  const name = 'rfqId' in row ? `rfq ${row.rfqId}` : `auction ${row.lotId}`
+  const chance = (what: string) => roll(seed, name, rival, what)
   if (chance('comes') > 0.75) return null
   const most = BPS + BigInt(Math.floor(RIVAL_BPS_SPREAD * chance('most')))
   return {
