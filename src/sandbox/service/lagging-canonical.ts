@@ -33,7 +33,8 @@ export function createLaggingCanonical(
       for (const listener of listeners) listener(next, its)
     }
   })
-  const isShown = (blockNumber: bigint) => blockNumber <= shown.block.number
+  // Without lag nothing is held back: a transaction may be mined in a block that is still being indexed.
+  const isShown = (blockNumber: bigint) => held.length === 0 || blockNumber <= shown.block.number
   return {
     ...canonical,
     snapshot: () => (held.length === 0 ? canonical.snapshot() : shown),
