@@ -58,7 +58,9 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
   }
   try {
     const progress = await deps.progress(prepared.answer.requestId)
-    if (standing === 'canonical' && progress.status === 'final_success' && satisfied(workflow, progress)) {
+    const isOurs = progress.requestId === prepared.answer.requestId
+    const isDone = progress.status === 'final_success' && satisfied(workflow, progress)
+    if (standing === 'canonical' && isOurs && isDone) {
       return moved(move(workflow, 'succeeded', deps.nowMs()))
     }
   } catch (error) {
