@@ -9,7 +9,7 @@ export type ApplicationEvents = {
 }
 
 const POLL_MS = 400
-const FIND_MS_MAX = 6_000
+const FIND_MS_MAX = 10_000
 
 /** Ask for pages of events, one after the other, until stopped; keep those of workflows and of the sandbox. */
 export function followEvents(page: (query: string) => Promise<readonly Json[]>): ApplicationEvents {

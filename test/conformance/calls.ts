@@ -70,7 +70,9 @@ export function createCaller(service: Service, findings: Findings): Caller {
       ),
     )
     if (response.status !== 200) findings.take(failureProblems(response, body, at))
-    findings.take(schemaProblems(service.contract, operation, target, { status: response.status, body }, at))
+    findings.take(
+      schemaProblems(service.contract, operation, target.body, { status: response.status, body }, at),
+    )
     return { status: response.status, body, label }
   }
 }
@@ -109,19 +111,20 @@ function failureProblems(response: Response, body: unknown, at: string): readonl
   ]
 }
 
-function schemaProblems(
+/** Hold an answer, and the body of a request that was served, against the published schemas. */
+export function schemaProblems(
   contract: Contract,
   operation: Operation,
-  target: Target,
-  { status, body }: { status: number; body: unknown },
+  sent: unknown,
+  { status, body }: Pick<Answer, 'status' | 'body'>,
   at: string,
 ): readonly string[] {
   const answer = contract.answer(operation, status)
-  const request = status === 200 && target.body !== undefined ? contract.request(operation) : null
+  const request = status === 200 && sent !== undefined ? contract.request(operation) : null
   return [
     ...(answer === null ? [`${at} is not in the published contract`] : []),
     ...(answer === null || answer(body) ? [] : [`${at} is not as published: ${firstError(answer)}`]),
-    ...(request === null || request(target.body)
+    ...(request === null || request(sent)
       ? []
       : [`${at} accepts a body that the contract refuses: ${firstError(request)}`]),
   ]

@@ -1,14 +1,18 @@
-import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Target } from './calls.ts'
-import { admit, fund, placeOf } from './people.ts'
+import {
+  arrivedDelivery,
+  eventTypesOf,
+  funded,
+  newOrganization,
+  prepareBody,
+  preparedBy,
+  registration,
+  unusedName,
+} from './setups.ts'
 import { isObject, type Json } from './shape-check.ts'
 import { isEventType } from './transcription/events.ts'
 import type { Credential, Operation } from './transcription/operations.ts'
-import { noHash } from './wallet.ts'
 import { itemsOf, type World } from './world.ts'
-
-const DELIVERY_MS_MAX = 10_000
 
 /** How the witness uses one operation, beyond what the transcription tells by itself. */
 export type Scenario = {
@@ -27,8 +31,6 @@ export type Scenario = {
 
 const at = (name: string, value: string): Target => ({ path: { [name]: value } })
 const text = (value: unknown) => String(value)
-/** Whoever derives a slug from a name has none twice. */
-const unusedName = () => `Witness ${randomUUID().slice(0, 8)}`
 
 /** Find the id of the first row of a collection. */
 async function firstId(world: World, line: string): Promise<string> {
@@ -51,22 +53,6 @@ const createKey = async (world: World): Promise<Json> =>
   world.ask('POST /v1/keys', world.secret, { kind: 'secret', scopes: ['canonical:read'] })
 const createEndpoint = async (world: World): Promise<Json> =>
   world.ask('POST /v1/webhook-endpoints', world.secret, { url: 'https://example.com/hook' })
-
-/** Have events delivered to our receiver until one has arrived; they come with every block. */
-async function arrivedDelivery(world: World): Promise<string> {
-  const { id, signingSecret } = await world.ask('POST /v1/webhook-endpoints', world.secret, {
-    url: world.receiver.url,
-  })
-  world.receiver.expect(text(signingSecret))
-  const deadline = Date.now() + DELIVERY_MS_MAX
-  while (Date.now() < deadline) {
-    const rows = itemsOf(await world.ask('GET /v1/webhook-deliveries', world.secret))
-    const found = rows.find(({ endpointId, status }) => endpointId === id && status === 'delivered')
-    if (found !== undefined) return text(found.id)
-    await sleep(250)
-  }
-  throw new Error('no delivery arrived')
-}
 
 const ofKey: Scenario = {
   target: async (world) => ({ ...at('keyId', text((await createKey(world)).id)), body: {} }),
@@ -100,60 +86,6 @@ const ownRows = (world: World, body: Json, credentials: readonly Credential[]): 
         .map(({ walletAddress }) => `a row of ${text(walletAddress)} is shown to another wallet`)
     : []
 
-/** A new organization has no members, and an application of its own whose sandbox may be reset. */
-async function ofNewcomer({ ask }: World): Promise<Target> {
-  const { secretKey } = await ask('POST /v1/organizations', {}, { name: unusedName() })
-  return { secretKey: text(secretKey), body: {} }
-}
-
-/** The events that an application has got so far, by type. */
-async function eventTypesOf({ ask }: World, { secretKey }: Target): Promise<readonly string[]> {
-  const types: string[] = []
-  let after = ''
-  for (;;) {
-    const page = await ask(`GET /v1/events?limit=100${after}`, { authorization: `Bearer ${secretKey}` })
-    const rows = itemsOf(page)
-    types.push(...rows.map(({ event }) => (isObject(event) ? text(event.type) : '')))
-    if (!isObject(page.pageInfo) || page.pageInfo.hasMore !== true) return types
-    after = `&cursor=${encodeURIComponent(text(rows.at(-1)?.cursor))}`
-  }
-}
-
-/** A workflow that changes nothing until it is signed: the wallet of the rows deposits a little into a vault. */
-const prepareBody = ({ info, wallet }: World): Json => ({
-  workflowType: 'deposit',
-  chainId: info.chainId,
-  principalAddress: wallet.address,
-  input: {
-    vaultAddress: info.contracts.primeVault,
-    assets: '1000000',
-    receiverAddress: wallet.address,
-    minShares: '1',
-  },
-})
-
-const fundings = new WeakMap<World, Promise<bigint>>()
-
-/** Admit and fund the wallet of the rows, once. */
-function funded(world: World): Promise<bigint> {
-  const funding =
-    fundings.get(world) ??
-    admit(world, world.wallet).then(() => fund(world, world.wallet, placeOf(world, 'sUSD')))
-  fundings.set(world, funding)
-  return funding
-}
-
-/** Prepare a workflow as the caller that the row speaks for. Only that one's application may see it. */
-async function preparedBy(world: World, credentials: readonly Credential[]): Promise<string> {
-  await funded(world)
-  const presenting = await Promise.all(credentials.map(world.service.present))
-  const headers: Record<string, string> = Object.assign({}, ...presenting)
-  return text((await world.ask('POST /v1/workflows/prepare', headers, prepareBody(world))).requestId)
-}
-
-/** Register a hash for the first intent; nothing need be mined for it to be tracked. */
-const registration = ({ info }: World): Json => ({ order: 0, chainId: info.chainId, txHash: noHash() })
-
 /** By operation. One that is not here is asked for by its bare path. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'POST /graphql': {
@@ -181,7 +113,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'GET /v1/assets/{resourceId}': {
     target: async (world) => at('resourceId', await firstId(world, 'GET /v1/assets')),
   },
-  'POST /v1/console/owner-claim': { target: ofNewcomer },
+  'POST /v1/console/owner-claim': { target: newOrganization },
   'GET /v1/contracts/{contractName}': {
     target: async ({ info }) => at('contractName', Object.keys(info.contracts)[0] ?? ''),
     inspect: (_, body) =>
@@ -238,7 +170,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'POST /v1/sandbox/reset': {
-    target: ofNewcomer,
+    target: newOrganization,
     inspect: async (world, _, __, target) => {
       const types = await eventTypesOf(world, target)
       return ['sandbox.provisioned', 'sandbox.reset.requested', 'sandbox.reset.completed']

@@ -1,4 +1,4 @@
-import { type Shape, shapeOf } from './transcription/notation.ts'
+import { type Fields, type Shape, shapeOf } from './transcription/notation.ts'
 import { fieldsOf } from './transcription/resources.ts'
 import { WORKFLOW_TYPES } from './transcription/workflow-types.ts'
 
@@ -18,8 +18,13 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
  * the member; empty when nothing is. Members that the transcription does not name are let pass.
  */
 export function resourceProblems(resource: string, value: unknown, at: string = resource): readonly string[] {
+  return memberProblems(fieldsOf(resource), value, at)
+}
+
+/** The same for fields that have no name. */
+export function memberProblems(fields: Fields, value: unknown, at: string): readonly string[] {
   if (!isObject(value)) return [`${at} is ${shown(value)}, not an object`]
-  return Object.entries(fieldsOf(resource)).flatMap(([name, text]) => {
+  return Object.entries(fields).flatMap(([name, text]) => {
     const shape = shapeOf(text)
     const member = value[name]
     if (member !== undefined) return fieldProblems(shape, member, `${at}.${name}`)

@@ -14,7 +14,6 @@ import {
   serializeTransaction,
   type TransactionSerializableEIP1559,
   type TypedDataDefinition,
-  toHex,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
@@ -81,6 +80,3 @@ function walletOf(address: Address, signDigest: (hash: Hex) => Promise<Hex>): Wa
     },
   }
 }
-
-/** A hash that no transaction has. */
-export const noHash = (): Hex => toHex(crypto.getRandomValues(new Uint8Array(32)))

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address, Hex, TransactionReceipt } from 'viem'
 import { isAddress, isHex } from 'viem'
-import { createCaller } from './calls.ts'
+import { createCaller, type Presented } from './calls.ts'
 import type { Intent } from './chain.ts'
 import { type Findings, type Row, rowOf } from './row.ts'
-import { isObject, type Json, resourceProblems } from './shape-check.ts'
+import { isObject, type Json, memberProblems, resourceProblems } from './shape-check.ts'
 import { placeSignature } from './signing.ts'
-import { OPERATIONS, type Operation } from './transcription/operations.ts'
+import { WORKFLOW_INPUTS } from './transcription/workflow-inputs.ts'
 import { CARRIED_TYPES, modeOf, NOT_CARRIED, WORKFLOW_TYPES } from './transcription/workflow-types.ts'
 import type { Wallet } from './wallet.ts'
-import type { World } from './world.ts'
+import { operationOf, type World } from './world.ts'
 
 /** What a workflow is to do, and the figure on the chain that shows that it did. */
 export type Step = {
@@ -33,11 +33,6 @@ export type Story = { readonly types: readonly string[]; readonly play: (stage: 
 const FINAL_MS_MAX = 25_000
 const POLL_MS = 250
 
-const operationOf = (name: string): Operation => {
-  const found = OPERATIONS.find((operation) => operation.name === name)
-  if (found === undefined) throw new RangeError(`no operation ${name}`)
-  return found
-}
 const PREPARE = operationOf('POST /v1/workflows/prepare')
 const REGISTER = operationOf('POST /v1/workflows/{requestId}/transactions')
 const PROGRESS = operationOf('GET /v1/workflows/{requestId}')
@@ -82,6 +77,7 @@ function carrier(world: World, show: (row: Row) => void): Carry {
     first.add(type)
     let receipts: readonly TransactionReceipt[] = []
     const row = await rowOf('workflow', type, async (findings) => {
+      if (!again) await refusePartial(world, type, step, findings)
       receipts = await carryThrough(world, type, step, findings)
     })
     if (!again) show(row)
@@ -90,16 +86,38 @@ function carrier(world: World, show: (row: Row) => void): Carry {
   }
 }
 
-async function prepare(world: World, type: string, wallet: Wallet, input: Json, findings: Findings) {
-  const call = createCaller(
+/** Prepare speaks for the wallet: its session, beside the application's key. */
+const callerOf = (world: World, wallet: Wallet, findings: Findings) =>
+  createCaller(
     {
       ...world.service,
       present: (one) => (one === 'session' ? world.signIn(wallet) : world.service.present(one)),
     },
     findings,
   )
-  const body = { workflowType: type, chainId: world.info.chainId, principalAddress: wallet.address, input }
-  const { status, body: answer } = await call(PREPARE, { body }, { credentials: ['secret', 'session'] })
+
+const requestOf = ({ info }: World, workflowType: string, { address }: Wallet, input: Json) => ({
+  body: { workflowType, chainId: info.chainId, principalAddress: address, input },
+})
+
+const FOR_WALLET: Presented = { credentials: ['secret', 'session'] }
+
+/** An input that lacks a member is not prepared. */
+async function refusePartial(world: World, type: string, step: Step, findings: Findings): Promise<void> {
+  const { wallet, input } = step
+  const fields = WORKFLOW_INPUTS[type] ?? {}
+  findings.take(memberProblems(fields, input, 'input'))
+  const call = callerOf(world, wallet, findings)
+  for (const name of Object.keys(fields)) {
+    const { [name]: _, ...partial } = input
+    const { status } = await call(PREPARE, requestOf(world, type, wallet, partial), FOR_WALLET)
+    findings.hold(status === 400, `an input without ${name}: ${status}, not 400`)
+  }
+}
+
+async function prepare(world: World, type: string, wallet: Wallet, input: Json, findings: Findings) {
+  const call = callerOf(world, wallet, findings)
+  const { status, body: answer } = await call(PREPARE, requestOf(world, type, wallet, input), FOR_WALLET)
   if (status !== 200 || !isObject(answer))
     throw new Error(`prepare answered ${status} ${JSON.stringify(answer)}`)
   findings.take(resourceProblems('PreparedWorkflow', answer))

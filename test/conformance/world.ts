@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type ApplicationEvents, followEvents } from './application-events.ts'
-import type { Service } from './calls.ts'
+import { type Service, schemaProblems } from './calls.ts'
 import { type Chain, createChain } from './chain.ts'
 import { type Contract, createContract } from './contract.ts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 import { isObject, type Json } from './shape-check.ts'
+import { OPERATIONS, type Operation } from './transcription/operations.ts'
 import { createWallet, type Wallet } from './wallet.ts'
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 
@@ -49,16 +50,23 @@ export async function createWorld(info: SandboxInfo): Promise<World> {
   const publishable = { 'x-svc-publishable-key': info.publishableKey, origin: info.origins[0] ?? '' }
 
   const ask: World['ask'] = async (line, headers, body) => {
-    const [method = '', path = ''] = line.split(' ')
-    const keyed = method === 'GET' ? headers : { 'idempotency-key': randomUUID(), ...headers }
+    const operation = operationOf(line)
+    const [path = ''] = line.split(' ').slice(1)
     const answer = await fetch(url + path, {
-      method,
-      headers: body === undefined ? keyed : { 'content-type': 'application/json', ...keyed },
+      method: operation.method,
+      headers: {
+        ...(operation.writes ? { 'idempotency-key': randomUUID() } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
+    const { status } = answer
     const given: unknown = await answer.json()
-    if (answer.status !== 200 || !isObject(given))
-      throw new Error(`${line} answered ${answer.status} ${JSON.stringify(given).slice(0, 200)}`)
+    if (status !== 200 || !isObject(given))
+      throw new Error(`${line} answered ${status} ${JSON.stringify(given).slice(0, 200)}`)
+    const [problem] = schemaProblems(contract, operation, body, { status, body: given }, line)
+    if (problem !== undefined) throw new Error(problem)
     return given
   }
 
@@ -91,18 +99,24 @@ export async function createWorld(info: SandboxInfo): Promise<World> {
   return { ...places, ask, signIn, unscopedKey, secret, publishable, leave }
 }
 
+/** Find the operation of a line such as `GET /v1/vaults/0x12?limit=1`. Throws `RangeError` when there is none. */
+export function operationOf(line: string): Operation {
+  const [method, address = ''] = line.split(' ')
+  const { pathname } = new URL(address, 'http://service')
+  const found = OPERATIONS.find(
+    (one) =>
+      one.method === method && new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
+  )
+  if (found === undefined) throw new RangeError(`no operation ${line}`)
+  return found
+}
+
 /** Answer a challenge with the wallet's signature. Source: EIP-4361. */
 async function confirm(ask: World['ask'], wallet: Wallet, chainId: number): Promise<Headers> {
   const challenge = await ask('POST /v1/wallet-sessions/challenges', {}, { address: wallet.address, chainId })
   const signature = await wallet.signMessage(String(challenge.message))
-  const { session } = await ask(
-    'POST /v1/wallet-sessions/confirm',
-    {},
-    {
-      challengeId: challenge.challengeId,
-      signature,
-    },
-  )
+  const { challengeId } = challenge
+  const { session } = await ask('POST /v1/wallet-sessions/confirm', {}, { challengeId, signature })
   return { 'x-svc-wallet-session': String(session) }
 }
 

@@ -1,114 +1,45 @@
-import { type Address, parseAbi, parseEventLogs, stringToHex } from 'viem'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Address, getContractAddress, parseAbi, parseAbiItem, size, stringToHex } from 'viem'
 import { placeOf, query } from '../people.ts'
+import type { Json } from '../shape-check.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
-import { itemsOf } from '../world.ts'
+import type { World } from '../world.ts'
+
+const ROLE = 'role.asset_manager'
+const DEPLOY = `${ROLE}.vaultDeploy`
+const MOBILITY = `${ROLE}.vaultShareMobilityManagerAction`
+const LAUNCH = `${ROLE}.distressedRecoveryFundV3SelfLaunch`
+const POLICY = `${ROLE}.distressedRecoveryFundV3ChannelPolicySet`
+const BID = `${ROLE}.distressedRecoveryAcquisitionV3Bid`
 
 const CHANNELS = parseAbi([
   'function channelPolicy(bytes32 channel) view returns (bool enabled, uint256 maxAssetsPerEpoch, uint16 maxPriceBps, uint16 maxPositionBps)',
 ])
-const LAUNCHED = parseAbi([
+const LAUNCHED = parseAbiItem(
   'event FundLaunched(address indexed fund, address indexed manager, address indexed navOracle)',
-])
+)
+/** One unit of the quote asset, which has six decimals. */
+const UNIT = 1_000_000n
 
-const FUND = [
-  'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet',
-  'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
-  'role.asset_manager.distressedRecoveryFundV3SelfLaunch',
-] as const
-const VAULT = [
-  'role.asset_manager.vaultDeploy',
-  'role.asset_manager.vaultShareMobilityManagerAction',
-] as const
-
-/** The manager widens what its fund may buy, bids for a lot, launches another fund, deploys a vault and pauses it. */
+/** The manager deploys a vault and pauses its shares, launches a fund, and lets the fund it has buy a position. */
 export const ASSET_MANAGER: Story = {
-  types: [...FUND, ...VAULT],
+  types: [DEPLOY, MOBILITY, LAUNCH, POLICY, BID],
   play: async (stage) => {
     const wallet = createKmsWallet(stage.world.info, 'asset-manager')
-    await manageFund(stage, wallet)
-    await manageVault(stage, wallet)
+    await pauseShares(stage, wallet, await deployVault(stage, wallet))
+    await launchFund(stage, wallet)
+    await widenPolicy(stage, wallet)
+    await bidForLot(stage, wallet)
   },
 }
 
-async function manageFund({ world, carry }: Stage, wallet: Wallet): Promise<void> {
-  const { chain } = world
-  const [policySet, bid, selfLaunch] = FUND
-  const funds = itemsOf(await world.ask('GET /v1/funds', world.secret))
-  const own = funds.find(({ managerAddress }) => sameAddress(managerAddress, wallet.address))
-  if (own === undefined) throw new Error('no fund has the asset manager')
-  const fundAddress: Address = `0x${String(own.address).slice(2)}`
-  const budget = async () => {
-    const [, maxAssetsPerEpoch] = await chain.client.readContract({
-      address: fundAddress,
-      abi: CHANNELS,
-      functionName: 'channelPolicy',
-      args: [stringToHex('acquisition', { size: 32 })],
-    })
-    return maxAssetsPerEpoch
-  }
-  const wider = (await budget()) + 1_000_000n
-  await carry(policySet, {
-    wallet,
-    input: {
-      fundAddress,
-      channel: 'acquisition',
-      enabled: true,
-      maxAssetsPerEpoch: String(wider),
-      maxPriceBps: 10_000,
-      maxPositionBps: 10_000,
-    },
-    read: budget,
-    moved: (_, after) => after === wider,
-  })
-  const [lot] = (
-    await query(
-      world,
-      'acquisitions',
-      'acquisitions(status: open) { items { acquisitionAddress lotId reserveAssets bestBidAssets closesAt } }',
-    )
-  ).toSorted((a, b) => String(b.closesAt).localeCompare(String(a.closesAt)))
-  if (lot === undefined) throw new Error('no acquisition lot is open')
-  const reserve = BigInt(String(lot.reserveAssets))
-  const best = BigInt(String(lot.bestBidAssets ?? 0))
-  const bidAssets = (reserve > best ? reserve : best) + 1_000_000n
-  await carry(bid, {
-    wallet,
-    input: {
-      fundAddress,
-      acquisitionAddress: lot.acquisitionAddress,
-      lotId: lot.lotId,
-      bidAssets: String(bidAssets),
-    },
-    read: () => chain.number(fundAddress, 'lastReservationId()'),
-    moved: (before, after) => after === before + 1n,
-  })
-  const receipts = await carry(selfLaunch, {
-    wallet,
-    input: {
-      name: 'Witnessed Recovery',
-      symbol: 'WRF',
-      quoteAssetAddress: placeOf(world, 'sUSD'),
-      epochDurationSeconds: '3600',
-      minSubscriptionAssets: '1000000',
-      maxSubscriptionAssets: '1000000000000',
-      carryRateBps: 1_000,
-      performanceFeeBps: 500,
-      preferredReturnBps: 800,
-    },
-    read: () => chain.client.getBlockNumber(),
-    moved: (before, after) => after > before,
-  })
-  const [launched] = parseEventLogs({ abi: LAUNCHED, logs: receipts.flatMap(({ logs }) => logs) })
-  if (!sameAddress(launched?.args.manager, wallet.address))
-    throw new Error('no fund of the manager was launched')
-}
-
-async function manageVault({ world, carry }: Stage, wallet: Wallet): Promise<void> {
-  const { chain } = world
-  const [deploy, act] = VAULT
+async function deployVault({ world, carry }: Stage, wallet: Wallet): Promise<Address> {
+  const { client } = world.chain
   const { address } = wallet
-  const [created] = await carry(deploy, {
+  const nonce = BigInt(await client.getTransactionCount({ address }))
+  const vault = getContractAddress({ from: address, nonce })
+  await carry(DEPLOY, {
     wallet,
     input: {
       name: 'Witnessed Vault',
@@ -123,23 +54,113 @@ async function manageVault({ world, carry }: Stage, wallet: Wallet): Promise<voi
       intervalSeconds: '0',
       maturityTimestamp: '0',
     },
-    read: () => chain.client.getTransactionCount({ address }).then(BigInt),
-    moved: (before, after) => after > before,
+    read: async () => BigInt(size((await client.getCode({ address: vault })) ?? '0x')),
+    moved: (before, after) => before === 0n && after > 0n,
   })
-  const vaultAddress = created?.contractAddress
-  if (!vaultAddress) throw new Error('the deployment created no contract')
-  const { timestamp } = await chain.client.getBlock()
-  await carry(act, {
+  return vault
+}
+
+async function pauseShares({ world, carry }: Stage, wallet: Wallet, vaultAddress: Address): Promise<void> {
+  const { timestamp } = await world.chain.client.getBlock()
+  const restoreAfter = timestamp + 3_600n
+  await carry(MOBILITY, {
     wallet,
     input: {
       vaultAddress,
       action: 'pause',
-      restoreAfterTimestamp: String(timestamp + 3_600n),
+      restoreAfterTimestamp: String(restoreAfter),
       reason: 'Witnessed',
     },
-    read: () => chain.number(vaultAddress, 'restoreAfter()'),
-    moved: (before, after) => before === 0n && after === timestamp + 3_600n,
+    read: () => world.chain.number(vaultAddress, 'restoreAfter()'),
+    moved: (before, after) => before === 0n && after === restoreAfter,
   })
 }
 
-const sameAddress = (one: unknown, other: string) => String(one).toLowerCase() === other.toLowerCase()
+async function launchFund({ world, carry }: Stage, wallet: Wallet): Promise<void> {
+  const launches = {
+    address: placeOf(world, 'fundFactory'),
+    event: LAUNCHED,
+    args: { manager: wallet.address },
+    fromBlock: 0n,
+  } as const
+  await carry(LAUNCH, {
+    wallet,
+    input: {
+      name: 'Witnessed Recovery',
+      symbol: 'WRF',
+      quoteAssetAddress: placeOf(world, 'sUSD'),
+      epochDurationSeconds: '3600',
+      minSubscriptionAssets: '1000000',
+      maxSubscriptionAssets: '1000000000000',
+      carryRateBps: 1_000,
+      performanceFeeBps: 500,
+      preferredReturnBps: 800,
+    },
+    read: async () => BigInt((await world.chain.client.getLogs(launches)).length),
+    moved: (before, after) => after === before + 1n,
+  })
+}
+
+async function widenPolicy({ world, carry }: Stage, wallet: Wallet): Promise<void> {
+  const fundAddress = placeOf(world, 'recoveryFund')
+  const budget = async () => {
+    const [, maxAssetsPerEpoch] = await world.chain.client.readContract({
+      address: fundAddress,
+      abi: CHANNELS,
+      functionName: 'channelPolicy',
+      args: [stringToHex('acquisition', { size: 32 })],
+    })
+    return maxAssetsPerEpoch
+  }
+  const wider = (await budget()) + UNIT
+  await carry(POLICY, {
+    wallet,
+    input: {
+      fundAddress,
+      channel: 'acquisition',
+      enabled: true,
+      maxAssetsPerEpoch: String(wider),
+      maxPriceBps: 10_000,
+      maxPositionBps: 10_000,
+    },
+    read: budget,
+    moved: (_, after) => after === wider,
+  })
+}
+
+async function bidForLot({ world, carry }: Stage, wallet: Wallet): Promise<void> {
+  const fundAddress = placeOf(world, 'recoveryFund')
+  const { acquisitionAddress, lotId, bidAssets } = await affordableLot(world, fundAddress)
+  await carry(BID, {
+    wallet,
+    input: { fundAddress, acquisitionAddress, lotId, bidAssets: String(bidAssets) },
+    read: () => world.chain.number(fundAddress, 'lastReservationId()'),
+    moved: (before, after) => after === before + 1n,
+  })
+}
+
+const OFFER_MS_MAX = 40_000
+const POLL_MS = 300
+/** What is left of a lot's time must be enough to prepare, sign and mine a bid. */
+const OPEN_MS_MIN = 8_000
+
+/** Wait for a lot that stays open and that the fund can pay for: its money is idle once the first epoch has closed. */
+async function affordableLot(world: World, fund: Address): Promise<Json & { readonly bidAssets: bigint }> {
+  const selection = 'acquisitionAddress lotId reserveAssets bestBidAssets closesAt'
+  const deadline = Date.now() + OFFER_MS_MAX
+  while (Date.now() < deadline) {
+    const [idle, lots] = await Promise.all([
+      world.chain.number(fund, 'idleAssets()'),
+      query(world, 'acquisitions', `acquisitions(status: open) { items { ${selection} } }`),
+    ])
+    for (const lot of lots) {
+      const reserve = BigInt(String(lot.reserveAssets))
+      const best = BigInt(String(lot.bestBidAssets ?? 0))
+      const bidAssets = (reserve > best ? reserve : best) + UNIT
+      const lasts = Date.parse(String(lot.closesAt)) > Date.now() + OPEN_MS_MIN
+      if (lasts && bidAssets <= idle) return { ...lot, bidAssets }
+    }
+    await sleep(POLL_MS)
+  }
+  throw new Error('the fund can pay for no lot that is open')
+}

@@ -2,6 +2,7 @@ import { ASSUMED_RESOURCES } from './assumed-resources.ts'
 import { CONTROL_RESOURCES, REQUEST_BODIES } from './control-resources.ts'
 import type { Fields, Resource } from './notation.ts'
 import { PROTOCOL_RESOURCES } from './protocol-resources.ts'
+import { TENANT_RESOURCES } from './tenant-resources.ts'
 import { VAULT_RESOURCES } from './vault-resources.ts'
 
 /** Every resource and request body, by the name that the notation uses. */
@@ -11,6 +12,7 @@ export const RESOURCES: Readonly<Record<string, Resource>> = {
   ...CONTROL_RESOURCES,
   ...REQUEST_BODIES,
   ...ASSUMED_RESOURCES,
+  ...TENANT_RESOURCES,
 }
 
 /** Give the fields of a named resource. Throws `RangeError` for a name that the transcription does not hold. */
