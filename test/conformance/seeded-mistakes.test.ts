@@ -7,6 +7,9 @@ import { OPERATIONS } from './transcription/operations.ts'
 import { witnessBlocked } from './workflow-run.ts'
 import { createWorld } from './world.ts'
 
+/** Twenty seconds, and longer while other files share the cores. */
+const RUN_MS_MAX = 120_000
+
 const rows = new Map<string, Row>()
 const show = (row: Row) => rows.set(row.name, row)
 
@@ -32,7 +35,7 @@ beforeAll(async () => {
   } finally {
     mistaken.remove()
   }
-})
+}, RUN_MS_MAX)
 
 describe('the witness', () => {
   it.each(MISTAKES)('tells $name', ({ row, says }) => {
