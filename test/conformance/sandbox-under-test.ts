@@ -29,6 +29,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Our receiver of webhooks listens on loopback. */
 const COMMAND = ['src/cli/main.ts', 'sandbox', '--allow-loopback-webhooks']
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const READY_MS_MAX = 40_000
 const STOP_MS_MAX = 15_000
 
@@ -55,12 +56,16 @@ export async function startSandboxUnderTest(root: string = ROOT): Promise<Sandbo
   })
   const late = setTimeout(() => child.kill('SIGINT'), READY_MS_MAX)
   const stop = async () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt)
     child.kill('SIGINT')
     const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
     await ended
     clearTimeout(force)
     rmSync(directory, { recursive: true, force: true })
   }
+  // Whoever ends the run early leaves neither a process nor a directory behind.
+  const interrupt = () => void stop().finally(() => process.exit(130))
+  for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
     await ready
     clearTimeout(late)
