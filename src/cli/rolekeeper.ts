@@ -22,6 +22,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./orders.ts')).kill,
   },
   unkill: { summary: 'take a kill back', load: async () => (await import('./orders.ts')).unkill },
+  api: {
+    summary: "compare a service's contract with ours",
+    load: async () => (await import('./api.ts')).api,
+  },
   schemas: {
     summary: 'write the JSON Schemas of policies, for editors',
     load: async () => (await import('./schemas.ts')).schemas,

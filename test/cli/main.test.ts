@@ -19,6 +19,7 @@ const COMMANDS = [
   'resume',
   'kill',
   'unkill',
+  'api',
   'schemas',
 ]
 
