@@ -44,9 +44,9 @@ const anvil = spawn(
     // No account that anvil would fund by a well-known key.
     ...['--accounts', '0'],
     ...['--gas-limit', '60000000'],
-    // States of the last 64 blocks stay in memory for pinned reads; without a bound anvil writes older ones to the
+    // States of the last 300 blocks stay in memory for pinned reads; without a bound anvil writes older ones to the
     // user's home directory and leaves them there.
-    ...['--prune-history', '64'],
+    ...['--prune-history', '300'],
     ...(existsSync(stateFile) ? ['--load-state', stateFile] : []),
     ...['--dump-state', dumpFile, '--state-interval', '5'],
   ],

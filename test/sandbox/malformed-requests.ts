@@ -225,7 +225,8 @@ const badCredentials: fc.Arbitrary<RawRequest['headers']> = fc.oneof(
 /** Undefined is not in the list: a request without a key is sent by the empty list of them. */
 const badKey: fc.Arbitrary<string | readonly string[]> = fc.oneof(
   fc.constantFrom('', ' ', 'a b', 'x'.repeat(201), 'k\u00e9', ['a', 'b'], []),
-  fc.string({ minLength: 1, maxLength: 10 }).map((value) => `${value.replace(/[^ -~]/g, '')} x`),
+  // A space within: HTTP drops those around a value.
+  fc.string({ maxLength: 10 }).map((value) => `a${value.replace(/[^ -~]/g, '')} x`),
 )
 
 const badRoute = fc.oneof(

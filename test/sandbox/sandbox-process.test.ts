@@ -51,7 +51,9 @@ it('tells its parent how it starts, and leaves nothing behind when the parent is
   const said = await whatItSays()
   expect(said.map(({ type }) => type)).toEqual(['progress', 'progress', 'progress', 'ready'])
   const { rpcUrl } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
-  const ask = () => fetch(rpcUrl, { method: 'POST', body: '{}' })
+  const question = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })
+  const headers = { 'content-type': 'application/json' }
+  const ask = () => fetch(rpcUrl, { method: 'POST', headers, body: question })
   expect((await ask()).ok).toBe(true)
 
   const killedMs = performance.now()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createPublicClient, createTestClient, http } from 'viem'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { fundCast, marketContracts, marketOfBorrower } from '../../src/sandbox/cast.ts'
@@ -29,9 +29,9 @@ beforeAll(async () => {
     rpcUrl: chain.rpcUrl,
     deployerKey: keys.deployer,
     feeder: privateKeyToAddress(keys.feeder),
-    allocator: privateKeyToAddress(generatePrivateKey()),
-    assetManager: privateKeyToAddress(generatePrivateKey()),
-    navReporter: privateKeyToAddress(generatePrivateKey()),
+    allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
+    assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
+    navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
   })
   await fundCast(chain.rpcUrl, deployment, keys, createTransactions(chain.rpcUrl, chain.chainId))
   await chain.mineEvery(0)
