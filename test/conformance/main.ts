@@ -6,10 +6,12 @@ import { runConformance } from './run.ts'
 const PROBLEMS_SHOWN_MAX = 12
 
 const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
-const { rows } = await runConformance(values.json ? (row) => print(JSON.stringify(asJson(row))) : printRow)
+// Without a `--` before it, npm takes the flag for its own and hands it over so.
+const json = values.json || process.env.npm_config_json === 'true'
+const { rows } = await runConformance(json ? (row) => print(JSON.stringify(asJson(row))) : printRow)
 const failed = rows.filter((row) => row.problems.length > 0).length
 const passed = rows.length - failed
-print(values.json ? JSON.stringify({ passed, failed }) : `\n${passed} passed, ${failed} failed`)
+print(json ? JSON.stringify({ passed, failed }) : `\n${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
 function asJson({ problems, ...row }: Row) {

@@ -292,6 +292,25 @@ describe('credentials', () => {
     expect(code(await f.get('/v1/assets', browser))).toEqual([403, 'secret_key_from_browser'])
   })
 
+  it('lets pages of a bound origin ask and read, and no other page', async () => {
+    const preflight = async (origin: string) =>
+      fetch(`${f.service.url}/v1/positions`, {
+        method: 'OPTIONS',
+        headers: { origin, 'access-control-request-method': 'GET' },
+      })
+    const { origin } = publishableHeaders
+    const bound = await preflight(origin)
+    expect(bound.status).toBe(204)
+    expect(bound.headers.get('access-control-allow-origin')).toBe(origin)
+    expect(bound.headers.get('access-control-allow-headers')).toContain('x-svc-publishable-key')
+    expect(bound.headers.get('access-control-allow-headers')).not.toContain('authorization')
+    const foreign = await preflight('http://evil.test')
+    expect([foreign.status, foreign.headers.get('access-control-allow-origin')]).toEqual([403, null])
+    const read = await fetch(`${f.service.url}/v1/markets`, { headers: { origin } })
+    expect(read.headers.get('access-control-allow-origin')).toBe(origin)
+    expect(read.headers.get('access-control-expose-headers')).toContain('x-request-id')
+  })
+
   it('takes a publishable key from its origin only', async () => {
     const { origin, ...key } = publishableHeaders
     expect((await f.get('/v1/positions', publishableHeaders)).status).toBe(200)

@@ -6,6 +6,7 @@ import { QUERY } from '../../service/assumptions.ts'
 import { OPERATIONS, type Operation, type OperationId } from '../../service/catalogue.ts'
 import { ANYONE, authorise, identify } from './access.ts'
 import { ApiError, errorObject, rawFailure } from './api-error.ts'
+import { shareWithPages } from './cors.ts'
 import type { EventLog } from './events.ts'
 import type { Fault } from './faults.ts'
 import type { AnyCall, Caller, Handlers, Performed } from './handler.ts'
@@ -30,7 +31,7 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
 
 /** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
 export type HttpDeps = {
-  readonly handlers: Partial<Handlers>
+  readonly handlers: Handlers
   readonly keys: ApiKeys
   readonly sessions: WalletSessions
   readonly idempotency: Idempotency
@@ -124,12 +125,16 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
     fail(reply, new ApiError(400, 'not_found', 'There is no such operation.')),
   )
   app.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.url?.startsWith(CONTROL_PREFIX) !== true) admit(request, reply)
+    if (request.routeOptions.url?.startsWith(CONTROL_PREFIX) === true) return
+    if (isLoopbackHost(request.headers.host) && shareWithPages(request, reply, deps.keys)) {
+      reply.header('x-request-id', request.id)
+      return reply.code(204).send()
+    }
+    admit(request, reply)
   })
   for (const id of Object.keys(OPERATIONS) as OperationId[]) {
     const operation: Operation = OPERATIONS[id]
     const handler = handlerOf(deps.handlers, id)
-    if (handler === undefined) continue
     app.route({
       method: operation.method,
       url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -166,7 +171,7 @@ function acceptJson(app: FastifyInstance): void {
 type CheckedCall = AnyCall & { readonly body: unknown }
 type AnyHandler = (call: CheckedCall) => unknown
 
-const handlerOf = (handlers: Partial<Handlers>, id: OperationId) => handlers[id] as AnyHandler | undefined
+const handlerOf = (handlers: Handlers, id: OperationId) => handlers[id] as AnyHandler
 
 async function handle(
   deps: HttpDeps,

@@ -118,7 +118,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { grants, ...granting } = startGrants({ ...settings, canonical }, store, log, messages, onCrash)
   const intelligence = createIntelligence(canonical)
   const reads = { ...canonicalReads(source), ...fundReads(source) }
-  const handlers: Partial<Handlers> = {
+  const handlers: Handlers = {
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
     ...reads,
     queryGraphql: graphqlQuery(source, reads, onCrash),

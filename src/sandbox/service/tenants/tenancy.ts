@@ -27,7 +27,22 @@ export type Tenancy = {
   readonly keys: ApiKeys
   readonly audit: Audit
   readonly usage: Usage
-  readonly handlers: Partial<Handlers>
+  readonly handlers: Pick<
+    Handlers,
+    | 'claimOwner'
+    | 'createApplication'
+    | 'createKey'
+    | 'createOrganization'
+    | 'getSandbox'
+    | 'listApplications'
+    | 'listAuditLog'
+    | 'listKeys'
+    | 'listUsage'
+    | 'requestProductionAccess'
+    | 'resetSandbox'
+    | 'revokeKey'
+    | 'rotateKey'
+  >
 }
 
 /** Open the tenants in the store, the sandbox's own among them. */
