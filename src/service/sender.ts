@@ -88,9 +88,13 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
   const send = async (request: ServiceRequest) => {
     const call = callOf(request)
     const attempts = OPERATIONS[request.operation].changes ? CHANGE_ATTEMPTS : READ_ATTEMPTS
+    let earlier: RolekeeperError | undefined
     for (let count = 1; ; count += 1) {
       if (pacer.delayMs() > 0) await waitTurn(call, request.signal)
-      const reply = await attempt(request, call)
+      const reply = await attempt(request, call).catch((error: unknown) => {
+        // Not asked this time: what was sent before may have taken effect all the same.
+        throw earlier ?? error
+      })
       if (!(reply instanceof RolekeeperError) && reply.status >= 200 && reply.status < 300)
         return readBody(call, reply)
       const failure =
@@ -99,6 +103,7 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
           : failureOfReply(call, { ...reply, requestId: first(reply.headers['x-request-id']) })
       const givenUp = failure.retry !== 'later' || count >= attempts
       if (givenUp || request.signal?.aborted) throw failure
+      earlier = failure
       await pause(backoffMs(count), call, request.signal)
     }
   }

@@ -108,6 +108,18 @@ test('is opened by no caller that gives up, and closed by none', async () => {
   expect(phases).toEqual(['open', 'half_open', 'open'])
 })
 
+test('does not say of a change that was sent that it was not asked', async () => {
+  await failInTurn(4)
+  service.script.answer = (_, response) => json(response, 503, failure('busy', { retryable: true }))
+  await expect(client.prepareWorkflow({ bodyText: '{}', idempotencyKey: 'key-1' })).rejects.toMatchObject({
+    code: 'service.internal',
+    retry: 'later',
+    facts: { status: 503 },
+  })
+  expect(phases).toEqual(['open'])
+  expect(service.arrived).toHaveLength(5)
+})
+
 test('is one for a host, whoever asks', async () => {
   await failInTurn(5)
   await expect(client.as({ secretKey: 'other' }).listAssets()).rejects.toMatchObject({
