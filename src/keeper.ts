@@ -272,6 +272,7 @@ class ComposedKeeper implements Keeper {
       {
         client: createEventSource(client, { url: streamUrl, query: assumptions.streamQuery }),
         clock: this.#clock,
+        onRefused: this.#alarm,
         loadCursor: () => cursor,
         saveCursor: (next) => void journal.setValue('feed.cursor', next),
       },

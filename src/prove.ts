@@ -27,24 +27,27 @@ export async function provePins(
 }
 
 /**
- * Prove at start that the service takes our key and serves our chain. One that is down is waited for, because what is
- * in flight needs us. Throws RolekeeperError `service.other_chain`, and `service.*` where asking again cannot help.
- * Source: GET /v1/deployments.
+ * Prove at start that the service serves our chain, and that the keeper's own key opens its events. One that is down is
+ * waited for, because what is in flight needs us. Throws RolekeeperError `service.other_chain`, and `service.*` where
+ * asking again cannot help. Source: GET /v1/deployments, GET /v1/events.
  */
 export async function proveService(
-  client: Pick<ServiceClient, 'base' | 'listDeployments'>,
+  client: Pick<ServiceClient, 'base' | 'listDeployments' | 'pages'>,
   chainId: number,
   log: Log,
 ): Promise<void> {
   try {
     const { items } = await client.listDeployments()
-    if (items.some((deployment) => deployment.chainId === chainId)) return
-    const chains = [...new Set(items.map((deployment) => deployment.chainId))].join(', ') || 'none'
-    throw new RolekeeperError(
-      'service.other_chain',
-      `The service at ${client.base.host} serves chain ${chains}; the configuration says ${chainId}.`,
-      { fix: 'correct `chain.id` or `service.url`.', facts: { chains, chainId } },
-    )
+    if (!items.some((deployment) => deployment.chainId === chainId)) {
+      const chains = [...new Set(items.map((deployment) => deployment.chainId))].join(', ') || 'none'
+      throw new RolekeeperError(
+        'service.other_chain',
+        `The service at ${client.base.host} serves chain ${chains}; the configuration says ${chainId}.`,
+        { fix: 'correct `chain.id` or `service.url`.', facts: { chains, chainId } },
+      )
+    }
+    // The stream's token takes the same scope.
+    await client.pages.pollEvents().next()
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
     log.warn('the service does not answer yet', {}, error)

@@ -6,6 +6,7 @@ import { systemClock } from '../src/clock.ts'
 import { type AgentConfig, loadRunConfig } from '../src/config/config.ts'
 import { Secret } from '../src/config/secret.ts'
 import { createLog } from '../src/ops/log.ts'
+import { proveService } from '../src/prove.ts'
 import { OPERATIONS, type OperationId } from '../src/service/catalogue.ts'
 import { createServiceClient, type ServiceClient } from '../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../src/service/http.ts'
@@ -75,4 +76,23 @@ test('reads with the agent’s own key, and says in the configuration’s words 
     facts: { operation: 'listPositions', keyPath: 'agents[0].secretKey' },
     fix: expect.stringContaining('the scope `canonical:read`'),
   })
+})
+
+test('starts with no keeper’s key that lacks its events, and waits for a service that is down', async () => {
+  const serving = (eventsStatus: number) => {
+    service.script.answer = ({ path }, response) =>
+      path === '/v1/deployments'
+        ? json(response, 200, collection([{ chainId: 1, network: 'n' }]))
+        : json(response, eventsStatus, eventsStatus === 200 ? collection([]) : failure('no'))
+  }
+  serving(403)
+  await expect(proveService(client, 1, log)).rejects.toMatchObject({
+    code: 'service.forbidden',
+    facts: { operation: 'pollEvents', keyPath: 'service.secretKey' },
+    fix: 'give the key of `service.secretKey` the scope `events:read`: pollEvents needs secret, with this scope.',
+  })
+  serving(200)
+  await proveService(client, 1, log)
+  service.script.answer = (_, response) => json(response, 503, failure('down', { retryable: true }))
+  await proveService(client, 1, log)
 })

@@ -46,6 +46,8 @@ export type FeedState = {
 export type FeedDeps = CursorStore & {
   readonly client: EventSource
   readonly clock: Clock
+  /** Told once a code of what asking again cannot mend, for example a key without the scope: only sweeps are left. */
+  readonly onRefused: (error: RolekeeperError) => void
 }
 
 /** A running source of hints. */
@@ -108,6 +110,7 @@ class EventFeed implements Feed {
   readonly #deps: FeedDeps
   readonly #stop = new AbortController()
   readonly #seen = createRecentIds(SEEN_LEAST)
+  readonly #refusedCodes = new Set<string>()
   readonly #cursor: FeedCursor
   #sweepOwed: boolean
   #draining: Promise<void> | undefined
@@ -331,9 +334,18 @@ class EventFeed implements Feed {
       await run()
       return true
     } catch (error) {
-      if (error instanceof RolekeeperError) return false
-      throw error
+      if (!(error instanceof RolekeeperError)) throw error
+      this.#tellRefused(error)
+      return false
     }
+  }
+
+  #tellRefused(error: RolekeeperError): void {
+    // A refused cursor is a bad request, and mends itself.
+    if (error.retry !== 'never' || error.code === 'service.bad_request') return
+    if (this.#stopped || this.#refusedCodes.has(error.code)) return
+    this.#refusedCodes.add(error.code)
+    this.#deps.onRefused(error)
   }
 
   /** Wait, or less when the feed ends. */

@@ -99,6 +99,7 @@ export function measureIngest(onProgress: (text: string) => void): IngestFigures
 const unusedDeps: Parameters<typeof createFeed>[1] = {
   client: { pollEvents: () => Promise.reject(), openStream: () => Promise.reject() },
   clock: systemClock,
+  onRefused: () => undefined,
   loadCursor: () => null,
   saveCursor: () => undefined,
 }

@@ -39,6 +39,7 @@ it('gives every change within one sweep, with 30 % of the stream lost and the re
     {
       client: createEventSource(client),
       clock: systemClock,
+      onRefused: (error) => expect.unreachable(error.message),
       loadCursor: () => nextCursor,
       saveCursor: () => undefined,
     },

@@ -40,6 +40,7 @@ let feed: Feed
 let clock: Clock
 let hints: ReturnType<typeof inbox<Hint>>
 let saved: string[]
+let refused: RolekeeperError[]
 /** What GET /v1/events knows; it answers what comes after the cursor, two on a page. */
 let log: number[]
 let refusedCursors: Set<string>
@@ -51,6 +52,7 @@ beforeEach(async () => {
   clock = fastClock(100)
   hints = inbox<Hint>()
   saved = []
+  refused = []
   log = []
   refusedCursors = new Set()
   pollStatus = 200
@@ -88,6 +90,7 @@ function begin(
     {
       client: createEventSource(client),
       clock,
+      onRefused: (error) => refused.push(error),
       loadCursor: () => cursor,
       saveCursor: (value) => saved.push(value),
     },
@@ -358,6 +361,20 @@ test('begins anew with a sweep when the service refuses the cursor', async () =>
   expect(await next()).toBe('s4')
 })
 
+test('says once that asking again cannot help, and nothing of what mends itself', async () => {
+  refusedCursors.add('7')
+  service.script.refuseUpgrade = 503
+  begin('7')
+  await until(() => expect(feed.state()).toMatchObject({ cursorsRefused: 1, mode: 'polling' }))
+  expect(refused).toEqual([])
+  pollStatus = 403
+  const before = polls().length
+  await until(() => expect(polls().length).toBeGreaterThan(before + 2))
+  expect(refused).toMatchObject([
+    { code: 'service.forbidden', fix: expect.stringContaining('the scope `events:read`') },
+  ])
+})
+
 test('begins anew with a sweep when the stream is reset, and takes nothing after it', async () => {
   begin('7')
   const { socket } = await service.streams.next()
@@ -443,6 +460,7 @@ test('gives and saves nothing of an answer that comes while it closes', async ()
           return page.promise
         },
       },
+      onRefused: () => undefined,
       loadCursor: () => '7',
       saveCursor: (value) => saved.push(value),
     },

@@ -113,6 +113,7 @@ test('gets a change of the indexed chain as a hint, and resumes at its cursor', 
       {
         client: createEventSource(client, { url: f.service.streamUrl }),
         clock: f.clock,
+        onRefused: (error) => expect.unreachable(error.message),
         loadCursor: () => cursor,
         saveCursor: (next) => saved.push(next),
       },
