@@ -188,6 +188,31 @@ describe('the stream', () => {
     stream.socket.terminate()
   })
 
+  it.each<[string, (socket: WebSocket) => void]>([
+    ['closes at once', (socket) => socket.close()],
+    [
+      'pauses, closes and reads on',
+      (socket) => {
+        socket.pause()
+        socket.close()
+        setImmediate(() => socket.resume())
+      },
+    ],
+  ])('answers others when a client %s before it has caught up', async (_name, leave) => {
+    const start = await here()
+    f.canonical.push(
+      {},
+      Array.from({ length: 9_000 }, (_, i) => ({ ...change(String(i)), data: { pad: 'x'.repeat(1_000) } })),
+    )
+    const socket = new WebSocket(await newStreamUrl({ cursor: start }))
+    const closed = new Promise((resolve) => socket.on('close', resolve))
+    await new Promise((resolve) => socket.on('open', resolve))
+    leave(socket)
+    await closed
+    const answer = await fetch(`${f.service.url}/v1/deployments`, { signal: AbortSignal.timeout(1_000) })
+    expect(answer.status).toBe(200)
+  })
+
   it('says only the types that were asked for', async () => {
     const stream = await open({ types: 'oracles.updated,vaults.updated' })
     f.canonical.push({}, [change('m'), change('o', 'oracles.updated'), change('v', 'vaults.updated')])

@@ -56,6 +56,8 @@ export function createStreamFeed(
   })
 
   function say(connection: Connection, type: 'event' | 'heartbeat', rest: string): void {
+    // What a closing socket is given waits for ever.
+    if (!isOpen(connection)) return
     if (connection.socket.bufferedAmount > BUFFER_BYTES_MAX) {
       letGo(connection, 'slow_client')
       return
@@ -70,7 +72,7 @@ export function createStreamFeed(
   }
 
   function catchUp(connection: Connection): void {
-    while (connections.has(connection)) {
+    while (isOpen(connection)) {
       if (connection.place < log.floor()) {
         letGo(connection, 'cursor_expired')
         return
@@ -83,7 +85,9 @@ export function createStreamFeed(
       for (const event of events) {
         if (connection.socket.bufferedAmount > CATCH_UP_BYTES) {
           // Its callback runs when everything before it has left, which is when there is room again.
-          connection.socket.ping('', false, () => catchUp(connection))
+          connection.socket.ping('', false, (error?: Error | null) => {
+            if (error == null) catchUp(connection)
+          })
           return
         }
         if (wants(connection, event)) say(connection, 'event', eventRest(cursors, event))
@@ -126,6 +130,8 @@ async function repeat(clock: Clock, everyMs: number, signal: AbortSignal, work: 
     if (slept) work()
   }
 }
+
+const isOpen = ({ socket }: Connection) => socket.readyState === socket.OPEN
 
 const wants = ({ filter: { applicationId, types, subjects } }: Connection, event: LoggedEvent) =>
   mayHear(event, applicationId) &&
