@@ -40,6 +40,8 @@ let directory: string
 let world: World
 let clock: Clock
 let resolve: Resolve
+/** Runs before a delivery's row is written. */
+let settling: () => void
 const crashes: unknown[] = []
 let server: Server
 let receiverUrl: string
@@ -53,7 +55,14 @@ function open(allowLoopback = true): void {
   const [endpoints, deliveries] = [createEndpointRows(store), createDeliveryRows(store)]
   const onCrash = (error: unknown) => crashes.push(error)
   const dispatcher = startDispatcher({
-    ...{ store, log, endpoints, deliveries, clock, allowLoopback, onCrash },
+    ...{ store, log, endpoints, clock, allowLoopback, onCrash },
+    deliveries: {
+      ...deliveries,
+      settle: (delivery) => {
+        settling()
+        deliveries.settle(delivery)
+      },
+    },
     resolve: (hostname) => resolve(hostname),
   })
   world = { store, log, endpoints, deliveries, dispatcher }
@@ -82,6 +91,7 @@ describe('webhook deliveries', () => {
     directory = mkdtempSync(join(tmpdir(), 'webhooks-'))
     clock = leapingClock()
     resolve = async () => []
+    settling = () => {}
     arrived = []
     answer = (_delivery, response) => response.writeHead(204).end()
     server = createServer(async (request, response) => {
@@ -153,6 +163,40 @@ describe('webhook deliveries', () => {
     expect(taken.filter((text) => text.startsWith('slow'))).toEqual(['slow 1', 'slow 2', 'slow 3'])
     expect(taken.filter((text) => text.startsWith('quick'))).toEqual(['quick 1', 'quick 2', 'quick 3'])
     expect(taken.indexOf('quick 1')).toBeLessThan(taken.indexOf('slow 1'))
+  })
+
+  it('are brought again, in order, when their row could not be written', async () => {
+    endpoint()
+    const disk = new RangeError('the disk is full')
+    settling = () => {
+      settling = () => {}
+      throw disk
+    }
+    const change = (n: number) => ({ type: 'markets.updated', subject: 'x', data: { n } })
+    world.log.append([1, 2, 3].map(change))
+    await world.dispatcher.idle()
+    world.log.append([change(4)])
+    await world.dispatcher.idle()
+    expect(arrived.map(({ body }) => JSON.parse(body.toString()).data.n)).toEqual([1, 1, 2, 3, 4])
+    expect(rows().map(({ status, attempts }) => [status, attempts])).toEqual(Array(4).fill(['delivered', 1]))
+    expect(crashes.splice(0)).toEqual([disk])
+  })
+
+  it('are brought whenever they are made while the one before them ends', async () => {
+    endpoint()
+    for (let turns = 1; turns <= 10; turns += 1) {
+      settling = () => {
+        settling = () => {}
+        void (async () => {
+          for (let turn = 0; turn < turns; turn += 1) await Promise.resolve()
+          emit('x')
+        })()
+      }
+      emit('x')
+      await world.dispatcher.idle()
+    }
+    await world.dispatcher.idle()
+    expect(statuses()).toEqual(Array(20).fill('delivered'))
   })
 
   it('are tried eight times with a doubling wait, go to the dead letters, and hold up nothing after', async () => {

@@ -55,7 +55,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
 /** How long to wait after a failed attempt, the first being 1: doubling, half of it by chance. Pure but for that. */
 const backoffMs = (attempts: number) =>
-  Math.min(BACKOFF_MS * 2 ** (attempts - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2)
+  Math.round(Math.min(BACKOFF_MS * 2 ** (attempts - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2))
 
 const wants = (endpoint: WebhookEndpoint, event: LoggedEvent) =>
   mayHear(event, endpoint.applicationId) &&
@@ -96,12 +96,7 @@ class LaneDispatcher implements Dispatcher {
     }
     const opened = [delivery]
     this.#lanes.set(name, opened)
-    const running = this.#drain(opened)
-      .catch(this.#deps.onCrash)
-      .finally(() => {
-        this.#lanes.delete(name)
-        this.#running.delete(running)
-      })
+    const running = this.#drain(name, opened).finally(() => this.#running.delete(running))
     this.#running.add(running)
   }
 
@@ -154,21 +149,26 @@ class LaneDispatcher implements Dispatcher {
   }
 
   /** Bring the deliveries of one lane, each until it is taken or dead. */
-  async #drain(lane: WebhookDelivery[]): Promise<void> {
-    for (let next = lane[0]; next !== undefined; next = lane[0]) {
-      if (!(await this.#bring(next))) return
-      lane.shift()
-      const load = this.#loadOf(next.endpointId)
-      load.waiting -= 1
-      // What did not fit before fits now.
-      if (load.waiting === WAITING_MAX / 2) this.#fanOut()
+  async #drain(name: string, lane: WebhookDelivery[]): Promise<void> {
+    try {
+      for (let next = lane[0]; next !== undefined; next = lane[0]) {
+        const load = this.#loadOf(next.endpointId)
+        if (!(await this.#bring(next, load))) return
+        lane.shift()
+        load.waiting -= 1
+        // What did not fit before fits now.
+        if (load.waiting === WAITING_MAX / 2) this.#fanOut()
+      }
+    } finally {
+      // In the same turn that found the lane empty: whoever sends next opens another.
+      this.#lanes.delete(name)
     }
   }
 
   /** @returns false when we were stopped before it came to an end. */
-  async #bring(delivery: WebhookDelivery): Promise<boolean> {
-    const { clock, deliveries } = this.#deps
-    const load = this.#loadOf(delivery.endpointId)
+  async #bring(delivery: WebhookDelivery, load: Load): Promise<boolean> {
+    const { clock, deliveries, onCrash } = this.#deps
+    let failures = 0
     for (let state = delivery; state.nextAttemptMs !== null; ) {
       const waitMs = state.nextAttemptMs - clock.nowMs()
       if (waitMs > 0) await clock.sleep(waitMs, this.#stop.signal).catch(() => undefined)
@@ -177,8 +177,14 @@ class LaneDispatcher implements Dispatcher {
         if (this.#stop.signal.aborted) return false
         const responseStatus = await this.#attempt(state)
         if (this.#stop.signal.aborted) return false
-        state = after(state, responseStatus, clock.nowMs())
-        deliveries.settle(state)
+        const attempted = after(state, responseStatus, clock.nowMs())
+        deliveries.settle(attempted)
+        state = attempted
+      } catch (error) {
+        // A full disk is our trouble: the attempt does not count, and what is behind it waits.
+        onCrash(error)
+        failures += 1
+        state = { ...state, nextAttemptMs: clock.nowMs() + backoffMs(failures) }
       } finally {
         leave(load)
       }
@@ -225,7 +231,7 @@ function after(
   const taken = responseStatus !== null && responseStatus >= 200 && responseStatus < 300
   if (taken) return { ...attempted, status: 'delivered', nextAttemptMs: null }
   if (attempts >= ATTEMPTS_MAX) return { ...attempted, status: 'dead_letter', nextAttemptMs: null }
-  return { ...attempted, status: 'retrying', nextAttemptMs: Math.round(nowMs + backoffMs(attempts)) }
+  return { ...attempted, status: 'retrying', nextAttemptMs: nowMs + backoffMs(attempts) }
 }
 
 /** Wait for one of a receiver's places, in order. */
