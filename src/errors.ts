@@ -2,7 +2,7 @@
 export type Retry = 'never' | 'now' | 'later'
 
 /** What an operating error carries beside its sentence. */
-export type ErrorDetails = {
+type ErrorDetails = {
   /** What the operator should do, as an imperative sentence. */
   readonly fix?: string
   /** Values that are safe to log: never a secret, a URL with a key, or a vendor's message. */

@@ -39,7 +39,7 @@ export type SlotEvent = {
 }
 
 /** An agent decided; counts only, the journal holds the rest. */
-export type DecisionEvent = {
+type DecisionEvent = {
   readonly type: 'decision'
   readonly role: Role
   readonly at: string
@@ -70,7 +70,7 @@ export type HealthEvent = {
  * What a succeeded workflow really moved, from final receipts. The texts are for people and carry their unit;
  * `marked` says that the profit is priced with the exit haircut and nothing was sold.
  */
-export type GainEvent = {
+type GainEvent = {
   readonly type: 'gain'
   readonly id: string
   readonly role: Role
@@ -85,7 +85,7 @@ export type GainEvent = {
 }
 
 /** Something that a person should look at now. */
-export type AlarmEvent = {
+type AlarmEvent = {
   readonly type: 'alarm'
   readonly at: string
   readonly code: string
@@ -94,7 +94,7 @@ export type AlarmEvent = {
 }
 
 /** The keeper watches and decides from here on. */
-export type ReadyEvent = {
+type ReadyEvent = {
   readonly type: 'ready'
   readonly at: string
   readonly environment: string

@@ -6,13 +6,13 @@ import { type Checked, refuse } from './workflow/verdict.ts'
 import { isTerminal, type TerminalState, type Workflow } from './workflow/workflow.ts'
 
 /** What opening a workflow needs. */
-export type OpenDeps = {
+type OpenDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'open' | 'byOpportunity'>
 }
 
 /** Who asks. */
-export type Opener = { readonly role: Role; readonly chainId: number; readonly signer: Address }
+type Opener = { readonly role: Role; readonly chainId: number; readonly signer: Address }
 
 /** A try that ended without the payload's effect may be made again this often. */
 const ROUNDS_MAX = 64

@@ -1,5 +1,5 @@
 /** A bounded memory of ids. */
-export type RecentIds = {
+type RecentIds = {
   readonly has: (id: string) => boolean
   readonly add: (id: string) => void
 }

@@ -13,7 +13,7 @@ import type { ServiceClient } from './service/client.ts'
 import type { WalletSession } from './service/session.ts'
 
 /** What the liquidator's sight is joined from. */
-export type SightDeps = {
+type SightDeps = {
   readonly client: ServiceClient
   readonly nodes: Nodes
   readonly clock: Clock
@@ -28,7 +28,7 @@ export type SightDeps = {
 }
 
 /** How the liquidator sees: it proves the units of each market, and observes. */
-export type Sight = {
+type Sight = {
   readonly observe: (inFlight: readonly InFlight[], previous: Observation | null) => Promise<Observation>
 }
 

@@ -62,7 +62,7 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
 }
 
 /** What the roles of one keeper share. */
-export type Shared = {
+type Shared = {
   readonly config: RunConfig
   readonly clock: Clock
   readonly log: Log

@@ -27,7 +27,7 @@ import { type Refusal, refuse } from './workflow/verdict.ts'
 import { move, type StandingAllowance, type Workflow } from './workflow/workflow.ts'
 
 /** What the stages of one role are joined from. */
-export type StagesDeps = {
+type StagesDeps = {
   readonly nowMs: () => number
   readonly journal: Journal
   readonly nodes: Nodes

@@ -54,7 +54,7 @@ export function slotEvents(after: Workflow, before: Workflow): readonly SlotEven
 }
 
 /** The count of how workflows ended in this run, and of what they gained. */
-export type Tally = {
+type Tally = {
   readonly ended: (workflow: Workflow) => void
   readonly gained: (profitUsdMicros: bigint) => void
   readonly summary: (roles: readonly Role[], parked: readonly Workflow[], nowMs: number) => SummaryEvent

@@ -18,7 +18,7 @@ import type { Fees } from './fees.ts'
 export const NOOP_GAS = 21_000n
 
 /** The payload that closes a nonce: nothing, sent to ourselves. Built here, never prepared by anyone. Pure. */
-export const noopPayload = (signer: Address): Payload => ({
+const noopPayload = (signer: Address): Payload => ({
   to: signer,
   data: '0x',
   valueWei: 0n,

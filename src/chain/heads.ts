@@ -5,7 +5,7 @@ import type { Head } from './nodes.ts'
 import type { Header } from './wire.ts'
 
 /** What is known of the reading nodes' heads. */
-export type Heads = {
+type Heads = {
   /** Ask now, and return the head that is furthest ahead. Throws what a node failed with when none answers. */
   readonly newest: () => Promise<Header>
   /** The newest head without asking, while polling keeps it recent; else as `newest`. */

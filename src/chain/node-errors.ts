@@ -56,7 +56,7 @@ export function classifySend(failure: RpcFailure): Pick<SendOutcome, 'outcome' |
 }
 
 /** Why a node would not begin a simulation of ours; the same on every honest node at that block. */
-export type SimulationRejection = 'insufficient_funds' | 'nonce_mismatch' | 'fee_below_base_fee' | 'gas_limit'
+type SimulationRejection = 'insufficient_funds' | 'nonce_mismatch' | 'fee_below_base_fee' | 'gas_limit'
 
 const SIMULATION_TEXTS: readonly (readonly [RegExp, SimulationRejection])[] = [
   [/insufficient ?funds|insufficient ?balance|upfront cost exceeds/i, 'insufficient_funds'],

@@ -2,16 +2,16 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { RolekeeperError } from '../errors.ts'
 
 /** An option of a command: a switch, or with the name of its value. */
-export type Option = {
+type Option = {
   readonly help: string
   readonly short?: string
   /** What the value is called in the help; absent for a switch. */
   readonly value?: string
 }
-export type Options = Readonly<Record<string, Option>>
+type Options = Readonly<Record<string, Option>>
 
 /** The options that were given: text for one with a value, true for a switch. */
-export type Given<O extends Options> = {
+type Given<O extends Options> = {
   readonly [name in keyof O]?: O[name] extends { readonly value: string } ? string : true
 }
 
@@ -27,7 +27,7 @@ export type Io = {
 }
 
 /** What a command is, beside what it does. */
-export type Parts<O extends Options> = {
+type Parts<O extends Options> = {
   readonly name: string
   /** What follows the name, for example `list | show ID`. */
   readonly usage: string
@@ -87,7 +87,7 @@ function parse(parts: Described, args: readonly string[]) {
 }
 
 /** Write a command's help. Pure. */
-export function helpOf({ name, usage, help, options }: Described): string {
+function helpOf({ name, usage, help, options }: Described): string {
   const rows = Object.entries({ ...options, help: { help: 'show this', short: 'h' } as Option }).map(
     ([long, { short, value, help }]) =>
       [

@@ -3,7 +3,7 @@ import type { KeeperEvent } from '../keeper-events.ts'
 import type { Io } from './command.ts'
 
 /** What ends a session early. */
-export type Interrupts = {
+type Interrupts = {
   /** Resolves at the first SIGINT, SIGTERM or SIGHUP. */
   readonly first: Promise<void>
   /** Give the signals back to whoever had them. */
@@ -38,7 +38,7 @@ export function createInterrupts(atOnce: () => void): Interrupts {
 }
 
 /** How a session goes. */
-export type SessionOptions = {
+type SessionOptions = {
   readonly show: Show
   readonly interrupted: Promise<void>
   /** Stop deciding after this many milliseconds; until interrupted where absent. */
@@ -97,7 +97,7 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
 }
 
 /** Shows a keeper's events to whoever runs it. */
-export type Show = {
+type Show = {
   readonly event: (event: KeeperEvent) => void
   /** Show what is still held back. */
   readonly end: () => void

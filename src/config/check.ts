@@ -23,10 +23,10 @@ export function checkYaml<S extends z.ZodType>(yaml: YamlFile, schema: S): z.out
 }
 
 /** One thing that is wrong in a file: where, what, and what to do about it. */
-export type Problem = { readonly path: Path; readonly text: string; readonly fix: string }
+type Problem = { readonly path: Path; readonly text: string; readonly fix: string }
 
 /** Make the one-line error of a problem in a file. Pure. */
-export function configError(yaml: YamlFile, problem: Problem, problems = 1): RolekeeperError {
+function configError(yaml: YamlFile, problem: Problem, problems = 1): RolekeeperError {
   const more = problems > 1 ? ` (and ${problems - 1} more)` : ''
   return new RolekeeperError(
     'config.invalid',
@@ -36,7 +36,7 @@ export function configError(yaml: YamlFile, problem: Problem, problems = 1): Rol
 }
 
 /** Write a path as a person would: `agents[0].mode`. Pure. */
-export const written = (path: Path): string =>
+const written = (path: Path): string =>
   path.reduce<string>(
     (text, part) =>
       typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
@@ -44,7 +44,7 @@ export const written = (path: Path): string =>
   ) || 'the file'
 
 /** Show a value in a message, cut, and never a secret's. Pure. */
-export function shown(path: Path, value: unknown): string {
+function shown(path: Path, value: unknown): string {
   if (value === undefined) return 'missing'
   if (value !== null && typeof value === 'object') return Array.isArray(value) ? 'a list' : 'a mapping'
   const secret = path.some((part) => /secret|password|apikey|token/i.test(String(part)))

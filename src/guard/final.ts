@@ -30,7 +30,7 @@ export type FinalOptions = {
   readonly nowMs: number
 }
 
-export type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'> }
+type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'> }
 
 const BPS = 10_000n
 

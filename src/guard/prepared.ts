@@ -14,7 +14,7 @@ import { sanityOf } from './sanity/liquidator.ts'
 export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>
 
 /** What a static check established. */
-export type PreparedCheck = {
+type PreparedCheck = {
   readonly calls: readonly ClearedCall[]
   readonly subject: Subject
   /** Unix milliseconds from which nothing of this may be sent for the first time. */

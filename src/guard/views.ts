@@ -32,7 +32,7 @@ export const viewShape = (item: AbiFunction): string =>
   `${toFunctionSignature(item)} ${item.stateMutability} returns (${item.outputs.map(({ type }) => type).join(',')})`
 
 /** One read, and what its answer means; null when it failed or says something else. */
-export type View<T> = { readonly call: Call; readonly decode: (data: Hex | null | undefined) => T | null }
+type View<T> = { readonly call: Call; readonly decode: (data: Hex | null | undefined) => T | null }
 
 const uint = z.union([z.bigint(), z.number().int().transform(BigInt)])
 
@@ -72,7 +72,7 @@ export const allowanceView = (views: Views, token: Address, owner: Address, spen
   view(views, 'allowance', token, [owner, spender], uint)
 
 /** A price by an oracle: whole loan tokens for one whole collateral token as a wad; `state` 1 is healthy. */
-export type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint }
+type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint }
 
 /** Read an oracle. */
 export const oracleView = (views: Views, oracle: Address): View<PriceRead> =>
@@ -111,7 +111,7 @@ export const pausedView = (views: Views, market: Address): View<boolean> =>
   view(views, 'paused', market, [], z.boolean())
 
 /** A liquidation claim: who may settle it, into whose hands, from which chain second. */
-export type ClaimRead = {
+type ClaimRead = {
   readonly liquidator: Address
   readonly recipient: Address
   readonly collateralAssets: bigint

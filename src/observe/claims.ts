@@ -4,7 +4,7 @@ import type { PinnedMarket } from './pins.ts'
 import { type Batch, readClaim, readOpenClaims } from './views.ts'
 
 /** Our open claims, as they are being read. */
-export type ClaimReads = {
+type ClaimReads = {
   /** After the first wave: ask about the claims that it revealed. */
   readonly askNew: (second: Batch) => void
   /** After both waves: the claims, or null when any of their reads failed, so that none is overlooked. */

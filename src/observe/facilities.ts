@@ -73,7 +73,7 @@ export function joinRows(
 }
 
 /** How long ago the service's figures were true, seconds of chain time, and the rate at which debt grew since. */
-export type Accrual = {
+type Accrual = {
   readonly facilityElapsedS: number
   readonly positionElapsedS: number
   readonly ratePerSecondWad: bigint | null

@@ -27,10 +27,10 @@ export type Hint =
   | { readonly type: 'sweep' }
 
 /** `stream` while it is open, `polling` while polls answer instead, `down` while nothing does. */
-export type FeedMode = 'stream' | 'polling' | 'down'
+type FeedMode = 'stream' | 'polling' | 'down'
 
 /** What the feed has done since it started, for metrics. */
-export type FeedState = {
+type FeedState = {
   readonly mode: FeedMode
   /** When the service last said anything, events and heartbeats alike; null before the first. */
   readonly lastMessageAtMs: number | null
@@ -43,7 +43,7 @@ export type FeedState = {
 }
 
 /** What the feed needs. */
-export type FeedDeps = CursorStore & {
+type FeedDeps = CursorStore & {
   readonly client: EventSource
   readonly clock: Clock
   /** Told once a code of what asking again cannot mend, for example a key without the scope: only sweeps are left. */
@@ -70,7 +70,7 @@ export type Feed = {
 }
 
 /** Which events are worth a hint (others only move the cursor), and how often to look whatever they say. */
-export type FeedOptions = {
+type FeedOptions = {
   readonly types: readonly string[]
   readonly sweepMs: number
   /** How often the stream says something at least. */

@@ -6,7 +6,7 @@ import type { EligibilityResource, MarketResource } from '../service/resources.t
 import { type Pins, pinDisagreement } from './pins.ts'
 
 /** What was read beside the service's row of a market. */
-export type MarketReadings = {
+type MarketReadings = {
   readonly pins: Pins
   readonly signer: Address
   readonly oracle: MarketSeen['oracle']

@@ -30,7 +30,7 @@ const TOKEN = parseAbi([
 ])
 
 /** One read: the call, and what its answer means. */
-export type Read<T> = { readonly call: Call; readonly decode: (data: Hex) => T }
+type Read<T> = { readonly call: Call; readonly decode: (data: Hex) => T }
 
 const view = (to: Address, data: Hex) => ({ to, data })
 

@@ -7,8 +7,8 @@ import { isTerminal, type WorkflowState } from '../workflow/workflow.ts'
 import type { Control } from './control.ts'
 
 /** How the feed hears of changes. */
-export const FEED_MODES = ['stream', 'polling', 'down'] as const
-export type FeedMode = (typeof FEED_MODES)[number]
+const FEED_MODES = ['stream', 'polling', 'down'] as const
+type FeedMode = (typeof FEED_MODES)[number]
 
 /** What is so at this moment: read when Prometheus asks, so that an age is never older than the question. */
 export type Gauges = {
@@ -58,7 +58,7 @@ export type Metrics = {
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** What does not change while the process runs. */
-export type KeeperFacts = {
+type KeeperFacts = {
   readonly version: string
   readonly environment: string
   readonly configHash: string

@@ -11,7 +11,7 @@ export const FACETS = ['journal', 'service', 'nodes', 'kms', 'feed', 'decision',
 export type Readiness = Readonly<Record<(typeof FACETS)[number], Facet>>
 
 /** What the pages show. */
-export type OpsDeps = {
+type OpsDeps = {
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>
   readonly readiness: () => Readiness

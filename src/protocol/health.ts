@@ -24,7 +24,7 @@ export const collateralValue = (collateralAssets: bigint, price: Price): bigint 
   (tokenUnit(price.collateralDecimals) * WAD)
 
 /** What a borrower's health is judged on: its collateral, and its debt to all vaults of the market, base units. */
-export type Position = {
+type Position = {
   readonly collateralAssets: bigint
   readonly debtAssets: bigint
   readonly liquidationThresholdBps: number

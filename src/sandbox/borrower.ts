@@ -11,7 +11,7 @@ import type { Call } from './transactions.ts'
 type Position = { readonly collateralAssets: bigint; readonly debts: readonly (readonly [Address, bigint])[] }
 
 /** Turns what borrowers do in the story into calls, by what they have on the chain. */
-export type BorrowerCalls = (
+type BorrowerCalls = (
   acts: readonly BorrowerAct[],
   markets: readonly MarketWeather[],
 ) => Promise<readonly Call[]>

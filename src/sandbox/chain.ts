@@ -21,7 +21,7 @@ export type Chain = {
 }
 
 /** What a chain starts from. */
-export type ChainOptions = {
+type ChainOptions = {
   /**
    * Where the chain's state is kept, as JSON; loaded when it exists. Two neighbours are the chain's too: `.part` and
    * `.pid`. The caller holds the directory's lock: a chain that still runs on this file is taken for a leftover.

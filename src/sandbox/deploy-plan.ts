@@ -30,7 +30,7 @@ export type DeployedContracts = {
   FundContracts
 
 /** What the plan depends on. */
-export type PlanInput = {
+type PlanInput = {
   readonly admin: Address
   readonly feeder: Address
   readonly allocator: Address

@@ -27,7 +27,7 @@ export type Deployment = {
 }
 
 /** Who deploys, and to whom it hands roles. */
-export type DeployOptions = {
+type DeployOptions = {
   /** Of a chain that mines each transaction at once. */
   readonly rpcUrl: string
   readonly deployerKey: Hex

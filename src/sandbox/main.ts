@@ -10,7 +10,7 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 import { readFault } from './service/faults.ts'
 
 /** What a parent is told. */
-export type Told =
+type Told =
   | { readonly type: 'progress'; readonly text: string }
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly code: string; readonly message: string; readonly fix: string }

@@ -2,7 +2,7 @@ import { type Address, getAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
 
 /** A JSON-RPC error. */
-export type RpcError = { readonly code: number; readonly message: string }
+type RpcError = { readonly code: number; readonly message: string }
 
 /** What a JSON-RPC request was answered with. */
 export type RpcAnswer = { readonly result: unknown } | { readonly error: RpcError }

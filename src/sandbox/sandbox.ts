@@ -26,7 +26,7 @@ import { createTransactions, type Transactions } from './transactions.ts'
 import { startWeather, type Weather } from './weather.ts'
 
 /** How a sandbox is started. */
-export type SandboxOptions = {
+type SandboxOptions = {
   /** Keeps everything, so that a restart goes on; made when absent. */
   readonly directory: string
   /** Of the weather; absent, the directory's own. */

@@ -3,7 +3,7 @@ import { parseUnits } from 'viem'
 /** The markets of the story. */
 export const MARKET_NAMES = ['btc', 'eth'] as const
 export type MarketName = (typeof MARKET_NAMES)[number]
-export type VaultName = 'prime' | 'growth'
+type VaultName = 'prime' | 'growth'
 
 /** Borrowers of each market, and of both: a borrower stays in its market. */
 const BORROWERS_A_MARKET = 6

@@ -12,7 +12,7 @@ import type { Call } from './transactions.ts'
 import type { SideStory } from './weather.ts'
 
 /** What the story of the trades works on. */
-export type TradeStoryOptions = {
+type TradeStoryOptions = {
   readonly deployment: Deployment
   readonly keys: Pick<SandboxKeys, 'deployer' | 'rivals'>
   readonly seed: number

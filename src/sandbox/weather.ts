@@ -17,7 +17,7 @@ import type { Call, Transactions } from './transactions.ts'
 export type SideStory = (nowS: bigint) => Promise<readonly Call[]>
 
 /** What the weather works on. */
-export type WeatherOptions = {
+type WeatherOptions = {
   readonly rpcUrl: string
   readonly deployment: Deployment
   readonly keys: SandboxKeys

@@ -70,7 +70,7 @@ import {
 import { preparedWorkflow, workflowPrepareRequest } from './workflows.ts'
 
 /** What a caller can present together. Source: service API, "Authentication". */
-export const CREDENTIALS = [
+const CREDENTIALS = [
   'anonymous',
   'publishable',
   'secret',
@@ -108,7 +108,7 @@ export const PUBLISHABLE_SCOPES: readonly Scope[] = [
 ]
 
 /** A part of an operation that the document does not show. */
-export type Assumed = 'credentials' | 'body' | 'answer'
+type Assumed = 'credentials' | 'body' | 'answer'
 
 /** One operation of the service. */
 export type Operation = {
@@ -615,7 +615,7 @@ export const OPERATIONS = {
 export type OperationId = keyof typeof OPERATIONS
 
 /** Names of the parameters in a path: `/v1/keys/{keyId}/revoke` has `keyId`. */
-export type PathParameter<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+type PathParameter<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PathParameter<Rest>
   : never
 

@@ -29,7 +29,7 @@ const PHASES: Readonly<Record<CircuitState, CircuitPhase>> = {
 }
 
 /** Keeps requests from a host that fails in a row. One for each host. */
-export type Circuit = {
+type Circuit = {
   /**
    * Make one attempt, or throw `service.circuit_open` without making it.
    * @param failureOf what of the outcome speaks against the host, by a stable name; null for nothing. An attempt that

@@ -20,7 +20,7 @@ import { type Selected, selected } from './selection.ts'
 import { createSender, type Sender, type ServiceRequest } from './sender.ts'
 
 /** How the service is reached, and as whom. */
-export type ServiceClientOptions = Keys & {
+type ServiceClientOptions = Keys & {
   /** Origin and optional path prefix, for example `https://api.example.com`. */
   readonly baseUrl: string
   readonly timeouts: ServiceTimeouts
@@ -33,7 +33,7 @@ export type ServiceClientOptions = Keys & {
 type Entry<Id extends OperationId> = (typeof OPERATIONS)[Id]
 
 /** What a call is given beside the credentials of its client: what its operation takes, and no more. */
-export type CallOf<Id extends OperationId> = {
+type CallOf<Id extends OperationId> = {
   /** The token of a wallet session. */
   readonly session?: string
   readonly signal?: AbortSignal
@@ -48,7 +48,7 @@ export type CallOf<Id extends OperationId> = {
 type Arguments<Call> = Record<never, never> extends Call ? [call?: Call] : [call: Call]
 
 /** The answer of an operation that is no collection. */
-export type Answered<T> = {
+type Answered<T> = {
   readonly answer: T
   /** The exact text of the answer. */
   readonly bytes: string
@@ -61,12 +61,12 @@ type ResultOf<Id extends OperationId> = Id extends CollectionId
   : Answered<Entry<Id>['fields'] extends true ? Selected<AnswerOf<Id>> : AnswerOf<Id>>
 
 /** One method for each operation; a collection is read whole. */
-export type Operations = {
+type Operations = {
   readonly [Id in OperationId]: (...call: Arguments<CallOf<Id>>) => Promise<ResultOf<Id>>
 }
 
 /** Collections page by page, from a cursor on; without one, from the start. */
-export type Pages = {
+type Pages = {
   readonly [Id in CollectionId]: (
     ...call: Arguments<CallOf<Id> & { readonly cursor?: string | null }>
   ) => AsyncGenerator<Page<AnswerOf<Id>>, void, undefined>

@@ -5,10 +5,10 @@ import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './resources.t
 import type { Sender, ServiceRequest } from './sender.ts'
 
 /** 10,000 rows: more than an agent could judge in a block. */
-export const PAGES_MAX = 100
+const PAGES_MAX = 100
 
 /** Rows that could not be read: how many, and where the first one failed. They are left out, the others kept. */
-export type Dropped = { readonly dropped: number; readonly droppedPath?: string }
+type Dropped = { readonly dropped: number; readonly droppedPath?: string }
 
 /** A whole collection. `freshness` is the worst of its pages: status, lag and block each. */
 export type Listed<T> = { readonly items: readonly T[]; readonly freshness: Freshness } & Dropped
@@ -17,7 +17,7 @@ export type Listed<T> = { readonly items: readonly T[]; readonly freshness: Fres
 export type Page<T> = Listed<T> & { readonly hasMore: boolean; readonly nextCursor: string | null }
 
 /** Read one page after a cursor; each row is parsed alone, so that one bad row does not hide a hundred good ones. */
-export async function readPage<S extends z.ZodType>(
+async function readPage<S extends z.ZodType>(
   sender: Sender,
   request: ServiceRequest,
   row: S,
@@ -110,7 +110,7 @@ const statusRank = (status: string) => {
 }
 
 /** Join two freshness reports: the worse status, the longer lag, the lower block (none when either has none). Pure. */
-export function worstFreshness(a: Freshness, b: Freshness): Freshness {
+function worstFreshness(a: Freshness, b: Freshness): Freshness {
   const worse = statusRank(b.status) > statusRank(a.status) ? b : a
   const lower =
     a.blockNumber == null || b.blockNumber == null

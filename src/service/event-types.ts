@@ -2,7 +2,7 @@ import { SANDBOX_STAGES } from './tenant-resources.ts'
 import { WORKFLOW_CATALOGUE } from './workflow-types.ts'
 
 /** What of the canonical state changed. Source: service API, "Event types". */
-export const RESOURCE_EVENT_TYPES = [
+const RESOURCE_EVENT_TYPES = [
   'activity.updated',
   'allocation.intelligence.updated',
   'assets.updated',
@@ -25,7 +25,7 @@ export const RESOURCE_EVENT_TYPES = [
 ] as const
 
 /** What became of an application's sandbox. Source: service API, "Event types". */
-export const SANDBOX_EVENT_TYPES = [
+const SANDBOX_EVENT_TYPES = [
   'sandbox.provisioned',
   'sandbox.reset.requested',
   'sandbox.reset.completed',

@@ -16,7 +16,7 @@ export type Call = {
 }
 
 /** A response as far as an error needs it. */
-export type FailedReply = {
+type FailedReply = {
   readonly status: number
   readonly requestId: string | undefined
   readonly text: string

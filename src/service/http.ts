@@ -32,7 +32,7 @@ const CONNECTIONS_MAX = 16
 const KEEP_ALIVE_MS = 60_000
 
 /** What one attempt sends. */
-export type Sent = {
+type Sent = {
   readonly query: URLSearchParams
   readonly headers: Readonly<Record<string, string>>
   /** Sent as it is. */

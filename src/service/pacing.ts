@@ -20,7 +20,7 @@ export function retryAfterMs(value: string | undefined, nowMs: number): number |
 }
 
 /** Keeps our requests within what the service's headers allow. One for each origin. */
-export type Pacer = {
+type Pacer = {
   /** Milliseconds until a request may be sent; 0 for now. */
   readonly delayMs: () => number
   /** Count a request as sent; call the returned function when it ended, with its headers if it was answered. */

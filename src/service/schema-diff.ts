@@ -2,7 +2,7 @@ import { type SchemaView, viewOf } from './contract-schema.ts'
 import type { JsonObject } from './openapi-schemas.ts'
 
 /** What a difference is about. */
-export type DifferenceKind =
+type DifferenceKind =
   | 'operation_missing'
   | 'operation_extra'
   | 'path'

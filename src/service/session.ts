@@ -17,7 +17,7 @@ const OPEN_EVERY_MS_MIN = 10_000
 const STATEMENT_LENGTH_MAX = 200
 
 /** Whose challenge is signed: the only wallet, chain and service that it may name. */
-export type ChallengeExpected = { readonly address: Address; readonly chainId: number; readonly service: URL }
+type ChallengeExpected = { readonly address: Address; readonly chainId: number; readonly service: URL }
 
 /**
  * Check that a challenge is the EIP-4361 text of our own sign-in and nothing else: what is signed is rebuilt from its

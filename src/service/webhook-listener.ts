@@ -15,7 +15,7 @@ const REQUEST_MS = 5_000
 const LATE_CHECK_MS = 1_000
 
 /** Where deliveries are taken, and by which secrets they are signed. */
-export type WebhookSettings = {
+type WebhookSettings = {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
@@ -32,7 +32,7 @@ export type WebhookSettings = {
 export type WebhookOutcome = 'taken' | 'duplicate' | 'not_taken' | `refused_${string}`
 
 /** What the listener is given. */
-export type WebhookDeps = {
+type WebhookDeps = {
   readonly clock: Pick<Clock, 'nowMs'>
   /** Returns true when it will not forget the event: only then is the service told that it arrived. */
   readonly onEvent: (event: EventEnvelope) => boolean

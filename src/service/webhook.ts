@@ -35,7 +35,7 @@ export type WebhookInbox = {
 }
 
 /** What became of a delivery. */
-export type Received = Checked<{ readonly outcome: 'taken' | 'duplicate' | 'not_taken' }>
+type Received = Checked<{ readonly outcome: 'taken' | 'duplicate' | 'not_taken' }>
 
 /**
  * Create the inbox of one webhook endpoint.

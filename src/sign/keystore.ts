@@ -11,7 +11,7 @@ import type { Signer } from './signer.ts'
 import { isWellKnown } from './well-known.ts'
 
 /** Where a keystore is, its password, and what is pinned of its key. */
-export type KeystoreSettings = {
+type KeystoreSettings = {
   readonly path: string
   readonly password: string
   readonly address: Address

@@ -8,7 +8,7 @@ const sha256 = (parts: readonly string[]) =>
     .digest('hex')
 
 /** What makes one opportunity itself and no other. */
-export type OpportunityParts = {
+type OpportunityParts = {
   readonly chainId: number
   readonly role: Role
   readonly workflowType: string

@@ -48,7 +48,7 @@ export type Inclusion = {
 export type TokenChange = { readonly token: Address; readonly assets: bigint }
 
 /** What simulation said a payload would do to the signer. */
-export type PredictedEffects = {
+type PredictedEffects = {
   readonly gasUsed: bigint
   readonly tokens: readonly TokenChange[]
 }

@@ -25,7 +25,7 @@ export const TERMINAL_STATES = [
   'unconfirmed',
   'quarantined',
 ] as const
-export type ProgressState = (typeof PROGRESS_STATES)[number]
+type ProgressState = (typeof PROGRESS_STATES)[number]
 export type TerminalState = (typeof TERMINAL_STATES)[number]
 export type WorkflowState = ProgressState | TerminalState
 
@@ -34,7 +34,7 @@ const terminal: ReadonlySet<string> = new Set(TERMINAL_STATES)
 export const isTerminal = (state: WorkflowState): state is TerminalState => terminal.has(state)
 
 /** The request as it goes out: key and exact body bytes, recorded before the POST. */
-export type PrepareRequest = { readonly idempotencyKey: string; readonly body: string }
+type PrepareRequest = { readonly idempotencyKey: string; readonly body: string }
 
 /** The service's answer, frozen as it came, with the hash that binds it. */
 export type FrozenAnswer = {

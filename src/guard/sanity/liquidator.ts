@@ -20,7 +20,7 @@ import {
 } from '../views.ts'
 
 /** What the chain says of a workflow's subject, judged by us alone. */
-export type Look = {
+type Look = {
   /** Whether the world is as the proposal needs it, at a block's time in Unix seconds. */
   readonly position: (timestampS: number) => Refusal | null
   /** Whether what the simulation showed is worth it. */
@@ -33,7 +33,7 @@ export type Look = {
 }
 
 /** A workflow type's own judgement. */
-export type Sanity = {
+type Sanity = {
   /** The revalidations that `position` covers, beside time and expiry. */
   readonly revalidations: readonly Revalidation[]
   readonly look: (reads: Reads, ruleset: Ruleset, subject: Subject, proposal: Proposal) => Look

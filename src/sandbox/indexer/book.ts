@@ -8,7 +8,7 @@ import { EMPTY_TRADE_BOOK, foldTrades, type TradeBook } from './trade-book.ts'
 import { EMPTY_VAULT_BOOK, foldVaults, type VaultBook } from './vault-book.ts'
 
 /** A claim as the logs tell it; when it may be settled follows from the market's delay. */
-export type ClaimEntry = {
+type ClaimEntry = {
   readonly marketAddress: Address
   readonly claimId: string
   readonly liquidator: Address

@@ -5,7 +5,7 @@ import type { BlockHeader, ChainReader } from './chain-reader.ts'
 import type { IndexedLog } from './logs.ts'
 
 /** A block with its logs that the contracts' interfaces declare. */
-export type IndexedBlock = BlockHeader & { readonly logs: readonly IndexedLog[] }
+type IndexedBlock = BlockHeader & { readonly logs: readonly IndexedLog[] }
 
 /** What was followed: the newest blocks one by one, so that they can be taken back, and all before them folded. */
 export type Track = {
@@ -35,7 +35,7 @@ export type FollowDeps = {
 }
 
 /** A track, and the newest block that it has in common with the one before: 0 when it has none. */
-export type Followed = { readonly track: Track; readonly ancestor: bigint }
+type Followed = { readonly track: Track; readonly ancestor: bigint }
 
 /**
  * Follow the chain to `head`: add the blocks since the last one, after taking back those that a reorg replaced.

@@ -2,8 +2,8 @@ import type { Freshness } from '../../service/resources.ts'
 import type { Snapshot } from './canonical.ts'
 
 /** How old the indexed block may be, in whole seconds, to be called current or healthy. */
-export const CURRENT_LAG_S_MAX = 5
-export const HEALTHY_LAG_S_MAX = 15
+const CURRENT_LAG_S_MAX = 5
+const HEALTHY_LAG_S_MAX = 15
 
 /** What the indexer knows of its own state. */
 export type IndexerHealth = {

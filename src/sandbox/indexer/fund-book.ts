@@ -61,7 +61,7 @@ export const EMPTY_FUND_BOOK: FundBook = new Map()
 
 /** An hour and a half of the sandbox's own fund. */
 export const EPOCHS_MAX = 100
-export const DISPOSED_HOLDINGS_MAX = 200
+const DISPOSED_HOLDINGS_MAX = 200
 
 const EMPTY_FUND = { epochs: new Map(), holdings: new Map(), policies: new Map() }
 

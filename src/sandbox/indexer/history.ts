@@ -4,7 +4,7 @@ import type { VaultHistoryResource, VaultResource } from '../../service/vault-re
 import type { Snapshot } from './canonical.ts'
 
 /** How markets and vaults stood in each minute and hour: the last snapshot in it. */
-export type History = {
+type History = {
   readonly record: (snapshot: Snapshot) => void
   /** Forget what was seen after this block, which a reorg made the newest common one. */
   readonly rollBack: (blockNumber: bigint) => void

@@ -11,7 +11,7 @@ import { createHistory } from './history.ts'
 import { type Indexed, openSource } from './source.ts'
 
 /** What an indexer is made of. */
-export type IndexerOptions = {
+type IndexerOptions = {
   readonly rpcUrl: string
   readonly deployment: Deployment
   readonly clock: Clock

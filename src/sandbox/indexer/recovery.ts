@@ -12,7 +12,7 @@ export type Distressed = {
 }
 
 /** What one liquidation at the most would do, in base units. */
-export type Recovery = {
+type Recovery = {
   readonly repayAssets: bigint
   readonly collateralSeizedAssets: bigint
   readonly residualBadDebtAssets: bigint

@@ -13,7 +13,7 @@ import { readState } from './state.ts'
 export type Indexed = { readonly track: Track; readonly snapshot: Snapshot; readonly ancestor: bigint }
 
 /** A deployment on a chain, read block by block. */
-export type Source = {
+type Source = {
   readonly head: () => Promise<BlockHeader>
   /**
    * Read from where `track` ends to `head`. Throws as {@link follow} and {@link readState} do, and

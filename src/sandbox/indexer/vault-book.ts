@@ -15,7 +15,7 @@ export type RedemptionRequest = {
 }
 
 /** Assets that left a vault in one payment. */
-export type Withdrawal = { readonly atS: number; readonly assets: bigint; readonly txHash: Hex }
+type Withdrawal = { readonly atS: number; readonly assets: bigint; readonly txHash: Hex }
 
 /** What a vault's logs say that its contract does not. */
 export type VaultEntry = {

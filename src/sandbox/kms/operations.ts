@@ -115,7 +115,7 @@ function describeKey(key: HeldKey, state: KmsFaults['keyState'], createdAtMs: nu
 }
 
 /** What the operations read beside the request. */
-export type KmsState = {
+type KmsState = {
   readonly keys: readonly HeldKey[]
   readonly faults: KmsFaults
   readonly createdAtMs: number

@@ -9,7 +9,7 @@ import { type KmsFaults, NO_FAULTS, type Outcome, performOperation } from './ope
 import { type KmsFault, sigV4Fault } from './sigv4.ts'
 
 /** One call as the log has it, in memory and as a JSON line. Holds no secret and no signature. */
-export type KmsCall = {
+type KmsCall = {
   /** Unix epoch, milliseconds. */
   readonly at: number
   readonly operation: string

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../clock.ts'
 
 /** What a signed request must match. */
-export type SigV4Scope = {
+type SigV4Scope = {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly region: string

@@ -5,7 +5,7 @@ import type { ServiceApiError } from '../../service/resources.ts'
 export type FailureStatus = 400 | 401 | 403 | 409 | 429 | 500
 
 /** What a failure says beside its status, code and sentence. */
-export type FailureDetails = {
+type FailureDetails = {
   readonly retryable?: boolean
   readonly retryAfterS?: number
   /** What stands in the way, as a name. */

@@ -134,12 +134,7 @@ const newestFirst = (row: ActivityResource) =>
   `${descending(BigInt(row.blockNumber ?? 0))} ${descending(BigInt(row.logIndex))} ${row.txHash}`
 
 /** Tell every oracle: those of the markets, and those that NAVs are reported to. Pure. */
-export function oracleRows({
-  oracles,
-  markets,
-  navOracles,
-  navReports,
-}: Snapshot): readonly OracleResource[] {
+function oracleRows({ oracles, markets, navOracles, navReports }: Snapshot): readonly OracleResource[] {
   const chainId = markets[0]?.chainId ?? 0
   const ofNav = [...navOracles.keys()].map((address) =>
     // The reports are newest first.

@@ -4,7 +4,7 @@ import { FAULTS_PATH, type Fault, faultSchema } from './faults.ts'
 import { parseBody } from './parse-body.ts'
 
 /** The faults that are on, and who may change them: `Authorization: Bearer <token>`. */
-export type FaultControl = {
+type FaultControl = {
   readonly token: string
   readonly now: () => Fault
   readonly set: (fault: Fault) => void

@@ -17,12 +17,12 @@ import { PAGE_SIZE_MAX } from '../../service/resources.ts'
 import { ApiError } from './api-error.ts'
 
 /** Fields inside fields; the deepest resource needs five. What introspects is bound by its own rule of validation. */
-export const DEPTH_MAX = 8
+const DEPTH_MAX = 8
 /**
  * Fields that an answer may hold by estimate: a field counts once for each row of the pages it is in, by their `first`,
  * and {@link LIST_ESTIMATE} times for each other list. A tool's full introspection stays below.
  */
-export const COST_MAX = 50_000
+const COST_MAX = 50_000
 const LIST_ESTIMATE = 10
 
 type Weight = { readonly cost: number; readonly depth: number }

@@ -65,7 +65,7 @@ type ReadId =
   | (typeof DETAILS)[keyof typeof DETAILS]['operation']
 
 /** The REST reads that the query answers from: the same rows, cursors and scoping by wallet. */
-export type GraphqlReads = Readonly<Record<ReadId, (call: AnyCall) => unknown>>
+type GraphqlReads = Readonly<Record<ReadId, (call: AnyCall) => unknown>>
 
 type Field = GraphQLFieldConfig<unknown, AnyCall>
 

@@ -30,7 +30,7 @@ const LINGER_MS = 1_000
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
 
 /** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
-export type HttpDeps = {
+type HttpDeps = {
   readonly handlers: Handlers
   readonly keys: ApiKeys
   readonly sessions: WalletSessions

@@ -7,7 +7,7 @@ import { collection, descending, type Source } from './rows.ts'
 import type { Store } from './store.ts'
 
 /** Who a message is for, and what it says. */
-export type MessageDraft = {
+type MessageDraft = {
   /** Null for the wallet under any application. */
   readonly applicationId: string | null
   readonly walletAddress: Address

@@ -16,7 +16,7 @@ import { preparerOf } from './workflows/registry.ts'
 const LIFETIME_MS = 30_000
 
 /** What prepare reads and writes. */
-export type PrepareDeps = {
+type PrepareDeps = {
   readonly canonical: Canonical
   readonly records: WorkflowRecords
   readonly clock: Clock

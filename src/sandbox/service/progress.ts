@@ -24,7 +24,7 @@ const FINALITY_BLOCKS = 2n
 const NO_APPLICATION = 'none'
 
 /** What the indexer knows of a transaction; null when no indexed block holds it. */
-export type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'reverted' } | null
+type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'reverted' } | null
 
 /**
  * Say how far a workflow is on the indexed chain: forward by stages, or back when a reorg dropped what had been mined.
@@ -88,7 +88,7 @@ function latched(item: Postcondition, snapshot: Snapshot, moved: boolean): Postc
 }
 
 /** The stages that lie between two statuses, the new one last: each is announced. Pure. */
-export function stagesPassed(from: WorkflowStatus, to: WorkflowStatus): readonly WorkflowStatus[] {
+function stagesPassed(from: WorkflowStatus, to: WorkflowStatus): readonly WorkflowStatus[] {
   if (from === to) return []
   const order: readonly WorkflowStatus[] = WORKFLOW_STAGES
   const [start, end] = [order.indexOf(from), order.indexOf(to)]

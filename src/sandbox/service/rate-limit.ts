@@ -8,7 +8,7 @@ export type RateLimit = { readonly requestsMax: number; readonly windowMs: numbe
 export const DEFAULT_RATE_LIMIT: RateLimit = { requestsMax: 2_000, windowMs: 5_000 }
 
 /** What one request left over. `resetS` is in seconds from now, rounded up. */
-export type Quota = {
+type Quota = {
   readonly ok: boolean
   readonly limit: number
   readonly remaining: number

@@ -14,7 +14,7 @@ export type WalletSessions = {
 }
 
 /** A wallet that signed in, and the application whose key it did so with; null when it came without one. */
-export type LiveSession = { readonly address: Address; readonly applicationId: string | null }
+type LiveSession = { readonly address: Address; readonly applicationId: string | null }
 
 const CHALLENGE_MS = 120_000
 const SESSION_MS = 15 * 60_000
@@ -35,7 +35,7 @@ export function createWalletSessions(store: Store, clock: Clock): WalletSessions
 }
 
 /** What signing in is given. */
-export type SignInDeps = { readonly store: Store; readonly clock: Clock; readonly chainId: number }
+type SignInDeps = { readonly store: Store; readonly clock: Clock; readonly chainId: number }
 
 /** POST /v1/wallet-sessions/challenges and /confirm. Source: EIP-4361. */
 export const walletSessionOperations = (deps: SignInDeps) =>

@@ -15,7 +15,7 @@ import { staleness } from './preparer.ts'
 const BPS = 10_000n
 
 /** The canonical rows that a liquidation is judged by; undefined where there is no such row. */
-export type LiquidationRows = {
+type LiquidationRows = {
   readonly market: MarketResource | undefined
   readonly oracle: CanonicalOracle | undefined
   readonly facility: CanonicalFacility | undefined
