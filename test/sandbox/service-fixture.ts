@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -243,12 +244,8 @@ export type Fixture = {
   readonly stop: () => Promise<void>
 }
 
-let keys = 0
 /** A fresh idempotency key. */
-export const newKey = () => {
-  keys += 1
-  return `key-${keys}`
-}
+export const newKey = () => randomUUID()
 
 export async function startFixture(settings: Partial<ServiceSettings> = {}): Promise<Fixture> {
   const directory = mkdtempSync(join(tmpdir(), 'service-'))

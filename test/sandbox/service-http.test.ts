@@ -468,6 +468,19 @@ describe('idempotency', () => {
     expect(longest.status).toBe(200)
   })
 
+  it('gives no stranger another’s answer under a key that both might think of', async () => {
+    const create = (key: string) => f.post('/v1/organizations', { name: 'Same' }, { 'idempotency-key': key })
+    const strangers = [await create('1'), await create('1'), await create('k'.repeat(31))]
+    expect(strangers.map(code)).toEqual(strangers.map(() => [400, 'idempotency_key_too_short']))
+    const keys = [newKey(), newKey(), 'k'.repeat(32)]
+    const created = await Promise.all(keys.map((key) => create(key)))
+    expect(created.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(created.map(({ json }) => json.secretKey)).size).toBe(3)
+    expect((await f.post('/v1/stream-token', {}, { ...secretHeaders, 'idempotency-key': '1' })).status).toBe(
+      200,
+    )
+  })
+
   it('gives the same key and body the same answer byte for byte, also after a restart', async () => {
     const headers = { ...secretHeaders, 'idempotency-key': newKey() }
     const first = await f.post('/v1/workflows/prepare', liquidation(), headers)

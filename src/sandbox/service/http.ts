@@ -28,6 +28,8 @@ export const CONTROL_PREFIX = '/sandbox-control/'
 const PARAM_LENGTH_MAX = 200
 const LINGER_MS = 1_000
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
+/** Strangers share one name, `anonymous:`; what keeps their stored answers apart is a key that nobody can guess. */
+const ANONYMOUS_KEY_LENGTH_MIN = 32
 
 /** What the HTTP layer is given. `fault` is read at every request; `onCrash` gets what no answer may show. */
 type HttpDeps = {
@@ -225,6 +227,13 @@ async function write(
     )
   }
   const caller = request.caller.id
+  if (caller === ANYONE.id && key.length < ANONYMOUS_KEY_LENGTH_MIN) {
+    throw new ApiError(
+      400,
+      'idempotency_key_too_short',
+      `Without a credential an Idempotency-Key has at least ${ANONYMOUS_KEY_LENGTH_MIN} characters, and this one has ${key.length}; send a fresh UUID.`,
+    )
+  }
   const raw = (request.body as Body | undefined)?.raw ?? ''
   const requestHash = sha256(`${request.method} ${request.url}\n${raw}`)
   const earlier = idempotency.begin(request.caller, key, requestHash)
