@@ -180,8 +180,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   'POST /v1/stream-token': empty,
   'GET /v1/transactions/{chainId}/{txHash}': {
-    target: async (world) => {
-      const requestId = await preparedBy(world, ['secret'])
+    target: async (world, credentials) => {
+      // A publishable key alone is not told of a wallet's workflow, only of what it prepared itself.
+      const requestId = await preparedBy(world, credentials)
       const body = registration(world)
       await world.ask(`POST /v1/workflows/${requestId}/transactions`, world.secret, body)
       return { path: { chainId: text(body.chainId), txHash: text(body.txHash) } }

@@ -245,7 +245,7 @@ export type Fixture = {
 }
 
 /** A fresh idempotency key. */
-export const newKey = () => randomUUID()
+export const newKey = (): string => randomUUID()
 
 export async function startFixture(settings: Partial<ServiceSettings> = {}): Promise<Fixture> {
   const directory = mkdtempSync(join(tmpdir(), 'service-'))

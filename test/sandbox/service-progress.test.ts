@@ -15,7 +15,6 @@ import {
   liquidation,
   MARKET,
   newKey,
-  publishableHeaders,
   secretHeaders,
   startFixture,
   VAULT,
@@ -296,7 +295,7 @@ describe('registration', () => {
     const hash = newHash()
     await register(1, hash)
     const path = `/v1/transactions/${CHAIN_ID}/${hash}`
-    const answer = await f.get(path, publishableHeaders)
+    const answer = await f.get(path, secretHeaders)
     const [row] = answer.json.items as unknown[]
     expect(trackedTransaction.parse(row)).toMatchObject({
       requestId,

@@ -276,6 +276,34 @@ describe('a tenant', () => {
   })
 })
 
+describe('a wallet’s workflow', () => {
+  it('is kept from a publishable key alone, and from another wallet’s session beside it', async () => {
+    const { json } = await f.post('/v1/workflows/prepare', liquidation())
+    const path = `/v1/workflows/${json.requestId}`
+    const registration = { order: 0, chainId: CHAIN_ID, txHash: `0x${'5a'.repeat(32)}` }
+    await f.post(`${path}/transactions`, registration)
+    const stranger = { ...publishableHeaders, ...(await session(publishableHeaders)).header }
+    const transaction = `/v1/transactions/${CHAIN_ID}/${registration.txHash}`
+    for (const headers of [publishableHeaders, stranger]) {
+      expect(code(await f.get(path, headers))).toEqual([403, 'foreign_workflow'])
+      const refused = await f.post(`${path}/transactions`, registration, headers)
+      expect(code(refused)).toEqual([403, 'foreign_workflow'])
+      expect(code(await f.get(transaction, headers))).toEqual([400, 'not_found'])
+    }
+    expect(items(await f.get(transaction, secretHeaders))).toHaveLength(1)
+  })
+
+  it('is of no wallet when a publishable key alone named it: the key reaches it', async () => {
+    const { json } = await f.post('/v1/workflows/prepare', liquidation(), publishableHeaders)
+    const path = `/v1/workflows/${json.requestId}`
+    const registration = { order: 0, chainId: CHAIN_ID, txHash: `0x${'cd'.repeat(32)}` }
+    expect((await f.post(`${path}/transactions`, registration, publishableHeaders)).status).toBe(200)
+    expect((await f.get(path, publishableHeaders)).status).toBe(200)
+    const transaction = `/v1/transactions/${CHAIN_ID}/${registration.txHash}`
+    expect(items(await f.get(transaction, publishableHeaders))).toHaveLength(1)
+  })
+})
+
 describe('the sandbox of an application', () => {
   it('resets workflows, webhooks and idempotent answers, tells so, and leaves keys and neighbours alone', async () => {
     const [tenant, neighbour] = [await newTenant(), await newTenant()]

@@ -59,7 +59,8 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
           requestId: answer.requestId,
           workflowType: answer.workflowType,
           applicationId: caller.applicationId,
-          principal,
+          // Who has only what every page shows names a wallet without proof: the workflow is then of no wallet.
+          principal: caller.key === 'publishable' && caller.wallet === null ? null : principal,
           status: 'prepared',
           intents: answer.transactions.length,
           postconditions: judgement.postconditions.map((item) => ({

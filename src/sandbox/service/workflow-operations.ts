@@ -74,7 +74,7 @@ function transactionReads(deps: WorkflowDeps): Handler<'getTransaction'> {
     if (call.params.chainId !== String(chainId)) throw notFound('tracked transaction on this chain')
     const rows = records
       .byTransaction(hash)
-      .filter((record) => !isForeign(call, record))
+      .filter((record) => !isForeign(call, record) && mayRead(call, record))
       .flatMap((record) => trackedTransactions(record, chainId))
       .filter((tx) => tx.txHash === hash)
     if (rows.length === 0) throw notFound('tracked transaction of this hash')
@@ -90,7 +90,7 @@ function find(call: AnyCall, records: WorkflowRecords): WorkflowRecord {
     throw new ApiError(
       403,
       'foreign_workflow',
-      'A wallet session reaches the workflows of its own wallet only.',
+      "A wallet's workflow is reached by a secret key, or by a session of that wallet.",
     )
   }
   return record
@@ -105,6 +105,6 @@ function isForeign({ caller }: AnyCall, { applicationId, principal }: WorkflowRe
   return caller.wallet === null || caller.wallet !== principal
 }
 
-/** A key sees the application's workflows; a session, with or without a publishable key, its own wallet's. */
-const mayRead = ({ caller }: AnyCall, record: WorkflowRecord) =>
-  caller.key === 'secret' || caller.wallet === null || caller.wallet === record.principal
+/** A secret key sees the application's workflows, a session its wallet's; what is of no wallet, any caller of its own. */
+const mayRead = ({ caller }: AnyCall, { principal }: WorkflowRecord) =>
+  caller.key === 'secret' || principal === null || caller.wallet === principal

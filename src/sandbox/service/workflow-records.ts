@@ -42,6 +42,7 @@ export type WorkflowRecord = {
   readonly workflowType: string
   /** Whose key or session prepared it; null for a session of no application. */
   readonly applicationId: string | null
+  /** Whose wallet it is for; null when none was named, or only by a publishable key alone. */
   readonly principal: Address | null
   readonly status: WorkflowStatus
   /** How many intents were prepared; 0 when the preflight blocked. The last one is the action. */
