@@ -210,6 +210,31 @@ describe('keys', () => {
     expect(code(await f.post(`/v1/keys/${rotated.json.id}/revoke`, {}))).toEqual([200, undefined])
   })
 
+  it('bound the sessions opened beside them, which alone do no more', async () => {
+    const { json } = await createKey({ kind: 'secret', scopes: ['workflows:read'] })
+    const { header } = await session(bearer(json.token))
+    const { principalAddress: _, ...own } = liquidation()
+    const refused = await f.post('/v1/workflows/prepare', own, header)
+    expect(code(refused)).toEqual([403, 'insufficient_scope'])
+    const beside = await session(header)
+    const inherited = await f.post('/v1/workflows/prepare', own, beside.header)
+    expect(code(inherited)).toEqual([403, 'insufficient_scope'])
+    const free = await session({})
+    expect((await f.post('/v1/workflows/prepare', own, free.header)).status).toBe(200)
+  })
+
+  it.each(['revoke', 'rotate'])('end their sessions with them: %s', async (end) => {
+    const { json } = await createKey({ kind: 'secret', scopes: SCOPES.filter((s) => !/^sandbox:/.test(s)) })
+    const { header } = await session(bearer(json.token))
+    expect((await f.get('/v1/positions', header)).status).toBe(200)
+    await f.post(`/v1/keys/${json.id}/${end}`, {})
+    expect(code(await f.get('/v1/positions', header))).toEqual([401, 'invalid_session'])
+    expect(code(await f.get('/v1/positions', { ...secretHeaders, ...header }))).toEqual([
+      401,
+      'invalid_session',
+    ])
+  })
+
   it('rotate once when asked twice at once', async () => {
     const { json } = await createKey({ kind: 'secret', scopes: [] })
     const both = await Promise.all([1, 2].map(() => f.post(`/v1/keys/${json.id}/rotate`, {})))

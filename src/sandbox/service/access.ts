@@ -15,6 +15,7 @@ export const CREDENTIAL_HEADERS = {
 /** Who asks when nothing is presented. */
 export const ANYONE: Caller = {
   key: null,
+  keyId: null,
   scopes: new Set(),
   applicationId: null,
   wallet: null,
@@ -36,18 +37,22 @@ export function identify(headers: IncomingHttpHeaders, keys: ApiKeys, sessions: 
   }
   const token = single(headers[CREDENTIAL_HEADERS.walletSession])
   const session = token === undefined ? null : sessions.find(token)
-  if (token !== undefined && session === null) {
-    throw new ApiError(401, 'invalid_session', 'The wallet session is unknown or has expired.')
+  const opener = typeof session?.keyId === 'string' ? keys.byId(session.keyId) : null
+  // A session ends with the key that it was opened beside.
+  if (token !== undefined && (session === null || typeof opener?.revokedMs === 'number')) {
+    throw new ApiError(401, 'invalid_session', 'The wallet session is unknown or has ended.')
   }
   if (key === null && session === null) return ANYONE
-  const ofSession = session?.applicationId ?? null
-  if (key !== null && ofSession !== null && ofSession !== key.applicationId) {
+  if (key !== null && opener !== null && opener.applicationId !== key.applicationId) {
     throw new ApiError(403, 'foreign_session', 'The wallet session was opened by another application.')
   }
-  const applicationId = key?.applicationId ?? ofSession
+  // Alone it may do what that key may: scopes are not shed by leaving the key away.
+  const authority = key ?? opener
+  const applicationId = authority?.applicationId ?? null
   return {
     key: key?.kind ?? null,
-    scopes: new Set(key?.scopes),
+    keyId: authority?.id ?? null,
+    scopes: new Set(authority?.scopes),
     applicationId,
     wallet: session?.address ?? null,
     id: `${key?.id ?? applicationId ?? 'anonymous'}:${session?.address ?? ''}`,
@@ -74,7 +79,7 @@ export function authorise(caller: Caller, { permits, scope }: Pick<Operation, 'p
     }
     throw new ApiError(403, 'insufficient_authority', `This operation needs ${permits.join(' or ')}.`)
   }
-  if (scope !== null && caller.key !== null && !caller.scopes.has(scope)) {
+  if (scope !== null && caller.keyId !== null && !caller.scopes.has(scope)) {
     throw new ApiError(403, 'insufficient_scope', `The key lacks the scope ${scope}.`)
   }
 }

@@ -5,7 +5,9 @@ import type { EventDraft } from './events.ts'
 /** Who asks, after the credentials were checked. A key and a wallet can come together. */
 export type Caller = {
   readonly key: 'secret' | 'publishable' | null
-  /** What the key carries; empty without one. */
+  /** The presented key's, or that of the key which the session was opened beside; null without either. */
+  readonly keyId: string | null
+  /** What that key carries; empty without one. */
   readonly scopes: ReadonlySet<Scope>
   /** The application that the key, or the session, belongs to; null for anyone. */
   readonly applicationId: string | null

@@ -12,8 +12,8 @@ CREATE TABLE IF NOT EXISTS events (
   envelope TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS challenges (
   id TEXT PRIMARY KEY, address TEXT NOT NULL, message TEXT NOT NULL, expires_ms INTEGER NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS sessions (
-  token_hash TEXT PRIMARY KEY, address TEXT NOT NULL, application_id TEXT, expires_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS wallet_sessions (
+  token_hash TEXT PRIMARY KEY, address TEXT NOT NULL, key_id TEXT, expires_ms INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS workflows (
   request_id TEXT PRIMARY KEY, workflow_type TEXT NOT NULL, application_id TEXT, principal TEXT,
   status TEXT NOT NULL, intents INTEGER NOT NULL, postconditions TEXT NOT NULL, created_ms INTEGER NOT NULL,

@@ -13,8 +13,8 @@ export type WalletSessions = {
   readonly find: (token: string) => LiveSession | null
 }
 
-/** A wallet that signed in, and the application whose key it did so with; null when it came without one. */
-type LiveSession = { readonly address: Address; readonly applicationId: string | null }
+/** A wallet that signed in, and the id of the key that it did so with; null when it came without one. */
+type LiveSession = { readonly address: Address; readonly keyId: string | null }
 
 const CHALLENGE_MS = 120_000
 const SESSION_MS = 15 * 60_000
@@ -22,14 +22,13 @@ const SESSION_MS = 15 * 60_000
 /** Find sessions in the store; only the hash of a token is kept. */
 export function createWalletSessions(store: Store, clock: Clock): WalletSessions {
   const find = store.db.prepare(
-    'SELECT address, application_id FROM sessions WHERE token_hash = ? AND expires_ms > ?',
+    'SELECT address, key_id FROM wallet_sessions WHERE token_hash = ? AND expires_ms > ?',
   )
   return {
     find: (token) => {
       const row = find.get(store.hash(token), clock.nowMs())
       if (row === undefined) return null
-      const applicationId = row.application_id === null ? null : String(row.application_id)
-      return { address: addr.parse(row.address), applicationId }
+      return { address: addr.parse(row.address), keyId: row.key_id === null ? null : String(row.key_id) }
     },
   }
 }
@@ -78,8 +77,8 @@ function challenge({ store, clock, chainId }: SignInDeps): Handler<'createWallet
 function confirm({ store, clock }: SignInDeps): Handler<'confirmWalletChallenge'> {
   const find = store.db.prepare('SELECT address, message FROM challenges WHERE id = ? AND expires_ms > ?')
   const use = store.db.prepare('DELETE FROM challenges WHERE id = ?')
-  const purge = store.db.prepare('DELETE FROM sessions WHERE expires_ms <= ?')
-  const insert = store.db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?)')
+  const purge = store.db.prepare('DELETE FROM wallet_sessions WHERE expires_ms <= ?')
+  const insert = store.db.prepare('INSERT INTO wallet_sessions VALUES (?, ?, ?, ?)')
   const invalid = () => new ApiError(401, 'invalid_challenge', 'The challenge is unknown, used or expired.')
   return async ({ body: { challengeId, signature }, caller }) => {
     const nowMs = clock.nowMs()
@@ -98,7 +97,7 @@ function confirm({ store, clock }: SignInDeps): Handler<'confirmWalletChallenge'
         purge.run(nowMs)
         // Two confirmations can be verified at once; the challenge is good for one session.
         if (use.run(challengeId).changes === 0) throw invalid()
-        insert.run(store.hash(token), address, caller.applicationId, expiresMs)
+        insert.run(store.hash(token), address, caller.keyId, expiresMs)
       },
     }
   }
