@@ -87,11 +87,13 @@ test('bids are taken from the reserve on and up to the second before the close; 
   await house.simulate.award([1n], from(seller))
 })
 
-test('an outbid fund is paid back at once, and so is its own lower bid', async () => {
+test('a fund raises its own bid by the difference, and is paid back at once when it is outbid', async () => {
   const { house, sUSD } = world
   await open()
   await house.write.bid([1n, usd('4000')], by(fund))
+  await sUSD.write.approve([house.address, usd('1000')], by(fund))
   await house.write.bid([1n, usd('5000')], by(fund))
+  expect(await sUSD.read.allowance([fund, house.address])).toBe(0n)
   expect(await sUSD.read.balanceOf([fund])).toBe(usd('5000'))
   expect(await sUSD.read.balanceOf([house.address])).toBe(usd('5000'))
   await house.write.bid([1n, usd('5001')], by(rival))

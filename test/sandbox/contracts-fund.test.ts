@@ -282,6 +282,19 @@ test('a raised bid pays the difference, an outbid one comes back, and a won one 
   expect(await sETH.read.balanceOf([fund.address])).toBe(eth('10'))
 })
 
+test('a fund raises its leading bid with less left than the whole bid, and leaves nothing approved', async () => {
+  const { fund, manager, house, sUSD } = world
+  await fundWith(usd('1000'))
+  const lot = await world.offer(eth('10'), usd('600'))
+  for (const assets of [usd('600'), usd('700')]) {
+    await fund.write.bidAcquisition([house.address, lot.lotId, assets], by(manager))
+    expect(await sUSD.read.balanceOf([house.address])).toBe(assets)
+    expect(await sUSD.read.allowance([fund.address, house.address])).toBe(0n)
+  }
+  expect([await fund.read.idleAssets(), await fund.read.reservedAssets()]).toEqual([usd('300'), usd('700')])
+  expect(await sUSD.read.balanceOf([fund.address])).toBe(usd('300'))
+})
+
 /** Launch another fund of the same manager, with half a million in it. */
 async function secondFund() {
   const { admin, sUSD } = world

@@ -86,6 +86,10 @@ contract AcquisitionHouse is IAcquisitionHouse, FundTrade, ReentrancyGuardTransi
         if (assets <= owed) revert BidTooLow(assets, owed);
         (wanted.bestBidder, wanted.bestAssets) = (msg.sender, assets);
         emit LotBid(lotId, msg.sender, assets);
+        if (outbid == msg.sender) {
+            quote.safeTransferFrom(msg.sender, address(this), assets - owed);
+            return;
+        }
         quote.safeTransferFrom(msg.sender, address(this), assets);
         if (owed > 0) quote.safeTransfer(outbid, owed);
     }

@@ -405,8 +405,8 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
         reservedAssets += more;
         emit AcquisitionReserved(reservationId, epochId, address(house), lotId, assets);
         uint256 before = _balance(_terms.quoteAsset);
-        // The house takes the whole bid and pays the lower one back.
-        _terms.quoteAsset.forceApprove(address(house), assets);
+        // The house has what the fund leads with: a raise of it moves only the difference.
+        _terms.quoteAsset.forceApprove(address(house), more);
         house.bid(lotId, assets);
         uint256 taken = before - _balance(_terms.quoteAsset);
         if (taken != more) revert VenueTook(taken, more);

@@ -26,7 +26,7 @@ interface IRecoveryFund {
 
 /// @title Where a fund bids for distressed positions.
 interface IAcquisitionHouse {
-    /// @notice The caller is the fund; the whole bid is pulled from it, and its own lower bid is paid back at once.
+    /// @notice The caller is the fund; the bid is pulled from it, and of a raise of its own leading bid the difference.
     function bid(uint256 lotId, uint256 assets) external;
 }
 
