@@ -24,8 +24,9 @@ const offer = {
 }
 
 /**
- * Assumed: a bid on an RFQ. A `live` one may win; `expired`, `displaced` and `lost` ones are `refundable`; `cancelled`
- * and `refunded` ones are paid back. Its id is `desk:bid`.
+ * Assumed: a bid on an RFQ. A `live` one may win, and one that is live at the close stays so until the RFQ is
+ * finalized; `expired`, `displaced` and `lost` ones are `refundable`; `cancelled` and `refunded` ones are paid back.
+ * Its id is `desk:bid`.
  */
 export const rfqBidResource = z.object({
   id: z.string(),

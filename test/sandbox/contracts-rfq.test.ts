@@ -145,16 +145,15 @@ test("another's bid is nobody else's business", async () => {
   expect(await refusal(desk.simulate.placeBid([2n, reserve, late], from(bob)))).toEqual(['RfqNotOpen', 2n])
 })
 
-test('a bid wins up to the second before it expires; from then on it is refundable', async () => {
+test('a bid that expires at the close cannot win, and is refundable from then on', async () => {
   const { desk, sUSD, sETH } = world
   await open()
-  await place(ann, usd('5000'), closesAt + 1n)
-  await world.mineAt(closesAt)
+  await place(ann, usd('5000'), closesAt)
+  await world.mineAt(closesAt - 1n)
   expect(await desk.read.refundable([1n])).toBe(false)
-  const kept = await world.client.snapshot()
-  await desk.simulate.finalize([1n], from(bob))
-  await world.mineAt(closesAt + 1n)
+  await world.mineAt(closesAt)
   expect(await desk.read.refundable([1n])).toBe(true)
+  const kept = await world.client.snapshot()
   await desk.write.finalize([1n], by(bob))
   expect((await desk.read.rfq([1n])).state).toBe(3)
   expect(await sETH.read.balanceOf([seller])).toBe(eth('10'))
@@ -163,10 +162,34 @@ test('a bid wins up to the second before it expires; from then on it is refundab
   expect(await sUSD.read.balanceOf([ann])).toBe(usd('100000'))
 
   await world.client.revert({ id: kept })
-  await world.mineAt(closesAt + 1n)
   await desk.write.claimRefund([1n], by(ann))
   expect(await desk.read.book([1n])).toEqual([])
   await desk.write.finalize([1n], by(bob))
+  expect(await held()).toBe(0n)
+})
+
+test('a bid that expires one second after the close binds, and wins however late someone finalizes', async () => {
+  const { desk } = world
+  await open()
+  await place(ann, usd('5000'), closesAt + 1n)
+  await place(bob, reserve)
+  await world.mineAt(late + 1n)
+  expect(await desk.read.refundable([1n])).toBe(false)
+  expect(await refusal(desk.simulate.claimRefund([1n], from(ann)))).toEqual(['BidNotRefundable', 1n])
+  await desk.write.finalize([1n], by(bob))
+  expect((await desk.read.rfq([1n])).winningBidId).toBe(1n)
+  await desk.write.claimRefund([2n], by(bob))
+  expect(await held()).toBe(0n)
+})
+
+test('a bid that expires before the close is refundable from its expiry on', async () => {
+  const { desk } = world
+  await open()
+  await place(ann, reserve, closesAt - 10n)
+  await world.mineAt(closesAt - 11n)
+  expect(await desk.read.refundable([1n])).toBe(false)
+  await world.mineAt(closesAt - 10n)
+  await desk.write.claimRefund([1n], by(ann))
   expect(await held()).toBe(0n)
 })
 

@@ -104,12 +104,13 @@ test('the desk holds what is bid and offered, nothing more, and pays nobody twic
       const bidId = await anyBid(a)
       return desk.write.claimRefund([bidId], by(await bidderOf(bidId)))
     },
-    finalize: async ([a], nowS) => {
+    finalize: async ([a]) => {
       const rfqId = BigInt(a % Number(await desk.read.lastRfqId())) + 1n
+      const { closesAt } = await desk.read.rfq([rfqId])
       const [bids, booked] = [await bidsOf(), new Set(await desk.read.book([rfqId]))]
       const live = bids
         .map((bid, index) => ({ ...bid, bidId: BigInt(index) + 1n }))
-        .filter(({ bidId, expiresAt }) => booked.has(bidId) && expiresAt > nowS + 1n)
+        .filter(({ bidId, expiresAt }) => booked.has(bidId) && expiresAt > closesAt)
         .toSorted((x, y) => Number(y.assets - x.assets) || Number(x.turn - y.turn))
       await desk.write.finalize([rfqId], by(pick(bidders, a)))
       expect((await desk.read.rfq([rfqId])).winningBidId).toBe(live[0]?.bidId ?? 0n)

@@ -31,8 +31,8 @@ const opened = (rfqId: bigint) =>
   })
 const finalized = (rfqId: bigint) =>
   log({ eventName: 'RfqFinalized', args: { rfqId, bidId: 0n, winner: zeroAddress, assets: 0n } })
-const placed = (bidId: bigint) =>
-  log({ eventName: 'RfqBidPlaced', args: { rfqId: 1n, bidId, bidder, assets: 1n, expiresAt: 300n } })
+const placed = (bidId: bigint, expiresAt = 300n) =>
+  log({ eventName: 'RfqBidPlaced', args: { rfqId: 1n, bidId, bidder, assets: 1n, expiresAt } })
 const cancelled = (bidId: bigint) =>
   log({ eventName: 'RfqBidCancelled', args: { rfqId: 1n, bidId, bidder, assets: 1n } })
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index) + 1n)
@@ -61,14 +61,16 @@ test('a bidder that places and cancels without end does not grow the row', () =>
   expect(bids.filter(({ state }) => state === 'booked').map(({ bidId }) => bidId)).toEqual(['1000', '1001'])
 })
 
-test('an RFQ is open up to the second before its close, and a bid live up to the one before it expires', () => {
-  const book = foldTrades(EMPTY_TRADE_BOOK, [opened(1n), placed(1n)])
-  const at = (nowS: number) => {
+test('an RFQ is open up to the second before its close, and a bid that is live at its close stays so', () => {
+  const at = (nowS: number, expiresAt: bigint) => {
+    const book = foldTrades(EMPTY_TRADE_BOOK, [opened(1n), placed(1n, expiresAt)])
     const [row] = tradeRows(book, 1, nowS).rfqs
-    return [row?.status, row?.bids[0]?.status, row?.bestBidAssets]
+    return [row?.status, row?.bids[0]?.status, row?.bids[0]?.refundable, row?.bestBidAssets]
   }
-  expect(at(199)).toEqual(['open', 'live', '1'])
-  expect(at(200)).toEqual(['closed', 'live', '1'])
-  expect(at(299)).toEqual(['closed', 'live', '1'])
-  expect(at(300)).toEqual(['closed', 'expired', null])
+  expect(at(198, 199n)).toEqual(['open', 'live', false, '1'])
+  expect(at(199, 199n)).toEqual(['open', 'expired', true, null])
+  expect(at(199, 200n)).toEqual(['open', 'live', false, '1'])
+  expect(at(200, 200n)).toEqual(['closed', 'expired', true, null])
+  expect(at(200, 201n)).toEqual(['closed', 'live', false, '1'])
+  expect(at(10_000, 201n)).toEqual(['closed', 'live', false, '1'])
 })

@@ -152,7 +152,7 @@ test('a closed RFQ is finalized, and the loser takes its escrow back', async () 
 
 test('each thing that stands in the way of a bid is named', async () => {
   const { rfqId, closesAt } = await open(60n)
-  const bidId = await placed(bob, rfqId, usd('4100'), closesAt + 5n)
+  const bidId = await placed(bob, rfqId, usd('4100'), closesAt)
   const rfq = { rfqAddress: desk, rfqId }
   const terms = { ...rfq, bidAssets: String(usd('5000')), expiresTimestamp: String(closesAt + 60n) }
   const place = (changes: Partial<typeof terms>, who: Address | undefined = ann) =>
@@ -178,7 +178,7 @@ test('each thing that stands in the way of a bid is named', async () => {
   expect(await world.reasons(`${TYPE}RfqClaimRefund`, ann, { ...rfq, bidId })).toEqual(['bid_not_yours'])
 
   // A full book takes a bid that is better than its worst, and no other.
-  for (let i = 1; i < 16; i++) await placed(bob, rfqId, usd('4100'), closesAt + 5n)
+  for (let i = 1; i < 16; i++) await placed(bob, rfqId, usd('4100'), closesAt + 1n)
   expect(await place({ bidAssets: String(usd('4100')) })).toEqual(['rfq_book_full'])
   expect(await place({ bidAssets: String(usd('4100') + 1n) })).toEqual([])
 
@@ -187,9 +187,13 @@ test('each thing that stands in the way of a bid is named', async () => {
   expect(await place(late)).toEqual(['rfq_closed'])
   expect(await replace(late)).toEqual(['rfq_closed'])
   expect(await world.reasons(`${TYPE}RfqCancelBid`, bob, { ...rfq, bidId })).toEqual(['rfq_closed'])
-  // A bid that expired before anyone finalized is its bidder's again.
+  // A bid that expired with the close is its bidder's again; one that was live then binds past its expiry.
   await world.mineAt(closesAt + 5n)
-  expect((await rowOf(rfqId)).bids[0]).toMatchObject({ status: 'expired', refundable: true })
+  const [expired, live] = (await rowOf(rfqId)).bids
+  expect(expired).toMatchObject({ bidId, status: 'expired', refundable: true })
+  expect(live).toMatchObject({ status: 'live', refundable: false })
+  const bound = { ...rfq, bidId: live?.bidId ?? '' }
+  expect(await world.reasons(`${TYPE}RfqClaimRefund`, bob, bound)).toEqual(['bid_not_refundable'])
   const refund = await world.prepare(`${TYPE}RfqClaimRefund`, bob, { ...rfq, bidId })
   expect((await world.carryOut(refund, bob)).status).toBe('final_success')
 })

@@ -4,12 +4,14 @@ pragma solidity ^0.8.28;
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {FundTrade, IHoldingSale, IRecoveryFund} from "./RecoverySeam.sol";
 
 /// @title Sells holdings by request for quote: bidders answer with escrowed bids, and the best live one at the close wins.
-/// @dev Holds each open request's asset and every bid that is neither cancelled, spent nor refunded. A bid binds until
-/// it expires; of equal ones the earliest placed or replaced wins. A request's book has few places, so that finalizing
-/// it is cheap; a better bid takes the place of the worst. Tokens are plain ERC-20: no fee on transfer, no rebasing.
+/// @dev Holds each open request's asset and every bid that is neither cancelled, spent nor refunded. A bid that is
+/// live at the close binds until the request is finalized, whenever it expires: whoever finalizes late finds the same
+/// winner. Of equal ones the earliest placed or replaced wins. A request's book has few places, so that finalizing it
+/// is cheap; a better bid takes the place of the worst. Tokens are plain ERC-20: no fee on transfer, no rebasing.
 contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
@@ -48,7 +50,8 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     struct Bid {
         address bidder;
         BidState state;
-        /// Seconds: the bid may win before it, and is refundable from it on.
+        /// Seconds: a bid that expires at the close or before cannot win, and is refundable from then on; one that
+        /// expires later binds until the request is finalized.
         uint64 expiresAt;
         uint256 rfqId;
         uint256 assets;
@@ -86,7 +89,7 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     /// @notice A better bid took its place; it is refundable.
     event RfqBidDisplaced(uint256 indexed rfqId, uint256 indexed bidId, address indexed bidder, uint256 assets);
     event RfqRefundClaimed(uint256 indexed rfqId, uint256 indexed bidId, address indexed bidder, uint256 assets);
-    /// @notice Without a live bid all but `rfqId` are zero and the seller has its asset back.
+    /// @notice Without a bid live at the close all but `rfqId` are zero and the seller has its asset back.
     event RfqFinalized(uint256 indexed rfqId, uint256 indexed bidId, address indexed winner, uint256 assets);
 
     error RfqNotOpen(uint256 rfqId);
@@ -163,7 +166,7 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         asked.quoteAsset.safeTransfer(msg.sender, own.assets);
     }
 
-    /// @notice Pays the caller's bid out that can no longer win: expired, displaced, or of a request that another won.
+    /// @notice Pays the caller's bid out that cannot win: expired by the close, displaced, or of a finalized request.
     function claimRefund(uint256 bidId) external nonReentrant {
         Bid storage own = _ownBid(bidId);
         if (!_refundable(own)) revert BidNotRefundable(bidId);
@@ -178,7 +181,7 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     function finalize(uint256 rfqId) external nonReentrant {
         Rfq storage asked = _openRfq(rfqId);
         if (block.timestamp < asked.closesAt) revert RfqNotClosed(asked.closesAt);
-        uint256 bidId = _bestOf(_books[rfqId]);
+        uint256 bidId = _bestOf(_books[rfqId], asked.closesAt);
         Bid storage best = _bids[bidId];
         (address winner, uint256 assets) = (best.bidder, best.assets);
         bool sold = bidId != 0;
@@ -237,21 +240,23 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
 
     function _refundable(Bid storage one) private view returns (bool) {
         if (one.state == BidState.Displaced) return true;
-        return one.state == BidState.Booked
-            && (block.timestamp >= one.expiresAt || _rfqs[one.rfqId].state != RfqState.Open);
+        if (one.state != BidState.Booked) return false;
+        Rfq storage asked = _rfqs[one.rfqId];
+        // From the close on a bid is what it was at the close.
+        return asked.state != RfqState.Open || Math.min(block.timestamp, asked.closesAt) >= one.expiresAt;
     }
 
-    /// @dev What a bid counts for now: an expired one for nothing.
-    function _worth(Bid storage one) private view returns (uint256) {
-        return block.timestamp < one.expiresAt ? one.assets : 0;
+    /// @dev What a bid counts for at a time: an expired one for nothing.
+    function _worth(Bid storage one, uint256 whenS) private view returns (uint256) {
+        return whenS < one.expiresAt ? one.assets : 0;
     }
 
-    /// @return bestId Zero when no bid is live: there is no bid of that number, and what it holds is empty.
-    function _bestOf(uint256[] storage bidIds) private view returns (uint256 bestId) {
+    /// @return bestId Zero when no bid is live then: there is no bid of that number, and what it holds is empty.
+    function _bestOf(uint256[] storage bidIds, uint256 whenS) private view returns (uint256 bestId) {
         (uint256 most, uint256 turn) = (0, 0);
         for (uint256 i = 0; i < bidIds.length; i++) {
             Bid storage one = _bids[bidIds[i]];
-            uint256 worth = _worth(one);
+            uint256 worth = _worth(one, whenS);
             if (worth > most || (worth == most && worth > 0 && one.turn < turn)) {
                 (bestId, most, turn) = (bidIds[i], worth, one.turn);
             }
@@ -262,7 +267,7 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         (uint256 place, uint256 least, uint256 turn) = (0, type(uint256).max, 0);
         for (uint256 i = 0; i < bidIds.length; i++) {
             Bid storage one = _bids[bidIds[i]];
-            uint256 worth = _worth(one);
+            uint256 worth = _worth(one, block.timestamp);
             if (worth < least || (worth == least && one.turn > turn)) (place, least, turn) = (i, worth, one.turn);
         }
         if (assets <= least) revert BookFull(least);

@@ -88,9 +88,10 @@ function rfqBidRow(bid: RfqBidEntry, rfq: RfqEntry, nowS: number): RfqBidResourc
   }
 }
 
+/** From the close on a bid is what it was at the close: one that was live then binds until someone finalizes. */
 function bookedStatus(bid: RfqBidEntry, rfq: RfqEntry, nowS: number) {
   if (rfq.outcome !== null) return 'lost'
-  return nowS < bid.expiresAtS ? 'live' : 'expired'
+  return Math.min(nowS, rfq.closesAtS) < bid.expiresAtS ? 'live' : 'expired'
 }
 
 function auctionRow(entry: AuctionEntry, chainId: number, nowS: number): AuctionResource {
