@@ -53,9 +53,9 @@ export function grantOperations(deps: GrantOperationDeps) {
   return {
     requestSandboxAdmission: ({ caller }) => {
       const { wallet, applicationId } = walletOf(caller)
-      const known = rows.admission(wallet)
       // Asked again, it is the same admission; another application gets, and is told of, its own.
-      if (known !== null && known.applicationId === applicationId) {
+      const known = rows.admission(wallet, applicationId)
+      if (known !== null) {
         return { body: grantBody(known, deps.chainId), commit: () => {} }
       }
       const grant = newGrant({ kind: 'admission', applicationId, wallet, asset: null, amount: 0n }, clock)
@@ -66,8 +66,7 @@ export function grantOperations(deps: GrantOperationDeps) {
       const asset = body.assetAddress ?? lower(contracts.sUSD.address)
       const amount = amounts.get(asset)
       if (amount === undefined) throw new ApiError(400, 'unknown_asset', 'The faucet has no such asset.')
-      const { status } = rows.admission(wallet) ?? {}
-      if (status !== 'final_success' && status !== 'persisted_visible') {
+      if (!rows.isAdmitted(wallet)) {
         const blockedReason = 'wallet_not_admitted'
         const message =
           'The faucet serves admitted wallets; ask for admission and wait for its final success.'

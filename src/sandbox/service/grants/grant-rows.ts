@@ -42,8 +42,10 @@ export type GrantRows = {
   readonly update: (grant: Grant) => void
   /** What is not at its end, oldest first. */
   readonly open: () => readonly Grant[]
-  /** The newest admission of a wallet that did not fail; null when there is none. */
-  readonly admission: (wallet: Address) => Grant | null
+  /** The newest admission of a wallet under an application that did not fail; null when there is none. */
+  readonly admission: (wallet: Address, applicationId: string) => Grant | null
+  /** Whether the chain admits a wallet, under whichever application it asked. */
+  readonly isAdmitted: (wallet: Address) => boolean
   /** How many faucet claims of a wallet were made since a moment and did not fail. */
   readonly claimsSince: (wallet: Address, ms: number) => number
 }
@@ -57,8 +59,12 @@ export function createGrantRows({ db }: Store): GrantRows {
     "SELECT * FROM grants WHERE status NOT IN ('final_success', 'failed') ORDER BY rowid",
   )
   const admission = db.prepare(
-    `SELECT * FROM grants WHERE wallet = ? AND kind = 'admission' AND status <> 'failed'
+    `SELECT * FROM grants WHERE wallet = ? AND application_id = ? AND kind = 'admission' AND status <> 'failed'
      ORDER BY rowid DESC LIMIT 1`,
+  )
+  const admitted = db.prepare(
+    `SELECT 1 FROM grants WHERE wallet = ? AND kind = 'admission'
+     AND status IN ('persisted_visible', 'final_success')`,
   )
   const claims = db.prepare(
     `SELECT count(*) AS n FROM grants
@@ -75,10 +81,11 @@ export function createGrantRows({ db }: Store): GrantRows {
       update.run(g.status, JSON.stringify(g.signed), String(g.sentBlock), g.id)
     },
     open: () => open.all().map(grant),
-    admission: (wallet) => {
-      const row = admission.get(wallet)
+    admission: (wallet, applicationId) => {
+      const row = admission.get(wallet, applicationId)
       return row === undefined ? null : grant(row)
     },
+    isAdmitted: (wallet) => admitted.get(wallet) !== undefined,
     claimsSince: (wallet, ms) => Number(claims.get(wallet, ms)?.n),
   }
 }
