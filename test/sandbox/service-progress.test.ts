@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -311,6 +312,29 @@ describe('registration', () => {
     expect((await f.get(`/v1/transactions/${CHAIN_ID}/0x12`, secretHeaders)).json.code).toBe(
       'invalid_request',
     )
+  })
+})
+
+describe('the records', () => {
+  it('forget a workflow and its transactions after 30 days, and not a moment before', async () => {
+    const own = await startFixture()
+    try {
+      const { json } = await own.post('/v1/workflows/prepare', liquidation())
+      const path = `/v1/workflows/${json.requestId}`
+      const body = { order: 0, chainId: CHAIN_ID, txHash: newHash() }
+      await own.post(`${path}/transactions`, body)
+      own.clock.advance(30 * 86_400_000)
+      await own.post('/v1/workflows/prepare', liquidation())
+      expect((await own.get(path, secretHeaders)).status).toBe(200)
+      own.clock.advance(1)
+      await own.post('/v1/workflows/prepare', liquidation())
+      expect((await own.get(path, secretHeaders)).json.code).toBe('not_found')
+      const db = new DatabaseSync(own.dbFile, { readOnly: true })
+      expect(db.prepare('SELECT count(*) AS n FROM transactions').get()?.n).toBe(0)
+      db.close()
+    } finally {
+      await own.stop()
+    }
   })
 })
 

@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS workflows (
   status TEXT NOT NULL, intents INTEGER NOT NULL, postconditions TEXT NOT NULL, created_ms INTEGER NOT NULL,
   failed_block INTEGER) STRICT;
 CREATE INDEX IF NOT EXISTS workflows_application ON workflows (application_id);
+CREATE INDEX IF NOT EXISTS workflows_created ON workflows (created_ms);
 CREATE INDEX IF NOT EXISTS workflows_status ON workflows (status, created_ms);
 CREATE TABLE IF NOT EXISTS transactions (
   request_id TEXT NOT NULL, intent_order INTEGER NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL,

@@ -14,6 +14,8 @@ const status = z.enum([...WORKFLOW_STAGES, 'failed'])
 /** How far a workflow is: a stage, or `failed` when one of its transactions reverted. */
 export type WorkflowStatus = z.infer<typeof status>
 
+const RETENTION_MS = 30 * 24 * 3_600_000
+
 const postcondition = z.object({
   entityType: z.string(),
   entityId: z.string(),
@@ -54,7 +56,7 @@ export type WorkflowRecord = {
   readonly transactions: readonly RegisteredTransaction[]
 }
 
-/** Workflows on disk. Writes are made inside the caller's transaction. */
+/** Workflows on disk, for 30 days. Writes are made inside the caller's transaction. */
 export type WorkflowRecords = {
   readonly insert: (record: WorkflowRecord) => void
   readonly find: (requestId: string) => WorkflowRecord | null
@@ -104,6 +106,10 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
      AND (status <> 'failed' OR failed_block >= ?)
      AND EXISTS (SELECT 1 FROM transactions AS t WHERE t.request_id = w.request_id) ORDER BY created_ms`,
   )
+  const purgeTransactions = db.prepare(
+    'DELETE FROM transactions WHERE request_id IN (SELECT request_id FROM workflows WHERE created_ms < ?)',
+  )
+  const purge = db.prepare('DELETE FROM workflows WHERE created_ms < ?')
   const insert = db.prepare('INSERT INTO workflows VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)')
   const register = db.prepare("INSERT OR IGNORE INTO transactions VALUES (?, ?, ?, 'submitted', NULL)")
   const update = db.prepare(
@@ -122,6 +128,8 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
       forget.run(applicationId)
     },
     insert: (w) => {
+      purgeTransactions.run(w.createdMs - RETENTION_MS)
+      purge.run(w.createdMs - RETENTION_MS)
       const postconditions = JSON.stringify(w.postconditions)
       const { requestId, workflowType, applicationId, principal } = w
       insert.run(
