@@ -94,6 +94,8 @@ export type MarketSeen = {
   readonly armed: { readonly ok: true } | { readonly ok: false; readonly message: string }
   /** Whether our signer is authorised here; null when no gate applies or it is not known. */
   readonly eligible: boolean | null
+  /** Why the list behind `eligible` is too old to act on; null when it is fresh, or was not read. */
+  readonly eligibilityStale: string | null
 }
 
 /** A borrower's debt to one vault in one market. */

@@ -74,6 +74,9 @@ function marketStop(market: MarketSeen): Stop | null {
     return { check: 'oracle_not_healthy', message }
   }
   const open = market.collateralGateEnabled === false
+  if (!open && market.eligibilityStale !== null) {
+    return { check: 'eligibility_not_fresh', message: market.eligibilityStale }
+  }
   if (!open && market.eligible !== true) {
     const message = `collateralGateEnabled is ${market.collateralGateEnabled} and our eligibility is ${market.eligible}.`
     return { check: 'not_eligible', message }

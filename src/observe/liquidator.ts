@@ -112,6 +112,8 @@ export async function observeLiquidator(
   const lists = { markets, 'credit-facilities': facilities, positions, 'liquidation-recovery': recoveries }
   const nowMs = clock.nowMs()
   const freshness = freshnessOf(lists, head, nowMs, input.limits)
+  // It closes gated markets only: judged apart from the lists that everything rests on.
+  const gates = eligibility === null ? null : freshnessOf({ eligibility }, head, nowMs, input.limits)
   const claimsSeen = claims.seen()
   return {
     nowMs,
@@ -135,7 +137,8 @@ export async function observeLiquidator(
         signer: input.signer,
         oracle: prices.find(({ address }) => address === market.address)?.price() ?? null,
         armed: input.armed.get(market.address),
-        eligibility,
+        eligibility: eligibility?.items ?? null,
+        eligibilityStale: gates === null || gates.ok ? null : gates.message,
       }),
     ),
     facilities: rows.map(({ row, figures }) => facilitySeen(row, fromChain.get(row)?.() ?? figures)),
@@ -148,9 +151,9 @@ export async function observeLiquidator(
 /** Eligibility takes a wallet session of its own: without it gated markets are closed to us, and only they. */
 async function readEligibility(
   list: List<EligibilityResource>,
-): Promise<readonly EligibilityResource[] | null> {
+): Promise<Awaited<ReturnType<typeof list>> | null> {
   try {
-    return (await list()).items
+    return await list()
   } catch (error) {
     if (error instanceof RolekeeperError) return null
     throw error

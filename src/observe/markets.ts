@@ -14,6 +14,7 @@ type MarketReadings = {
   readonly armed: MarketSeen['armed'] | undefined
   /** Our wallet's rows, or null when they are not known. */
   readonly eligibility: readonly EligibilityResource[] | null
+  readonly eligibilityStale: MarketSeen['eligibilityStale']
 }
 
 /** Whether a market asks who liquidates. Pure. */
@@ -58,6 +59,7 @@ export function marketSeen(market: MarketResource, readings: MarketReadings): Ma
         ? { ok: false, message: disagreement }
         : (readings.armed ?? { ok: false, message: `Market ${market.address} is not checked yet.` }),
     eligible: eligibleIn(market, readings),
+    eligibilityStale: readings.eligibilityStale,
   }
 }
 

@@ -100,6 +100,10 @@ describe('a position is passed over', () => {
     ['oracle_not_healthy', inMarket({ oracleState: 'stale' })],
     ['oracle_not_healthy', inMarket({ oracle: { priceWad: 50_000n * WAD, sourceAsOfS: 1_000, state: 2 } })],
     ['oracle_not_healthy', inMarket({ oracle: { priceWad: 0n, sourceAsOfS: 1_000, state: 1 } })],
+    [
+      'eligibility_not_fresh',
+      inMarket({ collateralGateEnabled: true, eligible: true, eligibilityStale: 'eligibility is stale' }),
+    ],
     ['not_eligible', inMarket({ collateralGateEnabled: true })],
     ['not_eligible', inMarket({ collateralGateEnabled: true, eligible: false })],
     [

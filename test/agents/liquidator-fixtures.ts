@@ -53,6 +53,7 @@ export const market = (changes: Partial<MarketSeen> = {}): MarketSeen => ({
   oracle: { priceWad: 50_000n * 10n ** 18n, sourceAsOfS: 1_000, state: 1 },
   armed: { ok: true },
   eligible: null,
+  eligibilityStale: null,
   ...changes,
 })
 

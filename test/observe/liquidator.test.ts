@@ -67,6 +67,7 @@ describe('an observation', () => {
         oracle: { priceWad: PRICE, sourceAsOfS: 999, state: 1 },
         armed: { ok: true },
         eligible: null,
+        eligibilityStale: null,
       },
     ])
     expect(facilities).toEqual([
@@ -317,6 +318,18 @@ describe('eligibility', () => {
         ?.eligible,
     ).toBe(true)
     expect(asked).toBe(2)
+  })
+
+  it('is judged by the age of its own list, and closes nothing else', async () => {
+    const at = async (lagSeconds: number) => {
+      const freshness = { ...fresh, lagSeconds }
+      const listEligibility = async () => listed([row('authorized')], { freshness })
+      const { freshness: all, markets } = await observe({ service: { ...gated, listEligibility } }).seen
+      expect(all.ok).toBe(true)
+      return markets[0]?.eligibilityStale
+    }
+    expect(await at(0)).toBeNull()
+    expect(await at(3_600)).toContain('eligibility lags 3600000 ms')
   })
 
   it('is not known when it cannot be read, and nothing else is lost', async () => {
