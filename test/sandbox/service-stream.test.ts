@@ -54,16 +54,16 @@ const here = async () => {
   return at.nextCursor
 }
 
-async function newStreamUrl(query: Record<string, string> = {}) {
-  const answer = await f.post('/v1/stream-token', {})
+async function newStreamUrl(query: Record<string, string> = {}, headers = secretHeaders) {
+  const answer = await f.post('/v1/stream-token', {}, headers)
   const { token, url } = streamToken.parse(answer.json)
   expect(url).toBe(f.service.streamUrl)
   return `${url}?${new URLSearchParams({ token, ...query })}`
 }
 
 /** An open stream that keeps what it got; `until` waits for a message. */
-async function open(query: Record<string, string> = {}) {
-  const socket = new WebSocket(await newStreamUrl(query))
+async function open(query: Record<string, string> = {}, headers = secretHeaders) {
+  const socket = new WebSocket(await newStreamUrl(query, headers))
   const messages: StreamMessage[] = []
   let wake = () => {}
   socket.on('message', (data) => {
@@ -313,6 +313,23 @@ describe('the stream', () => {
     expect(await refusal(await newStreamUrl({ cursor: 'nonsense' }))).toBe(400)
     expect(await refusal(await newStreamUrl({ types: 'a b' }))).toBe(400)
     expect(await refusal(await newStreamUrl({ subjects: Array(51).fill('m').join() }))).toBe(400)
+  })
+
+  it.each(['revoke', 'rotate'])('ends with its key, by %s, and no other does', async (ending) => {
+    const wanted = { kind: 'secret', scopes: ['events:read'] }
+    const made = (await f.post('/v1/keys', wanted)).json as { id: string; token: string }
+    const headers = { authorization: `Bearer ${made.token}` }
+    const unused = await newStreamUrl({}, headers)
+    const [its, other] = [await open({}, headers), await open()]
+    const answer = await f.post(`/v1/keys/${made.id}/${ending}`, {})
+    expect(answer.status, answer.text).toBe(200)
+    emit('after')
+    await other.until(() => other.subjects().includes('after'))
+    await its.closed
+    expect(its.messages.at(-1)).toMatchObject({ type: 'reset', reason: 'key_revoked' })
+    expect(its.subjects()).not.toContain('after')
+    expect(await refusal(unused)).toBe(401)
+    other.socket.terminate()
   })
 
   it('takes its own origin', async () => {

@@ -106,7 +106,6 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const progress = createProgress({ canonical, records, log, clock, onCrash })
   const transmit = createTransmit(() => fault.stream)
   const take = createRateLimiter(settings.rateLimit ?? DEFAULT_RATE_LIMIT, clock)
-  const stream = createStreamHub({ log, cursors, clock, transmit, take, origins: credentials.origins })
   const webhooks = startWebhooks(settings, store, log, onCrash)
   const idempotency = createIdempotency(store, clock)
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
@@ -114,6 +113,8 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     ...{ namespace: deployment.namespace, faucetQuota: faucetQuota(deployment.contracts) },
     forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
+  const { origins } = credentials
+  const stream = createStreamHub({ log, cursors, clock, transmit, take, origins, keys })
   const messages = createMessages(store, clock)
   const { grants, ...granting } = startGrants({ ...settings, canonical }, store, log, messages, onCrash)
   const intelligence = createIntelligence(canonical)

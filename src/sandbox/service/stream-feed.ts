@@ -14,6 +14,8 @@ const CATCH_UP_EVENTS = 200
 /** What a client is told: only what its application may hear, and of that what it asked for. */
 export type StreamFilter = {
   readonly applicationId: string
+  /** The key that its token was made with. */
+  readonly keyId: string
   /** Null is every type. */
   readonly types: ReadonlySet<string> | null
   /** Entity keys; null is every entity. */
@@ -25,6 +27,8 @@ export type StreamFeed = {
   /** Give a socket the events after a place, then those that come. */
   readonly add: (socket: WebSocket, place: number, filter: StreamFilter) => void
   readonly connections: () => number
+  /** Let go of the sockets that a key opened. */
+  readonly end: (keyId: string) => void
   readonly close: () => void
 }
 
@@ -111,6 +115,11 @@ export function createStreamFeed(
       catchUp(connection)
     },
     connections: () => connections.size,
+    end: (keyId) => {
+      for (const connection of connections) {
+        if (connection.filter.keyId === keyId && isOpen(connection)) letGo(connection, 'key_revoked')
+      }
+    },
     close: () => stopped.abort(),
   }
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../clock.ts'
+import { invariant } from '../../errors.ts'
 import { STREAM_QUERY } from '../../service/assumptions.ts'
 import { applicationOf } from './access.ts'
 import { ApiError, rawFailure } from './api-error.ts'
@@ -13,6 +14,7 @@ import { quotaHeaders, type TakeQuota } from './rate-limit.ts'
 import { newToken } from './store.ts'
 import type { Transmit } from './stream-faults.ts'
 import { createStreamFeed, type StreamFeed, type StreamFilter } from './stream-feed.ts'
+import type { ApiKeys } from './tenants/api-keys.ts'
 
 /** Where the WebSocket listens. */
 export const STREAM_PATH = '/v1/stream'
@@ -32,6 +34,7 @@ export type StreamDeps = {
   readonly origins: readonly string[]
   readonly transmit: Transmit
   readonly take: TakeQuota
+  readonly keys: Pick<ApiKeys, 'byId' | 'onRevoke'>
 }
 
 /** The stream's listener. `close` ends every connection at once. */
@@ -42,7 +45,7 @@ export type StreamHub = {
 }
 
 /** Whose tokens they are, and when they expire. In memory: a restart ends every connection anyway. */
-type Tokens = Map<string, { readonly applicationId: string; readonly expiresMs: number }>
+type Tokens = Map<string, Pick<StreamFilter, 'applicationId' | 'keyId'> & { readonly expiresMs: number }>
 
 /** Serve the log over WebSocket, to holders of a single-use token. */
 export function createStreamHub(deps: StreamDeps): StreamHub {
@@ -53,6 +56,7 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
   })
   const tokens: Tokens = new Map()
   const feed = createStreamFeed(deps.log, deps.cursors, deps.clock, deps.transmit)
+  deps.keys.onRevoke(feed.end)
   return {
     createStreamToken: streamToken(tokens, deps.clock),
     upgrade: (request, socket, head) => {
@@ -79,6 +83,8 @@ export function createStreamHub(deps: StreamDeps): StreamHub {
 function streamToken(tokens: Tokens, clock: Clock): Handler<'createStreamToken'> {
   return ({ host, caller }) => {
     const applicationId = applicationOf(caller)
+    const { keyId } = caller
+    invariant(keyId !== null, 'a stream token is made with a key')
     const token = newToken('st')
     const nowMs = clock.nowMs()
     const expiresMs = nowMs + TOKEN_MS
@@ -86,7 +92,7 @@ function streamToken(tokens: Tokens, clock: Clock): Handler<'createStreamToken'>
       body: { token, url: `ws://${host}${STREAM_PATH}`, expiresAt: new Date(expiresMs).toISOString() },
       commit: () => {
         for (const [old, its] of tokens) if (its.expiresMs <= nowMs) tokens.delete(old)
-        tokens.set(token, { applicationId, expiresMs })
+        tokens.set(token, { applicationId, keyId, expiresMs })
       },
     }
   }
@@ -95,7 +101,7 @@ function streamToken(tokens: Tokens, clock: Clock): Handler<'createStreamToken'>
 /** Say from where a client is fed and what. Throws ApiError 400, 401, 403 or 429; the token is used up by then. */
 function admit(
   request: IncomingMessage,
-  { log, cursors, clock, origins }: StreamDeps,
+  { log, cursors, clock, origins, keys }: StreamDeps,
   tokens: Tokens,
   feed: StreamFeed,
 ): { readonly place: number; readonly filter: StreamFilter } {
@@ -112,6 +118,9 @@ function admit(
   if (admitted === undefined || admitted.expiresMs <= clock.nowMs()) {
     throw new ApiError(401, 'invalid_stream_token', 'The stream token is unknown, used or expired.')
   }
+  if (keys.byId(admitted.keyId)?.revokedMs !== null) {
+    throw new ApiError(401, 'key_revoked', 'The key that made this stream token was revoked.')
+  }
   if (feed.connections() >= CONNECTIONS_MAX) {
     throw new ApiError(429, 'too_many_streams', `At most ${CONNECTIONS_MAX} streams.`, { retryable: true })
   }
@@ -120,6 +129,7 @@ function admit(
     place: cursor === null ? log.head() : eventPlace(cursors, log, cursor),
     filter: {
       applicationId: admitted.applicationId,
+      keyId: admitted.keyId,
       types: listOf(url, STREAM_QUERY.types, /^[A-Za-z0-9._]{1,200}$/),
       subjects: listOf(url, STREAM_QUERY.subjects, /^[\x21-\x2b\x2d-\x7e]{1,200}$/),
     },

@@ -44,6 +44,8 @@ export type ApiKeys = {
   readonly insert: (key: ApiKey, token: string) => void
   /** Returns whether it was valid until now. */
   readonly revoke: (id: string, nowMs: number) => boolean
+  /** Hear the id of each key that is revoked, in the transaction that does it. */
+  readonly onRevoke: (listener: (id: string) => void) => void
 }
 
 /** Open the keys in the store. */
@@ -58,6 +60,7 @@ export function createApiKeys(store: Store): ApiKeys {
   )
   const insert = db.prepare('INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const revoke = db.prepare('UPDATE api_keys SET revoked_ms = ? WHERE id = ? AND revoked_ms IS NULL')
+  const listeners: ((id: string) => void)[] = []
   const one = (row: Readonly<Record<string, unknown>> | undefined) => (row === undefined ? null : apiKey(row))
   return {
     find: (token) => one(byHash.get(store.hash(token))),
@@ -72,7 +75,14 @@ export function createApiKeys(store: Store): ApiKeys {
         ...([rotatedFromKeyId, createdMs, revokedMs] as const),
       )
     },
-    revoke: (id, nowMs) => revoke.run(nowMs, id).changes === 1,
+    revoke: (id, nowMs) => {
+      const revoked = revoke.run(nowMs, id).changes === 1
+      if (revoked) for (const listener of listeners) listener(id)
+      return revoked
+    },
+    onRevoke: (listener) => {
+      listeners.push(listener)
+    },
   }
 }
 
