@@ -39,19 +39,19 @@ export const expectedValue = z.union([
 ])
 export type ExpectedValue = z.infer<typeof expectedValue>
 
-/** Assumed: postconditions name a `credit_facility` as `market:vault:borrower`, lower case. */
-export const facilityEntityId = (market: string, vault: string, borrower: string) =>
-  `${market}:${vault}:${borrower}`.toLowerCase()
-/** Assumed: and a `liquidation_claim` as `market:claim`, lower case. */
-export const claimEntityId = (market: string, claimId: string) => `${market}:${claimId}`.toLowerCase()
-
 /**
- * Assumed: other postconditions name what they speak about by its parts, lower case: a `position` by market and
+ * Assumed: postconditions name what they speak about by its parts, lower case: a `position` by market and
  * wallet, a `vault_position` by vault and wallet, a `vault_allocation` by vault and market, a `redemption_request` by
  * vault and number, a `trusted_recipient` by vault and recipient, a `vault_deployment` by owner and share symbol, and
  * `vault_share_mobility` by the vault alone.
  */
 export const entityIdOf = (...parts: readonly string[]) => parts.join(':').toLowerCase()
+
+/** Assumed: and a `credit_facility` as `market:vault:borrower`, lower case. */
+export const facilityEntityId = (market: string, vault: string, borrower: string) =>
+  entityIdOf(market, vault, borrower)
+/** Assumed: and a `liquidation_claim` as `market:claim`, lower case. */
+export const claimEntityId = (market: string, claimId: string) => entityIdOf(market, claimId)
 
 /** Assumed: POST /v1/workflows/{requestId}/transactions; `order` names the intent. */
 export const transactionRegistration = z.strictObject({

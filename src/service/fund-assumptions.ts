@@ -1,3 +1,5 @@
+import { entityIdOf } from './assumptions.ts'
+
 /**
  * Assumed: what the service's document leaves "not shown" of recovery funds and NAV reports. A holding's
  * `claimableAssets` are base units of the asset it holds; its `recoveryValueAssets` are of the fund's quote asset: what
@@ -18,11 +20,10 @@ export const INVESTOR_ELIGIBILITY = { authorization_required: 0, open: 1 } as co
 export const FUND_ELIGIBILITY = { selfLaunch: 'selfLaunch', subscribe: 'subscribe' } as const
 
 /** Assumed: postconditions name a `fund_channel_policy` as `fund:channel`, lower case. */
-export const channelPolicyEntityId = (fund: string, channel: string) => `${fund}:${channel}`.toLowerCase()
+export const channelPolicyEntityId = (fund: string, channel: string) => entityIdOf(fund, channel)
 
 /** Assumed: and who launches funds, a `fund_launcher`, as `factory:manager`, with their `count`. */
-export const fundLauncherEntityId = (factory: string, manager: string) =>
-  `${factory}:${manager}`.toLowerCase()
+export const fundLauncherEntityId = (factory: string, manager: string) => entityIdOf(factory, manager)
 
 /** Assumed: and a `nav_report` as `oracle:type:valuationTimestamp:revision`, lower case. */
 export const navReportEntityId = (report: {
@@ -30,7 +31,8 @@ export const navReportEntityId = (report: {
   readonly reportType: string
   readonly valuationTimeS: bigint
   readonly revision: number
-}) => `${report.oracleAddress}:${report.reportType}:${report.valuationTimeS}:${report.revision}`.toLowerCase()
+}) =>
+  entityIdOf(report.oracleAddress, report.reportType, String(report.valuationTimeS), String(report.revision))
 
 /** Assumed: the EIP-712 domain of a NAV report, with the chain's id and its oracle as verifying contract. */
 export const NAV_REPORT_DOMAIN = { name: 'NavOracle', version: '1' } as const

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entityIdOf } from './assumptions.ts'
 import { addr, hash32, ts, uintString } from './scalars.ts'
 
 /**
@@ -100,4 +101,4 @@ export type AcquisitionResource = z.infer<typeof acquisitionResource>
 
 /** Assumed: postconditions and activity name an RFQ, an RFQ's bid, or a lot as `contract:number`, lower case. Pure. */
 export const tradeEntityId = (contract: string, number: string) =>
-  `${contract}:${BigInt(number)}`.toLowerCase()
+  entityIdOf(contract, String(BigInt(number)))

@@ -1,5 +1,6 @@
 import { type Address, BaseError, ContractFunctionRevertedError, encodeFunctionData } from 'viem'
 import { invariant } from '../../../errors.ts'
+import { entityIdOf } from '../../../service/assumptions.ts'
 import { tradeEntityId } from '../../../service/trade-resources.ts'
 import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { acquisitionHouseAbi, recoveryFundAbi } from '../../contracts/abis.ts'
@@ -33,7 +34,6 @@ export const acquisition: Family = {
 
 type Input = WorkflowInput<typeof TYPE>
 
-const REVALIDATE = ['intent_not_expired'] as const
 /** A house's errors pass through the fund. */
 const abi = [...recoveryFundAbi, ...acquisitionHouseAbi] as const
 
@@ -44,7 +44,7 @@ async function bid(input: Input, moment: Moment, reads: Reads): Promise<Judgemen
   const reasons = judgeRows(input, moment)
   // What the rows cannot say, such as the fund's policy and budget, the fund says itself.
   if (reasons.length === 0 && principal !== null) reasons.push(...(await refusalOf(input, principal, reads)))
-  if (reasons.length > 0) return blocked(lot ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(lot ?? null, reasons)
   invariant(lot !== undefined, 'a bid that may pass has its lot')
   const label = `Let the fund bid ${input.bidAssets} base units for lot ${lot.lotId}`
   const calldata = encodeFunctionData({
@@ -55,7 +55,7 @@ async function bid(input: Input, moment: Moment, reads: Reads): Promise<Judgemen
   return passed(lot, intents(reads.chainId, [{ target: input.fundAddress, calldata, label }]), [
     {
       entityType: 'acquisition_bid',
-      entityId: `${lot.id}:${input.fundAddress}`.toLowerCase(),
+      entityId: entityIdOf(lot.id, input.fundAddress),
       field: 'assets',
       expected: { op: 'gte', value: input.bidAssets },
     },

@@ -22,8 +22,6 @@ import { vaultIn } from './vault-shares.ts'
 type AllocationInput = WorkflowInput<'role.allocator.vaultAllocate'>
 type ReallocationInput = WorkflowInput<'role.allocator.vaultReallocationBatch'>
 
-const REVALIDATE = ['intent_not_expired'] as const
-
 /** What allocators move between a vault and its markets. */
 export const allocator: Family = {
   preparers: [
@@ -97,12 +95,12 @@ function prepareMoves(
   const vault = vaultIn(snapshot, vaultAddress)
   const reasons = staleness(freshness)
   if (principal === null) reasons.push('principal_required')
-  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'], REVALIDATE)
+  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'])
   if (principal !== null && !vault.entry.allocators.has(lower(principal))) {
     reasons.push('principal_not_allocator')
   }
   reasons.push(...judgeMoves(vault.state, snapshot.markets, withdrawals, supplies))
-  if (reasons.length > 0) return blocked(vault.state, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(vault.state, reasons)
   return passed(vault.state, intents(chainId, [{ target: vault.address, ...call }]), [
     ...moved(vault, 'recalled', withdrawals),
     ...moved(vault, 'supplied', supplies),

@@ -1,5 +1,6 @@
 import { type Address, encodeFunctionData } from 'viem'
 import { invariant } from '../../../errors.ts'
+import { entityIdOf } from '../../../service/assumptions.ts'
 import { type AuctionResource, tradeEntityId } from '../../../service/trade-resources.ts'
 import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { recoveryAuctionAbi } from '../../contracts/abis.ts'
@@ -31,8 +32,6 @@ export const auction: Family = {
   },
 }
 
-const REVALIDATE = ['intent_not_expired'] as const
-
 async function bid(input: WorkflowInput<typeof TYPE>, moment: Moment, reads: Reads): Promise<Judgement> {
   const { snapshot, principal } = moment
   const id = tradeEntityId(input.auctionAddress, input.lotId)
@@ -45,7 +44,7 @@ async function bid(input: WorkflowInput<typeof TYPE>, moment: Moment, reads: Rea
     ...judgeLot(lot, assets, moment),
     ...(await judgeBalance(lot, principal, costAssets, reads)),
   ]
-  if (reasons.length > 0) return blocked(lot ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(lot ?? null, reasons)
   invariant(lot !== undefined && principal !== null, 'a bid that may pass has its lot and its bidder')
   const calldata = encodeFunctionData({
     abi: recoveryAuctionAbi,
@@ -59,7 +58,7 @@ async function bid(input: WorkflowInput<typeof TYPE>, moment: Moment, reads: Rea
   return passed(lot, transactions, [
     {
       entityType: 'auction_bid',
-      entityId: `${lot.id}:${principal}`.toLowerCase(),
+      entityId: entityIdOf(lot.id, principal),
       field: 'assets',
       expected: { op: 'gte', value: String(assets) },
     },

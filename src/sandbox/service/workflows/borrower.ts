@@ -25,7 +25,6 @@ import {
   staleness,
 } from './preparer.ts'
 
-const REVALIDATE = ['intent_not_expired'] as const
 const BPS = 10_000n
 
 /** What borrowers do in a market, as anyone and as the borrower's role. */
@@ -99,7 +98,7 @@ function borrow(input: WorkflowInput<'borrow'>, moment: Moment, { chainId }: Rea
     reasons.push('insufficient_market_liquidity')
   }
   if (assets > BigInt(position?.maxBorrowableAssets ?? 0)) reasons.push('above_lltv')
-  if (reasons.length > 0) return blocked(rows, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(rows, reasons)
   invariant(principal !== null, 'a loan that may pass has its borrower')
   const calldata = encodeFunctionData({
     abi: lendingMarketAbi,
@@ -157,7 +156,7 @@ async function repay(input: WorkflowInput<'repay'>, moment: Moment, reads: Reads
   if (facility !== undefined && asked > 0n && assets * facility.debtShares < owed) {
     reasons.push('rounds_to_zero_shares')
   }
-  if (reasons.length > 0) return blocked(facility ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(facility ?? null, reasons)
   invariant(facility !== undefined && loanAsset !== undefined, 'a repayment that may pass has its rows')
   const calldata = encodeFunctionData({
     abi: lendingMarketAbi,
@@ -202,7 +201,7 @@ async function depositCollateral(
   else if (principal !== null && (await reads.balanceOf(asset, principal)) < assets) {
     reasons.push('principal_balance_too_small')
   }
-  if (reasons.length > 0) return blocked(rows, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(rows, reasons)
   invariant(asset !== undefined && principal !== null, 'a deposit that may pass has its asset')
   const call = { abi: lendingMarketAbi, functionName: 'depositCollateral', args: [assets] } as const
   const drafts: readonly IntentDraft[] = [
@@ -233,7 +232,7 @@ function withdrawCollateral(
   else if (BigInt(rows.position?.debtAssets ?? 0) > borrowLimit(rows, held - assets)) {
     reasons.push('above_lltv')
   }
-  if (reasons.length > 0) return blocked(rows, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(rows, reasons)
   invariant(principal !== null, 'a withdrawal that may pass has its principal')
   const call = { abi: lendingMarketAbi, functionName: 'withdrawCollateral', args: [assets] } as const
   const draft: IntentDraft = {

@@ -45,7 +45,6 @@ export const fund: Family = {
   },
 }
 
-const REVALIDATE = ['intent_not_expired'] as const
 /** The contract's longest epoch: a year. */
 const EPOCH_SECONDS_MAX = 31_536_000n
 const LIMITS = ['maxAssetsPerEpoch', 'maxPriceBps', 'maxPositionBps'] as const
@@ -72,7 +71,7 @@ function setChannelPolicy(
   const present = snapshot.channelPolicies.get(entityId)
   const unchanged = LIMITS.every((limit) => present?.[limit] === wanted[limit])
   if (unchanged && present?.enabled === enabled) reasons.push('policy_unchanged')
-  if (reasons.length > 0) return blocked(row ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(row ?? null, reasons)
   const calldata = encodeFunctionData({
     abi: recoveryFundAbi,
     functionName: 'setChannelPolicy',
@@ -104,7 +103,7 @@ function selfLaunch(
     reasons.push('principal_not_eligible')
   }
   reasons.push(...judgeTerms(input, snapshot))
-  if (reasons.length > 0) return blocked(factory ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(factory ?? null, reasons)
   invariant(
     factory !== undefined && principal !== null,
     'a launch that may pass has its factory and its manager',

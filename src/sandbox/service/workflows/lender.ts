@@ -22,8 +22,6 @@ import {
 } from './preparer.ts'
 import { depositShares, sharesOf, vaultIn, withdrawalShares } from './vault-shares.ts'
 
-const REVALIDATE = ['intent_not_expired'] as const
-
 /** What lenders put into a vault, and take out of what is idle. */
 export const lender: Family = {
   preparers: [preparer('deposit', deposit), preparer('withdrawNow', withdrawNow)],
@@ -64,7 +62,7 @@ async function deposit(input: WorkflowInput<'deposit'>, moment: Moment, reads: R
   const [assets, minShares] = [BigInt(input.assets), BigInt(input.minShares)]
   const reasons = judgeHolder(moment, assets, input.receiverAddress)
   if (vault === undefined || principal === null) {
-    return blocked(null, vault === undefined ? [...reasons, 'vault_not_found'] : reasons, REVALIDATE)
+    return blocked(null, vault === undefined ? [...reasons, 'vault_not_found'] : reasons)
   }
   const { state } = vault
   const shares = depositShares(state, assets)
@@ -74,7 +72,7 @@ async function deposit(input: WorkflowInput<'deposit'>, moment: Moment, reads: R
   if ((await reads.balanceOf(state.asset.token, principal)) < assets) {
     reasons.push('principal_balance_too_small')
   }
-  if (reasons.length > 0) return blocked(state, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(state, reasons)
   const calldata = encodeFunctionData({
     abi: lendingVaultAbi,
     functionName: 'depositNow',
@@ -105,14 +103,14 @@ function withdrawNow(input: WorkflowInput<'withdrawNow'>, moment: Moment, { chai
   const vault = vaultIn(snapshot, input.vaultAddress)
   const [assets, maxShares] = [BigInt(input.assets), BigInt(input.maxShares)]
   const reasons = judgeHolder(moment, assets, input.receiverAddress)
-  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'], REVALIDATE)
+  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'])
   const { state } = vault
   const shares = withdrawalShares(state, assets)
   reasons.push(...judgeExit(vault))
   if (assets > freeAssets(state)) reasons.push('insufficient_idle')
   if (principal !== null && shares > sharesOf(vault, principal)) reasons.push('principal_shares_too_few')
   if (shares > maxShares) reasons.push('max_shares_below_preview')
-  if (reasons.length > 0) return blocked(state, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(state, reasons)
   invariant(principal !== null, 'a withdrawal that may pass has its holder')
   const calldata = encodeFunctionData({
     abi: lendingVaultAbi,

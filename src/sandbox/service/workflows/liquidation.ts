@@ -13,6 +13,7 @@ import {
   type Family,
   type Judgement,
   type Moment,
+  passed,
   preparer,
   type Reads,
 } from './preparer.ts'
@@ -62,13 +63,8 @@ async function liquidate(input: LiquidateInput, moment: Moment, reads: Reads): P
     rows.facility !== undefined && loanAsset !== undefined,
     'a liquidation that may pass has its rows',
   )
-  return {
-    judged: rows,
-    blockedReasons: [],
-    revalidateAtExecution: revalidate,
-    transactions: liquidationIntents(reads.chainId, loanAsset, input, deadlineS),
-    postconditions: liquidationPostconditions(input, rows.facility),
-  }
+  const transactions = liquidationIntents(reads.chainId, loanAsset, input, deadlineS)
+  return passed(rows, transactions, liquidationPostconditions(input, rows.facility), revalidate)
 }
 
 function settle(
@@ -81,13 +77,7 @@ function settle(
   const revalidate: Revalidation[] = ['claim_settleable', 'intent_not_expired']
   if (reasons.length > 0) return blocked(claim ?? null, reasons, revalidate)
   invariant(claim !== undefined, 'a settlement that may pass has its claim')
-  return {
-    judged: claim,
-    blockedReasons: [],
-    revalidateAtExecution: revalidate,
-    transactions: settlementIntents(chainId, claim),
-    postconditions: settlementPostconditions(claim),
-  }
+  return passed(claim, settlementIntents(chainId, claim), settlementPostconditions(claim), revalidate)
 }
 
 /** An exact approval of the loan asset, then the call that pulls it. */

@@ -33,7 +33,6 @@ export const nav: Family = {
   },
 }
 
-const REVALIDATE = ['intent_not_expired'] as const
 const BPS = 10_000n
 /** The contract's longest revision label, in bytes. */
 const LABEL_BYTES_MAX = 64
@@ -49,7 +48,7 @@ async function report(input: Input, moment: Moment, reads: Reads): Promise<Judge
   if (oracle === null) reasons.push('oracle_not_found')
   else reasons.push(...judgeReport(input, oracle, snapshot.block.timestampS))
   if (principal !== null && oracle?.isReporter === false) reasons.push('principal_not_reporter')
-  if (reasons.length > 0) return blocked(oracle, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(oracle, reasons)
   invariant(oracle !== null, 'a report that may pass has its oracle')
   const message = {
     asset: oracle.asset,

@@ -61,24 +61,22 @@ export function preparer<T extends WorkflowType>(
   }
 }
 
-/** State what can be signed; until it is mined, only its expiry need be looked at again. */
+/** What is looked at again where nothing but the expiry can change what was judged. */
+const EXPIRY: readonly Revalidation[] = ['intent_not_expired']
+
+/** State what can be signed. */
 export const passed = (
   judged: unknown,
   transactions: readonly TransactionIntent[],
   postconditions: readonly Expectation[],
-): Judgement => ({
-  judged,
-  blockedReasons: [],
-  revalidateAtExecution: ['intent_not_expired'],
-  transactions,
-  postconditions,
-})
+  revalidateAtExecution = EXPIRY,
+): Judgement => ({ judged, blockedReasons: [], revalidateAtExecution, transactions, postconditions })
 
 /** Say why nothing can be signed. */
 export const blocked = (
   judged: unknown,
   blockedReasons: readonly string[],
-  revalidateAtExecution: readonly Revalidation[],
+  revalidateAtExecution = EXPIRY,
 ): Judgement => ({ judged, blockedReasons, revalidateAtExecution, transactions: [], postconditions: [] })
 
 /** The reason that a stale indexer gives for blocking anything; none when it is fresh. Pure. */

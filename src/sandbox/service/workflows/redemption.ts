@@ -21,7 +21,6 @@ import {
 } from './preparer.ts'
 import { assetsOf, sharesOf, vaultIn } from './vault-shares.ts'
 
-const REVALIDATE = ['intent_not_expired'] as const
 /** Requests that the contract pays in one claim at most. */
 const CLAIM_REQUESTS_MAX = 32
 /** What a request that is not due waits for, by the vault's exit terms. */
@@ -53,11 +52,7 @@ function requestWithdrawal(
   const vault = vaultIn(snapshot, input.vaultAddress)
   const shares = BigInt(input.shares)
   if (vault === undefined) {
-    return blocked(
-      null,
-      [...judgeHolder(moment, shares, input.receiverAddress), 'vault_not_found'],
-      REVALIDATE,
-    )
+    return blocked(null, [...judgeHolder(moment, shares, input.receiverAddress), 'vault_not_found'])
   }
   const { state } = vault
   // Shares that are worth nothing are no amount.
@@ -65,7 +60,7 @@ function requestWithdrawal(
   if (same(input.receiverAddress, vault.address)) reasons.push('receiver_is_vault')
   if (state.mobility.redeemFreezeReason !== '') reasons.push('redemption_frozen')
   if (principal !== null && shares > sharesOf(vault, principal)) reasons.push('principal_shares_too_few')
-  if (reasons.length > 0) return blocked(state, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(state, reasons)
   invariant(principal !== null, 'a request that may pass has its holder')
   const calldata = encodeFunctionData({
     abi: lendingVaultAbi,
@@ -89,10 +84,10 @@ function claimWithdrawal(
   const requestId = BigInt(input.requestId)
   const reasons = staleness(freshness)
   if (principal === null) reasons.push('principal_required')
-  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'], REVALIDATE)
+  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'])
   reasons.push(...judgeClaim(vault, requestId))
   const judged = { state: vault.state, request: vault.entry.requests.get(String(requestId)) }
-  if (reasons.length > 0) return blocked(judged, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(judged, reasons)
   const calldata = encodeFunctionData({
     abi: lendingVaultAbi,
     functionName: 'claimWithdrawal',

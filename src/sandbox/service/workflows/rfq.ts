@@ -1,5 +1,6 @@
 import { type Address, encodeFunctionData } from 'viem'
 import { invariant } from '../../../errors.ts'
+import { entityIdOf } from '../../../service/assumptions.ts'
 import { type RfqBidResource, type RfqResource, tradeEntityId } from '../../../service/trade-resources.ts'
 import type { WorkflowInput } from '../../../service/workflow-types.ts'
 import { rfqDeskAbi } from '../../contracts/abis.ts'
@@ -50,7 +51,6 @@ export const rfq: Family = {
 const BOOK_PLACES = 16
 /** The longest that a bid may bind. */
 const BINDING_SECONDS_MAX = 30n * 86_400n
-const REVALIDATE = ['intent_not_expired'] as const
 const abi = rfqDeskAbi
 
 const isFinalized = ({ status }: RfqResource) => status === 'sold' || status === 'unsold'
@@ -74,7 +74,7 @@ async function placeBid(
   if (row !== undefined && isBookFull(row, BigInt(input.bidAssets))) reasons.push('rfq_book_full')
   const costAssets = BigInt(input.bidAssets)
   reasons.push(...(await judgeBalance(row, principal, costAssets, reads)))
-  if (reasons.length > 0) return blocked(row ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(row ?? null, reasons)
   invariant(row !== undefined && principal !== null, 'a bid that may pass has its RFQ and its bidder')
   const args = [BigInt(row.rfqId), costAssets, BigInt(input.expiresTimestamp)] as const
   const calldata = encodeFunctionData({ abi, functionName: 'placeBid', args })
@@ -87,7 +87,7 @@ async function placeBid(
     [
       {
         entityType: 'rfq_bidder',
-        entityId: `${row.id}:${principal}`.toLowerCase(),
+        entityId: entityIdOf(row.id, principal),
         field: 'bidCount',
         expected: { op: 'gte', value: String(bidsOf(row, principal).length + 1) },
       },
@@ -110,7 +110,7 @@ async function replaceBid(
   ]
   const costAssets = BigInt(input.bidAssets) - BigInt(bid?.assets ?? 0)
   reasons.push(...(await judgeBalance(row, principal, costAssets, reads)))
-  if (reasons.length > 0) return blocked(row ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(row ?? null, reasons)
   invariant(row !== undefined && bid !== undefined, 'a bid that may be replaced is there')
   const [assets, expiresS] = [BigInt(input.bidAssets), BigInt(input.expiresTimestamp)]
   const args = [BigInt(bid.bidId), assets, expiresS] as const
@@ -137,7 +137,7 @@ function cancelBid(
   const row = rfqOf(moment.snapshot, input)
   const bid = bidOf(row, input)
   const reasons = [...judgeBidder(row, moment), ...judgeOwn(row, bid, moment.principal, 'change')]
-  if (reasons.length > 0) return blocked(row ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(row ?? null, reasons)
   invariant(row !== undefined && bid !== undefined, 'a bid that may be cancelled is there')
   const calldata = encodeFunctionData({ abi, functionName: 'cancelBid', args: [BigInt(bid.bidId)] })
   const label = `Cancel bid ${bid.bidId}`
@@ -157,7 +157,7 @@ function finalize(
   if (row === undefined) reasons.push('rfq_not_found')
   else if (row.status === 'open') reasons.push('rfq_not_closed')
   else if (isFinalized(row)) reasons.push('rfq_already_finalized')
-  if (reasons.length > 0) return blocked(row ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(row ?? null, reasons)
   invariant(row !== undefined, 'an RFQ that may be finalized is there')
   const calldata = encodeFunctionData({ abi, functionName: 'finalize', args: [BigInt(row.rfqId)] })
   const label = `Finalize RFQ ${row.rfqId}`
@@ -176,7 +176,7 @@ function claimRefund(
   const reasons = [...staleness(freshness), ...judgeOwn(row, bid, principal, 'refund')]
   if (principal === null) reasons.push('principal_required')
   if (row === undefined) reasons.push('rfq_not_found')
-  if (reasons.length > 0) return blocked(row ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(row ?? null, reasons)
   invariant(row !== undefined && bid !== undefined, 'a bid that may be refunded is there')
   const calldata = encodeFunctionData({ abi, functionName: 'claimRefund', args: [BigInt(bid.bidId)] })
   const label = `Take back the escrow of bid ${bid.bidId}`

@@ -22,7 +22,6 @@ import {
 const TYPE = 'role.asset_manager.vaultDeploy'
 type Input = WorkflowInput<typeof TYPE>
 
-const REVALIDATE = ['intent_not_expired'] as const
 /** The contract's longest notice and interval: a year. */
 const TERM_SECONDS_MAX = 31_536_000n
 const UINT64_MAX = 2n ** 64n - 1n
@@ -57,7 +56,7 @@ function deploy(input: Input, { snapshot, freshness, principal }: Moment, { chai
     if (same(address, zeroAddress)) reasons.push(`${who}_is_zero`)
   }
   reasons.push(...judgeTerms(input, snapshot.block.timestampS))
-  if (reasons.length > 0) return blocked(directory ?? null, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(directory ?? null, reasons)
   invariant(directory !== undefined, 'a vault that may be deployed has its directory')
   const setup = { ...setupOf(input), ...people, directory }
   const calldata = encodeDeployData({

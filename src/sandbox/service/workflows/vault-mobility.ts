@@ -23,7 +23,6 @@ import { vaultIn } from './vault-shares.ts'
 const TYPE = 'role.asset_manager.vaultShareMobilityManagerAction'
 type Input = WorkflowInput<typeof TYPE>
 
-const REVALIDATE = ['intent_not_expired'] as const
 /** The contract's longest pause: 30 days. */
 const PAUSE_SECONDS_MAX = 2_592_000n
 const REASON_BYTES_MAX = 64
@@ -54,7 +53,7 @@ function act(input: Input, { snapshot, freshness, principal }: Moment, { chainId
   const vault = vaultIn(snapshot, input.vaultAddress)
   const reasons = staleness(freshness)
   if (principal === null) reasons.push('principal_required')
-  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'], REVALIDATE)
+  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'])
   const { mobility } = vault.state
   const nowS = vault.state.blockTimestamp
   // Once a pause has lasted its time, anyone may end it.
@@ -63,7 +62,7 @@ function act(input: Input, { snapshot, freshness, principal }: Moment, { chainId
     reasons.push('principal_not_manager')
   }
   reasons.push(...judgeAction(input, vault))
-  if (reasons.length > 0) return blocked(vault.state, reasons, REVALIDATE)
+  if (reasons.length > 0) return blocked(vault.state, reasons)
   const { calldata, label, expected } = actionOf(input, vault.address)
   return passed(vault.state, intents(chainId, [{ target: vault.address, calldata, label }]), [
     expected,
