@@ -1,5 +1,6 @@
-import { type Address, toFunctionSelector } from 'viem'
+import { type Address, getContract, toFunctionSelector } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { fundLensAbi } from '../../src/sandbox/contracts/abis.ts'
 import { by, eth, from, refusal, usd } from './contracts-world.ts'
 import { createFundWorld, type FundWorld, word } from './fund-world.ts'
 
@@ -110,6 +111,24 @@ test('what a sale brings is idle again, and nobody but its venue reports it', as
   expect(await fund.read.idleAssets()).toBe(usd('486000'))
   expect(await fund.read.spentAssets()).toBe(usd('40000'))
   expect(await fund.read.holding([1n])).toMatchObject({ status: 3 })
+})
+
+test('the lens values a share by idle money and by holdings at their price, held or listed, not sold', async () => {
+  const { fund, manager, auction, desk, sUSD, client, contracts } = world
+  const lens = getContract({ address: contracts.fundLens.address, abi: fundLensAbi, client })
+  const value = () => lens.read.shareValueWad([fund.address])
+  // 500,000 shares: 460,000 sUSD idle, and 20 sETH at 3,000.
+  expect(await value()).toBe(1_040_000_000_000_000_000n)
+  const closes = (await world.now()) + 20n
+  await fund.write.openRfq([desk.address, 2n, usd('25000'), closes], by(manager))
+  await fund.write.listAtAuction([auction.address, 1n, usd('25000'), closes], by(manager))
+  expect(await value()).toBe(1_040_000_000_000_000_000n)
+  await sUSD.write.approve([auction.address, usd('25000')], by(ann))
+  await auction.write.bid([1n, usd('25000')], by(ann))
+  await world.pass(60)
+  await auction.write.settle([1n], by(ann))
+  expect(await value()).toBe(1_030_000_000_000_000_000n)
+  await expect(lens.read.shareValueWad([(await world.launch()).address])).rejects.toThrow('reverted')
 })
 
 test('terms that make no fund are refused at launch', async () => {

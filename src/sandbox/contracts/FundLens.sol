@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {NavOracle} from "./NavOracle.sol";
 import {RecoveryFund} from "./RecoveryFund.sol";
 
@@ -62,5 +63,21 @@ contract FundLens {
                 state.appraisals[i] = Appraisal(true, assets);
             } catch {}
         }
+    }
+
+    /// @notice What one whole share is worth as a wad, before fees: idle and reserved quote assets, and every holding at
+    /// its market's price.
+    /// @dev Reverts where there are no shares, or where a holding's market has no healthy price.
+    function shareValueWad(RecoveryFund subject) external view returns (uint256) {
+        uint256 assets = subject.idleAssets() + subject.reservedAssets();
+        uint256 last = subject.lastHoldingId();
+        for (uint256 id = 1; id <= last; id++) {
+            RecoveryFund.Holding memory holding = subject.holding(id);
+            if (holding.status == RecoveryFund.HoldingStatus.disposed) continue;
+            assets += subject.appraise(address(holding.asset), holding.amount, holding.market);
+        }
+        uint256 quoteUnit = 10 ** subject.terms().quoteAsset.decimals();
+        uint256 shareUnit = 10 ** subject.decimals();
+        return Math.mulDiv(assets, shareUnit * 1e18, subject.totalSupply() * quoteUnit);
     }
 }
