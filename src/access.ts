@@ -13,7 +13,14 @@ const READS = {
   'liquidation-recovery': 'listLiquidationRecovery',
   eligibility: 'listEligibility',
   assets: 'listAssets',
-} as const satisfies Readonly<Record<WatchedCollection, CollectionId>>
+  vaults: 'listVaults',
+  'allocation-intelligence': 'listAllocationIntelligence',
+  funds: 'listFunds',
+  'nav-reports': 'listNavReports',
+  rfqs: 'queryGraphql',
+  auctions: 'queryGraphql',
+  acquisitions: 'queryGraphql',
+} as const satisfies Readonly<Record<WatchedCollection, CollectionId | 'queryGraphql'>>
 
 /** What carrying a workflow takes. */
 const WORKFLOW_OPERATIONS = ['prepareWorkflow', 'registerTransaction', 'getWorkflow'] as const
@@ -30,9 +37,9 @@ const PRESENTED = ['anonymous', 'secret', 'secret+wallet'] as const satisfies re
 export function operationsOf({
   watches,
   workflowTypes,
-}: Pick<Agent<never>, 'watches' | 'workflowTypes'>): readonly OperationId[] {
-  const reads = watches.collections.map((collection) => READS[collection])
-  return [...reads, ...(workflowTypes.length > 0 ? WORKFLOW_OPERATIONS : [])]
+}: Pick<Agent, 'watches' | 'workflowTypes'>): readonly OperationId[] {
+  const reads = [...watches.collections, ...(watches.optional ?? [])].map((collection) => READS[collection])
+  return [...new Set(reads), ...(workflowTypes.length > 0 ? WORKFLOW_OPERATIONS : [])]
 }
 
 const needsKey = (operation: OperationId): boolean => {
@@ -84,14 +91,20 @@ function refuse(who: string, operations: readonly OperationId[], fix: string): v
  * is down is waited for. Throws the `service.*` error of a key or scope that is refused, which names both.
  */
 export async function proveAccess(
-  client: Pick<ServiceClient, 'pages'>,
-  { watches }: Pick<Agent<never>, 'watches'>,
+  client: Pick<ServiceClient, 'pages' | 'queryGraphql'>,
+  { watches }: Pick<Agent, 'watches'>,
   log: Log,
 ): Promise<void> {
   // A collection that takes a session besides is proven by its first read: opening one costs a signature.
-  const reads = watches.collections.map((collection) => READS[collection]).filter(opensWithKey)
+  const reads = [...new Set(watches.collections.map((collection) => READS[collection]))].filter(opensWithKey)
   try {
-    await Promise.all(reads.map((read) => client.pages[read]().next()))
+    await Promise.all(
+      reads.map((read) =>
+        read === 'queryGraphql'
+          ? client.queryGraphql({ body: { query: '{ __typename }' } })
+          : client.pages[read]().next(),
+      ),
+    )
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
     log.warn('the service does not answer yet', {}, error)

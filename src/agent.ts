@@ -1,25 +1,67 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import type { z } from 'zod'
+import type { AllocationIntelligenceResource } from './service/directory-resources.ts'
+import type { FundResource, NavReportResource } from './service/fund-resources.ts'
+import type {
+  AssetResource,
+  CreditFacilityResource,
+  EligibilityResource,
+  LiquidationRecoveryResource,
+  MarketResource,
+  PositionResource,
+} from './service/resources.ts'
+import type { AcquisitionResource, AuctionResource, RfqResource } from './service/trade-resources.ts'
+import type { VaultResource } from './service/vault-resources.ts'
 import type { WorkflowType } from './service/workflow-types.ts'
 
 /** The one spelling of each role: in folders, YAML, metric labels and queue names. */
 export const ROLES = ['liquidator', 'allocator', 'nav-reporter', 'asset-manager', 'rfq-bidder'] as const
 export type Role = (typeof ROLES)[number]
 
+/** The rows of each collection that an agent can watch. */
+export type Rows = {
+  readonly markets: readonly MarketResource[]
+  readonly 'credit-facilities': readonly CreditFacilityResource[]
+  readonly positions: readonly PositionResource[]
+  readonly 'liquidation-recovery': readonly LiquidationRecoveryResource[]
+  /** Takes a wallet session. */
+  readonly eligibility: readonly EligibilityResource[]
+  readonly assets: readonly AssetResource[]
+  readonly vaults: readonly VaultResource[]
+  /** Takes a wallet session. */
+  readonly 'allocation-intelligence': readonly AllocationIntelligenceResource[]
+  readonly funds: readonly FundResource[]
+  readonly 'nav-reports': readonly NavReportResource[]
+  readonly rfqs: readonly RfqResource[]
+  readonly auctions: readonly AuctionResource[]
+  readonly acquisitions: readonly AcquisitionResource[]
+}
 /** A collection of the service that an agent reads. */
-export type WatchedCollection =
-  | 'markets'
-  | 'credit-facilities'
-  | 'positions'
-  | 'liquidation-recovery'
-  | 'eligibility'
-  | 'assets'
+export type WatchedCollection = keyof Rows
 
 /** What wakes an agent: events that name a collection's rows, and a full sweep at least this often. */
-export type Watch = {
-  readonly collections: readonly WatchedCollection[]
+export type Watch<C extends WatchedCollection = WatchedCollection> = {
+  readonly collections: readonly C[]
+  /** Collections that it can do without: one that cannot be read is not there, and makes nothing stale. */
+  readonly optional?: readonly WatchedCollection[]
   /** Event types that are hints to look again. */
   readonly eventTypes: readonly string[]
+}
+
+/** A value of a workflow's input, as JSON has it. */
+export type InputValue =
+  | string
+  | number
+  | boolean
+  | readonly InputValue[]
+  | { readonly [name: string]: InputValue }
+/** A workflow's input, as the service takes it; amounts are decimal strings. */
+export type ProposalInput = Readonly<Record<string, InputValue>>
+
+/** A member of an input that is text; undefined when it is not there or something else. Pure. */
+export const inputText = (input: ProposalInput, name: string): string | undefined => {
+  const value = input[name]
+  return typeof value === 'string' ? value : undefined
 }
 
 /** Numbers and words that explain a decision; amounts in base units as decimal strings. */
@@ -34,10 +76,15 @@ export type Proposal = {
   readonly subject: string
   /** The state by value that makes this opportunity, never a clock, block number or transaction hash. */
   readonly occurrence: string
-  /** The workflow's input, as the service takes it. */
-  readonly input: Readonly<Record<string, string>>
+  readonly input: ProposalInput
   /** What it may cost at most: what leaves us, and its worth for the budgets. */
   readonly exposure: { readonly token: Address | null; readonly assets: bigint; readonly usdMicros: bigint }
+  /** What it is expected to bring, less all costs; absent for a duty that brings nothing itself. */
+  readonly gainUsdMicros?: bigint
+  /** How far it lies from what was done last, for `approval.beyondBps`; absent where nothing is compared. */
+  readonly deviationBps?: number
+  /** The position that it bids for, lower case: no two roles of one keeper bid on the same. */
+  readonly lot?: string
   /** One sentence with the numbers, for the timeline. */
   readonly summary: string
   readonly reason: Reason
@@ -54,15 +101,46 @@ export type PassedOver = {
 }
 
 /** What an agent wants, and what it left alone. Both are kept, and `explain` prints them. */
-export type Decision = { readonly proposals: readonly Proposal[]; readonly passedOver: readonly PassedOver[] }
+export type Decision = {
+  readonly proposals: readonly Proposal[]
+  readonly passedOver: readonly PassedOver[]
+  /** When to look again at the latest, Unix milliseconds; absent, at the next hint or sweep. */
+  readonly lookAgainAtMs?: number
+}
 
 /** A workflow of ours that is not terminal yet, as far as a decision needs it. */
 export type InFlight = {
   readonly workflowId: string
   readonly workflowType: WorkflowType
   readonly subject: string
-  readonly input: Readonly<Record<string, string>>
+  readonly occurrence: string
+  readonly input: ProposalInput
   readonly exposure: Proposal['exposure']
+}
+
+/** A workflow of this role that ended in the last day, newest first. */
+export type Ended = InFlight & {
+  readonly kind: string
+  readonly state:
+    | 'succeeded'
+    | 'refused'
+    | 'expired'
+    | 'reverted'
+    | 'superseded'
+    | 'cancelled'
+    | 'unconfirmed'
+    | 'quarantined'
+  readonly endedAtMs: number
+  /** Why it ended so; null for a success. */
+  readonly check: string | null
+}
+
+/** What another role of this keeper is about now. */
+export type Colleague = {
+  readonly role: Role
+  readonly workflowType: WorkflowType
+  readonly subject: string
+  readonly lot: string | null
 }
 
 /** A market as the service shows it, beside our own reading of its oracle. Null means the service did not say. */
@@ -130,8 +208,25 @@ export type ClaimSeen = {
   readonly settleableAtS: number
 }
 
-/** Everything an agent may know when it decides: no more, and nothing that is not here. */
-export type Observation<Book = undefined> = {
+/** A contract that the run configuration pins; addresses are lower case. */
+type Pinned = { readonly address: Address }
+
+/** The pinned deployment, as agents know it. */
+export type PinnedDeployment = {
+  readonly assets: readonly (Pinned & { readonly symbol: string; readonly decimals: number })[]
+  readonly markets: readonly (Pinned & {
+    readonly loanAsset: Address
+    readonly collateralAsset: Address
+    readonly oracle: Address
+  })[]
+  readonly vaults: readonly Pinned[]
+  readonly funds: readonly (Pinned & { readonly quoteAsset: Address })[]
+  /** Other contracts by their names, for example `rfqDesk`. */
+  readonly contracts: readonly (Pinned & { readonly name: string })[]
+}
+
+/** What every agent is told, whatever its role. */
+export type Moment = {
   readonly nowMs: number
   readonly signer: Address
   readonly chainId: number
@@ -148,12 +243,42 @@ export type Observation<Book = undefined> = {
   readonly nativeBalanceWei: bigint
   /** Our balance of each token of the deployment, base units, by lower-case address. */
   readonly balances: Readonly<Record<Address, bigint>>
+  readonly deployment: PinnedDeployment
+  /** Every signer of this keeper, lower case: none of them is a rival. */
+  readonly ours: readonly Address[]
+  readonly inFlight: readonly InFlight[]
+  readonly recent: readonly Ended[]
+  readonly colleagues: readonly Colleague[]
+}
+
+/** Everything an agent may know when it decides: no more, and nothing that is not here. */
+export type Observation<Seen> = Moment & Seen
+
+/** What the liquidator sees. */
+export type LiquidatorSeen = {
   readonly markets: readonly MarketSeen[]
   readonly facilities: readonly FacilitySeen[]
   readonly claims: readonly ClaimSeen[]
-  readonly inFlight: readonly InFlight[]
-  readonly book: Book
 }
+
+/** One thing an agent asks for before it decides. A call runs at the observation's block. */
+export type Question =
+  | { readonly kind: 'call'; readonly to: Address; readonly data: Hex }
+  | { readonly kind: 'http'; readonly url: string; readonly timeoutMs: number; readonly bytesMax: number }
+  | { readonly kind: 'file'; readonly path: string; readonly bytesMax: number }
+
+/** What came back: a call's bytes or a source's text, and when; or why nothing did, by a stable name. */
+export type Answer =
+  | { readonly ok: true; readonly text: string; readonly atMs: number }
+  | { readonly ok: false; readonly check: string; readonly message: string }
+
+/** A wave of questions with what their answers lead to, or what was seen in the end. Answers are in order. */
+export type Look<Seen> =
+  | { readonly ask: readonly Question[]; readonly then: (answers: readonly Answer[]) => Look<Seen> }
+  | { readonly seen: Seen }
+
+/** A price that whoever watches is told when it changes. */
+export type PriceSeen = { readonly id: string; readonly symbol: string; readonly priceWad: bigint }
 
 /** A workflow that succeeded, with what it really moved: base units by token (negative left us), and gas in wei. */
 export type Done = {
@@ -178,13 +303,21 @@ export type Gain = {
  * A role: data and pure functions. It does no I/O, reads no clock and draws no random number; the same observation
  * and policy give the same decision.
  */
-export type Agent<Policy, Book = undefined> = {
+export type Agent<Policy = unknown, Seen = unknown> = {
   readonly role: Role
   readonly watches: Watch
   /** The only workflow types it may propose. */
   readonly workflowTypes: readonly WorkflowType[]
   readonly policy: z.ZodType<Policy>
-  readonly decide: (seen: Observation<Book>, policy: Policy) => Decision
+  /**
+   * Turn the watched rows into what `decide` needs, asking for what they do not say: at most 4 waves. Rows of optional
+   * collections may be absent. `previous` is what was seen the time before. Absent, the keeper has a sight of its own
+   * for the role.
+   */
+  see?(rows: Partial<Rows>, moment: Moment, policy: Policy, previous: Seen | null): Look<Seen>
+  decide(seen: Moment & Seen, policy: Policy): Decision
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
-  readonly assess: (done: readonly Done[], seen: Observation<Book>, policy: Policy) => Gain | null
+  assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
+  /** Prices to tell whoever watches. */
+  prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

@@ -1,29 +1,37 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Address } from 'viem'
-import type { Decision, InFlight, Observation, Role } from './agent.ts'
+import type { Colleague, Decision, InFlight, Moment, PriceSeen, Proposal, Role } from './agent.ts'
 import { createDecisionMemory } from './decision-memory.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
-import { openProposal } from './open.ts'
-import type { Refusal } from './workflow/verdict.ts'
+import type { Checked, Refusal } from './workflow/verdict.ts'
 import type { Workflow } from './workflow/workflow.ts'
+
+/** What the keeper does already, as a look is told. */
+export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues'>
 
 /** What a role's duty needs. */
 export type DutyDeps = {
   readonly role: Role
-  readonly chainId: number
-  readonly signer: Address
   readonly nowMs: () => number
-  readonly observe: (inFlight: readonly InFlight[], previous: Observation | null) => Promise<Observation>
-  readonly decide: (seen: Observation) => Decision
+  readonly observe: (around: Around) => Promise<Moment>
+  readonly decide: (seen: Moment) => Decision
+  /** Prices to tell when they change. */
+  readonly prices: (seen: Moment) => readonly PriceSeen[]
+  /** Workflows of this role that ended of late. */
+  readonly recent: () => Moment['recent']
   /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
   readonly stopped: () => Refusal | null
-  readonly journal: Pick<Journal, 'open' | 'byOpportunity' | 'live' | 'addDecisions'>
+  readonly journal: Pick<Journal, 'live' | 'addDecisions'>
+  /** Open a proposal as a workflow, or refuse it. */
+  readonly open: (proposal: Proposal) => Promise<Checked<{ readonly workflow: Workflow }>>
   readonly onOpened: (workflow: Workflow) => void
-  readonly onDecided: (decision: Decision, seen: Observation, tookMs: number) => void
+  readonly onDecided: (decision: Decision, seen: Moment, tookMs: number) => void
   readonly onFailed: (error: unknown) => void
   readonly emit: (event: KeeperEvent) => void
 }
+
+/** No timer is set for longer: a sweep comes sooner. */
+const ALARM_MS_MAX = 60_000
 
 /** A role on duty: it looks when told to, decides, and opens workflows. */
 export type Duty = {
@@ -31,23 +39,33 @@ export type Duty = {
   readonly look: () => void
   /** Decide nothing any more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
-  readonly lastSeen: () => Observation | null
+  readonly lastSeen: () => Moment | null
   readonly lastDecidedAtMs: () => number | null
 }
 
-const inFlight = (workflow: Workflow): InFlight => ({
+/** Say a workflow as decisions need it. Pure. */
+export const inFlight = (workflow: Workflow): InFlight => ({
   workflowId: workflow.id,
   workflowType: workflow.proposal.workflowType,
   subject: workflow.proposal.subject,
+  occurrence: workflow.proposal.occurrence,
   input: workflow.proposal.input,
   exposure: workflow.proposal.exposure,
+})
+
+const colleague = ({ role, proposal }: Workflow): Colleague => ({
+  role,
+  workflowType: proposal.workflowType,
+  subject: proposal.subject,
+  lot: proposal.lot ?? null,
 })
 
 /** Create a role's duty. Hints that come during a look are one more look: state is read anew each time. */
 export function createDuty(deps: DutyDeps): Duty {
   const remember = createDecisionMemory(deps.role)
   const announce = createAnnouncer(deps.emit)
-  let previous: Observation | null = null
+  let previous: Moment | null = null
+  let alarm: NodeJS.Timeout | undefined
   let decidedAtMs: number | null = null
   let looking: Promise<void> | undefined
   let again = false
@@ -55,19 +73,22 @@ export function createDuty(deps: DutyDeps): Duty {
 
   const lookOnce = async () => {
     const live = await deps.journal.live()
-    const mine = live.filter((workflow) => workflow.role === deps.role)
-    const seen = await deps.observe(mine.map(inFlight), previous)
+    const isMine = ({ role }: Workflow) => role === deps.role
+    const seen = await deps.observe({
+      inFlight: live.filter(isMine).map(inFlight),
+      recent: deps.recent(),
+      colleagues: live.filter((workflow) => !isMine(workflow)).map(colleague),
+    })
     const startedAtMs = performance.now()
     const decision = deps.decide(seen)
     const tookMs = performance.now() - startedAtMs
     previous = seen
     decidedAtMs = deps.nowMs()
     if (stopped) return
-    announce(seen, decision)
+    lookAgainAt(decision.lookAgainAtMs)
+    announce(seen, deps.prices(seen), decision)
     const halt = deps.stopped()
-    const opened = await Promise.all(
-      decision.proposals.map((proposal) => halt ?? openProposal(proposal, deps, deps)),
-    )
+    const opened = await Promise.all(decision.proposals.map((proposal) => halt ?? deps.open(proposal)))
     for (const result of opened) if (result.ok) deps.onOpened(result.workflow)
     const stood = {
       proposals: decision.proposals.filter((_, index) => opened[index]?.ok),
@@ -81,6 +102,13 @@ export function createDuty(deps: DutyDeps): Duty {
     }
     await deps.journal.addDecisions(remember(stood, decidedAtMs))
     deps.onDecided(stood, seen, tookMs)
+  }
+
+  const lookAgainAt = (atMs: number | undefined) => {
+    clearTimeout(alarm)
+    if (atMs === undefined) return
+    const inMs = Math.min(Math.max(0, atMs - deps.nowMs()), ALARM_MS_MAX)
+    alarm = setTimeout(look, inMs)
   }
 
   const loop = async () => {
@@ -98,14 +126,17 @@ export function createDuty(deps: DutyDeps): Duty {
     looking = undefined
   }
 
+  const look = () => {
+    if (stopped) return
+    again = true
+    looking ??= loop()
+  }
+
   return {
-    look: () => {
-      if (stopped) return
-      again = true
-      looking ??= loop()
-    },
+    look,
     stop: async () => {
       stopped = true
+      clearTimeout(alarm)
       await looking
     },
     lastSeen: () => previous,
@@ -117,14 +148,12 @@ export function createDuty(deps: DutyDeps): Duty {
 function createAnnouncer(emit: (event: KeeperEvent) => void) {
   const prices = new Map<string, bigint>()
   let healths: ReadonlyMap<string, string> = new Map()
-  return (seen: Observation, decision: Decision): void => {
+  return (seen: Moment, shown: readonly PriceSeen[], decision: Decision): void => {
     const at = new Date(seen.nowMs).toISOString()
-    for (const market of seen.markets) {
-      const priceWad = market.oracle?.priceWad
-      if (priceWad === undefined || prices.get(market.id) === priceWad) continue
-      prices.set(market.id, priceWad)
-      const symbol = `${market.collateralSymbol ?? '?'}/${market.loanSymbol ?? '?'}`
-      emit({ type: 'price', at, marketId: market.id, symbol, priceWad: String(priceWad) })
+    for (const { id, symbol, priceWad } of shown) {
+      if (prices.get(id) === priceWad) continue
+      prices.set(id, priceWad)
+      emit({ type: 'price', at, marketId: id, symbol, priceWad: String(priceWad) })
     }
     // Only of what was seen this time: subjects come and go, for as long as the process runs.
     const now = new Map<string, string>()

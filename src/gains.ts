@@ -1,4 +1,4 @@
-import type { Done, Gain } from './agent.ts'
+import { type Done, type Gain, inputText } from './agent.ts'
 import type { Journal } from './journal/journal.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
@@ -23,7 +23,7 @@ export async function assessGain(
   journal: Pick<Journal, 'get' | 'getValue'>,
   assess: (done: readonly Done[]) => Gain | null,
 ): Promise<Gain | null> {
-  const { claimId } = workflow.proposal.input
+  const claimId = inputText(workflow.proposal.input, 'claimId')
   if (claimId === undefined) return null
   const earlierId = await journal.getValue(claimKey(workflow, claimId))
   const earlier = earlierId === null ? null : await journal.get(earlierId)

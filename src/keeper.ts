@@ -223,6 +223,7 @@ class ComposedKeeper implements Keeper {
       emit: this.#emit,
       alarm: this.#alarm,
       onOpened: (workflow: Workflow) => this.#moved(null, workflow),
+      alone: <T>(work: () => Promise<T>) => this.#alone('open', work),
     }
     return Promise.all(this.#policies.map((policy) => staffRole(policy, shared)))
   }
@@ -341,7 +342,7 @@ class ComposedKeeper implements Keeper {
     return this.#running
   }
 
-  /** Run work of one signer after the work before it. */
+  /** Run work of one signer, or of one name, after the work before it. */
   #alone<T>(signer: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#signerTurns.get(signer) ?? Promise.resolve()).then(work)
     this.#signerTurns.set(
@@ -379,7 +380,9 @@ class ComposedKeeper implements Keeper {
     if (this.#live.size === 0) this.#onDrained?.()
     if (workflow.state === 'quarantined') this.#quarantined(workflow)
     // What it held back is free again.
-    this.#open.roles.find((each) => each.role === workflow.role)?.duty.look()
+    const role = this.#open.roles.find((each) => each.role === workflow.role)
+    role?.ended(workflow)
+    role?.duty.look()
   }
 
   /** A nonce without an end would be built upon: nothing is signed until a person has looked. */

@@ -8,7 +8,7 @@ import { isTerminal, type TerminalState, type Workflow } from './workflow/workfl
 /** What opening a workflow needs. */
 type OpenDeps = {
   readonly nowMs: () => number
-  readonly journal: Pick<Journal, 'open' | 'byOpportunity'>
+  readonly journal: Pick<Journal, 'open' | 'byOpportunity' | 'live'>
 }
 
 /** Who asks. */
@@ -47,7 +47,8 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: numbe
 
 /**
  * Open a proposal as a workflow: one opportunity, one workflow, however often it is proposed. Refuses with
- * `already_in_flight`, `already_done`, `backing_off` or `rounds_exhausted`.
+ * `already_in_flight`, `already_done`, `backing_off`, `rounds_exhausted`, or `lot_taken` when another role of ours bids on
+ * the same lot; one caller at a time, or two roles could take it together.
  */
 export async function openProposal(
   proposal: Proposal,
@@ -58,6 +59,13 @@ export async function openProposal(
   const { role, chainId, signer } = opener
   const opportunity = opportunityKey({ chainId, role, workflowType, kind, subject, occurrence })
   const nowMs = deps.nowMs()
+  if (proposal.lot !== undefined) {
+    const taken = (await deps.journal.live()).find(
+      (other) => other.role !== role && other.proposal.lot === proposal.lot,
+    )
+    if (taken !== undefined)
+      return refuse('lot_taken', `Our ${taken.role} bids on the lot ${proposal.lot} (workflow ${taken.id}).`)
+  }
   const next = nextRound(await deps.journal.byOpportunity(opportunity), nowMs)
   if (!next.ok) return next
   const workflow: Workflow = {

@@ -75,8 +75,8 @@ export async function readGauges(deps: PulseDeps): Promise<Gauges> {
           slotAgeMs: oldestOpenMs(mine, nowMs),
           decisionAgeMs: ageMs(role.duty.lastDecidedAtMs(), nowMs),
           nativeBalanceWei: seen?.nativeBalanceWei ?? null,
-          marketsArmed: seen?.markets.filter(({ armed }) => armed.ok).length ?? 0,
-          marketsUnarmed: seen?.markets.filter(({ armed }) => !armed.ok).length ?? 0,
+          marketsArmed: role.arming()?.armed ?? 0,
+          marketsUnarmed: role.arming()?.unarmed ?? 0,
           budgets: await budgets(role, deps),
         }
       }),

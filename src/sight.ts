@@ -1,64 +1,70 @@
 import type { Address } from 'viem'
-import type { InFlight, MarketSeen, Observation } from './agent.ts'
+import type { Agent, LiquidatorSeen, MarketSeen, Moment, Observation, PinnedDeployment } from './agent.ts'
 import type { Nodes } from './chain/nodes.ts'
 import type { Clock } from './clock.ts'
-import { RolekeeperError } from './errors.ts'
+import type { Collections } from './collections.ts'
+import type { Around } from './duty.ts'
 import { armMarkets } from './observe/arming.ts'
+import { type AskingDeps, observeByAsking } from './observe/asking.ts'
 import type { FreshnessLimits } from './observe/freshness.ts'
 import { observeLiquidator } from './observe/liquidator.ts'
-import type { Pins } from './observe/pins.ts'
-import { eligibilityInOurWords, marketInOurWords } from './observe/words.ts'
-import type { Assumptions } from './service/assumptions.ts'
-import type { ServiceClient } from './service/client.ts'
-import type { WalletSession } from './service/session.ts'
 
-/** What the liquidator's sight is joined from. */
-type SightDeps = {
-  readonly client: ServiceClient
+/** What a sight is joined from. */
+export type SightDeps = {
+  readonly collections: Collections
   readonly nodes: Nodes
   readonly clock: Clock
-  readonly pins: Pins
+  readonly deployment: PinnedDeployment
   readonly limits: FreshnessLimits
   readonly priorityFeePerGasWei: bigint
-  readonly session: WalletSession
-  readonly assumptions: Assumptions
   readonly signer: Address
+  /** Every signer of this keeper. */
+  readonly ours: readonly Address[]
+  readonly outside: AskingDeps['outside']
   /** Told of each market whose arming changed. */
   readonly onArmed: (market: Address, armed: MarketSeen['armed']) => void
 }
 
-/** How the liquidator sees: it proves the units of each market, and observes. */
-type Sight = {
-  readonly observe: (inFlight: readonly InFlight[], previous: Observation | null) => Promise<Observation>
+/** How a role sees. */
+export type Sight = {
+  readonly observe: (around: Around) => Promise<Moment>
+  /** How many markets are armed and not; null for a role that arms none. */
+  readonly arming: () => { readonly armed: number; readonly unarmed: number } | null
+}
+
+/** Create the sight of an agent that asks for what it needs. */
+export function createAskingSight(agent: Agent, policy: unknown, deps: SightDeps): Sight {
+  const { nodes, signer, ours, deployment, limits, priorityFeePerGasWei } = deps
+  const known = { chainId: nodes.chainId, signer, ours, deployment, limits, priorityFeePerGasWei }
+  let previous: unknown = null
+  return {
+    observe: async (around) => {
+      const seen = await observeByAsking(agent, policy, previous, deps, { ...known, ...around })
+      previous = seen
+      return seen
+    },
+    arming: () => null,
+  }
 }
 
 /** A disarmed market is proven again soon: its trouble may have been a moment's. */
 const REARM_MS = 10_000
 const PROVE_EVERY_MS = 300_000
 
-/** Create the liquidator's sight. The first observation waits for the first proof of units; later proofs run beside. */
-export function createSight(deps: SightDeps): Sight {
-  const { client, nodes, clock, pins, session, signer, assumptions } = deps
+/**
+ * Create the liquidator's sight: it proves the units of each market, and observes. The first observation waits for the
+ * first proof of units; later proofs run beside.
+ */
+export function createLiquidatorSight(deps: SightDeps): Sight {
+  const { collections, nodes, clock, deployment: pins, signer, ours } = deps
   const service = {
-    listMarkets: async () => {
-      const listed = await client.listMarkets()
-      return { ...listed, items: listed.items.map((market) => marketInOurWords(market, assumptions)) }
-    },
-    listCreditFacilities: client.listCreditFacilities,
-    listPositions: client.listPositions,
-    listLiquidationRecovery: client.listLiquidationRecovery,
-    listEligibility: async () => {
-      const listed = await session.use((token) => client.listEligibility({ session: token }))
-      if (listed.ok) {
-        const items = listed.value.items.map((row) => eligibilityInOurWords(row, assumptions))
-        return { ...listed.value, items }
-      }
-      throw new RolekeeperError('session.refused', listed.message, {
-        facts: { check: listed.check },
-        retry: 'later',
-      })
-    },
+    listMarkets: collections.markets,
+    listCreditFacilities: collections['credit-facilities'],
+    listPositions: collections.positions,
+    listLiquidationRecovery: collections['liquidation-recovery'],
+    listEligibility: collections.eligibility,
   }
+  let previous: Observation<LiquidatorSeen> | null = null
   let armed: ReadonlyMap<Address, MarketSeen['armed']> = new Map()
   let provenAtMs: number | null = null
   let proving: Promise<void> | undefined
@@ -83,20 +89,17 @@ export function createSight(deps: SightDeps): Sight {
   }
 
   return {
-    observe: async (inFlight, previous) => {
+    observe: async (around) => {
       await proveWhenDue()
-      return observeLiquidator(
-        { service, nodes, pins, clock },
-        {
-          signer,
-          chainId: nodes.chainId,
-          inFlight,
-          armed,
-          limits: deps.limits,
-          priorityFeePerGasWei: deps.priorityFeePerGasWei,
-          previous,
-        },
-      )
+      const { limits, priorityFeePerGasWei } = deps
+      const known = { signer, ours, chainId: nodes.chainId, armed, limits, priorityFeePerGasWei, previous }
+      previous = await observeLiquidator({ service, nodes, pins, clock }, { ...known, ...around })
+      return previous
+    },
+    arming: () => {
+      const markets = previous?.markets ?? []
+      const count = markets.filter(({ armed: each }) => each.ok).length
+      return { armed: count, unarmed: markets.length - count }
     },
   }
 }

@@ -1,29 +1,32 @@
 import type { Address } from 'viem'
 import { agents } from '../agents/index.ts'
 import { clientOf, operationsOf, proveAccess } from './access.ts'
-import type { Role, Watch } from './agent.ts'
-import { feePolicy } from './broadcast/fees.ts'
+import type { Agent, Role, Watch } from './agent.ts'
 import type { Gate } from './carry.ts'
 import type { Nodes } from './chain/nodes.ts'
 import type { ChainView } from './chain-view.ts'
 import type { Clock } from './clock.ts'
+import { createCollections } from './collections.ts'
 import type { AgentConfig, RunConfig } from './config/config.ts'
 import { loadPolicy } from './config/policy.ts'
 import { createDuty, type Duty } from './duty.ts'
 import { RolekeeperError } from './errors.ts'
 import { assessGain, rememberClaim } from './gains.ts'
 import { compileRuleset } from './guard/compile.ts'
-import { freshnessPolicy, guardPolicy, limitsPolicy, type Ruleset } from './guard/ruleset.ts'
+import type { Ruleset } from './guard/ruleset.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
 import { assertViews } from './observe/views.ts'
+import { openProposal } from './open.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import type { Stages } from './pipeline.ts'
+import { createRecent } from './recent.ts'
+import { sectionsOf } from './role-policy.ts'
 import type { OperationId } from './service/catalogue.ts'
 import type { ServiceClient } from './service/client.ts'
 import { createWalletSession } from './service/session.ts'
-import { createSight } from './sight.ts'
+import { createAskingSight, createLiquidatorSight, type Sight, type SightDeps } from './sight.ts'
 import { attestChallenge, openSigner } from './signers.ts'
 import { createStages, stopped } from './stages.ts'
 import type { Workflow } from './workflow/workflow.ts'
@@ -31,34 +34,31 @@ import type { Workflow } from './workflow/workflow.ts'
 /** A role's policy, loaded and compiled against the pinned deployment. */
 export type RolePolicy = {
   readonly agent: AgentConfig
-  readonly policy: ReturnType<typeof loadLiquidator>
+  /** What the role is: data and pure functions. */
+  readonly does: Agent
+  readonly policy: ReturnType<typeof loadSections>
   readonly ruleset: Ruleset
   readonly operations: readonly OperationId[]
 }
 
-const loadLiquidator = (file: string) =>
-  loadPolicy(file, 'liquidator', {
-    strategy: agents.liquidator.policy,
-    limits: limitsPolicy,
-    freshness: freshnessPolicy,
-    guard: guardPolicy,
-    fees: feePolicy,
-  })
+const loadSections = (file: string, agent: Agent) => loadPolicy(file, agent.role, sectionsOf(agent))
 
 /**
  * Load the policy of one agent. Throws RolekeeperError `config.role_unknown` for a role that this release does not
  * staff, and what loading and compiling throw.
  */
 export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolicy {
-  if (agent.role !== 'liquidator') {
+  const staffed: Readonly<Partial<Record<Role, Agent>>> = agents
+  const does = staffed[agent.role]
+  if (does === undefined) {
     throw new RolekeeperError('config.role_unknown', `This release does not staff the role ${agent.role}.`, {
       fix: `remove it from \`agents\`; known: ${Object.keys(agents).join(', ')}.`,
     })
   }
-  const policy = loadLiquidator(agent.policy)
-  assertViews(policy.guard.views)
+  const policy = loadSections(agent.policy, does)
+  if (does.role === 'liquidator') assertViews(policy.guard.views)
   const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
-  return { agent, policy, ruleset, operations: operationsOf(agents.liquidator) }
+  return { agent, does, policy, ruleset, operations: operationsOf(does) }
 }
 
 /** What the roles of one keeper share. */
@@ -75,7 +75,12 @@ type Shared = {
   readonly emit: (event: KeeperEvent) => void
   readonly alarm: (error: RolekeeperError) => void
   readonly onOpened: (workflow: Workflow) => void
+  /** Open one proposal of the keeper after another. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
+
+/** Workflows that a start reads back, for what agents remember. */
+const JOURNAL_ROWS = 1_000
 
 /** A role that is staffed: its signer proven, its stages joined, on duty. */
 export type StaffedRole = {
@@ -87,6 +92,9 @@ export type StaffedRole = {
   readonly ruleset: Ruleset
   readonly stages: Stages
   readonly duty: Duty
+  readonly arming: Sight['arming']
+  /** Tell of a workflow of the role that ended. */
+  readonly ended: (workflow: Workflow) => void
   /** Remember what a confirmed workflow opened, and say what one that succeeded brought. */
   readonly assess: (workflow: Workflow) => Promise<void>
   /** The KMS's last word: `ok` or an error's code. */
@@ -95,13 +103,13 @@ export type StaffedRole = {
 
 /** Staff one role: open its signer and join its parts. Throws what opening the signer throws. */
 export async function staffRole(
-  { agent, policy, ruleset }: RolePolicy,
+  { agent, does, policy, ruleset }: RolePolicy,
   shared: Shared,
 ): Promise<StaffedRole> {
   const { config, clock, log, metrics, journal, nodes, chain } = shared
   const { role } = agent
   const client = clientOf(shared.client, config, agent)
-  await proveAccess(client, agents.liquidator, log)
+  await proveAccess(client, does, log)
   let kmsOutcome = 'ok'
   const signer = await openSigner(agent, config, (outcome, tookMs) => {
     kmsOutcome = outcome
@@ -120,28 +128,40 @@ export async function staffRole(
         }),
     },
   )
-  const sight = createSight({
-    client,
+  const sightDeps: SightDeps = {
+    collections: createCollections(client, session, config.service.assumptions),
     nodes,
     clock,
-    pins: ruleset.deployment,
+    deployment: ruleset.deployment,
     limits: ruleset.freshness,
     priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
-    session,
-    assumptions: config.service.assumptions,
     signer: signer.address,
+    ours: config.agents.map((each) => each.signer.address),
+    outside: async () => ({ ok: false, check: 'source_unknown', message: 'No source of this kind is read.' }),
     onArmed: (market, armed) =>
       armed.ok
         ? log.info('market armed', { role, market })
         : log.warn('market not armed', { role, market, reason: armed.message }),
-  })
+  }
+  const sight =
+    role === 'liquidator'
+      ? createLiquidatorSight(sightDeps)
+      : createAskingSight(does, policy.strategy, sightDeps)
+  const opener = { role, chainId: nodes.chainId, signer: signer.address }
+  const open = { nowMs: clock.nowMs, journal }
+  const newest = await journal.list(JOURNAL_ROWS)
+  const recent = createRecent(
+    newest.filter((workflow) => workflow.role === role),
+    clock.nowMs,
+  )
   const duty = createDuty({
     role,
-    chainId: nodes.chainId,
-    signer: signer.address,
     nowMs: clock.nowMs,
     observe: sight.observe,
-    decide: (seen) => agents.liquidator.decide(seen, policy.strategy),
+    decide: (seen) => does.decide(seen, policy.strategy),
+    prices: (seen) => does.prices?.(seen) ?? [],
+    recent: recent.list,
+    open: (proposal) => shared.alone(() => openProposal(proposal, opener, open)),
     stopped: () => stopped(shared.gate()),
     journal,
     onOpened: shared.onOpened,
@@ -159,7 +179,7 @@ export async function staffRole(
     role,
     signer: signer.address,
     client,
-    watches: agents.liquidator.watches,
+    watches: does.watches,
     ruleset,
     stages: createStages({
       nowMs: clock.nowMs,
@@ -174,11 +194,13 @@ export async function staffRole(
       alarm: shared.alarm,
     }),
     duty,
+    arming: sight.arming,
+    ended: recent.add,
     assess: async (workflow) => {
       if (workflow.state === 'confirmed') return rememberClaim(workflow, journal)
       const seen = duty.lastSeen()
       const gain = await assessGain(workflow, journal, (done) =>
-        seen === null ? null : agents.liquidator.assess(done, seen, policy.strategy),
+        seen === null ? null : (does.assess?.(done, seen, policy.strategy) ?? null),
       )
       if (gain === null) return
       const at = new Date(clock.nowMs()).toISOString()

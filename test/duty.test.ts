@@ -2,13 +2,14 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Decision } from '../src/agent.ts'
+import type { Decision, PriceSeen } from '../src/agent.ts'
 import { createDuty, type DutyDeps } from '../src/duty.ts'
 import type { Journal } from '../src/journal/journal.ts'
 import { openSqliteJournal } from '../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../src/keeper-events.ts'
+import { openProposal } from '../src/open.ts'
 import type { Refusal } from '../src/workflow/verdict.ts'
-import { market, observation } from './agents/liquidator-fixtures.ts'
+import { observation } from './agents/liquidator-fixtures.ts'
 import { proposalOf, SIGNER } from './support/workflows.ts'
 
 let journal: Journal
@@ -25,10 +26,11 @@ const NOTHING: Decision = { proposals: [], passedOver: [] }
 const createWorld = () => {
   const world = {
     decision: NOTHING,
-    seen: observation({ markets: [] }),
+    seen: observation(),
     looks: 0,
     observing: Promise.resolve(),
     halt: null as Refusal | null,
+    prices: [] as readonly PriceSeen[],
     opened: [] as string[],
     decided: [] as Decision[],
     failures: 0,
@@ -37,13 +39,19 @@ const createWorld = () => {
   }
   const deps: DutyDeps = {
     role: 'liquidator',
-    chainId: 31_337,
-    signer: SIGNER,
     nowMs: () => 5_000,
-    observe: async (inFlight) => {
+    prices: () => world.prices,
+    recent: () => [],
+    open: (proposal) =>
+      openProposal(
+        proposal,
+        { role: 'liquidator', chainId: 31_337, signer: SIGNER },
+        { nowMs: () => 5_000, journal },
+      ),
+    observe: async (around) => {
       world.looks += 1
       await world.observing
-      return { ...world.seen, inFlight }
+      return { ...world.seen, ...around }
     },
     decide: () => world.decision,
     stopped: () => world.halt,
@@ -162,7 +170,7 @@ describe('a duty', () => {
       reason: { healthFactorWad },
     })
     const told = () => setup.world.events.splice(0).map(({ type }) => type)
-    setup.world.seen = observation({ markets: [market()] })
+    setup.world.prices = [{ id: 'm', symbol: 'sBTC/sUSD', priceWad: 1n }]
     setup.world.decision = { proposals: [], passedOver: [passed('2')] }
     await look()
     expect(told()).toEqual(['price', 'health'])

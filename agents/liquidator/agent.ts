@@ -1,10 +1,10 @@
-import type { Agent } from '../../src/agent.ts'
+import type { Agent, LiquidatorSeen } from '../../src/agent.ts'
 import { assess } from './assess.ts'
 import { decide } from './decide.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'
 
 /** The liquidator: repays the debt of positions whose health fell below 1, and settles what it seized. */
-export const liquidator: Agent<LiquidatorPolicy> = {
+export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen> = {
   role: 'liquidator',
   watches: {
     collections: ['markets', 'credit-facilities', 'positions', 'liquidation-recovery', 'eligibility'],
@@ -23,4 +23,10 @@ export const liquidator: Agent<LiquidatorPolicy> = {
   policy: liquidatorPolicy,
   decide,
   assess,
+  prices: ({ markets }) =>
+    markets.flatMap(({ id, oracle, collateralSymbol, loanSymbol }) =>
+      oracle === null
+        ? []
+        : [{ id, symbol: `${collateralSymbol ?? '?'}/${loanSymbol ?? '?'}`, priceWad: oracle.priceWad }],
+    ),
 }

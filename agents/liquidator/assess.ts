@@ -1,4 +1,4 @@
-import type { Done, Gain, Observation } from '../../src/agent.ts'
+import type { Done, Gain, LiquidatorSeen, Observation } from '../../src/agent.ts'
 import { BPS, collateralValue, tokenUnit, WAD } from '../../src/protocol/health.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { dollars, tokens } from './text.ts'
@@ -8,7 +8,11 @@ import { dollars, tokens } from './text.ts'
  * less the policy's exit haircut, less what was repaid and the gas of both. Nothing was sold, so it is marked. Pure.
  * Null while a price or a token of it is not known.
  */
-export function assess(done: readonly Done[], seen: Observation, policy: LiquidatorPolicy): Gain | null {
+export function assess(
+  done: readonly Done[],
+  seen: Observation<LiquidatorSeen>,
+  policy: LiquidatorPolicy,
+): Gain | null {
   const market = seen.markets.find(({ address }) => address === done[0]?.proposal.input.marketAddress)
   if (market === undefined) return null
   const { loanAsset, loanDecimals, loanSymbol, loanPriceUsdMicros } = market

@@ -1,4 +1,11 @@
-import type { Decision, InFlight, Observation, PassedOver } from '../../src/agent.ts'
+import {
+  type Decision,
+  type InFlight,
+  inputText,
+  type LiquidatorSeen,
+  type Observation,
+  type PassedOver,
+} from '../../src/agent.ts'
 import { chooseAffordable } from './affordable.ts'
 import { fundsOf } from './funds.ts'
 import { type Candidate, facilitySubject, judge, positionKey } from './judge.ts'
@@ -10,7 +17,7 @@ import { claimSubject, settle } from './settle.ts'
  * Decide what to liquidate and which claims to settle, and say of everything else why not. Pure.
  * Liquidations come first, the most profitable for what is repaid at the head: a claim waits without loss.
  */
-export function decide(seen: Observation, policy: LiquidatorPolicy): Decision {
+export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): Decision {
   if (!seen.freshness.ok) return passAllOver(seen)
   const funds = fundsOf(seen, policy)
   const busy = busyWith(seen.inFlight)
@@ -35,7 +42,7 @@ export function decide(seen: Observation, policy: LiquidatorPolicy): Decision {
   return { proposals, passedOver }
 }
 
-function passAllOver({ freshness, facilities, claims }: Observation): Decision {
+function passAllOver({ freshness, facilities, claims }: Observation<LiquidatorSeen>): Decision {
   const subjects = [...facilities.map(facilitySubject), ...claims.map(claimSubject)]
   const check = 'observation_not_fresh'
   const reason = { ageMs: freshness.ageMs }
@@ -49,7 +56,8 @@ function passAllOver({ freshness, facilities, claims }: Observation): Decision {
 function busyWith(inFlight: readonly InFlight[]): ReadonlySet<string> {
   return new Set(
     inFlight.flatMap(({ subject, input }) => {
-      const { marketAddress, borrowerAddress } = input
+      const marketAddress = inputText(input, 'marketAddress')
+      const borrowerAddress = inputText(input, 'borrowerAddress')
       return marketAddress === undefined || borrowerAddress === undefined
         ? [subject]
         : [subject, positionKey(marketAddress, borrowerAddress)]

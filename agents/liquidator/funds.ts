@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Observation } from '../../src/agent.ts'
+import { inputText, type LiquidatorSeen, type Observation } from '../../src/agent.ts'
 import { BPS, ceilDiv, WAD } from '../../src/protocol/health.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 
@@ -21,7 +21,7 @@ export type Funds = {
 }
 
 /** Count what may be spent and what is held, with everything that is in flight already taken. Pure. */
-export function fundsOf(seen: Observation, policy: LiquidatorPolicy): Funds {
+export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): Funds {
   const liquidation = gasCost(policy.gas.liquidateGas + policy.gas.settleGas, seen, policy)
   const tokens = new Map<string, bigint>(Object.entries(seen.balances))
   for (const { exposure } of seen.inFlight) {
@@ -45,7 +45,10 @@ const add = (amounts: Map<string, bigint>, token: string, assets: bigint) =>
 
 type Coming = { readonly token: Address | null; readonly assets: bigint }
 
-const claimed = ({ collateralAsset, collateralAssets }: Observation['claims'][number]): Coming => ({
+const claimed = ({
+  collateralAsset,
+  collateralAssets,
+}: Observation<LiquidatorSeen>['claims'][number]): Coming => ({
   token: collateralAsset,
   assets: collateralAssets,
 })
@@ -54,11 +57,11 @@ const claimed = ({ collateralAsset, collateralAssets }: Observation['claims'][nu
  * What liquidations in flight will seize: their minimum less the slippage that made it. Once one is mined, its claim
  * counts too until the workflow ends: for seconds, too much rather than too little.
  */
-function seizures(seen: Observation, policy: LiquidatorPolicy): readonly Coming[] {
+function seizures(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): readonly Coming[] {
   return seen.inFlight.flatMap(({ workflowType, input }) => {
     if (workflowType !== 'role.liquidator.liquidate') return []
     const market = seen.markets.find(({ address }) => address === input.marketAddress)
-    const min = input.minCollateralAssets
+    const min = inputText(input, 'minCollateralAssets')
     return min === undefined
       ? { token: null, assets: 0n }
       : {
@@ -69,7 +72,7 @@ function seizures(seen: Observation, policy: LiquidatorPolicy): readonly Coming[
 }
 
 /** Price gas at the head's base fee and the policy's headroom, rounded up. */
-function gasCost(gas: bigint, seen: Observation, policy: LiquidatorPolicy): GasCost {
+function gasCost(gas: bigint, seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): GasCost {
   const headroomBps = BPS + BigInt(policy.gas.baseFeeHeadroomBps)
   const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
   const wei = ceilDiv(gas * baseFeePerGasWei * headroomBps, BPS) + gas * priorityFeePerGasWei

@@ -1,4 +1,4 @@
-import type { MarketSeen, Observation, PassedOver } from '../../src/agent.ts'
+import type { LiquidatorSeen, MarketSeen, Observation, PassedOver } from '../../src/agent.ts'
 import type { Price } from '../../src/protocol/health.ts'
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/assumptions.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
@@ -22,7 +22,7 @@ type MarketFigures = ReturnType<typeof figuresOf>
  */
 export function judgeMarket(
   market: MarketSeen,
-  seen: Observation,
+  seen: Observation<LiquidatorSeen>,
   policy: LiquidatorPolicy,
   inventoryKnown: boolean,
 ): OpenMarket | Stop {
@@ -35,7 +35,7 @@ export function judgeMarket(
   return priceStop(figures, seen, policy) ?? { ...figures, price }
 }
 
-const figuresOf = (market: MarketSeen, seen: Observation, inventoryKnown: boolean) => ({
+const figuresOf = (market: MarketSeen, seen: Observation<LiquidatorSeen>, inventoryKnown: boolean) => ({
   loanAsset: market.loanAsset,
   loanSymbol: market.loanSymbol,
   loanDecimals: market.loanDecimals,
@@ -53,7 +53,7 @@ const figuresOf = (market: MarketSeen, seen: Observation, inventoryKnown: boolea
   inventory: inventoryKnown ? true : null,
 })
 
-const balanceOf = (seen: Observation, token: `0x${string}` | null) =>
+const balanceOf = (seen: Observation<LiquidatorSeen>, token: `0x${string}` | null) =>
   token === null ? null : (seen.balances[token] ?? null)
 
 /** The flags that close it. */
@@ -84,7 +84,11 @@ function marketStop(market: MarketSeen): Stop | null {
   return null
 }
 
-function priceStop(figures: Known<MarketFigures>, seen: Observation, policy: LiquidatorPolicy): Stop | null {
+function priceStop(
+  figures: Known<MarketFigures>,
+  seen: Observation<LiquidatorSeen>,
+  policy: LiquidatorPolicy,
+): Stop | null {
   const { oracle, servicePriceWad } = figures
   if (oracle.state !== ORACLE_HEALTHY || oracle.priceWad <= 0n) {
     const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`

@@ -1,4 +1,4 @@
-import type { ClaimSeen, Observation, PassedOver, Proposal } from '../../src/agent.ts'
+import type { ClaimSeen, LiquidatorSeen, Observation, PassedOver, Proposal } from '../../src/agent.ts'
 import type { Funds } from './funds.ts'
 import { tokens } from './text.ts'
 
@@ -12,7 +12,7 @@ export const claimSubject = (claim: ClaimSeen): string =>
  */
 export function settle(
   claim: ClaimSeen,
-  seen: Observation,
+  seen: Observation<LiquidatorSeen>,
   busy: ReadonlySet<string>,
   funds: Funds,
 ): Proposal | PassedOver {

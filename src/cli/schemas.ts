@@ -28,21 +28,11 @@ export async function editorSchemas(): Promise<Readonly<Record<string, object>>>
   const { agents } = await import('../../agents/index.ts')
   const { runConfigSchema } = await import('../config/config.ts')
   const { editorSchema, policySchema } = await import('../config/policy.ts')
-  const { feePolicy } = await import('../broadcast/fees.ts')
-  const { freshnessPolicy, guardPolicy, limitsPolicy } = await import('../guard/ruleset.ts')
-  const policies = Object.values(agents).map(({ role, policy }) => {
-    const sections = {
-      strategy: policy,
-      limits: limitsPolicy,
-      freshness: freshnessPolicy,
-      guard: guardPolicy,
-      fees: feePolicy,
-    }
-    return [
-      `policies/${role}.schema.json`,
-      editorSchema(`Policy of the ${role}`, policySchema(role, sections)),
-    ]
-  })
+  const { sectionsOf } = await import('../role-policy.ts')
+  const policies = Object.values(agents).map((agent) => [
+    `policies/${agent.role}.schema.json`,
+    editorSchema(`Policy of the ${agent.role}`, policySchema(agent.role, sectionsOf(agent))),
+  ])
   const run = runConfigSchema('.', { env: {}, isWellKnown: () => false })
   return { ...Object.fromEntries(policies), 'config/run.schema.json': editorSchema('Run configuration', run) }
 }

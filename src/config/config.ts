@@ -108,6 +108,21 @@ const deployment = z.strictObject({
     .min(1)
     .max(100),
   vaults: z.array(pinned).min(1).max(100),
+  /** Recovery funds; a clone's code hash pins the implementation that it names. */
+  funds: z
+    .array(pinned.extend({ quoteAsset: addr }))
+    .max(100)
+    .default([]),
+  /** Whatever else a policy speaks about, by a name of its own: a desk, an auction, a factory, an oracle. */
+  contracts: z
+    .array(
+      pinned.extend({ name: z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,39}$/, 'expected letters and digits') }),
+    )
+    .max(100)
+    .default([])
+    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
+      error: 'a name is there twice; expected each once',
+    }),
 })
 
 /** Where the service's webhook deliveries are taken, besides stream and polling; TLS ends in front of it. */
@@ -153,7 +168,8 @@ const agents = (folder: string, env: Environment) =>
     .array(
       z.strictObject({
         role: z.enum(ROLES),
-        mode: z.enum(['live']),
+        /** A shadow signs nothing: it stops where the signature would be, and is scored by what happens. */
+        mode: z.enum(['live', 'shadow']),
         policy: z.string().min(1).transform(inside(folder)),
         /** A key of the agent's own, with no more scopes than its operations need. */
         secretKey: secret(env).optional(),

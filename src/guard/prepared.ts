@@ -45,7 +45,11 @@ export function checkPrepared(options: {
     checkAge(frozen, ruleset, nowMs, lifetime)
   if (refusal !== null) return refusal
   const subject: Subject = {
-    input: workflow.proposal.input,
+    input: Object.fromEntries(
+      Object.entries(workflow.proposal.input).flatMap(([name, value]) =>
+        typeof value === 'string' ? [[name, value]] : [],
+      ),
+    ),
     self: lowerCase(workflow.signer),
     deadlineS: BigInt(Math.floor(lifetime.endsAtMs / 1_000)),
     market: requested.market,

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Proposal, Role } from '../agent.ts'
+import { inputText, type Proposal, type Role } from '../agent.ts'
 import { addr } from '../service/scalars.ts'
 import { agentRoleOf, WORKFLOW_CATALOGUE } from '../service/workflow-types.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
@@ -51,7 +51,8 @@ export function checkRequest(request: {
       `The proposal moves ${exposure.assets} base units whose worth in dollars is not known.`,
     )
   }
-  const { vaultAddress, repayAssets } = proposal.input
+  const vaultAddress = inputText(proposal.input, 'vaultAddress')
+  const repayAssets = inputText(proposal.input, 'repayAssets')
   if (repayAssets === undefined) return { ok: true, market }
   if (!ruleset.deployment.vaults.some(({ address }) => address === vaultAddress?.toLowerCase())) {
     return refuse('vault_not_pinned', `The vault ${vaultAddress} is not in deployment.vaults.`)

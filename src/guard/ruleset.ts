@@ -22,6 +22,9 @@ export type Deployment = {
   readonly assets: readonly (Pin & { readonly symbol: string; readonly decimals: number })[]
   readonly markets: readonly PinnedMarket[]
   readonly vaults: readonly Pin[]
+  readonly funds: readonly (Pin & { readonly quoteAsset: Address })[]
+  /** Other contracts, by the names that policies give them. */
+  readonly contracts: readonly (Pin & { readonly name: string })[]
 }
 
 const digits = (unit: string) =>

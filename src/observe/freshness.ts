@@ -1,4 +1,4 @@
-import type { Observation } from '../agent.ts'
+import type { Moment } from '../agent.ts'
 import type { Head } from '../chain/nodes.ts'
 import { foreign } from '../foreign.ts'
 import type { Listed } from './listed.ts'
@@ -22,7 +22,7 @@ export function freshnessOf(
   head: Head,
   nowMs: number,
   limits: FreshnessLimits,
-): Observation['freshness'] {
+): Moment['freshness'] {
   const problems: string[] = []
   const headAgeMs = Math.max(0, nowMs - head.timestampS * 1_000)
   let ageMs = headAgeMs

@@ -1,5 +1,12 @@
 import type { Address } from 'viem'
-import type { FacilitySeen, InFlight, MarketSeen, Observation } from '../agent.ts'
+import type {
+  FacilitySeen,
+  LiquidatorSeen,
+  MarketSeen,
+  Moment,
+  Observation,
+  PinnedDeployment,
+} from '../agent.ts'
 import type { Head, Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
@@ -23,7 +30,6 @@ import {
 import { type FreshnessLimits, freshnessOf } from './freshness.ts'
 import type { List } from './listed.ts'
 import { isGated, marketSeen } from './markets.ts'
-import type { Pins } from './pins.ts'
 import { type Batch, createBatch, readBalance, readOracle } from './views.ts'
 
 /** Borrowers to read from the chain at once, most urgent first; the others stay unknown, and are not acted on. */
@@ -40,22 +46,21 @@ export type LiquidatorObserveDeps = {
     readonly listEligibility: List<EligibilityResource>
   }
   readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'>
-  readonly pins: Pins
+  readonly pins: PinnedDeployment
   readonly clock: Pick<Clock, 'nowMs'>
 }
 
 /** What the keeper knows when it looks. */
-export type LiquidatorObserveInput = {
+export type LiquidatorObserveInput = Pick<Moment, 'ours' | 'inFlight' | 'recent' | 'colleagues'> & {
   readonly signer: Address
   readonly chainId: number
-  readonly inFlight: readonly InFlight[]
   /** What arming said of each market, by lower-case address. */
   readonly armed: ReadonlyMap<Address, MarketSeen['armed']>
   readonly limits: FreshnessLimits
   /** What our fee policy pays above the base fee. */
   readonly priorityFeePerGasWei: bigint
   /** The last observation: which claims and gates to ask about in the first wave. Its figures are not used. */
-  readonly previous: Pick<Observation, 'claims' | 'markets'> | null
+  readonly previous: Pick<Observation<LiquidatorSeen>, 'claims' | 'markets'> | null
 }
 
 /**
@@ -66,7 +71,7 @@ export type LiquidatorObserveInput = {
 export async function observeLiquidator(
   { service, nodes, pins, clock }: LiquidatorObserveDeps,
   input: LiquidatorObserveInput,
-): Promise<Observation> {
+): Promise<Observation<LiquidatorSeen>> {
   const first = createBatch()
   const prices = pins.markets.map(({ address, oracle }) => ({
     address,
@@ -143,8 +148,11 @@ export async function observeLiquidator(
     ),
     facilities: rows.map(({ row, figures }) => facilitySeen(row, fromChain.get(row)?.() ?? figures)),
     claims: claimsSeen ?? [],
+    deployment: pins,
+    ours: input.ours,
     inFlight: input.inFlight,
-    book: undefined,
+    recent: input.recent,
+    colleagues: input.colleagues,
   }
 }
 
@@ -169,7 +177,7 @@ function elapsedS({ blockTimestamp, lagSeconds }: Freshness, head: Head): number
 type Row = { readonly row: FacilityRow; readonly figures: ReturnType<typeof serviceFigures> }
 
 /** Ask the chain about rows of pinned markets that lack a figure: those up for recovery first, then by health. */
-function askMissing(batch: Batch, rows: readonly Row[], pins: Pins) {
+function askMissing(batch: Batch, rows: readonly Row[], pins: PinnedDeployment) {
   const pinned = new Set(pins.markets.map(({ address }) => address))
   const vaults = pins.vaults.map(({ address }) => address)
   const urgency = ({ row }: Row) =>
@@ -183,7 +191,9 @@ function askMissing(batch: Batch, rows: readonly Row[], pins: Pins) {
   )
 }
 
-function knownBalances(read: readonly (readonly [Address, bigint | null])[]): Observation['balances'] {
+function knownBalances(
+  read: readonly (readonly [Address, bigint | null])[],
+): Observation<LiquidatorSeen>['balances'] {
   const balances: Record<Address, bigint> = {}
   for (const [token, assets] of read) if (assets !== null) balances[token] = assets
   return balances

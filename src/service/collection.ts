@@ -92,7 +92,8 @@ export async function readCollection<S extends z.ZodType>(
   return whole
 }
 
-function joinPages<T>(whole: Listed<T>, page: Listed<T>): Listed<T> {
+/** Put a page behind the pages before it. Pure. */
+export function joinPages<T>(whole: Listed<T>, page: Listed<T>): Listed<T> {
   const droppedPath = whole.droppedPath ?? page.droppedPath
   return {
     items: [...whole.items, ...page.items],

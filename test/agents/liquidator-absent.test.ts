@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { decide } from '../../agents/liquidator/decide.ts'
-import type { Decision, Proposal } from '../../src/agent.ts'
+import type { Decision, PinnedDeployment, Proposal } from '../../src/agent.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -10,7 +10,6 @@ import { RolekeeperError } from '../../src/errors.ts'
 import { checkPrepared } from '../../src/guard/prepared.ts'
 import { armMarkets } from '../../src/observe/arming.ts'
 import { type LiquidatorObserveDeps, observeLiquidator } from '../../src/observe/liquidator.ts'
-import type { Pins } from '../../src/observe/pins.ts'
 import { eligibilityInOurWords, marketInOurWords } from '../../src/observe/words.ts'
 import type { Canonical } from '../../src/sandbox/indexer/canonical.ts'
 import { ASSUMPTIONS, workflowProgress } from '../../src/service/assumptions.ts'
@@ -77,7 +76,7 @@ type Said = Readonly<Record<ListName, { readonly items: readonly unknown[]; read
 let scene: Scene
 let canonical: Canonical
 let nodes: Nodes
-let pins: Pins
+let pins: PinnedDeployment
 let signer: Address
 let said: Said
 
@@ -117,7 +116,17 @@ async function decideOn(words: Said): Promise<Decision | null> {
     const seen = await observeLiquidator(
       { service, nodes, pins, clock: systemClock },
       {
-        ...{ signer, chainId, armed, inFlight: [], priorityFeePerGasWei: 0n, previous: null },
+        ...{
+          signer,
+          chainId,
+          armed,
+          ours: [],
+          inFlight: [],
+          recent: [],
+          colleagues: [],
+          priorityFeePerGasWei: 0n,
+          previous: null,
+        },
         limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
       },
     )
@@ -139,6 +148,8 @@ beforeAll(async () => {
   const sides = [BTC, ETH]
   const at = (name: Parameters<Scene['at']>[0]) => lower(scene.at(name))
   pins = {
+    funds: [],
+    contracts: [],
     assets: [
       { address: at('sUSD'), symbol: 'sUSD', decimals: 6 },
       ...sides.map(({ collateral, decimals }) => ({ address: at(collateral), symbol: collateral, decimals })),

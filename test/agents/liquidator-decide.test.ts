@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { decide } from '../../agents/liquidator/decide.ts'
-import type { FacilitySeen, InFlight, MarketSeen, Observation } from '../../src/agent.ts'
+import {
+  type FacilitySeen,
+  type InFlight,
+  inputText,
+  type LiquidatorSeen,
+  type MarketSeen,
+  type Observation,
+} from '../../src/agent.ts'
 import { liquidateInput } from '../../src/service/workflow-inputs.ts'
 import {
   BORROWER,
@@ -20,7 +27,7 @@ import {
 const WAD = 10n ** 18n
 const otherBorrower = (digit: string) => `0x${digit.repeat(40)}` as const
 
-const checkOf = (seen: Observation, rules = policy()) => {
+const checkOf = (seen: Observation<LiquidatorSeen>, rules = policy()) => {
   const { proposals, passedOver } = decide(seen, rules)
   expect(proposals).toEqual([])
   expect(passedOver).toHaveLength(1)
@@ -28,11 +35,12 @@ const checkOf = (seen: Observation, rules = policy()) => {
 }
 const inMarket = (changes: Partial<MarketSeen>) => observation({ markets: [market(changes)] })
 const ofFacility = (changes: Partial<FacilitySeen>) => observation({ facilities: [facility(changes)] })
-const proposed = (seen: Observation, rules = policy()) => decide(seen, rules).proposals
+const proposed = (seen: Observation<LiquidatorSeen>, rules = policy()) => decide(seen, rules).proposals
 const underWay = (changes: Partial<InFlight> = {}): InFlight => ({
   workflowId: 'w1',
   workflowType: 'role.liquidator.liquidate',
   subject: 'another',
+  occurrence: 'before',
   input: { marketAddress: MARKET, borrowerAddress: otherBorrower('9'), minCollateralAssets: '0' },
   exposure: { token: LOAN, assets: 0n, usdMicros: 0n },
   ...changes,
@@ -90,7 +98,7 @@ it('prices gas with the tip that the fee policy pays', () => {
 })
 
 describe('a position is passed over', () => {
-  it.each<[string, Observation]>([
+  it.each<[string, Observation<LiquidatorSeen>]>([
     ['observation_not_fresh', observation({ freshness: { ok: false, ageMs: 48_000, message: 'old' } })],
     ['market_unknown', observation({ markets: [] })],
     ['market_unarmed', inMarket({ armed: { ok: false, message: 'decimals' } })],
@@ -314,7 +322,7 @@ describe('size', () => {
     })
     const [proposal] = proposed(observation(), rules)
     expect(proposal?.reason.limitedBy).toBe('exit_haircut')
-    const best = BigInt(proposal?.input.repayAssets ?? 0)
+    const best = BigInt(inputText(proposal?.input ?? {}, 'repayAssets') ?? 0)
     const profitAt = (usdMicros: bigint) =>
       BigInt(
         String(proposed(observation(), { ...rules, repayUsdMicrosMax: usdMicros })[0]?.reason.profitAssets),
@@ -356,7 +364,7 @@ describe('size', () => {
 
 describe('the affordable set', () => {
   const crowd = ['6', '7', '8'].map((digit) => facility({ borrower: otherBorrower(digit) }))
-  const withLoan = (assets: bigint, changes: Partial<Observation> = {}) =>
+  const withLoan = (assets: bigint, changes: Partial<Observation<LiquidatorSeen>> = {}) =>
     observation({ facilities: crowd, balances: { [LOAN]: assets, [BTC]: 0n }, ...changes })
 
   it('spends what there is once: the last one in part, the rest out of funds', () => {
@@ -403,7 +411,12 @@ describe('the affordable set', () => {
         facility({ marketAddress: rich.address, borrower: otherBorrower('9') }),
       ],
     })
-    expect(proposed(seen).map(({ input }) => input.borrowerAddress?.at(-1))).toEqual(['9', '6', '7', '8'])
+    expect(proposed(seen).map(({ input }) => inputText(input, 'borrowerAddress')?.at(-1))).toEqual([
+      '9',
+      '6',
+      '7',
+      '8',
+    ])
   })
 
   it('takes one debt of a borrower at a time: the collateral is shared', () => {

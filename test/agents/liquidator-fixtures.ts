@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { type LiquidatorPolicy, liquidatorPolicy } from '../../agents/liquidator/policy.ts'
-import type { ClaimSeen, FacilitySeen, MarketSeen, Observation } from '../../src/agent.ts'
+import type { ClaimSeen, FacilitySeen, LiquidatorSeen, MarketSeen, Observation } from '../../src/agent.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')
@@ -82,7 +82,9 @@ export const claim = (changes: Partial<ClaimSeen> = {}): ClaimSeen => ({
   ...changes,
 })
 
-export const observation = (changes: Partial<Observation> = {}): Observation => ({
+export const observation = (
+  changes: Partial<Observation<LiquidatorSeen>> = {},
+): Observation<LiquidatorSeen> => ({
   nowMs: 1_001_000,
   signer: SIGNER,
   chainId: 31_337,
@@ -93,7 +95,10 @@ export const observation = (changes: Partial<Observation> = {}): Observation => 
   markets: [market()],
   facilities: [facility()],
   claims: [],
+  deployment: { assets: [], markets: [], vaults: [], funds: [], contracts: [] },
+  ours: [],
   inFlight: [],
-  book: undefined,
+  recent: [],
+  colleagues: [],
   ...changes,
 })

@@ -2,10 +2,9 @@ import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
-import { feePolicy } from '../../src/broadcast/fees.ts'
 import { editorSchemas } from '../../src/cli/schemas.ts'
 import { loadPolicy } from '../../src/config/policy.ts'
-import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/ruleset.ts'
+import { sectionsOf } from '../../src/role-policy.ts'
 
 it('describes the policy of every role, and the run configuration, down to each limit', async () => {
   const schemas = await editorSchemas()
@@ -26,14 +25,8 @@ it('describes the policy of every role, and the run configuration, down to each 
 it('accepts every policy of this repository', () => {
   const files = readdirSync('policies').filter((name) => name.endsWith('.yaml'))
   expect(files.map((name) => basename(name, '.yaml'))).toEqual(Object.keys(agents))
-  for (const { role, policy } of Object.values(agents)) {
-    const sections = {
-      strategy: policy,
-      limits: limitsPolicy,
-      freshness: freshnessPolicy,
-      guard: guardPolicy,
-      fees: feePolicy,
-    }
-    expect(loadPolicy(join('policies', `${role}.yaml`), role, sections).role).toBe(role)
+  for (const agent of Object.values(agents)) {
+    const { role } = agent
+    expect(loadPolicy(join('policies', `${role}.yaml`), role, sectionsOf(agent)).role).toBe(role)
   }
 })

@@ -40,6 +40,8 @@ export const deployment: Deployment = {
     oracleCodeHash: hash('01'),
   })),
   vaults: [{ address: VAULT, codeHash: hash('71') }],
+  funds: [],
+  contracts: [],
 }
 
 /** The guard's sections of the liquidator's own policy file. */

@@ -77,6 +77,8 @@ async function pin({ contracts }: World, nodes: Nodes): Promise<Deployment> {
       { address: at('primeVault'), codeHash: codeHash('primeVault') },
       { address: at('growthVault'), codeHash: codeHash('growthVault') },
     ],
+    funds: [],
+    contracts: [],
   }
 }
 

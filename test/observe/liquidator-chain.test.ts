@@ -1,13 +1,12 @@
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { decide } from '../../agents/liquidator/decide.ts'
-import type { MarketSeen, Observation } from '../../src/agent.ts'
+import type { LiquidatorSeen, MarketSeen, Observation, PinnedDeployment } from '../../src/agent.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { armMarkets } from '../../src/observe/arming.ts'
 import { observeLiquidator } from '../../src/observe/liquidator.ts'
-import type { Pins } from '../../src/observe/pins.ts'
 import type { Canonical, Snapshot } from '../../src/sandbox/indexer/canonical.ts'
 import { policy } from '../agents/liquidator-fixtures.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer-scene.ts'
@@ -15,7 +14,7 @@ import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer-scene
 let scene: Scene
 let canonical: Canonical
 let nodes: Nodes
-let pins: Pins
+let pins: PinnedDeployment
 let borrower: Address
 let signer: Address
 
@@ -35,6 +34,8 @@ beforeAll(async () => {
   const at = (name: Parameters<Scene['at']>[0]) => lower(scene.at(name))
   const sides = [BTC, ETH]
   pins = {
+    funds: [],
+    contracts: [],
     assets: [
       { address: at('sUSD'), symbol: 'sUSD', decimals: 6 },
       ...sides.map(({ collateral, decimals }) => ({ address: at(collateral), symbol: collateral, decimals })),
@@ -79,14 +80,17 @@ function service(pick: (snapshot: Snapshot) => Snapshot = (snapshot) => snapshot
 async function look(
   ports = service(),
   armed: ReadonlyMap<Address, MarketSeen['armed']> = new Map(),
-): Promise<Observation> {
+): Promise<Observation<LiquidatorSeen>> {
   await scene.caughtUp(canonical)
   return observeLiquidator(
     { service: ports, nodes, pins, clock: systemClock },
     {
       signer,
       chainId: scene.chain.chainId,
+      ours: [],
       inFlight: [],
+      recent: [],
+      colleagues: [],
       armed,
       priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },
@@ -138,8 +142,8 @@ it('sees a price fall, proposes what the market then takes, and settles the clai
     args: [
       lower(scene.at('primeVault')),
       borrower,
-      BigInt(repayAssets ?? 0),
-      BigInt(minCollateralAssets ?? 0),
+      BigInt(String(repayAssets ?? 0)),
+      BigInt(String(minCollateralAssets ?? 0)),
       signer,
       2n ** 63n,
     ],

@@ -1,8 +1,8 @@
 import { type Abi, type Address, decodeFunctionData, encodeFunctionResult, type Hex, parseAbi } from 'viem'
+import type { PinnedDeployment } from '../../src/agent.ts'
 import type { Call, Head } from '../../src/chain/nodes.ts'
 import type { LiquidatorObserveDeps, LiquidatorObserveInput } from '../../src/observe/liquidator.ts'
 import type { Listed } from '../../src/observe/listed.ts'
-import type { Pins } from '../../src/observe/pins.ts'
 import type {
   CreditFacilityResource,
   Freshness,
@@ -23,7 +23,9 @@ export const OTHER = hex('9')
 export const CHAIN_ID = 31_337
 export const PRICE = 50_000n * 10n ** 18n
 
-export const pins: Pins = {
+export const pins: PinnedDeployment = {
+  funds: [],
+  contracts: [],
   assets: [
     { address: LOAN, symbol: 'sUSD', decimals: 6 },
     { address: BTC, symbol: 'sBTC', decimals: 8 },
@@ -168,7 +170,10 @@ export const service = (
 export const input = (changes: Partial<LiquidatorObserveInput> = {}): LiquidatorObserveInput => ({
   signer: SIGNER,
   chainId: CHAIN_ID,
+  ours: [SIGNER],
   inFlight: [],
+  recent: [],
+  colleagues: [],
   armed: new Map([[MARKET, { ok: true }]]),
   priorityFeePerGasWei: 2n,
   limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },

@@ -55,7 +55,10 @@ describe('an observation', () => {
       balances: { [LOAN]: 5_000_000n, [BTC]: 3n },
       claims: [],
       inFlight: [],
-      book: undefined,
+      deployment: pins,
+      ours: [SIGNER],
+      recent: [],
+      colleagues: [],
     })
     expect(markets).toMatchObject([
       {

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { RolekeeperError } from '../errors.ts'
+import type { ServiceClient } from './client.ts'
+import { joinPages, type Listed } from './collection.ts'
+import { freshness } from './resources.ts'
+import {
+  type AcquisitionResource,
+  type AuctionResource,
+  acquisitionResource,
+  auctionResource,
+  type RfqResource,
+  rfqResource,
+} from './trade-resources.ts'
+
+/** Reads what is on offer; each throws RolekeeperError `service.*`. */
+export type Trades = {
+  readonly listRfqs: () => Promise<Listed<RfqResource>>
+  readonly listAuctions: () => Promise<Listed<AuctionResource>>
+  readonly listAcquisitions: () => Promise<Listed<AcquisitionResource>>
+}
+
+/** More pages than this are no book of offers any more. */
+const PAGES_MAX = 100
+const PAGE_ROWS = 50
+
+const pageOf = (row: z.ZodType) =>
+  z.object({
+    items: z.array(row),
+    pageInfo: z.object({ hasMore: z.boolean(), nextCursor: z.string().nullable() }),
+    freshness,
+  })
+
+/**
+ * Assumed: RFQs, auctions and acquisition lots are read through `POST /graphql`, as fields of their names; no REST
+ * operation of the document lists them. A row that cannot be read is dropped and counted, as in every collection.
+ */
+export function createTrades(client: Pick<ServiceClient, 'queryGraphql'>): Trades {
+  const list = async <T>(field: string, schema: z.ZodType<T>): Promise<Listed<T>> => {
+    const query = `query($first: Int, $after: String) { page: ${field}(first: $first, after: $after) ${selectionOf(pageOf(schema))} }`
+    let whole: Listed<T> | undefined
+    let after: string | null = null
+    for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+      const { answer } = await client.queryGraphql({
+        body: { query, variables: { first: PAGE_ROWS, after } },
+      })
+      const read = z.object({ page: pageOf(z.unknown()) }).safeParse(answer.data)
+      if (!read.success) throw unreadable(field)
+      const { items: rows, freshness, pageInfo } = read.data.page
+      const parsed = rows.map((row) => schema.safeParse(row))
+      const items = parsed.flatMap((row) => (row.success ? [row.data] : []))
+      const page: Listed<T> = { items, dropped: rows.length - items.length, freshness }
+      whole = whole === undefined ? page : joinPages(whole, page)
+      if (!pageInfo.hasMore || pageInfo.nextCursor === null) return whole
+      after = pageInfo.nextCursor
+    }
+    throw unreadable(field)
+  }
+  return {
+    listRfqs: () => list('rfqs', rfqResource),
+    listAuctions: () => list('auctions', auctionResource),
+    listAcquisitions: () => list('acquisitions', acquisitionResource),
+  }
+}
+
+const unreadable = (field: string) =>
+  new RolekeeperError(
+    'service.garbage',
+    `The service's answer to the query for ${field} is not a page of rows.`,
+    {
+      retry: 'later',
+    },
+  )
+
+/** Write the selection of every member of a schema. Pure. */
+function selectionOf(schema: z.ZodType): string {
+  const inner = bare(schema)
+  if (!(inner instanceof z.ZodObject)) return ''
+  const members = Object.entries<z.ZodType>(inner.shape).map(([name, member]) =>
+    `${name} ${selectionOf(member)}`.trim(),
+  )
+  return `{ ${members.join(' ')} }`
+}
+
+function bare(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return bare(schema.unwrap() as z.ZodType)
+  return schema instanceof z.ZodArray ? bare(schema.element as z.ZodType) : schema
+}

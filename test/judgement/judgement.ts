@@ -1,0 +1,33 @@
+/** The scenarios that every role is judged in; the sandbox plays the same names on its chain. */
+export const SCENARIOS = [
+  'calm',
+  'volatile',
+  'crash-with-congestion',
+  'rate-spike',
+  'redemption-run',
+  'source-off-by-1000',
+  'rfq-competition',
+  'indexer-stall',
+] as const
+export type ScenarioName = (typeof SCENARIOS)[number]
+
+/** One figure of one scenario and seed: ours beside the obvious baseline's, in the same unit; null has no baseline. */
+export type Score = { readonly ours: number; readonly baseline: number | null }
+
+/**
+ * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`, and for `aboveBaseline` ours
+ * at least the baseline's in the median and in sum.
+ */
+export type Bound = { readonly min?: number; readonly max?: number; readonly aboveBaseline?: true }
+
+/** How a role is judged: offline, pure, the same for the same scenario and seed. */
+export type Judge = {
+  readonly role: string
+  /** The baseline in words, for example `first come`. */
+  readonly baseline: string
+  /** Scenarios in which the role has anything to do. */
+  readonly scenarios: readonly ScenarioName[]
+  /** By figure, with its unit in its name; a figure without an entry is reported only. */
+  readonly bounds: Readonly<Record<string, Bound>>
+  readonly play: (scenario: ScenarioName, seed: number) => Readonly<Record<string, Score>>
+}
