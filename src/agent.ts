@@ -130,6 +130,7 @@ export type Ended = InFlight & {
     | 'cancelled'
     | 'unconfirmed'
     | 'quarantined'
+    | 'shadowed'
   readonly endedAtMs: number
   /** Why it ended so; null for a success. */
   readonly check: string | null

@@ -20,6 +20,21 @@ export type WorkflowEvent = {
   readonly message?: string
 }
 
+/** A workflow waits for a person: nothing is prepared until `rolekeeper approve` names it. */
+export type HeldEvent = {
+  readonly type: 'held'
+  readonly id: string
+  readonly role: Role
+  readonly at: string
+  /** What exactly is approved; 64 hex digits. */
+  readonly hash: string
+  /** Why a person is asked. */
+  readonly check: string
+  readonly message: string
+  /** ISO 8601; then it has expired. */
+  readonly expiresAt: string
+}
+
 /** A slot of a workflow in flight moved: what happens between `cleared` and `confirmed`. */
 export type SlotEvent = {
   readonly type: 'slot'
@@ -126,6 +141,7 @@ export type SummaryEvent = {
  */
 export type KeeperEvent =
   | WorkflowEvent
+  | HeldEvent
   | SlotEvent
   | DecisionEvent
   | PriceEvent

@@ -13,6 +13,7 @@ import { createFeed, type Feed, type Hint } from './observe/feed.ts'
 import { readControl, setControl } from './ops/control.ts'
 import type { Log } from './ops/log.ts'
 import { createMetrics, type Metrics } from './ops/metrics.ts'
+import { forgetAnswer } from './ops/orders.ts'
 import { type OpsServer, startOpsServer } from './ops/server.ts'
 import { run } from './pipeline.ts'
 import { provePins, proveService } from './prove.ts'
@@ -25,7 +26,7 @@ import { createEventSource } from './service/event-source.ts'
 import { SERVICE_TIMEOUTS } from './service/http.ts'
 import { startWebhookListener } from './service/webhook-listener.ts'
 import { loadRolePolicy, type RolePolicy, type StaffedRole, staffRole } from './staff.ts'
-import { createTally, slotEvents, workflowEvent } from './tell.ts'
+import { createTally, heldEvent, slotEvents, workflowEvent } from './tell.ts'
 import { registerDue } from './track/register.ts'
 import { isTerminal, type Workflow } from './workflow/workflow.ts'
 
@@ -357,6 +358,8 @@ class ComposedKeeper implements Keeper {
     if (ended) this.#live.delete(after.id)
     else this.#live.set(after.id, after)
     if (before !== null) for (const event of slotEvents(after, before)) this.#emit(event)
+    const held = before === null ? null : heldEvent(after, before, this.#clock.nowMs())
+    if (held !== null) this.#emit(held)
     if (before?.state !== after.state) {
       this.#emit(workflowEvent(after, before))
       const tookMs = before === null ? 0 : after.updatedAtMs - before.updatedAtMs
@@ -377,6 +380,7 @@ class ComposedKeeper implements Keeper {
 
   #ended(workflow: Workflow): void {
     this.#tally.ended(workflow)
+    if (workflow.hold !== undefined) forgetAnswer(this.#config.directory, workflow.id)
     if (this.#live.size === 0) this.#onDrained?.()
     if (workflow.state === 'quarantined') this.#quarantined(workflow)
     // What it held back is free again.

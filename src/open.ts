@@ -3,7 +3,7 @@ import type { Proposal, Role } from './agent.ts'
 import type { Journal } from './journal/journal.ts'
 import { idempotencyKey, opportunityKey } from './workflow/keys.ts'
 import { type Checked, refuse } from './workflow/verdict.ts'
-import { isTerminal, type TerminalState, type Workflow } from './workflow/workflow.ts'
+import { isTerminal, REJECTED, type TerminalState, type Workflow } from './workflow/workflow.ts'
 
 /** What opening a workflow needs. */
 type OpenDeps = {
@@ -35,6 +35,11 @@ const backOffMs = (round: number) => Math.min(BACK_OFF_MS * 2 ** round, BACK_OFF
 function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: number }> {
   if (last === null) return { ok: true, round: 0 }
   if (!isTerminal(last.state)) return refuse('already_in_flight', `Workflow ${last.id} is about it already.`)
+  if (last.note?.check === REJECTED)
+    return refuse(
+      REJECTED,
+      `A person rejected it as workflow ${last.id}; it comes back when its state changes.`,
+    )
   if (!REOPENS.has(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
   if (last.round + 1 >= ROUNDS_MAX) {
     return refuse('rounds_exhausted', `${ROUNDS_MAX} tries ended without effect, the last ${last.state}.`)

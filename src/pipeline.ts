@@ -42,6 +42,7 @@ export function step(workflow: Workflow, stages: Stages): Promise<Step> {
     case 'cancelled':
     case 'unconfirmed':
     case 'quarantined':
+    case 'shadowed':
       throw new BrokenInvariant(`workflow ${workflow.id} is ${workflow.state}: nothing more happens to it`)
   }
 }

@@ -5,7 +5,7 @@ import type { Control } from './ops/control.ts'
 import type { Gauges } from './ops/metrics.ts'
 import type { Facet, Readiness } from './ops/server.ts'
 import type { StaffedRole } from './staff.ts'
-import type { Workflow } from './workflow/workflow.ts'
+import { isHeld, type Workflow } from './workflow/workflow.ts'
 
 /** What a running keeper is looked at by. */
 export type PulseDeps = {
@@ -71,6 +71,7 @@ export async function readGauges(deps: PulseDeps): Promise<Gauges> {
         return {
           role: role.role,
           workflowsLive: mine.length,
+          workflowsHeld: mine.filter(isHeld).length,
           slotsOpen: mine.flatMap(({ slots }) => slots).filter(({ state }) => state === 'open').length,
           slotAgeMs: oldestOpenMs(mine, nowMs),
           decisionAgeMs: ageMs(role.duty.lastDecidedAtMs(), nowMs),

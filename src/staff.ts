@@ -12,6 +12,7 @@ import { loadPolicy } from './config/policy.ts'
 import { createDuty, type Duty } from './duty.ts'
 import { RolekeeperError } from './errors.ts'
 import { assessGain, rememberClaim } from './gains.ts'
+import { type Approval, compileApproval } from './guard/approval.ts'
 import { compileRuleset } from './guard/compile.ts'
 import type { Ruleset } from './guard/ruleset.ts'
 import type { Journal } from './journal/journal.ts'
@@ -20,6 +21,7 @@ import { assertViews } from './observe/views.ts'
 import { openProposal } from './open.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
+import { readAnswer } from './ops/orders.ts'
 import type { Stages } from './pipeline.ts'
 import { createRecent } from './recent.ts'
 import { sectionsOf } from './role-policy.ts'
@@ -38,6 +40,7 @@ export type RolePolicy = {
   readonly does: Agent
   readonly policy: ReturnType<typeof loadSections>
   readonly ruleset: Ruleset
+  readonly approval: Approval
   readonly operations: readonly OperationId[]
 }
 
@@ -58,7 +61,8 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
   const policy = loadSections(agent.policy, does)
   if (does.role === 'liquidator') assertViews(policy.guard.views)
   const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
-  return { agent, does, policy, ruleset, operations: operationsOf(does) }
+  const approval = compileApproval(policy.approval, config.deployment)
+  return { agent, does, policy, ruleset, approval, operations: operationsOf(does) }
 }
 
 /** What the roles of one keeper share. */
@@ -103,7 +107,7 @@ export type StaffedRole = {
 
 /** Staff one role: open its signer and join its parts. Throws what opening the signer throws. */
 export async function staffRole(
-  { agent, does, policy, ruleset }: RolePolicy,
+  { agent, does, policy, ruleset, approval }: RolePolicy,
   shared: Shared,
 ): Promise<StaffedRole> {
   const { config, clock, log, metrics, journal, nodes, chain } = shared
@@ -189,6 +193,8 @@ export async function staffRole(
       chain,
       signer,
       ruleset,
+      approval,
+      answer: (id) => readAnswer(config.directory, id),
       fees: policy.fees,
       gate: shared.gate,
       alarm: shared.alarm,

@@ -8,6 +8,7 @@ import type { Nodes, SimulatedTransaction } from './chain/nodes.ts'
 import type { ChainView } from './chain-view.ts'
 import { conclude } from './conclude.ts'
 import { invariant, type RolekeeperError } from './errors.ts'
+import { type Approval, approvalHash, whyAsk } from './guard/approval.ts'
 import { revocationPayload } from './guard/close-out.ts'
 import { checkFinal } from './guard/final.ts'
 import { checkBudget } from './guard/limits.ts'
@@ -16,7 +17,9 @@ import { checkRequest } from './guard/request.ts'
 import { recheck } from './guard/revalidate.ts'
 import type { Ruleset } from './guard/ruleset.ts'
 import type { Journal, Reservation } from './journal/journal.ts'
+import type { Answer } from './ops/orders.ts'
 import type { Stages } from './pipeline.ts'
+import { hold } from './prepare/hold.ts'
 import { prepare } from './prepare/prepare.ts'
 import { request } from './prepare/request.ts'
 import type { ServiceClient } from './service/client.ts'
@@ -35,6 +38,9 @@ type StagesDeps = {
   readonly chain: ChainView
   readonly signer: Signer
   readonly ruleset: Ruleset
+  readonly approval: Approval
+  /** A person's answer about a held workflow. */
+  readonly answer: (id: string) => Answer | null
   readonly fees: FeePolicy
   /** Kill and pause, read now. */
   readonly gate: () => Gate
@@ -47,7 +53,7 @@ const HEAD_MOVED_MS = 50
 
 /** Join the stages of one role to their implementations. */
 export function createStages(deps: StagesDeps): Stages {
-  const { nowMs, journal, nodes, client, signer, ruleset, fees } = deps
+  const { nowMs, journal, nodes, client, signer, ruleset, approval, fees } = deps
   const view = () => deps.chain.of(signer.address)
   const quote = () => quoteFees(view().baseFeePerGasWei, fees)
 
@@ -61,6 +67,14 @@ export function createStages(deps: StagesDeps): Stages {
       request(workflow, {
         nowMs,
         stopped: () => stopped(deps.gate()),
+        hold: (each) =>
+          hold(each, {
+            nowMs,
+            whyAsk: (proposal) => whyAsk(proposal, approval),
+            hashOf: (held) => approvalHash(held, ruleset.hash),
+            expiresAfterMs: approval.expiresAfterMs,
+            answer: deps.answer,
+          }),
         checkRequest: (proposal) => checkRequest({ proposal, role: workflow.role, ruleset }),
         checkBudget: (proposal) =>
           budget({

@@ -19,6 +19,15 @@ export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperE
   ...(isTerminal(after.state) && after.note !== undefined ? after.note : {}),
 })
 
+/** Tell that a workflow began to wait for a person; null when it did not. Pure. */
+export function heldEvent(after: Workflow, before: Workflow, nowMs: number): KeeperEvent | null {
+  const { hold } = after
+  if (hold === undefined || hold.hash === before.hold?.hash) return null
+  const { check, message, hash, untilMs } = hold
+  const expiresAt = iso(untilMs)
+  return { type: 'held', id: after.id, role: after.role, at: iso(nowMs), hash, check, message, expiresAt }
+}
+
 const slotState = (slot: Slot): SlotEvent['state'] | null => {
   if (slot.state !== 'open') return slot.state
   const last = slot.attempts.at(-1)
@@ -88,6 +97,7 @@ export function createTally(startedAtMs: number): Tally {
             cancelled: count(role, 'cancelled'),
             unconfirmed: count(role, 'unconfirmed'),
             quarantined: count(role, 'quarantined'),
+            shadowed: count(role, 'shadowed'),
             parked: parked.filter((workflow) => workflow.role === role).length,
           },
         ]),

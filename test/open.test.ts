@@ -75,6 +75,7 @@ describe('opening a proposal', () => {
       cancelled: 'round 1',
       unconfirmed: 'already_done',
       quarantined: 'already_done',
+      shadowed: 'already_done',
     })
   })
 

@@ -92,6 +92,7 @@ describe('the tally', () => {
           cancelled: 0,
           unconfirmed: 0,
           quarantined: 0,
+          shadowed: 0,
           parked: 1,
         },
       },

@@ -15,6 +15,11 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./workflows.ts')).workflows,
   },
   explain: { summary: 'why it acted, or why not', load: async () => (await import('./explain.ts')).explain },
+  approve: {
+    summary: 'what waits for a person, and its yes',
+    load: async () => (await import('./approve.ts')).approve,
+  },
+  reject: { summary: "a person's no", load: async () => (await import('./approve.ts')).reject },
   pause: { summary: 'begin nothing new', load: async () => (await import('./orders.ts')).pause },
   resume: { summary: 'take a pause back', load: async () => (await import('./orders.ts')).resume },
   kill: {

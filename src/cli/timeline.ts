@@ -134,6 +134,11 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       return [row('·', 'watching', `${event.passedOver} looked at, nothing to do`, 'gray')]
     case 'workflow':
       return drawWorkflow(event, seen, atMs)
+    case 'held': {
+      const how = `approve with: rolekeeper approve ${event.id.slice(0, 8)}, within ${duration(Date.parse(event.expiresAt) - atMs)}`
+      const text = `${name(event.id)}  ${event.check}: ${event.message}`
+      return [row('?', 'held', clean(text), 'yellow'), row(' ', '', how)]
+    }
     case 'gain': {
       const marked = event.marked ? ' (marked, nothing was sold)' : ''
       const text = `${name(event.id)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
@@ -183,6 +188,14 @@ function drawHealth({ subject, healthFactorWad }: HealthEvent, seen: Seen): read
 const about = (subject: string, seen: Seen) =>
   clean(shortSubject(subject, seen.symbols.get(subject.split(':')[0] ?? ''))).padEnd(24)
 
+/** How an end is drawn; any other is a cross in yellow. */
+const ENDS: Readonly<Partial<Record<WorkflowEvent['state'], readonly [string, Colour]>>> = {
+  succeeded: ['✓', 'green'],
+  shadowed: ['○', 'cyan'],
+  quarantined: ['✗', 'red'],
+  reverted: ['✗', 'red'],
+}
+
 function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly Row[] {
   const { id, state } = event
   if (state === 'discovered') {
@@ -196,9 +209,8 @@ function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly 
   seen.begun.delete(id)
   const total = beganMs === undefined ? '' : `  total ${duration(atMs - beganMs)}`
   const why = event.check === undefined ? '' : `  ${event.check}: ${event.message ?? ''}`
-  const good = state === 'succeeded'
-  const colour = good ? 'green' : state === 'quarantined' || state === 'reverted' ? 'red' : 'yellow'
-  return [row(good ? '✓' : '✗', state, clean(`${took(id, event.durationMs)}${total}${why}`), colour)]
+  const [mark, colour] = ENDS[state] ?? ['✗', 'yellow']
+  return [row(mark, state, clean(`${took(id, event.durationMs)}${total}${why}`), colour)]
 }
 
 function drawSummary({ workflows, profitUsdMicros, durationMs }: SummaryEvent): readonly Row[] {

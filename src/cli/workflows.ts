@@ -1,6 +1,6 @@
 import type { Journal, Transition } from '../journal/journal.ts'
 import type { Slot } from '../workflow/slot.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { type Hold, isHeld, type Workflow } from '../workflow/workflow.ts'
 import { command, DEFAULT_DIRECTORY, DIRECTORY, usageError } from './command.ts'
 import { duration, shortSubject } from './figures.ts'
 
@@ -72,7 +72,8 @@ function listing(rows: readonly Workflow[]): string {
     [
       row.id.slice(0, 8),
       new Date(row.createdAtMs).toISOString().slice(0, 19),
-      row.state.padEnd(11),
+      row.role.padEnd(13),
+      (isHeld(row) ? 'held' : row.state).padEnd(11),
       row.proposal.kind.padEnd(9),
       shortSubject(row.proposal.subject).padEnd(25),
       row.note?.check ?? '',
@@ -97,11 +98,20 @@ function shown(workflow: Workflow, transitions: readonly Transition[]): string {
     '',
     'States:',
     ...states,
+    ...(workflow.hold === undefined ? [] : ['', ...holdLines(workflow.hold)]),
     ...(workflow.slots.length > 0 ? ['', 'Nonces:', ...workflow.slots.map(slotLine)] : []),
     ...(realized.length > 0 ? ['', 'Really moved (base units):', ...realized] : []),
     '',
   ].join('\n')
 }
+
+const holdLines = ({ check, message, hash, untilMs, approvedAtMs }: Hold) => [
+  `Held: ${check}: ${message}`,
+  `  hash ${hash}`,
+  approvedAtMs === undefined
+    ? `  until ${new Date(untilMs).toISOString()}`
+    : `  approved ${new Date(approvedAtMs).toISOString()}`,
+]
 
 function slotLine({ nonce, kind, state, attempts, inclusion }: Slot): string {
   const last = attempts.at(-1)

@@ -8,6 +8,7 @@ export type PolicySections = {
   /** The agent's own. */
   readonly strategy: z.ZodType
   /** The guard's. */
+  readonly approval: z.ZodType
   readonly limits: z.ZodType
   readonly freshness: z.ZodType
   readonly guard: z.ZodType

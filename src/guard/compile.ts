@@ -5,6 +5,7 @@ import type { Role } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Assumptions } from '../service/assumptions.ts'
 import { agentRoleOf, WORKFLOW_CATALOGUE, type WorkflowType } from '../service/workflow-types.ts'
+import { canonicalJson } from './canonical-json.ts'
 import {
   type Condition,
   compileList,
@@ -291,13 +292,4 @@ function compileEffects(
       throw wrong('guard.effects', `${type} has no entry.`, 'state what may leave and must come in.')
   }
   return effects
-}
-
-/** Write a value with sorted keys, so that the same rules always have the same hash. */
-function canonicalJson(value: unknown): string {
-  if (typeof value === 'bigint') return `"${value}n"`
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
-  if (value === null || typeof value !== 'object') return JSON.stringify(value)
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`
 }

@@ -29,8 +29,10 @@ export type Deployment = {
 
 const digits = (unit: string) =>
   z.string().regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} as quoted digits, without sign, point or unit`)
-const amount = (unit: string) => digits(unit).transform(BigInt)
-const count = (unit: string, min: number, max: number) =>
+/** Base units, wei or millionths as quoted digits. */
+export const amount = (unit: string) => digits(unit).transform(BigInt)
+/** A small whole number as quoted digits. */
+export const count = (unit: string, min: number, max: number) =>
   digits(unit)
     .transform(Number)
     .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })

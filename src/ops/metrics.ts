@@ -20,6 +20,8 @@ export type Gauges = {
   readonly roles: readonly {
     readonly role: Role
     readonly workflowsLive: number
+    /** Those that wait for a person. */
+    readonly workflowsHeld: number
     readonly slotsOpen: number
     /** Age of the oldest nonce that has not landed; 0 when none is open. */
     readonly slotAgeMs: number
@@ -182,6 +184,7 @@ function createGauges(registry: Registry) {
     serviceLag: gauge('service_lag_seconds', 'How far the service is behind, by its own word.'),
     circuitOpen: gauge('service_circuit_open', '1 while the service failed in a row and is only probed.'),
     live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
+    held: gauge('workflows_held', 'Workflows that wait for a person.', ['role']),
     slotsOpen: gauge('slots_open', 'Nonces taken that have not landed.', ['role']),
     slotAge: gauge('slot_age_seconds', 'Age of the oldest nonce that has not landed.', ['role']),
     decisionAge: gauge('decision_age_seconds', 'Time since the last decision.', ['role']),
@@ -200,6 +203,7 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
   gauges.serviceLag.set(seconds(now.serviceLagMs))
   for (const { role, budgets, ...figures } of now.roles) {
     gauges.live.set({ role }, figures.workflowsLive)
+    gauges.held.set({ role }, figures.workflowsHeld)
     gauges.slotsOpen.set({ role }, figures.slotsOpen)
     gauges.slotAge.set({ role }, figures.slotAgeMs / 1_000)
     gauges.decisionAge.set({ role }, seconds(figures.decisionAgeMs))

@@ -8,6 +8,8 @@ export type RequestDeps = {
   readonly nowMs: () => number
   /** Kill, pause or a signer that may not sign; null when work may begin. */
   readonly stopped: () => Refusal | null
+  /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
+  readonly hold: (workflow: Workflow) => Step | null
   /** Role, type, input and the limit of one workflow, by policy. */
   readonly checkRequest: (proposal: Proposal) => { readonly ok: true } | Refusal
   /** The role's rolling budgets, with what this proposal would add. */
@@ -22,10 +24,13 @@ export type RequestDeps = {
  */
 export async function request(workflow: Workflow, deps: RequestDeps): Promise<Step> {
   const { proposal } = workflow
-  const stopped = deps.stopped()
-  if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))
   const allowed = deps.checkRequest(proposal)
   if (!allowed.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: allowed }))
+  // What is held stays held through a pause: nobody is asked twice.
+  const held = deps.hold(workflow)
+  if (held !== null) return held
+  const stopped = deps.stopped()
+  if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))
   const affordable = await deps.checkBudget(proposal)
   if (!affordable.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: affordable }))
   const body = JSON.stringify({

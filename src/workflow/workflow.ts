@@ -24,6 +24,7 @@ export const TERMINAL_STATES = [
   'cancelled',
   'unconfirmed',
   'quarantined',
+  'shadowed',
 ] as const
 type ProgressState = (typeof PROGRESS_STATES)[number]
 export type TerminalState = (typeof TERMINAL_STATES)[number]
@@ -63,6 +64,17 @@ export type StandingAllowance = { readonly token: Hex; readonly spender: Hex; re
 /** Why a workflow is where it is, for people. */
 export type Note = { readonly check: string; readonly message: string }
 
+/** A person is asked first: nothing is prepared until what `hash` names is approved, at the latest at `untilMs`. */
+export type Hold = Note & {
+  /** Of role, chain, signer, proposal and rules: no other proposal, and none under other rules, is approved by it. */
+  readonly hash: string
+  readonly untilMs: number
+  readonly approvedAtMs?: number
+}
+
+/** The check that a rejected hold ends with: such an opportunity is not opened again. */
+export const REJECTED = 'approval_rejected'
+
 /** One opportunity, carried to its end. The journal's record; every field is what we did or were told. */
 export type Workflow = {
   readonly id: string
@@ -79,6 +91,7 @@ export type Workflow = {
   readonly updatedAtMs: number
   /** Steps that threw an unexpected error in a row; the third quarantines. */
   readonly strikes: number
+  readonly hold?: Hold
   readonly request?: PrepareRequest
   readonly prepared?: FrozenAnswer
   readonly clearance?: Clearance
@@ -103,13 +116,18 @@ export type Workflow = {
 const NEXT: Readonly<Record<ProgressState, readonly WorkflowState[]>> = {
   discovered: ['requested', 'refused', 'cancelled', 'expired', 'quarantined'],
   requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
-  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  // A typed-data report is shadowed before its signature, everything else before its nonces.
+  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
   // A claim that lost its race goes back to be cleared again on fresh reads: nothing was claimed.
-  cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   in_flight: ['confirmed', 'reverted', 'superseded', 'cancelled', 'expired', 'quarantined'],
   confirmed: ['in_flight', 'succeeded', 'unconfirmed', 'quarantined'],
 }
+
+/** Whether a workflow waits for a person. Pure. */
+export const isHeld = ({ state, hold }: Pick<Workflow, 'state' | 'hold'>): boolean =>
+  state === 'discovered' && hold !== undefined && hold.approvedAtMs === undefined
 
 /** Whether a workflow may move so. Pure; the full table is held by a test. */
 export const mayMove = (from: WorkflowState, to: WorkflowState): boolean =>

@@ -184,6 +184,7 @@ const TERMINAL = new Set([
   'cancelled',
   'unconfirmed',
   'quarantined',
+  'shadowed',
 ])
 
 async function startScript(world: ReactionWorld) {

@@ -15,6 +15,8 @@ const COMMANDS = [
   'run',
   'workflows',
   'explain',
+  'approve',
+  'reject',
   'pause',
   'resume',
   'kill',
@@ -251,7 +253,7 @@ describe('the journal on the command line', () => {
     const list = await ask('workflows', 'list')
     expect(list).toMatchObject({ code: 0, err: '' })
     expect(list.out).toMatch(
-      /^a1b2c3d4 {2}2026-11-21T00:00:00 {2}refused +liquidate +0xa1a1…a1a1 0xc3c3…c3c3 +target_not_allowed$/m,
+      /^a1b2c3d4 {2}2026-11-21T00:00:00 {2}liquidator +refused +liquidate +0xa1a1…a1a1 0xc3c3…c3c3 +target_not_allowed$/m,
     )
     const json = await ask('workflows', 'list', '--json', '--limit', '1')
     expect(JSON.parse(json.out)).toMatchObject({ chainId: 31_337 })

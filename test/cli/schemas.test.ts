@@ -14,7 +14,7 @@ it('describes the policy of every role, and the run configuration, down to each 
   ])
   expect(schemas['policies/liquidator.schema.json']).toMatchObject({
     additionalProperties: false,
-    required: ['version', 'role', 'strategy', 'limits', 'freshness', 'guard', 'fees'],
+    required: ['version', 'role', 'strategy', 'approval', 'limits', 'freshness', 'guard', 'fees'],
     properties: { fees: { properties: { maxFeePerGasWei: { type: 'string' } } } },
   })
   expect(schemas['config/run.schema.json']).toMatchObject({

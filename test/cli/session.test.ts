@@ -13,6 +13,7 @@ const counts: WorkflowCounts = {
   cancelled: 0,
   unconfirmed: 0,
   quarantined: 0,
+  shadowed: 0,
   parked: 0,
 }
 const summary = (liquidator: Partial<WorkflowCounts> = {}): SummaryEvent => ({

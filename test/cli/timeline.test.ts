@@ -131,6 +131,7 @@ const story: readonly KeeperEvent[] = [
         cancelled: 0,
         unconfirmed: 0,
         quarantined: 0,
+        shadowed: 0,
         parked: 1,
       },
     },

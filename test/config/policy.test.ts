@@ -15,6 +15,7 @@ const sections = {
   freshness: z.strictObject({ ageMsMax: amount }),
   guard: z.strictObject({ allow: z.array(z.strictObject({ id: z.string() })) }),
   fees: z.strictObject({}),
+  approval: z.strictObject({}),
 }
 const valid = `version: "1"
 role: liquidator
@@ -23,6 +24,7 @@ limits: {}
 freshness: { ageMsMax: "30000" }
 guard: { allow: [{ id: liquidate }] }
 fees: {}
+approval: {}
 `
 
 const load = (text: string) => {

@@ -11,6 +11,7 @@ const gauges: Gauges = {
     {
       role: 'liquidator',
       workflowsLive: 2,
+      workflowsHeld: 1,
       slotsOpen: 1,
       slotAgeMs: 61_000,
       decisionAgeMs: 250,

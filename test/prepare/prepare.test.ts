@@ -10,6 +10,7 @@ describe('a request', () => {
   const deps: RequestDeps = {
     nowMs: () => 2_000,
     stopped: () => null,
+    hold: () => null,
     checkRequest: () => ({ ok: true }),
     checkBudget: async () => ({ ok: true }),
     deploymentNamespace: 'sandbox',

@@ -14,9 +14,9 @@ import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
 const LEGAL: Readonly<Record<string, readonly WorkflowState[]>> = {
   discovered: ['requested', 'refused', 'cancelled', 'expired', 'quarantined'],
   requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
-  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
-  cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   in_flight: ['confirmed', 'reverted', 'superseded', 'cancelled', 'expired', 'quarantined'],
   confirmed: ['in_flight', 'succeeded', 'unconfirmed', 'quarantined'],
 }

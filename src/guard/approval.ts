@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import type { Address } from 'viem'
+import { z } from 'zod'
+import type { Proposal } from '../agent.ts'
+import { RolekeeperError } from '../errors.ts'
+import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
+import type { Note, Workflow } from '../workflow/workflow.ts'
+import { canonicalJson } from './canonical-json.ts'
+import { amount, count, type Deployment } from './ruleset.ts'
+
+/** `approval` of a policy: what a person is asked about before anything of it is prepared. */
+export const approvalPolicy = z.strictObject({
+  /** Workflow types that are always asked about. */
+  always: z.array(z.enum(WORKFLOW_TYPES)).max(WORKFLOW_TYPES.length),
+  /** Above this much of what leaves us, by the token's symbol. */
+  aboveAssets: z.record(z.string().min(1).max(32), amount('base units')),
+  /** Above this worth of what leaves us. */
+  aboveUsdMicros: amount('millionths of a US dollar').optional(),
+  /** Further than this from what was done last, where the agent compares. */
+  beyondBps: count('basis points', 0, 1_000_000).optional(),
+  /** How long a proposal waits for its answer; then it has expired. */
+  expiresAfterS: count('seconds', 1, 604_800),
+})
+
+/** When a person is asked, compiled against the deployment. */
+export type Approval = {
+  readonly always: ReadonlySet<WorkflowType>
+  /** Base units by lower-case address. */
+  readonly aboveAssets: ReadonlyMap<Address, bigint>
+  readonly aboveUsdMicros: bigint | undefined
+  readonly beyondBps: number | undefined
+  readonly expiresAfterMs: number
+}
+
+/**
+ * Compile a policy's approval section.
+ * @throws RolekeeperError `policy.approval_invalid` for a symbol that the deployment does not have. Pure.
+ */
+export function compileApproval(
+  policy: z.output<typeof approvalPolicy>,
+  { assets }: Pick<Deployment, 'assets'>,
+): Approval {
+  const aboveAssets = Object.entries(policy.aboveAssets).map(([symbol, limit]) => {
+    const asset = assets.find((each) => each.symbol === symbol)
+    if (asset !== undefined) return [asset.address, limit] as const
+    const path = `approval.aboveAssets.${symbol}`
+    throw new RolekeeperError('policy.approval_invalid', `${path} is ${limit}; no asset has this symbol.`, {
+      fix: `use a symbol of deployment.assets: ${assets.map((each) => each.symbol).join(', ')}.`,
+      facts: { path },
+    })
+  })
+  return {
+    always: new Set(policy.always),
+    aboveAssets: new Map(aboveAssets),
+    aboveUsdMicros: policy.aboveUsdMicros,
+    beyondBps: policy.beyondBps,
+    expiresAfterMs: policy.expiresAfterS * 1_000,
+  }
+}
+
+/** Say why a person is asked about a proposal first; null when none is. Pure. */
+export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
+  const { workflowType, exposure, deviationBps } = proposal
+  if (approval.always.has(workflowType)) {
+    return { check: 'approval_always', message: `The policy asks about every ${workflowType}.` }
+  }
+  const token = exposure.token?.toLowerCase() as Address | undefined
+  const limit = token === undefined ? undefined : approval.aboveAssets.get(token)
+  if (limit !== undefined && exposure.assets > limit) {
+    const message = `${exposure.assets} base units of ${token} leave us; the policy asks above ${limit}.`
+    return { check: 'approval_above_assets', message }
+  }
+  if (approval.aboveUsdMicros !== undefined && exposure.usdMicros > approval.aboveUsdMicros) {
+    const message = `${exposure.usdMicros} millionths of a dollar leave us; the policy asks above ${approval.aboveUsdMicros}.`
+    return { check: 'approval_above_usd', message }
+  }
+  if (approval.beyondBps !== undefined && deviationBps !== undefined && deviationBps > approval.beyondBps) {
+    const message = `It is ${deviationBps} basis points from what was done last; the policy asks beyond ${approval.beyondBps}.`
+    return { check: 'approval_beyond_bps', message }
+  }
+  return null
+}
+
+/** Name exactly what a person approves: who does what with which key under which rules; 64 hex digits. Pure. */
+export const approvalHash = (
+  { role, chainId, signer, proposal }: Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>,
+  rulesetHash: string,
+): string =>
+  createHash('sha256')
+    .update(canonicalJson({ role, chainId, signer: signer.toLowerCase(), proposal, rulesetHash }))
+    .digest('hex')

@@ -1,0 +1,108 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type InputValue, ROLES } from '../agent.ts'
+import { RolekeeperError } from '../errors.ts'
+
+/** A person's answer about a held workflow, and the hash of what was approved or rejected. */
+const answer = z.strictObject({
+  verdict: z.enum(['approve', 'reject']),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+})
+export type Answer = z.infer<typeof answer>
+
+const inputValue: z.ZodType<InputValue> = z.json().transform((value) => value as InputValue)
+
+/** A workflow that a person asks for, instead of an agent. */
+const submission = z.strictObject({
+  role: z.enum(ROLES),
+  workflowType: z.string().min(1).max(100),
+  input: z.record(z.string(), inputValue),
+  /** Everything up to the signature, and no further. */
+  shadow: z.boolean(),
+})
+export type Submission = z.infer<typeof submission>
+
+/** A submission that waits, by the id that its file has; null when the file holds none. */
+type Waiting = { readonly id: string; readonly submission: Submission | null }
+
+const folderOf = (directory: string) => join(directory, 'orders')
+const answerFile = (directory: string, id: string) => join(folderOf(directory), `answer-${id}.json`)
+const submissionFile = (directory: string, id: string) => join(folderOf(directory), `submit-${id}.json`)
+const SUBMISSION = /^submit-([0-9a-f-]{36})\.json$/
+/** Far above any workflow's input. */
+const BYTES_MAX = 65_536
+
+/**
+ * Answer a held workflow; a later answer replaces an earlier one that was not taken.
+ * @throws RolekeeperError `order.not_written` when the directory does not take it.
+ */
+export function writeAnswer(directory: string, id: string, given: Answer): void {
+  writeOrder(directory, answerFile(directory, id), given)
+}
+
+/** Read the answer about a workflow; null without one. What cannot be read is none: silence approves nothing. */
+export const readAnswer = (directory: string, id: string): Answer | null =>
+  readOrder(answerFile(directory, id), answer)
+
+/** Forget the answer about a workflow that has ended. */
+export const forgetAnswer = (directory: string, id: string): void =>
+  rmSync(answerFile(directory, id), { force: true })
+
+/**
+ * Ask the keeper of a directory for a workflow.
+ * @param id a UUID of the caller's: the same order twice is one.
+ * @throws RolekeeperError `order.not_written` when the directory does not take it.
+ */
+export function writeSubmission(directory: string, id: string, given: Submission): void {
+  writeOrder(directory, submissionFile(directory, id), given)
+}
+
+/** Read the submissions that wait. A directory that is not there has none. */
+export function readSubmissions(directory: string): readonly Waiting[] {
+  try {
+    return readdirSync(folderOf(directory)).flatMap((name): readonly Waiting[] => {
+      const id = SUBMISSION.exec(name)?.[1]
+      return id === undefined
+        ? []
+        : [{ id, submission: readOrder(submissionFile(directory, id), submission) }]
+    })
+  } catch {
+    return []
+  }
+}
+
+/** Forget a submission that the journal has taken. */
+export const forgetSubmission = (directory: string, id: string): void =>
+  rmSync(submissionFile(directory, id), { force: true })
+
+function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {
+  try {
+    const bytes = readFileSync(file)
+    if (bytes.length > BYTES_MAX) return null
+    return schema.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? null
+  } catch {
+    return null
+  }
+}
+
+/** Written beside and renamed: a reader sees the whole order or none. */
+function writeOrder(directory: string, file: string, order: Answer | Submission): void {
+  try {
+    mkdirSync(folderOf(directory), { mode: 0o700, recursive: false })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw notWritten(directory, file, cause)
+  }
+  try {
+    writeFileSync(`${file}.new`, JSON.stringify(order), { mode: 0o600 })
+    renameSync(`${file}.new`, file)
+  } catch (cause) {
+    throw notWritten(directory, file, cause)
+  }
+}
+
+const notWritten = (directory: string, file: string, cause: unknown) =>
+  new RolekeeperError('order.not_written', `${file} could not be written.`, {
+    fix: `check that ${directory} is the keeper's directory and yours to write`,
+    cause,
+  })

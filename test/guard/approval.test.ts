@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { approvalHash, approvalPolicy, compileApproval, whyAsk } from '../../src/guard/approval.ts'
+import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
+
+const assets = [{ address: TOKEN, codeHash: `0x${'c0'.repeat(32)}` as const, symbol: 'sUSD', decimals: 6 }]
+const approvalOf = (section: Readonly<Record<string, unknown>>) =>
+  compileApproval(approvalPolicy.parse({ always: [], aboveAssets: {}, expiresAfterS: '900', ...section }), {
+    assets,
+  })
+const check = (section: Readonly<Record<string, unknown>>, changes = {}) =>
+  whyAsk(proposalOf(changes), approvalOf(section))?.check ?? null
+const exposure = (assets: bigint, usdMicros: bigint) => ({ exposure: { token: TOKEN, assets, usdMicros } })
+
+describe('an approval policy', () => {
+  it('asks about the types that it names, and no other', () => {
+    expect(check({})).toBeNull()
+    expect(check({ always: ['role.liquidator.liquidate'] })).toBe('approval_always')
+    expect(check({ always: ['role.asset_manager.vaultDeploy'] })).toBeNull()
+  })
+
+  it('asks one past each limit, and not at it', () => {
+    expect(check({ aboveAssets: { sUSD: '1000' } }, exposure(1_000n, 5n))).toBeNull()
+    expect(check({ aboveAssets: { sUSD: '1000' } }, exposure(1_001n, 5n))).toBe('approval_above_assets')
+    expect(check({ aboveUsdMicros: '5' }, exposure(1_001n, 5n))).toBeNull()
+    expect(check({ aboveUsdMicros: '5' }, exposure(1n, 6n))).toBe('approval_above_usd')
+    expect(check({ beyondBps: '200' }, { deviationBps: 200 })).toBeNull()
+    expect(check({ beyondBps: '200' }, { deviationBps: 201 })).toBe('approval_beyond_bps')
+    expect(check({ beyondBps: '0' })).toBeNull()
+  })
+
+  it('finds a token however its address is written', () => {
+    const token = TOKEN.toUpperCase().replace('0X', '0x') as typeof TOKEN
+    expect(check({ aboveAssets: { sUSD: '0' } }, { exposure: { token, assets: 1n, usdMicros: 1n } })).toBe(
+      'approval_above_assets',
+    )
+  })
+
+  it('names a symbol that the deployment does not have, and the ones that it has', () => {
+    expect(() => approvalOf({ aboveAssets: { sUDS: '1' } })).toThrow(
+      'approval.aboveAssets.sUDS is 1; no asset has this symbol. Fix: use a symbol of deployment.assets: sUSD.',
+    )
+  })
+
+  it.each([
+    ['a type that is none', { always: ['role.liquidator.liquidat'] }],
+    ['a figure without quotes', { beyondBps: 200 }],
+    ['no time to answer', { expiresAfterS: '0' }],
+    ['a member that is none', { aboveAsset: {} }],
+  ])('is not %s', (_, section) => {
+    expect(() => approvalOf(section)).toThrow()
+  })
+})
+
+describe('what is approved', () => {
+  const workflow = workflowOf('discovered')
+  const hash = approvalHash(workflow, 'rules')
+
+  it('is the same for the same content, in any order and case', () => {
+    const reversed = Object.fromEntries(Object.entries(workflow.proposal).toReversed())
+    const signer = SIGNER.toUpperCase().replace('0X', '0x') as typeof SIGNER
+    expect(approvalHash({ ...workflow, signer, proposal: proposalOf(reversed) }, 'rules')).toBe(hash)
+    expect(hash).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('is another for any other role, chain, signer, proposal or rules', () => {
+    const others = [
+      approvalHash(workflow, 'other rules'),
+      approvalHash({ ...workflow, role: 'allocator' }, 'rules'),
+      approvalHash({ ...workflow, chainId: 1 }, 'rules'),
+      approvalHash({ ...workflow, signer: TOKEN }, 'rules'),
+      approvalHash({ ...workflow, proposal: proposalOf({ input: { repayAssets: '1001' } }) }, 'rules'),
+      approvalHash({ ...workflow, proposal: proposalOf(exposure(1_000n, 1_001n)) }, 'rules'),
+    ]
+    expect(new Set([hash, ...others]).size).toBe(7)
+  })
+})

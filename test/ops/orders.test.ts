@@ -1,0 +1,88 @@
+import { mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import {
+  forgetAnswer,
+  forgetSubmission,
+  readAnswer,
+  readSubmissions,
+  type Submission,
+  writeAnswer,
+  writeSubmission,
+} from '../../src/ops/orders.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'orders-'))
+})
+const ID = '0123456789abcdef0123456789abcdef'
+const UUID = '11111111-2222-4333-8444-555555555555'
+const hash = 'a1'.repeat(32)
+const submission: Submission = {
+  role: 'allocator',
+  workflowType: 'role.allocator.vaultReallocationBatch',
+  input: { vaultAddress: '0x1', withdrawals: [{ marketAddress: '0x2', assets: '3' }], supplies: [] },
+  shadow: false,
+}
+
+describe('an answer', () => {
+  it('is read as it was given, the later one of two, until it is forgotten', () => {
+    expect(readAnswer(directory, ID)).toBeNull()
+    writeAnswer(directory, ID, { verdict: 'approve', hash })
+    writeAnswer(directory, ID, { verdict: 'reject', hash })
+    expect(readAnswer(directory, ID)).toEqual({ verdict: 'reject', hash })
+    forgetAnswer(directory, ID)
+    forgetAnswer(directory, ID)
+    expect(readAnswer(directory, ID)).toBeNull()
+  })
+
+  it('is for its owner alone, and nothing of its writing stays', () => {
+    writeAnswer(directory, ID, { verdict: 'approve', hash })
+    const folder = join(directory, 'orders')
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+    expect(readdirSync(folder)).toEqual([`answer-${ID}.json`])
+    expect(statSync(join(folder, `answer-${ID}.json`)).mode & 0o777).toBe(0o600)
+  })
+
+  it.each([
+    ['half of one', '{"verdict":"approve"'],
+    ['one without a hash', '{"verdict":"approve"}'],
+    ['one with a word of its own', `{"verdict":"yes","hash":"${hash}"}`],
+    ['nothing', ''],
+  ])('that is %s approves nothing', (_, text) => {
+    mkdirSync(join(directory, 'orders'))
+    writeFileSync(join(directory, 'orders', `answer-${ID}.json`), text)
+    expect(readAnswer(directory, ID)).toBeNull()
+  })
+
+  it('is not taken where no keeper has worked', () => {
+    const nowhere = join(directory, 'none')
+    expect(() => writeAnswer(nowhere, ID, { verdict: 'approve', hash })).toThrow(/order|could not be written/)
+  })
+})
+
+describe('a submission', () => {
+  it('waits until it is forgotten, with its nested input', () => {
+    expect(readSubmissions(directory)).toEqual([])
+    writeSubmission(directory, UUID, submission)
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, submission }])
+    forgetSubmission(directory, UUID)
+    expect(readSubmissions(directory)).toEqual([])
+  })
+
+  it('that cannot be read, or is larger than any input, is told apart from none', () => {
+    mkdirSync(join(directory, 'orders'))
+    const file = join(directory, 'orders', `submit-${UUID}.json`)
+    writeFileSync(file, JSON.stringify({ ...submission, role: 'nobody' }))
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, submission: null }])
+    writeFileSync(file, JSON.stringify({ ...submission, input: { text: 'x'.repeat(65_536) } }))
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, submission: null }])
+  })
+
+  it('is no file of another name', () => {
+    mkdirSync(join(directory, 'orders'))
+    writeFileSync(join(directory, 'orders', `submit-${UUID}.json.new`), JSON.stringify(submission))
+    expect(readSubmissions(directory)).toEqual([])
+  })
+})
