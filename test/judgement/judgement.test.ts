@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import type { Judge } from './judgement.ts'
+import { judges } from './judges.ts'
+import { judgeScenario } from './tally.ts'
+
+/** A few seeds of each; `npm run judgement` plays a hundred. */
+const SEEDS = [1, 2, 3]
+
+describe.each(judges.map((judge) => [judge.role, judge] as const))('the %s', (_role, judge) => {
+  it.each(judge.scenarios)('holds every bound in %s', (scenario) => {
+    const failures = judgeScenario(judge, scenario, SEEDS).flatMap(({ figure, failures: each }) =>
+      each.map((failure) => `${figure}: ${failure}`),
+    )
+    expect(failures).toEqual([])
+  })
+})
+
+describe('the frame', () => {
+  const judge = (ours: number, bounds: Judge['bounds']): Judge => ({
+    role: 'r',
+    baseline: 'b',
+    scenarios: ['calm'],
+    bounds,
+    play: (_scenario, seed) => ({ gain: { ours: ours * seed, baseline: 3 } }),
+  })
+  it('gives median and worst, and says which bounds do not hold', () => {
+    const bounds = { gain: { min: 2, aboveBaseline: true } } as const
+    expect(judgeScenario(judge(1, bounds), 'calm', SEEDS)).toEqual([
+      {
+        ...{ role: 'r', scenario: 'calm', figure: 'gain' },
+        ours: { median: 2, worst: 1 },
+        baseline: { median: 3, worst: 3 },
+        failures: ['1 of 3 below 2', 'the sum is not above the baseline', 'the median is below the baseline'],
+      },
+    ])
+    expect(judgeScenario(judge(2, bounds), 'calm', SEEDS)[0]?.failures).toEqual([])
+  })
+  it('takes the most for the worst of what has only an upper bound, and misses no figure', () => {
+    const [finding] = judgeScenario(judge(1, { gain: { max: 2 } }), 'calm', SEEDS)
+    expect(finding).toMatchObject({ ours: { worst: 3 }, failures: ['1 of 3 above 2'] })
+    expect(() => judgeScenario(judge(1, { other: { max: 2 } }), 'calm', SEEDS)).toThrow(
+      'gives no figure other',
+    )
+  })
+})

@@ -1,0 +1,69 @@
+import type { Bound, Judge, ScenarioName, Score } from './judgement.ts'
+
+type Spread = { readonly median: number; readonly worst: number }
+
+/** One figure of one role in one scenario, over all seeds. `failures` says each bound that does not hold. */
+export type Finding = {
+  readonly role: string
+  readonly scenario: ScenarioName
+  readonly figure: string
+  readonly ours: Spread
+  readonly baseline: Spread | null
+  readonly failures: readonly string[]
+}
+
+/** Play one scenario of a role over seeds, and hold every figure against its bound. Pure. */
+export function judgeScenario(
+  judge: Judge,
+  scenario: ScenarioName,
+  seeds: readonly number[],
+): readonly Finding[] {
+  const plays = seeds.map((seed) => judge.play(scenario, seed))
+  const names = new Set(plays.flatMap((play) => Object.keys(play)))
+  const unplayed = Object.keys(judge.bounds).filter((figure) => !names.has(figure))
+  if (unplayed.length > 0) throw new RangeError(`${judge.role} gives no figure ${unplayed.join(', ')}`)
+  return [...names].map((figure) => {
+    const scores = plays.flatMap((play) => play[figure] ?? [])
+    const bound = judge.bounds[figure] ?? {}
+    const baselines = scores.flatMap(({ baseline }) => (baseline === null ? [] : [baseline]))
+    return {
+      ...{ role: judge.role, scenario, figure },
+      ours: spread(
+        scores.map(({ ours }) => ours),
+        bound,
+      ),
+      baseline: baselines.length === 0 ? null : spread(baselines, bound),
+      failures: failuresOf(scores, bound),
+    }
+  })
+}
+
+/** The worst is the end that the bound is about: the least, or for a figure that has only a `max` the most. */
+function spread(values: readonly number[], { min, max }: Bound): Spread {
+  const sorted = values.toSorted((one, other) => one - other)
+  const worst = min === undefined && max !== undefined ? sorted.at(-1) : sorted[0]
+  return { median: middle(sorted), worst: worst ?? Number.NaN }
+}
+
+function middle(sorted: readonly number[]): number {
+  const half = sorted.length / 2
+  const [low, high] = [sorted[Math.ceil(half) - 1] ?? Number.NaN, sorted[Math.floor(half)] ?? Number.NaN]
+  return (low + high) / 2
+}
+
+function failuresOf(scores: readonly Score[], { min, max, aboveBaseline }: Bound): readonly string[] {
+  const ours = scores.map((score) => score.ours)
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  const baseline = scores.map((score) => score.baseline ?? Number.NaN)
+  const ascending = (values: readonly number[]) => values.toSorted((one, other) => one - other)
+  const below = min === undefined ? [] : ours.filter((value) => !(value >= min))
+  const above = max === undefined ? [] : ours.filter((value) => !(value <= max))
+  return [
+    ...(below.length > 0 ? [`${below.length} of ${ours.length} below ${min}`] : []),
+    ...(above.length > 0 ? [`${above.length} of ${ours.length} above ${max}`] : []),
+    ...(aboveBaseline === true && !(sum(ours) > sum(baseline)) ? ['the sum is not above the baseline'] : []),
+    ...(aboveBaseline === true && !(middle(ascending(ours)) >= middle(ascending(baseline)))
+      ? ['the median is below the baseline']
+      : []),
+  ]
+}
