@@ -33,6 +33,17 @@ const end = async (state: TerminalState) => {
 }
 
 describe('opening a proposal', () => {
+  it('lets one role alone bid on a lot, until its workflow has ended', async () => {
+    const bid = { lot: '0xlot' }
+    const another = { role: 'rfq-bidder', chainId: 31_337, signer: SIGNER } as const
+    const openBid = () =>
+      openProposal(proposalOf({ ...bid, subject: 'rfq' }), another, { nowMs: () => nowMs, journal })
+    const first = await open(bid)
+    expect(await openBid()).toMatchObject({ ok: false, check: 'lot_taken' })
+    if (first.ok) await journal.write({ ...first.workflow, state: 'refused' })
+    expect(await openBid()).toMatchObject({ ok: true })
+  })
+
   it('begins it discovered at round 0, whose id is its idempotency key', async () => {
     const workflow = await opened()
     expect(workflow).toMatchObject({
