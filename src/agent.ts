@@ -275,7 +275,7 @@ export type Answer =
 
 /** A wave of questions with what their answers lead to, or what was seen in the end. Answers are in order. */
 export type Look<Seen> =
-  | { readonly ask: readonly Question[]; readonly then: (answers: readonly Answer[]) => Look<Seen> }
+  | { readonly ask: readonly Question[]; readonly next: (answers: readonly Answer[]) => Look<Seen> }
   | { readonly seen: Seen }
 
 /** A price that whoever watches is told when it changes. */

@@ -79,7 +79,7 @@ export async function observeByAsking<Seen>(
   let look = agent.see(rows, moment, policy, previous)
   for (let wave = 0; 'ask' in look; wave += 1) {
     invariant(wave < WAVES_MAX, `the ${agent.role} asks for more than ${WAVES_MAX} waves`)
-    look = look.then(await answer(look.ask, deps, head.number))
+    look = look.next(await answer(look.ask, deps, head.number))
   }
   return { ...moment, ...look.seen }
 }

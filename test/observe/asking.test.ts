@@ -32,7 +32,7 @@ const agent = (
       const ask = waves[answers.length]
       return ask === undefined
         ? { seen: { answers, previous, rows } }
-        : { ask, then: (given) => next([...answers, given]) }
+        : { ask, next: (given) => next([...answers, given]) }
     }
     return next([])
   },
