@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { z } from 'zod'
+import type { RfqTerms } from './service/assumptions.ts'
 import type { AllocationIntelligenceResource } from './service/directory-resources.ts'
 import type { FundResource, NavReportResource } from './service/fund-resources.ts'
 import type {
@@ -32,7 +33,8 @@ export type Rows = {
   readonly 'allocation-intelligence': readonly AllocationIntelligenceResource[]
   readonly funds: readonly FundResource[]
   readonly 'nav-reports': readonly NavReportResource[]
-  readonly rfqs: readonly RfqResource[]
+  /** Each with how it is traded, by the run configuration's word: the service does not say. */
+  readonly rfqs: readonly (RfqResource & { readonly terms: RfqTerms })[]
   readonly auctions: readonly AuctionResource[]
   readonly acquisitions: readonly AcquisitionResource[]
 }

@@ -50,7 +50,10 @@ export function createCollections(
       withSession((token) => client.listAllocationIntelligence({ session: token })),
     funds: client.listFunds,
     'nav-reports': client.listNavReports,
-    rfqs: trades.listRfqs,
+    rfqs: async () => {
+      const listed = await trades.listRfqs()
+      return { ...listed, items: listed.items.map((rfq) => ({ ...rfq, terms: assumptions.rfq })) }
+    },
     auctions: trades.listAuctions,
     acquisitions: trades.listAcquisitions,
   }

@@ -7,7 +7,8 @@ const header = z
   .regex(/^[A-Za-z0-9-]{1,64}$/, 'expected the name of a header')
   .transform((name) => name.toLowerCase())
 const word = z.string().min(1).max(200)
-const { query, streamQuery, credentialHeaders, rateLimitHeaders, webhookHeaders, eligibility } = ASSUMPTIONS
+const { query, streamQuery, credentialHeaders, rateLimitHeaders, webhookHeaders, eligibility, rfq } =
+  ASSUMPTIONS
 
 /**
  * `service.assumptions` of a run configuration: what a deployment does otherwise than we assume of what the service's
@@ -75,6 +76,16 @@ export const assumptions = z
       .regex(/^[1-9][0-9]{2,5}$/, 'expected 100 to 999999 milliseconds')
       .transform(Number)
       .default(ASSUMPTIONS.streamHeartbeatMs),
+    /** How an RFQ is traded; the RFQ bidder passes over what it cannot trade. */
+    rfq: z
+      .strictObject({
+        side: z.enum(['bidder_buys', 'bidder_sells']).default(rfq.side),
+        book: z.enum(['open', 'sealed']).default(rfq.book),
+        ties: z.enum(['earliest', 'latest']).default(rfq.ties),
+        escrow: z.enum(['whole_bid', 'none']).default(rfq.escrow),
+        finalizer: z.enum(['anyone', 'winner', 'seller']).default(rfq.finalizer),
+      })
+      .prefault({}),
     /** The service's names of what is to be looked at again before a broadcast, each with our name of that check. */
     revalidations: z.record(word, z.enum(REVALIDATIONS)).default({}),
   })

@@ -209,6 +209,26 @@ export const NORMAL_MARKET_REGIME = 'normal'
 /** Assumed: an oracle's `priceWad` is whole loan tokens for one whole collateral token, times 10^18. */
 export const PRICE_SCALE = 10n ** 18n
 
+/**
+ * Assumed: how an RFQ is traded. Whoever bids buys the asset and pays in the quote asset; the whole bid is in escrow until
+ * it is spent or paid back; an `open` book shows every bid, a `sealed` one ours alone; of equal bids the one placed or
+ * replaced earliest wins; and who may finalize an RFQ once it is closed.
+ */
+export const RFQ_TERMS: RfqTerms = {
+  side: 'bidder_buys',
+  book: 'open',
+  ties: 'earliest',
+  escrow: 'whole_bid',
+  finalizer: 'anyone',
+}
+export type RfqTerms = {
+  readonly side: 'bidder_buys' | 'bidder_sells'
+  readonly book: 'open' | 'sealed'
+  readonly ties: 'earliest' | 'latest'
+  readonly escrow: 'whole_bid' | 'none'
+  readonly finalizer: 'anyone' | 'winner' | 'seller'
+}
+
 type Names<Defaults> = { readonly [Name in keyof Defaults]: string }
 
 /** What of all this a deployment may do otherwise by configuration: data only, shapes do not bend. */
@@ -224,6 +244,7 @@ export type Assumptions = {
   /** What `priceWad` is for one whole loan token for one whole collateral token. */
   readonly priceScale: bigint
   readonly streamHeartbeatMs: number
+  readonly rfq: RfqTerms
   /** Our name of a check by the service's, where they differ. */
   readonly revalidations: Readonly<Record<string, Revalidation>>
 }
@@ -240,5 +261,6 @@ export const ASSUMPTIONS: Assumptions = {
   normalMarketRegime: NORMAL_MARKET_REGIME,
   priceScale: PRICE_SCALE,
   streamHeartbeatMs: STREAM_HEARTBEAT_MS,
+  rfq: RFQ_TERMS,
   revalidations: {},
 }
