@@ -1,4 +1,5 @@
+import type { Agent } from '../src/agent.ts'
 import { liquidator } from './liquidator/agent.ts'
 
-/** The roles that this release staffs, by name. */
-export const agents = { liquidator } as const
+/** The roles that this release staffs. A role of your own is one line more. */
+export const agents: readonly Agent[] = [liquidator]

@@ -15,9 +15,12 @@ import type { AcquisitionResource, AuctionResource, RfqResource } from './servic
 import type { VaultResource } from './service/vault-resources.ts'
 import type { WorkflowType } from './service/workflow-types.ts'
 
-/** The one spelling of each role: in folders, YAML, metric labels and queue names. */
+/** The roles of the service that this repository staffs, each in its one spelling. */
 export const ROLES = ['liquidator', 'allocator', 'nav-reporter', 'asset-manager', 'rfq-bidder'] as const
-export type Role = (typeof ROLES)[number]
+export type ServiceRole = (typeof ROLES)[number]
+/** A role: one of these or one of your own, spelled alike in folders, YAML, metric labels and queue names. */
+export type Role = string
+export const ROLE_NAME = /^[a-z][a-z0-9-]{0,39}$/
 
 /** The rows of each collection that an agent can watch. */
 export type Rows = {

@@ -117,7 +117,7 @@ type ReadyEvent = {
   readonly directory: string
   /** Base URL of `/metrics`, `/healthz` and `/readyz`. */
   readonly opsUrl: string
-  readonly signers: Readonly<Partial<Record<Role, string>>>
+  readonly signers: Readonly<Record<Role, string>>
   /** Workflows taken up from the journal. */
   readonly resumed: number
 }
@@ -130,7 +130,7 @@ export type SummaryEvent = {
   readonly type: 'summary'
   readonly at: string
   readonly durationMs: number
-  readonly workflows: Readonly<Partial<Record<Role, WorkflowCounts>>>
+  readonly workflows: Readonly<Record<Role, WorkflowCounts>>
   /** Sum of the gains of this run: US dollars times 10^6, signed decimal, marked. */
   readonly profitUsdMicros: string
 }

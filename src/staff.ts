@@ -51,11 +51,10 @@ const loadSections = (file: string, agent: Agent) => loadPolicy(file, agent.role
  * staff, and what loading and compiling throw.
  */
 export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolicy {
-  const staffed: Readonly<Partial<Record<Role, Agent>>> = agents
-  const does = staffed[agent.role]
+  const does = agents.find(({ role }) => role === agent.role)
   if (does === undefined) {
     throw new RolekeeperError('config.role_unknown', `This release does not staff the role ${agent.role}.`, {
-      fix: `remove it from \`agents\`; known: ${Object.keys(agents).join(', ')}.`,
+      fix: `remove it from \`agents\`; known: ${agents.map(({ role }) => role).join(', ')}.`,
     })
   }
   const policy = loadSections(agent.policy, does)

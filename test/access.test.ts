@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { agents } from '../agents/index.ts'
+import { liquidator as role } from '../agents/liquidator/agent.ts'
 import { checkAccess, clientOf, operationsOf, proveAccess } from '../src/access.ts'
 import { systemClock } from '../src/clock.ts'
 import { type AgentConfig, loadRunConfig } from '../src/config/config.ts'
@@ -21,7 +21,7 @@ const example = loadRunConfig(fileURLToPath(new URL('../config/example.yaml', im
 const { secretKey, ...keyless } = example.service
 const liquidator = example.agents[0] as AgentConfig
 const log = createLog({ level: 'error', secrets: [] })
-const operations = operationsOf(agents.liquidator)
+const operations = operationsOf(role)
 const own: AgentConfig = { ...liquidator, secretKey: new Secret('sk_own') }
 
 let service: Scripted
@@ -65,13 +65,13 @@ test('names who, operation, scope and fix where a key is missing', () => {
 test('reads with the agent’s own key, and says in the configuration’s words whose was refused', async () => {
   const config = { ...example, agents: [own] }
   const mine = clientOf(client, config, own)
-  await proveAccess(mine, agents.liquidator, log)
+  await proveAccess(mine, role, log)
   expect(service.arrived.map(({ path, headers }) => [path, headers.authorization])).toEqual([
     ['/v1/positions', 'Bearer sk_own'],
   ])
   expect(clientOf(client, example, liquidator)).toBe(client)
   service.script.answer = (_, response) => json(response, 403, failure('insufficient_scope'))
-  await expect(proveAccess(mine, agents.liquidator, log)).rejects.toMatchObject({
+  await expect(proveAccess(mine, role, log)).rejects.toMatchObject({
     code: 'service.forbidden',
     facts: { operation: 'listPositions', keyPath: 'agents[0].secretKey' },
     fix: expect.stringContaining('the scope `canonical:read`'),

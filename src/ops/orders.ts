@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type InputValue, ROLES } from '../agent.ts'
+import { type InputValue, ROLE_NAME } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
 
 /** A person's answer about a held workflow, and the hash of what was approved or rejected. */
@@ -15,7 +15,7 @@ const inputValue: z.ZodType<InputValue> = z.json().transform((value) => value as
 
 /** A workflow that a person asks for, instead of an agent. */
 const submission = z.strictObject({
-  role: z.enum(ROLES),
+  role: z.string().regex(ROLE_NAME),
   workflowType: z.string().min(1).max(100),
   input: z.record(z.string(), inputValue),
   /** Everything up to the signature, and no further. */

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import type { Role } from '../agent.ts'
+import type { ServiceRole } from '../agent.ts'
 import { writeJsonFile, writePrivateFile } from './files.ts'
 import type { DeploymentPins } from './pins.ts'
 
@@ -25,7 +25,7 @@ export type SandboxInfo = {
   /** By name. */
   readonly contracts: Readonly<Record<string, Address>>
   /** By role; `keyId` is the key's ARN. */
-  readonly signers: Readonly<Record<Role, { readonly keyId: string; readonly address: Address }>>
+  readonly signers: Readonly<Record<ServiceRole, { readonly keyId: string; readonly address: Address }>>
   /** As `deployment` of a run configuration. */
   readonly deployment: DeploymentPins
   /** The sandbox's process. */

@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
-import { ROLES, type Role } from '../agent.ts'
+import { ROLES, type ServiceRole } from '../agent.ts'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
 import { castEntities, fundCast } from './cast.ts'
@@ -171,7 +171,7 @@ async function startParts(
       options.weather,
     ),
   )
-  const signerOf = (role: Role) => {
+  const signerOf = (role: ServiceRole) => {
     const key = kms.keys[ROLES.indexOf(role)]
     invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')
     return { keyId: key.arn, address: key.address }

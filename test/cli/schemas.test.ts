@@ -9,7 +9,7 @@ import { sectionsOf } from '../../src/role-policy.ts'
 it('describes the policy of every role, and the run configuration, down to each limit', async () => {
   const schemas = await editorSchemas()
   expect(Object.keys(schemas)).toEqual([
-    ...Object.keys(agents).map((role) => `policies/${role}.schema.json`),
+    ...agents.map(({ role }) => `policies/${role}.schema.json`),
     'config/run.schema.json',
   ])
   expect(schemas['policies/liquidator.schema.json']).toMatchObject({
@@ -24,8 +24,8 @@ it('describes the policy of every role, and the run configuration, down to each 
 
 it('accepts every policy of this repository', () => {
   const files = readdirSync('policies').filter((name) => name.endsWith('.yaml'))
-  expect(files.map((name) => basename(name, '.yaml'))).toEqual(Object.keys(agents))
-  for (const agent of Object.values(agents)) {
+  expect(files.map((name) => basename(name, '.yaml'))).toEqual(agents.map(({ role }) => role).toSorted())
+  for (const agent of agents) {
     const { role } = agent
     expect(loadPolicy(join('policies', `${role}.yaml`), role, sectionsOf(agent)).role).toBe(role)
   }

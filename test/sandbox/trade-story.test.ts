@@ -1,7 +1,7 @@
 import { createTestClient, http, publicActions } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Role } from '../../src/agent.ts'
+import type { ServiceRole } from '../../src/agent.ts'
 import { systemClock } from '../../src/clock.ts'
 import { fundCast } from '../../src/sandbox/cast.ts'
 import { deploySandbox } from '../../src/sandbox/deploy.ts'
@@ -22,7 +22,7 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   const chain = await startAnvil()
   const keys = loadKeys(directory)
   const { rpcUrl, chainId } = chain
-  const roleOf = (role: Role) => privateKeyToAddress(keys.roles[role].privateKey)
+  const roleOf = (role: ServiceRole) => privateKeyToAddress(keys.roles[role].privateKey)
   const deployment = await deploySandbox({
     rpcUrl,
     deployerKey: keys.deployer,
