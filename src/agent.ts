@@ -267,11 +267,13 @@ export type LiquidatorSeen = {
   readonly claims: readonly ClaimSeen[]
 }
 
-/** One thing an agent asks for before it decides. A call runs at the observation's block. */
+/**
+ * One thing an agent asks for before it decides. A call runs at the observation's block; a source is a URL or a file that
+ * the run configuration names.
+ */
 export type Question =
   | { readonly kind: 'call'; readonly to: Address; readonly data: Hex }
-  | { readonly kind: 'http'; readonly url: string; readonly timeoutMs: number; readonly bytesMax: number }
-  | { readonly kind: 'file'; readonly path: string; readonly bytesMax: number }
+  | { readonly kind: 'source'; readonly name: string; readonly timeoutMs: number }
 
 /** What came back: a call's bytes or a source's text, and when; or why nothing did, by a stable name. */
 export type Answer =

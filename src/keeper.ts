@@ -24,6 +24,7 @@ import type { CircuitPhase } from './service/circuit.ts'
 import { createServiceClient, type ServiceClient } from './service/client.ts'
 import { createEventSource } from './service/event-source.ts'
 import { SERVICE_TIMEOUTS } from './service/http.ts'
+import { createSources } from './service/source.ts'
 import { startWebhookListener } from './service/webhook-listener.ts'
 import { loadRolePolicy, type RolePolicy, type StaffedRole, staffRole } from './staff.ts'
 import { createTally, heldEvent, slotEvents, workflowEvent } from './tell.ts'
@@ -210,8 +211,11 @@ class ComposedKeeper implements Keeper {
   }
 
   #staff(open: Pick<Running, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly StaffedRole[]> {
+    const sources = createSources(this.#config.sources, this.#clock)
+    this.#opened.push(sources.close)
     const shared = {
       ...open,
+      sources,
       config: this.#config,
       clock: this.#clock,
       log: this.#log,

@@ -28,6 +28,7 @@ import { sectionsOf } from './role-policy.ts'
 import type { OperationId } from './service/catalogue.ts'
 import type { ServiceClient } from './service/client.ts'
 import { createWalletSession } from './service/session.ts'
+import type { Sources } from './service/source.ts'
 import { createAskingSight, createLiquidatorSight, type Sight, type SightDeps } from './sight.ts'
 import { attestChallenge, openSigner } from './signers.ts'
 import { createStages, stopped } from './stages.ts'
@@ -73,6 +74,7 @@ type Shared = {
   readonly journal: Journal
   readonly nodes: Nodes
   readonly client: ServiceClient
+  readonly sources: Sources
   readonly chain: ChainView
   readonly gate: () => Gate
   readonly emit: (event: KeeperEvent) => void
@@ -140,7 +142,7 @@ export async function staffRole(
     priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
     signer: signer.address,
     ours: config.agents.map((each) => each.signer.address),
-    outside: async () => ({ ok: false, check: 'source_unknown', message: 'No source of this kind is read.' }),
+    outside: shared.sources.ask,
     onArmed: (market, armed) =>
       armed.ok
         ? log.info('market armed', { role, market })

@@ -81,8 +81,8 @@ const url = (env: Environment, protocols: readonly string[]) =>
     error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
   })
 
-/** A node's URL: it may hold a key anywhere, so it is kept as a secret. */
-const nodeUrl = (env: Environment) =>
+/** The URL of a node or a source: it may hold a key anywhere, so it is kept as a secret. */
+const secretUrl = (env: Environment) =>
   reference(env)
     .refine((text) => isUrl(text, ['http', 'https']), { error: 'expected a URL of http or https' })
     .transform((text) => new Secret(text))
@@ -124,6 +124,30 @@ const deployment = z.strictObject({
       error: 'a name is there twice; expected each once',
     }),
 })
+
+/** A foreign source of values that a policy names: JSON over HTTP, or a file of JSON or CSV. */
+const source = (folder: string, env: Environment) =>
+  z
+    .strictObject({
+      name: z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,39}$/, 'expected letters and digits'),
+      url: secretUrl(env).optional(),
+      file: z.string().min(1).transform(inside(folder)).optional(),
+    })
+    .transform(({ name, url, file }, context) => {
+      if (url !== undefined && file === undefined) return { name, kind: 'http' as const, url }
+      if (file !== undefined && url === undefined) return { name, kind: 'file' as const, file }
+      context.addIssue({ code: 'custom', message: 'expected exactly one of url and file' })
+      return z.NEVER
+    })
+
+const sources = (folder: string, env: Environment) =>
+  z
+    .array(source(folder, env))
+    .max(100)
+    .default([])
+    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
+      error: 'a name is there twice; expected each once',
+    })
 
 /** Where the service's webhook deliveries are taken, besides stream and polling; TLS ends in front of it. */
 const webhook = (env: Environment) =>
@@ -198,8 +222,8 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
           z.strictObject({ confirmations: whole(1, 10_000).transform(BigInt) }),
         ]),
         nodes: z.strictObject({
-          read: z.array(nodeUrl(env)).min(1, 'expected at least one node').max(10),
-          send: z.array(nodeUrl(env)).min(1, 'expected at least one node').max(10),
+          read: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
+          send: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
         }),
       }),
       service: z.strictObject({
@@ -226,6 +250,8 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
         .optional(),
       ops: z.strictObject({ host: z.string().min(1).max(255), port: whole(0, 65_535) }),
       deployment,
+      /** What values are read from beside the service and the chain. */
+      sources: sources(folder, env),
       agents: agents(folder, env),
     })
     .superRefine((config, context) => {
@@ -271,9 +297,15 @@ type Endpoints = {
   readonly chain: { readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> }
   readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
   readonly kms?: { readonly endpoint?: string | undefined } | undefined
+  readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
 }
 
-function endpoints({ chain, service, kms }: Endpoints): readonly (readonly [PropertyKey[], string])[] {
+function endpoints({
+  chain,
+  service,
+  kms,
+  sources: given,
+}: Endpoints): readonly (readonly [PropertyKey[], string])[] {
   const nodes = (['read', 'send'] as const).flatMap((use) =>
     chain.nodes[use].map((node, index) => [['chain', 'nodes', use, index], node.reveal()] as const),
   )
@@ -282,7 +314,10 @@ function endpoints({ chain, service, kms }: Endpoints): readonly (readonly [Prop
     [['service', 'streamUrl'], service.streamUrl],
     [['kms', 'endpoint'], kms?.endpoint],
   ] as const
-  return [...nodes, ...others].flatMap(([path, text]) =>
+  const foreign = given.flatMap((one, index) =>
+    one.kind === 'http' ? [[['sources', index, 'url'], one.url.reveal()] as const] : [],
+  )
+  return [...nodes, ...others, ...foreign].flatMap(([path, text]) =>
     text === undefined ? [] : [[[...path], text] as const],
   )
 }
@@ -300,6 +335,7 @@ export const secretsOf = (config: RunConfig): readonly string[] =>
     ...(config.service.webhook?.secrets ?? []),
     ...config.chain.nodes.read,
     ...config.chain.nodes.send,
+    ...config.sources.flatMap((one) => (one.kind === 'http' ? [one.url] : [])),
     ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),
     ...config.agents.flatMap(({ signer }) => (signer.kind === 'keystore' ? [signer.password] : [])),
   ].map((value) => value.reveal())

@@ -43,6 +43,27 @@ describe('the run configuration', () => {
     expect(config.deployment.assets.map(({ decimals }) => decimals)).toEqual([6, 8])
   })
 
+  it('takes sources by URL or file, and counts a URL among the secrets', () => {
+    const given = `sources:
+  - { name: administrator, url: "env:ROLEKEEPER_NODE_A" }
+  - { name: custodian, file: custodian.csv }
+`
+    const check = (sources: string) => checkRunConfig(parseYaml('run.yaml', text + sources), '/etc', deps)
+    const { sources } = check(given)
+    expect(sources.map(({ name, kind }) => [name, kind])).toEqual([
+      ['administrator', 'http'],
+      ['custodian', 'file'],
+    ])
+    expect(sources[1]).toMatchObject({ file: '/etc/custodian.csv' })
+    expect(secretsOf(check(given))).toContain(env.ROLEKEEPER_NODE_A)
+    const plain = 'sources:\n  - { name: a, url: "http://a.example" }\n'
+    expect(() => check(plain)).toThrow('sources[0].url')
+    expect(() => check(plain.replace('http:', 'https:').replace(' }', ', file: a.csv }'))).toThrow(
+      'exactly one of url and file',
+    )
+    expect(() => check(given.replace('custodian,', 'administrator,'))).toThrow('a name is there twice')
+  })
+
   it('takes a webhook listener, and counts its secrets among the secrets', () => {
     const uncommented = text.replaceAll(
       /^ {2}# (webhook:| {2}(?:host|port|path|publicHost|secrets):)/gm,

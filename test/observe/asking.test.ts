@@ -67,7 +67,7 @@ const observe = (asks: ReturnType<typeof agent>, previous: Seen | null = null) =
 
 describe('observing by asking', () => {
   it('answers each wave in order, calls at the one block that everything is seen at', async () => {
-    const url = { kind: 'http', url: 'http://x', timeoutMs: 1, bytesMax: 1 } as const
+    const url = { kind: 'source', name: 'x', timeoutMs: 1 } as const
     blocks.length = 0
     const seen = await observe(agent([[call('0x01'), url, call('0xdead')], [call('0x02')]]))
     expect(seen.answers).toMatchObject([
