@@ -75,7 +75,7 @@ export function createStages(deps: StagesDeps): Stages {
             expiresAfterMs: approval.expiresAfterMs,
             answer: deps.answer,
           }),
-        checkRequest: (proposal) => checkRequest({ proposal, role: workflow.role, ruleset }),
+        checkRequest: (proposal) => checkRequest({ ...workflow, proposal, ruleset }),
         checkBudget: (proposal) =>
           budget({
             workflowId: workflow.id,

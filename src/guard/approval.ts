@@ -6,7 +6,8 @@ import { RolekeeperError } from '../errors.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 import { canonicalJson } from './canonical-json.ts'
-import { amount, count, type Deployment } from './ruleset.ts'
+import type { Deployment } from './ruleset.ts'
+import { amount, count } from './scalars.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
 export const approvalPolicy = z.strictObject({

@@ -1,10 +1,14 @@
 import { type Address, decodeFunctionData, encodeFunctionData, type Hex, maxUint256 } from 'viem'
-import { z } from 'zod'
 import type { TransactionIntent } from '../service/workflows.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
-import { describeCondition, holds, type Subject, type Value } from './conditions.ts'
-import type { Rule } from './ruleset.ts'
+import { describeCondition, holds, type Subject } from './conditions.ts'
+import { asAddress, asUint, asValue, countAt, isEach, listOf, memberAt } from './paths.ts'
+import { pinOf } from './pins.ts'
+import type { Leaf, Rule } from './ruleset.ts'
+
+/** Arguments of a call by the names of their parameters, as they were decoded. */
+export type Arguments = Readonly<Record<string, unknown>>
 
 /** One call that the rules allow, as it will be signed but for gas, nonce and fees. */
 export type ClearedCall = {
@@ -12,6 +16,7 @@ export type ClearedCall = {
   readonly to: Address
   readonly data: Hex
   readonly valueWei: bigint
+  readonly args: Arguments
   /** What it approves, when it is an approval. */
   readonly approval: StandingAllowance | null
 }
@@ -22,33 +27,31 @@ export function checkCall(
   rule: Rule,
   subject: Subject,
 ): Checked<{ readonly call: ClearedCall }> {
-  const refusal = checkEnvelope(intent, rule, subject)
-  if (refusal !== null) return refusal
+  const envelope = checkEnvelope(intent, rule, subject)
+  if (!envelope.ok) return envelope
   const decoded = decodeExactly(intent, rule)
   if (!decoded.ok) return decoded
-  for (const [index, { name, tests }] of rule.params.entries()) {
-    const actual = decoded.args[index]
-    const failed = tests.find((test) => actual === undefined || !holds(test, actual, subject))
-    if (failed !== undefined) {
-      return refuse(
-        parameterCheck(rule, name, actual),
-        `Rule ${rule.id}: ${name} is ${actual ?? 'missing'}; allowed is ${describeCondition(failed, subject)}.`,
-      )
-    }
-  }
-  const to = targetOf(rule, subject)
-  const [spender, assets] = decoded.args
-  const approval =
-    rule.isApproval && typeof spender === 'string' && typeof assets === 'bigint'
-      ? { token: to, spender, assets }
-      : null
-  return { ok: true, call: { rule, to, data: intent.calldata, valueWei: BigInt(intent.value), approval } }
+  const { to } = envelope
+  const { args } = decoded
+  const refusal = checkArguments(args, rule, subject)
+  if (refusal !== null) return refusal
+  const valueWei = BigInt(intent.value)
+  const approval = rule.isApproval ? approvalOf(to, rule, args) : null
+  return { ok: true, call: { rule, to, data: intent.calldata, valueWei, args, approval } }
 }
 
-const targetOf = (rule: Rule, { market }: Subject): Address =>
-  rule.target === 'market' ? market.address : market.loanAsset
+/** An approval's two arguments, whatever the rule calls them; the selector says what they are. */
+function approvalOf(token: Address, { leaves }: Rule, args: Arguments): StandingAllowance | null {
+  const [spender, assets] = leaves.map(({ path }) => args[path])
+  const [address, amount] = [asAddress(spender), asUint(assets)]
+  return address === undefined || amount === undefined ? null : { token, spender: address, assets: amount }
+}
 
-function checkEnvelope(intent: TransactionIntent, rule: Rule, subject: Subject): Refusal | null {
+function checkEnvelope(
+  intent: TransactionIntent,
+  rule: Rule,
+  subject: Subject,
+): Checked<{ readonly to: Address }> {
   const { order } = intent
   if (intent.transactionKind !== 'contract_call' || intent.target === null) {
     return refuse('contract_creation', `Intent ${order} creates a contract; no rule allows that.`)
@@ -66,11 +69,12 @@ function checkEnvelope(intent: TransactionIntent, rule: Rule, subject: Subject):
       `Intent ${order} sends ${value} wei; rule ${rule.id} allows ${rule.valueWeiMax}.`,
     )
   }
-  const target = targetOf(rule, subject)
-  if (intent.target.toLowerCase() !== target) {
+  const target = checkTarget(rule, subject)
+  if (!target.ok) return target
+  if (intent.target.toLowerCase() !== target.to) {
     return refuse(
       'target_not_allowed',
-      `Intent ${order} goes to ${intent.target}; rule ${rule.id} allows only ${target}.`,
+      `Intent ${order} goes to ${intent.target}; rule ${rule.id} allows only ${target.to}.`,
     )
   }
   const selector = intent.calldata.slice(0, 10)
@@ -80,20 +84,23 @@ function checkEnvelope(intent: TransactionIntent, rule: Rule, subject: Subject):
       `Intent ${order} calls ${selector}; rule ${rule.id} allows only ${rule.selector} (${rule.abi.name}).`,
     )
   }
-  return null
+  return target
 }
 
-const decodedArgs = z.array(
-  z.union([
-    z.bigint(),
-    // Small integers decode to numbers.
-    z.number().int().transform(BigInt),
-    z
-      .string()
-      .regex(/^0x[0-9a-fA-F]{40}$/)
-      .transform((text): Address => `0x${text.slice(2).toLowerCase()}`),
-  ]),
-)
+/** Where a rule's call goes: a contract of the deployment, and a token of it where something is approved. */
+function checkTarget(rule: Rule, subject: Subject): Checked<{ readonly to: Address }> {
+  const { deployment } = subject
+  const to = asAddress(rule.target.resolve(subject, 0))
+  const isKnown = rule.isApproval
+    ? deployment.assets.some(({ address }) => address === to)
+    : pinOf(to, deployment) !== undefined
+  if (to !== undefined && isKnown) return { ok: true, to }
+  const where = rule.isApproval ? 'deployment.assets' : 'the deployment'
+  return refuse(
+    'target_not_pinned',
+    `Rule ${rule.id}: ${rule.target.text} is ${to ?? 'nothing'}, which is not in ${where}.`,
+  )
+}
 
 /**
  * Decode calldata and demand that its arguments, encoded again, are the same bytes: a decoder forgives trailing bytes,
@@ -102,12 +109,12 @@ const decodedArgs = z.array(
 function decodeExactly(
   { order, calldata }: TransactionIntent,
   rule: Rule,
-): Checked<{ args: readonly Value[] }> {
+): Checked<{ readonly args: Arguments }> {
   try {
-    const { args } = decodeFunctionData({ abi: [rule.abi], data: calldata })
-    const again = encodeFunctionData({ abi: [rule.abi], functionName: rule.abi.name, args: args ?? [] })
-    const checked = decodedArgs.safeParse(args ?? [])
-    if (again === calldata && checked.success) return { ok: true, args: checked.data }
+    const { args = [] } = decodeFunctionData({ abi: [rule.abi], data: calldata })
+    const again = encodeFunctionData({ abi: [rule.abi], functionName: rule.abi.name, args })
+    const named = rule.abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
+    if (again === calldata) return { ok: true, args: Object.fromEntries(named) }
   } catch {
     // Too short, or not these types: the same refusal.
   }
@@ -117,9 +124,60 @@ function decodeExactly(
   )
 }
 
-/** Name the refusal of a parameter; those of approvals have names of their own. */
-function parameterCheck(rule: Rule, name: string, actual: Value | undefined): string {
-  if (!rule.isApproval) return `parameter_${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
+function checkArguments(args: Arguments, rule: Rule, subject: Subject): Refusal | null {
+  for (const leaf of rule.leaves) {
+    const refusal = isEach(leaf.path)
+      ? checkElements(args, leaf, rule, subject)
+      : checkValue(args, leaf, rule, subject, 0)
+    if (refusal !== null) return refusal
+  }
+  return null
+}
+
+/** Demand that a list is as long as each list that it is compared with, and that every element passes. */
+function checkElements(args: Arguments, leaf: Leaf, rule: Rule, subject: Subject): Refusal | null {
+  const count = countAt(args, leaf.path) ?? 0
+  for (const test of leaf.tests) {
+    if (test.op === 'in' || test.reference.each === null) continue
+    const wanted = countAt(subject.input, test.reference.each)
+    if (count === wanted) continue
+    return refuse(
+      `${checkNameOf(listOf(leaf.path))}_length`,
+      `Rule ${rule.id}: ${listOf(leaf.path)} has ${count} elements; ${test.reference.text} has ${wanted ?? 'none'}.`,
+    )
+  }
+  const indexes = Array.from({ length: count }, (_, index) => index)
+  return indexes.reduce<Refusal | null>(
+    (refusal, index) => refusal ?? checkValue(args, leaf, rule, subject, index),
+    null,
+  )
+}
+
+function checkValue(
+  args: Arguments,
+  { path, kind, tests }: Leaf,
+  rule: Rule,
+  subject: Subject,
+  index: number,
+): Refusal | null {
+  const actual = asValue(memberAt(args, path, index), kind)
+  const failed = tests.find((test) => actual === undefined || !holds(test, actual, subject, index))
+  if (failed === undefined) return null
+  return refuse(
+    rule.isApproval ? approvalCheck(actual) : checkNameOf(path),
+    `Rule ${rule.id}: ${path.replace('[]', `[${index}]`)} is ${actual ?? 'missing'}; allowed is ${describeCondition(failed, subject, index)}.`,
+  )
+}
+
+/** Name the refusal of a parameter: `report.revisionLabel` is `parameter_report_revision_label`. */
+const checkNameOf = (path: string): string =>
+  `parameter_${path
+    .replaceAll('[]', '')
+    .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    .replaceAll('.', '_')}`
+
+/** Refusals of approvals have names of their own. */
+function approvalCheck(actual: unknown): string {
   if (typeof actual !== 'bigint') return 'approval_spender'
   return actual === maxUint256 ? 'approval_unlimited' : 'approval_not_exact'
 }

@@ -2,7 +2,7 @@ import { type Address, type Hex, toEventSelector } from 'viem'
 import type { Log } from '../chain/nodes.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import { type Refusal, refuse } from '../workflow/verdict.ts'
-import type { Subject, Value } from './conditions.ts'
+import { type Subject, sumOf } from './conditions.ts'
 import type { Effects } from './ruleset.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
@@ -89,11 +89,10 @@ export function checkChanges(
   effects: Effects,
   subject: Subject,
 ): Refusal | null {
-  const resolved = (value: Value | undefined) => (typeof value === 'bigint' ? value : null)
   for (const { token, assets } of changes) {
     if (assets >= 0n) continue
-    const bound = effects.out.find((item) => item.token.resolve(subject) === token)
-    const limit = bound === undefined ? 0n : resolved(bound.assetsMax.resolve(subject))
+    const bound = effects.out.find((item) => item.token.resolve(subject, 0) === token)
+    const limit = bound === undefined ? 0n : sumOf(bound.assetsMax, subject)
     if (limit === null || -assets > limit) {
       return refuse(
         'token_left',
@@ -102,8 +101,8 @@ export function checkChanges(
     }
   }
   for (const item of effects.in) {
-    const token = item.token.resolve(subject)
-    const least = resolved(item.assetsMin.resolve(subject))
+    const token = item.token.resolve(subject, 0)
+    const least = sumOf(item.assetsMin, subject)
     const gained = changes.find((change) => change.token === token)?.assets ?? 0n
     if (least === null || gained < least) {
       return refuse(

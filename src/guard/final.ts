@@ -1,15 +1,16 @@
 import type { Address } from 'viem'
-import type { Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
-import { RolekeeperError } from '../errors.ts'
+import type { Call, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
-import type { ClearedCall } from './calls.ts'
+import type { Arguments, ClearedCall } from './calls.ts'
 import type { Subject } from './conditions.ts'
 import { type AllowanceSeen, checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
+import { asAddress, countAt, isEach, memberAt } from './paths.ts'
+import { pinOf, pinsOf } from './pins.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
-import type { Ruleset } from './ruleset.ts'
-import { sanityOf } from './sanity/liquidator.ts'
+import type { Effects, PinnedContract, Rule, Ruleset } from './ruleset.ts'
 import { allowanceView, balanceView, createReads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
@@ -58,26 +59,36 @@ export async function checkFinal(
   if (exposed !== null) return exposed
   const { calls, subject } = prepared
 
-  const pins = pinsOf(subject)
-  const framing = frame(ruleset, subject, calls)
-  const sane = createReads()
-  const look = sanityOf(workflow.proposal.workflowType).look(sane, ruleset, subject, workflow.proposal)
+  const { proposal } = workflow
+  const effects = ruleset.effects.get(proposal.workflowType)
+  const sanity = ruleset.sanity.get(proposal.workflowType)
+  invariant(effects !== undefined && sanity !== undefined, `the rules judge ${proposal.workflowType}`)
+  const framing = frame(effects, subject, calls)
+  const sane = { before: createReads(), after: createReads() }
+  const look = sanity.look({ subject, proposal, ...sane })
+  const involved = contractsOf(calls, effects, subject, [...sane.before.calls, ...sane.after.calls])
+  if (!involved.ok) return involved
+  const { pins } = involved
   const [hashes, simulated] = await Promise.all([
     nodes.codeHashes(pins.map(({ address }) => address)),
-    simulate(nodes, options, calls, [...framing.before.calls, ...sane.calls], framing.after.calls),
+    simulate(nodes, options, calls, {
+      before: [...framing.before.calls, ...sane.before.calls],
+      after: [...framing.after.calls, ...sane.after.calls],
+    }),
   ])
   if (!simulated.ok) return simulated
   const { result } = simulated
-  framing.before.fill(result.before.slice(0, framing.before.calls.length))
-  sane.fill(result.before.slice(framing.before.calls.length))
-  framing.after.fill(result.after)
+  for (const when of ['before', 'after'] as const) {
+    const count = framing[when].calls.length
+    framing[when].fill(result[when].slice(0, count))
+    sane[when].fill(result[when].slice(count))
+  }
 
   const gasWei = result.bundle.reduce((sum, { gasUsed }) => sum + gasUsed * signer.maxFeePerGasWei, 0n)
   const changes = framing.changes()
   if (changes === null)
     return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
   const allowances = framing.allowances()
-  const effects = ruleset.effects.get(workflow.proposal.workflowType) ?? { out: [], in: [] }
   const logs = result.bundle.flatMap((item) => item.logs)
   const changeOf = (token: Address) => changes.find((change) => change.token === token)?.assets ?? 0n
   const refusal =
@@ -133,19 +144,60 @@ function checkStanding(
   )
 }
 
-type Pinned = { readonly address: Address; readonly codeHash: string }
-
-/** Every contract that the bundle or our own reads rely on, with the code it must have. */
-function pinsOf({ market, deployment, input }: Subject): readonly Pinned[] {
-  const involved = new Set([market.loanAsset, market.collateralAsset, input.vaultAddress?.toLowerCase()])
-  return [
-    market,
-    { address: market.oracle, codeHash: market.oracleCodeHash },
-    ...[...deployment.assets, ...deployment.vaults].filter(({ address }) => involved.has(address)),
-  ]
+/**
+ * Every contract that the bundle or our own reads rely on, with the code it must have: a read of a contract that is not
+ * pinned proves nothing.
+ */
+function contractsOf(
+  calls: readonly ClearedCall[],
+  effects: Effects,
+  subject: Subject,
+  reads: readonly Call[],
+): Checked<{ readonly pins: readonly PinnedContract[] }> {
+  const { market, vault, fund, deployment } = subject
+  const needed = new Set([...calls.map(({ to }) => to), ...reads.map(({ to }) => to)])
+  const stranger = [...needed].find((address) => pinOf(address, deployment) === undefined)
+  if (stranger !== undefined) {
+    return refuse(
+      'read_not_pinned',
+      `The guard would judge by ${stranger}, which is not in the deployment. Fix: pin it in deployment.contracts.`,
+    )
+  }
+  const named = [
+    ...tokensOf(calls, effects, subject),
+    ...[market?.address, market?.oracle, vault?.address, fund?.address, fund?.quoteAsset],
+    ...calls.flatMap(({ args, rule }) => addressesIn(args, rule)),
+  ].filter((address) => address !== undefined)
+  const involved = new Set([...needed, ...named])
+  return { ok: true, pins: pinsOf(deployment).filter(({ address }) => involved.has(address)) }
 }
 
-function checkPins(pins: readonly Pinned[], hashes: readonly (string | null)[]): Refusal | null {
+/** Addresses among a call's arguments. */
+const addressesIn = (args: Arguments, { leaves }: Rule): readonly (Address | undefined)[] =>
+  leaves
+    .filter(({ kind }) => kind === 'address')
+    .flatMap(({ path }) =>
+      Array.from({ length: isEach(path) ? (countAt(args, path) ?? 0) : 1 }, (_, index) =>
+        asAddress(memberAt(args, path, index)),
+      ),
+    )
+
+/** Tokens that the bundle may move: those it goes to, those its effects name, and its market's. */
+function tokensOf(
+  calls: readonly ClearedCall[],
+  { out, in: into, moves }: Effects,
+  subject: Subject,
+): readonly Address[] {
+  const { market, deployment } = subject
+  const named = new Set<unknown>([
+    ...calls.map(({ to }) => to),
+    ...[...out, ...into, ...moves].map(({ token }) => token.resolve(subject, 0)),
+    ...[market?.loanAsset, market?.collateralAsset],
+  ])
+  return deployment.assets.map(({ address }) => address).filter((address) => named.has(address))
+}
+
+function checkPins(pins: readonly PinnedContract[], hashes: readonly (string | null)[]): Refusal | null {
   const index = pins.findIndex(({ codeHash }, at) => hashes[at] !== codeHash)
   const pin = pins[index]
   if (pin === undefined) return null
@@ -155,22 +207,25 @@ function checkPins(pins: readonly Pinned[], hashes: readonly (string | null)[]):
   )
 }
 
-/** The reads that frame the bundle: our balance of every token, and what the market may take. */
-function frame(ruleset: Ruleset, subject: Subject, calls: readonly ClearedCall[]) {
-  const { market, self, deployment } = subject
+/** The reads that frame the bundle: our balance of every token, and what each contract that it calls may take. */
+function frame(effects: Effects, subject: Subject, calls: readonly ClearedCall[]) {
+  const { self, deployment } = subject
   const [before, after] = [createReads(), createReads()]
   const balances = deployment.assets.map(({ address: token }) => ({
     token,
-    was: before.ask(balanceView(ruleset, token, self)),
-    is: after.ask(balanceView(ruleset, token, self)),
+    was: before.ask(balanceView(token, self)),
+    is: after.ask(balanceView(token, self)),
   }))
-  const pairs = [market.loanAsset, market.collateralAsset].map((token) => {
-    const spender = market.address
-    const was = before.ask(allowanceView(ruleset, token, self, spender))
-    const is = after.ask(allowanceView(ruleset, token, self, spender))
-    const approved = calls.some(({ approval }) => approval?.token === token && approval.spender === spender)
-    return { token, spender, approved, was, is }
-  })
+  const assets = new Set(deployment.assets.map(({ address }) => address))
+  const spenders = [...new Set(calls.map(({ to }) => to))].filter((address) => !assets.has(address))
+  const pairs = spenders.flatMap((spender) =>
+    tokensOf(calls, effects, subject).map((token) => {
+      const was = before.ask(allowanceView(token, self, spender))
+      const is = after.ask(allowanceView(token, self, spender))
+      const approved = calls.some(({ approval }) => approval?.token === token && approval.spender === spender)
+      return { token, spender, approved, was, is }
+    }),
+  )
   return {
     before,
     after,
@@ -191,8 +246,7 @@ async function simulate(
   nodes: FinalDeps['nodes'],
   { workflow, signer }: FinalOptions,
   calls: readonly ClearedCall[],
-  before: readonly { readonly to: Address; readonly data: `0x${string}` }[],
-  after: typeof before,
+  reads: { readonly before: readonly Call[]; readonly after: readonly Call[] },
 ): Promise<Checked<{ readonly result: SimulationResult }>> {
   const bundle = calls.map((call, index) => ({
     from: workflow.signer,
@@ -205,7 +259,7 @@ async function simulate(
     maxPriorityFeePerGasWei: signer.maxPriorityFeePerGasWei,
   }))
   try {
-    return { ok: true, result: await nodes.simulate({ pending: signer.pending, before, bundle, after }) }
+    return { ok: true, result: await nodes.simulate({ pending: signer.pending, bundle, ...reads }) }
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'node.simulation_rejected') throw error
     if (error.facts.reason === 'insufficient_funds') {

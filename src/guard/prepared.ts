@@ -1,14 +1,13 @@
-import type { Address } from 'viem'
 import { foreign } from '../foreign.ts'
 import { WORKFLOW_CATALOGUE } from '../service/workflow-types.ts'
 import type { PreparedWorkflow } from '../service/workflows.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
-import { type ClearedCall, checkCall } from './calls.ts'
+import type { ClearedCall } from './calls.ts'
 import type { Subject } from './conditions.ts'
 import { checkRequest } from './request.ts'
 import type { Freshness, Ruleset } from './ruleset.ts'
-import { sanityOf } from './sanity/liquidator.ts'
+import { checkSequence } from './sequence.ts'
 
 /** The parts of a workflow that an answer is bound to. */
 export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>
@@ -36,7 +35,7 @@ export function checkPrepared(options: {
 }): Checked<PreparedCheck> {
   const { workflow, frozen, ruleset, nowMs } = options
   const { answer } = frozen
-  const requested = checkRequest({ proposal: workflow.proposal, role: workflow.role, ruleset })
+  const requested = checkRequest({ ...workflow, ruleset })
   if (!requested.ok) return requested
   const lifetime = lifetimeOf(frozen, ruleset.freshness)
   const refusal =
@@ -44,22 +43,13 @@ export function checkPrepared(options: {
     checkPreflight(workflow, answer, ruleset) ??
     checkAge(frozen, ruleset, nowMs, lifetime)
   if (refusal !== null) return refusal
-  const subject: Subject = {
-    input: Object.fromEntries(
-      Object.entries(workflow.proposal.input).flatMap(([name, value]) =>
-        typeof value === 'string' ? [[name, value]] : [],
-      ),
-    ),
-    self: lowerCase(workflow.signer),
-    deadlineS: BigInt(Math.floor(lifetime.endsAtMs / 1_000)),
-    market: requested.market,
-    deployment: ruleset.deployment,
-  }
-  const calls = checkSequence(workflow, answer, ruleset, subject)
+  const deadlineS = BigInt(Math.floor(lifetime.endsAtMs / 1_000))
+  const subject: Subject = { ...requested.subject, deadlineS }
+  const { workflowType } = workflow.proposal
+  const rules = ruleset.rules.get(workflowType) ?? []
+  const calls = checkSequence(answer, workflow.chainId, rules, subject)
   return calls.ok ? { ok: true, calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs } : calls
 }
-
-const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 /** When an answer ends, capped by our own policy, and when we stop relying on it. Unix milliseconds. */
 function lifetimeOf(frozen: FrozenAnswer, freshness: Freshness) {
@@ -122,7 +112,8 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, rules
       'The preflight names no block, so its age in blocks is not known.',
     )
   }
-  const known: ReadonlySet<string> = new Set(sanityOf(workflow.proposal.workflowType).revalidations)
+  const sanity = ruleset.sanity.get(workflow.proposal.workflowType)
+  const known: ReadonlySet<string> = new Set(sanity?.revalidations)
   const unknown = revalidateAtExecution.findIndex(
     (name) => !known.has(ruleset.revalidations.get(name) ?? name),
   )
@@ -155,46 +146,4 @@ function checkAge(
     )
   }
   return null
-}
-
-/** Demand that the intents are the rules' calls: all of them, in order, and no other. */
-function checkSequence(
-  workflow: BoundWorkflow,
-  { transactions }: PreparedWorkflow,
-  ruleset: Ruleset,
-  subject: Subject,
-): Checked<{ calls: readonly ClearedCall[] }> {
-  const type = workflow.proposal.workflowType
-  const rules = ruleset.rules.get(type) ?? []
-  if (transactions.length !== rules.length) {
-    return refuse(
-      'sequence_mismatch',
-      `The answer has ${transactions.length} intents; ${type} is ${rules.length} by guard.allow.`,
-    )
-  }
-  const calls: ClearedCall[] = []
-  for (const [index, rule] of rules.entries()) {
-    const intent = transactions.find(({ order }) => order === index)
-    if (intent === undefined) return refuse('intent_order', `No intent has the order ${index}.`)
-    if (intent.chainId !== workflow.chainId) {
-      return refuse(
-        'chain_mismatch',
-        `Intent ${index} is for chain ${intent.chainId}; we are on chain ${workflow.chainId}.`,
-      )
-    }
-    const checked = checkCall(intent, rule, subject)
-    if (!checked.ok) return checked
-    calls.push(checked.call)
-  }
-  const loose = calls.find((call, index) => {
-    const use = calls[index + 1]
-    return call.approval !== null && call.approval.spender !== use?.to
-  })
-  if (loose !== undefined) {
-    return refuse(
-      'approval_spender',
-      `The approval is for ${loose.approval?.spender}, which is not the contract that the next call goes to.`,
-    )
-  }
-  return { ok: true, calls }
 }

@@ -1,31 +1,36 @@
 import type { Address } from 'viem'
-import { inputText, type Proposal, type Role } from '../agent.ts'
-import { addr } from '../service/scalars.ts'
-import { agentRoleOf, WORKFLOW_CATALOGUE } from '../service/workflow-types.ts'
-import { type Checked, refuse } from '../workflow/verdict.ts'
-import type { PinnedMarket, Ruleset } from './ruleset.ts'
+import type { Proposal, Role } from '../agent.ts'
+import { WORKFLOW_CATALOGUE } from '../service/workflow-types.ts'
+import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
+import { type Reference, type Subject, sumOf } from './conditions.ts'
+import { asAddress } from './paths.ts'
+import type { Effects, PinnedContract, Ruleset } from './ruleset.ts'
+import { rulesFor } from './sequence.ts'
 
 /**
- * Judge a proposal by policy before the service hears of it: role, type, input, its market and vault, the limit of
- * one workflow. Pure.
+ * Judge a proposal by policy before the service hears of it: role, type, input, the contracts that it is about, its
+ * exposure, the limit of one workflow. Pure.
  */
 export function checkRequest(request: {
   readonly proposal: Proposal
   readonly role: Role
+  readonly signer: Address
   readonly ruleset: Ruleset
-}): Checked<{ readonly market: PinnedMarket }> {
-  const { proposal, role, ruleset } = request
+}): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
+  const { proposal, role, signer, ruleset } = request
   const { workflowType, exposure } = proposal
-  if (role !== ruleset.role || agentRoleOf(workflowType) !== role) {
+  if (role !== ruleset.role) {
     return refuse(
       'role_not_allowed',
       `The role ${role} may not propose ${workflowType}; these rules are for ${ruleset.role}.`,
     )
   }
-  if (!ruleset.rules.has(workflowType)) {
+  const effects = ruleset.effects.get(workflowType)
+  const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], proposal.input)
+  if (effects === undefined || rules.length === 0) {
     return refuse(
       'workflow_not_allowed',
-      `No rule allows ${workflowType}. Fix: add its calls to guard.allow, or stop proposing it.`,
+      `No rule allows this ${workflowType}. Fix: add its calls to guard.allow, or stop proposing it.`,
     )
   }
   const input = WORKFLOW_CATALOGUE[workflowType].input.safeParse(proposal.input)
@@ -33,11 +38,8 @@ export function checkRequest(request: {
     const path = input.error.issues[0]?.path.join('.') ?? ''
     return refuse('input_invalid', `The input of ${workflowType} is not valid at "${path}".`)
   }
-  const address = addr.safeParse(proposal.input.marketAddress).data
-  const market = address === undefined ? undefined : findMarket(address, ruleset)
-  if (market === undefined) {
-    return refuse('market_not_pinned', `The market ${address} is not in deployment.markets.`)
-  }
+  const found = subjectOf(proposal, signer, ruleset)
+  if (!found.ok) return found
   const limit = ruleset.limits.perWorkflow.usdMicrosMax
   if (exposure.usdMicros > limit) {
     return refuse(
@@ -45,29 +47,82 @@ export function checkRequest(request: {
       `The proposal moves ${exposure.usdMicros} millionths of a dollar; the policy allows ${limit} a workflow. Fix: lower the strategy's size, or raise limits.perWorkflow.usdMicrosMax.`,
     )
   }
-  if (exposure.assets > 0n && exposure.usdMicros <= 0n) {
-    return refuse(
-      'exposure_unpriced',
-      `The proposal moves ${exposure.assets} base units whose worth in dollars is not known.`,
-    )
-  }
-  const vaultAddress = inputText(proposal.input, 'vaultAddress')
-  const repayAssets = inputText(proposal.input, 'repayAssets')
-  if (repayAssets === undefined) return { ok: true, market }
-  if (!ruleset.deployment.vaults.some(({ address }) => address === vaultAddress?.toLowerCase())) {
-    return refuse('vault_not_pinned', `The vault ${vaultAddress} is not in deployment.vaults.`)
-  }
-  if (exposure.token?.toLowerCase() !== market.loanAsset || exposure.assets !== BigInt(repayAssets)) {
-    return refuse(
-      'exposure_mismatch',
-      `The proposal counts ${exposure.assets} base units of ${exposure.token ?? 'nothing'}, but would repay ${repayAssets} of ${market.loanAsset}.`,
-    )
-  }
-  return { ok: true, market }
+  // No call exists yet that could be valid too long.
+  return checkExposure(proposal, effects, { ...found.subject, deadlineS: 0n }, ruleset) ?? found
 }
 
-/** Find a market of the deployment; undefined when it is not pinned. Pure. */
-const findMarket = (
-  address: Address,
-  { deployment }: Pick<Ruleset, 'deployment'>,
-): PinnedMarket | undefined => deployment.markets.find((market) => market.address === address)
+/** Find what a request is about among the pinned contracts. */
+function subjectOf(
+  { input }: Proposal,
+  signer: Address,
+  { deployment }: Ruleset,
+): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
+  const market = pinned(deployment.markets, input.marketAddress)
+  if (market === undefined) return notPinned('market', input.marketAddress)
+  const vault = pinned(deployment.vaults, input.vaultAddress)
+  if (vault === undefined) return notPinned('vault', input.vaultAddress)
+  const fund = pinned(deployment.funds, input.fundAddress)
+  if (fund === undefined) return notPinned('fund', input.fundAddress)
+  const self: Address = `0x${signer.slice(2).toLowerCase()}`
+  return { ok: true, subject: { input, self, market, vault, fund, deployment } }
+}
+
+/** Null when the input names none, undefined when it names one that is not pinned. */
+const pinned = <P extends PinnedContract>(pins: readonly P[], named: unknown): P | null | undefined =>
+  named === undefined ? null : pins.find(({ address }) => address === asAddress(named))
+
+const notPinned = (what: 'market' | 'vault' | 'fund', address: unknown): Refusal =>
+  refuse(`${what}_not_pinned`, `The ${what} ${address} is not in deployment.${what}s.`)
+
+/** Demand that a proposal counts what may leave us exactly, and at no less than the policy's prices. */
+function checkExposure(
+  { exposure }: Proposal,
+  effects: Effects,
+  subject: Subject,
+  ruleset: Ruleset,
+): Refusal | null {
+  const [out] = effects.out
+  const token = out?.token.resolve(subject, 0) ?? null
+  const assets = out === undefined ? 0n : sumOf(out.assetsMax, subject)
+  const counted = exposure.token?.toLowerCase() ?? null
+  if (assets === null || exposure.assets !== assets || (assets > 0n && counted !== token)) {
+    return refuse(
+      'exposure_mismatch',
+      `The proposal counts ${exposure.assets} base units of ${counted ?? 'nothing'}; by guard.effects ${assets ?? 'an unknown amount'} of ${token ?? 'nothing'} may leave us.`,
+    )
+  }
+  const worths = [
+    ...effects.out.map((item) => worthOf(item.token, sumOf(item.assetsMax, subject), subject, ruleset)),
+    ...effects.moves.map((item) => worthOf(item.token, sumOf(item.assets, subject), subject, ruleset)),
+  ]
+  const least = worths.reduce<bigint | null>(
+    (sum, worth) => (sum === null || worth === null ? null : sum + worth),
+    0n,
+  )
+  if (least === null) {
+    return refuse(
+      'exposure_unpriced',
+      'The proposal moves a token whose worth in dollars is not known. Fix: add it to limits.pricesUsdMicros.',
+    )
+  }
+  if (exposure.usdMicros >= least) return null
+  return refuse(
+    'exposure_underpriced',
+    `The proposal counts ${exposure.usdMicros} millionths of a dollar; by limits.pricesUsdMicros it moves at least ${least}.`,
+  )
+}
+
+/** What so many base units count as at least, millionths of a dollar rounded down; null when it is not known. */
+function worthOf(
+  token: Reference,
+  assets: bigint | null,
+  subject: Subject,
+  { limits, deployment }: Ruleset,
+): bigint | null {
+  const address = token.resolve(subject, 0)
+  const asset = deployment.assets.find((each) => each.address === address)
+  const price = asset === undefined ? undefined : limits.pricesUsdMicros[asset.symbol]
+  if (assets === 0n) return 0n
+  if (asset === undefined || price === undefined || assets === null) return null
+  return (assets * price) / 10n ** BigInt(asset.decimals)
+}

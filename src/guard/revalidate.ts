@@ -1,9 +1,9 @@
 import type { Nodes } from '../chain/nodes.ts'
+import { invariant } from '../errors.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Ruleset } from './ruleset.ts'
-import { sanityOf } from './sanity/liquidator.ts'
 import { createReads } from './views.ts'
 
 /**
@@ -30,13 +30,11 @@ export async function recheck(
   }
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
   if (!prepared.ok) return prepared
+  const { proposal } = workflow
+  const sanity = ruleset.sanity.get(proposal.workflowType)
+  invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
   const reads = createReads()
-  const look = sanityOf(workflow.proposal.workflowType).look(
-    reads,
-    ruleset,
-    prepared.subject,
-    workflow.proposal,
-  )
+  const look = sanity.look({ subject: prepared.subject, proposal, before: reads, after: createReads() })
   const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
   reads.fill(answers)
   const ageMs = nowMs - head.timestampS * 1_000

@@ -4,38 +4,36 @@ import type { Role } from '../agent.ts'
 import type { Revalidation } from '../service/assumptions.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
 import type { Condition, Reference } from './conditions.ts'
+import type { When } from './inputs.ts'
+import type { ValueKind } from './paths.ts'
+import type { Sanity } from './sanity/look.ts'
+import { sanityPolicy } from './sanity/sanity.ts'
+import { amount, count } from './scalars.ts'
 
 /** A contract that may be talked to, by the keccak-256 of its deployed code. Addresses are lower case. */
-type Pin = { readonly address: Address; readonly codeHash: Hex }
+export type PinnedContract = { readonly address: Address; readonly codeHash: Hex }
 
 /** One market of the deployment, with what it lends, what it takes, and who prices it. */
-export type PinnedMarket = Pin & {
+export type PinnedMarket = PinnedContract & {
   readonly loanAsset: Address
   readonly collateralAsset: Address
   readonly oracle: Address
   readonly oracleCodeHash: Hex
 }
 
+/** One recovery fund of the deployment, with what it is subscribed and bids in. */
+export type PinnedFund = PinnedContract & { readonly quoteAsset: Address }
+
 /** The contracts of the deployment: nothing outside of it is ever a target. */
 export type Deployment = {
   readonly namespace: string
-  readonly assets: readonly (Pin & { readonly symbol: string; readonly decimals: number })[]
+  readonly assets: readonly (PinnedContract & { readonly symbol: string; readonly decimals: number })[]
   readonly markets: readonly PinnedMarket[]
-  readonly vaults: readonly Pin[]
-  readonly funds: readonly (Pin & { readonly quoteAsset: Address })[]
-  /** Other contracts, by the names that policies give them. */
-  readonly contracts: readonly (Pin & { readonly name: string })[]
+  readonly vaults: readonly PinnedContract[]
+  readonly funds: readonly PinnedFund[]
+  /** Other contracts by their names, for example `rfqDesk`. */
+  readonly contracts: readonly (PinnedContract & { readonly name: string })[]
 }
-
-const digits = (unit: string) =>
-  z.string().regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} as quoted digits, without sign, point or unit`)
-/** Base units, wei or millionths as quoted digits. */
-export const amount = (unit: string) => digits(unit).transform(BigInt)
-/** A small whole number as quoted digits. */
-export const count = (unit: string, min: number, max: number) =>
-  digits(unit)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
 
 const spend = {
   usdMicrosMax: amount('millionths of a US dollar'),
@@ -54,6 +52,11 @@ export const limitsPolicy = z
     perWorkflow: z.strictObject(spend),
     perHour: rolling,
     perDay: rolling,
+    /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
+    pricesUsdMicros: z.record(
+      z.string().min(1).max(32),
+      amount('millionths of a US dollar').refine((price) => price > 0n, { error: 'allowed: more than 0' }),
+    ),
   })
   .refine((limits) => within(limits.perWorkflow, limits.perHour), {
     path: ['perWorkflow'],
@@ -85,78 +88,87 @@ export const freshnessPolicy = z.strictObject({
 export type Freshness = z.output<typeof freshnessPolicy>
 
 /** `$…` refers to the request, the signer or the deployment; anything else is the value itself. */
-const value = z.string().min(1).max(100)
+const value = z.string().max(200)
 
 const condition = z
-  .strictObject({ eq: value.optional(), in: value.optional(), min: value.optional(), max: value.optional() })
-  .refine((tests) => Object.keys(tests).length > 0, {
+  .strictObject({
+    eq: value.optional(),
+    in: value.optional(),
+    min: value.optional(),
+    max: value.optional(),
+    /** With `eq`: what each choice of the input is on chain, as an enumeration numbers it. */
+    map: z.record(z.string().min(1).max(60), value).optional(),
+  })
+  .refine(({ map: _map, ...tests }) => Object.keys(tests).length > 0, {
     message: 'expected at least one of eq, in, min and max',
   })
+  .refine(({ map, eq }) => map === undefined || eq !== undefined, { message: 'expected eq beside map' })
 
-/** What a rule's call is sent to: a contract of the deployment, found through the request's market. */
-const TARGETS = ['market', 'loanAsset'] as const
-export type TargetKind = (typeof TARGETS)[number]
-
-const signature = z.string().min(1).max(500)
+const signature = z.string().min(1).max(800)
+const memberName = z.string().min(1).max(60)
 
 const rule = z.strictObject({
   id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'expected lower-case letters, digits and hyphens'),
   workflowType: z.enum(WORKFLOW_TYPES),
-  target: z.enum(TARGETS),
+  /** Members of the input for which the rule is there; absent, it is always there. */
+  when: z.record(memberName, z.string().max(60)).optional(),
+  /** `"true"`: all optional calls of a type are there, or none of them is. */
+  optional: z.enum(['true']).optional(),
+  /** A reference to a contract of the deployment. */
+  target: value,
   /** As Solidity writes it, with a name for every parameter: our own ABI, whatever the service calls it. */
   function: signature,
-  /** One entry for every parameter; all tests of an entry must hold. */
-  params: z.record(z.string().min(1).max(60), condition),
+  /** One entry for every parameter, by its path: `report.asset`, `supplies[].market`; all tests of an entry must hold. */
+  params: z.record(z.string().min(1).max(100), condition),
   valueWeiMax: amount('wei'),
   gasMax: count('gas', 21_000, 16_000_000).transform(BigInt),
 })
 
 const effects = z.strictObject({
   workflowType: z.enum(WORKFLOW_TYPES),
-  /** The only tokens that may leave the signer, and how much. */
-  out: z.array(z.strictObject({ token: value, assetsMax: value })).max(10),
+  /** The only token that may leave the signer, and how much; the proposal's exposure is exactly that. */
+  out: z.array(z.strictObject({ token: value, assetsMax: value })).max(1),
   /** What must come in. */
   in: z.array(z.strictObject({ token: value, assetsMin: value })).max(10),
+  /** What of others' money it moves: counted in budgets as if it were ours. A path through a list counts its sum. */
+  moves: z
+    .array(z.strictObject({ token: value, assets: value }))
+    .max(10)
+    .optional(),
 })
 
-const sanity = z.strictObject({
-  /** Oldest price, by the oracle's own source time against the block simulated. */
-  priceAgeSMax: count('seconds', 1, 86_400),
-  /** How far the oracle's price may be from the one that was decided on. */
-  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
-  /** Least part of our own computed seizure that the call must insist on. */
-  minCollateralBps: count('basis points', 1, 10_000).transform(BigInt),
-  /** What one whole native coin is taken to be worth. */
-  nativePriceUsdMicros: amount('millionths of a US dollar'),
-  /** Least bonus left after gas at the fee offered. */
-  profitUsdMicrosMin: amount('millionths of a US dollar'),
-})
+/** `guard` of a role's policy: what may be signed. Whatever no rule allows is refused. */
+export const guardPolicy = (role: Role) =>
+  z.strictObject({
+    /** Reads that stand behind our own judgement, as Solidity writes them. */
+    views: z.array(signature).min(1).max(100),
+    /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
+    allow: z.array(rule).min(1).max(50),
+    effects: z.array(effects).max(50),
+    sanity: sanityPolicy(role),
+    /** Gas limit over the gas simulated; 12500 at least, because a refund is paid only after the gas was there. */
+    gasHeadroomBps: count('basis points', 12_500, 50_000).transform(BigInt),
+  })
+export type GuardPolicy = z.output<ReturnType<typeof guardPolicy>>
 
-/** `guard` of a policy: what may be signed. Whatever no rule allows is refused. */
-export const guardPolicy = z.strictObject({
-  /** Reads that stand behind our own judgement, as Solidity writes them. */
-  views: z.array(signature).min(1).max(50),
-  /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
-  allow: z.array(rule).min(1).max(50),
-  effects: z.array(effects).max(50),
-  sanity,
-  /** Gas limit over the gas simulated; 12500 at least, because a refund is paid only after the gas was there. */
-  gasHeadroomBps: count('basis points', 12_500, 50_000).transform(BigInt),
-})
-export type GuardPolicy = z.output<typeof guardPolicy>
+/** One value of a call's arguments, and everything that must hold of it. */
+export type Leaf = {
+  /** Where it is: `amount`, `report.asset`, `supplies[].market`. */
+  readonly path: string
+  readonly kind: ValueKind
+  readonly tests: readonly Condition[]
+}
 
 /** One call that may be signed, with everything that must hold of it. */
 export type Rule = {
   readonly id: string
-  readonly target: TargetKind
+  readonly when: When
+  readonly optional: boolean
+  readonly target: Reference
   readonly abi: AbiFunction
   readonly selector: Hex
   readonly isApproval: boolean
-  readonly params: readonly {
-    readonly name: string
-    readonly type: string
-    readonly tests: readonly Condition[]
-  }[]
+  readonly leaves: readonly Leaf[]
   readonly valueWeiMax: bigint
   readonly gasMax: bigint
 }
@@ -164,6 +176,7 @@ export type Rule = {
 export type Effects = {
   readonly out: readonly { readonly token: Reference; readonly assetsMax: Reference }[]
   readonly in: readonly { readonly token: Reference; readonly assetsMin: Reference }[]
+  readonly moves: readonly { readonly token: Reference; readonly assets: Reference }[]
 }
 
 /** A policy and a deployment, compiled: the guard reads nothing else. `hash` names it, 64 hex digits. */
@@ -172,13 +185,13 @@ export type Ruleset = {
   readonly role: Role
   readonly limits: Limits
   readonly freshness: Freshness
-  readonly sanity: GuardPolicy['sanity']
   readonly gasHeadroomBps: bigint
   readonly deployment: Deployment
   /** Our name of a check by the service's, where they differ. */
   readonly revalidations: ReadonlyMap<string, Revalidation>
-  readonly views: ReadonlyMap<string, AbiFunction>
   /** The calls of each workflow type, in order. A type without an entry is not allowed. */
   readonly rules: ReadonlyMap<WorkflowType, readonly Rule[]>
   readonly effects: ReadonlyMap<WorkflowType, Effects>
+  /** Our own judgement of each workflow type that the rules allow. */
+  readonly sanity: ReadonlyMap<WorkflowType, Sanity>
 }

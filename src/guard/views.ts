@@ -1,123 +1,74 @@
 import {
   type AbiFunction,
+  type AbiParameter,
   type Address,
   decodeFunctionResult,
   encodeFunctionData,
   type Hex,
   parseAbi,
-  toFunctionSignature,
 } from 'viem'
 import { z } from 'zod'
 import type { Call } from '../chain/nodes.ts'
 import { invariant } from '../errors.ts'
-import type { Ruleset } from './ruleset.ts'
-
-/** The reads that the guard's own judgement needs; a policy must list each with these types. */
-export const VIEWS_NEEDED = parseAbi([
-  'function balanceOf(address owner) view returns (uint256)',
-  'function allowance(address owner, address spender) view returns (uint256)',
-  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
-  'function healthFactorWad(address borrower) view returns (uint256)',
-  'function debtOf(address vault, address borrower) view returns (uint256)',
-  'function collateralOf(address borrower) view returns (uint256)',
-  'function closeFactorBps() view returns (uint16)',
-  'function liquidationBonusBps() view returns (uint16)',
-  'function paused() view returns (bool)',
-  'function claim(uint256 claimId) view returns (address liquidator, address recipient, address vault, address borrower, uint256 collateralAssets, uint64 settleableAt, bool settled)',
-])
-type ViewName = (typeof VIEWS_NEEDED)[number]['name']
-
-/** Write a view by its name and types alone. Pure. */
-export const viewShape = (item: AbiFunction): string =>
-  `${toFunctionSignature(item)} ${item.stateMutability} returns (${item.outputs.map(({ type }) => type).join(',')})`
 
 /** One read, and what its answer means; null when it failed or says something else. */
-type View<T> = { readonly call: Call; readonly decode: (data: Hex | null | undefined) => T | null }
+export type View<T> = { readonly call: Call; readonly decode: (data: Hex | null | undefined) => T | null }
 
-const uint = z.union([z.bigint(), z.number().int().transform(BigInt)])
+/** An unsigned integer, as a view answers it. */
+export const uint = z.union([z.bigint(), z.number().int().transform(BigInt)])
 
-/** Build a read from the policy's own signature. */
-function view<T>(
-  ruleset: Pick<Ruleset, 'views'>,
-  name: ViewName,
-  to: Address,
-  args: readonly (Address | bigint)[],
-  schema: z.ZodType<T>,
-): View<T> {
-  const item = ruleset.views.get(name)
-  invariant(item !== undefined, `a compiled ruleset lists the view ${name}`)
-  return {
-    call: { to, data: encodeFunctionData({ abi: [item], functionName: name, args }) },
-    decode: (data) => {
-      try {
-        // A read that failed is no bytes at all, which no view's answer is.
-        const result: unknown = decodeFunctionResult({ abi: [item], functionName: name, data: data ?? '0x' })
-        const checked = schema.safeParse(result)
-        return checked.success ? checked.data : null
-      } catch {
-        return null
-      }
-    },
+/** An address, as a view answers it. */
+export const address = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/)
+  .transform((text): Address => `0x${text.slice(2).toLowerCase()}`)
+
+/** Build reads of these functions; each has a name of its own here. Pure. */
+export const createView =
+  <const A extends readonly AbiFunction[]>(items: A) =>
+  <T>(name: A[number]['name'], to: Address, args: readonly unknown[], schema: z.ZodType<T>): View<T> => {
+    const item: AbiFunction | undefined = items.find((each) => each.name === name)
+    invariant(item !== undefined, `the guard's views list ${name}`)
+    const functionName: string = name
+    return {
+      call: { to, data: encodeFunctionData({ abi: [item], functionName, args }) },
+      decode: (data) => {
+        try {
+          // A read that failed is no bytes at all, which no view's answer is.
+          const result: unknown = decodeFunctionResult({ abi: [item], functionName, data: data ?? '0x' })
+          const checked = schema.safeParse(result)
+          return checked.success ? checked.data : null
+        } catch {
+          return null
+        }
+      },
+    }
   }
-}
 
-type Views = Pick<Ruleset, 'views'>
+/** The reads that frame every bundle. Source: EIP-20. */
+export const TOKEN_VIEWS = parseAbi([
+  'function balanceOf(address owner) view returns (uint256)',
+  'function allowance(address owner, address spender) view returns (uint256)',
+])
+const tokenView = createView(TOKEN_VIEWS)
 
 /** Read a balance, base units. */
-export const balanceView = (views: Views, token: Address, owner: Address): View<bigint> =>
-  view(views, 'balanceOf', token, [owner], uint)
+export const balanceView = (token: Address, owner: Address): View<bigint> =>
+  tokenView('balanceOf', token, [owner], uint)
 
 /** Read what a spender may take, base units. */
-export const allowanceView = (views: Views, token: Address, owner: Address, spender: Address): View<bigint> =>
-  view(views, 'allowance', token, [owner, spender], uint)
+export const allowanceView = (token: Address, owner: Address, spender: Address): View<bigint> =>
+  tokenView('allowance', token, [owner, spender], uint)
 
-/** A price by an oracle: whole loan tokens for one whole collateral token as a wad; `state` 1 is healthy. */
-type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint }
+/** Write a view by its name and types alone; a policy must list each that its role is judged by. Pure. */
+export const viewShape = ({ name, inputs, stateMutability, outputs }: AbiFunction): string =>
+  `${name}(${typesOf(inputs)}) ${stateMutability} returns (${typesOf(outputs)})`
 
-/** Read an oracle. */
-export const oracleView = (views: Views, oracle: Address): View<PriceRead> =>
-  view(
-    views,
-    'read',
-    oracle,
-    [],
-    z
-      .tuple([uint, uint, uint, uint])
-      .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state })),
-  )
-
-/** Read a borrower's health factor as a wad. */
-export const healthView = (views: Views, market: Address, borrower: Address): View<bigint> =>
-  view(views, 'healthFactorWad', market, [borrower], uint)
-
-/** Read a borrower's debt to one vault, base units of the loan asset. */
-export const debtView = (views: Views, market: Address, vault: Address, borrower: Address): View<bigint> =>
-  view(views, 'debtOf', market, [vault, borrower], uint)
-
-/** Read a borrower's collateral, base units. */
-export const collateralView = (views: Views, market: Address, borrower: Address): View<bigint> =>
-  view(views, 'collateralOf', market, [borrower], uint)
-
-/** Read the part of a debt that one liquidation may repay, basis points. */
-export const closeFactorView = (views: Views, market: Address): View<bigint> =>
-  view(views, 'closeFactorBps', market, [], uint)
-
-/** Read a liquidation's bonus, basis points. */
-export const bonusView = (views: Views, market: Address): View<bigint> =>
-  view(views, 'liquidationBonusBps', market, [], uint)
-
-/** Read whether a market is paused. */
-export const pausedView = (views: Views, market: Address): View<boolean> =>
-  view(views, 'paused', market, [], z.boolean())
-
-/** A liquidation claim: who may settle it, into whose hands, from which chain second. */
-type ClaimRead = {
-  readonly liquidator: Address
-  readonly recipient: Address
-  readonly collateralAssets: bigint
-  readonly settleableAtS: bigint
-  readonly settled: boolean
-}
+const typesOf = (parameters: readonly AbiParameter[]): string => parameters.map(typeOf).join(',')
+const typeOf = (parameter: AbiParameter): string =>
+  'components' in parameter
+    ? `(${typesOf(parameter.components)})${parameter.type.slice('tuple'.length)}`
+    : parameter.type
 
 /** Reads that go to a node together. */
 export type Reads = {
@@ -142,26 +93,3 @@ export function createReads(): Reads {
     },
   }
 }
-
-const address = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/)
-  .transform((text): Address => `0x${text.slice(2).toLowerCase()}`)
-
-/** Read a claim. */
-export const claimView = (views: Views, market: Address, claimId: bigint): View<ClaimRead> =>
-  view(
-    views,
-    'claim',
-    market,
-    [claimId],
-    z
-      .tuple([address, address, address, address, uint, uint, z.boolean()])
-      .transform(([liquidator, recipient, , , collateralAssets, settleableAtS, settled]) => ({
-        liquidator,
-        recipient,
-        collateralAssets,
-        settleableAtS,
-        settled,
-      })),
-  )

@@ -15,6 +15,7 @@ const withParam = (index: number, name: string, tests: SourceRule['params'][stri
   withRule(index, (rule) => ({ params: { ...rule.params, [name]: tests } }))
 const APPROVE = 0
 const LIQUIDATE = 1
+const SETTLE = 2
 
 describe('a ruleset', () => {
   it('has the same hash for the same rules, in whatever order a mapping was written', () => {
@@ -73,8 +74,8 @@ describe('a ruleset', () => {
       'guard.allow[1].params.vault.max',
     ],
     [
-      'an exact approval',
-      () => withParam(APPROVE, 'amount', { max: '$input.repayAssets' }),
+      'a bounded approval',
+      () => withParam(APPROVE, 'amount', { min: '$input.repayAssets' }),
       'guard.allow[0].params.amount',
     ],
     [
@@ -155,17 +156,27 @@ describe('a ruleset', () => {
     )
   })
 
-  it('demands rules of its own role only', () => {
-    expect(() => compileRuleset({ ...sections, role: 'allocator' }, deployment)).toThrow(
-      /belongs to the liquidator/,
+  it('takes rules of any type whose input is known, and no other', () => {
+    const typed = (workflowType: SourceRule['workflowType']) =>
+      withRule(SETTLE, () => ({ workflowType, target: '$market' }))
+    expect(() => typed('role.curator.partnerChannelDeploy')).toThrow(
+      expect.objectContaining({ facts: { path: 'guard.allow[2].workflowType' } }),
     )
+    const effects = sections.guard.effects.map((item) => ({
+      ...item,
+      workflowType: item.workflowType.replace('role.liquidator.settle', 'settle') as typeof item.workflowType,
+    }))
+    const allow = sections.guard.allow.map((rule) =>
+      rule.id === 'settle-claim' ? { ...rule, workflowType: 'settleLiquidationClaim' as const } : rule,
+    )
+    expect([...withGuard({ allow, effects }).rules.keys()]).toContain('settleLiquidationClaim')
   })
 })
 
 describe('a policy', () => {
   const spend = { usdMicrosMax: '10', gasWeiMax: '10' }
   const rolling = { ...spend, revertsMax: '2' }
-  const valid = { perWorkflow: spend, perHour: rolling, perDay: rolling }
+  const valid = { perWorkflow: spend, perHour: rolling, perDay: rolling, pricesUsdMicros: { sUSD: '1' } }
   const fresh = {
     ageMsMax: '1',
     blockLagMax: '0',
@@ -185,7 +196,8 @@ describe('a policy', () => {
     ['a number that is no text', { ...valid, perWorkflow: { ...spend, usdMicrosMax: 10 } }],
     ['a unit', { ...valid, perWorkflow: { ...spend, usdMicrosMax: '10 USD' } }],
     ['a key that it does not know', { ...valid, perWeek: rolling }],
-    ['nothing for a day', { perWorkflow: spend, perHour: rolling }],
+    ['nothing for a day', { ...valid, perDay: undefined }],
+    ['a token that is worth nothing', { ...valid, pricesUsdMicros: { sUSD: '0' } }],
   ])('refuses %s among limits', (_name, limits) => {
     expect(limitsPolicy.safeParse(limits).success).toBe(false)
   })
@@ -197,8 +209,9 @@ describe('a policy', () => {
   })
 
   it('refuses a condition that tests nothing, and a head room below a refund', () => {
-    expect(guardPolicy.shape.gasHeadroomBps.safeParse('12500').success).toBe(true)
-    expect(guardPolicy.shape.gasHeadroomBps.safeParse('12499').success).toBe(false)
-    expect(guardPolicy.shape.allow.element.shape.params.safeParse({ amount: {} }).success).toBe(false)
+    const { shape } = guardPolicy('liquidator')
+    expect(shape.gasHeadroomBps.safeParse('12500').success).toBe(true)
+    expect(shape.gasHeadroomBps.safeParse('12499').success).toBe(false)
+    expect(shape.allow.element.shape.params.safeParse({ amount: {} }).success).toBe(false)
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Log } from '../../src/chain/nodes.ts'
 import type { Subject } from '../../src/guard/conditions.ts'
 import { checkAllowances, checkChanges, checkLogs, loggedChanges } from '../../src/guard/effects.ts'
+import type { Effects } from '../../src/guard/ruleset.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, REPAY, ruleset, SELF, STRANGER } from './fixtures.ts'
 
 const [market] = deployment.markets
@@ -12,9 +13,12 @@ const subject: Subject = {
   self: SELF,
   deadlineS: 0n,
   market,
+  vault: null,
+  fund: null,
   deployment,
 }
 
+const NONE: Effects = { out: [], in: [], moves: [] }
 const log = (token: Address, event: string, from: Address, to: Address, value: bigint): Log => ({
   address: token,
   topics: [toEventSelector(event), pad(from), pad(to)],
@@ -72,7 +76,7 @@ describe('effects', () => {
   })
 
   it('let out what the policy says, and not one base unit more or another token', () => {
-    const effects = ruleset.effects.get('role.liquidator.liquidate') ?? { out: [], in: [] }
+    const effects = ruleset.effects.get('role.liquidator.liquidate') ?? NONE
     const judge = (token: Address, assets: bigint) =>
       reasonOf(checkChanges([{ token, assets }], effects, subject))
     expect(judge(LOAN, -REPAY)).toBe('fine')
@@ -82,7 +86,7 @@ describe('effects', () => {
   })
 
   it('demand what must come in, to the base unit', () => {
-    const effects = ruleset.effects.get('role.liquidator.settleLiquidationClaim') ?? { out: [], in: [] }
+    const effects = ruleset.effects.get('role.liquidator.settleLiquidationClaim') ?? NONE
     const judge = (assets: bigint) =>
       reasonOf(checkChanges([{ token: COLLATERAL, assets }], effects, subject))
     expect(judge(1n)).toBe('fine')

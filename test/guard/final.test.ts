@@ -7,7 +7,7 @@ import { recheck } from '../../src/guard/revalidate.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import type { Clearance } from '../../src/workflow/workflow.ts'
 import { by, usd } from '../sandbox/contracts-world.ts'
-import { COLLATERAL, sections } from './fixtures.ts'
+import { COLLATERAL, judgedWith, sections } from './fixtures.ts'
 import { carryOut, createScene, FEES, inFlight, liquidationOf, type Scene, settlementOf } from './scene.ts'
 
 let scene: Scene
@@ -52,8 +52,8 @@ const withRules = (options: FinalOptions, changes: Partial<Ruleset>): FinalOptio
   ...options,
   ruleset: { ...options.ruleset, ...changes },
 })
-const withSanity = (options: FinalOptions, changes: Partial<Ruleset['sanity']>) =>
-  withRules(options, { sanity: { ...options.ruleset.sanity, ...changes } })
+const withSanity = (options: FinalOptions, changes: Readonly<Record<string, string>>) =>
+  withRules(options, { sanity: judgedWith(changes) })
 
 describe('clearing a liquidation', () => {
   it('predicts what then happens: tokens, gas within its limit, no allowance left', async () => {
@@ -144,7 +144,7 @@ describe('clearing a liquidation', () => {
 
   it('refuses an oracle that is not healthy, and a price that is too old', async () => {
     const options = await liquidationOf(scene, ask())
-    const old = withSanity(options, { priceAgeSMax: 1 })
+    const old = withSanity(options, { priceAgeSMax: '1' })
     await scene.world.oracle.write.setState([2], by(scene.world.admin))
     expect(await reasonOf(options)).toBe('oracle_not_healthy')
     await scene.world.oracle.write.setState([1], by(scene.world.admin))
@@ -179,8 +179,8 @@ describe('clearing a liquidation', () => {
   it('refuses a profit below the floor', async () => {
     // 7 % of 5,000 is $350, less a dollar or two of gas at $3,000 a coin.
     const options = await liquidationOf(scene, ask())
-    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: 340_000_000n }))).toBe('cleared')
-    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: 350_000_000n }))).toBe(
+    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '340000000' }))).toBe('cleared')
+    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '350000000' }))).toBe(
       'profit_below_floor',
     )
   })
@@ -208,8 +208,14 @@ describe('clearing a liquidation', () => {
 
   it('refuses tokens that leave beyond the policy’s effects', async () => {
     const options = await liquidationOf(scene, ask())
-    const effects = new Map([['role.liquidator.liquidate', { out: [], in: [] }]] as const)
-    expect(await reasonOf(withRules(options, { effects }))).toBe('token_left')
+    const assetsMax = { text: 'one less', each: null, resolve: () => REPAY - 1n }
+    const token = { text: 'the loan', each: null, resolve: () => scene.world.sUSD.address.toLowerCase() }
+    const type = 'role.liquidator.liquidate'
+    const effects = new Map([[type, { out: [{ token, assetsMax }], in: [], moves: [] }]] as const)
+    const { workflow } = options
+    const exposure = { ...workflow.proposal.exposure, assets: REPAY - 1n }
+    const counted = { ...options, workflow: { ...workflow, proposal: { ...workflow.proposal, exposure } } }
+    expect(await reasonOf(withRules(counted, { effects }))).toBe('token_left')
   })
 
   it('keeps to the blocks that the service may be behind or ahead', async () => {

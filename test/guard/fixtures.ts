@@ -44,15 +44,21 @@ export const deployment: Deployment = {
   contracts: [],
 }
 
+const guard = guardPolicy('liquidator')
+const { value: policy } = loadYaml('policies/liquidator.yaml')
+
 /** The guard's sections of the liquidator's own policy file. */
 export const sections: GuardSections = z
-  .object({
-    role: z.literal('liquidator'),
-    limits: limitsPolicy,
-    freshness: freshnessPolicy,
-    guard: guardPolicy,
-  })
-  .parse(loadYaml('policies/liquidator.yaml').value)
+  .object({ role: z.literal('liquidator'), limits: limitsPolicy, freshness: freshnessPolicy, guard })
+  .parse(policy)
+
+const { sanity } = z
+  .object({ guard: z.object({ sanity: z.record(z.string(), z.string()) }) })
+  .parse(policy).guard
+
+/** The liquidator's judgements as they would be under other limits of `guard.sanity`. */
+export const judgedWith = (changes: Readonly<Record<string, string>>) =>
+  guard.shape.sanity.parse({ ...sanity, ...changes }).byType
 
 export const ruleset = compileRuleset(sections, deployment)
 

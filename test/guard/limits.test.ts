@@ -6,6 +6,7 @@ const limits: Limits = {
   perWorkflow: { usdMicrosMax: 100n, gasWeiMax: 50n },
   perHour: { usdMicrosMax: 250n, gasWeiMax: 120n, revertsMax: 2 },
   perDay: { usdMicrosMax: 400n, gasWeiMax: 200n, revertsMax: 3 },
+  pricesUsdMicros: {},
 }
 const NOW_MS = 1_800_000_000_000
 const HOUR_MS = 3_600_000

@@ -353,7 +353,7 @@ describe('a request', () => {
     [
       'an exposure without a price',
       asked({}, { exposure: { ...liquidation.exposure, usdMicros: 0n } }),
-      'exposure_unpriced',
+      'exposure_underpriced',
     ],
   ])('is refused for %s', (_name, reason, expected) => {
     expect(reason).toBe(expected)
@@ -369,7 +369,7 @@ describe('a request', () => {
 
   it('is refused for another role, and for a type that no rule allows', () => {
     const judge = (changes: Partial<Parameters<typeof checkRequest>[0]>) =>
-      checkRequest({ proposal: liquidation, role: 'liquidator', ruleset, ...changes })
+      checkRequest({ proposal: liquidation, role: 'liquidator', signer: SELF, ruleset, ...changes })
     expect(judge({})).toMatchObject({ ok: true })
     expect(judge({ role: 'allocator' })).toMatchObject({ ok: false, check: 'role_not_allowed' })
     const others = { ...ruleset, role: 'allocator' } as const

@@ -11,12 +11,15 @@ import {
 import { describe, expect, it } from 'vitest'
 import type { Call, Log, SimulationRequest, SimulationResult } from '../../src/chain/nodes.ts'
 import { checkFinal, type FinalOptions } from '../../src/guard/final.ts'
+import { CLAIM_VIEWS, LIQUIDATION_VIEWS } from '../../src/guard/sanity/liquidator-views.ts'
+import { TOKEN_VIEWS } from '../../src/guard/views.ts'
 import {
   bound,
   CHAIN_ID,
   COLLATERAL,
   deployment,
   freeze,
+  judgedWith,
   LOAN,
   liquidation,
   liquidationAnswer,
@@ -61,7 +64,7 @@ type Script = {
   readonly chainId?: number
 }
 
-const views = [...ruleset.views.values()]
+const views: readonly AbiFunction[] = [...TOKEN_VIEWS, ...LIQUIDATION_VIEWS, ...CLAIM_VIEWS]
 const itemOf = (data: Hex): AbiFunction => {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view of the policy has the selector of ${data}`)
@@ -184,18 +187,18 @@ describe('a liquidation on a scripted chain', () => {
 
   it('is judged by a price as old as the policy allows, and not a second older', async () => {
     const at = (ageS: number) => ({ says: { read: [PRICE, BigInt(NOW_S - ageS), 0n, 1] } })
-    expect(await reasonOf(at(ruleset.sanity.priceAgeSMax))).toBe('cleared')
-    expect(await reasonOf(at(ruleset.sanity.priceAgeSMax + 1))).toBe('price_stale')
+    expect(await reasonOf(at(120))).toBe('cleared')
+    expect(await reasonOf(at(121))).toBe('price_stale')
   })
 
   it('needs the profit floor after gas, to the millionth of a dollar', async () => {
     // 0.0175 sBTC are worth 1,050 sUSD; 200,000 gas at 1 gwei cost $0.60 of the $50 bonus.
-    const floor = (profitUsdMicrosMin: bigint): FinalOptions => ({
+    const floor = (profitUsdMicrosMin: string): FinalOptions => ({
       ...liquidating,
-      ruleset: { ...ruleset, sanity: { ...ruleset.sanity, profitUsdMicrosMin } },
+      ruleset: { ...ruleset, sanity: judgedWith({ profitUsdMicrosMin }) },
     })
-    expect(await reasonOf({}, floor(49_400_000n))).toBe('cleared')
-    expect(await reasonOf({}, floor(49_400_001n))).toBe('profit_below_floor')
+    expect(await reasonOf({}, floor('49400000'))).toBe('cleared')
+    expect(await reasonOf({}, floor('49400001'))).toBe('profit_below_floor')
   })
 
   it('is refused without the price it was decided on', async () => {

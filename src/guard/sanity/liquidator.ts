@@ -1,83 +1,76 @@
 import type { Address } from 'viem'
+import { z } from 'zod'
 import type { Proposal } from '../../agent.ts'
 import { invariant } from '../../errors.ts'
-import type { Revalidation } from '../../service/assumptions.ts'
-import type { WorkflowType } from '../../service/workflow-types.ts'
 import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { parseValue, type Subject } from '../conditions.ts'
-import type { Ruleset } from '../ruleset.ts'
+import type { Subject } from '../conditions.ts'
+import { asAddress, asUint } from '../paths.ts'
+import type { PinnedMarket } from '../ruleset.ts'
+import { amount, count } from '../scalars.ts'
+import { balanceView } from '../views.ts'
 import {
-  balanceView,
   bonusView,
+  CLAIM_VIEWS,
   claimView,
   closeFactorView,
   collateralView,
   debtView,
   healthView,
+  LIQUIDATION_VIEWS,
   oracleView,
   pausedView,
-  type Reads,
-} from '../views.ts'
+} from './liquidator-views.ts'
+import { type About, judgedBy, type Look, unread } from './look.ts'
 
-/** What the chain says of a workflow's subject, judged by us alone. */
-type Look = {
-  /** Whether the world is as the proposal needs it, at a block's time in Unix seconds. */
-  readonly position: (timestampS: number) => Refusal | null
-  /** Whether what the simulation showed is worth it. */
-  readonly outcome: (shown: {
-    /** What the gas used would cost at the fee offered. */
-    readonly gasWei: bigint
-    /** What the bundle does to the signer's balance of a token, base units. */
-    readonly changeOf: (token: Address) => bigint
-  }) => Refusal | null
-}
-
-/** A workflow type's own judgement. */
-type Sanity = {
-  /** The revalidations that `position` covers, beside time and expiry. */
-  readonly revalidations: readonly Revalidation[]
-  readonly look: (reads: Reads, ruleset: Ruleset, subject: Subject, proposal: Proposal) => Look
-}
+const liquidationLimits = z.strictObject({
+  /** Oldest price, by the oracle's own source time against the block simulated. */
+  priceAgeSMax: count('seconds', 1, 86_400),
+  /** How far the oracle's price may be from the one that was decided on. */
+  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  /** Least part of our own computed seizure that the call must insist on. */
+  minCollateralBps: count('basis points', 1, 10_000).transform(BigInt),
+  /** What one whole native coin is taken to be worth. */
+  nativePriceUsdMicros: amount('millionths of a US dollar'),
+  /** Least bonus left after gas at the fee offered. */
+  profitUsdMicrosMin: amount('millionths of a US dollar'),
+})
+type LiquidationLimits = z.output<typeof liquidationLimits>
 
 const WAD = 10n ** 18n
 /** An oracle's `state` that permits its price to be used. */
 const HEALTHY_ORACLE_CODE = 1n
 const BPS = 10_000n
 
-const unread = (what: string) =>
-  refuse('read_failed', `The chain did not answer for ${what}; what is not known denies.`)
-
-const addressOf = (subject: Subject, member: string): Address => {
-  const value = parseValue(subject.input[member] ?? '')
-  // The request's schema was checked before: an absent member cannot pass, and reads as nobody.
-  return typeof value === 'string' ? value : '0x0000000000000000000000000000000000000000'
-}
-const amountOf = (subject: Subject, member: string): bigint => {
-  const value = parseValue(subject.input[member] ?? '')
-  return typeof value === 'bigint' ? value : 0n
-}
+const amountOf = (subject: Subject, member: string): bigint => asUint(subject.input[member]) ?? 0n
 const decimalsOf = ({ deployment }: Subject, token: Address): number | null =>
   deployment.assets.find(({ address }) => address === token)?.decimals ?? null
 const unit = (decimals: number) => 10n ** BigInt(decimals)
+
+/** The market that a request of these types names: it was checked before that it is pinned. */
+function marketOf({ market }: Subject): PinnedMarket {
+  invariant(market !== null, 'liquidations and settlements name their market')
+  return market
+}
 
 /**
  * Judge a liquidation by chain reads: the position is really unhealthy, the price fresh and the one decided on, the
  * repayment within the close factor and our balance, and what we insist on close to what is due. It shares no
  * arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function lookAtLiquidation(reads: Reads, ruleset: Ruleset, subject: Subject, proposal: Proposal): Look {
-  const { market, self } = subject
-  const vault = addressOf(subject, 'vaultAddress')
-  const borrower = addressOf(subject, 'borrowerAddress')
+function lookAtLiquidation(limits: LiquidationLimits, { before: reads, subject, proposal }: About): Look {
+  const { vault, self, input } = subject
+  const market = marketOf(subject)
+  const borrower = asAddress(input.borrowerAddress)
+  invariant(vault !== null && borrower !== undefined, 'a liquidation names its vault and its borrower')
   const repay = amountOf(subject, 'repayAssets')
-  const health = reads.ask(healthView(ruleset, market.address, borrower))
-  const debt = reads.ask(debtView(ruleset, market.address, vault, borrower))
-  const collateral = reads.ask(collateralView(ruleset, market.address, borrower))
-  const closeFactor = reads.ask(closeFactorView(ruleset, market.address))
-  const bonus = reads.ask(bonusView(ruleset, market.address))
-  const paused = reads.ask(pausedView(ruleset, market.address))
-  const oracle = reads.ask(oracleView(ruleset, market.oracle))
-  const balance = reads.ask(balanceView(ruleset, market.loanAsset, self))
+  const health = reads.ask(healthView(market.address, borrower))
+  const debt = reads.ask(debtView(market.address, vault.address, borrower))
+  const collateral = reads.ask(collateralView(market.address, borrower))
+  const closeFactor = reads.ask(closeFactorView(market.address))
+  const bonus = reads.ask(bonusView(market.address))
+  const paused = reads.ask(pausedView(market.address))
+  const oracle = reads.ask(oracleView(market.oracle))
+  const balance = reads.ask(balanceView(market.loanAsset, self))
 
   /** What is due for the repayment: collateral, and its worth in the loan asset; base units. Null when not known. */
   function due(): { readonly seize: bigint; readonly worth: bigint } | null {
@@ -104,7 +97,7 @@ function lookAtLiquidation(reads: Reads, ruleset: Ruleset, subject: Subject, pro
     ]
     if (isPaused === null) return unread('the market’s pause')
     if (isPaused) return refuse('market_paused', 'The market is paused.')
-    const price = checkPrice(oracle(), ruleset, proposal, timestampS)
+    const price = checkPrice(oracle(), limits, proposal, timestampS)
     if (price !== null) return price
     if (healthWad === null) return unread('the health factor')
     if (healthWad >= WAD) {
@@ -134,7 +127,7 @@ function lookAtLiquidation(reads: Reads, ruleset: Ruleset, subject: Subject, pro
     const expected = due()
     if (expected === null) return unread('what would be seized')
     const insisted = amountOf(subject, 'minCollateralAssets')
-    const least = (expected.seize * ruleset.sanity.minCollateralBps) / BPS
+    const least = (expected.seize * limits.minCollateralBps) / BPS
     if (insisted >= least) return null
     return refuse(
       'min_collateral_too_low',
@@ -146,7 +139,7 @@ function lookAtLiquidation(reads: Reads, ruleset: Ruleset, subject: Subject, pro
     const expected = due()
     if (expected === null) return unread('what would be seized')
     const { exposure } = proposal
-    const { nativePriceUsdMicros, profitUsdMicrosMin } = ruleset.sanity
+    const { nativePriceUsdMicros, profitUsdMicrosMin } = limits
     const bonusUsdMicros = ((expected.worth - repay) * exposure.usdMicros) / exposure.assets
     const profit = bonusUsdMicros - (gasWei * nativePriceUsdMicros) / WAD
     if (profit >= profitUsdMicrosMin) return null
@@ -161,7 +154,7 @@ function lookAtLiquidation(reads: Reads, ruleset: Ruleset, subject: Subject, pro
 
 function checkPrice(
   price: { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint } | null,
-  { sanity }: Ruleset,
+  limits: LiquidationLimits,
   proposal: Proposal,
   timestampS: number,
 ): Refusal | null {
@@ -173,30 +166,30 @@ function checkPrice(
     )
   }
   const ageS = BigInt(timestampS) - price.sourceAsOfS
-  if (ageS > BigInt(sanity.priceAgeSMax)) {
-    return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${sanity.priceAgeSMax} s.`)
+  if (ageS > BigInt(limits.priceAgeSMax)) {
+    return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
   }
-  const decided = parseValue(String(proposal.reason.priceWad ?? ''))
-  if (typeof decided !== 'bigint' || decided === 0n) {
+  const decided = asUint(proposal.reason.priceWad)
+  if (decided === undefined || decided === 0n) {
     return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
   }
   const apart = price.priceWad > decided ? price.priceWad - decided : decided - price.priceWad
-  if (apart * BPS <= decided * sanity.priceDivergenceBpsMax) return null
+  if (apart * BPS <= decided * limits.priceDivergenceBpsMax) return null
   return refuse(
     'price_moved',
-    `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${sanity.priceDivergenceBpsMax} basis points between them.`,
+    `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${limits.priceDivergenceBpsMax} basis points between them.`,
   )
 }
 
 /** Judge the settlement of a claim: it is ours, for us, due, and pays what it says. */
-function lookAtSettlement(reads: Reads, ruleset: Ruleset, subject: Subject): Look {
-  const { market, self } = subject
-  const claim = reads.ask(claimView(ruleset, market.address, amountOf(subject, 'claimId')))
+function lookAtSettlement({ before: reads, subject }: About): Look {
+  const market = marketOf(subject)
+  const claim = reads.ask(claimView(market.address, amountOf(subject, 'claimId')))
   return {
     position: (timestampS) => {
       const found = claim()
       if (found === null) return unread('the claim')
-      if (found.liquidator !== self || found.recipient !== self) {
+      if (found.liquidator !== subject.self || found.recipient !== subject.self) {
         return refuse(
           'claim_not_ours',
           `The claim belongs to ${found.liquidator} and pays ${found.recipient}.`,
@@ -222,11 +215,12 @@ function lookAtSettlement(reads: Reads, ruleset: Ruleset, subject: Subject): Loo
   }
 }
 
-/** The judgements of the guard's own, from chain reads by the policy's view signatures alone. */
-export const SANITY: ReadonlyMap<WorkflowType, Sanity> = new Map([
+/** The liquidator's judgements, from chain reads by the views below alone. */
+export const liquidatorSanity = judgedBy(liquidationLimits, (limits) => [
   [
     'role.liquidator.liquidate',
     {
+      views: LIQUIDATION_VIEWS,
       revalidations: [
         'position_liquidatable',
         'market_not_paused',
@@ -235,18 +229,15 @@ export const SANITY: ReadonlyMap<WorkflowType, Sanity> = new Map([
         'liquidator_balance',
         'intent_not_expired',
       ],
-      look: lookAtLiquidation,
+      look: (about) => lookAtLiquidation(limits, about),
     },
   ],
   [
     'role.liquidator.settleLiquidationClaim',
-    { revalidations: ['claim_settleable', 'intent_not_expired'], look: lookAtSettlement },
+    {
+      views: CLAIM_VIEWS,
+      revalidations: ['claim_settleable', 'intent_not_expired'],
+      look: lookAtSettlement,
+    },
   ],
 ])
-
-/** The judgement of a type that the rules allow: they allow none without one. */
-export function sanityOf(type: WorkflowType): Sanity {
-  const sanity = SANITY.get(type)
-  invariant(sanity !== undefined, `the rules allow no ${type}, because the guard cannot judge it`)
-  return sanity
-}

@@ -1,0 +1,81 @@
+import { type Address, parseAbi } from 'viem'
+import { z } from 'zod'
+import { address, createView, uint, type View } from '../views.ts'
+
+/** What a liquidation is judged by: its market and the market's oracle. */
+export const LIQUIDATION_VIEWS = parseAbi([
+  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
+  'function healthFactorWad(address borrower) view returns (uint256)',
+  'function debtOf(address vault, address borrower) view returns (uint256)',
+  'function collateralOf(address borrower) view returns (uint256)',
+  'function closeFactorBps() view returns (uint16)',
+  'function liquidationBonusBps() view returns (uint16)',
+  'function paused() view returns (bool)',
+])
+/** What a settlement is judged by: its market. */
+export const CLAIM_VIEWS = parseAbi([
+  'function claim(uint256 claimId) view returns (address liquidator, address recipient, address vault, address borrower, uint256 collateralAssets, uint64 settleableAt, bool settled)',
+])
+const view = createView(LIQUIDATION_VIEWS)
+const viewClaim = createView(CLAIM_VIEWS)
+
+/** A price by an oracle: whole loan tokens for one whole collateral token as a wad; `state` 1 is healthy. */
+type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint }
+
+/** Read an oracle. */
+export const oracleView = (oracle: Address): View<PriceRead> =>
+  view(
+    'read',
+    oracle,
+    [],
+    z
+      .tuple([uint, uint, uint, uint])
+      .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state })),
+  )
+
+/** Read a borrower's health factor as a wad. */
+export const healthView = (market: Address, borrower: Address): View<bigint> =>
+  view('healthFactorWad', market, [borrower], uint)
+
+/** Read a borrower's debt to one vault, base units of the loan asset. */
+export const debtView = (market: Address, vault: Address, borrower: Address): View<bigint> =>
+  view('debtOf', market, [vault, borrower], uint)
+
+/** Read a borrower's collateral, base units. */
+export const collateralView = (market: Address, borrower: Address): View<bigint> =>
+  view('collateralOf', market, [borrower], uint)
+
+/** Read the part of a debt that one liquidation may repay, basis points. */
+export const closeFactorView = (market: Address): View<bigint> => view('closeFactorBps', market, [], uint)
+
+/** Read a liquidation's bonus, basis points. */
+export const bonusView = (market: Address): View<bigint> => view('liquidationBonusBps', market, [], uint)
+
+/** Read whether a market is paused. */
+export const pausedView = (market: Address): View<boolean> => view('paused', market, [], z.boolean())
+
+/** A liquidation claim: who may settle it, into whose hands, from which chain second. */
+type ClaimRead = {
+  readonly liquidator: Address
+  readonly recipient: Address
+  readonly collateralAssets: bigint
+  readonly settleableAtS: bigint
+  readonly settled: boolean
+}
+
+/** Read a claim. */
+export const claimView = (market: Address, claimId: bigint): View<ClaimRead> =>
+  viewClaim(
+    'claim',
+    market,
+    [claimId],
+    z
+      .tuple([address, address, address, address, uint, uint, z.boolean()])
+      .transform(([liquidator, recipient, , , collateralAssets, settleableAtS, settled]) => ({
+        liquidator,
+        recipient,
+        collateralAssets,
+        settleableAtS,
+        settled,
+      })),
+  )

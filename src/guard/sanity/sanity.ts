@@ -1,0 +1,12 @@
+import { z } from 'zod'
+import type { Role } from '../../agent.ts'
+import { liquidatorSanity } from './liquidator.ts'
+import { type Judgements, judgedBy } from './look.ts'
+
+const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map([['liquidator', liquidatorSanity]])
+
+/** A role without judgements of its own: rules, effects and simulation decide. */
+const none: z.ZodType<Judgements> = judgedBy(z.strictObject({}), () => [])
+
+/** Find the schema of `guard.sanity` in a role's policy; parsed, it holds the role's judgements. Pure. */
+export const sanityPolicy = (role: Role): z.ZodType<Judgements> => ROLE_POLICIES.get(role) ?? none

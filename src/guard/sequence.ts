@@ -1,0 +1,59 @@
+import type { PreparedWorkflow } from '../service/workflows.ts'
+import { type Checked, refuse } from '../workflow/verdict.ts'
+import { type ClearedCall, checkCall } from './calls.ts'
+import type { Subject } from './conditions.ts'
+import { memberAt } from './paths.ts'
+import type { Rule } from './ruleset.ts'
+
+/** The rules that apply to an input, in order: those whose `when` it meets. Pure. */
+export const rulesFor = (rules: readonly Rule[], input: Readonly<Record<string, unknown>>): readonly Rule[] =>
+  rules.filter(({ when }) => Object.entries(when).every(([name, value]) => memberAt(input, name) === value))
+
+/**
+ * Demand that the intents are the rules' calls: all of them, in order, and no other. Optional calls are all there or
+ * all missing, so that one count means one sequence. Pure.
+ */
+export function checkSequence(
+  { workflowType, transactions }: PreparedWorkflow,
+  chainId: number,
+  rules: readonly Rule[],
+  subject: Subject,
+): Checked<{ readonly calls: readonly ClearedCall[] }> {
+  const applying = rulesFor(rules, subject.input)
+  const required = applying.filter(({ optional }) => !optional)
+  const sequence = transactions.length === applying.length ? applying : required
+  if (required.length === 0 || transactions.length !== sequence.length) {
+    return refuse(
+      'sequence_mismatch',
+      `The answer has ${transactions.length} intents; ${workflowType} is ${countOf(required, applying)} by guard.allow.`,
+    )
+  }
+  const calls: ClearedCall[] = []
+  for (const [index, rule] of sequence.entries()) {
+    const intent = transactions.find(({ order }) => order === index)
+    if (intent === undefined) return refuse('intent_order', `No intent has the order ${index}.`)
+    if (intent.chainId !== chainId) {
+      return refuse(
+        'chain_mismatch',
+        `Intent ${index} is for chain ${intent.chainId}; we are on chain ${chainId}.`,
+      )
+    }
+    const checked = checkCall(intent, rule, subject)
+    if (!checked.ok) return checked
+    calls.push(checked.call)
+  }
+  const loose = calls.find((call, index) => {
+    const use = calls[index + 1]
+    return call.approval !== null && call.approval.spender !== use?.to
+  })
+  if (loose !== undefined) {
+    return refuse(
+      'approval_spender',
+      `The approval is for ${loose.approval?.spender}, which is not the contract that the next call goes to.`,
+    )
+  }
+  return { ok: true, calls }
+}
+
+const countOf = (required: readonly Rule[], applying: readonly Rule[]): string =>
+  required.length === applying.length ? `${required.length}` : `${required.length} or ${applying.length}`
