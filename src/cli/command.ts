@@ -127,6 +127,12 @@ export const DEFAULT_DIRECTORY = '.rolekeeper'
 /** The seed of the sandbox's weather. */
 export const SEED = { help: 'of the weather: the same number tells the same story', value: 'N' } as const
 
+/** How the sandbox's story goes. */
+export const SCENARIO = {
+  help: 'how the story goes: lively (the ordinary one), calm, volatile, crash-with-congestion, rate-spike, …',
+  value: 'NAME',
+} as const
+
 /** What the sandbox's service does wrong. */
 export const FAULT = {
   help: 'what the service does wrong, for rehearsals: {"latencyMs":200}, {"stream":{"drop":0.3}}, …',

@@ -31,6 +31,8 @@ export type SandboxOptions = {
   readonly directory: string
   /** Of the weather: the same seed tells the same story. */
   readonly seed: number | undefined
+  /** By its name; absent, the ordinary one. */
+  readonly scenario?: string | undefined
   /** What the service does wrong from the start, as JSON. */
   readonly fault?: string | undefined
   /** Whether webhooks may be delivered to this machine. */
@@ -118,7 +120,14 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
  */
 const MEMORY = ['--max-semi-space-size=4', '--max-old-space-size=256']
 
-function spawnSandbox({ program, directory, seed, fault, ...options }: SandboxOptions): ChildProcess {
+function spawnSandbox({
+  program,
+  directory,
+  seed,
+  scenario,
+  fault,
+  ...options
+}: SandboxOptions): ChildProcess {
   const log = openSync(sandboxLog(directory), 'a', 0o600)
   try {
     const args = [
@@ -127,6 +136,7 @@ function spawnSandbox({ program, directory, seed, fault, ...options }: SandboxOp
       '--directory',
       directory,
       ...(seed === undefined ? [] : ['--seed', String(seed)]),
+      ...(scenario === undefined ? [] : ['--scenario', scenario]),
       ...(fault === undefined ? [] : ['--fault', fault]),
       ...(options.allowLoopbackWebhooks === true ? ['--allow-loopback-webhooks'] : []),
     ]

@@ -1,16 +1,18 @@
 import { join, resolve } from 'node:path'
-import { command, DEFAULT_DIRECTORY, DIRECTORY, FAULT, SEED, seedOf } from './command.ts'
+import { command, DEFAULT_DIRECTORY, DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from './command.ts'
 import { createInterrupts } from './session.ts'
 
 /** `rolekeeper sandbox`: the service, its contracts, a chain and a KMS, for any program to talk to. */
 export const sandbox = command({
   name: 'sandbox',
-  usage: '[--fresh] [--seed N] [--fault JSON] [--allow-loopback-webhooks] [--directory DIR]',
+  usage:
+    '[--fresh] [--seed N] [--scenario NAME] [--fault JSON] [--allow-loopback-webhooks] [--directory DIR]',
   help: `Start the sandbox alone: a chain, its contracts, the service and a KMS on this machine. sandbox.json in the
 directory names every address and key that a program needs. Ctrl-C ends it.`,
   options: {
     fresh: { help: 'forget everything and start over' },
     seed: SEED,
+    scenario: SCENARIO,
     fault: FAULT,
     'allow-loopback-webhooks': { help: 'deliver webhooks to this machine too, over plain HTTP' },
     directory: DIRECTORY,
@@ -27,6 +29,7 @@ directory names every address and key that a program needs. Ctrl-C ends it.`,
       program: SANDBOX_PROGRAM,
       directory,
       seed,
+      scenario: given.scenario,
       fault: given.fault,
       allowLoopbackWebhooks: given['allow-loopback-webhooks'] === true,
       onProgress: progress.say,

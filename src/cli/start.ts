@@ -1,14 +1,23 @@
 import { openSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Keeper } from '../keeper.ts'
-import { command, DEFAULT_DIRECTORY, DIRECTORY, durationMs, FAULT, SEED, seedOf } from './command.ts'
+import {
+  command,
+  DEFAULT_DIRECTORY,
+  DIRECTORY,
+  durationMs,
+  FAULT,
+  SCENARIO,
+  SEED,
+  seedOf,
+} from './command.ts'
 import type { SandboxProcess } from './sandbox-process.ts'
 import { createInterrupts, createShow, runSession } from './session.ts'
 
 /** `rolekeeper start`: sandbox and keeper together. */
 export const start = command({
   name: 'start',
-  usage: '[--for TIME] [--json] [--fresh] [--seed N] [--fault JSON]',
+  usage: '[--for TIME] [--json] [--fresh] [--seed N] [--scenario NAME] [--fault JSON]',
   help: `Start a chain, its contracts, the service and a KMS on this machine, and the liquidator in live mode against them.
 Ctrl-C ends it; started again, it resumes what was in flight.
 
@@ -18,6 +27,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     json: { help: 'print events as JSON, one object a line; the log goes to standard error' },
     fresh: { help: 'forget everything and start over' },
     seed: SEED,
+    scenario: SCENARIO,
     fault: FAULT,
     directory: DIRECTORY,
   },
@@ -38,6 +48,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
         program: SANDBOX_PROGRAM,
         directory,
         seed,
+        scenario: given.scenario,
         fault: given.fault,
         onProgress: progress.say,
       })

@@ -28,6 +28,7 @@ export function marketContracts({ contracts }: Deployment, market: MarketName) {
     ? {
         market: contracts.btcMarket.address,
         oracle: contracts.btcOracle.address,
+        reference: contracts.btcReferenceOracle.address,
         collateral: contracts.sBTC.address,
         collateralDecimals: 8,
         lltvBps: 7_500n,
@@ -35,6 +36,7 @@ export function marketContracts({ contracts }: Deployment, market: MarketName) {
     : {
         market: contracts.ethMarket.address,
         oracle: contracts.ethOracle.address,
+        reference: contracts.ethReferenceOracle.address,
         collateral: contracts.sETH.address,
         collateralDecimals: 18,
         lltvBps: 7_000n,
@@ -59,9 +61,9 @@ export function castEntities({ deployer, feeder, roles }: SandboxKeys): readonly
 }
 
 /**
- * Fund who acts in the sandbox, in one block: each role gets native coins, liquidator and RFQ bidder get 5,000,000 sUSD,
- * the liquidator its place in the registry; each borrower gets collateral and interest for years of weather, and lets
- * its market take both; the asset manager lets the Growth vault's shares go to trusted recipients only; the deployer gets
+ * Fund who acts in the sandbox, in one block: everyone gets native coins, liquidators and RFQ bidder get 5,000,000 sUSD,
+ * the liquidators their place in the registry; the whale gets enough of everything; each borrower gets collateral and
+ * interest for years of weather, and lets its market take both; the asset manager lets the Growth vault's shares go to trusted recipients only; the deployer gets
  * stock to sell and the rivals sUSD to bid, and both let the venues take it.
  */
 export async function fundCast(
@@ -76,11 +78,14 @@ export async function fundCast(
   const roles = Object.values(keys.roles).map(({ privateKey }) => privateKeyToAddress(privateKey))
   const borrowers = keys.borrowers.map((key) => ({ key, address: privateKeyToAddress(key) }))
   const rivals = keys.rivals.map((key) => ({ key, address: privateKeyToAddress(key) }))
+  const rivalLiquidator = privateKeyToAddress(keys.rivalLiquidator)
+  const whale = privateKeyToAddress(keys.whale)
+  const others = [rivalLiquidator, whale, privateKeyToAddress(keys.rivalManager)]
   const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
   // What the faucet gives away is the deployer's: enough for a million claims.
   await tester.setBalance({ address: privateKeyToAddress(keys.deployer), value: parseEther('1000000') })
   await Promise.all(
-    [...roles, ...[...borrowers, ...rivals].map(({ address }) => address)].map((address) =>
+    [...roles, ...others, ...[...borrowers, ...rivals].map(({ address }) => address)].map((address) =>
       tester.setBalance({ address, value: parseEther('1000') }),
     ),
   )
@@ -89,15 +94,15 @@ export async function fundCast(
     to: token,
     data: encodeFunctionData({ abi: assetAbi, functionName: 'mint', args: [to, assets] }),
   })
-  const authorise: Call = {
+  const authorise = (who: typeof liquidator): Call => ({
     from: keys.deployer,
     to: registry.address,
     data: encodeFunctionData({
       abi: eligibilityRegistryAbi,
       functionName: 'setAuthorization',
-      args: [liquidator, stringToHex('liquidate', { size: 32 }), ethMarket.address, true],
+      args: [who, stringToHex('liquidate', { size: 32 }), ethMarket.address, true],
     }),
-  }
+  })
   const approve = (from: Hex, token: typeof sUSD.address, spender: typeof liquidator): Call => ({
     from,
     to: token,
@@ -122,6 +127,22 @@ export async function fundCast(
       approve(key, sUSD.address, market),
     ]
   })
+  const { btcMarket, primeVault, growthVault } = deployment.contracts
+  const whaleCalls = [
+    mint(sUSD.address, whale, parseUnits('1000000000', 6)),
+    mint(sBTC.address, whale, parseUnits('1000000', 8)),
+    mint(sETH.address, whale, parseUnits('1000000', 18)),
+    ...[btcMarket, ethMarket, primeVault, growthVault].map((spender) =>
+      approve(keys.whale, sUSD.address, spender.address),
+    ),
+    approve(keys.whale, sBTC.address, btcMarket.address),
+    approve(keys.whale, sETH.address, ethMarket.address),
+  ]
+  const rivalLiquidatorCalls = [
+    mint(sUSD.address, rivalLiquidator, parseUnits('5000000', 6)),
+    authorise(rivalLiquidator),
+    ...[btcMarket, ethMarket].map((market) => approve(keys.rivalLiquidator, sUSD.address, market.address)),
+  ]
   const trustedOnly: Call = {
     from: keys.roles['asset-manager'].privateKey,
     to: deployment.contracts.growthVault.address,
@@ -134,8 +155,10 @@ export async function fundCast(
   await transactions.mine([
     mint(sUSD.address, liquidator, parseUnits('5000000', 6)),
     mint(sUSD.address, bidder, parseUnits('5000000', 6)),
-    authorise,
+    authorise(liquidator),
     trustedOnly,
+    ...whaleCalls,
+    ...rivalLiquidatorCalls,
     ...borrowerCalls,
     ...stockCalls,
     ...rivalCalls,

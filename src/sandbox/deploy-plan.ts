@@ -26,6 +26,9 @@ export type DeployedContracts = {
   readonly primeVault: DeployedContract
   readonly growthVault: DeployedContract
   readonly lens: DeployedContract
+  /** Say the same prices from elsewhere: a second source to hold the markets' own oracles against. */
+  readonly btcReferenceOracle: DeployedContract
+  readonly ethReferenceOracle: DeployedContract
 } & TradeContracts &
   FundContracts
 
@@ -36,6 +39,8 @@ type PlanInput = {
   readonly allocator: Address
   readonly assetManager: Address
   readonly navReporter: Address
+  /** Manages the fund that bids against ours. */
+  readonly rivalManager: Address
   /** The admin's next nonce: the contracts' addresses follow from it. */
   readonly nonce: number
   /** When the first prices were observed, in seconds; not later than the chain's time. */
@@ -62,7 +67,9 @@ export function planDeployment(input: PlanInput): {
   const registry = planner.create('EligibilityRegistry', (bytecode) =>
     encodeDeployData({ abi: eligibilityRegistryAbi, bytecode, args: [input.admin] }),
   )
-  const btc = planMarket(planner, input, parseUnits('60000', 18), {
+  const btcPriceWad = parseUnits('60000', 18)
+  const ethPriceWad = parseUnits('3000', 18)
+  const btc = planMarket(planner, input, btcPriceWad, {
     loanAsset: sUSD.address,
     collateralAsset: sBTC.address,
     registry: registry.address,
@@ -70,7 +77,7 @@ export function planDeployment(input: PlanInput): {
     liquidationThresholdBps: 8_000,
     liquidationBonusBps: 500,
   })
-  const eth = planMarket(planner, input, parseUnits('3000', 18), {
+  const eth = planMarket(planner, input, ethPriceWad, {
     loanAsset: sUSD.address,
     collateralAsset: sETH.address,
     registry: registry.address,
@@ -83,6 +90,8 @@ export function planDeployment(input: PlanInput): {
   const markets = { btcMarket: btc.market, ethMarket: eth.market }
   const { primeVault, growthVault } = planVaults(planner, input, { sUSD, registry, ...markets })
   const lens = planner.create('StateLens', (bytecode) => encodeDeployData({ abi: stateLensAbi, bytecode }))
+  const btcReferenceOracle = planOracle(planner, input, btcPriceWad)
+  const ethReferenceOracle = planOracle(planner, input, ethPriceWad)
   const trade = planTrade(planner)
   return {
     steps: planner.steps,
@@ -100,6 +109,8 @@ export function planDeployment(input: PlanInput): {
       primeVault,
       growthVault,
       lens,
+      btcReferenceOracle,
+      ethReferenceOracle,
       ...trade,
       ...planFunds(planner, input, { sUSD, registry, ...markets, primeVault, ...trade }),
     },
@@ -115,13 +126,8 @@ type MarketTerms = {
   readonly liquidationBonusBps: number
 }
 
-/** Create a market with its own oracle, priced and healthy, and its own rate model. */
-function planMarket(
-  planner: Planner,
-  { admin, feeder, sourceAsOfS }: PlanInput,
-  priceWad: bigint,
-  terms: MarketTerms,
-) {
+/** Create an oracle, priced and healthy, that the feeder feeds. */
+function planOracle(planner: Planner, { admin, feeder, sourceAsOfS }: PlanInput, priceWad: bigint) {
   const oracle = planner.create('PriceOracle', (bytecode) =>
     encodeDeployData({ abi: priceOracleAbi, bytecode, args: [admin, admin, priceAgeSecondsMax] }),
   )
@@ -130,6 +136,12 @@ function planMarket(
   planner.call('set the first price', oracle, encodeFunctionData(setPrice))
   planner.call('vouch for it', oracle, encodeFunctionData({ abi, functionName: 'setState', args: [1] }))
   planner.call('let the feeder feed', oracle, grantRole('FEEDER_ROLE', feeder))
+  return oracle
+}
+
+/** Create a market with its own oracle and its own rate model. */
+function planMarket(planner: Planner, input: PlanInput, priceWad: bigint, terms: MarketTerms) {
+  const oracle = planOracle(planner, input, priceWad)
   const rateModel = planner.create('KinkedRateModel', (bytecode) =>
     encodeDeployData({ abi: kinkedRateModelAbi, bytecode, args: rateCurve }),
   )
@@ -138,7 +150,7 @@ function planMarket(
     encodeDeployData({
       abi: lendingMarketAbi,
       bytecode,
-      args: [{ ...terms, ...parts, closeFactorBps: 5_000, claimDelaySeconds: 2n }, admin],
+      args: [{ ...terms, ...parts, closeFactorBps: 5_000, claimDelaySeconds: 2n }, input.admin],
     }),
   )
   return { oracle, rateModel, market }

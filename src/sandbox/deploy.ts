@@ -39,18 +39,20 @@ type DeployOptions = {
   readonly assetManager: Address
   /** Signs the NAV reports. */
   readonly navReporter: Address
+  /** Manages the fund that bids against ours. */
+  readonly rivalManager: Address
 }
 
 /** Far above what the largest contract takes, so that nothing has to be estimated. */
 const gas = 8_000_000n
 
 /**
- * Deploy two markets, two vaults that fund them, a recovery fund and all they need, in about a second, and give the five accounts
+ * Deploy two markets, two vaults that fund them, two recovery funds and all they need, in about a second, and give the five accounts
  * 1,000 ether each. The addresses follow from the deployer's address and nonce alone.
  * Throws `sandbox.deploy_reverted`, naming the step, when a transaction fails.
  */
 export async function deploySandbox(options: DeployOptions): Promise<Deployment> {
-  const { rpcUrl, deployerKey, feeder, allocator, assetManager, navReporter } = options
+  const { rpcUrl, deployerKey, feeder, allocator, assetManager, navReporter, rivalManager } = options
   const deployer = privateKeyToAccount(deployerKey)
   const admin = deployer.address
   // A retried send would come back as "already known".
@@ -71,6 +73,7 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     allocator,
     assetManager,
     navReporter,
+    rivalManager,
     nonce,
     sourceAsOfS: block.timestamp,
   })

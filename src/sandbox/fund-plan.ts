@@ -29,9 +29,17 @@ export type FundContracts = {
   readonly fundNavOracle: DeployedContract
   /** Of the Prime vault's shares. */
   readonly primeNavOracle: DeployedContract
+  /** Bids for the same lots as the recovery fund. */
+  readonly rivalFund: DeployedContract
+  readonly rivalNavOracle: DeployedContract
 }
 
-type Roles = { readonly admin: Address; readonly navReporter: Address; readonly assetManager: Address }
+type Roles = {
+  readonly admin: Address
+  readonly navReporter: Address
+  readonly assetManager: Address
+  readonly rivalManager: Address
+}
 type Parts = Readonly<
   Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket' | 'primeVault', DeployedContract>
 > &
@@ -49,9 +57,9 @@ export const EPOCH_SECONDS = 60n
 const FIRST_EPOCH_SECONDS = 5n
 const FIRST_SUBSCRIPTION_ASSETS = usd('500000')
 
-const terms = (quoteAsset: Address) => ({
-  name: 'Sandbox Recovery Fund I',
-  symbol: 'srfONE',
+const terms = (quoteAsset: Address, name: string, symbol: string) => ({
+  name,
+  symbol,
   quoteAsset,
   epochDurationSeconds: EPOCH_SECONDS,
   minSubscriptionAssets: usd('1000'),
@@ -62,12 +70,13 @@ const terms = (quoteAsset: Address) => ({
 })
 
 /**
- * Launch a fund that may buy and sell at every venue, its first epoch open and half a million in it, and create the
- * NAV oracle of the Prime vault. The deployer governs; it manages until everything is set.
+ * Launch a fund that may buy and sell at every venue, its first epoch open and half a million in it, and one like it
+ * that somebody else manages; create the NAV oracle of the Prime vault. The deployer governs; it manages until
+ * everything is set.
  */
 export function planFunds(
   planner: Planner,
-  { admin, navReporter, assetManager }: Roles,
+  { admin, navReporter, assetManager, rivalManager }: Roles,
   parts: Parts,
 ): FundContracts {
   const { sUSD, registry } = parts
@@ -91,6 +100,8 @@ export function planFunds(
   const primeNavOracle = { contractName: 'NavOracle', address: created(1n) } as const
   const recoveryFund = { contractName: 'RecoveryFund', address: created(2n) } as const
   const fundNavOracle = { contractName: 'NavOracle', address: created(3n) } as const
+  const rivalFund = { contractName: 'RecoveryFund', address: created(4n) } as const
+  const rivalNavOracle = { contractName: 'NavOracle', address: created(5n) } as const
 
   for (const [kind, places] of Object.entries(placesByKind(parts))) {
     for (const { address } of places) {
@@ -113,20 +124,24 @@ export function planFunds(
     fundFactory,
     encodeFunctionData({ ...ofFactory, functionName: 'createOracle', args: [primeVault] }),
   )
-  planner.call(
-    'launch the fund',
-    fundFactory,
-    encodeFunctionData({ ...ofFactory, functionName: 'launchFor', args: [admin, terms(sUSD.address)] }),
-  )
-  planSetup(planner, admin, sUSD, recoveryFund)
-  planner.call(
-    'hand the fund over',
-    recoveryFund,
-    encodeFunctionData({ ...ofFund, functionName: 'setManager', args: [assetManager] }),
-  )
+  const launches = [
+    {
+      fund: recoveryFund,
+      manager: assetManager,
+      terms: terms(sUSD.address, 'Sandbox Recovery Fund I', 'srfONE'),
+    },
+    { fund: rivalFund, manager: rivalManager, terms: terms(sUSD.address, 'Sandbox Rival Fund', 'srfRIVAL') },
+  ]
+  for (const { fund, manager, terms } of launches) {
+    const launch = { ...ofFactory, functionName: 'launchFor', args: [admin, terms] } as const
+    planner.call('launch a fund', fundFactory, encodeFunctionData(launch))
+    planSetup(planner, admin, sUSD, fund)
+    const handOver = { ...ofFund, functionName: 'setManager', args: [manager] } as const
+    planner.call('hand the fund over', fund, encodeFunctionData(handOver))
+  }
   return {
     ...{ fundImplementation, navOracleImplementation, fundFactory, fundLens },
-    ...{ recoveryFund, fundNavOracle, primeNavOracle },
+    ...{ recoveryFund, fundNavOracle, primeNavOracle, rivalFund, rivalNavOracle },
   }
 }
 

@@ -1,7 +1,6 @@
-import { createPublicClient, encodeFunctionData, http, parseUnits } from 'viem'
+import { type Address, createPublicClient, encodeFunctionData, http, parseUnits } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { assetAbi, recoveryFundAbi } from './contracts/abis.ts'
-import type { Deployment } from './deploy.ts'
 import { EPOCH_SECONDS } from './fund-plan.ts'
 import type { SandboxKeys } from './keys.ts'
 import type { Call } from './transactions.ts'
@@ -12,17 +11,23 @@ const SUBSCRIPTION_ASSETS = parseUnits('25000', 6)
 /** Seconds until the fund is looked at again after its epochs were moved on. */
 const LOOK_AGAIN_S = 3n
 
+/** The fund that the story is of, and its quote asset. */
+type FundOfStory = { readonly fundAddress: Address; readonly quoteAsset: Address }
+
 /**
- * Create the story of the recovery fund's epochs: each is closed when it is due, what it gave is claimed, and the next
+ * Create the story of a recovery fund's epochs: each is closed when it is due, what it gave is claimed, and the next
  * one opens with a subscription in it. What to do follows from the chain alone, so that a restart goes on.
  */
-export function createFundStory(rpcUrl: string, deployment: Deployment, keys: SandboxKeys): SideStory {
+export function createFundStory(
+  rpcUrl: string,
+  { fundAddress, quoteAsset }: FundOfStory,
+  keys: Pick<SandboxKeys, 'deployer'>,
+): SideStory {
   const reader = createPublicClient({
     cacheTime: 0,
     transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
   })
-  const { recoveryFund, sUSD } = deployment.contracts
-  const fund = { address: recoveryFund.address, abi: recoveryFundAbi } as const
+  const fund = { address: fundAddress, abi: recoveryFundAbi } as const
   const admin = privateKeyToAddress(keys.deployer)
   const call = (data: Call['data'], to = fund.address): Call => ({ from: keys.deployer, to, data })
   let lookAtS = 0n
@@ -32,8 +37,8 @@ export function createFundStory(rpcUrl: string, deployment: Deployment, keys: Sa
     const approve = { ...mint, functionName: 'approve', args: [fund.address, SUBSCRIPTION_ASSETS] } as const
     return [
       call(encodeFunctionData({ ...fund, functionName: 'openEpoch', args: [EPOCH_SECONDS] })),
-      call(encodeFunctionData(mint), sUSD.address),
-      call(encodeFunctionData(approve), sUSD.address),
+      call(encodeFunctionData(mint), quoteAsset),
+      call(encodeFunctionData(approve), quoteAsset),
       call(encodeFunctionData({ ...fund, functionName: 'subscribe', args: [SUBSCRIPTION_ASSETS] })),
     ]
   }

@@ -1,8 +1,8 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import type { ServiceRole } from '../agent.ts'
+import { ROLES, type ServiceRole } from '../agent.ts'
 import { writeJsonFile, writePrivateFile } from './files.ts'
 import type { DeploymentPins } from './pins.ts'
 
@@ -17,6 +17,8 @@ export type SandboxInfo = {
   readonly kmsAccessKeyId: string
   readonly kmsSecretAccessKey: string
   readonly secretKey: string
+  /** By role, with the scopes that it needs. */
+  readonly secretKeys: Readonly<Record<ServiceRole, string>>
   readonly publishableKey: string
   /** Lets its holder set faults: `PUT /sandbox-control/faults` on the service. New with each start. */
   readonly controlToken: string
@@ -44,9 +46,17 @@ export function retractInfo(directory: string): void {
   rmSync(join(directory, 'run.yaml'), { force: true })
 }
 
+/** Name the environment variable that a role's own key of the service comes from. Pure. */
+const secretKeyName = (role: ServiceRole) =>
+  `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
+
+const policyOf = (role: ServiceRole) => fileURLToPath(new URL(`../../policies/${role}.yaml`, import.meta.url))
+
+/** The roles that this release ships a policy for. */
+const staffed = () => ROLES.filter((role) => existsSync(policyOf(role)))
+
 /** Write the run configuration of a keeper beside this sandbox, secrets by reference. Values are JSON, which is YAML. */
 function runYaml(directory: string, info: SandboxInfo): string {
-  const policy = fileURLToPath(new URL('../../policies/liquidator.yaml', import.meta.url))
   const config = {
     environment: 'sandbox',
     directory,
@@ -64,11 +74,19 @@ function runYaml(directory: string, info: SandboxInfo): string {
     },
     ops: { host: '127.0.0.1', port: '0' },
     deployment: info.deployment,
-    agents: [{ role: 'liquidator', mode: 'live', policy, signer: { kms: info.signers.liquidator } }],
+    agents: staffed().map((role) => ({
+      role,
+      mode: 'live',
+      policy: policyOf(role),
+      secretKey: `env:${secretKeyName(role)}`,
+      signer: { kms: info.signers[role] },
+    })),
   }
+  const names = staffed().map((role) => `# ${secretKeyName(role)} (secretKeys.${role}).`)
   return `# A keeper beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'run.yaml')}
 # Takes from the environment, by sandbox.json: ROLEKEEPER_SECRET_KEY (secretKey),
-# ROLEKEEPER_KMS_ACCESS_KEY_ID (kmsAccessKeyId) and ROLEKEEPER_KMS_SECRET_ACCESS_KEY (kmsSecretAccessKey).
+# ROLEKEEPER_KMS_ACCESS_KEY_ID (kmsAccessKeyId), ROLEKEEPER_KMS_SECRET_ACCESS_KEY (kmsSecretAccessKey), and
+${names.join('\n')}
 ${JSON.stringify(config, null, 2)}
 `
 }

@@ -19,8 +19,14 @@ const sandboxKeys = z.strictObject({
   borrowers: z.array(privateKey).length(BORROWERS),
   /** Bid on RFQs and at auctions beside whoever else does. */
   rivals: z.array(privateKey).length(2),
-  /** One KMS key a role; `id` is what the KMS calls it. */
-  roles: z.record(z.enum(ROLES), z.strictObject({ id: z.uuid(), privateKey })),
+  /** Liquidates what it finds first, beside whoever else does. */
+  rivalLiquidator: privateKey,
+  /** Manages a recovery fund that bids for the same lots as ours. */
+  rivalManager: privateKey,
+  /** Borrows and lends in amounts that move the markets' rates and the vaults' queues. */
+  whale: privateKey,
+  /** One KMS key a role, `id` being what the KMS calls it, and its own key of the service. */
+  roles: z.record(z.enum(ROLES), z.strictObject({ id: z.uuid(), privateKey, secretKey: z.string() })),
   kms: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   secretKey: z.string(),
   publishableKey: z.string(),
@@ -39,7 +45,12 @@ export function loadKeys(folder: string): SandboxKeys {
   return created
 }
 
-const createKmsKey = () => ({ id: randomUUID(), privateKey: generatePrivateKey() })
+const createSecretKey = () => `sk_sandbox_${randomBytes(24).toString('base64url')}`
+const createRole = () => ({
+  id: randomUUID(),
+  privateKey: generatePrivateKey(),
+  secretKey: createSecretKey(),
+})
 
 const createKeys = (): SandboxKeys => ({
   // A signature for one sandbox is worth nothing on another, or on any chain that people use.
@@ -48,18 +59,21 @@ const createKeys = (): SandboxKeys => ({
   feeder: generatePrivateKey(),
   borrowers: Array.from({ length: BORROWERS }, () => generatePrivateKey()),
   rivals: [generatePrivateKey(), generatePrivateKey()],
+  rivalLiquidator: generatePrivateKey(),
+  rivalManager: generatePrivateKey(),
+  whale: generatePrivateKey(),
   roles: {
-    liquidator: createKmsKey(),
-    allocator: createKmsKey(),
-    'nav-reporter': createKmsKey(),
-    'asset-manager': createKmsKey(),
-    'rfq-bidder': createKmsKey(),
+    liquidator: createRole(),
+    allocator: createRole(),
+    'nav-reporter': createRole(),
+    'asset-manager': createRole(),
+    'rfq-bidder': createRole(),
   },
   kms: {
     // As AWS writes them.
     accessKeyId: `AKIA${randomBytes(8).toString('hex').toUpperCase()}`,
     secretAccessKey: randomBytes(30).toString('base64'),
   },
-  secretKey: `sk_sandbox_${randomBytes(24).toString('base64url')}`,
+  secretKey: createSecretKey(),
   publishableKey: `pk_sandbox_${randomBytes(24).toString('base64url')}`,
 })

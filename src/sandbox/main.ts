@@ -1,5 +1,5 @@
 /**
- * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--fault JSON`, `--allow-loopback-webhooks`. It tells a parent over IPC how it goes
+ * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--scenario NAME`, `--fault JSON`, `--allow-loopback-webhooks`. It tells a parent over IPC how it goes
  * ({@link Told}), without one it says so on standard error. It ends when its parent does, by whatever cause, and on
  * SIGTERM and SIGINT.
  */
@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { systemClock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
+import { scenarioOf } from './scenarios.ts'
 import { readFault } from './service/faults.ts'
 
 /** What a parent is told. */
@@ -21,6 +22,7 @@ const { values } = parseArgs({
   options: {
     directory: { type: 'string', default: '.rolekeeper' },
     seed: { type: 'string' },
+    scenario: { type: 'string' },
     fault: { type: 'string' },
     'allow-loopback-webhooks': { type: 'boolean' },
   },
@@ -42,6 +44,7 @@ async function start(): Promise<Sandbox> {
   return startSandbox({
     directory: values.directory,
     seed: values.seed === undefined ? undefined : Number(values.seed),
+    scenario: scenarioOf(values.scenario),
     clock: systemClock,
     weather: 'at-once',
     onProgress: (text) => tell({ type: 'progress', text }),

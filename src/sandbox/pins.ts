@@ -15,7 +15,26 @@ export type DeploymentPins = {
     readonly oracleCodeHash: Hex
   })[]
   readonly vaults: readonly Pin[]
+  readonly funds: readonly (Pin & { readonly quoteAsset: Address })[]
+  readonly contracts: readonly (Pin & { readonly name: string })[]
 }
+
+/** What is pinned by its name alone, beside assets, markets, vaults and our fund. */
+const NAMED = [
+  'rfqDesk',
+  'recoveryAuction',
+  'acquisitionHouse',
+  'fundFactory',
+  'fundNavOracle',
+  'primeNavOracle',
+  'btcReferenceOracle',
+  'ethReferenceOracle',
+  'registry',
+  'btcRateModel',
+  'ethRateModel',
+  'fundLens',
+  'lens',
+] as const
 
 /** Read the code of a deployment's contracts and pin it. Throws `sandbox.contracts_missing` when one is not there. */
 export async function readPins(
@@ -53,6 +72,8 @@ export async function readPins(
       market(ethMarket.address, sETH.address, ethOracle.address),
     ],
     vaults: [pin(primeVault.address), pin(growthVault.address)],
+    funds: [{ ...pin(contracts.recoveryFund.address), quoteAsset: sUSD.address }],
+    contracts: NAMED.map((name) => ({ name, ...pin(contracts[name].address) })),
   }
 }
 

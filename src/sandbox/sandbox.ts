@@ -16,8 +16,11 @@ import { createIndexer } from './indexer/indexer.ts'
 import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
 import { loadKeys, type SandboxKeys } from './keys.ts'
 import { type Kms, startKms } from './kms/server.ts'
+import { createLendingStory } from './lending-story.ts'
 import { startNodeFront } from './node-front.ts'
 import { readPins } from './pins.ts'
+import { startRivalLiquidator } from './rival-liquidator.ts'
+import type { Scenario } from './scenarios.ts'
 import type { Fault } from './service/faults.ts'
 import { type SandboxService, startService } from './service/service.ts'
 import { newToken } from './service/store.ts'
@@ -31,6 +34,7 @@ type SandboxOptions = {
   readonly directory: string
   /** Of the weather; absent, the directory's own. */
   readonly seed: number | undefined
+  readonly scenario: Scenario
   readonly clock: Clock
   readonly weather: 'at-once' | 'paused'
   /** What the service does wrong from the start; nothing when absent. */
@@ -60,6 +64,8 @@ export type Sandbox = {
 const BLOCK_TIME_S = 1
 /** How often the indexer looks for a new block: a fraction of the block time, and a cheap question. */
 const INDEXER_POLL_MS = 20
+/** The least that any role needs of the service. */
+const ROLE_SCOPES = ['canonical:read', 'workflows:read', 'workflows:write'] as const
 const KMS_REGION = 'us-east-1'
 /** Where a console on this machine would be served from. */
 const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']
@@ -136,7 +142,10 @@ async function startParts(
       clock,
       region: KMS_REGION,
       credentials,
-      keys: ROLES.map((role) => ({ ...keys.roles[role], alias: `alias/${role}` })),
+      keys: ROLES.map((role) => {
+        const { id, privateKey } = keys.roles[role]
+        return { id, privateKey, alias: `alias/${role}` }
+      }),
       logFile: join(folder, 'kms.jsonl'),
     }).then(started),
   ])
@@ -152,7 +161,14 @@ async function startParts(
       clock,
       dbFile: join(folder, 'service.sqlite'),
       host: '127.0.0.1',
-      credentials: { secretKey, publishableKey, origins: ORIGINS },
+      credentials: {
+        ...{ secretKey, publishableKey, origins: ORIGINS },
+        narrowKeys: ROLES.map((role) => ({
+          name: role.replaceAll('-', '_'),
+          secretKey: keys.roles[role].secretKey,
+          scopes: ROLE_SCOPES,
+        })),
+      },
       donor: createDonor(rpcUrl, keys.deployer, transactions),
       controlToken,
       fault: options.fault ?? {},
@@ -161,9 +177,15 @@ async function startParts(
     }),
   )
   const { snapshot } = canonical
+  const { scenario } = options
+  const seed = options.seed ?? chainId
+  const { recoveryFund, rivalFund, sUSD } = deployment.contracts
   const sideStories = [
-    createFundStory(rpcUrl, deployment, keys),
-    createTradeStory({ deployment, keys, seed: options.seed ?? chainId, snapshot }),
+    ...[recoveryFund, rivalFund].map(({ address }) =>
+      createFundStory(rpcUrl, { fundAddress: address, quoteAsset: sUSD.address }, keys),
+    ),
+    createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot }),
+    createLendingStory(rpcUrl, deployment, keys, scenario.lending),
   ]
   const weather = started(
     startWeather(
@@ -171,6 +193,10 @@ async function startParts(
       options.weather,
     ),
   )
+  if (options.weather === 'at-once') {
+    const share = scenario.rivalLiquidatorShare
+    started(startRivalLiquidator({ canonical, keys, transactions, seed, share, onTrouble }))
+  }
   const signerOf = (role: ServiceRole) => {
     const key = kms.keys[ROLES.indexOf(role)]
     invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')
@@ -186,25 +212,28 @@ async function startParts(
     kmsAccessKeyId: credentials.accessKeyId,
     kmsSecretAccessKey: credentials.secretAccessKey,
     secretKey,
+    secretKeys: byRole((role) => keys.roles[role].secretKey),
     controlToken,
     publishableKey,
     origins: ORIGINS,
     contracts: Object.fromEntries(
       Object.entries(deployment.contracts).map(([name, { address }]) => [name, address]),
     ),
-    signers: {
-      liquidator: signerOf('liquidator'),
-      allocator: signerOf('allocator'),
-      'nav-reporter': signerOf('nav-reporter'),
-      'asset-manager': signerOf('asset-manager'),
-      'rfq-bidder': signerOf('rfq-bidder'),
-    },
+    signers: byRole(signerOf),
     deployment: pins,
     pid: process.pid,
   }
   publishInfo(directory, info)
   return { info, deployment, keys, chain, kms, canonical, service, weather, transactions, stop }
 }
+
+const byRole = <T>(of: (role: ServiceRole) => T): Readonly<Record<ServiceRole, T>> => ({
+  liquidator: of('liquidator'),
+  allocator: of('allocator'),
+  'nav-reporter': of('nav-reporter'),
+  'asset-manager': of('asset-manager'),
+  'rfq-bidder': of('rfq-bidder'),
+})
 
 /** A file of our own; that its contracts are on the chain is checked when they are pinned. */
 const storedDeployment = z.custom<Deployment>(
@@ -223,6 +252,7 @@ async function createDeployment(
     allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
     assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
     navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
+    rivalManager: privateKeyToAddress(keys.rivalManager),
   })
   await fundCast(rpcUrl, deployment, keys, transactions)
   return deployment

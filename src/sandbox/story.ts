@@ -1,4 +1,5 @@
-import { parseUnits } from 'viem'
+import { parseGwei, parseUnits } from 'viem'
+import type { Mood } from './scenarios.ts'
 
 /** The markets of the story. */
 export const MARKET_NAMES = ['btc', 'eth'] as const
@@ -37,7 +38,12 @@ export type BorrowerAct = {
 )
 
 /** One second of the story. */
-export type Tick = { readonly markets: readonly MarketWeather[]; readonly acts: readonly BorrowerAct[] }
+export type Tick = {
+  readonly markets: readonly MarketWeather[]
+  readonly acts: readonly BorrowerAct[]
+  /** What the next block asks a gas unit for; null leaves it to the chain. */
+  readonly baseFeePerGasWei: bigint | null
+}
 
 /** How one market moves: round after round it falls, rests, rises, and stays on a plateau where borrowers open. */
 type Climate = {
@@ -54,10 +60,11 @@ type Climate = {
   /** The liquidation threshold over the LLTV: health right after borrowing all that is allowed. */
   readonly health: number
   readonly vaults: readonly (readonly VaultName[])[]
+  readonly mood: Mood
 }
 
 // At these depths and lengths a price moves by about 1 % a tick at most, and in a crash by 2 %.
-const CLIMATES: readonly Climate[] = [
+const CLIMATES: readonly Omit<Climate, 'mood'>[] = [
   {
     name: 'btc',
     base: 60_000,
@@ -84,28 +91,26 @@ const CLIMATES: readonly Climate[] = [
   },
 ]
 const CRASH_DEPTH = 0.3
-/** One round in so many, of those after the first few, is a crash, or has a stale oracle. */
-const CRASH_EVERY = 10
-const STALE_EVERY = 5
-const CALM_ROUNDS = 2
 /** The slow change of the level that a market comes back to, as a logarithm, over so many ticks. */
 const DRIFT = 0.03
 const DRIFT_TICKS = 600
-/** The trembling from tick to tick, as a logarithm. */
-const TREMBLE = 0.0005
 
 /**
  * Tell what happens in a tick: how the markets are from it on, and what borrowers do. Pure, and in any order: a tick
- * depends on nothing but the seed and itself. One tick is a second.
+ * depends on nothing but the mood, the seed and itself. One tick is a second.
  */
-export function story(seed: number, tick: number): Tick {
+export function story(mood: Mood, seed: number, tick: number): Tick {
+  const climates = CLIMATES.map((climate) => ({ ...climate, mood }))
+  const crashes = climates.some((climate) => isCrashing(climate, seed, tick))
   return {
-    markets: CLIMATES.map((climate) => weatherOf(climate, seed, tick)),
-    acts: CLIMATES.flatMap((climate, index) =>
+    markets: climates.map((climate) => weatherOf(climate, seed, tick)),
+    acts: climates.flatMap((climate, index) =>
       Array.from({ length: BORROWERS_A_MARKET }, (_, seat) =>
         actsOf(climate, seed, tick, index, seat),
       ).flat(),
     ),
+    baseFeePerGasWei:
+      crashes && mood.crashBaseFeeGwei !== null ? parseGwei(`${mood.crashBaseFeeGwei}`) : null,
   }
 }
 
@@ -128,20 +133,35 @@ function roundOf(climate: Climate, seed: number, number: number): Round {
   const kind = kindOf(climate, seed, number)
   const [least, most] = climate.depths
   const depth =
-    kind === 'crash' ? CRASH_DEPTH : least + (most - least) * roll(seed, climate.name, number, 'depth')
+    kind === 'crash'
+      ? CRASH_DEPTH
+      : climate.mood.depthFactor * (least + (most - least) * roll(seed, climate.name, number, 'depth'))
   return { number, kind, depth }
 }
 
-function kindOf(climate: Climate, seed: number, number: number): Kind {
-  if (number < CALM_ROUNDS) return 'ordinary'
-  if (roll(seed, climate.name, number, 'crash') < 1 / CRASH_EVERY) return 'crash'
-  return roll(seed, climate.name, number, 'stale') < 1 / STALE_EVERY ? 'stale' : 'ordinary'
+function kindOf({ name, mood }: Climate, seed: number, number: number): Kind {
+  if (number < mood.calmRounds) return 'ordinary'
+  const isOne = (kind: Kind, every: number | null) =>
+    every !== null && roll(seed, name, number, kind) < 1 / every
+  if (isOne('crash', mood.crashEvery)) return 'crash'
+  return isOne('stale', mood.staleEvery) ? 'stale' : 'ordinary'
+}
+
+/** Whether the price falls or is at its bottom in a crash. */
+function isCrashing(climate: Climate, seed: number, tick: number): boolean {
+  const { at, round } = momentOf(climate, seed, tick)
+  return round.kind === 'crash' && at < climate.fallTicks + climate.restTicks
+}
+
+/** Where in which round a tick is. */
+function momentOf(climate: Climate, seed: number, tick: number) {
+  const length = lengthOf(climate)
+  const round = roundOf(climate, seed, Math.floor((tick + climate.start) / length))
+  return { at: (tick + climate.start) % length, round }
 }
 
 function weatherOf(climate: Climate, seed: number, tick: number): MarketWeather {
-  const length = lengthOf(climate)
-  const round = roundOf(climate, seed, Math.floor((tick + climate.start) / length))
-  const at = (tick + climate.start) % length
+  const { at, round } = momentOf(climate, seed, tick)
   const falling = at / climate.fallTicks
   return {
     market: climate.name,
@@ -161,7 +181,7 @@ function priceOf(climate: Climate, seed: number, tick: number, round: Round, at:
   const era = Math.floor(tick / DRIFT_TICKS)
   const level = (number: number) => (number === 0 ? 0 : (2 * roll(seed, name, number, 'level') - 1) * DRIFT)
   const drift = level(era) + (level(era + 1) - level(era)) * ease((tick % DRIFT_TICKS) / DRIFT_TICKS)
-  const tremble = (2 * roll(seed, name, tick, 'tremble') - 1) * TREMBLE
+  const tremble = (2 * roll(seed, name, tick, 'tremble') - 1) * climate.mood.tremble
   const price = base * Math.exp(drift + tremble - round.depth * down)
   return parseUnits(price.toFixed(4), 18)
 }

@@ -1,34 +1,27 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, parseUnits, stringToHex } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
-import type { AuctionResource, RfqResource } from '../service/trade-resources.ts'
+import type { AcquisitionResource, AuctionResource, RfqResource } from '../service/trade-resources.ts'
 import { marketContracts } from './cast.ts'
-import { acquisitionHouseAbi, recoveryAuctionAbi, rfqDeskAbi } from './contracts/abis.ts'
+import { acquisitionHouseAbi, recoveryAuctionAbi, recoveryFundAbi, rfqDeskAbi } from './contracts/abis.ts'
 import type { Deployment } from './deploy.ts'
 import type { Snapshot } from './indexer/canonical.ts'
 import { lower } from './indexer/logs.ts'
 import type { SandboxKeys } from './keys.ts'
-import { MARKET_NAMES, roll } from './story.ts'
+import type { Trade } from './scenarios.ts'
+import { MARKET_NAMES, type MarketName, roll } from './story.ts'
 import type { Call } from './transactions.ts'
 import type { SideStory } from './weather.ts'
 
 /** What the story of the trades works on. */
 type TradeStoryOptions = {
   readonly deployment: Deployment
-  readonly keys: Pick<SandboxKeys, 'deployer' | 'rivals'>
+  readonly keys: Pick<SandboxKeys, 'deployer' | 'rivals' | 'rivalManager'>
   readonly seed: number
+  readonly trade: Trade
   /** The indexed chain: what is on offer follows from it alone, so that a restart goes on. */
   readonly snapshot: () => Snapshot
 }
 
-/**
- * An offer is open for 40 to 50 s, and the next one begins when so much of the last is left: enough for whoever comes
- * now to place, replace, cancel and place again, each to final success, about five seconds a step.
- */
-const OPEN_S_MIN = 40
-const OPEN_S_SPREAD = 10
-const OVERLAP_S = 30
-/** How long anyone else has for closing an offer whose time is over. */
-const GRACE_S = 15
 /** What was sent is in a block by then, or never will be. */
 const RESEND_S = 4n
 /** A rival's bid binds so much longer than the RFQ is open: past the grace. */
@@ -42,12 +35,18 @@ const RIVAL_BPS_SPREAD = 5_000
 /**
  * Create the story of what is on offer: at all times at least one RFQ, one auction lot and one acquisition lot, for
  * 0.05 to 0.5 sBTC or 1 to 10 sETH that the deployer sells. Two rivals bid at auctions and on RFQs, and take back
- * what they are owed; acquisition lots are left to funds. What nobody else closes is closed after a grace.
+ * what they are owed; a rival fund bids for acquisition lots. What nobody else closes is closed after a grace.
  */
 export function createTradeStory(options: TradeStoryOptions): SideStory {
   const { snapshot } = options
   const sent = new Map<string, bigint>()
-  const stories = [openings(options), rfqBids(options), auctionBids(options), closings(options)]
+  const stories = [
+    openings(options),
+    rfqBids(options),
+    auctionBids(options),
+    acquisitionBids(options),
+    closings(options),
+  ]
 
   return async (nowS) => {
     for (const [key, sentS] of sent) if (nowS - sentS >= RESEND_S) sent.delete(key)
@@ -66,8 +65,9 @@ const secondsOf = (time: string): number => Date.parse(time) / 1_000
 const isOpen = (row: { readonly status: string }) => row.status === 'open'
 
 /** Open the next of each kind when the last one is about to close. */
-function openings({ deployment, keys, seed }: TradeStoryOptions): Story {
+function openings({ deployment, keys, seed, trade }: TradeStoryOptions): Story {
   const { acquisitionHouse, recoveryAuction, rfqDesk, sUSD } = deployment.contracts
+  const [openS, openSMost] = trade.openS
   const venues = [
     { kind: 'rfq', at: rfqDesk.address, rowsOf: ({ rfqs }: Snapshot) => rfqs },
     { kind: 'auction', at: recoveryAuction.address, rowsOf: ({ auctions }: Snapshot) => auctions },
@@ -81,13 +81,13 @@ function openings({ deployment, keys, seed }: TradeStoryOptions): Story {
   return (snapshot, nowS) =>
     venues.flatMap(({ kind, at, rowsOf }) => {
       const rows = rowsOf(snapshot)
-      if (rows.some((row) => isOpen(row) && secondsOf(row.closesAt) > nowS + OVERLAP_S)) return []
+      if (rows.some((row) => isOpen(row) && secondsOf(row.closesAt) > nowS + trade.overlapS)) return []
       // Follows from what was offered before, so that it is another each time and the same for a seed.
       const number = rows.length === 0 ? 0 : BigInt(rows[0]?.id.split(':')[1] ?? 0)
       const chance = (what: string) => roll(seed, kind, String(number), what)
       const offer = offerOf(snapshot, deployment, chance)
       if (offer === null) return []
-      const closesAt = BigInt(nowS + OPEN_S_MIN + Math.floor(OPEN_S_SPREAD * chance('open')))
+      const closesAt = BigInt(nowS + openS + Math.floor((openSMost - openS) * chance('open')))
       const { asset, amount, reserveAssets, market } = offer
       const position = {
         positionId: keccak256(stringToHex(`position:${seed}:${number}`)),
@@ -109,16 +109,28 @@ function openings({ deployment, keys, seed }: TradeStoryOptions): Story {
 /** Null while the oracle has no price. */
 function offerOf(snapshot: Snapshot, deployment: Deployment, chance: (what: string) => number) {
   const name = MARKET_NAMES[Math.floor(MARKET_NAMES.length * chance('market'))] ?? 'btc'
-  const { market, oracle, collateral: asset, collateralDecimals } = marketContracts(deployment, name)
-  const price = snapshot.oracles.find(({ address }) => address === lower(oracle))
-  if (price === undefined || price.priceWad === 0n) return null
+  const { market, collateral: asset, collateralDecimals } = marketContracts(deployment, name)
   const whole = (name === 'btc' ? 0.05 : 1) * (1 + 9 * chance('amount'))
   const amount = parseUnits(whole.toFixed(4), collateralDecimals)
-  // The price is whole sUSD, of six decimals, for one whole collateral token, times 10^18.
-  const worth = (amount * price.priceWad) / 10n ** BigInt(collateralDecimals + 12)
+  const worth = worthOf(snapshot, deployment, name, amount)
+  if (worth === null) return null
   const reserveAssets =
     (worth * BigInt(RESERVE_BPS + Math.floor(RESERVE_BPS_SPREAD * chance('reserve')))) / BPS
   return { market, asset, amount, reserveAssets }
+}
+
+/** What an amount of a market's collateral is worth in sUSD; null while the oracle has no price. */
+function worthOf(
+  snapshot: Snapshot,
+  deployment: Deployment,
+  name: MarketName,
+  amount: bigint,
+): bigint | null {
+  const { oracle, collateralDecimals } = marketContracts(deployment, name)
+  const price = snapshot.oracles.find(({ address }) => address === lower(oracle))
+  if (price === undefined || price.priceWad === 0n) return null
+  // The price is whole sUSD, of six decimals, for one whole collateral token, times 10^18.
+  return (amount * price.priceWad) / 10n ** BigInt(collateralDecimals + 12)
 }
 
 /** One of those who have a position in the market; the market itself while nobody has. */
@@ -128,21 +140,30 @@ function borrowerOf(snapshot: Snapshot, market: Address, chance: number): Addres
 }
 
 /** When a rival comes to an offer, in seconds since it opened, and how far it goes; null for one that stays away. */
-function rivalry(seed: number, row: RfqResource | AuctionResource, rival: number) {
+function rivalry(
+  { seed, trade }: TradeStoryOptions,
+  row: RfqResource | AuctionResource | AcquisitionResource,
+  rival: number,
+) {
   // By kind and number, not by the contract's address: the same seed is the same story anywhere.
-  const name = 'rfqId' in row ? `rfq ${row.rfqId}` : `auction ${row.lotId}`
+  const name =
+    'rfqId' in row
+      ? `rfq ${row.rfqId}`
+      : `${'auctionAddress' in row ? 'auction' : 'acquisition'} ${row.lotId}`
   const chance = (what: string) => roll(seed, name, rival, what)
-  if (chance('comes') > 0.75) return null
+  if (chance('comes') > trade.comes) return null
+  // What it takes the lot to be worth, with an error of its own.
   const most = BPS + BigInt(Math.floor(RIVAL_BPS_SPREAD * chance('most')))
   return {
     fromS: secondsOf(row.openedAt) + 3 + rival * 4 + Math.floor(3 * chance('from')),
     mostAssets: (BigInt(row.reserveAssets) * most) / BPS,
-    improves: chance('improves') < 0.4,
+    improves: chance('improves') < trade.improves,
   }
 }
 
 /** Each rival bids once on an RFQ, some improve their bid later, and both claim what is refundable. */
-function rfqBids({ keys, seed }: TradeStoryOptions): Story {
+function rfqBids(options: TradeStoryOptions): Story {
+  const { keys } = options
   const rivals = keys.rivals.map((key) => ({ key, address: lower(privateKeyToAddress(key)) }))
   const abi = rfqDeskAbi
 
@@ -160,7 +181,7 @@ function rfqBids({ keys, seed }: TradeStoryOptions): Story {
             const args = [BigInt(bidId)] as const
             return act(`claim ${bidId}`, encodeFunctionData({ abi, functionName: 'claimRefund', args }))
           })
-        const plan = rivalry(seed, row, index)
+        const plan = rivalry(options, row, index)
         if (!isOpen(row) || plan === null || nowS < plan.fromS) return refunds
         const expiresAt = BigInt(secondsOf(row.closesAt) + BIND_S)
         const [bid] = own
@@ -177,7 +198,8 @@ function rfqBids({ keys, seed }: TradeStoryOptions): Story {
 }
 
 /** Each rival raises a lot by the least there is, up to its limit, and withdraws what it was outbid with. */
-function auctionBids({ keys, seed }: TradeStoryOptions): Story {
+function auctionBids(options: TradeStoryOptions): Story {
+  const { keys } = options
   const rivals = keys.rivals.map((key) => ({ key, address: lower(privateKeyToAddress(key)) }))
   const abi = recoveryAuctionAbi
 
@@ -193,7 +215,7 @@ function auctionBids({ keys, seed }: TradeStoryOptions): Story {
           if (!row.owed.some(({ bidderAddress }) => bidderAddress === address)) return []
           return [act('withdraw', encodeFunctionData({ abi, functionName: 'withdraw', args: [lotId] }))]
         }
-        const plan = rivalry(seed, row, index)
+        const plan = rivalry(options, row, index)
         const next = BigInt(row.nextBidAssets)
         if (plan === null || nowS < plan.fromS) return []
         if (row.bestBidderAddress === address || next > plan.mostAssets) return []
@@ -202,11 +224,40 @@ function auctionBids({ keys, seed }: TradeStoryOptions): Story {
     )
 }
 
+/** What a fund's policy for acquisitions lets it pay, of what its market says. */
+const PRICE_BPS_MAX = 9_500n
+
+/** The rival fund raises a lot by one part in fifty, up to its limit; a lot without a bid it takes at its reserve. */
+function acquisitionBids(options: TradeStoryOptions): Story {
+  const { deployment, keys } = options
+  const fund = lower(deployment.contracts.rivalFund.address)
+
+  return (snapshot, nowS) => {
+    const own = snapshot.funds.find(({ address }) => address === fund)
+    // Before its first epoch closes it has nothing to bid with.
+    if (own === undefined || BigInt(own.totalSupply ?? 0) === 0n) return []
+    return snapshot.acquisitions.filter(isOpen).flatMap((row): readonly Act[] => {
+      const plan = rivalry(options, row, 0)
+      const name = MARKET_NAMES.find(
+        (each) => lower(marketContracts(deployment, each).market) === row.marketAddress,
+      )
+      const worth = name === undefined ? null : worthOf(snapshot, deployment, name, BigInt(row.assetAmount))
+      const best = BigInt(row.bestBidAssets ?? 0)
+      const next = best === 0n ? BigInt(row.reserveAssets) : best + best / 50n
+      if (plan === null || worth === null || nowS < plan.fromS || row.bestFundAddress === fund) return []
+      if (next > plan.mostAssets || next > (worth * PRICE_BPS_MAX) / BPS) return []
+      const args = [row.acquisitionAddress, BigInt(row.lotId), next] as const
+      const data = encodeFunctionData({ abi: recoveryFundAbi, functionName: 'bidAcquisition', args })
+      return [{ key: `bid ${row.id}`, call: { from: keys.rivalManager, to: fund, data } }]
+    })
+  }
+}
+
 /** Close what has been over for a while. */
-function closings({ keys }: TradeStoryOptions): Story {
+function closings({ keys, trade }: TradeStoryOptions): Story {
   return ({ rfqs, auctions, acquisitions }, nowS) => {
     const due = (row: { readonly status: string; readonly closesAt: string }) =>
-      row.status === 'closed' && nowS >= secondsOf(row.closesAt) + GRACE_S
+      row.status === 'closed' && nowS >= secondsOf(row.closesAt) + trade.graceS
     const act = (id: string, to: Address, data: Hex): Act => ({
       key: `close ${id}`,
       call: { from: keys.deployer, to, data },

@@ -9,6 +9,8 @@ export type Call = {
   readonly data: Hex
   /** In wei; absent, nothing. */
   readonly value?: bigint
+  /** In wei; absent, one. */
+  readonly priorityFeePerGasWei?: bigint
 }
 
 /** Sends the sandbox's own transactions. */
@@ -46,10 +48,10 @@ export function createTransactions(rpcUrl: string, chainId: number): Transaction
     )
     const nonces = new Map(keys.map((key, index) => [key, counts[index] ?? 0]))
     const signed: Hex[] = []
-    for (const { from, to, data, value } of calls) {
+    for (const { from, to, data, value, priorityFeePerGasWei = 1n } of calls) {
       const nonce = nonces.get(from) ?? 0
       nonces.set(from, nonce + 1)
-      const fees = { maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: 1n }
+      const fees = { maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: priorityFeePerGasWei }
       signed.push(
         await accountOf(from).signTransaction({
           type: 'eip1559',

@@ -1,4 +1,4 @@
-import { type Address, createPublicClient, encodeFunctionData, http } from 'viem'
+import { type Address, createPublicClient, createTestClient, encodeFunctionData, http } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { createBorrowerCalls } from './borrower.ts'
@@ -7,7 +7,8 @@ import { lendingMarketAbi, priceOracleAbi } from './contracts/abis.ts'
 import type { Deployment } from './deploy.ts'
 import { readJsonFile, writeJsonFile } from './files.ts'
 import type { SandboxKeys } from './keys.ts'
-import { type MarketName, type MarketWeather, story } from './story.ts'
+import { isBadSpell, type Scenario } from './scenarios.ts'
+import { type MarketName, type MarketWeather, roll, story, type Tick } from './story.ts'
 import type { Call, Transactions } from './transactions.ts'
 
 /**
@@ -26,6 +27,7 @@ type WeatherOptions = {
   readonly sideStories: readonly SideStory[]
   /** Remembers the seed and the next tick, so that a restart goes on where it stopped. */
   readonly file: string
+  readonly scenario: Scenario
   /** Another seed than the remembered one changes the story from the next tick on. */
   readonly seed: number | undefined
   /** Gets why a tick failed, such as a node that does not answer; once, until a tick succeeds. Each one is tried. */
@@ -49,23 +51,23 @@ const memory = z.strictObject({ seed: z.number().int(), tick: z.number().int().m
 
 /** Start telling the story on the chain, a tick a second, beginning at once unless `paused`. */
 export function startWeather(options: WeatherOptions, begins: 'at-once' | 'paused'): Weather {
-  const { clock, file, onTrouble } = options
+  const { clock, file, scenario, onTrouble } = options
   const stored = readJsonFile(file, memory)
   const seed = options.seed ?? stored?.seed ?? clock.nowMs() % 1_000_000
   let tick = stored?.tick ?? 0
   writeJsonFile(file, { seed, tick })
-  const perform = createPerformance(options)
+  const perform = createPerformance(options, seed)
   const stopping = new AbortController()
   let paused = begins === 'paused'
   let failing = false
   let performing: Promise<void> = Promise.resolve()
 
   const step = async () => {
-    const { markets, acts } = story(seed, tick)
+    const told = story(scenario.markets, seed, tick)
     // First remembered, then done: after a crash a tick is left out rather than done twice.
     tick += 1
     writeJsonFile(file, { seed, tick })
-    await perform(markets, acts)
+    await perform(told)
     failing = false
   }
   const running = (async () => {
@@ -101,37 +103,46 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
   }
 }
 
-type Performance = (
-  markets: readonly MarketWeather[],
-  acts: Parameters<ReturnType<typeof createBorrowerCalls>>[0],
-) => Promise<void>
+type Performance = (told: Tick) => Promise<void>
+
+/** The reference oracle of a market trembles by itself, a part of its price in so many. */
+const REFERENCE_TREMBLE_BPS = 5
+const BPS = 10_000n
 
 /** Carry out ticks. What a market's switches are is known from what was sent last; at the start, nothing is. */
-function createPerformance(options: WeatherOptions): Performance {
-  const { rpcUrl, deployment, keys, transactions, sideStories } = options
-  const reader = createPublicClient({
-    cacheTime: 0,
-    transport: http(rpcUrl, { retryCount: 0, timeout: 5_000 }),
-  })
+function createPerformance(options: WeatherOptions, seed: number): Performance {
+  const { rpcUrl, deployment, keys, transactions, scenario, sideStories } = options
+  const transport = http(rpcUrl, { retryCount: 0, timeout: 5_000 })
+  const reader = createPublicClient({ cacheTime: 0, transport })
+  const tester = createTestClient({ mode: 'anvil', transport })
   const borrowerCalls = createBorrowerCalls(rpcUrl, deployment, keys)
   const last = new Map<MarketName, MarketWeather>()
 
   const marketCalls = (now: MarketWeather, sourceAsOfS: bigint): readonly Call[] => {
-    const { market, oracle } = marketContracts(deployment, now.market)
+    const { market, oracle, reference } = marketContracts(deployment, now.market)
     const before = last.get(now.market)
-    const feed = (data: Call['data']): Call => ({ from: keys.feeder, to: oracle, data })
+    const feed = (to: Address, data: Call['data']): Call => ({ from: keys.feeder, to, data })
     return [
-      feed(setPrice(now.priceWad, sourceAsOfS)),
-      ...(before?.oracle === now.oracle ? [] : [feed(setState(ORACLE_STATES[now.oracle]))]),
+      feed(oracle, setPrice(now.priceWad, sourceAsOfS)),
+      feed(reference, setPrice(referencePriceWad(now, sourceAsOfS), sourceAsOfS)),
+      ...(before?.oracle === now.oracle ? [] : [feed(oracle, setState(ORACLE_STATES[now.oracle]))]),
       ...(before?.paused === now.paused ? [] : [setPaused(keys.deployer, market, now.paused)]),
     ]
   }
+  const referencePriceWad = ({ market, priceWad }: MarketWeather, nowS: bigint): bigint => {
+    const tremble = Math.round(
+      (2 * roll(seed, 'reference', market, String(nowS)) - 1) * REFERENCE_TREMBLE_BPS,
+    )
+    const wrong = scenario.sourceFactor !== null && isBadSpell(scenario, Number(nowS))
+    return ((priceWad * (BPS + BigInt(tremble))) / BPS) * BigInt(wrong ? scenario.sourceFactor : 1)
+  }
 
-  return async (markets, acts) => {
+  return async ({ markets, acts, baseFeePerGasWei }) => {
     // The next block's time is not earlier than this one's, and the oracle takes no time to come.
     const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
     const beside = await Promise.all(sideStories.map((tell) => tell(timestamp)))
     const weather = markets.flatMap((market) => marketCalls(market, timestamp))
+    if (baseFeePerGasWei !== null) await tester.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFeePerGasWei })
     await transactions.send([...weather, ...calls, ...beside.flat()])
     for (const market of markets) last.set(market.market, market)
   }

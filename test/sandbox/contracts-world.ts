@@ -85,6 +85,7 @@ export async function createWorld() {
     allocator: randomAddress(),
     assetManager: randomAddress(),
     navReporter: randomAddress(),
+    rivalManager: randomAddress(),
   })
   const { admin, feeder, allocator, assetManager, contracts } = deployment
   // A cached block number would be wrong after each revert to a snapshot.

@@ -24,12 +24,14 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
     allocator: privateKeyToAddress(generatePrivateKey()),
     assetManager: privateKeyToAddress(generatePrivateKey()),
     navReporter: privateKeyToAddress(generatePrivateKey()),
+    rivalManager: privateKeyToAddress(generatePrivateKey()),
   })
   const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), cacheTime: 0 }).extend(
     publicActions,
   )
   const transactions = createTransactions(chain.rpcUrl, chain.chainId)
   const fund = { address: deployment.contracts.recoveryFund.address, abi: recoveryFundAbi } as const
+  const ofStory = { fundAddress: fund.address, quoteAsset: deployment.contracts.sUSD.address }
   const epoch = (id: bigint) => client.readContract({ ...fund, functionName: 'epoch', args: [id] })
   const goTo = async (timestamp: bigint) => {
     await client.setNextBlockTimestamp({ timestamp })
@@ -37,7 +39,7 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
     return timestamp
   }
 
-  const tell = createFundStory(chain.rpcUrl, deployment, keys)
+  const tell = createFundStory(chain.rpcUrl, ofStory, keys)
   const { scheduledCloseAt: firstClose } = await epoch(1n)
   expect(await tell(firstClose - 1n)).toEqual([])
   await transactions.mine(await tell(await goTo(firstClose)))
@@ -50,7 +52,7 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
   expect(second.depositedAssets).toBe(parseUnits('25000', 6))
   expect(second.scheduledCloseAt - second.openedAt).toBe(60n)
   expect(await tell(second.scheduledCloseAt - 1n)).toEqual([])
-  const afresh = createFundStory(chain.rpcUrl, deployment, keys)
+  const afresh = createFundStory(chain.rpcUrl, ofStory, keys)
   await transactions.mine(await afresh(await goTo(second.scheduledCloseAt)))
   expect(await held()).toBe(parseUnits('525000', 18))
   expect((await epoch(3n)).closedAt).toBe(0n)

@@ -42,7 +42,7 @@ async function indexed() {
 
 test('a fund that was just launched is told, and what nobody reported is null', async () => {
   const { snapshot, fund } = await indexed()
-  expect(snapshot.funds).toHaveLength(2)
+  expect(snapshot.funds).toHaveLength(3)
   for (const row of snapshot.funds) expect(fundResource.parse(row)).toEqual(row)
   expect(fund).toMatchObject({
     name: 'Recovery One',

@@ -60,6 +60,7 @@ export async function createScene() {
     allocator: randomAddress(),
     assetManager: randomAddress(),
     navReporter: navReporter.address,
+    rivalManager: randomAddress(),
   }
   const deployerKey = generatePrivateKey()
   const deployment = await deploySandbox({

@@ -49,6 +49,12 @@ it('keeps what is secret for its owner alone', () => {
 
 it('describes a keeper beside it, for the command line and as a run configuration', () => {
   const env = {
+    ...Object.fromEntries(
+      Object.entries(sandbox.info.secretKeys).map(([role, key]) => [
+        `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`,
+        key,
+      ]),
+    ),
     ROLEKEEPER_SECRET_KEY: sandbox.info.secretKey,
     ROLEKEEPER_KMS_ACCESS_KEY_ID: sandbox.info.kmsAccessKeyId,
     ROLEKEEPER_KMS_SECRET_ACCESS_KEY: sandbox.info.kmsSecretAccessKey,
@@ -59,7 +65,9 @@ it('describes a keeper beside it, for the command line and as a run configuratio
   expect(fromFile).toEqual(fromJson)
   expect(fromFile.chain.id).toBe(sandbox.info.chainId)
   const text = readFileSync(file, 'utf8')
-  expect(text).not.toContain(sandbox.info.secretKey)
+  for (const key of [sandbox.info.secretKey, ...Object.values(sandbox.info.secretKeys)]) {
+    expect(text).not.toContain(key)
+  }
   expect(text).not.toContain(sandbox.info.kmsSecretAccessKey)
 })
 

@@ -62,6 +62,10 @@ const CONTRACTS: Deployment['contracts'] = {
   recoveryFund: { contractName: 'RecoveryFund', address: address(0xaf) },
   fundNavOracle: { contractName: 'NavOracle', address: address(0xba) },
   primeNavOracle: { contractName: 'NavOracle', address: address(0xbb) },
+  rivalFund: { contractName: 'RecoveryFund', address: address(0xbc) },
+  rivalNavOracle: { contractName: 'NavOracle', address: address(0xbd) },
+  btcReferenceOracle: { contractName: 'PriceOracle', address: address(0xf3) },
+  ethReferenceOracle: { contractName: 'PriceOracle', address: address(0xf4) },
 }
 
 /** A clock that a test moves; sleeps are real. */

@@ -7,6 +7,7 @@ import { fundCast } from '../../src/sandbox/cast.ts'
 import { deploySandbox } from '../../src/sandbox/deploy.ts'
 import { createIndexer } from '../../src/sandbox/indexer/indexer.ts'
 import { loadKeys } from '../../src/sandbox/keys.ts'
+import { SCENARIOS } from '../../src/sandbox/scenarios.ts'
 import { createTradeStory } from '../../src/sandbox/trade-story.ts'
 import { createTransactions } from '../../src/sandbox/transactions.ts'
 import { startAnvil } from '../support/anvil.ts'
@@ -30,6 +31,7 @@ test('something is on offer at all times, rivals bid, and what is over is closed
     allocator: roleOf('allocator'),
     assetManager: roleOf('asset-manager'),
     navReporter: roleOf('nav-reporter'),
+    rivalManager: privateKeyToAddress(keys.rivalManager),
   })
   const transactions = createTransactions(rpcUrl, chainId)
   await fundCast(rpcUrl, deployment, keys, transactions)
@@ -54,7 +56,7 @@ test('something is on offer at all times, rivals bid, and what is over is closed
     end()
   }
 
-  const start = () => createTradeStory({ deployment, keys, seed: 7, snapshot })
+  const start = () => createTradeStory({ deployment, keys, seed: 7, trade: SCENARIOS.lively.trade, snapshot })
   let tell = start()
   for (let tick = 0; tick < TICKS; tick++) {
     if (tick % 15 === 14) tell = start()

@@ -9,6 +9,7 @@ import type { Chain } from '../../src/sandbox/chain.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../../src/sandbox/contracts/abis.ts'
 import { type Deployment, deploySandbox } from '../../src/sandbox/deploy.ts'
 import { loadKeys, type SandboxKeys } from '../../src/sandbox/keys.ts'
+import { SCENARIOS } from '../../src/sandbox/scenarios.ts'
 import { story } from '../../src/sandbox/story.ts'
 import { createTransactions } from '../../src/sandbox/transactions.ts'
 import { startWeather, type Weather } from '../../src/sandbox/weather.ts'
@@ -32,6 +33,7 @@ beforeAll(async () => {
     allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
     assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
     navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
+    rivalManager: privateKeyToAddress(keys.rivalManager),
   })
   await fundCast(chain.rpcUrl, deployment, keys, createTransactions(chain.rpcUrl, chain.chainId))
   await chain.mineEvery(0)
@@ -66,7 +68,19 @@ function start(lastTick: number, seed: number | undefined, begins: 'at-once' | '
   const transactions = createTransactions(chain.rpcUrl, chain.chainId)
   const onTrouble = (cause: unknown) => troubles.push(cause)
   const { rpcUrl } = chain
-  const options = { rpcUrl, deployment, keys, transactions, clock, sideStories: [], file, seed, onTrouble }
+  const scenario = SCENARIOS.lively
+  const options = {
+    rpcUrl,
+    deployment,
+    keys,
+    transactions,
+    clock,
+    sideStories: [],
+    file,
+    scenario,
+    seed,
+    onTrouble,
+  }
   weather = startWeather(options, begins)
   return { weather, reached }
 }
@@ -115,7 +129,9 @@ it('goes on after a restart with the next tick of the same story', async () => {
     abi: priceOracleAbi,
     functionName: 'read',
   })
-  expect(priceWad).toBe(story(1, 19).markets.find(({ market }) => market === 'btc')?.priceWad)
+  expect(priceWad).toBe(
+    story(SCENARIOS.lively.markets, 1, 19).markets.find(({ market }) => market === 'btc')?.priceWad,
+  )
 })
 
 it('pauses and reopens a market in a crash, while borrowers go on from round to round', async () => {

@@ -8,6 +8,7 @@ import { marketContracts } from '../../src/sandbox/cast.ts'
 import { priceOracleAbi } from '../../src/sandbox/contracts/abis.ts'
 import type { Snapshot } from '../../src/sandbox/indexer/canonical.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { SCENARIOS } from '../../src/sandbox/scenarios.ts'
 import type { MarketName } from '../../src/sandbox/story.ts'
 
 /** A whole sandbox whose weather rests, so that a test tells the story. */
@@ -29,6 +30,7 @@ export async function startTestSandbox(directory: string): Promise<TestSandbox> 
   const sandbox = await startSandbox({
     directory,
     seed: 1,
+    scenario: SCENARIOS.lively,
     clock: systemClock,
     weather: 'paused',
     onProgress: () => {},

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../clock.ts'
-import { PUBLISHABLE_SCOPES, SCOPES } from '../../../service/catalogue.ts'
+import { PUBLISHABLE_SCOPES, SCOPES, type Scope } from '../../../service/catalogue.ts'
 import type { Store } from '../store.ts'
 import { type ApiKeys, redacted } from './api-keys.ts'
 import type { Applications } from './applications.ts'
@@ -11,13 +11,19 @@ export const SEEDED_APPLICATION = 'app_sandbox'
 export type Credentials = {
   readonly secretKey: string
   readonly publishableKey: string
+  /** Secret keys with fewer scopes, by a name of their own, which ends their id. */
+  readonly narrowKeys?: readonly {
+    readonly name: string
+    readonly secretKey: string
+    readonly scopes: readonly Scope[]
+  }[]
   /** For example `http://127.0.0.1:5173`. */
   readonly origins: readonly string[]
 }
 
 /** Make the sandbox's own organization, application and keys, unless they are there; what was revoked stays so. */
 export function seedTenant(
-  { secretKey, publishableKey, origins }: Credentials,
+  { secretKey, publishableKey, narrowKeys = [], origins }: Credentials,
   deps: { store: Store; applications: Applications; keys: ApiKeys; clock: Clock },
 ): void {
   const { store, applications, keys, clock } = deps
@@ -39,6 +45,15 @@ export function seedTenant(
       },
       secretKey,
     )
+    for (const { name, secretKey: token, scopes } of narrowKeys) {
+      keys.insert(
+        {
+          ...{ ...common, id: `key_sandbox_${name}`, kind: 'secret', redactedToken: redacted(token) },
+          ...{ scopes, origins: [] },
+        },
+        token,
+      )
+    }
     keys.insert(
       {
         ...{ ...common, id: 'key_sandbox_publishable', kind: 'publishable' },
