@@ -175,8 +175,12 @@ class ComposedKeeper implements Keeper {
       nowMs: this.#clock.nowMs,
       nodes,
       journal,
-      signers: this.#policies.map(({ agent }) => agent.signer.address),
-      onHead: () => this.#wakeAll('in_flight'),
+      // A shadow claims no nonce: its address may well be another keeper's to use.
+      signers: this.#policies.flatMap(({ agent }) => (agent.mode === 'live' ? [agent.signer.address] : [])),
+      onHead: () => {
+        this.#wakeAll('in_flight')
+        this.#wakeAll('cleared')
+      },
       onFailed: (error) => this.#log.warn('could not follow the chain', {}, error),
       alarm: this.#alarm,
     })
@@ -234,13 +238,13 @@ class ComposedKeeper implements Keeper {
   }
 
   #createQueue(journal: Journal, roles: readonly StaffedRole[]): Queue {
-    const stages = new Map(roles.map((role) => [role.role, role.stages]))
+    const staffed = new Map(roles.map((role) => [role.role, role]))
     const deps = {
       nowMs: this.#clock.nowMs,
       journal,
       stages: (workflow: Workflow) => {
-        const found = stages.get(workflow.role)
-        if (found !== undefined) return found
+        const found = staffed.get(workflow.role)
+        if (found !== undefined) return found.stagesOf(workflow)
         throw new RolekeeperError(
           'role.absent',
           `Workflow ${workflow.id} belongs to the ${workflow.role}, which is not configured.`,
@@ -310,6 +314,7 @@ class ComposedKeeper implements Keeper {
   /** Take up what the journal holds, and go on telling the service of what was sent. */
   async #resume(journal: Journal, queue: Queue): Promise<number> {
     const live = await journal.live()
+    this.#assertNoneLeftLive(live)
     for (const workflow of live) {
       this.#live.set(workflow.id, workflow)
       queue.wake(workflow.id, 0)
@@ -320,6 +325,20 @@ class ComposedKeeper implements Keeper {
       await this.#registering
     })
     return live.length
+  }
+
+  /** A shadow could not carry what was begun live: it would stand still, with its nonces open. */
+  #assertNoneLeftLive(live: readonly Workflow[]): void {
+    const shadows = this.#policies
+      .filter(({ agent }) => agent.mode === 'shadow')
+      .map(({ agent }) => agent.role)
+    const left = live.filter(({ role, shadow }) => shadow !== true && shadows.includes(role))
+    if (left.length === 0) return
+    throw new RolekeeperError(
+      'role.left_live',
+      `The ${left[0]?.role} is in shadow, and ${left.length} of its workflows were begun live and have not ended.`,
+      { fix: 'run it live until they have; `rolekeeper pause` keeps it from beginning others.' },
+    )
   }
 
   #register(): void {

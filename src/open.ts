@@ -12,7 +12,12 @@ type OpenDeps = {
 }
 
 /** Who asks. */
-type Opener = { readonly role: Role; readonly chainId: number; readonly signer: Address }
+type Opener = {
+  readonly role: Role
+  readonly chainId: number
+  readonly signer: Address
+  readonly shadow: boolean
+}
 
 /** A try that ended without the payload's effect may be made again this often. */
 const ROUNDS_MAX = 64
@@ -61,12 +66,13 @@ export async function openProposal(
   deps: OpenDeps,
 ): Promise<Checked<{ workflow: Workflow }>> {
   const { workflowType, kind, subject, occurrence } = proposal
-  const { role, chainId, signer } = opener
-  const opportunity = opportunityKey({ chainId, role, workflowType, kind, subject, occurrence })
+  const { role, chainId, signer, shadow } = opener
+  const opportunity = opportunityKey({ chainId, role, workflowType, kind, subject, occurrence, shadow })
   const nowMs = deps.nowMs()
   if (proposal.lot !== undefined) {
     const taken = (await deps.journal.live()).find(
-      (other) => other.role !== role && other.proposal.lot === proposal.lot,
+      (other) =>
+        other.role !== role && other.proposal.lot === proposal.lot && (shadow || other.shadow !== true),
     )
     if (taken !== undefined)
       return refuse('lot_taken', `Our ${taken.role} bids on the lot ${proposal.lot} (workflow ${taken.id}).`)
@@ -86,6 +92,7 @@ export async function openProposal(
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
     strikes: 0,
+    ...(shadow ? { shadow } : {}),
     slots: [],
   }
   const opened = await deps.journal.open(workflow)

@@ -35,7 +35,8 @@ const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => 
 }
 
 async function budgets(role: StaffedRole, deps: PulseDeps): Promise<Readonly<Record<string, number>>> {
-  const rows = await deps.journal.reservations(role.role, deps.clock.nowMs() - HOUR_MS)
+  const all = await deps.journal.reservations(role.role, deps.clock.nowMs() - HOUR_MS)
+  const rows = all.filter(role.counts)
   const { perHour } = role.ruleset.limits
   const part = (used: bigint, max: bigint) => (max === 0n ? 1 : Number((used * 10_000n) / max) / 10_000)
   return {

@@ -15,23 +15,22 @@ import { assessGain, rememberClaim } from './gains.ts'
 import { type Approval, compileApproval } from './guard/approval.ts'
 import { compileRuleset } from './guard/compile.ts'
 import type { Ruleset } from './guard/ruleset.ts'
+import { openHands } from './hands.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
 import { assertViews } from './observe/views.ts'
 import { openProposal } from './open.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
-import { readAnswer } from './ops/orders.ts'
 import type { Stages } from './pipeline.ts'
 import { createRecent } from './recent.ts'
 import { sectionsOf } from './role-policy.ts'
 import type { OperationId } from './service/catalogue.ts'
 import type { ServiceClient } from './service/client.ts'
-import { createWalletSession } from './service/session.ts'
 import type { Sources } from './service/source.ts'
+import { createShadowStages } from './shadow-stages.ts'
 import { createAskingSight, createLiquidatorSight, type Sight, type SightDeps } from './sight.ts'
-import { attestChallenge, openSigner } from './signers.ts'
-import { createStages, stopped } from './stages.ts'
+import { stopped } from './stages.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
 /** A role's policy, loaded and compiled against the pinned deployment. */
@@ -66,7 +65,7 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
 }
 
 /** What the roles of one keeper share. */
-type Shared = {
+export type Shared = {
   readonly config: RunConfig
   readonly clock: Clock
   readonly log: Log
@@ -87,7 +86,7 @@ type Shared = {
 /** Workflows that a start reads back, for what agents remember. */
 const JOURNAL_ROWS = 1_000
 
-/** A role that is staffed: its signer proven, its stages joined, on duty. */
+/** A role that is staffed: its signer proven where it is live, its stages joined, on duty. */
 export type StaffedRole = {
   readonly role: Role
   readonly signer: Address
@@ -95,7 +94,11 @@ export type StaffedRole = {
   readonly client: ServiceClient
   readonly watches: Watch
   readonly ruleset: Ruleset
-  readonly stages: Stages
+  readonly mode: AgentConfig['mode']
+  /** Whether a workflow, or what it reserved, is anything to this role: what is in shadow is not to a live one. */
+  readonly counts: (one: { readonly shadow?: true }) => boolean
+  /** The stages that a workflow of the role passes. */
+  readonly stagesOf: (workflow: Workflow) => Stages
   readonly duty: Duty
   readonly arming: Sight['arming']
   /** Tell of a workflow of the role that ended. */
@@ -106,41 +109,29 @@ export type StaffedRole = {
   readonly kmsOutcome: () => string
 }
 
-/** Staff one role: open its signer and join its parts. Throws what opening the signer throws. */
-export async function staffRole(
-  { agent, does, policy, ruleset, approval }: RolePolicy,
-  shared: Shared,
-): Promise<StaffedRole> {
-  const { config, clock, log, metrics, journal, nodes, chain } = shared
+/**
+ * Staff one role: join its parts, and for a live one open its signer. A role in shadow is never given one. Throws what
+ * opening the signer throws.
+ */
+export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise<StaffedRole> {
+  const { agent, does, policy, ruleset, approval } = rolePolicy
+  const { config, clock, log, metrics, journal, nodes } = shared
   const { role } = agent
   const client = clientOf(shared.client, config, agent)
   await proveAccess(client, does, log)
-  let kmsOutcome = 'ok'
-  const signer = await openSigner(agent, config, (outcome, tookMs) => {
-    kmsOutcome = outcome
-    metrics.kmsCalled(outcome, tookMs)
-  })
-  const session = createWalletSession(
-    { address: signer.address, chainId: nodes.chainId },
-    {
-      client,
-      clock,
-      attest: (digest) =>
-        attestChallenge(digest, signer, {
-          journal,
-          nowMs: clock.nowMs,
-          isClosed: () => shared.gate().closed,
-        }),
-    },
-  )
+  const hands = agent.mode === 'live' ? await openHands(agent, rolePolicy, { ...shared, client }) : null
+  const signer = hands?.signer ?? agent.signer.address
+  // What is only in shadow is nothing to a live role: not in flight, not done, no colleague's.
+  const counts = ({ shadow }: { readonly shadow?: true }) => hands === null || shadow !== true
+  const live = async () => (await journal.live()).filter(counts)
   const sightDeps: SightDeps = {
-    collections: createCollections(client, session, config.service.assumptions),
+    collections: createCollections(client, hands?.session ?? null, config.service.assumptions),
     nodes,
     clock,
     deployment: ruleset.deployment,
     limits: ruleset.freshness,
     priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
-    signer: signer.address,
+    signer,
     ours: config.agents.map((each) => each.signer.address),
     outside: shared.sources.ask,
     onArmed: (market, armed) =>
@@ -152,11 +143,11 @@ export async function staffRole(
     role === 'liquidator'
       ? createLiquidatorSight(sightDeps)
       : createAskingSight(does, policy.strategy, sightDeps)
-  const opener = { role, chainId: nodes.chainId, signer: signer.address }
+  const opener = { role, chainId: nodes.chainId, signer, shadow: hands === null }
   const open = { nowMs: clock.nowMs, journal }
   const newest = await journal.list(JOURNAL_ROWS)
   const recent = createRecent(
-    newest.filter((workflow) => workflow.role === role),
+    newest.filter((workflow) => workflow.role === role && counts(workflow)),
     clock.nowMs,
   )
   const duty = createDuty({
@@ -168,7 +159,7 @@ export async function staffRole(
     recent: recent.list,
     open: (proposal) => shared.alone(() => openProposal(proposal, opener, open)),
     stopped: () => stopped(shared.gate()),
-    journal,
+    journal: { live, addDecisions: (rows) => journal.addDecisions(rows) },
     onOpened: shared.onOpened,
     onDecided: ({ proposals, passedOver }, seen, tookMs) => {
       metrics.decided(role, proposals.length, passedOver.length, tookMs)
@@ -180,29 +171,31 @@ export async function staffRole(
     onFailed: (error) => log.warn('could not look', { role }, error),
     emit: shared.emit,
   })
+  const shadowStages = createShadowStages({
+    nowMs: clock.nowMs,
+    journal,
+    nodes,
+    client,
+    ruleset,
+    approval,
+    fees: policy.fees,
+    gate: shared.gate,
+    onScored: (verdict) => metrics.scored(role, verdict),
+  })
   return {
     role,
-    signer: signer.address,
+    signer,
     client,
     watches: does.watches,
     ruleset,
-    stages: createStages({
-      nowMs: clock.nowMs,
-      journal,
-      nodes,
-      client,
-      chain,
-      signer,
-      ruleset,
-      approval,
-      answer: (id) => readAnswer(config.directory, id),
-      fees: policy.fees,
-      gate: shared.gate,
-      alarm: shared.alarm,
-    }),
+    mode: agent.mode,
+    counts,
+    stagesOf: ({ shadow }) => (shadow === true || hands === null ? shadowStages : hands.stages),
     duty,
     arming: sight.arming,
-    ended: recent.add,
+    ended: (workflow) => {
+      if (counts(workflow)) recent.add(workflow)
+    },
     assess: async (workflow) => {
       if (workflow.state === 'confirmed') return rememberClaim(workflow, journal)
       const seen = duty.lastSeen()
@@ -214,6 +207,6 @@ export async function staffRole(
       const profitUsdMicros = String(gain.profitUsdMicros)
       shared.emit({ type: 'gain', id: workflow.id, role, at, ...gain, profitUsdMicros })
     },
-    kmsOutcome: () => kmsOutcome,
+    kmsOutcome: hands?.kmsOutcome ?? (() => 'ok'),
   }
 }

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { claim } from './broadcast/claim.ts'
 import { type FeePolicy, quoteFees } from './broadcast/fees.ts'
-import { hasFailed } from './broadcast/replace.ts'
+import { hasFailed, type ReplaceView } from './broadcast/replace.ts'
 import { payloadOf } from './broadcast/transaction.ts'
 import { carry, type Gate } from './carry.ts'
 import type { Nodes, SimulatedTransaction } from './chain/nodes.ts'
@@ -47,7 +47,8 @@ type StagesDeps = {
   readonly alarm: (error: RolekeeperError) => void
 }
 
-const DAY_MS = 86_400_000
+/** The longest window of a budget. */
+export const DAY_MS = 86_400_000
 /** The view of the chain follows a new head within this. */
 const HEAD_MOVED_MS = 50
 
@@ -58,7 +59,8 @@ export function createStages(deps: StagesDeps): Stages {
   const quote = () => quoteFees(view().baseFeePerGasWei, fees)
 
   const budget = async (ask: Reservation) => {
-    const reservations = await journal.reservations(ask.role, nowMs() - DAY_MS)
+    const rows = await journal.reservations(ask.role, nowMs() - DAY_MS)
+    const reservations = rows.filter((row) => row.shadow !== true)
     return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
   }
 
@@ -104,7 +106,7 @@ export function createStages(deps: StagesDeps): Stages {
       return moved(move(workflow, state, nowMs(), checked.ok ? {} : { note: checked }))
     },
 
-    clear: async (workflow) => clear(workflow, await signerState(workflow, deps), deps),
+    clear: async (workflow) => clear(workflow, await signerState(workflow, deps), view, deps),
 
     claim: (workflow) =>
       claim(workflow, {
@@ -160,17 +162,16 @@ async function nextNonce(chainId: number, signer: Address, journal: Journal): Pr
   return nonce
 }
 
-/** What of ours is on its way: it comes first in a simulation, and its allowances count as exposure. */
-async function signerState(
-  workflow: Workflow,
-  deps: StagesDeps,
-): Promise<{
+/** What of a signer's is on its way: it comes first in a simulation, and its allowances count as exposure. */
+type SignerState = {
   /** The block that `pending` is counted at. */
   readonly headNumber: bigint
   readonly nextNonce: number
   readonly pending: readonly SimulatedTransaction[]
   readonly standing: readonly StandingAllowance[]
-}> {
+}
+
+async function signerState(workflow: Workflow, deps: StagesDeps): Promise<SignerState> {
   const { chainNonce, headNumber } = deps.chain.of(workflow.signer)
   const others = (await deps.journal.live()).filter(
     (other) => other.signer === workflow.signer && other.state === 'in_flight',
@@ -197,10 +198,14 @@ async function signerState(
   }
 }
 
-async function clear(
+/** Judge the final bundle on fresh reads and by simulation, on top of what the signer has on its way. */
+export async function clear(
   workflow: Workflow,
-  signer: Awaited<ReturnType<typeof signerState>>,
-  deps: StagesDeps,
+  signer: SignerState,
+  view: () => Pick<ReplaceView, 'headNumber' | 'baseFeePerGasWei'>,
+  deps: Pick<StagesDeps, 'nowMs' | 'ruleset' | 'fees'> & {
+    readonly nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'>
+  },
 ): Promise<Step> {
   const { ruleset, nodes, nowMs } = deps
   const expiresAtMs = Date.parse(workflow.prepared?.answer.expiresAt ?? '')
@@ -208,14 +213,14 @@ async function clear(
     const message = `The service's answer expired before the guard could clear it.`
     return moved(move(workflow, 'expired', nowMs(), { note: { check: 'expired', message } }))
   }
-  const quoted = quoteFees(deps.chain.of(workflow.signer).baseFeePerGasWei, deps.fees)
+  const quoted = quoteFees(view().baseFeePerGasWei, deps.fees)
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs(), { note: quoted }))
   const verdict = await checkFinal(
     { workflow, ruleset, signer: { ...signer, ...quoted.fees }, nowMs: nowMs() },
     { nodes },
   )
   // Simulated on another block than ours in flight were counted at: one of them may have run twice, or not at all.
-  const simulatedOn = verdict.ok ? verdict.clearance.blockNumber : deps.chain.of(workflow.signer).headNumber
+  const simulatedOn = verdict.ok ? verdict.clearance.blockNumber : view().headNumber
   if (signer.pending.length > 0 && simulatedOn !== signer.headNumber) return wait(HEAD_MOVED_MS)
   return moved(
     verdict.ok

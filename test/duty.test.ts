@@ -45,7 +45,7 @@ const createWorld = () => {
     open: (proposal) =>
       openProposal(
         proposal,
-        { role: 'liquidator', chainId: 31_337, signer: SIGNER },
+        { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false },
         { nowMs: () => 5_000, journal },
       ),
     observe: async (around) => {

@@ -16,7 +16,7 @@ beforeEach(() => {
 })
 afterEach(() => journal.close())
 
-const OPENER = { role: 'liquidator', chainId: 31_337, signer: SIGNER } as const
+const OPENER = { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false } as const
 const open = (changes: Parameters<typeof proposalOf>[0] = {}) =>
   openProposal(proposalOf(changes), OPENER, { nowMs: () => nowMs, journal })
 const opened = async () => {
@@ -35,7 +35,7 @@ const end = async (state: TerminalState) => {
 describe('opening a proposal', () => {
   it('lets one role alone bid on a lot, until its workflow has ended', async () => {
     const bid = { lot: '0xlot' }
-    const another = { role: 'rfq-bidder', chainId: 31_337, signer: SIGNER } as const
+    const another = { role: 'rfq-bidder', chainId: 31_337, signer: SIGNER, shadow: false } as const
     const openBid = () =>
       openProposal(proposalOf({ ...bid, subject: 'rfq' }), another, { nowMs: () => nowMs, journal })
     const first = await open(bid)

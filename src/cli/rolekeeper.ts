@@ -15,6 +15,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./workflows.ts')).workflows,
   },
   explain: { summary: 'why it acted, or why not', load: async () => (await import('./explain.ts')).explain },
+  shadow: {
+    summary: 'what roles in shadow would have done, and gained',
+    load: async () => (await import('./shadow.ts')).shadow,
+  },
   approve: {
     summary: 'what waits for a person, and its yes',
     load: async () => (await import('./approve.ts')).approve,

@@ -13,6 +13,8 @@ export type Reservation = {
   readonly usdMicros: bigint
   readonly gasWei: bigint
   readonly reverted: boolean
+  /** Of a workflow in shadow: it counts against what is in shadow alone. */
+  readonly shadow?: true
 }
 
 /** A decision about one subject, kept when its reason changes. `check` is `proposed` for a proposal. */
@@ -72,6 +74,8 @@ export type Journal = {
   readonly live: () => Promise<readonly Workflow[]>
   /** Newest first; at most `limit`. */
   readonly list: (limit: number) => Promise<readonly Workflow[]>
+  /** Workflows that ended in shadow, oldest first. */
+  readonly shadowed: () => Promise<readonly Workflow[]>
   readonly transitions: (id: string) => Promise<readonly Transition[]>
   /** The first nonce that no slot holds; null before `adoptNonce`. */
   readonly nextNonce: (chainId: number, signer: Address) => Promise<number | null>

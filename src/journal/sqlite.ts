@@ -283,6 +283,12 @@ class SqliteJournal implements Journal {
     return this.#bodies('SELECT body FROM workflows ORDER BY created_at_ms DESC LIMIT ?', limit)
   }
 
+  async shadowed(): Promise<readonly Workflow[]> {
+    return this.#bodies(
+      "SELECT body FROM workflows WHERE live = 0 AND json_extract(body, '$.state') = 'shadowed' ORDER BY created_at_ms",
+    )
+  }
+
   async transitions(id: string): Promise<readonly Transition[]> {
     return this.#bodies('SELECT body FROM transitions WHERE workflow_id = ? ORDER BY seq', id)
   }

@@ -3,7 +3,7 @@ import type { Role } from '../agent.ts'
 import type { SendOutcome } from '../chain/nodes.ts'
 import type { CircuitPhase } from '../service/circuit.ts'
 import type { WorkflowType } from '../service/workflow-types.ts'
-import { isTerminal, type WorkflowState } from '../workflow/workflow.ts'
+import { isTerminal, type ShadowVerdict, type WorkflowState } from '../workflow/workflow.ts'
 import type { Control } from './control.ts'
 
 /** How the feed hears of changes. */
@@ -51,6 +51,8 @@ export type Metrics = {
   /** A request at the webhook listener; `outcome` is one of its fixed names. */
   readonly webhookReceived: (outcome: string) => void
   readonly struck: (role: Role) => void
+  /** A workflow in shadow was compared with what then happened. */
+  readonly scored: (role: Role, verdict: ShadowVerdict) => void
   readonly alarmed: (code: string) => void
   /** The text of `/metrics`, in Prometheus's text format 0.0.4. */
   readonly render: (gauges: Gauges) => Promise<string>
@@ -106,6 +108,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     circuitMoved: (phase) => gauges.circuitOpen.set(phase === 'closed' ? 0 : 1),
     webhookReceived: (outcome) => counters.webhooks.inc({ outcome: name(outcome) }),
     struck: (role) => counters.strikes.inc({ role }),
+    scored: (role, verdict) => counters.shadows.inc({ role, verdict }),
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
     render: (now) => {
       setGauges(gauges, now)
@@ -148,6 +151,10 @@ function createCounters(registry: Registry) {
       'outcome',
     ]),
     strikes: counter('strikes_total', 'Steps that failed unexpectedly.', ['role']),
+    shadows: counter('shadow_verdicts_total', 'Workflows in shadow, by what then happened.', [
+      'role',
+      'verdict',
+    ]),
     alarms: counter('alarms_total', 'Alarms, by code.', ['code']),
     stateSeconds: histogram(
       'workflow_state_seconds',

@@ -15,6 +15,8 @@ type OpportunityParts = {
   readonly kind: string
   readonly subject: string
   readonly occurrence: string
+  /** Done in shadow it is not done: live, it is another. */
+  readonly shadow: boolean
 }
 
 /**
@@ -22,7 +24,15 @@ type OpportunityParts = {
  * @returns 64 hex digits.
  */
 export const opportunityKey = (parts: OpportunityParts): string =>
-  sha256([String(parts.chainId), parts.role, parts.workflowType, parts.kind, parts.subject, parts.occurrence])
+  sha256([
+    String(parts.chainId),
+    parts.role,
+    parts.workflowType,
+    parts.kind,
+    parts.subject,
+    parts.occurrence,
+    ...(parts.shadow ? ['shadow'] : []),
+  ])
 
 /**
  * Name one try at an opportunity, for the service's `Idempotency-Key` and as the workflow's id. Pure.

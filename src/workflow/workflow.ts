@@ -72,6 +72,27 @@ export type Hold = Note & {
   readonly approvedAtMs?: number
 }
 
+/**
+ * How what stopped short of the signature compares with what then happened. `won`: one block later it would still have gone through, so nobody was in its way. `contested`: it went in just that
+ * block, to somebody as fast as we. `missed`: it was looked at later, and gone. `unscored`: nobody competes for it.
+ */
+export type ShadowVerdict = 'won' | 'contested' | 'missed' | 'unscored'
+
+/** What a workflow in shadow came to. */
+export type Shadowed = {
+  /** Each call as the guard read it, for people. */
+  readonly calls: readonly string[]
+  /** Why a person would have been asked first; null where none would. */
+  readonly ask: Note | null
+  readonly outcome?: {
+    readonly verdict: ShadowVerdict
+    /** The block that the verdict is about. */
+    readonly blockNumber: bigint
+    /** What the gas would have cost at the fee offered. */
+    readonly gasWei: bigint
+  }
+}
+
 /** The check that a rejected hold ends with: such an opportunity is not opened again. */
 export const REJECTED = 'approval_rejected'
 
@@ -92,6 +113,9 @@ export type Workflow = {
   /** Steps that threw an unexpected error in a row; the third quarantines. */
   readonly strikes: number
   readonly hold?: Hold
+  /** It stops short of the signature; no stage that it passes knows a signer. */
+  readonly shadow?: true
+  readonly shadowed?: Shadowed
   readonly request?: PrepareRequest
   readonly prepared?: FrozenAnswer
   readonly clearance?: Clearance

@@ -15,6 +15,7 @@ const COMMANDS = [
   'run',
   'workflows',
   'explain',
+  'shadow',
   'approve',
   'reject',
   'pause',

@@ -40,6 +40,7 @@ describe('metrics', () => {
     metrics.sent('accepted')
     metrics.webhookReceived('taken')
     metrics.struck('liquidator')
+    metrics.scored('liquidator', 'won')
     metrics.alarmed('slot.stuck')
     expect(samples(await metrics.render(gauges))).toMatchSnapshot()
   })

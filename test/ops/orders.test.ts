@@ -74,7 +74,7 @@ describe('a submission', () => {
   it('that cannot be read, or is larger than any input, is told apart from none', () => {
     mkdirSync(join(directory, 'orders'))
     const file = join(directory, 'orders', `submit-${UUID}.json`)
-    writeFileSync(file, JSON.stringify({ ...submission, role: 'nobody' }))
+    writeFileSync(file, JSON.stringify({ ...submission, role: 'No Body' }))
     expect(readSubmissions(directory)).toEqual([{ id: UUID, submission: null }])
     writeFileSync(file, JSON.stringify({ ...submission, input: { text: 'x'.repeat(65_536) } }))
     expect(readSubmissions(directory)).toEqual([{ id: UUID, submission: null }])

@@ -74,6 +74,7 @@ describe('keys', () => {
     kind: 'liquidate',
     subject: 'm:v:b',
     occurrence: '1:2',
+    shadow: false,
   }
 
   it('differ when any part differs, also where parts meet', () => {
@@ -82,6 +83,7 @@ describe('keys', () => {
       { ...parts, chainId: 2 },
       { ...parts, subject: 'm:v:b1' },
       { ...parts, occurrence: '1:3' },
+      { ...parts, shadow: true },
       { ...parts, subject: 'm:v:', occurrence: 'b1:2' },
     ].map(opportunityKey)
     expect(new Set(keys).size).toBe(keys.length)

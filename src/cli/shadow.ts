@@ -1,0 +1,76 @@
+import type { Role } from '../agent.ts'
+import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
+import { command, DEFAULT_DIRECTORY, DIRECTORY } from './command.ts'
+import { usd } from './figures.ts'
+
+/** `rolekeeper shadow`: what the roles in shadow would have done, and what became of it. */
+export const shadow = command({
+  name: 'shadow',
+  usage: '[--directory DIR] [--json]',
+  help: `Say for each role what it would have done, had it been live: how much of it was still possible one block later, how
+much went in that very block or was gone, and what it expected to gain. Nothing was signed, so the gain is an estimate;
+it counts only what was still possible.
+
+  rolekeeper shadow`,
+  options: { directory: DIRECTORY, json: { help: 'print JSON, one object a line' } },
+  argumentsMax: 0,
+  run: async ({ directory = DEFAULT_DIRECTORY, json }, _args, io) => {
+    const { readSqliteJournal } = await import('../journal/sqlite.ts')
+    const journal = readSqliteJournal(directory)
+    try {
+      const rows = await journal.shadowed()
+      const scores = [...new Set(rows.map(({ role }) => role))].map((role) => scoreOf(role, rows))
+      if (json === true) io.out(scores.map((score) => `${JSON.stringify(score)}\n`).join(''))
+      else io.out(scores.length === 0 ? 'Nothing ended in shadow yet.\n' : scores.map(text).join(''))
+      return 0
+    } finally {
+      await journal.close()
+    }
+  },
+})
+
+type ShadowScore = {
+  readonly role: Role
+  readonly wouldHaveDone: number
+  readonly verdicts: Readonly<Record<ShadowVerdict, number>>
+  /** Of what a person would have been asked first. */
+  readonly asked: number
+  /** Millionths of a dollar, signed decimal: the sum over what was won. Always an estimate. */
+  readonly estimatedGainUsdMicros: string
+  /** How many of those won state no gain. */
+  readonly unpriced: number
+}
+
+/** Sum up one role. Pure. */
+function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
+  const rows = all.filter((row) => row.role === role)
+  const of = (verdict: ShadowVerdict) => rows.filter(({ shadowed }) => shadowed?.outcome?.verdict === verdict)
+  const won = of('won')
+  const gain = won.reduce((sum, { proposal }) => sum + (proposal.gainUsdMicros ?? 0n), 0n)
+  return {
+    role,
+    wouldHaveDone: rows.length,
+    verdicts: {
+      won: won.length,
+      contested: of('contested').length,
+      missed: of('missed').length,
+      unscored: of('unscored').length,
+    },
+    asked: rows.filter(({ shadowed }) => shadowed !== undefined && shadowed.ask !== null).length,
+    estimatedGainUsdMicros: String(gain),
+    unpriced: won.filter(({ proposal }) => proposal.gainUsdMicros === undefined).length,
+  }
+}
+
+function text({ role, wouldHaveDone, verdicts, asked, estimatedGainUsdMicros, unpriced }: ShadowScore) {
+  const { won, contested, missed, unscored } = verdicts
+  const parts = [
+    `${won} still possible a block later`,
+    `${contested} contested`,
+    `${missed} missed`,
+    ...(unscored > 0 ? [`${unscored} without a rival`] : []),
+    ...(asked > 0 ? [`${asked} would have waited for a person`] : []),
+  ]
+  const without = unpriced > 0 ? `, ${unpriced} state none` : ''
+  return `${role}: would have done ${wouldHaveDone}: ${parts.join(', ')}\n  estimated gain ${usd(estimatedGainUsdMicros)} (an estimate: nothing was signed${without})\n`
+}
