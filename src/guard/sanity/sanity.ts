@@ -2,8 +2,12 @@ import { z } from 'zod'
 import type { Role } from '../../agent.ts'
 import { liquidatorSanity } from './liquidator.ts'
 import { type Judgements, judgedBy } from './look.ts'
+import { rfqBidderSanity } from './rfq-bidder.ts'
 
-const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map([['liquidator', liquidatorSanity]])
+const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map<Role, z.ZodType<Judgements>>([
+  ['liquidator', liquidatorSanity],
+  ['rfq-bidder', rfqBidderSanity],
+])
 
 /** A role without judgements of its own: rules, effects and simulation decide. */
 const none: z.ZodType<Judgements> = judgedBy(z.strictObject({}), () => [])

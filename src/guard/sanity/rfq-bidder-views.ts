@@ -1,0 +1,70 @@
+import { type Address, parseAbi } from 'viem'
+import { z } from 'zod'
+import { address, createView, uint, type View } from '../views.ts'
+
+/** What a price is judged by: the oracle of a market. */
+export const PRICE_VIEWS = parseAbi([
+  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
+])
+/** What RFQs and their bids are judged by: the desk. */
+export const DESK_VIEWS = parseAbi([
+  'struct Rfq { address seller; uint8 state; uint64 closesAt; bool sellerIsContract; uint256 holdingId; address asset; uint256 amount; address quoteAsset; uint256 reserveAssets; uint256 winningBidId; }',
+  'struct Bid { address bidder; uint8 state; uint64 expiresAt; uint256 rfqId; uint256 assets; uint256 turn; }',
+  'function rfq(uint256 rfqId) view returns (Rfq found)',
+  'function bid(uint256 bidId) view returns (Bid found)',
+  'function refundable(uint256 bidId) view returns (bool)',
+])
+/** What an auction's lots are judged by. */
+export const AUCTION_VIEWS = parseAbi([
+  'struct Lot { address seller; uint8 state; uint64 closesAt; uint64 closesAtMax; bool sellerIsContract; uint256 holdingId; address asset; uint256 amount; address quoteAsset; uint256 reserveAssets; address bestBidder; uint256 bestAssets; }',
+  'function lot(uint256 lotId) view returns (Lot found)',
+  'function minIncrementBps() view returns (uint256)',
+])
+const viewPrice = createView(PRICE_VIEWS)
+const viewDesk = createView(DESK_VIEWS)
+const viewAuction = createView(AUCTION_VIEWS)
+
+/** A price: whole quote tokens for one whole asset token as a wad; `state` 1 is healthy. */
+const priceRead = z
+  .tuple([uint, uint, uint, uint])
+  .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state }))
+export type PriceRead = z.output<typeof priceRead>
+
+/** What is sold, to whom it may go, and until when; `state` 1 is open. */
+const offer = {
+  seller: address,
+  state: uint,
+  closesAt: uint,
+  asset: address,
+  amount: uint,
+  quoteAsset: address,
+  reserveAssets: uint,
+}
+const rfqRead = z.object(offer)
+const lotRead = z.object({ ...offer, bestBidder: address, bestAssets: uint })
+/** A bid on an RFQ; `state` 1 is booked. */
+const bidRead = z.object({ bidder: address, state: uint, expiresAt: uint, rfqId: uint, assets: uint })
+export type OfferRead = z.output<typeof rfqRead>
+
+/** Read an oracle. */
+export const priceView = (oracle: Address): View<PriceRead> => viewPrice('read', oracle, [], priceRead)
+
+/** Read an RFQ; one that never was has state 0. */
+export const rfqView = (desk: Address, rfqId: bigint): View<OfferRead> =>
+  viewDesk('rfq', desk, [rfqId], rfqRead)
+
+/** Read a bid on an RFQ; one that never was belongs to nobody. */
+export const bidView = (desk: Address, bidId: bigint): View<z.output<typeof bidRead>> =>
+  viewDesk('bid', desk, [bidId], bidRead)
+
+/** Read whether a bid's escrow can be claimed. */
+export const refundableView = (desk: Address, bidId: bigint): View<boolean> =>
+  viewDesk('refundable', desk, [bidId], z.boolean())
+
+/** Read an auction's lot, with its best bid. */
+export const lotView = (auction: Address, lotId: bigint): View<z.output<typeof lotRead>> =>
+  viewAuction('lot', auction, [lotId], lotRead)
+
+/** Read how much a bid must be above the best one, basis points of it. */
+export const incrementView = (auction: Address): View<bigint> =>
+  viewAuction('minIncrementBps', auction, [], uint)
