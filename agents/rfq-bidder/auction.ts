@@ -1,0 +1,81 @@
+import type { PassedOver, Proposal } from '../../src/agent.ts'
+import { BPS } from '../../src/protocol/health.ts'
+import { tokens } from '../../src/protocol/text.ts'
+import { enter } from './book.ts'
+import { inFlightStop, judgeLot, lateStop, nearness, passOver, type Scene } from './lot.ts'
+import { raise } from './propose.ts'
+import { roomFor } from './room.ts'
+import type { AuctionSeen } from './seen.ts'
+import { usdMicrosOf } from './value.ts'
+
+/**
+ * Bid in an open ascending auction: late, because what is outbid is tied up, and no more than it takes, up to our
+ * limit. Who answers each bid at once bids by proxy: our step doubles with every answer, so that it takes few bids to
+ * find out how far they go. Enters what it bids into the book; otherwise pure.
+ */
+export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedOver {
+  const { seen, policy, self, book } = scene
+  const busy = inFlightStop(lot.id, seen)
+  if (busy !== null) return passOver(lot, busy)
+  if (lot.bestBidder === self) {
+    return passOver(lot, {
+      check: 'leads',
+      message: `We lead with ${lot.bestAssets} base units.`,
+      reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS },
+    })
+  }
+  const late = lateStop(lot, scene)
+  if (late !== null) return passOver(lot, late)
+  const valued = judgeLot(
+    lot,
+    lot.bids.map(({ bidder }) => bidder),
+    scene,
+  )
+  if ('check' in valued) return passOver(lot, valued)
+
+  const { priced, worth } = valued
+  const room = roomFor(priced, 'auction', 0n, book, policy)
+  const isRoomy = worth.limitAssets <= room.assets
+  const most = isRoomy ? worth.limitAssets : room.assets
+  const leastAssets = lot.nextAssets > lot.reserveAssets ? lot.nextAssets : lot.reserveAssets
+  const figures = {
+    nextBidAssets: String(leastAssets),
+    limitAssets: String(worth.limitAssets),
+    valueAssets: String(worth.valueAssets),
+    markAssets: String(worth.markAssets),
+    roomAssets: String(room.assets),
+  }
+  const paid = (assets: bigint) => tokens(assets, priced.quote.decimals, priced.quote.symbol)
+  if (leastAssets > most || most === 0n) {
+    return passOver(lot, {
+      check: isRoomy ? 'next_bid_above_limit' : room.limitedBy,
+      message: `The next bid is ${paid(leastAssets)} at least; ${isRoomy ? 'our limit is' : `${room.limitedBy} leaves`} ${paid(most)}.`,
+      reason: figures,
+      near: nearness(most, leastAssets),
+    })
+  }
+  const leftS = lot.closesAtS - seen.chain.timestampS
+  if (leftS > policy.auction.windowS) {
+    const message = `It closes in ${leftS} s; we bid in the last ${policy.auction.windowS} s.`
+    return passOver(lot, { check: 'before_window', message, reason: { ...figures, leftS } })
+  }
+  if (book.nativeWei < book.bidGas.wei) {
+    const message = `A bid needs ${book.bidGas.wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
+    return passOver(lot, { check: 'out_of_gas', message })
+  }
+  const stepped = steppedBid(lot, leastAssets, scene)
+  const assets = stepped < most ? stepped : most
+  enter(book, lot, { assets, usdMicros: usdMicrosOf(assets, priced.quote) }, 'auction')
+  const limitedBy = assets === stepped ? 'increment' : isRoomy ? 'limit' : room.limitedBy
+  return raise(lot, { ...valued, assets, limitedBy, gas: book.bidGas })
+}
+
+/** The least there is, its step doubled for each bid of ours that was answered, within the policy's largest. */
+function steppedBid(lot: AuctionSeen, leastAssets: bigint, { self, policy }: Scene): bigint {
+  if (lot.bestAssets === null) return leastAssets
+  const answers = lot.bids.filter(({ bidder }) => bidder === self).length
+  const step = (leastAssets - lot.bestAssets) << BigInt(Math.min(answers, 32))
+  const stepMax = (lot.bestAssets * BigInt(policy.auction.raiseBpsMax)) / BPS
+  const stepped = lot.bestAssets + (step < stepMax ? step : stepMax)
+  return stepped > leastAssets ? stepped : leastAssets
+}

@@ -1,0 +1,111 @@
+import type { Address } from 'viem'
+import type { PassedOver } from '../../src/agent.ts'
+import { type Book, heldWithout } from './book.ts'
+import type { RfqBidderPolicy } from './policy.ts'
+import { type Priced, priceOf, type Stop } from './price.ts'
+import type { Observed, OfferSeen } from './seen.ts'
+import { type Worth, worthOf } from './value.ts'
+
+/** What one decision works on: what is seen, by which rules, for whom, and what is bid so far. */
+export type Scene = {
+  readonly seen: Observed
+  readonly policy: RfqBidderPolicy
+  /** Our signer, lower case. */
+  readonly self: Address
+  readonly book: Book
+}
+
+/** A lot that may be bid for, priced and valued as things stand. */
+export type Valued = { readonly priced: Priced; readonly worth: Worth }
+
+/**
+ * Judge whether a lot may be bid for, and what it is worth; otherwise the first rule that stops it, by a stable name.
+ * Pure. It judges the lot alone: whether a bid fits is for whoever makes one.
+ * @param bidders whose bids on it may win, as far as they are shown.
+ */
+export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: Scene): Valued | Stop {
+  const { seen, policy, self, book } = scene
+  const stop = venueStop(offer, seen) ?? oursStop(offer, bidders, self, seen)
+  if (stop !== null) return stop
+  const priced = priceOf(offer, seen, policy)
+  if ('check' in priced) return priced
+  if (book.unknown !== null) return { check: 'exposure_unknown', message: book.unknown }
+  const heldAssets = heldWithout(offer, book, seen)
+  if (heldAssets === null) {
+    return { check: 'inventory_unknown', message: `Our balance of ${priced.asset.symbol} is not known.` }
+  }
+  const { inventoryAssetsMax } = priced.terms
+  if (heldAssets + offer.amount > inventoryAssetsMax) {
+    const message = `We hold or may win ${heldAssets} base units of ${priced.asset.symbol}, and this is ${offer.amount}; the policy allows ${inventoryAssetsMax}.`
+    return { check: 'inventory_full', message, reason: { heldAssets: String(heldAssets) } }
+  }
+  const worth = worthOf(
+    offer.amount,
+    priced,
+    {
+      heldAssets,
+      waitS: Math.max(0, offer.closesAtS - seen.chain.timestampS),
+      rivals: new Set(bidders.filter((bidder) => bidder !== self)).size,
+      gasUsdMicros: book.bidGas.usdMicros,
+    },
+    policy,
+  )
+  return { priced, worth }
+}
+
+function venueStop({ venue }: OfferSeen, { deployment, freshness }: Observed): Stop | null {
+  if (!freshness.ok) {
+    return {
+      check: 'observation_not_fresh',
+      message: freshness.message,
+      reason: { ageMs: freshness.ageMs },
+    }
+  }
+  if (deployment.contracts.some(({ address }) => address === venue)) return null
+  const message = `${venue} is not in deployment.contracts. Fix: pin it, if bids there are meant.`
+  return { check: 'venue_not_pinned', message }
+}
+
+/** Nothing of ours competes with itself: not by its sellers, not by its bidders, not by other roles. */
+function oursStop(
+  { seller, lot }: OfferSeen,
+  bidders: readonly Address[],
+  self: Address,
+  { ours, deployment, colleagues }: Observed,
+): Stop | null {
+  const isOurs = (who: Address) =>
+    ours.includes(who) || deployment.funds.some(({ address }) => address === who)
+  if (seller === self || isOurs(seller)) {
+    return { check: 'seller_is_ours', message: `${seller} sells it, which is ours.` }
+  }
+  const other = bidders.find((bidder) => bidder !== self && isOurs(bidder))
+  if (other !== undefined) return { check: 'bidder_is_ours', message: `${other} bids for it, which is ours.` }
+  const colleague = colleagues.find((each) => each.lot === lot)
+  if (colleague === undefined) return null
+  return { check: 'lot_taken', message: `Our ${colleague.role} bids for it, as ${colleague.subject}.` }
+}
+
+/** Say why an offer is left alone. Pure. */
+export const passOver = ({ id }: OfferSeen, stop: Stop): PassedOver => ({ subject: id, reason: {}, ...stop })
+
+/** Whether a workflow of ours is about a subject. Pure. */
+export const inFlightStop = (subject: string, { inFlight }: Observed): Stop | null => {
+  const found = inFlight.find((workflow) => workflow.subject === subject)
+  if (found === undefined) return null
+  return { check: 'already_in_flight', message: `Workflow ${found.workflowId} is about it already.` }
+}
+
+/** Whether a bid, or a bid's change, has no time left to land. Pure. */
+export const lateStop = ({ closesAtS }: OfferSeen, { seen, policy }: Scene): Stop | null => {
+  const leftS = closesAtS - seen.chain.timestampS
+  if (leftS >= policy.landingS) return null
+  return {
+    check: 'too_late',
+    message: `It closes in ${leftS} s; the policy asks for ${policy.landingS} s to land.`,
+    reason: { leftS },
+  }
+}
+
+/** How close a limit comes to what would be needed, 1 being enough. Pure. */
+export const nearness = (have: bigint, need: bigint): number =>
+  need === 0n ? 1 : Math.min(1, Number((have * 10_000n) / need) / 10_000)

@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { SHADE_MAX } from './curse.ts'
+
+/** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
+const digits = (unit: string) =>
+  z
+    .string()
+    .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
+const amount = (unit: string) => digits(unit).transform(BigInt)
+const positive = (unit: string) =>
+  amount(unit).refine((value) => value > 0n, { error: `expected ${unit} above 0` })
+const count = (unit: string, min: number, max: number) =>
+  digits(unit)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
+const bps = () => count('basis points', 0, 10_000)
+const seconds = (min: number, max: number) => count('seconds', min, max)
+const usdMicros = () => amount('millionths of a US dollar')
+
+/** A token by its symbol in the pinned deployment; the service's own symbols are never looked up here. */
+const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
+const named = <T extends z.ZodType>(schema: T) =>
+  z.record(pinnedSymbol, schema).refine((entries) => Object.keys(entries).length > 0, {
+    error: 'expected at least one entry: with none, nothing could ever be done',
+  })
+
+const asset = z.strictObject({
+  /** A contract of deployment.contracts that prices it too, as the market's own oracle does. */
+  referenceContract: z.string().regex(/^[A-Za-z0-9._-]{1,60}$/, 'expected a name of deployment.contracts'),
+  /** Most of it to hold: balance, and all that open bids of ours may win; base units. */
+  inventoryAssetsMax: positive('base units of the asset'),
+  /** Most that bids for it may have in escrow together. */
+  openBidsUsdMicrosMax: usdMicros(),
+  /** What a sale is expected to lose. */
+  exitHaircutBps: bps(),
+  /** What it is worth less when `inventoryAssetsMax` is held; of less, the part. */
+  inventorySkewBps: bps(),
+  /** Standard deviation of what it turns out to be worth against what the oracle says. */
+  signalNoiseBps: bps(),
+})
+
+const rfq = z.strictObject({
+  /** How far above the best rival a bid of an open book is placed; at least one base unit. */
+  leadByBps: bps(),
+  /** How far a bid may lie from what would be bid now before it is replaced. */
+  replaceBps: bps(),
+  /** Times that one bid is raised in a day; lowering and cancelling are not counted. */
+  raisesMax: count('raises', 0, 1_000),
+  /** A bid binds so much longer than the RFQ is open. */
+  expiryAfterCloseS: seconds(1, 86_400),
+  /** How long an RFQ that somebody else won is left to others to finalize. */
+  finalizeLostAfterS: seconds(0, 86_400),
+})
+
+const auction = z.strictObject({
+  /** How long before the close bidding begins; what is outbid earlier is tied up for nothing. */
+  windowS: seconds(1, 2_592_000),
+  /** Most that one bid may be above the best one. It doubles each time that we are answered: proxies answer at once. */
+  raiseBpsMax: bps(),
+  /** Most to have with auctions that outbid us: no workflow type takes it back. */
+  owedUsdMicrosMax: usdMicros(),
+})
+
+const gas = z.strictObject({
+  /** Expected gas of an approval and a bid, or a bid's change, together. */
+  bidGas: amount('gas'),
+  /** Expected gas of finalizing, cancelling, or claiming a refund. */
+  settleGas: amount('gas'),
+  /** Added to the head's base fee, for the tip and for blocks to come. */
+  baseFeeHeadroomBps: count('basis points', 0, 100_000),
+  /** What one whole native coin is taken to be worth. */
+  nativePriceUsdMicros: usdMicros(),
+})
+
+/**
+ * The RFQ bidder's strategy, as policies/rfq-bidder.yaml states it under `strategy`. Strict: an unknown key is refused.
+ * Amounts are decimal strings; US dollars are in millionths.
+ */
+export const rfqBidderPolicy = z
+  .strictObject({
+    /** What is paid with, and what a whole token of it counts as in every limit. */
+    quotes: named(z.strictObject({ priceUsdMicros: positive('millionths of a US dollar') })),
+    assets: named(asset),
+    /** Kept between what a lot is worth to us and the most that is bid for it. */
+    spreadBps: bps(),
+    /** Rivals to expect at least; where bids are sealed none is seen. */
+    rivalsMin: count('rivals', 0, 100),
+    /** What escrow and holding cost. */
+    capitalCostBpsPerYear: count('basis points', 0, 100_000),
+    /** From the close until what was won is sold. */
+    exitS: seconds(0, 31_536_000),
+    /** A bid or a change that is nearer than this to the close has no time to land. */
+    landingS: seconds(1, 3_600),
+    /** Most that one bid may be. */
+    bidUsdMicrosMax: usdMicros(),
+    /** Most that all bids together may have in escrow, whatever they are for. */
+    openBidsUsdMicrosMax: usdMicros(),
+    /** Least that winning must be expected to bring, after spread, shade and gas. */
+    gainUsdMicrosMin: usdMicros(),
+    /** Oldest price to act on, by the source's own time. */
+    priceAgeSMax: seconds(1, 86_400),
+    /** How far the service's price and the second source may lie from our own reading of the oracle. */
+    priceDivergenceBpsMax: bps(),
+    rfq,
+    auction,
+    gas,
+  })
+  .refine((policy) => policy.rfq.replaceBps <= policy.spreadBps, {
+    path: ['rfq', 'replaceBps'],
+    error:
+      'expected no more than spreadBps: a bid that is not replaced must stay below what the lot is worth',
+  })
+  .refine((policy) => policy.spreadBps < 10_000, {
+    path: ['spreadBps'],
+    error: 'expected less than 10000: nothing would be left to bid',
+  })
+  .refine((policy) => policy.bidUsdMicrosMax <= policy.openBidsUsdMicrosMax, {
+    path: ['bidUsdMicrosMax'],
+    error: 'expected no more than openBidsUsdMicrosMax: one bid would exceed what all may have in escrow',
+  })
+  .refine((policy) => policy.auction.owedUsdMicrosMax <= policy.openBidsUsdMicrosMax, {
+    path: ['auction', 'owedUsdMicrosMax'],
+    error: 'expected no more than openBidsUsdMicrosMax: what is owed counts as in escrow',
+  })
+  .refine((policy) => policy.gainUsdMicrosMin < policy.bidUsdMicrosMax, {
+    path: ['gainUsdMicrosMin'],
+    error: 'expected less than bidUsdMicrosMax: no bid could be expected to bring so much',
+  })
+  .refine((policy) => policy.landingS < policy.auction.windowS, {
+    path: ['auction', 'windowS'],
+    error: 'expected more than landingS: bidding would begin when it is too late to bid',
+  })
+  .superRefine((policy, context) => {
+    for (const [symbol, terms] of Object.entries(policy.assets)) {
+      const shadeBps = (BigInt(terms.signalNoiseBps) * SHADE_MAX) / 10_000n
+      const parts = BigInt(terms.exitHaircutBps + terms.inventorySkewBps) + shadeBps
+      if (parts < 10_000n) continue
+      context.addIssue({
+        code: 'custom',
+        path: ['assets', symbol, 'signalNoiseBps'],
+        message: `expected haircut, skew and shade to leave something to bid: with ${terms.signalNoiseBps} they take ${parts} of 10000 basis points`,
+      })
+    }
+  })
+  .superRefine((policy, context) => {
+    for (const [symbol, terms] of Object.entries(policy.assets)) {
+      if (terms.openBidsUsdMicrosMax <= policy.openBidsUsdMicrosMax) continue
+      context.addIssue({
+        code: 'custom',
+        path: ['assets', symbol, 'openBidsUsdMicrosMax'],
+        message: 'expected no more than the openBidsUsdMicrosMax of all assets together',
+      })
+    }
+  })
+export type RfqBidderPolicy = z.infer<typeof rfqBidderPolicy>

@@ -1,0 +1,155 @@
+import type { Proposal, Reason } from '../../src/agent.ts'
+import { BPS, tokenUnit } from '../../src/protocol/health.ts'
+import { decimal, dollars, tokens } from '../../src/protocol/text.ts'
+import type { GasCost } from './book.ts'
+import type { Valued } from './lot.ts'
+import type { AuctionSeen, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import { CANCEL, CLAIM, FINALIZE, PLACE, placeOccurrence, RAISE, REPLACE } from './steps.ts'
+import { usdMicrosOf } from './value.ts'
+
+/** A bid that is decided: its amount in base units of the quote asset, what set it, and the gas that it may take. */
+export type Bid = Valued & {
+  readonly assets: bigint
+  readonly limitedBy: string
+  readonly gas: GasCost
+}
+
+/** Propose a first bid, or another after so many of ours. Pure. */
+export const place = (rfq: RfqSeen, bid: Bid, ownBids: number, expiresAtS: number): Proposal => ({
+  ...bidProposal(rfq, bid),
+  workflowType: PLACE,
+  kind: 'place',
+  occurrence: placeOccurrence(ownBids),
+  input: {
+    rfqAddress: rfq.venue,
+    rfqId: rfq.number,
+    bidAssets: String(bid.assets),
+    expiresTimestamp: String(expiresAtS),
+  },
+  summary: `bid ${summaryOf(rfq, bid)}`,
+})
+
+/** Propose to change a bid of ours, for the `times`th time. Pure. */
+export const replace = (
+  rfq: RfqSeen,
+  bid: Bid,
+  { bidId, assets, expiresAtS }: RfqBidSeen,
+  times: number,
+  untilS: number,
+): Proposal => ({
+  ...bidProposal(rfq, bid),
+  workflowType: REPLACE,
+  kind: bid.assets > assets ? 'raise' : 'lower',
+  // What it is now, and how often it was changed: it may be the same twice.
+  occurrence: `bid:${bidId}:${assets}@${expiresAtS}#${times}`,
+  input: {
+    rfqAddress: rfq.venue,
+    rfqId: rfq.number,
+    bidId,
+    bidAssets: String(bid.assets),
+    expiresTimestamp: String(untilS),
+  },
+  summary: `change bid ${bidId} from ${tokens(assets, bid.priced.quote.decimals, bid.priced.quote.symbol)} to ${summaryOf(rfq, bid)}`,
+})
+
+/** Propose a bid at an auction. Pure. */
+export const raise = (lot: AuctionSeen, bid: Bid): Proposal => ({
+  ...bidProposal(lot, bid),
+  workflowType: RAISE,
+  kind: 'auction',
+  // Each bid of anybody makes another opportunity.
+  occurrence: `bids:${lot.bids.length}`,
+  input: { auctionAddress: lot.venue, lotId: lot.number, bidAssets: String(bid.assets) },
+  summary: `auction bid ${summaryOf(lot, bid)}`,
+})
+
+/** What all three say alike. Winning brings the value less the bid and the gas. */
+function bidProposal(offer: OfferSeen, { priced, worth, assets, limitedBy, gas }: Bid) {
+  const { asset, quote } = priced
+  const gainUsdMicros =
+    ((worth.valueAssets - assets) * quote.priceUsdMicros) / tokenUnit(quote.decimals) - gas.usdMicros
+  const reason: Reason = {
+    limitedBy,
+    bidAssets: String(assets),
+    reserveAssets: String(offer.reserveAssets),
+    limitAssets: String(worth.limitAssets),
+    valueAssets: String(worth.valueAssets),
+    worthAssets: String(worth.worthAssets),
+    markAssets: String(worth.markAssets),
+    priceWad: String(priced.priceWad),
+    haircutBps: worth.haircutBps,
+    skewBps: worth.skewBps,
+    carryBps: worth.carryBps,
+    bidders: worth.bidders,
+    gasWei: String(gas.wei),
+    gasUsdMicros: String(gas.usdMicros),
+    gainUsdMicros: String(gainUsdMicros),
+    closesAtS: offer.closesAtS,
+    amount: String(offer.amount),
+    assetDecimals: asset.decimals,
+    quoteDecimals: quote.decimals,
+  }
+  return {
+    subject: offer.id,
+    lot: offer.lot,
+    // A change of a bid counts whole: the service may not be trusted to ask for the difference alone.
+    exposure: { token: quote.address, assets, usdMicros: usdMicrosOf(assets, quote) },
+    gainUsdMicros,
+    reason,
+  }
+}
+
+/** `0.25 sBTC: 13,560.00 sUSD (97.60 % of 13,893.44), limit 13,610.00, expect +$120.00`. */
+function summaryOf(offer: OfferSeen, { priced, worth, assets, gas }: Bid): string {
+  const { asset, quote } = priced
+  const paid = (amount: bigint) => tokens(amount, quote.decimals, quote.symbol)
+  const partBps = worth.markAssets === 0n ? 0n : (assets * BPS) / worth.markAssets
+  const gain =
+    ((worth.valueAssets - assets) * quote.priceUsdMicros) / tokenUnit(quote.decimals) - gas.usdMicros
+  return [
+    `${paid(assets)} for ${tokens(offer.amount, asset.decimals, asset.symbol)}, ${decimal(partBps, 2, 2)} % of its price`,
+    `limit ${paid(worth.limitAssets)}`,
+    `expect ${gain < 0n ? '' : '+'}${dollars(gain)}`,
+  ].join(', ')
+}
+
+const nothingSpent = { exposure: { token: null, assets: 0n, usdMicros: 0n } } as const
+
+/** Propose to take a bid back; `why` is the rule that says so. Pure. */
+export const cancel = (rfq: RfqSeen, bid: RfqBidSeen, why: string, message: string): Proposal => ({
+  ...nothingSpent,
+  workflowType: CANCEL,
+  kind: 'cancel',
+  subject: rfq.id,
+  occurrence: `bid:${bid.bidId}`,
+  input: { rfqAddress: rfq.venue, rfqId: rfq.number, bidId: bid.bidId },
+  summary: `cancel bid ${bid.bidId}: ${message}`,
+  reason: { why, bidAssets: String(bid.assets), closesAtS: rfq.closesAtS },
+})
+
+/** Propose to finalize an RFQ that is closed; `wins` is null where the others' bids are not shown. Pure. */
+export const finalize = (rfq: RfqSeen, bid: RfqBidSeen, wins: boolean | null): Proposal => ({
+  ...nothingSpent,
+  workflowType: FINALIZE,
+  kind: 'finalize',
+  subject: rfq.id,
+  occurrence: 'finalize',
+  input: { rfqAddress: rfq.venue, rfqId: rfq.number },
+  summary: `finalize RFQ ${rfq.number}: our bid ${bid.bidId} ${wins === null ? 'may have won' : wins ? 'won' : 'lost'}`,
+  reason: { bidAssets: String(bid.assets), wins: String(wins), closesAtS: rfq.closesAtS },
+})
+
+/** Propose to claim a bid's escrow back. Pure. */
+export const claim = (rfq: RfqSeen, bid: RfqBidSeen): Proposal => ({
+  ...nothingSpent,
+  workflowType: CLAIM,
+  kind: 'refund',
+  subject: bidSubject(rfq, bid),
+  occurrence: 'refund',
+  input: { rfqAddress: rfq.venue, rfqId: rfq.number, bidId: bid.bidId },
+  summary: `claim the escrow of bid ${bid.bidId}, which is ${bid.status}`,
+  reason: { status: bid.status, bidAssets: String(bid.assets) },
+})
+
+/** Name a bid, as workflows and `explain` do. Pure. */
+export const bidSubject = ({ id }: RfqSeen, { bidId }: RfqBidSeen): string => `${id}:bid:${bidId}`

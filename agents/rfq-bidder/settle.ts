@@ -1,0 +1,80 @@
+import type { Address } from 'viem'
+import type { PassedOver, Proposal } from '../../src/agent.ts'
+import type { Book } from './book.ts'
+import { inFlightStop, passOver, type Scene } from './lot.ts'
+import type { Stop } from './price.ts'
+import { bidSubject, claim, finalize } from './propose.ts'
+import type { AuctionSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+
+/** Claim the escrow of every bid of ours that cannot win any more. Takes gas from the book; otherwise pure. */
+export function claimRefunds(rfq: RfqSeen, { seen, self, book }: Scene): readonly (Proposal | PassedOver)[] {
+  return rfq.bids
+    .filter(({ bidder, refundable }) => bidder === self && refundable)
+    .map((bid) => {
+      const subject = bidSubject(rfq, bid)
+      const stop = inFlightStop(subject, seen) ?? gasStop(book, seen.signer)
+      return stop === null ? claim(rfq, bid) : { subject, reason: {}, ...stop }
+    })
+}
+
+/**
+ * Finalize an RFQ that is closed and has a live bid of ours: at once when we won or cannot tell, else when those who won
+ * had their time, because our escrow is free only then. Takes gas from the book; otherwise pure.
+ */
+export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene): Proposal | PassedOver {
+  const live = rfq.bids.filter(({ status }) => status === 'live')
+  const [bid] = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)
+  if (bid === undefined) {
+    return passOver(rfq, { check: 'rfq_closed', message: 'It is closed, and no bid of ours binds.' })
+  }
+  const busy = inFlightStop(rfq.id, seen)
+  if (busy !== null) return passOver(rfq, busy)
+  const wins = rfq.terms.book === 'sealed' ? null : live.every(({ assets }) => assets <= bid.assets)
+  const { finalizer } = rfq.terms
+  if (finalizer === 'seller' || (finalizer === 'winner' && wins === false)) {
+    const message = `It is closed with our bid ${bid.bidId}; only the ${finalizer} finalizes it.`
+    return passOver(rfq, { check: 'awaits_finalizer', message })
+  }
+  const leftS = rfq.closesAtS + policy.rfq.finalizeLostAfterS - seen.chain.timestampS
+  if (wins === false && leftS > 0) {
+    const message = `Somebody else won; it is theirs to finalize for ${leftS} s more.`
+    return passOver(rfq, { check: 'left_to_winner', message, reason: { leftS } })
+  }
+  const stop = gasStop(book, seen.signer)
+  return stop === null ? finalize(rfq, bid, wins) : passOver(rfq, stop)
+}
+
+/** Say what an auction that is over still has of ours. Pure. */
+export function tellOwed(lot: AuctionSeen, self: Address): readonly PassedOver[] {
+  const owed: readonly PassedOver[] =
+    lot.owedAssets === 0n
+      ? []
+      : [
+          {
+            subject: `${lot.id}:owed`,
+            check: 'owed_not_withdrawable',
+            message: `${lot.venue} owes ${self} ${lot.owedAssets} base units of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
+            reason: { owedAssets: String(lot.owedAssets) },
+          },
+        ]
+  if (lot.status !== 'closed') return owed
+  const message =
+    lot.bestBidder === self
+      ? 'We won it; whoever sells or anybody else settles it, no workflow type does.'
+      : 'It is closed, and we do not lead.'
+  return [...owed, passOver(lot, { check: 'auction_closed', message })]
+}
+
+const byAssets = (one: RfqBidSeen, other: RfqBidSeen) =>
+  one.assets === other.assets ? 0 : one.assets > other.assets ? -1 : 1
+
+/** Take the gas of a step that ends a bid, or say that it is not there. */
+function gasStop(book: Book, signer: Address): Stop | null {
+  const { wei } = book.settleGas
+  if (book.nativeWei < wei) {
+    const message = `It needs ${wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${signer}.`
+    return { check: 'out_of_gas', message, reason: { haveWei: String(book.nativeWei), needWei: String(wei) } }
+  }
+  book.nativeWei -= wei
+  return null
+}
