@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
 import { ROLES, type ServiceRole } from '../agent.ts'
 import { writeJsonFile, writePrivateFile } from './files.ts'
+import type { SourcePin } from './nav-sources.ts'
 import type { DeploymentPins } from './pins.ts'
 
 /** What an outside program needs to know of a running sandbox: the content of `sandbox.json`. */
@@ -30,6 +31,8 @@ export type SandboxInfo = {
   readonly signers: Readonly<Record<ServiceRole, { readonly keyId: string; readonly address: Address }>>
   /** As `deployment` of a run configuration. */
   readonly deployment: DeploymentPins
+  /** As `sources` of a run configuration. */
+  readonly sources: readonly SourcePin[]
   /** The sandbox's process. */
   readonly pid: number
 }
@@ -74,6 +77,7 @@ function runYaml(directory: string, info: SandboxInfo): string {
     },
     ops: { host: '127.0.0.1', port: '0' },
     deployment: info.deployment,
+    sources: info.sources,
     agents: staffed().map((role) => ({
       role,
       mode: 'live',

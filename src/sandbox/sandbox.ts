@@ -17,16 +17,17 @@ import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
 import { loadKeys, type SandboxKeys } from './keys.ts'
 import { type Kms, startKms } from './kms/server.ts'
 import { createLendingStory } from './lending-story.ts'
+import { startNavSources } from './nav-sources.ts'
 import { startNodeFront } from './node-front.ts'
 import { readPins } from './pins.ts'
 import { startRivalLiquidator } from './rival-liquidator.ts'
-import type { Scenario } from './scenarios.ts'
+import { badSpellS, type Scenario } from './scenarios.ts'
 import type { Fault } from './service/faults.ts'
 import { type SandboxService, startService } from './service/service.ts'
 import { newToken } from './service/store.ts'
 import { createTradeStory } from './trade-story.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
-import { startWeather, type Weather } from './weather.ts'
+import { type SideStory, startWeather, type Weather } from './weather.ts'
 
 /** How a sandbox is started. */
 type SandboxOptions = {
@@ -186,7 +187,11 @@ async function startParts(
     ),
     createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot }),
     createLendingStory(rpcUrl, deployment, keys, scenario.lending),
+    ...(scenario.indexerStalls ? [createStall(service, options)] : []),
   ]
+  const sources = started(
+    await startNavSources({ rpcUrl, deployment, canonical, seed, scenario, directory, onTrouble }),
+  )
   const weather = started(
     startWeather(
       { ...options, rpcUrl, deployment, keys, transactions, sideStories, file: join(folder, 'weather.json') },
@@ -221,11 +226,21 @@ async function startParts(
     ),
     signers: byRole(signerOf),
     deployment: pins,
+    sources: sources.pins,
     pid: process.pid,
   }
   publishInfo(directory, info)
   return { info, deployment, keys, chain, kms, canonical, service, weather, transactions, stop }
 }
+
+/** The story of an indexer that stands still through each bad spell: it serves what it knew when the spell began. */
+const createStall =
+  (service: SandboxService, { scenario, fault = {} }: SandboxOptions): SideStory =>
+  async (nowS) => {
+    const lagMs = badSpellS(scenario, Number(nowS)) * 1_000
+    service.setFault(lagMs === 0 ? fault : { ...fault, indexer: { lagMs, admits: true } })
+    return []
+  }
 
 const byRole = <T>(of: (role: ServiceRole) => T): Readonly<Record<ServiceRole, T>> => ({
   liquidator: of('liquidator'),

@@ -150,6 +150,6 @@ export function scenarioOf(name: string = 'lively'): Scenario {
   })
 }
 
-/** Tell whether a moment is in a bad spell, each of which ends its period. Pure. */
-export const isBadSpell = ({ spells: { everyS, forS } }: Scenario, nowS: number): boolean =>
-  nowS % everyS >= everyS - forS
+/** How many seconds a bad spell has lasted at a moment, 0 outside of one; each ends its period. Pure. */
+export const badSpellS = ({ spells: { everyS, forS } }: Pick<Scenario, 'spells'>, nowS: number): number =>
+  Math.max(0, (nowS % everyS) - (everyS - forS) + 1)

@@ -7,7 +7,7 @@ import { lendingMarketAbi, priceOracleAbi } from './contracts/abis.ts'
 import type { Deployment } from './deploy.ts'
 import { readJsonFile, writeJsonFile } from './files.ts'
 import type { SandboxKeys } from './keys.ts'
-import { isBadSpell, type Scenario } from './scenarios.ts'
+import { badSpellS, type Scenario } from './scenarios.ts'
 import { type MarketName, type MarketWeather, roll, story, type Tick } from './story.ts'
 import type { Call, Transactions } from './transactions.ts'
 
@@ -133,7 +133,7 @@ function createPerformance(options: WeatherOptions, seed: number): Performance {
     const tremble = Math.round(
       (2 * roll(seed, 'reference', market, String(nowS)) - 1) * REFERENCE_TREMBLE_BPS,
     )
-    const wrong = scenario.sourceFactor !== null && isBadSpell(scenario, Number(nowS))
+    const wrong = scenario.sourceFactor !== null && badSpellS(scenario, Number(nowS)) > 0
     return ((priceWad * (BPS + BigInt(tremble))) / BPS) * BigInt(wrong ? scenario.sourceFactor : 1)
   }
 
