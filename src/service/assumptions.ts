@@ -23,6 +23,9 @@ export const REVALIDATIONS = [
   'repay_within_close_factor',
   'liquidator_balance',
   'claim_settleable',
+  'vault_allocator',
+  'allocation_open',
+  'market_liquidity',
   'intent_not_expired',
 ] as const
 export type Revalidation = (typeof REVALIDATIONS)[number]

@@ -54,7 +54,8 @@ export function liquidityRow(
     unverifiedMarketCount: allocations.filter((one) => known(one.market) === undefined).length,
     ...exitTermsOf(state),
     stressCoverageStatus: freeAssets(state) >= bufferAssets ? 'covered' : 'short',
-    durationCompatible: null,
+    // Nothing here is locked up, so whoever may leave can be paid.
+    durationCompatible: true,
     blockedReason: mobility.redeemFreezeReason === '' ? null : 'redemption_frozen',
     marketLiquidity: allocations.map((one) => ({
       marketAddress: lower(one.market),
