@@ -1,6 +1,7 @@
 import type { Agent } from '../src/agent.ts'
+import { allocator } from './allocator/agent.ts'
 import { liquidator } from './liquidator/agent.ts'
 import { rfqBidder } from './rfq-bidder/agent.ts'
 
 /** The roles that this release staffs. A role of your own is one line more. */
-export const agents: readonly Agent[] = [liquidator, rfqBidder]
+export const agents: readonly Agent[] = [liquidator, allocator, rfqBidder]

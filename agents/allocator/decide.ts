@@ -1,0 +1,109 @@
+import { type Decision, inputText, type Moment, type PassedOver } from '../../src/agent.ts'
+import { proposeDuty } from './duty.ts'
+import type { Stop } from './judge-market.ts'
+import { judgeVault, type OpenVault } from './judge-vault.ts'
+import type { AllocatorPolicy } from './policy.ts'
+import { seatsOf } from './seats.ts'
+import type { AllocatorSeen, VaultLook } from './seen.ts'
+import { proposeYield } from './yield.ts'
+
+type Observed = Moment & AllocatorSeen
+
+/**
+ * Decide for each vault the one move that comes first, and say of everything else why not. Pure. Redemptions that are
+ * due come before everything, then leaving what is impaired, then yield.
+ */
+export function decide(seen: Observed, policy: AllocatorPolicy): Decision {
+  const decisions = seen.vaults.map((vault) => decideVault(vault, seen, policy))
+  const times = decisions.flatMap(({ lookAgainAtMs }) => lookAgainAtMs ?? [])
+  return {
+    proposals: decisions.flatMap(({ proposals }) => proposals),
+    passedOver: decisions.flatMap(({ passedOver }) => passedOver),
+    ...(times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) }),
+  }
+}
+
+function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): Decision {
+  const { address: subject } = look
+  const passed = ({ check, message }: Stop, reason: PassedOver['reason'] = {}): PassedOver => ({
+    ...{ subject, check, message, reason },
+  })
+  if (!seen.freshness.ok) {
+    const stop = { check: 'observation_not_fresh', message: seen.freshness.message }
+    return leave(passed(stop, { ageMs: seen.freshness.ageMs }))
+  }
+  const busy = seen.inFlight.find(({ input }) => inputText(input, 'vaultAddress') === subject)
+  if (busy !== undefined) {
+    return leave(
+      passed({ check: 'already_in_flight', message: `Workflow ${busy.workflowId} moves this vault.` }),
+    )
+  }
+  const vault = judgeVault(look, seen, policy)
+  if ('check' in vault) return leave(passed(vault))
+  const failed = lastFailure(subject, seen)
+  if (failed !== undefined && seen.nowMs - failed.endedAtMs < policy.retryAfterS * 1_000) {
+    const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${policy.retryAfterS} s.`
+    const lookAgainAtMs = failed.endedAtMs + policy.retryAfterS * 1_000
+    return { ...leave(passed({ check: 'backing_off', message })), lookAgainAtMs }
+  }
+  const seats = seatsOf(vault, seen, policy)
+  const markets = seats.flatMap(({ marketAddress, name, impaired, closed, heldAssets, cashAssets }) => {
+    const stop = impaired ?? closed
+    if (stop === null || stop === vault.supplyStop) return []
+    return [
+      {
+        subject: `${subject}:${marketAddress}`,
+        check: stop.check,
+        message: `${name}: ${stop.message}`,
+        reason: { heldAssets: String(heldAssets), cashAssets: String(cashAssets) },
+      },
+    ]
+  })
+  const duty = proposeDuty(vault, seats, policy)
+  const outcome = duty ?? cooling(vault, seen, policy) ?? proposeYield(vault, seats, seen, policy)
+  const next = nextDueMs(vault, seen, policy)
+  return {
+    ...('check' in outcome
+      ? { proposals: [], passedOver: [...markets, outcome] }
+      : { proposals: [outcome], passedOver: markets }),
+    ...(next === null ? {} : { lookAgainAtMs: next }),
+  }
+}
+
+const leave = (one: PassedOver): Decision => ({ proposals: [], passedOver: [one] })
+
+const movesVault = (subject: string) => (one: Observed['recent'][number]) =>
+  inputText(one.input, 'vaultAddress') === subject
+
+/** The newest end in a vault, where that was no success. */
+function lastFailure(subject: string, { recent }: Observed) {
+  const last = recent.find(movesVault(subject))
+  return last === undefined || last.state === 'succeeded' || last.state === 'shadowed' ? undefined : last
+}
+
+/** Why nothing is moved for yield yet; null when it may be. Withdrawals by duty cool nothing. */
+function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy): PassedOver | null {
+  const subject = vault.look.address
+  const last = seen.recent
+    .filter(movesVault(subject))
+    .find(({ kind }) => kind === 'yield' || kind === 'leave')
+  if (last === undefined) return null
+  const passedS = (seen.nowMs - last.endedAtMs) / 1_000
+  if (passedS >= yields.cooldownS) return null
+  const message = `The last move ended ${Math.floor(passedS)} s ago; the policy waits ${yields.cooldownS} s.`
+  return { subject, check: 'cooling_down', message, reason: {}, near: passedS / yields.cooldownS }
+}
+
+/** When the next request comes near enough to be funded, or what cools may move again. */
+function nextDueMs({ look, books }: OpenVault, seen: Observed, policy: AllocatorPolicy): number | null {
+  const { redemptions, yields } = policy
+  const due = (books.requests ?? [])
+    .map(({ dueAtS }) => (dueAtS - redemptions.leadS) * 1_000)
+    .find((atMs) => atMs > seen.nowMs)
+  const cooled = seen.recent
+    .filter(movesVault(look.address))
+    .map(({ endedAtMs }) => endedAtMs + yields.cooldownS * 1_000)
+    .find((atMs) => atMs > seen.nowMs)
+  const times = [due, cooled].filter((atMs) => atMs !== undefined)
+  return times.length === 0 ? null : Math.min(...times)
+}

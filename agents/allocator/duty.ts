@@ -1,0 +1,101 @@
+import type { PassedOver, Proposal } from '../../src/agent.ts'
+import { tokenUnit } from '../../src/protocol/health.ts'
+import { tokens } from '../../src/protocol/text.ts'
+import type { OpenVault } from './judge-vault.ts'
+import { supplyRate } from './lane.ts'
+import { MOVES_MAX, movesOf, planTargets, type Targets } from './plan.ts'
+import type { AllocatorPolicy } from './policy.ts'
+import { proposeMoves } from './propose.ts'
+import { type Seat, toTokens } from './seats.ts'
+
+/**
+ * Propose what must be withdrawn whatever it costs: what the redemptions that are due need beyond what is idle, and what
+ * lies in markets that are impaired. Null when there is neither. Pure. What is withdrawn is what earns least.
+ */
+export function proposeDuty(
+  vault: OpenVault,
+  seats: readonly Seat[],
+  policy: AllocatorPolicy,
+): Proposal | PassedOver | null {
+  const { books, decimals, symbol } = vault
+  const shortAssets = vault.dutyAssets - books.idleAssets
+  const worthAssets = (policy.leaving.withdrawUsdMicrosMin * tokenUnit(decimals)) / vault.priceUsdMicros
+  const leaves = ({ impaired, cashAssets, heldAssets }: Seat) =>
+    impaired !== null && least(cashAssets, heldAssets) > worthAssets
+  if (shortAssets <= 0n && !seats.some(leaves)) return null
+  const targets = dutyTargets(vault, seats, leaves, shortAssets, policy)
+  const { withdrawals } = movesOf(seats, targets)
+  const isShort = shortAssets > 0n
+  const kind = isShort ? 'redemptions' : 'leave'
+  const show = (assets: bigint) => tokens(assets, decimals, symbol)
+  const withdrawn = withdrawals.reduce((sum, { assets }) => sum + assets, 0n)
+  const why = isShort
+    ? `${show(vault.dutyAssets)} are due or kept, ${show(books.idleAssets)} idle`
+    : seats
+        .filter(leaves)
+        .map(({ name, impaired }) => `${name} ${impaired?.check}`)
+        .join(', ')
+  if (withdrawals.length === 0) {
+    return {
+      subject: vault.look.address,
+      check: 'nothing_withdrawable',
+      message: `${why}; no market of the vault has cash to withdraw.`,
+      reason: { shortAssets: String(shortAssets), idleAssets: String(books.idleAssets) },
+    }
+  }
+  return proposeMoves(vault, seats, targets, {
+    kind,
+    why: `${why}: withdraw ${show(withdrawn)}`,
+    reason: {
+      dueAssets: String(vault.dueAssets),
+      dutyAssets: String(vault.dutyAssets),
+      shortAssets: String(shortAssets),
+    },
+  })
+}
+
+const least = (one: bigint, other: bigint) => (one < other ? one : other)
+
+/** The cheapest withdrawals that raise what is short; within the utilisation bands if that is enough. */
+function dutyTargets(
+  vault: OpenVault,
+  seats: readonly Seat[],
+  leaves: (seat: Seat) => boolean,
+  shortAssets: bigint,
+  policy: AllocatorPolicy,
+): Targets {
+  const { decimals } = vault
+  const heldAssets = seats.reduce((sum, seat) => sum + seat.heldAssets, 0n)
+  const budgetAssets = shortAssets > 0n ? heldAssets - shortAssets : heldAssets
+  const emptied = (seat: Seat) => seat.heldAssets - least(seat.cashAssets, seat.heldAssets)
+  const solve = (leastOf: (seat: Seat) => bigint) => {
+    const bounds = seats.map((seat) =>
+      leaves(seat)
+        ? { leastAssets: emptied(seat), mostAssets: emptied(seat) }
+        : { leastAssets: leastOf(seat), mostAssets: seat.heldAssets },
+    )
+    // Priced at what it pays now: that our leaving drives a rate up is no reason to take more than is needed.
+    const lanes = seats.map(({ lane }, index) => ({
+      ...lane,
+      rate: supplyRate(lane, lane.held),
+      lossRate: 0,
+      least: toTokens(bounds[index]?.leastAssets ?? 0n, decimals),
+      most: toTokens(bounds[index]?.mostAssets ?? 0n, decimals),
+    }))
+    const pool = {
+      lanes,
+      budget: toTokens(budgetAssets, decimals),
+      // A vault that is wound down still prefers to keep what pays.
+      horizonS: policy.yields.horizonS,
+      turnoverCost: policy.costs.turnoverBps / 10_000,
+    }
+    return planTargets(seats, pool, { bounds, budgetAssets, decimals })
+  }
+  const all = () => {
+    const most = new Set(
+      seats.toSorted((one, other) => Number(other.cashAssets - one.cashAssets)).slice(0, MOVES_MAX),
+    )
+    return seats.map((seat) => (most.has(seat) ? emptied(seat) : seat.heldAssets))
+  }
+  return solve(({ leastAssets }) => leastAssets) ?? solve(emptied) ?? all()
+}

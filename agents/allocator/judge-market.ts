@@ -1,0 +1,123 @@
+import type { Moment, PassedOver } from '../../src/agent.ts'
+import { BPS } from '../../src/protocol/health.ts'
+import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/assumptions.ts'
+import type { AllocatorPolicy } from './policy.ts'
+import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
+
+/** Why something is left alone: a stable name and a sentence with value and limit. */
+export type Stop = Pick<PassedOver, 'check' | 'message'>
+
+/** The oracle's own code for a price that its feeder vouches for. */
+const ORACLE_HEALTHY = 1
+
+/** What must be left: known to be bad, by the chain or by the service. What is merely not known is no reason to leave. */
+export function impairment(
+  market: MarketLook,
+  allocation: AllocationSeen,
+  { leaving }: AllocatorPolicy,
+  { chain }: Moment,
+): Stop | null {
+  const { listing, approved, listed } = allocation
+  if (listing?.approved === false || approved === false || listed === false) {
+    return { check: 'market_delisted', message: 'The vault lists this market no longer.' }
+  }
+  if (market.pausedOnChain === true || market.paused === true) {
+    return { check: 'market_paused', message: 'The market is paused.' }
+  }
+  if (market.marketLive === false) {
+    return { check: 'market_not_live', message: 'marketLive is false; it must be true.' }
+  }
+  if (market.marketRegimeState !== null && market.marketRegimeState !== NORMAL_MARKET_REGIME) {
+    const message = `marketRegimeState is ${market.marketRegimeState}; it must be ${NORMAL_MARKET_REGIME}.`
+    return { check: 'regime_not_normal', message }
+  }
+  if (market.oracleState !== null && market.oracleState !== HEALTHY_ORACLE_STATE) {
+    const message = `The service says the oracle is ${market.oracleState}; it must be ${HEALTHY_ORACLE_STATE}.`
+    return { check: 'oracle_not_healthy', message }
+  }
+  const { oracle, badDebtAssets, debtAssets, cashAssets } = market
+  if (oracle !== null && (oracle.state !== ORACLE_HEALTHY || oracle.priceWad === 0n)) {
+    const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`
+    return { check: 'oracle_not_healthy', message }
+  }
+  const ageS = oracle === null ? 0 : chain.timestampS - oracle.sourceAsOfS
+  if (ageS > leaving.priceAgeSMax) {
+    const message = `The price is ${ageS} s old; the policy allows ${leaving.priceAgeSMax} s.`
+    return { check: 'price_too_old', message }
+  }
+  if (badDebtAssets === null || debtAssets === null || cashAssets === null) return null
+  const limit = ((debtAssets + cashAssets) * BigInt(leaving.badDebtBpsMax)) / BPS
+  if (badDebtAssets <= limit) return null
+  const message = `Its bad debt is ${badDebtAssets} base units; the policy allows ${limit}.`
+  return { check: 'bad_debt', message }
+}
+
+/** What keeps us from supplying more, though what is there may stay. What is not known does. */
+export function supplyStop(
+  market: MarketLook,
+  allocation: AllocationSeen,
+  policy: AllocatorPolicy,
+): Stop | null {
+  if (allocation.listing === null || allocation.listed !== true || allocation.approved !== true) {
+    const message = `listed is ${allocation.listed} and approved ${allocation.approved}; both must be true, and the vault must say so.`
+    return { check: 'market_not_approved', message }
+  }
+  if (!allocation.listing.allocationEnabled || allocation.allocationEnabled !== true) {
+    const message = `allocationEnabled is ${allocation.allocationEnabled}, by the vault ${allocation.listing.allocationEnabled}; both must be true.`
+    return { check: 'allocation_disabled', message }
+  }
+  if (allocation.absoluteCapAssets === null || allocation.relativeCapBps === null) {
+    return {
+      check: 'caps_unknown',
+      message: 'The service does not say absoluteCapAssets and relativeCapBps.',
+    }
+  }
+  if ('unknown' in market.curve) return { check: 'curve_unknown', message: market.curve.unknown }
+  const flags = [market.pausedOnChain, market.paused, market.marketLive, market.marketRegimeState]
+  const figures = [market.oracleState, market.oracle, market.badDebtAssets]
+  if ([...flags, ...figures].some((known) => known === null)) {
+    const message = 'Its pause, liveness, regime, oracle or bad debt is not known; all must be.'
+    return { check: 'market_state_unknown', message }
+  }
+  if (market.collateralSymbol === null || policy.collaterals[market.collateralSymbol] === undefined) {
+    const message = `The policy's collaterals do not list ${market.collateralSymbol ?? 'its collateral'}.`
+    return { check: 'collateral_not_allowed', message }
+  }
+  return null
+}
+
+/** Most that may lie in a market by the vault's caps, the service's, and the policy's share; base units. */
+export function capAssets(
+  { listing, absoluteCapAssets, relativeCapBps }: AllocationSeen,
+  { totalAssets }: VaultBooks,
+  shareBpsMax: number,
+  headroomBps: number,
+): bigint {
+  if (listing === null || absoluteCapAssets === null || relativeCapBps === null) return 0n
+  const share = Math.min(listing.relativeCapBps, relativeCapBps, shareBpsMax)
+  const caps = [listing.absoluteCapAssets, absoluteCapAssets, (totalAssets * BigInt(share)) / BPS]
+  const least = caps.reduce((low, cap) => (cap < low ? cap : low))
+  return (least * (BPS - BigInt(headroomBps))) / BPS
+}
+
+/** What the service's own proposals leave of what we would supply more; base units, null without a limit. */
+export function intelligenceLimit(
+  items: readonly IntelligenceSeen[],
+  { intelligence }: AllocatorPolicy,
+  nowMs: number,
+): bigint | null {
+  const heard = items.filter(
+    ({ confidenceBps, createdAtMs, modelVersion, policyVersion }) =>
+      confidenceBps !== null &&
+      confidenceBps >= intelligence.confidenceBpsMin &&
+      createdAtMs !== null &&
+      Math.abs(nowMs - createdAtMs) <= intelligence.ageSMax * 1_000 &&
+      intelligence.modelVersions.includes(modelVersion ?? 'none') &&
+      intelligence.policyVersions.includes(policyVersion ?? 'none'),
+  )
+  const limits = heard.flatMap(({ action, amountAssets }) => {
+    if (action === 'deallocate') return [0n]
+    return action === 'allocate' && amountAssets !== null ? [amountAssets] : []
+  })
+  return limits.length === 0 ? null : limits.reduce((low, limit) => (limit < low ? limit : low))
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod'
+
+/** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
+const digits = (unit: string) =>
+  z
+    .string()
+    .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
+
+const amount = (unit: string) => digits(unit).transform(BigInt)
+const positive = (unit: string) =>
+  amount(unit).refine((value) => value > 0n, { error: `expected ${unit}, above 0` })
+
+/** A whole number within bounds. */
+const count = (unit: string, min: number, max: number) =>
+  digits(unit)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
+
+const bps = () => count('basis points', 0, 10_000)
+
+/** A token by its symbol in the pinned deployment; the service's own symbols are never looked up here. */
+const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
+
+const named = <T extends z.ZodType>(schema: T) =>
+  z.record(pinnedSymbol, schema).refine((entries) => Object.keys(entries).length > 0, {
+    error: 'expected at least one entry: with none, nothing could ever be supplied',
+  })
+
+/** What a vault lends. */
+const asset = z.strictObject({
+  /** What one whole token counts as in costs, gains and budgets. */
+  priceUsdMicros: positive('millionths of a US dollar'),
+})
+
+/** A market by its collateral: how much of a vault may lie there, and what is expected to be lost. */
+const collateral = z
+  .strictObject({
+    /** Most of a vault's assets in one market of this collateral, beside the vault's own caps. */
+    shareBpsMax: bps(),
+    /** Utilisation that a supply of ours must leave at least; nothing is earned where nobody borrows. */
+    utilizationBpsMin: bps(),
+    /** Utilisation that a move of ours must leave at most; from a market that is lent out nothing can be withdrawn. */
+    utilizationBpsMax: count('basis points', 1, 10_000),
+    /** Expected loss by bad debt a year, taken off what the market pays. */
+    lossBpsPerYear: bps(),
+  })
+  .refine((band) => band.utilizationBpsMin < band.utilizationBpsMax, {
+    path: ['utilizationBpsMin'],
+    error: 'expected less than utilizationBpsMax: otherwise no supply could ever meet both',
+  })
+
+/** When a market is left for good, and when a vault is wound down. */
+const leaving = z.strictObject({
+  /** Bad debt in parts of what is supplied, from which a market is left. */
+  badDebtBpsMax: bps(),
+  /** Oldest price, by the source's own time. */
+  priceAgeSMax: count('seconds', 1, 86_400),
+  /** Least worth withdrawing from a market that is left. */
+  withdrawUsdMicrosMin: amount('millionths of a US dollar'),
+  /** From this long before its maturity a vault takes everything back. */
+  maturityLeadS: count('seconds', 0, 31_536_000),
+})
+
+/** What is kept for those who leave the vault. */
+const redemptions = z.strictObject({
+  /** Requests that fall due within this are funded now. */
+  leadS: count('seconds', 0, 31_536_000),
+  /** The buffer is refilled once less than this part of it is there. */
+  bufferRefillBelowBps: bps(),
+})
+
+/** When moving for more yield is worth it. */
+const yields = z.strictObject({
+  /** What is gained is counted over this long, or until the vault matures. */
+  horizonS: count('seconds', 60, 31_536_000),
+  /** Least gain over the horizon, costs taken off. */
+  gainUsdMicrosMin: positive('millionths of a US dollar'),
+  /** Least part that the gain before costs must be of the costs: 20000 is twice. */
+  gainOverCostBpsMin: count('basis points', 10_000, 1_000_000),
+  /** Least gain as a part of what the vault would earn as it stands, so that noise moves nothing. */
+  improvementBpsMin: count('basis points', 1, 10_000),
+  /** After a move for yield, or out of a market, nothing is supplied for this long. */
+  cooldownS: count('seconds', 0, 31_536_000),
+})
+
+const costs = z.strictObject({
+  /** Gas of a transaction of ours before its first move, and of each market that it touches. */
+  transactionGas: amount('gas'),
+  marketGas: positive('gas'),
+  /** Added to the head's base fee, for the tip and for blocks to come. */
+  baseFeeHeadroomBps: count('basis points', 0, 100_000),
+  /** What one whole native coin is taken to be worth. */
+  nativePriceUsdMicros: positive('millionths of a US dollar'),
+  /** What moving a token costs beside gas, in parts of it. */
+  turnoverBps: bps(),
+})
+
+/** The service's own proposals. They narrow what we supply, and never widen it. */
+const intelligence = z.strictObject({
+  /** Below this a proposal is not listened to. */
+  confidenceBpsMin: bps(),
+  /** Oldest proposal that is listened to. */
+  ageSMax: count('seconds', 1, 31_536_000),
+  /** The versions that are listened to; `none` stands for one that is not said. */
+  modelVersions: z.array(z.string().min(1).max(200)).min(1).max(20),
+  policyVersions: z.array(z.string().min(1).max(200)).min(1).max(20),
+})
+
+/**
+ * The allocator's strategy, as policies/allocator.yaml states it under `strategy`. Strict: an unknown key is refused.
+ * Amounts are decimal strings; US dollars are in millionths.
+ */
+export const allocatorPolicy = z
+  .strictObject({
+    assets: named(asset),
+    collaterals: named(collateral),
+    /** Most markets of a vault that the service may call unverified while more is supplied. */
+    unverifiedMarketsMax: count('markets', 0, 1_000),
+    /** Left free under every cap and in every market, because interest and borrowers move them until we are mined. */
+    headroomBps: count('basis points', 0, 5_000),
+    redemptions,
+    leaving,
+    yields,
+    costs,
+    intelligence,
+    /** After a move that failed, nothing is tried in its vault for this long. */
+    retryAfterS: count('seconds', 0, 86_400),
+  })
+  .refine((policy) => policy.yields.cooldownS <= policy.yields.horizonS, {
+    path: ['yields', 'cooldownS'],
+    error: 'expected no more than horizonS: what is gained is counted over that long',
+  })
+export type AllocatorPolicy = z.infer<typeof allocatorPolicy>

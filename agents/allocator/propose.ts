@@ -1,0 +1,108 @@
+import type { Proposal } from '../../src/agent.ts'
+import { ceilDiv, tokenUnit } from '../../src/protocol/health.ts'
+import { decimal } from '../../src/protocol/text.ts'
+import type { OpenVault } from './judge-vault.ts'
+import { supplyRate } from './lane.ts'
+import { movesOf, type SeatMove, type Targets } from './plan.ts'
+import { type Seat, toTokens } from './seats.ts'
+
+/** What a move is for, and the numbers that led to it. */
+type Cause = {
+  readonly kind: 'redemptions' | 'leave' | 'yield'
+  readonly why: string
+  readonly reason: Proposal['reason']
+  readonly gainUsdMicros?: bigint
+}
+
+const SECONDS_A_YEAR = 31_536_000
+
+/**
+ * Write the proposal to bring a vault to its targets: one call for one move, a batch for more, withdrawals first. Pure.
+ * `occurrence` is the vault's shares, queue and idle assets, and the cash of every market that is touched: interest does
+ * not move them, and whatever we do does.
+ */
+export function proposeMoves(
+  vault: OpenVault,
+  seats: readonly Seat[],
+  targets: Targets,
+  cause: Cause,
+): Proposal {
+  const { withdrawals, supplies } = movesOf(seats, targets)
+  const { books } = vault
+  const moves = [...withdrawals, ...supplies]
+  const cash = moves.map(({ seat }) => `${seat.marketAddress}=${seat.cashAssets}`)
+  const turnoverAssets = greatest(sumOf(withdrawals), sumOf(supplies))
+  return {
+    ...requestOf(vault.look.address, withdrawals, supplies),
+    kind: cause.kind,
+    subject: vault.look.address,
+    occurrence: [
+      `shares=${books.totalShares}`,
+      `queue=${books.queueHead}-${books.queueEnd}`,
+      `idle=${books.idleAssets}`,
+      ...cash,
+    ].join(','),
+    exposure: {
+      token: null,
+      assets: 0n,
+      usdMicros: ceilDiv(turnoverAssets * vault.priceUsdMicros, tokenUnit(vault.decimals)),
+    },
+    ...(cause.gainUsdMicros === undefined ? {} : { gainUsdMicros: cause.gainUsdMicros }),
+    summary: cause.why,
+    reason: {
+      idleAssets: String(books.idleAssets),
+      queuedAssets: String(books.queuedAssets),
+      neededAssets: String(vault.neededAssets),
+      totalAssets: String(books.totalAssets),
+      turnoverAssets: String(turnoverAssets),
+      ...cause.reason,
+      ...Object.fromEntries(seats.flatMap((seat, index) => told(seat, targets[index] ?? 0n, vault.decimals))),
+    },
+  }
+}
+
+function requestOf(
+  vaultAddress: OpenVault['look']['address'],
+  withdrawals: readonly SeatMove[],
+  supplies: readonly SeatMove[],
+): Pick<Proposal, 'workflowType' | 'input'> {
+  const [out, ...outs] = withdrawals.map(moveInput)
+  const [into, ...ins] = supplies.map(moveInput)
+  if (out === undefined && into !== undefined && ins.length === 0) {
+    return { workflowType: 'role.allocator.vaultAllocate', input: { vaultAddress, ...into } }
+  }
+  if (into === undefined && out !== undefined && outs.length === 0) {
+    return { workflowType: 'role.allocator.vaultDeallocate', input: { vaultAddress, ...out } }
+  }
+  const batch = { withdrawals: withdrawals.map(moveInput), supplies: supplies.map(moveInput) }
+  return { workflowType: 'role.allocator.vaultReallocationBatch', input: { vaultAddress, ...batch } }
+}
+
+const moveInput = ({ seat, assets }: SeatMove) => ({
+  marketAddress: seat.marketAddress,
+  assets: String(assets),
+})
+
+const sumOf = (moves: readonly SeatMove[]) => moves.reduce((sum, { assets }) => sum + assets, 0n)
+const greatest = (one: bigint, other: bigint) => (one > other ? one : other)
+
+/** Now and then of one market: what is there, and what it pays a year. */
+function told({ name, marketAddress, heldAssets, lane }: Seat, target: bigint, decimals: number) {
+  const bpsAt = (assets: bigint) =>
+    Math.round(supplyRate(lane, toTokens(assets, decimals)) * SECONDS_A_YEAR * 10_000)
+  const key = `${name} ${marketAddress}`
+  return [
+    [`${key} heldAssets`, String(heldAssets)],
+    [`${key} targetAssets`, String(target)],
+    [`${key} supplyRateBps`, bpsAt(heldAssets)],
+    [`${key} supplyRateBpsAfter`, bpsAt(target)],
+  ] as const
+}
+
+/** Write the moves for people: `−400,000 sBTC/sUSD, +400,000 sETH/sUSD`. Pure. */
+export function movesText(seats: readonly Seat[], targets: Targets, decimals: number): string {
+  const { withdrawals, supplies } = movesOf(seats, targets)
+  const write = (sign: string) => (move: SeatMove) =>
+    `${sign}${decimal(move.assets, decimals, 2)} ${move.seat.name}`
+  return [...withdrawals.map(write('−')), ...supplies.map(write('+'))].join(', ')
+}

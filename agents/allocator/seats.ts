@@ -1,0 +1,186 @@
+import type { Address } from 'viem'
+import type { Moment } from '../../src/agent.ts'
+import { BPS, ceilDiv, tokenUnit } from '../../src/protocol/health.ts'
+import { capAssets, impairment, intelligenceLimit, type Stop, supplyStop } from './judge-market.ts'
+import type { OpenVault } from './judge-vault.ts'
+import type { Lane } from './lane.ts'
+import type { AllocatorPolicy } from './policy.ts'
+import type { AllocationSeen, AllocatorSeen, MarketLook } from './seen.ts'
+
+/** A market of a vault: what is there, what may be there, and how it earns. Base units. */
+export type Seat = {
+  readonly marketAddress: Address
+  readonly name: string
+  readonly heldAssets: bigint
+  /** What could be withdrawn if it had to be, whatever that does to the market's utilisation. */
+  readonly cashAssets: bigint
+  /** Bounds for yield: within bands, caps and what the service leaves. */
+  readonly leastAssets: bigint
+  readonly mostAssets: bigint
+  readonly supplyLeastAssets: bigint
+  /** Its earnings; the bounds are those for yield, in whole tokens. */
+  readonly lane: Lane
+  /** Why it is to be left; null when it is not. */
+  readonly impaired: Stop | null
+  /** Why no more may be supplied; null when more may. */
+  readonly closed: Stop | null
+}
+
+const SECONDS_A_YEAR = 31_536_000
+const WAD = 1e18
+
+/** Lay out the markets of a vault for a decision. Pure. */
+export function seatsOf(
+  vault: OpenVault,
+  seen: Moment & AllocatorSeen,
+  policy: AllocatorPolicy,
+): readonly Seat[] {
+  const touchCost = gasTokens(policy.costs.marketGas, vault, seen, policy)
+  return vault.look.allocations.map((allocation) => {
+    const market = seen.markets.find(({ address }) => address === allocation.marketAddress)
+    return seatOf(allocation, market, vault, seen, policy, touchCost)
+  })
+}
+
+/** Price gas at the head's base fee and the policy's headroom, in whole tokens of the vault's asset. Pure. */
+export function gasTokens(
+  gas: bigint,
+  { priceUsdMicros }: OpenVault,
+  { chain }: Moment,
+  { costs }: AllocatorPolicy,
+): number {
+  const wei =
+    gas *
+    (ceilDiv(chain.baseFeePerGasWei * (BPS + BigInt(costs.baseFeeHeadroomBps)), BPS) +
+      chain.priorityFeePerGasWei)
+  return (Number(wei) / WAD) * (Number(costs.nativePriceUsdMicros) / Number(priceUsdMicros))
+}
+
+/** Whole tokens as a float: for sums that are checked again in base units. Pure. */
+export const toTokens = (assets: bigint, decimals: number): number =>
+  Number(assets) / Number(tokenUnit(decimals))
+
+function seatOf(
+  allocation: AllocationSeen,
+  market: MarketLook | undefined,
+  vault: OpenVault,
+  seen: Moment & AllocatorSeen,
+  policy: AllocatorPolicy,
+  touchCost: number,
+): Seat {
+  const { marketAddress } = allocation
+  const heldAssets = allocation.heldAssets ?? 0n
+  const name = `${market?.collateralSymbol ?? marketAddress}/${vault.symbol}`
+  const known = market === undefined ? null : figuresOf(market, heldAssets)
+  if (market === undefined || known === null) {
+    const closed =
+      market === undefined
+        ? { check: 'market_not_pinned', message: `${marketAddress} is not in deployment.markets.` }
+        : { check: 'market_unread', message: 'The chain did not answer for its supply, debt and rate.' }
+    const still = { leastAssets: heldAssets, mostAssets: heldAssets, supplyLeastAssets: 0n }
+    const figures = { borrowedAssets: 0n, othersAssets: 0n, rate: 0 }
+    const lane = laneOf(
+      figures,
+      heldAssets,
+      still,
+      { lenderShare: 0, lossRate: 0, touchCost },
+      vault.decimals,
+    )
+    return { marketAddress, name, heldAssets, cashAssets: 0n, ...still, lane, impaired: null, closed }
+  }
+  const cashAssets = allocation.cashAssets ?? 0n
+  const impaired = vault.horizonS === 0 ? vault.supplyStop : impairment(market, allocation, policy, seen)
+  const closed = impaired ?? vault.supplyStop ?? supplyStop(market, allocation, policy)
+  const items = seen.intelligence.filter(
+    (item) => item.vaultAddress === vault.look.address && item.marketAddress === marketAddress,
+  )
+  const bounds = boundsOf(allocation, known, vault, policy, {
+    terms: policy.collaterals[market.collateralSymbol ?? ''],
+    closed: closed !== null,
+    limitAssets: intelligenceLimit(items, policy, seen.nowMs),
+  })
+  const lossBps = policy.collaterals[market.collateralSymbol ?? '']?.lossBpsPerYear ?? 0
+  const economics = {
+    lenderShare: 1 - (market.reserveFactorBps ?? 10_000) / 10_000,
+    lossRate: lossBps / 10_000 / SECONDS_A_YEAR,
+    touchCost,
+  }
+  const lane = laneOf(known, heldAssets, bounds, economics, vault.decimals)
+  return { marketAddress, name, heldAssets, cashAssets, ...bounds, lane, impaired, closed }
+}
+
+type Figures = Pick<Lane, 'rate'> & { readonly borrowedAssets: bigint; readonly othersAssets: bigint }
+
+/** What borrowers owe, what others have supplied, and how it pays; null when that is not known. */
+function figuresOf(market: MarketLook, heldAssets: bigint): Figures | null {
+  const { debtAssets, cashAssets, supplyRatePerSecondWad, curve } = market
+  if (debtAssets === null || cashAssets === null || supplyRatePerSecondWad === null) return null
+  const supplied = debtAssets + cashAssets
+  // Shares of the debt are rounded down each: together they may miss the whole by base units.
+  const othersAssets = supplied > heldAssets ? supplied - heldAssets : 0n
+  const rate =
+    'unknown' in curve
+      ? Number(supplyRatePerSecondWad) / WAD
+      : {
+          base: Number(curve.baseRatePerSecondWad) / WAD,
+          slope1: Number(curve.slope1PerSecondWad) / WAD,
+          slope2: Number(curve.slope2PerSecondWad) / WAD,
+          kink: Number(curve.kinkWad) / WAD,
+        }
+  return { borrowedAssets: debtAssets, othersAssets, rate }
+}
+
+type Bounds = Pick<Seat, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
+
+function boundsOf(
+  allocation: AllocationSeen,
+  { borrowedAssets, othersAssets }: Figures,
+  vault: OpenVault,
+  policy: AllocatorPolicy,
+  how: {
+    readonly terms: AllocatorPolicy['collaterals'][string] | undefined
+    readonly closed: boolean
+    readonly limitAssets: bigint | null
+  },
+): Bounds {
+  const heldAssets = allocation.heldAssets ?? 0n
+  const cashAssets = allocation.cashAssets ?? 0n
+  const { terms, closed, limitAssets } = how
+  /** What of ours makes the utilisation exactly that. */
+  const amountAt = (utilizationBps: number) =>
+    positive(ceilDiv(borrowedAssets * BPS, BigInt(utilizationBps)) - othersAssets)
+  const scarce = terms === undefined ? 0n : amountAt(terms.utilizationBpsMax)
+  const stuck = positive(heldAssets - (cashAssets * (BPS - BigInt(policy.headroomBps))) / BPS)
+  const leastAssets = least(heldAssets, greatest(stuck, scarce))
+  if (closed || terms === undefined) {
+    return { leastAssets, mostAssets: heldAssets, supplyLeastAssets: scarce }
+  }
+  const cap = capAssets(allocation, vault.books, terms.shareBpsMax, policy.headroomBps)
+  const diluted = terms.utilizationBpsMin === 0 ? cap : amountAt(terms.utilizationBpsMin)
+  const told = limitAssets === null ? cap : heldAssets + limitAssets
+  const mostAssets = greatest(heldAssets, least(cap, least(diluted, told)))
+  return { leastAssets, mostAssets, supplyLeastAssets: scarce }
+}
+
+const positive = (value: bigint) => (value > 0n ? value : 0n)
+const least = (one: bigint, other: bigint) => (one < other ? one : other)
+const greatest = (one: bigint, other: bigint) => (one > other ? one : other)
+
+function laneOf(
+  { borrowedAssets, othersAssets, rate }: Figures,
+  heldAssets: bigint,
+  bounds: Bounds,
+  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost'>,
+  decimals: number,
+): Lane {
+  return {
+    rate,
+    borrowed: toTokens(borrowedAssets, decimals),
+    others: toTokens(othersAssets, decimals),
+    held: toTokens(heldAssets, decimals),
+    least: toTokens(bounds.leastAssets, decimals),
+    most: toTokens(bounds.mostAssets, decimals),
+    supplyLeast: toTokens(bounds.supplyLeastAssets, decimals),
+    ...economics,
+  }
+}

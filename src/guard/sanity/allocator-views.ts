@@ -1,0 +1,86 @@
+import { type Address, keccak256, parseAbi, stringToHex } from 'viem'
+import { z } from 'zod'
+import { createView, uint, type View } from '../views.ts'
+
+/** What a reallocation is judged by: the vault, the markets that it touches, and their oracles. */
+export const ALLOCATION_VIEWS = parseAbi([
+  'function hasRole(bytes32 role, address account) view returns (bool)',
+  'function totalAssets() view returns (uint256)',
+  'function idleAssets() view returns (uint256)',
+  'function queuedAssets() view returns (uint256)',
+  'function liquidityBufferBps() view returns (uint16)',
+  'function listing(address market) view returns ((bool approved, bool allocationEnabled, uint16 relativeCapBps, uint256 absoluteCapAssets))',
+  'function allocatedAssets(address vault) view returns (uint256)',
+  'function partition(address vault) view returns (uint256 cash, uint256 debtAssets, uint256 badDebtAssets)',
+  'function utilizationWad() view returns (uint256)',
+  'function paused() view returns (bool)',
+  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
+])
+const view = createView(ALLOCATION_VIEWS)
+
+const ALLOCATOR_ROLE = keccak256(stringToHex('ALLOCATOR_ROLE'))
+
+/** Read whether an account may move a vault's assets. */
+export const allocatorView = (vault: Address, account: Address): View<boolean> =>
+  view('hasRole', vault, [ALLOCATOR_ROLE, account], z.boolean())
+
+/** Read what a vault is worth, what lies idle in it, or what its queue is worth; base units. */
+export const vaultAssetsView = (
+  name: 'totalAssets' | 'idleAssets' | 'queuedAssets',
+  vault: Address,
+): View<bigint> => view(name, vault, [], uint)
+
+/** Read the part of a vault that allocation leaves idle, basis points. */
+export const bufferView = (vault: Address): View<bigint> => view('liquidityBufferBps', vault, [], uint)
+
+/** A vault's terms for one of its markets. */
+type Listing = {
+  readonly approved: boolean
+  readonly allocationEnabled: boolean
+  readonly relativeCapBps: bigint
+  readonly absoluteCapAssets: bigint
+}
+
+/** Read a vault's terms for a market. */
+export const listingView = (vault: Address, market: Address): View<Listing> =>
+  view(
+    'listing',
+    vault,
+    [market],
+    z.object({
+      approved: z.boolean(),
+      allocationEnabled: z.boolean(),
+      relativeCapBps: uint,
+      absoluteCapAssets: uint,
+    }),
+  )
+
+/** Read what a vault has in a market, base units. */
+export const allocatedView = (market: Address, vault: Address): View<bigint> =>
+  view('allocatedAssets', market, [vault], uint)
+
+/** Read what a vault can withdraw from a market at once, base units. */
+export const cashView = (market: Address, vault: Address): View<bigint> =>
+  view(
+    'partition',
+    market,
+    [vault],
+    z.tuple([uint, uint, uint]).transform(([cash]) => cash),
+  )
+
+/** Read how much of a market is lent out, as a wad. */
+export const utilizationView = (market: Address): View<bigint> => view('utilizationWad', market, [], uint)
+
+/** Read whether a market is paused. */
+export const marketPausedView = (market: Address): View<boolean> => view('paused', market, [], z.boolean())
+
+/** Read an oracle's word: when its source observed the price, and whether its feeder vouches for it. */
+export const oracleStateView = (
+  oracle: Address,
+): View<{ readonly sourceAsOfS: bigint; readonly state: bigint }> =>
+  view(
+    'read',
+    oracle,
+    [],
+    z.tuple([uint, uint, uint, uint]).transform(([, sourceAsOfS, , state]) => ({ sourceAsOfS, state })),
+  )

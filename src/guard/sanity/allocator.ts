@@ -1,0 +1,221 @@
+import type { Address } from 'viem'
+import { z } from 'zod'
+import { invariant } from '../../errors.ts'
+import { type Refusal, refuse } from '../../workflow/verdict.ts'
+import type { Subject } from '../conditions.ts'
+import { asAddress, asUint, memberAt } from '../paths.ts'
+import type { PinnedMarket } from '../ruleset.ts'
+import { count } from '../scalars.ts'
+import type { Reads } from '../views.ts'
+import {
+  ALLOCATION_VIEWS,
+  allocatedView,
+  allocatorView,
+  bufferView,
+  cashView,
+  listingView,
+  marketPausedView,
+  oracleStateView,
+  utilizationView,
+  vaultAssetsView,
+} from './allocator-views.ts'
+import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
+
+const limitsSchema = z.strictObject({
+  /** Oldest price of a market that is supplied, by the oracle's own source time. */
+  priceAgeSMax: count('seconds', 1, 86_400).transform(BigInt),
+  /** Most of a vault in one market after a supply, beside the vault's own caps. */
+  shareBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  /** Most that a market that we touch for yield may be lent out afterwards. */
+  utilizationBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+})
+type Limits = z.output<typeof limitsSchema>
+
+const BPS = 10_000n
+const WAD = 10n ** 18n
+/** An oracle's `state` that permits its price to be used. */
+const HEALTHY_ORACLE_CODE = 1n
+
+/** One move of the request, in a market of the deployment; base units. */
+type Move = { readonly market: PinnedMarket; readonly assets: bigint }
+type Moves = { readonly withdrawals: readonly Move[]; readonly supplies: readonly Move[] }
+
+/** The moves of a request; null when it names a market that is not pinned. */
+function movesOf({ input, deployment }: Subject, type: 'allocate' | 'deallocate' | 'batch'): Moves | null {
+  const list = (found: unknown): readonly (Move | null)[] =>
+    Array.isArray(found)
+      ? found.map((item: unknown) => {
+          const address = asAddress(memberAt(item, 'marketAddress'))
+          const assets = asUint(memberAt(item, 'assets'))
+          const market = deployment.markets.find((each) => each.address === address)
+          return market === undefined || assets === undefined ? null : { market, assets }
+        })
+      : [null]
+  const withdrawals = type === 'batch' ? list(input.withdrawals) : type === 'deallocate' ? list([input]) : []
+  const supplies = type === 'batch' ? list(input.supplies) : type === 'allocate' ? list([input]) : []
+  const isKnown = (moves: readonly (Move | null)[]): moves is readonly Move[] =>
+    moves.every((move) => move !== null)
+  return isKnown(withdrawals) && isKnown(supplies) ? { withdrawals, supplies } : null
+}
+
+/**
+ * Judge a reallocation by chain reads: we may make it, every market has what is withdrawn, and what is supplied goes to
+ * open markets with a healthy price; afterwards caps, buffer and utilisation hold, and nothing was lost on the way.
+ */
+function lookAtMoves(limits: Limits, about: About, type: Parameters<typeof movesOf>[1]): Look {
+  const { subject, proposal, before, after } = about
+  const { vault, self } = subject
+  invariant(vault !== null, 'every allocation names its vault')
+  const moves = movesOf(subject, type)
+  if (moves === null) {
+    const unknown = () => refuse('market_not_pinned', 'A move names a market that the deployment does not.')
+    return { position: unknown, outcome: unknown }
+  }
+  const isAllocator = before.ask(allocatorView(vault.address, self))
+  const sources = moves.withdrawals.map((move) => ({
+    ...move,
+    cash: before.ask(cashView(move.market.address, vault.address)),
+  }))
+  const destinations = moves.supplies.map((move) => ({
+    ...move,
+    ...lookAtDestination(before, vault.address, move),
+  }))
+  const books = booksOf(before, vault.address)
+  const booksAfter = booksOf(after, vault.address)
+  const touched = [...moves.withdrawals, ...moves.supplies].map(({ market }) => ({
+    market: market.address,
+    listing: after.ask(listingView(vault.address, market.address)),
+    allocated: after.ask(allocatedView(market.address, vault.address)),
+    utilizationWad: after.ask(utilizationView(market.address)),
+  }))
+  const supplied = new Set(moves.supplies.map(({ market }) => market.address))
+  const isYield = proposal.kind === 'yield'
+
+  function position(timestampS: number): Refusal | null {
+    const mayMove = isAllocator()
+    if (mayMove === null) return unread('our role in the vault')
+    if (!mayMove) return refuse('not_allocator', `${self} may not move the assets of ${vault?.address}.`)
+    for (const { market, assets, cash } of sources) {
+      const available = cash()
+      if (available === null) return unread('what can be withdrawn')
+      if (assets === 0n || assets > available) {
+        return refuse(
+          'market_liquidity_short',
+          `${assets} base units would be withdrawn from ${market.address}; it has ${available} for the vault.`,
+        )
+      }
+    }
+    for (const destination of destinations) {
+      const refusal = checkDestination(destination, limits, timestampS)
+      if (refusal !== null) return refusal
+    }
+    return null
+  }
+
+  function outcome(): Refusal | null {
+    const [was, is] = [books(), booksAfter()]
+    if (was === null || is === null) return unread('the vault’s books')
+    if (is.total < was.total) {
+      return refuse('value_lost', `The vault is worth ${was.total} base units before, and ${is.total} after.`)
+    }
+    const expected = was.idle + sum(moves?.withdrawals ?? []) - sum(moves?.supplies ?? [])
+    if (is.idle !== expected) {
+      return refuse('idle_differs', `${is.idle} base units would lie idle; the moves leave ${expected}.`)
+    }
+    const needed = (is.total * is.bufferBps + BPS - 1n) / BPS + is.queued
+    if (supplied.size > 0 && is.idle < needed) {
+      return refuse(
+        'buffer_not_kept',
+        `${is.idle} base units would lie idle; buffer and queue need ${needed}.`,
+      )
+    }
+    for (const { market, listing, allocated, utilizationWad } of touched) {
+      const [terms, assets, lentWad] = [listing(), allocated(), utilizationWad()]
+      if (terms === null || assets === null || lentWad === null) return unread('a market after the move')
+      const shareBps = terms.relativeCapBps < limits.shareBpsMax ? terms.relativeCapBps : limits.shareBpsMax
+      const share = (is.total * shareBps) / BPS
+      const cap = terms.absoluteCapAssets < share ? terms.absoluteCapAssets : share
+      if (supplied.has(market) && assets > cap) {
+        return refuse('above_cap', `${assets} base units would lie in ${market}; its cap is ${cap}.`)
+      }
+      const limitWad = (limits.utilizationBpsMax * WAD) / BPS
+      if (isYield && lentWad > limitWad) {
+        return refuse(
+          'utilization_above_limit',
+          `${market} would be lent out to ${lentWad} wad; the policy allows ${limitWad}.`,
+        )
+      }
+    }
+    return null
+  }
+
+  return { position, outcome }
+}
+
+const sum = (moves: readonly Move[]) => moves.reduce((total, { assets }) => total + assets, 0n)
+
+/** What a vault holds and must keep; null when a read has no answer. */
+function booksOf(reads: Reads, vault: Address) {
+  const total = reads.ask(vaultAssetsView('totalAssets', vault))
+  const idle = reads.ask(vaultAssetsView('idleAssets', vault))
+  const queued = reads.ask(vaultAssetsView('queuedAssets', vault))
+  const buffer = reads.ask(bufferView(vault))
+  return () => {
+    const books = { total: total(), idle: idle(), queued: queued(), bufferBps: buffer() }
+    const { total: all, idle: here, queued: owed, bufferBps } = books
+    return all === null || here === null || owed === null || bufferBps === null
+      ? null
+      : { total: all, idle: here, queued: owed, bufferBps }
+  }
+}
+
+function lookAtDestination(reads: Reads, vault: Address, { market }: Move) {
+  return {
+    listing: reads.ask(listingView(vault, market.address)),
+    paused: reads.ask(marketPausedView(market.address)),
+    oracle: reads.ask(oracleStateView(market.oracle)),
+  }
+}
+
+function checkDestination(
+  { market, assets, listing, paused, oracle }: Move & ReturnType<typeof lookAtDestination>,
+  { priceAgeSMax }: Limits,
+  timestampS: number,
+): Refusal | null {
+  const [terms, isPaused, price] = [listing(), paused(), oracle()]
+  if (terms === null || isPaused === null || price === null) return unread('a market that is supplied')
+  if (assets === 0n) return refuse('amount_is_zero', `Nothing would be supplied to ${market.address}.`)
+  if (!terms.approved || !terms.allocationEnabled) {
+    return refuse('allocation_disabled', `The vault does not lend to ${market.address} any more.`)
+  }
+  if (isPaused) return refuse('market_paused', `The market ${market.address} is paused.`)
+  if (price.state !== HEALTHY_ORACLE_CODE) {
+    return refuse(
+      'oracle_not_healthy',
+      `The oracle's state is ${price.state}; healthy is ${HEALTHY_ORACLE_CODE}.`,
+    )
+  }
+  const ageS = BigInt(timestampS) - price.sourceAsOfS
+  if (ageS <= priceAgeSMax) return null
+  return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${priceAgeSMax} s.`)
+}
+
+const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): Sanity => ({
+  views: ALLOCATION_VIEWS,
+  revalidations: [
+    'vault_allocator',
+    'market_liquidity',
+    'market_not_paused',
+    'oracle_healthy',
+    'allocation_open',
+    'intent_not_expired',
+  ],
+  look: (about) => lookAtMoves(limits, about, type),
+})
+
+/** The allocator's judgements, with the limits of `guard.sanity` in its policy. */
+export const allocatorSanity = judgedBy(limitsSchema, (limits) => [
+  ['role.allocator.vaultAllocate', sanity(limits, 'allocate')],
+  ['role.allocator.vaultDeallocate', sanity(limits, 'deallocate')],
+  ['role.allocator.vaultReallocationBatch', sanity(limits, 'batch')],
+])
