@@ -1,5 +1,6 @@
-/** `npm run bench reaction|ingest [--json]`: the figures that are held over time. It always exits 0: a figure is no test. */
+/** `npm run bench reaction|ingest|book [--json]`: the figures that are held over time. It always exits 0: a figure is no test. */
 import { parseArgs } from 'node:util'
+import { type BookFigures, measureBook } from './book.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
 
@@ -15,8 +16,11 @@ if (positionals.join() === 'reaction') {
 } else if (positionals.join() === 'ingest') {
   const figures = measureIngest((text) => process.stderr.write(`ingest: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeIngest(figures))
+} else if (positionals.join() === 'book') {
+  const figures = measureBook((text) => process.stderr.write(`book: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeBook(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction|ingest [--json]\n')
+  process.stderr.write('Usage: npm run bench reaction|ingest|book [--json]\n')
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
@@ -41,6 +45,22 @@ function describeIngest(figures: IngestFigures): string {
     `stream (JSON, envelope): ${rate(stream)}`,
     `JSON.parse of the same bytes: ${rate(parsing)}; webhook to parsing ${ratio.toFixed(2)}`,
     `before: ${memory(memoryBefore)}; after: ${memory(memoryAfter)}`,
+    '',
+  ].join('\n')
+}
+
+function describeBook({ sizes, moveRatio, moveRatioMax, bytesMax, ok }: BookFigures): string {
+  return [
+    'One price move, 1 % of the positions changing before each; a linear rescan gave the same answers.',
+    ...sizes.map(({ positions, underWater, moveUs, rescanRatio, updateUs, bytesAPosition }) =>
+      [
+        `${positions.toLocaleString('en').padStart(9)} positions, ${underWater} under water: move ${moveUs} µs`,
+        `${rescanRatio.toLocaleString('en')} times faster than a rescan`,
+        `update ${updateUs} µs a position`,
+        `${bytesAPosition} bytes a position`,
+      ].join(', '),
+    ),
+    `a move at the largest for one at the smallest: ${moveRatio} (at most ${moveRatioMax}); bytes at most ${bytesMax}: ${ok ? 'held' : 'NOT HELD'}`,
     '',
   ].join('\n')
 }

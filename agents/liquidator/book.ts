@@ -1,0 +1,52 @@
+import type { Address } from 'viem'
+import { BPS, type Price, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { type Endangered, MarketBook, type Position, type Waterline } from './market-book.ts'
+
+const RAY = 10n ** 27n
+
+/** A position as it is now; without debt shares it is gone. */
+export type BookChange = Position & { readonly marketAddress: Address }
+
+/** Every position of every market, in the order in which a falling price takes them. */
+export type Book = Map<Address, MarketBook>
+
+/** What turns a market's shares and collateral into health; `indexRay` is loan base units a share × 10^27. */
+export type HealthTerms = {
+  readonly price: Price
+  readonly liquidationThresholdBps: number
+  readonly indexRay: bigint
+}
+
+/** Return a book without positions. Pure. */
+export const emptyBook = (): Book => new Map()
+
+/** Fold one change into the book, in place. The same positions give the same answers, whatever came in when. */
+export function apply(book: Book, change: BookChange): Book {
+  const market = book.get(change.marketAddress) ?? new MarketBook()
+  market.set(change)
+  return book.set(change.marketAddress, market)
+}
+
+/**
+ * Find the positions of a market that are under water at a price and an index, and at most `nearestMax` that come next;
+ * without terms, only the latter. Pure. The market itself rounds amounts to base units, in the borrower's disfavour by
+ * up to one a vault: what only that puts under water is the first of the nearest.
+ */
+export function endangered(
+  book: Book,
+  marketAddress: Address,
+  terms: HealthTerms | null,
+  nearestMax: number,
+): Endangered {
+  const market = book.get(marketAddress)
+  if (market === undefined) return { underWater: [], nearest: [] }
+  return market.endangered(terms === null ? NEVER : waterline(terms), nearestMax)
+}
+
+const NEVER: Waterline = { debtSide: 0n, collateralSide: 1n }
+
+/** Health is collateral × price × threshold / (shares × index), with each in its units. */
+const waterline = ({ price, liquidationThresholdBps, indexRay }: HealthTerms): Waterline => ({
+  debtSide: indexRay * BPS * tokenUnit(price.collateralDecimals) * WAD,
+  collateralSide: price.priceWad * tokenUnit(price.loanDecimals) * BigInt(liquidationThresholdBps) * RAY,
+})

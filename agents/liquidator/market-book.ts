@@ -1,0 +1,279 @@
+import type { Address } from 'viem'
+
+/** What makes a borrower liquidatable sooner or later: both stay put while price and interest move. */
+export type Position = {
+  readonly borrower: Address
+  readonly debtShares: bigint
+  readonly collateralAssets: bigint
+}
+
+/** Where health is 1: a position is under water if `debtShares × debtSide > collateralAssets × collateralSide`. */
+export type Waterline = { readonly debtSide: bigint; readonly collateralSide: bigint }
+
+/** Positions under water, and the nearest of the others, each from the most to the least endangered. */
+export type Endangered = { readonly underWater: readonly Position[]; readonly nearest: readonly Position[] }
+
+const ADDRESS_WORDS = 5
+const UINT256_WORDS = 4
+/** Both figures of a position. */
+const FIGURE_WORDS = 2 * UINT256_WORDS
+const WORD_BITS = 64n
+/** A ratio and the waterline's are three correctly rounded operations each: this is more than both are off by. */
+const ROUNDING = 2 ** -50
+/** Room grows by a quarter, so that at most a fifth of it is empty. */
+const GROWTH = 1.25
+const CAPACITY_LEAST = 16
+/** Of the hash table; linear probing slows down beyond. */
+const LOAD_MAX = 0.75
+const NOT_FOUND = -1
+
+/**
+ * The positions of one market, the most endangered on top of a heap by debt shares per collateral. Neither a price nor
+ * interest moves that order, so either costs nothing until somebody asks; a question costs the positions that it
+ * returns, and a change of one position the depth of the heap. Everything lies in typed arrays: about 110 bytes each.
+ */
+export class MarketBook {
+  #count = 0
+  /** Ids up to here are, or were, in use; those of them that are not lie in `free`. */
+  #issued = 0
+  readonly #free: number[] = []
+  /** By id. */
+  #addresses = new Uint32Array(CAPACITY_LEAST * ADDRESS_WORDS)
+  #figures = new BigUint64Array(CAPACITY_LEAST * FIGURE_WORDS)
+  #ratios = new Float64Array(CAPACITY_LEAST)
+  #places = new Int32Array(CAPACITY_LEAST)
+  /** By place in the heap: ids. */
+  #heap = new Int32Array(CAPACITY_LEAST)
+  /** By hash of the address: ids, one up; 0 is empty. */
+  #table = new Int32Array(2 * CAPACITY_LEAST)
+  readonly #asked = new Uint32Array(ADDRESS_WORDS)
+
+  /** Set what a borrower owes and has; without debt it leaves the book. */
+  set({ borrower, debtShares, collateralAssets }: Position): void {
+    for (let word = 0; word < ADDRESS_WORDS; word += 1)
+      this.#asked[word] = Number.parseInt(borrower.slice(2 + 8 * word, 10 + 8 * word), 16)
+    const known = this.#find()
+    if (debtShares === 0n) {
+      if (known !== NOT_FOUND) this.#remove(known)
+      return
+    }
+    const id = known === NOT_FOUND ? this.#add() : known
+    const at = id * FIGURE_WORDS
+    writeUint256(this.#figures, at, debtShares)
+    writeUint256(this.#figures, at + UINT256_WORDS, collateralAssets)
+    this.#ratios[id] = Number(debtShares) / Number(collateralAssets)
+    this.#settle(this.#places[id] as number)
+  }
+
+  /** Find who is under water, by exact arithmetic, and at most `nearestMax` of those who come next. */
+  endangered({ debtSide, collateralSide }: Waterline, nearestMax: number): Endangered {
+    const ratio = (Number(collateralSide) / Number(debtSide)) * (1 - ROUNDING)
+    const underWater: number[] = []
+    const nearest: number[] = []
+    const places = [0]
+    const beyond: number[] = []
+    for (let place = places.pop(); place !== undefined; place = places.pop()) {
+      if (place >= this.#count) continue
+      const id = this.#heap[place] as number
+      if ((this.#ratios[id] as number) < ratio) {
+        beyond.push(place)
+        continue
+      }
+      const isUnder = this.#debtShares(id) * debtSide > this.#collateralAssets(id) * collateralSide
+      ;(isUnder ? underWater : nearest).push(id)
+      places.push(2 * place + 1, 2 * place + 2)
+    }
+    const inOrder = (one: number, other: number) => (this.#isBefore(one, other) ? -1 : 1)
+    nearest.sort(inOrder)
+    this.#takeNext(beyond, nearest, nearestMax)
+    return {
+      underWater: underWater.sort(inOrder).map((id) => this.#position(id)),
+      nearest: nearest.slice(0, nearestMax).map((id) => this.#position(id)),
+    }
+  }
+
+  /** Take ids from below some places of the heap, best first, until there are `max`. */
+  #takeNext(places: readonly number[], ids: number[], max: number): void {
+    const idAt = (place: number) => this.#heap[place] as number
+    const front = places.toSorted((one, other) => (this.#isBefore(idAt(one), idAt(other)) ? -1 : 1))
+    while (ids.length < max) {
+      const place = front.shift()
+      if (place === undefined) return
+      ids.push(idAt(place))
+      for (const child of [2 * place + 1, 2 * place + 2]) {
+        if (child >= this.#count) continue
+        const after = front.findIndex((other) => this.#isBefore(idAt(child), idAt(other)))
+        front.splice(after === NOT_FOUND ? front.length : after, 0, child)
+      }
+    }
+  }
+
+  #position(id: number): Position {
+    const words = this.#addresses.subarray(id * ADDRESS_WORDS, (id + 1) * ADDRESS_WORDS)
+    let digits = ''
+    for (const word of words) digits += word.toString(16).padStart(8, '0')
+    return {
+      borrower: `0x${digits}`,
+      debtShares: this.#debtShares(id),
+      collateralAssets: this.#collateralAssets(id),
+    }
+  }
+
+  #debtShares(id: number): bigint {
+    return readUint256(this.#figures, id * FIGURE_WORDS)
+  }
+
+  #collateralAssets(id: number): bigint {
+    return readUint256(this.#figures, id * FIGURE_WORDS + UINT256_WORDS)
+  }
+
+  /** The more endangered first; equals by address, so that the order is one whatever came in when. */
+  #isBefore(one: number, other: number): boolean {
+    const ratio = this.#ratios[one] as number
+    const otherRatio = this.#ratios[other] as number
+    if (ratio !== otherRatio) return ratio > otherRatio
+    for (let word = 0; word < ADDRESS_WORDS; word += 1) {
+      const left = this.#addresses[one * ADDRESS_WORDS + word] as number
+      const right = this.#addresses[other * ADDRESS_WORDS + word] as number
+      if (left !== right) return left < right
+    }
+    return false
+  }
+
+  #add(): number {
+    const id = this.#free.pop() ?? this.#issued++
+    if (id >= this.#ratios.length) this.#grow()
+    this.#addresses.set(this.#asked, id * ADDRESS_WORDS)
+    this.#heap[this.#count] = id
+    this.#places[id] = this.#count
+    this.#count += 1
+    if (this.#count > this.#table.length * LOAD_MAX) this.#rehash()
+    else this.#enter(id)
+    return id
+  }
+
+  #remove(id: number): void {
+    this.#leave(id)
+    const place = this.#places[id] as number
+    this.#count -= 1
+    const last = this.#heap[this.#count] as number
+    this.#free.push(id)
+    if (last === id) return
+    this.#put(last, place)
+    this.#settle(place)
+  }
+
+  #put(id: number, place: number): void {
+    this.#heap[place] = id
+    this.#places[id] = place
+  }
+
+  /** Move what lies at a place up or down to where it belongs. */
+  #settle(from: number): void {
+    const id = this.#heap[from] as number
+    let place = from
+    while (place > 0) {
+      const parent = (place - 1) >> 1
+      const above = this.#heap[parent] as number
+      if (!this.#isBefore(id, above)) break
+      this.#put(above, place)
+      place = parent
+    }
+    for (;;) {
+      let child = 2 * place + 1
+      if (child >= this.#count) break
+      if (
+        child + 1 < this.#count &&
+        this.#isBefore(this.#heap[child + 1] as number, this.#heap[child] as number)
+      )
+        child += 1
+      const below = this.#heap[child] as number
+      if (!this.#isBefore(below, id)) break
+      this.#put(below, place)
+      place = child
+    }
+    this.#put(id, place)
+  }
+
+  #grow(): void {
+    const capacity = Math.ceil(this.#ratios.length * GROWTH)
+    this.#addresses = widened(this.#addresses, new Uint32Array(capacity * ADDRESS_WORDS))
+    this.#figures = widened(this.#figures, new BigUint64Array(capacity * FIGURE_WORDS))
+    this.#ratios = widened(this.#ratios, new Float64Array(capacity))
+    this.#places = widened(this.#places, new Int32Array(capacity))
+    this.#heap = widened(this.#heap, new Int32Array(capacity))
+  }
+
+  /** The id of the address that was asked for. */
+  #find(): number {
+    const mask = this.#table.length - 1
+    for (let at = hash(this.#asked, 0) & mask; ; at = (at + 1) & mask) {
+      const id = (this.#table[at] as number) - 1
+      if (id < 0 || this.#isAsked(id)) return id
+    }
+  }
+
+  #isAsked(id: number): boolean {
+    for (let word = 0; word < ADDRESS_WORDS; word += 1)
+      if (this.#addresses[id * ADDRESS_WORDS + word] !== this.#asked[word]) return false
+    return true
+  }
+
+  #enter(id: number): void {
+    const mask = this.#table.length - 1
+    let at = this.#homeOf(id)
+    while (this.#table[at] !== 0) at = (at + 1) & mask
+    this.#table[at] = id + 1
+  }
+
+  /** Empty an id's entry, and move up those behind it that would not be found across the hole. */
+  #leave(id: number): void {
+    const mask = this.#table.length - 1
+    let hole = this.#homeOf(id)
+    while (this.#table[hole] !== id + 1) hole = (hole + 1) & mask
+    for (let at = (hole + 1) & mask; this.#table[at] !== 0; at = (at + 1) & mask) {
+      const entry = this.#table[at] as number
+      const home = this.#homeOf(entry - 1)
+      if (((at - home) & mask) < ((at - hole) & mask)) continue
+      this.#table[hole] = entry
+      hole = at
+    }
+    this.#table[hole] = 0
+  }
+
+  #homeOf(id: number): number {
+    return hash(this.#addresses, id * ADDRESS_WORDS) & (this.#table.length - 1)
+  }
+
+  #rehash(): void {
+    this.#table = new Int32Array(2 * this.#table.length)
+    for (let place = 0; place < this.#count; place += 1) this.#enter(this.#heap[place] as number)
+  }
+}
+
+/** Mix all words of an address: vanity addresses share some of theirs. */
+function hash(words: Uint32Array, from: number): number {
+  let mixed = 0
+  for (let word = from; word < from + ADDRESS_WORDS; word += 1) {
+    mixed = Math.imul(mixed ^ (words[word] as number), 0x9e3779b1)
+    mixed ^= mixed >>> 15
+  }
+  return mixed
+}
+
+function writeUint256(words: BigUint64Array, at: number, value: bigint): void {
+  for (let word = 0; word < UINT256_WORDS; word += 1)
+    words[at + word] = BigInt.asUintN(64, value >> (WORD_BITS * BigInt(word)))
+}
+
+function readUint256(words: BigUint64Array, at: number): bigint {
+  let value = 0n
+  for (let word = UINT256_WORDS - 1; word >= 0; word -= 1)
+    value = (value << WORD_BITS) | (words[at + word] as bigint)
+  return value
+}
+
+function widened<T extends { set: (from: T) => void }>(from: T, to: T): T {
+  to.set(from)
+  return to
+}
