@@ -149,6 +149,9 @@ export type Colleague = {
   readonly lot: string | null
 }
 
+/** What an oracle said: whole loan tokens for one whole collateral token × 10^18, the source's own time, its state. */
+type OracleReading = { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number }
+
 /** A market as the service shows it, beside our own reading of its oracle. Null means the service did not say. */
 export type MarketSeen = {
   readonly id: string
@@ -173,7 +176,7 @@ export type MarketSeen = {
   /** The service's price: whole loan tokens for one whole collateral token, times 10^18. */
   readonly priceWad: bigint | null
   /** Our own reading of the market's oracle at `chain.blockNumber`; null when the read failed. */
-  readonly oracle: { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number } | null
+  readonly oracle: OracleReading | null
   /** Whether our arithmetic agreed with the service and the chain on a sample of this market. */
   readonly armed: { readonly ok: true } | { readonly ok: false; readonly message: string }
   /** Whether our signer is authorised here; null when no gate applies or it is not known. */
@@ -263,8 +266,11 @@ export type Observation<Seen> = Moment & Seen
 /** What the liquidator sees. */
 export type LiquidatorSeen = {
   readonly markets: readonly MarketSeen[]
+  /** Those at risk at our reading of the price, listed for recovery or not fully known, and the nearest of the others. */
   readonly facilities: readonly FacilitySeen[]
   readonly claims: readonly ClaimSeen[]
+  /** Second prices, by the name of the contract that was asked; null when the read failed. */
+  readonly references: Readonly<Record<string, OracleReading | null>>
 }
 
 /**
@@ -326,6 +332,8 @@ export type Agent<Policy = unknown, Seen = unknown> = {
   decide(seen: Moment & Seen, policy: Policy): Decision
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
+  /** The pinned contracts, by name, that its policy takes second prices from: they have an oracle's `read()`. */
+  secondPrices?(policy: Policy): readonly string[]
   /** Prices to tell whoever watches. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

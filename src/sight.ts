@@ -4,10 +4,12 @@ import type { Nodes } from './chain/nodes.ts'
 import type { Clock } from './clock.ts'
 import type { Collections } from './collections.ts'
 import type { Around } from './duty.ts'
+import { RolekeeperError } from './errors.ts'
 import { armMarkets } from './observe/arming.ts'
 import { type AskingDeps, observeByAsking } from './observe/asking.ts'
 import type { FreshnessLimits } from './observe/freshness.ts'
 import { observeLiquidator } from './observe/liquidator.ts'
+import { createRiskBook } from './risk-book.ts'
 
 /** What a sight is joined from. */
 export type SightDeps = {
@@ -53,9 +55,10 @@ const PROVE_EVERY_MS = 300_000
 
 /**
  * Create the liquidator's sight: it proves the units of each market, and observes. The first observation waits for the
- * first proof of units; later proofs run beside.
+ * first proof of units; later proofs run beside. Throws RolekeeperError `policy.contract_unknown` when the policy names
+ * a second price that the deployment does not pin.
  */
-export function createLiquidatorSight(deps: SightDeps): Sight {
+export function createLiquidatorSight(secondPrices: readonly string[], deps: SightDeps): Sight {
   const { collections, nodes, clock, deployment: pins, signer, ours } = deps
   const service = {
     listMarkets: collections.markets,
@@ -64,6 +67,8 @@ export function createLiquidatorSight(deps: SightDeps): Sight {
     listLiquidationRecovery: collections['liquidation-recovery'],
     listEligibility: collections.eligibility,
   }
+  const book = createRiskBook(nodes.chainId)
+  const references = referencesOf(secondPrices, pins)
   let previous: Observation<LiquidatorSeen> | null = null
   let armed: ReadonlyMap<Address, MarketSeen['armed']> = new Map()
   let provenAtMs: number | null = null
@@ -93,7 +98,10 @@ export function createLiquidatorSight(deps: SightDeps): Sight {
       await proveWhenDue()
       const { limits, priorityFeePerGasWei } = deps
       const known = { signer, ours, chainId: nodes.chainId, armed, limits, priorityFeePerGasWei, previous }
-      previous = await observeLiquidator({ service, nodes, pins, clock }, { ...known, ...around })
+      previous = await observeLiquidator(
+        { service, nodes, pins, clock, book, references },
+        { ...known, ...around },
+      )
       return previous
     },
     arming: () => {
@@ -103,3 +111,16 @@ export function createLiquidatorSight(deps: SightDeps): Sight {
     },
   }
 }
+
+/** The contracts that the policy takes second prices from. */
+const referencesOf = (names: readonly string[], { contracts }: PinnedDeployment) =>
+  names.map((name) => {
+    const pinned = contracts.find((contract) => contract.name === name)
+    if (pinned !== undefined) return { name, address: pinned.address }
+    const known = contracts.map((contract) => contract.name).join(', ')
+    throw new RolekeeperError(
+      'policy.contract_unknown',
+      `strategy.secondPrice names ${name}, which deployment.contracts does not pin.`,
+      { fix: `pin it in the run configuration; pinned are: ${known || 'none'}.` },
+    )
+  })

@@ -141,7 +141,7 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
   }
   const sight =
     role === 'liquidator'
-      ? createLiquidatorSight(sightDeps)
+      ? createLiquidatorSight(does.secondPrices?.(policy.strategy) ?? [], sightDeps)
       : createAskingSight(does, policy.strategy, sightDeps)
   const opener = { role, chainId: nodes.chainId, signer, shadow: hands === null }
   const open = { nowMs: clock.nowMs, journal }

@@ -1,25 +1,18 @@
 import type { Address } from 'viem'
 import type { Decision, PassedOver, Proposal } from '../../src/agent.ts'
-import { tokenUnit } from '../../src/protocol/health.ts'
-import { repayLimit, repayThatExhausts, repayThatFits } from '../../src/protocol/liquidation.ts'
+import { repayThatFits } from '../../src/protocol/liquidation.ts'
+import { dollars, tokens } from '../../src/protocol/text.ts'
 import type { Funds } from './funds.ts'
 import { type Candidate, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { proposeLiquidation } from './propose.ts'
-import { type Bound, mostProfitableRepay, type ProfitTerms, type Quote, quote, tightest } from './sizing.ts'
-import { dollars, tokens } from './text.ts'
-
-/** A candidate at the size we would like best, were funds and room no limit. */
-type Wanted = {
-  readonly candidate: Candidate
-  readonly terms: ProfitTerms
-  readonly bound: Bound
-  readonly best: Quote
-}
+import { sizesOf } from './sizes.ts'
+import { type Bound, type Quote, quote, tightest } from './sizing.ts'
+import { assetsFor, pays, type Wanted, want } from './wanted.ts'
 
 /**
- * Choose the liquidations to propose: in order of profit for each unit repaid, each at the size that the remaining
- * funds and inventory room leave, as long as it still pays. Spends `funds` in place; otherwise pure.
+ * Choose the liquidations to propose: the set, and the sizes, that bring most together under funds, inventory, gas and
+ * the hour's limits; those left over follow while room is left for them. Spends `funds` in place; otherwise pure.
  */
 export function chooseAffordable(
   candidates: readonly Candidate[],
@@ -31,43 +24,30 @@ export function chooseAffordable(
   const passedOver: PassedOver[] = []
   const taken = new Set<string>()
   const wanted = candidates.map((candidate) => want(candidate, funds, policy)).toSorted(byYield)
-  for (const one of wanted) {
-    const position = positionKey(one.candidate.facility.marketAddress, one.candidate.facility.borrower)
+  const { sizes, gapBps } = sizesOf(
+    wanted.filter(({ best }) => pays(best, policy)),
+    funds,
+    policy,
+  )
+  const take = (one: Wanted) => {
+    const { marketAddress, borrower } = one.candidate.facility
+    const position = positionKey(marketAddress, borrower)
     const outcome = taken.has(position)
       ? passOver(
           one,
           'borrower_taken',
           'Another debt of this borrower comes first; its collateral is shared.',
         )
-      : take(one, funds, signer, policy)
+      : takeOne(one, sizes.get(one) ?? one.bound, gapBps, funds, signer, policy)
     if ('check' in outcome) passedOver.push(outcome)
     else {
       taken.add(position)
       proposals.push(outcome)
     }
   }
+  for (const one of wanted) if (sizes.has(one)) take(one)
+  for (const one of wanted) if (!sizes.has(one)) take(one)
   return { proposals, passedOver }
-}
-
-function want(candidate: Candidate, funds: Funds, policy: LiquidatorPolicy): Wanted {
-  const { figures, market, collateral } = candidate
-  const terms: ProfitTerms = {
-    price: market.price,
-    liquidationBonusBps: market.liquidationBonusBps,
-    loanPriceUsdMicros: market.loanPriceUsdMicros,
-    exitHaircutBaseBps: collateral.exitHaircutBaseBps,
-    exitHaircutPerMillionUsdBps: collateral.exitHaircutPerMillionUsdBps,
-    gasUsdMicros: funds.liquidation.usdMicros,
-  }
-  const policyMax = (policy.repayUsdMicrosMax * tokenUnit(market.loanDecimals)) / terms.loanPriceUsdMicros
-  const optimum = mostProfitableRepay(terms)
-  const bound = tightest(
-    { limitedBy: 'close_factor', repayAssets: repayLimit(figures.debtAssets, market.closeFactorBps) },
-    { limitedBy: 'collateral', repayAssets: repayThatExhausts(figures.collateralAssets, terms) },
-    { limitedBy: 'repay_usd_max', repayAssets: policyMax },
-    ...(optimum === null ? [] : [{ limitedBy: 'exit_haircut', repayAssets: optimum }]),
-  )
-  return { candidate, terms, bound, best: quote(bound.repayAssets, figures.collateralAssets, terms) }
 }
 
 /** Highest profit for each unit repaid first; then the larger profit; then by name, so that ties never move. */
@@ -80,9 +60,11 @@ function byYield(one: Wanted, other: Wanted): number {
   return one.candidate.subject < other.candidate.subject ? -1 : 1
 }
 
-/** Propose it at the size that is left, and take what it needs; or say which limit stops it. */
-function take(
+/** Propose it at most at a size, as far as funds go, and take what it needs; or say which limit stops it. */
+function takeOne(
   wanted: Wanted,
+  sized: Bound,
+  gapBps: number,
   funds: Funds,
   signer: Address,
   policy: LiquidatorPolicy,
@@ -90,42 +72,69 @@ function take(
   const { candidate, terms, best } = wanted
   const { figures, market, collateral } = candidate
   const loan = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
-  const pays = (size: Quote) => size.repayAssets > 0n && size.profitUsdMicros >= policy.profitUsdMicrosMin
-  if (!pays(best)) {
+  const sizeOf = ({ repayAssets }: Bound) => quote(repayAssets, figures.collateralAssets, terms)
+  if (!pays(best, policy)) {
     const message = `At best it repays ${loan(best.repayAssets)} for ${dollars(best.profitUsdMicros)}; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
     return passOver(wanted, 'profit_below_floor', message)
   }
 
   const heldAssets = funds.held.get(market.collateralAsset) ?? market.collateralBalance
   const roomAssets = positive(collateral.inventoryAssetsMax - heldAssets)
-  const roomy = tightest(wanted.bound, {
-    limitedBy: 'inventory',
-    repayAssets: repayThatFits(roomAssets, terms),
-  })
-  if (!pays(quote(roomy.repayAssets, figures.collateralAssets, terms))) {
+  const roomy = tightest(sized, { limitedBy: 'inventory', repayAssets: repayThatFits(roomAssets, terms) })
+  if (!pays(sizeOf(roomy), policy)) {
     const message = `We hold, claim or await ${heldAssets} base units of ${market.collateralSymbol}; the policy allows ${collateral.inventoryAssetsMax}. Fix: sell some, or raise inventoryAssetsMax.`
     return passOver(wanted, 'inventory_full', message, { heldAssets: String(heldAssets) })
   }
+  const hourly = tightest(roomy, {
+    limitedBy: 'hour_usd_max',
+    repayAssets: assetsFor(funds.hourUsdMicros, terms),
+  })
+  if (!pays(sizeOf(hourly), policy)) {
+    const message = `${dollars(funds.hourUsdMicros)} are left of the ${dollars(policy.repayUsdMicrosPerHourMax)} that the policy allows to repay in an hour.`
+    return passOver(wanted, 'hour_limit_reached', message, { hourUsdMicros: String(funds.hourUsdMicros) })
+  }
+  if (funds.reverts < 1n) {
+    const message = `Were it to revert, the hour's reverted gas could pass the policy's ${policy.lostRace.revertedGasPerHourMax}.`
+    return passOver(wanted, 'revert_budget_spent', message)
+  }
 
   const haveAssets = positive(funds.tokens.get(market.loanAsset) ?? market.loanBalance)
-  const bound = tightest(roomy, { limitedBy: 'funds', repayAssets: haveAssets })
-  const size = quote(bound.repayAssets, figures.collateralAssets, terms)
-  const short = !pays(size)
+  const bound = tightest(hourly, { limitedBy: 'funds', repayAssets: haveAssets })
+  const size = sizeOf(bound)
+  const short = !pays(size, policy)
   if (short || funds.nativeWei < funds.liquidation.wei) {
     const need = short
-      ? `${loan(roomy.repayAssets)}; ${loan(haveAssets)} are left`
+      ? `${loan(hourly.repayAssets)}; ${loan(haveAssets)} are left`
       : `${funds.liquidation.wei} wei for gas; ${funds.nativeWei} wei are left`
     return passOver(wanted, 'out_of_funds', `It needs ${need}. Fix: send it to ${signer}.`, {
       haveAssets: String(haveAssets),
-      needAssets: String(roomy.repayAssets),
+      needAssets: String(hourly.repayAssets),
       haveWei: String(funds.nativeWei),
       needWei: String(funds.liquidation.wei),
     })
   }
+  spend(funds, size, candidate, haveAssets, heldAssets)
+  return proposeLiquidation(
+    candidate,
+    size,
+    { limitedBy: bound.limitedBy, gapBps, gas: funds.liquidation },
+    signer,
+    policy,
+  )
+}
+
+function spend(
+  funds: Funds,
+  size: Quote,
+  { market }: Candidate,
+  haveAssets: bigint,
+  heldAssets: bigint,
+): void {
   funds.nativeWei -= funds.liquidation.wei
+  funds.reverts -= 1n
+  funds.hourUsdMicros -= size.repayUsdMicros
   funds.tokens.set(market.loanAsset, haveAssets - size.repayAssets)
   funds.held.set(market.collateralAsset, heldAssets + size.seizeAssets)
-  return proposeLiquidation(candidate, size, bound.limitedBy, funds.liquidation, signer, policy)
 }
 
 const positive = (value: bigint) => (value > 0n ? value : 0n)

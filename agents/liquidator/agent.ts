@@ -23,6 +23,8 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen> = {
   policy: liquidatorPolicy,
   decide,
   assess,
+  secondPrices: ({ secondPrice }) =>
+    secondPrice === 'none' ? [] : [...new Set(Object.values(secondPrice).map(({ contract }) => contract))],
   prices: ({ markets }) =>
     markets.flatMap(({ id, oracle, collateralSymbol, loanSymbol }) =>
       oracle === null

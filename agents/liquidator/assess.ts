@@ -1,7 +1,7 @@
 import type { Done, Gain, LiquidatorSeen, Observation } from '../../src/agent.ts'
 import { BPS, collateralValue, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { dollars, tokens } from '../../src/protocol/text.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import { dollars, tokens } from './text.ts'
 
 /**
  * Assess a liquidation and its settlement together, from what really moved: the collateral at the oracle's price now,

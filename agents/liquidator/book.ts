@@ -1,21 +1,12 @@
 import type { Address } from 'viem'
-import { BPS, type Price, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../../src/protocol/health.ts'
 import { type Endangered, MarketBook, type Position, type Waterline } from './market-book.ts'
-
-const RAY = 10n ** 27n
 
 /** A position as it is now; without debt shares it is gone. */
 export type BookChange = Position & { readonly marketAddress: Address }
 
 /** Every position of every market, in the order in which a falling price takes them. */
 export type Book = Map<Address, MarketBook>
-
-/** What turns a market's shares and collateral into health; `indexRay` is loan base units a share × 10^27. */
-export type HealthTerms = {
-  readonly price: Price
-  readonly liquidationThresholdBps: number
-  readonly indexRay: bigint
-}
 
 /** Return a book without positions. Pure. */
 export const emptyBook = (): Book => new Map()

@@ -11,23 +11,26 @@ import { fundsOf } from './funds.ts'
 import { type Candidate, facilitySubject, judge, positionKey } from './judge.ts'
 import { judgeMarket } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import { type BackOffs, backOffsOf } from './races.ts'
 import { claimSubject, settle } from './settle.ts'
 
 /**
  * Decide what to liquidate and which claims to settle, and say of everything else why not. Pure.
- * Liquidations come first, the most profitable for what is repaid at the head: a claim waits without loss.
+ * Liquidations come first, the most profitable for what is repaid at the head: a claim waits without loss. It asks to
+ * look again when a claim can be settled or a lost race has been waited for.
  */
 export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): Decision {
   if (!seen.freshness.ok) return passAllOver(seen)
   const funds = fundsOf(seen, policy)
   const busy = busyWith(seen.inFlight)
+  const backOffs = backOffsOf(seen.recent, seen.nowMs, policy)
   const markets = new Map(
     seen.markets.map((market) => [market.address, judgeMarket(market, seen, policy, funds.inventoryKnown)]),
   )
   const candidates: Candidate[] = []
   const passedOver: PassedOver[] = []
   for (const facility of seen.facilities) {
-    const judged = judge(facility, markets.get(facility.marketAddress), policy, busy)
+    const judged = judge(facility, markets.get(facility.marketAddress), policy, busy, backOffs)
     if ('check' in judged) passedOver.push(judged)
     else candidates.push(judged)
   }
@@ -39,8 +42,18 @@ export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPoli
     if ('check' in settlement) passedOver.push(settlement)
     else proposals.push(settlement)
   }
-  return { proposals, passedOver }
+  const times = [...claimTimes(seen), ...backOffTimes(backOffs)]
+  return { proposals, passedOver, ...(times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) }) }
 }
+
+/** When the claims that cannot be settled yet can be, by our clock. */
+const claimTimes = ({ claims, chain, nowMs }: Observation<LiquidatorSeen>): readonly number[] =>
+  claims
+    .filter(({ settleableAtS }) => settleableAtS > chain.timestampS)
+    .map(({ settleableAtS }) => nowMs + (settleableAtS - chain.timestampS) * 1_000)
+
+const backOffTimes = ({ subjects, markets }: BackOffs): readonly number[] =>
+  [...subjects.values(), ...markets.values()].map(({ untilMs }) => untilMs)
 
 function passAllOver({ freshness, facilities, claims }: Observation<LiquidatorSeen>): Decision {
   const subjects = [...facilities.map(facilitySubject), ...claims.map(claimSubject)]

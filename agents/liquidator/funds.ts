@@ -1,7 +1,17 @@
 import type { Address } from 'viem'
-import { inputText, type LiquidatorSeen, type Observation } from '../../src/agent.ts'
+import {
+  type Ended,
+  type InFlight,
+  inputText,
+  type LiquidatorSeen,
+  type Observation,
+} from '../../src/agent.ts'
 import { BPS, ceilDiv, WAD } from '../../src/protocol/health.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+
+const HOUR_MS = 3_600_000
+/** Ends of a liquidation that may have moved money. */
+const MAY_HAVE_REPAID: ReadonlySet<Ended['state']> = new Set(['succeeded', 'unconfirmed', 'quarantined'])
 
 /** What some gas is expected to cost. */
 export type GasCost = { readonly gas: bigint; readonly wei: bigint; readonly usdMicros: bigint }
@@ -15,6 +25,10 @@ export type Funds = {
   readonly held: Map<string, bigint>
   /** Whether `held` is all: false when a claim or a seizure in flight cannot be attributed to its token. */
   readonly inventoryKnown: boolean
+  /** Millionths of a US dollar that the policy still allows to repay in this hour. */
+  hourUsdMicros: bigint
+  /** Liquidations that the hour's reverted gas could still bear, were each of them to revert. */
+  reverts: bigint
   /** Approval, liquidation and settlement together. */
   readonly liquidation: GasCost
   readonly settlement: GasCost
@@ -35,8 +49,28 @@ export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPol
     tokens,
     held,
     inventoryKnown: coming.every(({ token }) => token !== null),
+    ...hourOf(seen, policy),
     liquidation,
     settlement: gasCost(policy.gas.settleGas, seen, policy),
+  }
+}
+
+/** What the last hour leaves, with everything that is in flight taken as done, and as reverted too. */
+function hourOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy) {
+  const inHour = seen.recent.filter(({ endedAtMs }) => endedAtMs > seen.nowMs - HOUR_MS)
+  const liquidations = (rows: readonly InFlight[]) =>
+    rows.filter(({ workflowType }) => workflowType === 'role.liquidator.liquidate')
+  const open = liquidations(seen.inFlight)
+  const repaid = [...open, ...liquidations(inHour.filter(({ state }) => MAY_HAVE_REPAID.has(state)))]
+  const reverted = liquidations(inHour.filter(({ state }) => state === 'reverted'))
+  const { liquidateGas } = policy.gas
+  const gasLeft = policy.lostRace.revertedGasPerHourMax - BigInt(open.length + reverted.length) * liquidateGas
+  return {
+    hourUsdMicros: repaid.reduce(
+      (left, { exposure }) => left - exposure.usdMicros,
+      policy.repayUsdMicrosPerHourMax,
+    ),
+    reverts: gasLeft / liquidateGas,
   }
 }
 

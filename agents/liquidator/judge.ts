@@ -1,8 +1,12 @@
 import type { FacilitySeen, PassedOver } from '../../src/agent.ts'
 import { healthFactorWad, WAD } from '../../src/protocol/health.ts'
+import { unpaidDebt } from '../../src/protocol/liquidation.ts'
+import { dollars, tokens } from '../../src/protocol/text.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { BackOff, BackOffs } from './races.ts'
+import { usdMicros } from './sizing.ts'
 import { health } from './text.ts'
 
 /** A position that may be liquidated, with every figure known. */
@@ -14,6 +18,8 @@ export type Candidate = {
   /** What the policy says of its collateral. */
   readonly collateral: LiquidatorPolicy['collaterals'][string]
   readonly healthFactorWad: bigint
+  /** Debt that no collateral will pay for, whoever liquidates, base units. */
+  readonly unpaidAssets: bigint
 }
 
 /** Name a facility, as workflows and `explain` do: `market:vault:borrower`, lower case. Pure. */
@@ -29,12 +35,14 @@ export const positionKey = (marketAddress: string, borrower: string): string =>
  * it; nothing is assumed.
  * @param market its market as judged, undefined when the service lists none.
  * @param busy subjects and positions that a workflow of ours is about, so that nothing is proposed twice.
+ * @param backOffs what is left alone for now after lost races.
  */
 export function judge(
   facility: FacilitySeen,
   market: OpenMarket | Stop | undefined,
   policy: LiquidatorPolicy,
   busy: ReadonlySet<string>,
+  backOffs: BackOffs,
 ): Candidate | PassedOver {
   const subject = facilitySubject(facility)
   const stop = (found: Stop): PassedOver => ({ subject, reason: {}, ...found })
@@ -72,12 +80,36 @@ export function judge(
     const message = 'A workflow of ours for this borrower is under way.'
     return stop({ check: 'already_in_flight', message, reason })
   }
+  const backOff = backOffs.subjects.get(subject) ?? backOffs.markets.get(facility.marketAddress)
+  if (backOff !== undefined) return stop({ ...lostRace(backOff), reason: { ...reason, ...backOff } })
   const collateral = policy.collaterals[market.collateralSymbol]
   if (collateral === undefined) {
     const message = `The policy's collaterals do not list ${market.collateralSymbol}.`
     return stop({ check: 'collateral_not_allowed', message, reason })
   }
-  return { subject, facility, market, figures, collateral, healthFactorWad: factorWad }
+  const unpaidAssets = unpaidDebt(positionDebtAssets, collateralAssets, market)
+  const unpaid = badDebtStop(unpaidAssets, market, policy)
+  if (unpaid !== null) return stop({ ...unpaid, reason: { ...reason, unpaidAssets: String(unpaidAssets) } })
+  return { subject, facility, market, figures, collateral, healthFactorWad: factorWad, unpaidAssets }
+}
+
+function lostRace({ untilMs, losses }: BackOff): Stop {
+  const message = `${losses} lost in a row here; left alone until ${new Date(untilMs).toISOString()}.`
+  return { check: 'lost_race', message }
+}
+
+/** What the policy says of a position whose collateral cannot pay for all of its debt. */
+function badDebtStop(unpaidAssets: bigint, market: OpenMarket, { badDebt }: LiquidatorPolicy): Stop | null {
+  if (unpaidAssets === 0n) return null
+  const unpaidUsdMicros = usdMicros(unpaidAssets, market)
+  const unpaid = `${tokens(unpaidAssets, market.loanDecimals, market.loanSymbol)} (${dollars(unpaidUsdMicros)})`
+  if (badDebt === 'avoid') {
+    const message = `Its collateral does not pay for ${unpaid} of its debt; the policy avoids bad debt.`
+    return { check: 'bad_debt_avoided', message }
+  }
+  if (unpaidUsdMicros <= badDebt.unpaidUsdMicrosMax) return null
+  const message = `Its collateral does not pay for ${unpaid} of its debt; the policy accepts ${dollars(badDebt.unpaidUsdMicrosMax)}.`
+  return { check: 'bad_debt_above_limit', message }
 }
 
 const figuresOf = ({ debtAssets, positionDebtAssets, collateralAssets, debtShares }: FacilitySeen) => ({

@@ -1,9 +1,9 @@
 import type { LiquidatorSeen, MarketSeen, Observation, PassedOver } from '../../src/agent.ts'
 import type { Price } from '../../src/protocol/health.ts'
+import { dollars } from '../../src/protocol/text.ts'
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/assumptions.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import { dollars } from './text.ts'
 
 /** The oracle's own code for a price that its feeder vouches for. */
 const ORACLE_HEALTHY = 1
@@ -12,7 +12,11 @@ const ORACLE_HEALTHY = 1
 export type Stop = Pick<PassedOver, 'check' | 'message'> & Partial<Pick<PassedOver, 'reason' | 'near'>>
 
 /** A market that may be acted in, with every figure known, at our own reading of its price. */
-export type OpenMarket = Known<MarketFigures> & { readonly price: Price }
+export type OpenMarket = Known<MarketFigures> & {
+  readonly price: Price
+  /** What the second source says; null where the policy names none. */
+  readonly secondPriceWad: bigint | null
+}
 type MarketFigures = ReturnType<typeof figuresOf>
 
 /**
@@ -32,7 +36,12 @@ export function judgeMarket(
   if (!isKnown(figures)) return missingFigures(figures)
   const { loanDecimals, collateralDecimals, oracle } = figures
   const price = { priceWad: oracle.priceWad, loanDecimals, collateralDecimals }
-  return priceStop(figures, seen, policy) ?? { ...figures, price }
+  const stop = priceStop(figures, seen, policy)
+  if (stop !== null) return stop
+  const second = secondPriceOf(figures, seen, policy)
+  return typeof second === 'object' && second !== null
+    ? second
+    : { ...figures, price, secondPriceWad: second }
 }
 
 const figuresOf = (market: MarketSeen, seen: Observation<LiquidatorSeen>, inventoryKnown: boolean) => ({
@@ -116,4 +125,38 @@ function priceStop(
     return { check: 'loan_price_out_of_band', message }
   }
   return null
+}
+
+/** The second source's price if it may be compared with and agrees; null where the policy wants none. */
+function secondPriceOf(
+  { oracle, collateralSymbol, loanSymbol }: Known<MarketFigures>,
+  { chain, references }: Observation<LiquidatorSeen>,
+  { secondPrice }: LiquidatorPolicy,
+): bigint | null | Stop {
+  if (secondPrice === 'none') return null
+  const missing = (why: string): Stop => ({
+    check: 'price_source_missing',
+    message: `The second price ${why}.`,
+  })
+  const pair = `${collateralSymbol}/${loanSymbol}`
+  const terms = secondPrice[pair]
+  if (terms === undefined)
+    return missing(`of ${pair} has no source. Fix: name one in secondPrice, or none for all`)
+  const read = references[terms.contract] ?? null
+  if (read === null) return missing(`of ${pair} could not be read at ${terms.contract}`)
+  if (read.state !== ORACLE_HEALTHY || read.priceWad <= 0n)
+    return missing(
+      `of ${pair} is state ${read.state}, price ${read.priceWad}; state 1 and a price are needed`,
+    )
+  const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
+  if (ageS > terms.ageSMax)
+    return missing(`of ${pair} is ${ageS} s from the head's time; the policy allows ${terms.ageSMax} s`)
+  const apart = read.priceWad - oracle.priceWad
+  const apartWad = apart < 0n ? -apart : apart
+  if (apartWad * 10_000n <= oracle.priceWad * BigInt(terms.divergenceBpsMax)) return read.priceWad
+  return {
+    check: 'price_sources_diverge',
+    message: `${terms.contract} says ${read.priceWad} and the oracle ${oracle.priceWad}, more than ${terms.divergenceBpsMax} bps apart.`,
+    reason: { priceWad: String(oracle.priceWad), secondPriceWad: String(read.priceWad) },
+  }
 }

@@ -49,7 +49,7 @@ const collateral = z.strictObject({
 
 const gas = z.strictObject({
   /** Expected gas of an approval and a liquidation together. */
-  liquidateGas: amount('gas'),
+  liquidateGas: amount('gas').refine((value) => value !== 0n, { error: 'expected more than 0' }),
   /** Expected gas of settling the claim. */
   settleGas: amount('gas'),
   /** Added to the head's base fee, for the tip and for blocks to come. */
@@ -57,6 +57,40 @@ const gas = z.strictObject({
   /** What one whole native coin is taken to be worth. */
   nativePriceUsdMicros: amount('millionths of a US dollar'),
 })
+
+/** Pairs are named by their symbols, collateral first: `sBTC/sUSD`. */
+const pair = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,20}\/[A-Za-z0-9._-]{1,20}$/, 'expected "collateral/loan" symbols')
+
+const secondPrice = z.strictObject({
+  /** A contract of deployment.contracts with the oracle's own `read()`. */
+  contract: z.string().regex(/^[A-Za-z0-9._-]{1,60}$/, 'expected a name of deployment.contracts'),
+  /** How far it and the market's oracle may lie apart. */
+  divergenceBpsMax: bps(),
+  /** Oldest second price to compare with, by the source's own time. */
+  ageSMax: count('seconds', 86_400),
+})
+
+const lostRace = z
+  .strictObject({
+    /** How long a position is left alone after the first lost race for it; each further one doubles it. */
+    subjectBackOffS: count('seconds', 86_400),
+    /** The same for its whole market, where the race cost gas. */
+    marketBackOffS: count('seconds', 86_400),
+    /** The longest wait of both. */
+    backOffSMax: count('seconds', 86_400),
+    /** Most gas to lose to reverts in an hour; every liquidation in flight is counted as if it did. */
+    revertedGasPerHourMax: amount('gas'),
+  })
+  .refine(
+    ({ subjectBackOffS, marketBackOffS, backOffSMax }) =>
+      Math.max(subjectBackOffS, marketBackOffS) <= backOffSMax,
+    {
+      path: ['backOffSMax'],
+      error: 'expected no less than subjectBackOffS and marketBackOffS: the first wait is the shortest',
+    },
+  )
 
 /**
  * The liquidator's strategy, as policies/liquidator.yaml states it under `strategy`. Strict: an unknown key is
@@ -68,6 +102,8 @@ export const liquidatorPolicy = z
     collaterals: named(collateral),
     /** Most to repay in one liquidation. */
     repayUsdMicrosMax: amount('millionths of a US dollar'),
+    /** Most to repay in an hour. */
+    repayUsdMicrosPerHourMax: amount('millionths of a US dollar'),
     /** Least expected profit, after haircut and gas. */
     profitUsdMicrosMin: amount('millionths of a US dollar'),
     /** How much less collateral than expected is still accepted. */
@@ -76,10 +112,26 @@ export const liquidatorPolicy = z
     priceAgeSMax: count('seconds', 86_400),
     /** How far the service's price and our own reading of the oracle may lie apart. */
     priceDivergenceBpsMax: bps(),
+    /** The second source that each market's price must agree with; `none` trusts the oracle alone. */
+    secondPrice: z.union([z.literal('none'), z.record(pair, secondPrice)]),
+    /** Whether to liquidate where not all debt will be paid: `avoid`, or up to so much of unpaid debt a position. */
+    badDebt: z.union([
+      z.literal('avoid'),
+      z.strictObject({ unpaidUsdMicrosMax: amount('millionths of a US dollar') }),
+    ]),
+    lostRace,
     gas,
   })
   .refine((policy) => policy.profitUsdMicrosMin < policy.repayUsdMicrosMax, {
     path: ['profitUsdMicrosMin'],
     error: 'expected less than repayUsdMicrosMax: no liquidation could earn more than it repays',
+  })
+  .refine((policy) => policy.repayUsdMicrosMax <= policy.repayUsdMicrosPerHourMax, {
+    path: ['repayUsdMicrosPerHourMax'],
+    error: 'expected no less than repayUsdMicrosMax: a single liquidation would pass it',
+  })
+  .refine(({ gas, lostRace }) => !(gas.liquidateGas > lostRace.revertedGasPerHourMax), {
+    path: ['lostRace', 'revertedGasPerHourMax'],
+    error: 'expected no less than gas.liquidateGas: nothing could ever be tried',
   })
 export type LiquidatorPolicy = z.infer<typeof liquidatorPolicy>

@@ -2,11 +2,15 @@ import type { Address } from 'viem'
 import type { Proposal } from '../../src/agent.ts'
 import { BPS, ceilDiv } from '../../src/protocol/health.ts'
 import { badDebtAfter } from '../../src/protocol/liquidation.ts'
+import { decimal, dollars, tokens } from '../../src/protocol/text.ts'
 import type { GasCost } from './funds.ts'
 import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { Quote } from './sizing.ts'
-import { decimal, dollars, health, tokens } from './text.ts'
+import { health } from './text.ts'
+
+/** How a size came about: its limit, how far above the set any other can be, and what its gas costs. */
+type Sized = { readonly limitedBy: string; readonly gapBps: number; readonly gas: GasCost }
 
 /**
  * Write the proposal to liquidate a candidate at a size, with every number that led to it. Pure.
@@ -16,8 +20,7 @@ import { decimal, dollars, health, tokens } from './text.ts'
 export function proposeLiquidation(
   candidate: Candidate,
   size: Quote,
-  limitedBy: string,
-  gas: GasCost,
+  { limitedBy, gapBps, gas }: Sized,
   signer: Address,
   { slippageBps }: LiquidatorPolicy,
 ): Proposal {
@@ -37,13 +40,16 @@ export function proposeLiquidation(
       recipientAddress: signer,
     },
     exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
+    gainUsdMicros: size.profitUsdMicros,
     summary: summaryOf(candidate, size, gas),
     reason: {
       limitedBy,
+      setGapBps: gapBps,
       healthFactorWad: String(candidate.healthFactorWad),
       serviceHealthFactorWad: String(facility.serviceHealthFactorWad),
       priceWad: String(market.price.priceWad),
       servicePriceWad: String(market.servicePriceWad),
+      secondPriceWad: String(market.secondPriceWad ?? 'none'),
       loanPriceUsdMicros: String(market.loanPriceUsdMicros),
       debtAssets: String(figures.debtAssets),
       positionDebtAssets: String(figures.positionDebtAssets),
@@ -68,6 +74,7 @@ export function proposeLiquidation(
       badDebtAssets: String(
         badDebtAfter(figures.debtAssets, size.repayAssets, figures.collateralAssets - size.seizeAssets),
       ),
+      unpaidAssets: String(candidate.unpaidAssets),
       loanDecimals: market.loanDecimals,
       collateralDecimals: market.collateralDecimals,
     },

@@ -1,6 +1,6 @@
 import type { ClaimSeen, LiquidatorSeen, Observation, PassedOver, Proposal } from '../../src/agent.ts'
+import { tokens } from '../../src/protocol/text.ts'
 import type { Funds } from './funds.ts'
-import { tokens } from './text.ts'
 
 /** Name a claim, as workflows and `explain` do: its number is its market's own. Pure. */
 export const claimSubject = (claim: ClaimSeen): string =>

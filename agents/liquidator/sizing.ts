@@ -32,7 +32,7 @@ export type Quote = {
 export type Bound = { readonly limitedBy: string; readonly repayAssets: bigint }
 
 /** Convert base units of the loan asset to millionths of a US dollar, rounded up. Pure. */
-export const usdMicros = (assets: bigint, terms: ProfitTerms): bigint =>
+export const usdMicros = (assets: bigint, terms: Pick<ProfitTerms, 'price' | 'loanPriceUsdMicros'>): bigint =>
   ceilDiv(assets * terms.loanPriceUsdMicros, tokenUnit(terms.price.loanDecimals))
 
 /** Quote a repayment (base units) against a borrower's collateral (base units). Pure. */

@@ -1,26 +1,4 @@
-/** Write a whole number with thousands separators. Pure. */
-const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ',')
-
-/** Write a number of 10^-`decimals` parts with `places` digits after the point, cut off. Pure. */
-export function decimal(value: bigint, decimals: number, places: number): string {
-  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0')
-  const whole = grouped(digits.slice(0, digits.length - decimals))
-  const fraction = digits
-    .slice(digits.length - decimals)
-    .padEnd(places, '0')
-    .slice(0, places)
-  return `${value < 0n ? '−' : ''}${whole}${places > 0 ? `.${fraction}` : ''}`
-}
-
-/** Write a token amount for people: two places from 100 on, four below. Pure. */
-export const tokens = (assets: bigint, decimals: number, symbol: string): string =>
-  `${decimal(assets, decimals, assets >= 100n * 10n ** BigInt(decimals) ? 2 : 4)} ${symbol}`
-
-/** Write millionths of a US dollar with two places; a fraction of a cent shows as such. Pure. */
-export const dollars = (usdMicros: bigint): string =>
-  usdMicros > 0n && usdMicros < 10_000n
-    ? '<$0.01'
-    : `${usdMicros < 0n ? '−' : ''}$${decimal(usdMicros < 0n ? -usdMicros : usdMicros, 6, 2)}`
+import { decimal } from '../../src/protocol/text.ts'
 
 /** Write a health factor with three places, cut off so that 0.9999 never reads as 1. Pure. */
 export const health = (healthFactorWad: bigint): string => decimal(healthFactorWad, 18, 3)

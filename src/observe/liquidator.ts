@@ -31,6 +31,7 @@ import { type FreshnessLimits, freshnessOf } from './freshness.ts'
 import type { List } from './listed.ts'
 import { isGated, marketSeen } from './markets.ts'
 import { type Batch, createBatch, readBalance, readOracle } from './views.ts'
+import { chooseWatched, type RiskBook } from './watched.ts'
 
 /** Borrowers to read from the chain at once, most urgent first; the others stay unknown, and are not acted on. */
 const CHAIN_ROWS_MAX = 100
@@ -48,6 +49,9 @@ export type LiquidatorObserveDeps = {
   readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'>
   readonly pins: PinnedDeployment
   readonly clock: Pick<Clock, 'nowMs'>
+  readonly book: RiskBook
+  /** Second prices that the policy names: contracts with an oracle's `read()`. */
+  readonly references: readonly { readonly name: string; readonly address: Address }[]
 }
 
 /** What the keeper knows when it looks. */
@@ -69,13 +73,17 @@ export type LiquidatorObserveInput = Pick<Moment, 'ours' | 'inFlight' | 'recent'
  * What cannot be read stays null. Throws what the reads throw; eligibility alone may fail, and then is not known.
  */
 export async function observeLiquidator(
-  { service, nodes, pins, clock }: LiquidatorObserveDeps,
+  { service, nodes, pins, clock, book, references }: LiquidatorObserveDeps,
   input: LiquidatorObserveInput,
 ): Promise<Observation<LiquidatorSeen>> {
   const first = createBatch()
   const prices = pins.markets.map(({ address, oracle }) => ({
     address,
     price: first.ask(readOracle(oracle)),
+  }))
+  const secondPrices = references.map(({ name, address }) => ({
+    name,
+    price: first.ask(readOracle(address)),
   }))
   const balances = pins.assets.map(({ address }) => ({
     address,
@@ -103,11 +111,25 @@ export async function observeLiquidator(
     facilityElapsedS: elapsedS(facilities.freshness, head),
     positionElapsedS: elapsedS(positions.freshness, head),
   }
-  const rows = joinRows(input.chainId, facilities.items, positions.items, recoveries.items).map((row) => {
-    const rate = rates.get(row.marketAddress) ?? null
-    const ratePerSecondWad = rate === null ? null : BigInt(rate)
-    return { row, figures: serviceFigures(row, { ...elapsed, ratePerSecondWad }) }
-  })
+  const rateOf = (market: Address) => {
+    const rate = rates.get(market) ?? null
+    return rate === null ? null : BigInt(rate)
+  }
+  const priceOf = (market: Address) => prices.find(({ address }) => address === market)?.price() ?? null
+  const rows = chooseWatched(
+    joinRows(input.chainId, facilities.items, positions.items, recoveries.items),
+    ours,
+    positions.items,
+    (market) => ({
+      priceWad: priceOf(market)?.priceWad ?? null,
+      elapsedS: elapsed.positionElapsedS,
+      ratePerSecondWad: rateOf(market),
+    }),
+    book,
+  ).map((row) => ({
+    row,
+    figures: serviceFigures(row, { ...elapsed, ratePerSecondWad: rateOf(row.marketAddress) }),
+  }))
   const fromChain = askMissing(second, rows, pins)
   const [eligibility] = await Promise.all([
     ours.some(isGated) && !gatedBefore ? readEligibility(service.listEligibility) : eligibilityBefore,
@@ -140,7 +162,7 @@ export async function observeLiquidator(
       marketSeen(market, {
         pins,
         signer: input.signer,
-        oracle: prices.find(({ address }) => address === market.address)?.price() ?? null,
+        oracle: priceOf(market.address),
         armed: input.armed.get(market.address),
         eligibility: eligibility?.items ?? null,
         eligibilityStale: gates === null || gates.ok ? null : gates.message,
@@ -148,6 +170,7 @@ export async function observeLiquidator(
     ),
     facilities: rows.map(({ row, figures }) => facilitySeen(row, fromChain.get(row)?.() ?? figures)),
     claims: claimsSeen ?? [],
+    references: Object.fromEntries(secondPrices.map(({ name, price }) => [name, price()])),
     deployment: pins,
     ours: input.ours,
     inFlight: input.inFlight,

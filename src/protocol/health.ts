@@ -2,6 +2,8 @@
 export const WAD = 10n ** 18n
 /** One hundred per cent, in basis points. */
 export const BPS = 10_000n
+/** One, as a ray. */
+export const RAY = 10n ** 27n
 /** The health factor of a borrower who owes nothing. */
 export const HEALTH_WITHOUT_DEBT_WAD = 2n ** 256n - 1n
 
@@ -10,6 +12,13 @@ export type Price = {
   readonly priceWad: bigint
   readonly loanDecimals: number
   readonly collateralDecimals: number
+}
+
+/** What turns a market's debt shares and collateral into health; `indexRay` is loan base units a share × 10^27. */
+export type HealthTerms = {
+  readonly price: Price
+  readonly liquidationThresholdBps: number
+  readonly indexRay: bigint
 }
 
 /** Divide, rounded up. Pure; both are unsigned and the divisor is not zero. */

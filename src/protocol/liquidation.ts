@@ -24,6 +24,12 @@ export function seizedCollateral(repayAssets: bigint, collateralAssets: bigint, 
 export const repayThatExhausts = (collateralAssets: bigint, terms: SeizureTerms): bigint =>
   ceilDiv(collateralAssets * loanSide(terms), collateralSide(terms))
 
+/** Return the part of a debt to all vaults that the collateral cannot pay for, bonus included, base units. Pure. */
+export function unpaidDebt(debtAssets: bigint, collateralAssets: bigint, terms: SeizureTerms): bigint {
+  const payable = repayThatExhausts(collateralAssets, terms)
+  return payable < debtAssets ? debtAssets - payable : 0n
+}
+
 /** Return a repayment that seizes at most this much collateral. Pure. */
 export const repayThatFits = (collateralRoomAssets: bigint, terms: SeizureTerms): bigint =>
   (collateralRoomAssets * loanSide(terms)) / collateralSide(terms)

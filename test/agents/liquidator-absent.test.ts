@@ -11,6 +11,7 @@ import { checkPrepared } from '../../src/guard/prepared.ts'
 import { armMarkets } from '../../src/observe/arming.ts'
 import { type LiquidatorObserveDeps, observeLiquidator } from '../../src/observe/liquidator.ts'
 import { eligibilityInOurWords, marketInOurWords } from '../../src/observe/words.ts'
+import { createRiskBook } from '../../src/risk-book.ts'
 import type { Canonical } from '../../src/sandbox/indexer/canonical.ts'
 import { ASSUMPTIONS, workflowProgress } from '../../src/service/assumptions.ts'
 import { OPERATIONS } from '../../src/service/catalogue.ts'
@@ -114,7 +115,7 @@ async function decideOn(words: Said): Promise<Decision | null> {
     const { chainId } = scene.chain
     const armed = await armMarkets({ service, nodes, pins }, chainId)
     const seen = await observeLiquidator(
-      { service, nodes, pins, clock: systemClock },
+      { service, nodes, pins, clock: systemClock, book: createRiskBook(chainId), references: [] },
       {
         ...{
           signer,

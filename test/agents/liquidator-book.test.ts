@@ -1,18 +1,11 @@
 import fc from 'fast-check'
 import type { Address } from 'viem'
 import { describe, expect, it } from 'vitest'
-import {
-  apply,
-  type Book,
-  type BookChange,
-  emptyBook,
-  endangered,
-  type HealthTerms,
-} from '../../agents/liquidator/book.ts'
+import { apply, type Book, type BookChange, emptyBook, endangered } from '../../agents/liquidator/book.ts'
+import { type HealthTerms, RAY } from '../../src/protocol/health.ts'
 
 const MARKET: Address = `0x${'3'.repeat(40)}`
 const OTHER: Address = `0x${'4'.repeat(40)}`
-const RAY = 10n ** 27n
 const address = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`
 const bookOf = (changes: readonly BookChange[]): Book => changes.reduce(apply, emptyBook())
 

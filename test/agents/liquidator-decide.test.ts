@@ -367,11 +367,14 @@ describe('the affordable set', () => {
   const withLoan = (assets: bigint, changes: Partial<Observation<LiquidatorSeen>> = {}) =>
     observation({ facilities: crowd, balances: { [LOAN]: assets, [BTC]: 0n }, ...changes })
 
-  it('spends what there is once: the last one in part, the rest out of funds', () => {
+  it('spends what there is once: in equal parts, as a larger sale loses more, the rest out of funds', () => {
     const seen = withLoan(30_000_000_000n)
     const { proposals, passedOver } = decide(seen, policy())
-    expect(proposals.map(({ exposure }) => exposure.assets)).toEqual([20_500_000_000n, 9_500_000_000n])
-    expect(proposals[1]?.reason.limitedBy).toBe('funds')
+    const [first = 0n, second = 0n] = proposals.map(({ exposure }) => exposure.assets)
+    expect(first + second).toBe(30_000_000_000n)
+    expect(Number(first)).toBeCloseTo(15_000_000_000, -5)
+    expect(proposals.map(({ reason }) => reason.limitedBy)).toEqual(['funds_shared', 'funds'])
+    expect(proposals.map(({ reason }) => reason.setGapBps)).toEqual([0, 0])
     expect(passedOver).toMatchObject([
       { check: 'out_of_funds', reason: { haveAssets: '0', needAssets: '20500000000' } },
     ])
@@ -390,8 +393,11 @@ describe('the affordable set', () => {
       },
     })
     const { proposals, passedOver } = decide(withLoan(10n ** 12n), rules)
-    expect(proposals.map(({ reason }) => reason.seizeAssets)).toEqual(['43050000', '21000000'])
-    expect(passedOver).toMatchObject([{ check: 'inventory_full', reason: { heldAssets: '64050000' } }])
+    const seized = proposals.map(({ reason }) => BigInt(String(reason.seizeAssets)))
+    expect(seized).toHaveLength(2)
+    // To the base unit that rounding leaves.
+    expect(seized.reduce((sum, assets) => sum + assets)).toBe(64_049_999n)
+    expect(passedOver).toMatchObject([{ check: 'inventory_full', reason: { heldAssets: '64049999' } }])
   })
 
   it('leaves gas to each workflow in flight', () => {

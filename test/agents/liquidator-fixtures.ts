@@ -95,6 +95,7 @@ export const observation = (
   markets: [market()],
   facilities: [facility()],
   claims: [],
+  references: {},
   deployment: { assets: [], markets: [], vaults: [], funds: [], contracts: [] },
   ours: [],
   inFlight: [],

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Address } from 'viem'
-import { apply, type Book, emptyBook, endangered, type HealthTerms } from '../../agents/liquidator/book.ts'
-import { BPS, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { apply, type Book, emptyBook, endangered } from '../../agents/liquidator/book.ts'
+import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../../src/protocol/health.ts'
 
 /** What one size of book costs; times in microseconds, of one price move or one change of a position. */
 type SizeFigures = {
@@ -39,7 +39,6 @@ const WARM_UPS = 5
 /** A rescan of a million positions takes most of a second. */
 const RESCAN_ROUNDS = 3
 const MARKET: Address = `0x${'3'.repeat(40)}`
-const RAY = 10n ** 27n
 
 type Row = { readonly borrower: Address; debtShares: bigint; readonly collateralAssets: bigint }
 

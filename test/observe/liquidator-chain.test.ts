@@ -7,6 +7,7 @@ import type { Nodes } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { armMarkets } from '../../src/observe/arming.ts'
 import { observeLiquidator } from '../../src/observe/liquidator.ts'
+import { createRiskBook } from '../../src/risk-book.ts'
 import type { Canonical, Snapshot } from '../../src/sandbox/indexer/canonical.ts'
 import { policy } from '../agents/liquidator-fixtures.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer-scene.ts'
@@ -83,7 +84,14 @@ async function look(
 ): Promise<Observation<LiquidatorSeen>> {
   await scene.caughtUp(canonical)
   return observeLiquidator(
-    { service: ports, nodes, pins, clock: systemClock },
+    {
+      service: ports,
+      nodes,
+      pins,
+      clock: systemClock,
+      book: createRiskBook(scene.chain.chainId),
+      references: [],
+    },
     {
       signer,
       chainId: scene.chain.chainId,

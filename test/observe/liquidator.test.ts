@@ -3,12 +3,14 @@ import { decide } from '../../agents/liquidator/decide.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { observeLiquidator } from '../../src/observe/liquidator.ts'
 import { assertViews } from '../../src/observe/views.ts'
+import { createRiskBook } from '../../src/risk-book.ts'
 import { policy, policyViews } from '../agents/liquidator-fixtures.ts'
 import {
   type Answers,
   answers,
   BORROWER,
   BTC,
+  CHAIN_ID,
   facilityRow,
   fakeNodes,
   fresh,
@@ -28,6 +30,7 @@ import {
 } from './liquidator-fixtures.ts'
 
 const clock = { nowMs: () => 1_001_000 }
+const kept = () => ({ book: createRiskBook(CHAIN_ID), references: [] })
 
 function observe(
   setup: {
@@ -37,7 +40,10 @@ function observe(
   } = {},
 ) {
   const nodes = fakeNodes({ ...answers, ...setup.chain })
-  const seen = observeLiquidator({ service: service(setup.service), nodes, pins, clock }, input(setup.input))
+  const seen = observeLiquidator(
+    { service: service(setup.service), nodes, pins, clock, ...kept() },
+    input(setup.input),
+  )
   return { seen, nodes }
 }
 
@@ -54,6 +60,7 @@ describe('an observation', () => {
       nativeBalanceWei: 10n ** 18n,
       balances: { [LOAN]: 5_000_000n, [BTC]: 3n },
       claims: [],
+      references: {},
       inFlight: [],
       deployment: pins,
       ours: [SIGNER],
@@ -118,6 +125,7 @@ describe('an observation', () => {
         },
         pins,
         clock,
+        ...kept(),
       },
       input(),
     )
@@ -383,7 +391,7 @@ describe('freshness', () => {
   it('counts the age of our own head', async () => {
     const at = (nowMs: number) =>
       observeLiquidator(
-        { service: service(), nodes: fakeNodes(answers), pins, clock: { nowMs: () => nowMs } },
+        { service: service(), nodes: fakeNodes(answers), pins, clock: { nowMs: () => nowMs }, ...kept() },
         input(),
       )
     expect((await at(1_015_000)).freshness.ok).toBe(true)

@@ -1,0 +1,57 @@
+import type { Ended } from '../../src/agent.ts'
+import { inputText } from '../../src/agent.ts'
+import type { LiquidatorPolicy } from './policy.ts'
+
+/** Until when something is left alone, Unix milliseconds, after so many lost races in a row. */
+export type BackOff = { readonly untilMs: number; readonly losses: number }
+
+/** What is left alone for now: by subject, and by lower-case address of the market. */
+export type BackOffs = {
+  readonly subjects: ReadonlyMap<string, BackOff>
+  readonly markets: ReadonlyMap<string, BackOff>
+}
+
+/**
+ * Say what is left alone after lost races. Pure. Each loss in a row doubles the wait; a success ends the row. A refusal
+ * because the position is healthy again was a race too, but cost no gas: it holds back its subject, not the market.
+ */
+export function backOffsOf(
+  recent: readonly Ended[],
+  nowMs: number,
+  { lostRace }: LiquidatorPolicy,
+): BackOffs {
+  const subjects = new Map<string, Row>()
+  const markets = new Map<string, Row>()
+  for (const ended of recent) {
+    if (ended.kind !== 'liquidate') continue
+    const cost = ended.state === 'reverted' || ended.state === 'superseded'
+    const lost = cost || (ended.state === 'refused' && ended.check === 'position_healthy')
+    const won = ended.state === 'succeeded'
+    if (!lost && !won) continue
+    const market = inputText(ended.input, 'marketAddress')
+    note(subjects, ended.subject, ended, won)
+    if (market !== undefined && (cost || won)) note(markets, market, ended, won)
+  }
+  const waiting = (rows: ReadonlyMap<string, Row>, firstS: number) =>
+    new Map(
+      [...rows].flatMap(([key, { losses, lastMs }]): [string, BackOff][] => {
+        const waitS = Math.min(firstS * 2 ** (losses - 1), lostRace.backOffSMax)
+        const untilMs = lastMs + waitS * 1_000
+        return losses > 0 && untilMs > nowMs ? [[key, { untilMs, losses }]] : []
+      }),
+    )
+  return {
+    subjects: waiting(subjects, lostRace.subjectBackOffS),
+    markets: waiting(markets, lostRace.marketBackOffS),
+  }
+}
+
+/** Losses in a row up to the newest, which the list names first. */
+type Row = { losses: number; readonly lastMs: number; over: boolean }
+
+function note(rows: Map<string, Row>, key: string, { endedAtMs }: Ended, won: boolean): void {
+  const row = rows.get(key) ?? { losses: 0, lastMs: endedAtMs, over: false }
+  row.over ||= won
+  if (!row.over) row.losses += 1
+  rows.set(key, row)
+}

@@ -1,0 +1,110 @@
+import { type BestSet, bestSet, type Option } from './best-set.ts'
+import type { Funds } from './funds.ts'
+import { positionKey } from './judge.ts'
+import type { LiquidatorPolicy } from './policy.ts'
+import { type Bound, tightest, usdMicros } from './sizing.ts'
+import { assetsFor, optionOf, type Wanted } from './wanted.ts'
+
+/** The best set: its members with their sizes, and how far above it any other set can be at most. */
+type Sizes = { readonly sizes: ReadonlyMap<Wanted, Bound>; readonly gapBps: number }
+
+const DOLLAR_MICROS = 1e6
+/** A size this close to what we would like best is that. */
+const WHOLE = 1 - 1e-9
+/** What the search leaves open when it has found the best set. */
+const FOUND = 1e-6
+
+/**
+ * Find the best set of repayments of those that each pay, and their sizes. Pure. One loan asset after the other, the
+ * one that could bring most first: they share inventory and the hour's limit, and the gap counts what that may cost.
+ */
+export function sizesOf(wanted: readonly Wanted[], funds: Funds, policy: LiquidatorPolicy): Sizes {
+  const left = leftOf(wanted, funds)
+  const alone = [...new Set(wanted.map(loanOf))]
+    .map((loanAsset) =>
+      search(
+        wanted.filter((one) => loanOf(one) === loanAsset),
+        left,
+        policy,
+      ),
+    )
+    .toSorted((one, other) => other.found.value - one.found.value)
+  const sizes = new Map<Wanted, Bound>()
+  let value = 0
+  for (const [turn, first] of alone.entries()) {
+    const { mine, options, found } = turn === 0 ? first : search(first.mine, left, policy)
+    value += found.value
+    for (const [index, one] of mine.entries()) {
+      const option = options[index] as Option
+      const dollars = found.sizes[index] as number
+      if (dollars === 0) continue
+      sizes.set(one, boundOf(one, option, dollars, found))
+      left.hour -= dollars
+      left.count -= 1
+      left.rooms.set(roomOf(one), (left.rooms.get(roomOf(one)) ?? 0) - dollars * option.seizes)
+    }
+  }
+  const bound = alone.reduce((sum, { found }) => sum + found.bound, 0)
+  return { sizes, gapBps: value === 0 ? 0 : Math.ceil(Math.max(0, bound / value - 1 - FOUND) * 10_000) }
+}
+
+/** What is left as sets are found: dollars, places in the set, and base units of inventory room by collateral. */
+type Left = {
+  hour: number
+  count: number
+  readonly cash: ReadonlyMap<string, number>
+  readonly rooms: Map<string, number>
+}
+
+const loanOf = ({ candidate }: Wanted) => candidate.market.loanAsset
+const roomOf = ({ candidate }: Wanted) => candidate.market.collateralAsset
+
+function leftOf(wanted: readonly Wanted[], funds: Funds): Left {
+  const { wei } = funds.liquidation
+  const byGas = wei === 0n ? funds.reverts : funds.nativeWei / wei
+  const cash = wanted.map(({ candidate: { market }, terms }): [string, number] => {
+    const assets = funds.tokens.get(market.loanAsset) ?? market.loanBalance
+    return [market.loanAsset, Number(usdMicros(assets, terms)) / DOLLAR_MICROS]
+  })
+  const rooms = wanted.map(({ candidate: { market, collateral } }): [string, number] => {
+    const heldAssets = funds.held.get(market.collateralAsset) ?? market.collateralBalance
+    return [market.collateralAsset, Number(collateral.inventoryAssetsMax - heldAssets)]
+  })
+  return {
+    hour: Number(funds.hourUsdMicros) / DOLLAR_MICROS,
+    count: Number(byGas < funds.reverts ? byGas : funds.reverts),
+    cash: new Map(cash),
+    rooms: new Map(rooms),
+  }
+}
+
+/** Search the best set among those of one loan asset. */
+function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
+  const rooms = [...new Set(mine.map(roomOf))]
+  const positions = mine.map(({ candidate: { facility } }) =>
+    positionKey(facility.marketAddress, facility.borrower),
+  )
+  const groups = new Map(positions.map((position, index) => [position, index]))
+  const options = mine.map((one, index) =>
+    optionOf(one, groups.get(positions[index] as string) as number, rooms.indexOf(roomOf(one)), policy),
+  )
+  const cash = Math.min(left.hour, ...mine.slice(0, 1).map((one) => left.cash.get(loanOf(one)) ?? 0))
+  const found = bestSet(options, {
+    cash: Math.max(0, cash),
+    rooms: rooms.map((room) => Math.max(0, left.rooms.get(room) ?? 0)),
+    countMax: Math.max(0, left.count),
+  })
+  return { mine, options, found }
+}
+
+/** A size in base units, and what limits it: the dearer of what others of the set want too. */
+function boundOf(one: Wanted, { most, room, seizes }: Option, dollars: number, found: BestSet): Bound {
+  if (dollars >= most * WHOLE) return one.bound
+  const byRoom = (found.roomPrices[room] as number) * seizes > found.cashPrice
+  // A little more than the share: whoever comes last fills the limit itself to the base unit.
+  const shareUsdMicros = BigInt(Math.ceil(dollars * DOLLAR_MICROS * (1 + FOUND)))
+  return tightest(one.bound, {
+    limitedBy: byRoom ? 'inventory_shared' : 'funds_shared',
+    repayAssets: assetsFor(shareUsdMicros, one.terms),
+  })
+}
