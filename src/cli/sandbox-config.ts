@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ROLES, type ServiceRole } from '../agent.ts'
 import { loadRunConfig, type RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import { isWellKnown } from '../sign/well-known.ts'
@@ -9,7 +8,7 @@ import { isWellKnown } from '../sign/well-known.ts'
 /** What `sandbox.json` says of secrets; the rest is for other programs. */
 const sandboxFile = z.object({
   secretKey: z.string().min(1),
-  secretKeys: z.record(z.enum(ROLES), z.string().min(1)),
+  secretKeys: z.record(z.string(), z.string().min(1)),
   kmsAccessKeyId: z.string().min(1),
   kmsSecretAccessKey: z.string().min(1),
 })
@@ -23,7 +22,7 @@ export function sandboxConfig(directory: string): RunConfig {
   const file = readSandboxFile(join(directory, 'sandbox.json'))
   const { secretKey, secretKeys, kmsAccessKeyId, kmsSecretAccessKey } = file
   const env = {
-    ...Object.fromEntries(ROLES.map((role) => [secretKeyName(role), secretKeys[role]])),
+    ...Object.fromEntries(Object.entries(secretKeys).map(([role, key]) => [secretKeyName(role), key])),
     ROLEKEEPER_SECRET_KEY: secretKey,
     ROLEKEEPER_KMS_ACCESS_KEY_ID: kmsAccessKeyId,
     ROLEKEEPER_KMS_SECRET_ACCESS_KEY: kmsSecretAccessKey,
@@ -32,8 +31,7 @@ export function sandboxConfig(directory: string): RunConfig {
 }
 
 /** Name the variable that the sandbox's `run.yaml` takes a role's own key of the service from. Pure. */
-const secretKeyName = (role: ServiceRole) =>
-  `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
+const secretKeyName = (role: string) => `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
 
 function readSandboxFile(file: string): z.infer<typeof sandboxFile> {
   try {

@@ -61,7 +61,7 @@ export function castEntities({ deployer, feeder, roles }: SandboxKeys): readonly
 }
 
 /**
- * Fund who acts in the sandbox, in one block: everyone gets native coins, liquidators and RFQ bidder get 5,000,000 sUSD,
+ * Fund who acts in the sandbox, in one block: everyone gets native coins, liquidators, RFQ bidder and guest get 5,000,000 sUSD,
  * the liquidators their place in the registry; the whale gets enough of everything; each borrower gets collateral and
  * interest for years of weather, and lets its market take both; the asset manager lets the Growth vault's shares go to trusted recipients only; the deployer gets
  * stock to sell and the rivals sUSD to bid, and both let the venues take it.
@@ -75,6 +75,7 @@ export async function fundCast(
   const { sUSD, registry, ethMarket } = deployment.contracts
   const liquidator = privateKeyToAddress(keys.roles.liquidator.privateKey)
   const bidder = privateKeyToAddress(keys.roles['rfq-bidder'].privateKey)
+  const guest = privateKeyToAddress(keys.roles.guest.privateKey)
   const roles = Object.values(keys.roles).map(({ privateKey }) => privateKeyToAddress(privateKey))
   const borrowers = keys.borrowers.map((key) => ({ key, address: privateKeyToAddress(key) }))
   const rivals = keys.rivals.map((key) => ({ key, address: privateKeyToAddress(key) }))
@@ -155,6 +156,7 @@ export async function fundCast(
   await transactions.mine([
     mint(sUSD.address, liquidator, parseUnits('5000000', 6)),
     mint(sUSD.address, bidder, parseUnits('5000000', 6)),
+    mint(sUSD.address, guest, parseUnits('5000000', 6)),
     authorise(liquidator),
     trustedOnly,
     ...whaleCalls,

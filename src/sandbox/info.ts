@@ -1,9 +1,10 @@
-import { existsSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { ROLES, type ServiceRole } from '../agent.ts'
+import { ROLES } from '../agent.ts'
 import { writeJsonFile, writePrivateFile } from './files.ts'
+import type { KeyedRole } from './keys.ts'
 import type { SourcePin } from './nav-sources.ts'
 import type { DeploymentPins } from './pins.ts'
 
@@ -19,7 +20,7 @@ export type SandboxInfo = {
   readonly kmsSecretAccessKey: string
   readonly secretKey: string
   /** By role, with the scopes that it needs. */
-  readonly secretKeys: Readonly<Record<ServiceRole, string>>
+  readonly secretKeys: Readonly<Record<KeyedRole, string>>
   readonly publishableKey: string
   /** Lets its holder set faults: `PUT /sandbox-control/faults` on the service. New with each start. */
   readonly controlToken: string
@@ -28,7 +29,7 @@ export type SandboxInfo = {
   /** By name. */
   readonly contracts: Readonly<Record<string, Address>>
   /** By role; `keyId` is the key's ARN. */
-  readonly signers: Readonly<Record<ServiceRole, { readonly keyId: string; readonly address: Address }>>
+  readonly signers: Readonly<Record<KeyedRole, { readonly keyId: string; readonly address: Address }>>
   /** As `deployment` of a run configuration. */
   readonly deployment: DeploymentPins
   /** As `sources` of a run configuration. */
@@ -50,13 +51,21 @@ export function retractInfo(directory: string): void {
 }
 
 /** Name the environment variable that a role's own key of the service comes from. Pure. */
-const secretKeyName = (role: ServiceRole) =>
-  `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
+const secretKeyName = (role: KeyedRole) => `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
 
-const policyOf = (role: ServiceRole) => fileURLToPath(new URL(`../../policies/${role}.yaml`, import.meta.url))
+const POLICIES = fileURLToPath(new URL('../../policies', import.meta.url))
 
-/** The roles that this release ships a policy for. */
-const staffed = () => ROLES.filter((role) => existsSync(policyOf(role)))
+/** Every role that has a policy, and whose keys it works with: those that ship their own, the first other one the guest's. */
+function staffed(): readonly { readonly role: string; readonly keyed: KeyedRole }[] {
+  const named = readdirSync(POLICIES).flatMap((file) =>
+    file.endsWith('.yaml') ? [basename(file, '.yaml')] : [],
+  )
+  const [guest] = named.filter((role) => !ROLES.some((ours) => ours === role))
+  return [
+    ...ROLES.filter((role) => named.includes(role)).map((role) => ({ role, keyed: role })),
+    ...(guest === undefined ? [] : [{ role: guest, keyed: 'guest' as const }]),
+  ]
+}
 
 /** Write the run configuration of a keeper beside this sandbox, secrets by reference. Values are JSON, which is YAML. */
 function runYaml(directory: string, info: SandboxInfo): string {
@@ -78,15 +87,15 @@ function runYaml(directory: string, info: SandboxInfo): string {
     ops: { host: '127.0.0.1', port: '0' },
     deployment: info.deployment,
     sources: info.sources,
-    agents: staffed().map((role) => ({
+    agents: staffed().map(({ role, keyed }) => ({
       role,
       mode: 'live',
-      policy: policyOf(role),
-      secretKey: `env:${secretKeyName(role)}`,
-      signer: { kms: info.signers[role] },
+      policy: join(POLICIES, `${role}.yaml`),
+      secretKey: `env:${secretKeyName(keyed)}`,
+      signer: { kms: info.signers[keyed] },
     })),
   }
-  const names = staffed().map((role) => `# ${secretKeyName(role)} (secretKeys.${role}).`)
+  const names = staffed().map(({ keyed }) => `# ${secretKeyName(keyed)} (secretKeys.${keyed}).`)
   return `# A keeper beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'run.yaml')}
 # Takes from the environment, by sandbox.json: ROLEKEEPER_SECRET_KEY (secretKey),
 # ROLEKEEPER_KMS_ACCESS_KEY_ID (kmsAccessKeyId), ROLEKEEPER_KMS_SECRET_ACCESS_KEY (kmsSecretAccessKey), and

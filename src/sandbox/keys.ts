@@ -7,6 +7,10 @@ import { ROLES } from '../agent.ts'
 import { readJsonFile, writeJsonFile } from './files.ts'
 import { BORROWERS } from './story.ts'
 
+/** Who has a KMS key and a key of the service: every role that ships, and a guest for one of your own. */
+export const KEYED_ROLES = [...ROLES, 'guest'] as const
+export type KeyedRole = (typeof KEYED_ROLES)[number]
+
 const privateKey = z
   .string()
   .regex(/^0x[0-9a-f]{64}$/)
@@ -26,7 +30,7 @@ const sandboxKeys = z.strictObject({
   /** Borrows and lends in amounts that move the markets' rates and the vaults' queues. */
   whale: privateKey,
   /** One KMS key a role, `id` being what the KMS calls it, and its own key of the service. */
-  roles: z.record(z.enum(ROLES), z.strictObject({ id: z.uuid(), privateKey, secretKey: z.string() })),
+  roles: z.record(z.enum(KEYED_ROLES), z.strictObject({ id: z.uuid(), privateKey, secretKey: z.string() })),
   kms: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   secretKey: z.string(),
   publishableKey: z.string(),
@@ -68,6 +72,7 @@ const createKeys = (): SandboxKeys => ({
     'nav-reporter': createRole(),
     'asset-manager': createRole(),
     'rfq-bidder': createRole(),
+    guest: createRole(),
   },
   kms: {
     // As AWS writes them.

@@ -2,7 +2,6 @@ import { existsSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
-import { ROLES, type ServiceRole } from '../agent.ts'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
 import { castEntities, fundCast } from './cast.ts'
@@ -14,7 +13,7 @@ import { createFundStory } from './fund-story.ts'
 import type { Canonical } from './indexer/canonical.ts'
 import { createIndexer } from './indexer/indexer.ts'
 import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
-import { loadKeys, type SandboxKeys } from './keys.ts'
+import { KEYED_ROLES, type KeyedRole, loadKeys, type SandboxKeys } from './keys.ts'
 import { type Kms, startKms } from './kms/server.ts'
 import { createLendingStory } from './lending-story.ts'
 import { startNavSources } from './nav-sources.ts'
@@ -143,7 +142,7 @@ async function startParts(
       clock,
       region: KMS_REGION,
       credentials,
-      keys: ROLES.map((role) => {
+      keys: KEYED_ROLES.map((role) => {
         const { id, privateKey } = keys.roles[role]
         return { id, privateKey, alias: `alias/${role}` }
       }),
@@ -164,7 +163,7 @@ async function startParts(
       host: '127.0.0.1',
       credentials: {
         ...{ secretKey, publishableKey, origins: ORIGINS },
-        narrowKeys: ROLES.map((role) => ({
+        narrowKeys: KEYED_ROLES.map((role) => ({
           name: role.replaceAll('-', '_'),
           secretKey: keys.roles[role].secretKey,
           scopes: ROLE_SCOPES,
@@ -202,8 +201,8 @@ async function startParts(
     const share = scenario.rivalLiquidatorShare
     started(startRivalLiquidator({ canonical, keys, transactions, seed, share, onTrouble }))
   }
-  const signerOf = (role: ServiceRole) => {
-    const key = kms.keys[ROLES.indexOf(role)]
+  const signerOf = (role: KeyedRole) => {
+    const key = kms.keys[KEYED_ROLES.indexOf(role)]
     invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')
     return { keyId: key.arn, address: key.address }
   }
@@ -242,12 +241,13 @@ const createStall =
     return []
   }
 
-const byRole = <T>(of: (role: ServiceRole) => T): Readonly<Record<ServiceRole, T>> => ({
+const byRole = <T>(of: (role: KeyedRole) => T): Readonly<Record<KeyedRole, T>> => ({
   liquidator: of('liquidator'),
   allocator: of('allocator'),
   'nav-reporter': of('nav-reporter'),
   'asset-manager': of('asset-manager'),
   'rfq-bidder': of('rfq-bidder'),
+  guest: of('guest'),
 })
 
 /** A file of our own; that its contracts are on the chain is checked when they are pinned. */

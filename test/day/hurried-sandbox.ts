@@ -19,13 +19,12 @@ const sandbox = await startSandbox({
   seed: Number(values.seed),
   scenario: scenarioOf(undefined),
   clock,
-  weather: 'paused',
+  weather: 'at-once',
   onProgress: (text) => process.send?.({ type: 'progress', text }),
   onTrouble: (cause) => console.error(new Date().toISOString(), cause),
 })
 const stopping = new AbortController()
 const mining = mine(sandbox.chain.rpcUrl, clock, stopping.signal)
-sandbox.weather.resume()
 process.on('disconnect', async () => {
   stopping.abort()
   await mining
