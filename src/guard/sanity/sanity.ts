@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import type { Role } from '../../agent.ts'
 import { allocatorSanity } from './allocator.ts'
+import { assetManagerSanity } from './asset-manager.ts'
 import { liquidatorSanity } from './liquidator.ts'
 import { type Judgements, judgedBy } from './look.ts'
 import { rfqBidderSanity } from './rfq-bidder.ts'
 
 const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map<Role, z.ZodType<Judgements>>([
+  ['asset-manager', assetManagerSanity],
   ['liquidator', liquidatorSanity],
   ['allocator', allocatorSanity],
   ['rfq-bidder', rfqBidderSanity],

@@ -1,0 +1,195 @@
+import type { Moment, Proposal } from '../../src/agent.ts'
+import { BPS, ceilDiv, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { percent, tokens } from '../../src/protocol/text.ts'
+import { BID, heapsOf, hold, type Purse } from './exposure.ts'
+import { isApart, lotOf, type OpenLot } from './lot.ts'
+import type { Bidding } from './policy.ts'
+import type { FundAtLot } from './seen.ts'
+import type { Stop } from './stop.ts'
+import { type Quote, type Valuation, valuate } from './value.ts'
+
+/** A lot with a fund that could bid for it, and what it is worth to that fund. */
+export type Candidate = {
+  readonly lot: OpenLot
+  readonly at: FundAtLot
+  readonly value: Valuation
+  /** The least bid that leads with the policy's raise. */
+  readonly wantedAssets: bigint
+  /** The least bid that leads at all. */
+  readonly leastAssets: bigint
+}
+
+/**
+ * Value a lot for a fund; null where the lot's quote asset is not the fund's. Pure. A fund's own appraisal must agree
+ * with our arithmetic: that proves units and decimals.
+ */
+export function candidateOf(lot: OpenLot, { fund }: Purse, policy: Bidding): Candidate | Stop | null {
+  const { row, quote } = fund
+  if (lot.row.quoteAssetAddress !== quote.address) return null
+  const at = lot.funds.find(({ fundAddress }) => fundAddress === row.address)
+  if (at?.appraisedAssets == null) {
+    return { check: 'not_appraised', message: `The fund ${row.address} does not appraise the position.` }
+  }
+  if (isApart(lot.worthAssets, at.appraisedAssets, policy.priceDivergenceBpsMax)) {
+    const message = `By our arithmetic the position is worth ${lot.worthAssets} base units; the fund appraises it at ${at.appraisedAssets}.`
+    return { check: 'value_disputed', message }
+  }
+  const value = valuate(lot.worthAssets, lot.rivals, lot.lane, quote, policy)
+  const leastAssets = highest(lot.reserveAssets, lot.bestAssets + 1n)
+  const raise = (lot.worthAssets * BigInt(policy.raiseBps)) / BPS
+  const wantedAssets = lot.bestAssets === 0n ? leastAssets : highest(leastAssets, lot.bestAssets + raise)
+  return { lot, at, value, leastAssets, wantedAssets }
+}
+
+/** What stops a bid from being higher, by name. */
+type Bound = { readonly limitedBy: string; readonly assets: bigint }
+
+/**
+ * Bid the least that leads, as far as our limit, the fund's money and every cap allow; or say which of them does not.
+ * Takes what it needs from the purse; otherwise pure.
+ */
+export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, policy: Bidding): Proposal | Stop {
+  const { lot, value, leastAssets, wantedAssets } = candidate
+  const { fund } = purse
+  const amount = (assets: bigint) => tokens(assets, fund.quote.decimals, fund.quote.symbol)
+  const bounds = boundsOf(candidate, purse, policy)
+  const tightest = bounds.reduce((one, other) => (other.assets < one.assets ? other : one))
+  const reason = { ...figuresOf(candidate), ...Object.fromEntries(bounds.map(boundFigure)) }
+  if (tightest.assets < leastAssets) {
+    const message = `The least that leads is ${amount(leastAssets)}; ${WORDS[tightest.limitedBy]} allows ${amount(positive(tightest.assets))}.`
+    const near = Number(positive(tightest.assets)) / Number(leastAssets)
+    return { check: CHECKS[tightest.limitedBy] ?? tightest.limitedBy, message, reason, near }
+  }
+  const bidAssets = wantedAssets < tightest.assets ? wantedAssets : tightest.assets
+  const gasWei = gasOf(moment, policy)
+  if (moment.nativeBalanceWei < gasWei) {
+    const message = `It needs ${gasWei} wei for gas; ${moment.nativeBalanceWei} wei are left. Fix: send native coin to ${moment.signer}.`
+    return { check: 'out_of_funds', message, reason }
+  }
+  const gasUsdMicros = (gasWei * policy.nativePriceUsdMicros) / WAD
+  const feeAssets = (bidAssets * BigInt(policy.purchaseFeeBps)) / BPS
+  const gainUsdMicros = usdOf(value.fairAssets - bidAssets - feeAssets, fund.quote) - gasUsdMicros
+  if (gainUsdMicros <= 0n) {
+    const message = `At ${amount(bidAssets)} its gas costs more than it gains.`
+    return { check: 'gain_below_gas', message, reason }
+  }
+  take(purse, candidate, bidAssets)
+  return {
+    workflowType: BID,
+    kind: 'bid',
+    subject: lot.row.id,
+    occurrence: `fund:${fund.row.address},above:${lot.bestAssets}`,
+    input: {
+      fundAddress: fund.row.address,
+      acquisitionAddress: lot.row.acquisitionAddress,
+      lotId: lot.row.lotId,
+      bidAssets: String(bidAssets),
+    },
+    // Nothing leaves the signer; the fund's money counts in the budgets.
+    exposure: {
+      token: null,
+      assets: 0n,
+      usdMicros: ceilDiv(bidAssets * fund.quote.priceUsdMicros, tokenUnit(fund.quote.decimals)),
+    },
+    gainUsdMicros,
+    lot: lotOf(lot.row),
+    summary: [
+      `lot ${lot.row.lotId}: bid ${amount(bidAssets)} of at most ${amount(value.limitAssets)}`,
+      `worth ${amount(value.worthAssets)} at the market`,
+      `${amount(value.fairAssets)} to us (${lot.row.lane})`,
+      `shade ${percent(value.shadeBps)}`,
+    ].join(', '),
+    reason: {
+      ...reason,
+      bidAssets: String(bidAssets),
+      feeAssets: String(feeAssets),
+      gasUsdMicros: String(gasUsdMicros),
+      gainUsdMicros: String(gainUsdMicros),
+      limitedBy: wantedAssets < tightest.assets ? 'leastThatLeads' : tightest.limitedBy,
+    },
+  }
+}
+
+/** Everything that bounds a bid. Of money and budget, what an outbid bid of ours here holds comes back first. */
+function boundsOf({ lot, at, value }: Candidate, purse: Purse, policy: Bidding): readonly Bound[] {
+  const { fund, held } = purse
+  const { netAssets, epochId } = fund.figures
+  const shareOf = (bps: number) => (netAssets * BigInt(bps)) / BPS
+  const heaps = heapsOf(lot.row)
+  const room = (heap: string, bps: number) => shareOf(bps) - (held.get(heap) ?? 0n)
+  const released = at.reservation?.assets ?? 0n
+  const unused = at.reservation?.epochId === epochId ? released : 0n
+  const paid = BPS + BigInt(policy.purchaseFeeBps)
+  return [
+    { limitedBy: 'value', assets: value.limitAssets },
+    { limitedBy: 'funded', assets: ((purse.spendableAssets + released) * BPS) / paid },
+    { limitedBy: 'epochBudget', assets: purse.budgetAssets + unused },
+    { limitedBy: 'channelPrice', assets: (value.worthAssets * BigInt(fund.policy.maxPriceBps)) / BPS },
+    { limitedBy: 'channelPosition', assets: shareOf(fund.policy.maxPositionBps) },
+    { limitedBy: 'position', assets: shareOf(policy.positionBpsMax) },
+    { limitedBy: 'borrower', assets: room(heaps.borrower, policy.borrowerBpsMax) },
+    { limitedBy: 'market', assets: room(heaps.market, policy.marketBpsMax) },
+    { limitedBy: 'lane', assets: room(heaps.lane, lot.lane.concentrationBpsMax) },
+  ]
+}
+
+const CHECKS: Readonly<Record<string, string>> = {
+  value: 'above_our_limit',
+  funded: 'not_funded',
+  epochBudget: 'epoch_budget_used',
+  channelPrice: 'above_channel_price',
+  channelPosition: 'above_channel_position',
+  position: 'above_position_limit',
+  borrower: 'borrower_concentrated',
+  market: 'market_concentrated',
+  lane: 'lane_concentrated',
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  value: 'our own value',
+  funded: 'what is funded and idle',
+  epochBudget: "the channel's budget of this epoch",
+  channelPrice: "the channel's maxPriceBps",
+  channelPosition: "the channel's maxPositionBps",
+  position: "the policy's positionBpsMax",
+  borrower: "the policy's borrowerBpsMax",
+  market: "the policy's marketBpsMax",
+  lane: "the lane's concentrationBpsMax",
+}
+
+const boundFigure = ({ limitedBy, assets }: Bound) => [`${limitedBy}LimitAssets`, String(assets)] as const
+
+const figuresOf = ({ lot, value, leastAssets, wantedAssets }: Candidate) => ({
+  lane: lot.row.lane,
+  priceWad: String(lot.priceWad),
+  assetAmount: String(lot.assetAmount),
+  worthAssets: String(value.worthAssets),
+  haircutAssets: String(value.haircutAssets),
+  unrecoveredAssets: String(value.unrecoveredAssets),
+  saleFeeAssets: String(value.saleFeeAssets),
+  capitalCostAssets: String(value.capitalCostAssets),
+  fixedCostAssets: String(value.fixedCostAssets),
+  fairAssets: String(value.fairAssets),
+  rivals: lot.rivals,
+  shadeBps: Number(value.shadeBps),
+  reserveAssets: String(lot.reserveAssets),
+  bestAssets: String(lot.bestAssets),
+  leastAssets: String(leastAssets),
+  wantedAssets: String(wantedAssets),
+})
+
+function take(purse: Purse, { lot }: Candidate, bidAssets: bigint): void {
+  purse.spendableAssets -= bidAssets
+  purse.budgetAssets -= bidAssets
+  hold(purse, lot.row, bidAssets)
+}
+
+/** A base fee rises by an eighth a block at most. */
+const gasOf = ({ chain }: Moment, { bidGas }: Bidding) =>
+  bidGas * ((chain.baseFeePerGasWei * 9n) / 8n + chain.priorityFeePerGasWei)
+
+const usdOf = (assets: bigint, { decimals, priceUsdMicros }: Quote) =>
+  (assets * priceUsdMicros) / tokenUnit(decimals)
+
+const positive = (value: bigint) => (value > 0n ? value : 0n)
+const highest = (one: bigint, other: bigint) => (one > other ? one : other)

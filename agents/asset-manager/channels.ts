@@ -1,0 +1,103 @@
+import type { Address } from 'viem'
+import type { Moment } from '../../src/agent.ts'
+import type { DeclaredChannelPolicy } from './declared.ts'
+import {
+  asDeclared,
+  changesOf,
+  changesText,
+  type Difference,
+  differ,
+  doneAbout,
+  isUnderWay,
+  LOOSENED_BPS,
+  leave,
+} from './difference.ts'
+import { fundsNamed } from './launch.ts'
+import type { ChannelPolicy, ManagerSeen } from './seen.ts'
+import type { Stop } from './stop.ts'
+
+type Seen = Moment & ManagerSeen
+
+/**
+ * Compare a declared channel policy with the fund's. Pure. What is stricter comes first and alone; what is looser waits
+ * for it, and is proposed only where the declaration allows loosening.
+ */
+export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Difference {
+  const subject = `channel:${declared.fund}:${declared.channel}`
+  const fund = fundOf(declared, seen)
+  if ('check' in fund) return leave(subject, fund)
+  const { address, there, epochId } = fund
+  const wanted: ChannelPolicy = {
+    enabled: declared.enabled,
+    maxAssetsPerEpoch: declared.maxAssetsPerEpoch,
+    maxPriceBps: declared.maxPriceBps,
+    maxPositionBps: declared.maxPositionBps,
+  }
+  const strict = stricter(there, wanted)
+  const tightens = changesOf(there, strict)
+  const loosens = changesOf(there, wanted)
+  if (loosens.length === 0) return asDeclared(subject)
+  const direction = tightens.length > 0 ? 'stricter' : 'looser'
+  const [next, changes] = direction === 'stricter' ? [strict, tightens] : [wanted, loosens]
+  if (isUnderWay(seen, subject)) {
+    const message = 'A workflow of ours sets this policy already.'
+    return leave(subject, { check: 'already_in_flight', message }, direction, changes)
+  }
+  if (direction === 'looser' && !declared.allowLoosening) {
+    const message = `It is stricter than declared: ${changesText(changes)}. Fix: declare what is there, or allowLoosening: "true".`
+    return leave(subject, { check: 'loosening_not_allowed', message }, direction, changes)
+  }
+  // A policy has no counter: the epoch and what was done of late tell the same figures apart when they come back.
+  const last = doneAbout(seen, subject)[0]?.workflowId ?? 'none'
+  const occurrence = `epoch:${epochId},after:${last},${figuresText(there)}`
+  const input = {
+    fundAddress: address,
+    channel: declared.channel,
+    enabled: next.enabled,
+    maxAssetsPerEpoch: String(next.maxAssetsPerEpoch),
+    maxPriceBps: next.maxPriceBps,
+    maxPositionBps: next.maxPositionBps,
+  }
+  const summary = `${declared.fund}, ${declared.channel}: ${changesText(changes)}`
+  const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
+  const kind = direction === 'stricter' ? 'tighten' : 'loosen'
+  const step = { workflowType, kind, subject, occurrence, input, summary } as const
+  return differ(step, direction, changes, direction === 'looser' ? LOOSENED_BPS : undefined)
+}
+
+type Known = { readonly address: Address; readonly there: ChannelPolicy; readonly epochId: bigint }
+
+function fundOf({ fund: name, channel }: DeclaredChannelPolicy, seen: Seen): Known | Stop {
+  const [row, second] = fundsNamed(name, seen)
+  if (row === undefined) {
+    const message = `There is no fund ${name} of ours yet.`
+    return { check: 'fund_not_found', message }
+  }
+  if (second !== undefined) {
+    const message = `There are several funds ${name} of ours, ${row.address} and ${second.address} among them.`
+    return { check: 'fund_ambiguous', message }
+  }
+  if (!seen.deployment.funds.some(({ address }) => address === row.address)) {
+    const message = `The fund ${row.address} is not pinned. Fix: add it to deployment.funds with its code hash.`
+    return { check: 'fund_not_pinned', message }
+  }
+  const figures = seen.funds.find((fund) => fund.row.address === row.address)?.figures ?? null
+  if (figures === null) {
+    return { check: 'fund_not_read', message: `Our reads of fund ${row.address} failed.` }
+  }
+  return { address: row.address, there: figures.channels[channel], epochId: figures.epochId }
+}
+
+/** The stricter of both, figure by figure. Pure. */
+export const stricter = (one: ChannelPolicy, other: ChannelPolicy): ChannelPolicy => ({
+  enabled: one.enabled && other.enabled,
+  maxAssetsPerEpoch:
+    one.maxAssetsPerEpoch < other.maxAssetsPerEpoch ? one.maxAssetsPerEpoch : other.maxAssetsPerEpoch,
+  maxPriceBps: Math.min(one.maxPriceBps, other.maxPriceBps),
+  maxPositionBps: Math.min(one.maxPositionBps, other.maxPositionBps),
+})
+
+const figuresText = (policy: ChannelPolicy) =>
+  Object.entries(policy)
+    .map(([name, value]) => `${name}:${value}`)
+    .join(',')

@@ -1,0 +1,35 @@
+import type { Decision, Moment, PassedOver, Proposal } from '../../src/agent.ts'
+import { chooseBids } from './bids.ts'
+import type { ManagerPolicy } from './policy.ts'
+import { reconcile } from './reconcile.ts'
+import type { ManagerSeen } from './seen.ts'
+import { passOver } from './stop.ts'
+
+/**
+ * Decide what to pause, what to set up or change as declared, and which positions to bid for, and say of everything
+ * else why not. Pure. In this order: what keeps holders safe, what is declared, what earns.
+ */
+export function decide(seen: Moment & ManagerSeen, policy: ManagerPolicy): Decision {
+  if (!seen.freshness.ok) return passAllOver(seen)
+  const outcomes = reconcile(seen, policy.declared).map(({ outcome }) => outcome)
+  const steps = outcomes.filter((outcome): outcome is Proposal => 'workflowType' in outcome)
+  const left = outcomes.filter((outcome): outcome is PassedOver => 'check' in outcome)
+  const [pauses, others] = [steps.filter(isPause), steps.filter((step) => !isPause(step))]
+  const bids = chooseBids(seen, policy)
+  return {
+    proposals: [...pauses, ...others, ...bids.proposals],
+    passedOver: [...left, ...bids.passedOver],
+  }
+}
+
+const isPause = ({ kind }: Proposal) => kind === 'pause'
+
+function passAllOver({ freshness, lots }: Moment & ManagerSeen): Decision {
+  const subjects = ['declared', ...lots.map(({ row }) => row.id)]
+  const stop = {
+    check: 'observation_not_fresh',
+    message: freshness.message,
+    reason: { ageMs: freshness.ageMs },
+  }
+  return { proposals: [], passedOver: subjects.map((subject) => passOver(subject, stop)) }
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { addr } from '../../src/service/scalars.ts'
+import { EXIT_TERM_KINDS, TRANSFER_PROFILES } from '../../src/service/workflow-inputs.ts'
+import { amount, bps, count, flag, pinnedSymbol } from './quantities.ts'
+
+/** What a fund buys and sells over. */
+export const CHANNELS = ['acquisition', 'auction', 'rfq'] as const
+export type Channel = (typeof CHANNELS)[number]
+
+const YEAR_S = 31_536_000
+const UINT64_MAX = Number.MAX_SAFE_INTEGER
+const name = z.string().min(1).max(64)
+const symbol = z.string().regex(/^[A-Za-z0-9]{1,16}$/, 'expected 1 to 16 letters and digits')
+/** An address, or `self` for the agent's own signer. */
+const person = z.union([z.literal('self'), addr], { error: 'expected an address, or self' })
+
+const vault = z
+  .strictObject({
+    name,
+    symbol,
+    baseAsset: pinnedSymbol,
+    owner: person,
+    allocator: person,
+    liquidityBufferBps: bps(),
+    exitTermKind: z.enum(EXIT_TERM_KINDS),
+    noticeSeconds: count('seconds', YEAR_S),
+    intervalSeconds: count('seconds', YEAR_S),
+    maturityTimestamp: count('Unix seconds', UINT64_MAX),
+  })
+  .superRefine((terms, context) => {
+    const figures = {
+      notice: ['noticeSeconds', terms.noticeSeconds],
+      interval: ['intervalSeconds', terms.intervalSeconds],
+      maturity: ['maturityTimestamp', terms.maturityTimestamp],
+    } as const
+    for (const [kind, [key, figure]] of Object.entries(figures)) {
+      const used = kind === terms.exitTermKind
+      if (used === figure > 0) continue
+      const message = used
+        ? `expected more than 0 with exitTermKind ${terms.exitTermKind}`
+        : `expected "0" with exitTermKind ${terms.exitTermKind}`
+      context.addIssue({ code: 'custom', path: [key], message })
+    }
+  })
+export type DeclaredVault = z.output<typeof vault>
+
+const fund = z
+  .strictObject({
+    name,
+    symbol,
+    quoteAsset: pinnedSymbol,
+    epochDurationSeconds: count('seconds', YEAR_S, 1),
+    minSubscriptionAssets: amount('base units of the quote asset').refine((assets) => assets > 0n, {
+      error: 'expected more than 0: the contract refuses a fund that takes nothing at all',
+    }),
+    maxSubscriptionAssets: amount('base units of the quote asset'),
+    carryRateBps: bps(),
+    performanceFeeBps: bps(),
+    preferredReturnBps: bps(),
+  })
+  .refine((terms) => terms.minSubscriptionAssets <= terms.maxSubscriptionAssets, {
+    path: ['minSubscriptionAssets'],
+    error: 'expected no more than maxSubscriptionAssets',
+  })
+export type DeclaredFund = z.output<typeof fund>
+
+/** Stricter figures than the fund has are applied; looser ones only with `allowLoosening`, and on approval. */
+const channelPolicy = z.strictObject({
+  /** The fund's name. */
+  fund: name,
+  channel: z.enum(CHANNELS),
+  enabled: flag,
+  maxAssetsPerEpoch: amount('base units of the quote asset'),
+  maxPriceBps: bps(),
+  maxPositionBps: bps(),
+  allowLoosening: flag,
+})
+export type DeclaredChannelPolicy = z.output<typeof channelPolicy>
+
+const emergencyPause = z.strictObject({
+  /** What the pause says, and how it is known as ours later. */
+  reason: z.string().regex(/^[\x20-\x7e]{1,64}$/, 'expected 1 to 64 characters of ASCII'),
+  /** From then on anyone may restore; the contract allows 30 days. */
+  pauseSeconds: count('seconds', 2_592_000, 1),
+  /** Bad debt of a market that the vault lends to, of what is supplied there: more than this pauses. */
+  badDebtBpsMax: bps(),
+})
+
+/** Who may hold a vault's shares. What is not declared stays as it is. */
+const mobility = z.strictObject({
+  /** The vault's name and share symbol. */
+  vault: name,
+  symbol,
+  transferProfile: z.enum(TRANSFER_PROFILES).optional(),
+  trustedRecipients: z
+    .array(z.strictObject({ address: person, trusted: flag }))
+    .max(64)
+    .optional(),
+  emergencyPause: emergencyPause.optional(),
+  allowLoosening: flag,
+})
+export type DeclaredMobility = z.output<typeof mobility>
+
+const once = <T>(list: readonly T[], keyOf: (item: T) => string) =>
+  new Set(list.map(keyOf)).size === list.length
+
+/** What is to be: vaults, funds, channel policies and mobility rules. What is not here is left alone. */
+export const declaredPolicy = z.strictObject({
+  vaults: z
+    .array(vault)
+    .max(50)
+    .refine((list) => once(list, (one) => `${one.name}\n${one.symbol}\n${one.baseAsset}`), {
+      error: 'a vault is declared twice; expected each name, symbol and base asset once',
+    }),
+  funds: z
+    .array(fund)
+    .max(50)
+    .refine((list) => once(list, (one) => one.name), {
+      error: 'a fund is declared twice; expected each name once',
+    }),
+  channelPolicies: z
+    .array(channelPolicy)
+    .max(150)
+    .refine((list) => once(list, (one) => `${one.fund}\n${one.channel}`), {
+      error: 'a channel policy is declared twice; expected each fund and channel once',
+    }),
+  mobility: z
+    .array(mobility)
+    .max(50)
+    .refine((list) => once(list, (one) => `${one.vault}\n${one.symbol}`), {
+      error: 'a vault is there twice; expected each name and symbol once',
+    }),
+})
+export type Declared = z.output<typeof declaredPolicy>

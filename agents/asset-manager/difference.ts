@@ -1,0 +1,93 @@
+import type { Address } from 'viem'
+import type { Ended, Moment, PassedOver, Proposal, Reason } from '../../src/agent.ts'
+import { passOver, type Stop } from './stop.ts'
+
+/** What would change of one declared thing; `from` is null where there is nothing yet. */
+export type Change = { readonly field: string; readonly from: string | null; readonly to: string }
+
+/** What stands between one declared thing and what is there. */
+export type Difference = {
+  readonly subject: string
+  /** Whether it brings something new, makes what is there stricter or looser, or is as declared. */
+  readonly direction: 'new' | 'stricter' | 'looser' | 'none'
+  readonly changes: readonly Change[]
+  /** What is done about it, or why nothing is. */
+  readonly outcome: Proposal | PassedOver
+}
+
+/** What to do about a difference, as far as one thing differs from another. */
+type Step = Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence' | 'input' | 'summary'>
+
+/** How far a step loosens what is there: at least enough that any `approval.beyondBps` below it holds it. */
+export const LOOSENED_BPS = 10_000
+
+/** Nothing of ours moves by a reconciling step. */
+const NO_EXPOSURE: Proposal['exposure'] = { token: null, assets: 0n, usdMicros: 0n }
+
+/** Propose a step with the changes that it makes. Pure. */
+export function differ(
+  step: Step,
+  direction: 'new' | 'stricter' | 'looser',
+  changes: readonly Change[],
+  loosenedBps?: number,
+): Difference {
+  const outcome: Proposal = {
+    ...step,
+    exposure: NO_EXPOSURE,
+    ...(loosenedBps === undefined ? {} : { deviationBps: loosenedBps }),
+    reason: reasonOf(changes),
+  }
+  return { subject: step.subject, direction, changes, outcome }
+}
+
+/** Leave a declared thing as it is, and say why. Pure. */
+export const leave = (
+  subject: string,
+  stop: Stop,
+  direction: Difference['direction'] = 'none',
+  changes: readonly Change[] = [],
+): Difference => ({
+  subject,
+  direction,
+  changes,
+  outcome: passOver(subject, { ...stop, reason: { ...stop.reason, ...reasonOf(changes) } }),
+})
+
+/** A thing that is there as it was declared. Pure. */
+export const asDeclared = (subject: string): Difference =>
+  leave(subject, { check: 'as_declared', message: 'It is as the policy declares it.' })
+
+const reasonOf = (changes: readonly Change[]): Reason =>
+  Object.fromEntries(
+    changes.flatMap(({ field, from, to }) => [
+      ...(from === null ? [] : [[`${field}From`, from] as const]),
+      [`${field}To`, to] as const,
+    ]),
+  )
+
+/** Write changes for people: `maxPriceBps 9500 → 9000`. Pure. */
+export const changesText = (changes: readonly Change[]): string =>
+  changes.map(({ field, from, to }) => `${field} ${from === null ? '' : `${from} → `}${to}`).join(', ')
+
+/** Compare figures field by field. Pure. */
+export const changesOf = (
+  from: Readonly<Record<string, unknown>>,
+  to: Readonly<Record<string, unknown>>,
+): readonly Change[] =>
+  Object.entries(to).flatMap(([field, wanted]) =>
+    String(from[field]) === String(wanted) ? [] : [{ field, from: String(from[field]), to: String(wanted) }],
+  )
+
+/** What ended of late about a subject and may have had its effect, newest first. Pure. */
+export const doneAbout = ({ recent }: Moment, subject: string): readonly Ended[] =>
+  recent.filter((one) => one.subject === subject && MAY_BE_DONE.has(one.state))
+
+const MAY_BE_DONE: ReadonlySet<Ended['state']> = new Set(['succeeded', 'unconfirmed', 'quarantined'])
+
+/** Whether a workflow of ours is about a subject. Pure. */
+export const isUnderWay = ({ inFlight }: Moment, subject: string): boolean =>
+  inFlight.some((one) => one.subject === subject)
+
+/** The person that a declaration names. Pure. */
+export const personOf = (person: Address | 'self', { signer }: Moment): Address =>
+  person === 'self' ? signer : person

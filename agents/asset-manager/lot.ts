@@ -1,0 +1,148 @@
+import type { Moment, PinnedDeployment } from '../../src/agent.ts'
+import { BPS, collateralValue } from '../../src/protocol/health.ts'
+import { HEALTHY_ORACLE_STATE } from '../../src/service/assumptions.ts'
+import type { AcquisitionResource } from '../../src/service/trade-resources.ts'
+import type { Lane, ManagerPolicy } from './policy.ts'
+import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
+import type { Stop } from './stop.ts'
+
+/** The oracle's own code for a price that its feeder vouches for. */
+const ORACLE_HEALTHY = 1
+
+/** A lot that may be bid for, with every figure known. Amounts are base units of the quote asset. */
+export type OpenLot = {
+  readonly row: AcquisitionResource
+  readonly lane: Lane
+  /** Base units of the position's asset. */
+  readonly assetAmount: bigint
+  /** At our own reading of its market's oracle. */
+  readonly worthAssets: bigint
+  readonly priceWad: bigint
+  readonly reserveAssets: bigint
+  /** 0 without a bid. */
+  readonly bestAssets: bigint
+  /** Other bidders' funds that bid here so far. */
+  readonly rivals: number
+  readonly funds: readonly FundAtLot[]
+}
+
+type Seen = Moment & ManagerSeen
+
+/** Name a lot across everything that this keeper bids for: by its position. Pure. */
+export const lotOf = ({ positionId }: AcquisitionResource): string => positionId.toLowerCase()
+
+/**
+ * Judge whether a lot may be bid for, whichever fund does: open, or the first rule that stops it, by a stable name.
+ * Pure. What is not known stops it.
+ */
+export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: ManagerPolicy): OpenLot | Stop {
+  const closed = timeStop(row, seen, policy) ?? partyStop(row, seen)
+  if (closed !== null) return closed
+  if (house === null) {
+    return { check: 'lot_not_read', message: `Our read of lot ${row.lotId} at its house failed.` }
+  }
+  if (!house.open)
+    return { check: 'lot_closed', message: `The house says that lot ${row.lotId} is not open.` }
+  const ours = ourFunds(seen)
+  if (house.bestFundAddress !== null && ours.has(house.bestFundAddress)) {
+    const message = `Our fund ${house.bestFundAddress} leads with ${house.bestAssets} base units.`
+    return { check: 'our_bid_leads', message, reason: { bestAssets: String(house.bestAssets) } }
+  }
+  const lane = policy.bidding.lanes[row.lane]
+  if (lane === undefined) {
+    return { check: 'lane_not_allowed', message: `The policy's lanes do not list ${row.lane}.` }
+  }
+  const priced = priceOf(row, seen, policy)
+  if ('check' in priced) return priced
+  return {
+    row,
+    lane,
+    assetAmount: BigInt(row.assetAmount),
+    ...priced,
+    reserveAssets: BigInt(row.reserveAssets),
+    bestAssets: house.bestAssets,
+    rivals: new Set(row.bids.map((bid) => bid.fundAddress).filter((fund) => !ours.has(fund))).size,
+    funds,
+  }
+}
+
+/** Funds that a signer of this keeper manages, by the service's rows. */
+function ourFunds({ funds, ours }: Seen): ReadonlySet<string> {
+  const managed = funds.filter(({ row }) => row.managerAddress != null && ours.includes(row.managerAddress))
+  return new Set(managed.map(({ row }) => row.address))
+}
+
+function timeStop(row: AcquisitionResource, { chain }: Seen, { bidding }: ManagerPolicy): Stop | null {
+  if (row.status !== 'open') return { check: 'lot_closed', message: `The lot is ${row.status}.` }
+  const leftS = Math.floor(Date.parse(row.closesAt) / 1_000) - chain.timestampS
+  if (leftS >= bidding.closeMarginS) return null
+  const message = `The lot closes in ${leftS} s; the policy asks ${bidding.closeMarginS} s.`
+  return { check: 'closes_too_soon', message, reason: { leftS } }
+}
+
+/** Whom it would be bought from, where, and who else of this keeper is about it. */
+function partyStop(row: AcquisitionResource, seen: Seen): Stop | null {
+  const { deployment, ours, colleagues } = seen
+  if (!deployment.contracts.some(({ address }) => address === row.acquisitionAddress)) {
+    const message = `The house ${row.acquisitionAddress} is not in deployment.contracts.`
+    return { check: 'house_not_pinned', message }
+  }
+  if (ours.includes(row.sellerAddress) || ourFunds(seen).has(row.sellerAddress)) {
+    return { check: 'seller_is_ours', message: `The seller ${row.sellerAddress} is one of us.` }
+  }
+  const colleague = colleagues.find(({ lot }) => lot === lotOf(row))
+  if (colleague === undefined) return null
+  return { check: 'colleague_bids', message: `The ${colleague.role} is about this position already.` }
+}
+
+type Priced = Pick<OpenLot, 'worthAssets' | 'priceWad'>
+
+/** Value the position at its market's price, where every source agrees on it. */
+function priceOf(row: AcquisitionResource, seen: Seen, { bidding }: ManagerPolicy): Priced | Stop {
+  const pinned = pinnedMarket(row, seen.deployment)
+  const market = seen.markets.find((one) => one.row.address === row.marketAddress)
+  if (pinned === null || market === undefined) {
+    const message = `Market ${row.marketAddress} with ${row.assetAddress} for ${row.quoteAssetAddress} is not pinned, or the service lists none.`
+    return { check: 'market_not_pinned', message }
+  }
+  const { oracle } = market
+  if (oracle === null) {
+    return { check: 'price_unknown', message: `Our read of the oracle of ${row.marketAddress} failed.` }
+  }
+  if (oracle.state !== ORACLE_HEALTHY || oracle.priceWad <= 0n || !isHealthy(market)) {
+    const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; the service says ${market.row.oracleState}.`
+    return { check: 'oracle_not_healthy', message }
+  }
+  const ageS = Math.abs(seen.chain.timestampS - oracle.sourceAsOfS)
+  if (ageS > bidding.priceAgeSMax) {
+    const message = `The price is ${ageS} s from the head's time; the policy allows ${bidding.priceAgeSMax} s.`
+    return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
+  }
+  const service = market.row.oracle?.priceWad
+  if (service == null || isApart(BigInt(service), oracle.priceWad, bidding.priceDivergenceBpsMax)) {
+    const message = `The service's price is ${service}, the oracle's ${oracle.priceWad}; the policy allows ${bidding.priceDivergenceBpsMax} bps between them.`
+    return { check: 'price_diverges', message }
+  }
+  const { priceWad } = oracle
+  const worthAssets = collateralValue(BigInt(row.assetAmount), { ...pinned, priceWad })
+  return { worthAssets, priceWad }
+}
+
+const isHealthy = ({ row }: PricedMarket) => row.oracleState === HEALTHY_ORACLE_STATE
+
+/** Whether two figures lie further apart than so many basis points of the second. Pure. */
+export function isApart(one: bigint, other: bigint, bps: number): boolean {
+  const apart = one > other ? one - other : other - one
+  return apart * BPS > other * BigInt(bps)
+}
+
+/** The decimals of a lot's asset and quote asset, where its market is pinned with both. */
+function pinnedMarket(row: AcquisitionResource, deployment: PinnedDeployment) {
+  const market = deployment.markets.find(({ address }) => address === row.marketAddress)
+  const decimalsOf = (token: string) =>
+    deployment.assets.find(({ address }) => address === token)?.decimals ?? null
+  const [loanDecimals, collateralDecimals] = [decimalsOf(row.quoteAssetAddress), decimalsOf(row.assetAddress)]
+  const fits = market?.loanAsset === row.quoteAssetAddress && market.collateralAsset === row.assetAddress
+  if (!fits || loanDecimals === null || collateralDecimals === null) return null
+  return { loanDecimals, collateralDecimals }
+}

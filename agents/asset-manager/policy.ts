@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { declaredPolicy } from './declared.ts'
+import { amount, bps, count, pinnedSymbol } from './quantities.ts'
+
+/** Ten years. */
+const RECOVERY_S_MAX = 315_360_000
+
+const named = <T extends z.ZodType>(key: z.ZodType<string, string>, schema: T) =>
+  z.record(key, schema).refine((entries) => Object.keys(entries).length > 0, {
+    error: 'expected at least one entry: with none, nothing could ever be bid for',
+  })
+
+/** How positions of one lane turn into money again. */
+const lane = z.strictObject({
+  /** What a sale loses against the oracle's price. */
+  haircutBps: bps(9_999),
+  /** The part of the rest that is expected to come back, over all positions of this lane. */
+  recoveryBps: bps(10_000, 1),
+  /** Until it has come back. */
+  recoveryS: count('seconds', RECOVERY_S_MAX),
+  /** How uncertain that value is, as a standard deviation; the shade against the winner's curse grows with it. */
+  uncertaintyBps: bps(5_000),
+  /** Most of a fund's net assets in positions of this lane. */
+  concentrationBpsMax: bps(),
+})
+export type Lane = z.output<typeof lane>
+
+const bidding = z.strictObject({
+  lanes: named(z.string().regex(/^[a-z_]{1,31}$/, 'expected a lane, for example liquid'), lane),
+  /** Quote assets that may be bid, and what a whole one counts as in budgets. */
+  quoteAssets: named(
+    pinnedSymbol,
+    z.strictObject({
+      priceUsdMicros: amount('millionths of a US dollar').refine((price) => price > 0n, {
+        error: 'expected more than 0: at no price, no budget would ever be used',
+      }),
+    }),
+  ),
+  /** What money tied up costs. */
+  capitalCostBpsPerYear: bps(100_000),
+  /** Of the price, at purchase; of the proceeds, at sale. */
+  purchaseFeeBps: bps(),
+  saleFeeBps: bps(9_999),
+  /** What looking after one position costs, whatever its size. */
+  costUsdMicros: amount('millionths of a US dollar'),
+  /** Least gain on the price, after all costs. */
+  marginBps: bps(),
+  /** Rivals to expect at a lot, seen or not: the shade is for one more bidder than this. */
+  rivalsExpected: count('rivals', 20),
+  /** Least raise over the best bid, of the position's value. */
+  raiseBps: bps(1_000),
+  /** A lot that closes sooner, and an epoch whose funding ends sooner, is left alone. */
+  closeMarginS: count('seconds', 86_400),
+  /** Most of a fund's net assets in one position, with one borrower, and in one market. */
+  positionBpsMax: bps(),
+  borrowerBpsMax: bps(),
+  marketBpsMax: bps(),
+  /** Kept idle, of the fund's net assets. */
+  idleBpsMin: bps(9_999),
+  priceAgeSMax: count('seconds', 86_400),
+  /** How far the service's price and our own reading of the oracle may lie apart. */
+  priceDivergenceBpsMax: bps(),
+  /** Expected gas of a bid, and what one whole native coin is taken to be worth. */
+  bidGas: amount('gas'),
+  nativePriceUsdMicros: amount('millionths of a US dollar'),
+})
+export type Bidding = z.output<typeof bidding>
+
+/**
+ * The asset manager's strategy, as policies/asset-manager.yaml states it under `strategy`. Strict: an unknown key is
+ * refused. Amounts are decimal strings; US dollars are in millionths.
+ */
+export const managerPolicy = z
+  .strictObject({ bidding, declared: declaredPolicy })
+  .refine(({ bidding: limits }) => limits.positionBpsMax <= limits.borrowerBpsMax, {
+    path: ['bidding', 'positionBpsMax'],
+    error: 'expected no more than borrowerBpsMax: one position is all of one borrower at least',
+  })
+  .refine(({ bidding: limits }) => limits.borrowerBpsMax <= limits.marketBpsMax, {
+    path: ['bidding', 'borrowerBpsMax'],
+    error: 'expected no more than marketBpsMax: a borrower is in one market',
+  })
+  .refine(({ bidding: limits }) => limits.positionBpsMax + limits.idleBpsMin <= 10_000, {
+    path: ['bidding', 'idleBpsMin'],
+    error: 'expected no more than what positionBpsMax leaves of 10000',
+  })
+  .superRefine(({ bidding: { lanes, capitalCostBpsPerYear } }, context) => {
+    for (const [name, { haircutBps, recoveryBps, recoveryS }] of Object.entries(lanes)) {
+      const costBps = (capitalCostBpsPerYear * recoveryS) / 31_536_000
+      const leftBps = (((10_000 - haircutBps) * recoveryBps) / 10_000) * (10_000 / (10_000 + costBps))
+      if (leftBps >= 1) continue
+      const message =
+        'with its haircut and the cost of capital nothing would be left: no bid could ever be made'
+      context.addIssue({ code: 'custom', path: ['bidding', 'lanes', name, 'recoveryBps'], message })
+    }
+  })
+export type ManagerPolicy = z.infer<typeof managerPolicy>

@@ -1,0 +1,18 @@
+import type { Moment } from '../../src/agent.ts'
+import { compareChannel } from './channels.ts'
+import type { Declared } from './declared.ts'
+import type { Difference } from './difference.ts'
+import { compareFund, compareVault } from './launch.ts'
+import { compareMobility } from './mobility.ts'
+import type { ManagerSeen } from './seen.ts'
+
+/**
+ * Compare everything that is declared with what is there, in the order in which one thing needs another: vaults, funds,
+ * then what is set of them. Pure. Applied, a second look finds nothing to do; what is not declared is never touched.
+ */
+export const reconcile = (seen: Moment & ManagerSeen, declared: Declared): readonly Difference[] => [
+  ...declared.vaults.map((one) => compareVault(one, seen)),
+  ...declared.funds.map((one) => compareFund(one, seen)),
+  ...declared.channelPolicies.map((one) => compareChannel(one, seen)),
+  ...declared.mobility.map((one) => compareMobility(one, seen)),
+]

@@ -1,0 +1,168 @@
+import { type Address, zeroAddress } from 'viem'
+import type { Proposal } from '../../agent.ts'
+import { invariant } from '../../errors.ts'
+import { type Refusal, refuse } from '../../workflow/verdict.ts'
+import { asAddress, asUint } from '../paths.ts'
+import type { ManagerLimits } from './asset-manager.ts'
+import {
+  flagView,
+  fundAssetsView,
+  impairmentView,
+  type LotRead,
+  lotView,
+  managerView,
+  priceView,
+} from './asset-manager-views.ts'
+import { type About, type Look, unread } from './look.ts'
+
+const WAD = 10n ** 18n
+const BPS = 10_000n
+/** An oracle's `state` that permits its price to be used. */
+const HEALTHY_ORACLE_CODE = 1n
+/** A house's lot that takes bids. */
+const OPEN_LOT_CODE = 1n
+
+/**
+ * Judge a fund's bid by chain reads: the fund is ours and may buy, the lot is open, ours to lead and not ours already,
+ * the price fresh and the one decided on, the bid within our share of what the position is worth by our own sum, and
+ * afterwards the fund leads with exactly the bid. It shares no arithmetic with the agent.
+ */
+export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, after }: About): Look {
+  const { fund, self, input, deployment } = subject
+  const house = asAddress(input.acquisitionAddress)
+  invariant(fund !== null && house !== undefined, 'a bid names its fund and its house')
+  // The request's schema was checked before: neither is absent. No lot has the number 0, and no bid is of nothing.
+  const lotId = asUint(input.lotId) ?? 0n
+  const bid = asUint(input.bidAssets) ?? 0n
+  const manager = before.ask(managerView(fund.address))
+  const flags = (['fundReadinessApproved', 'quoteAssetProfileApproved', 'purchasesEnabled'] as const).map(
+    (name) => ({ name, read: before.ask(flagView(fund.address, name)) }),
+  )
+  const impairment = before.ask(impairmentView(fund.address))
+  const net = before.ask(fundAssetsView(fund.address, 'netAssets'))
+  const idle = before.ask(fundAssetsView(fund.address, 'idleAssets'))
+  const idleAfter = after.ask(fundAssetsView(fund.address, 'idleAssets'))
+  const lot = before.ask(lotView(house, lotId))
+  const lotAfter = after.ask(lotView(house, lotId))
+  // Which market it is, the lot says: every price is read beside it.
+  const prices = deployment.markets.map((market) => ({ market, read: before.ask(priceView(market.oracle)) }))
+
+  function position(timestampS: number): Refusal | null {
+    const found = lot()
+    if (found === null) return unread('the lot')
+    return fundRefusal() ?? lotRefusal(found, timestampS) ?? worthRefusal(found, timestampS)
+  }
+
+  function fundRefusal(): Refusal | null {
+    const [who, impaired] = [manager(), impairment()]
+    if (who === null || impaired === null) return unread('the fund')
+    if (who !== self) return refuse('not_manager', `The fund is managed by ${who}.`)
+    for (const { name, read } of flags) {
+      const value = read()
+      if (value === null) return unread(name)
+      if (!value) return refuse('fund_closed', `The fund's ${name} is false.`)
+    }
+    return impaired === 0n ? null : refuse('fund_impaired', `The fund's impairment is ${impaired}.`)
+  }
+
+  function lotRefusal(
+    { terms, seller, state, bestBidder, bestAssets }: LotRead,
+    nowS: number,
+  ): Refusal | null {
+    if (state !== OPEN_LOT_CODE || terms.closesAt < BigInt(nowS) + limits.closeMarginS) {
+      return refuse(
+        'lot_closed',
+        `The lot is in state ${state} and closes at second ${terms.closesAt}; the next block is at ${nowS}.`,
+      )
+    }
+    if (terms.positionId !== proposal.lot) {
+      return refuse('position_differs', `The lot offers position ${terms.positionId}.`)
+    }
+    if (terms.quoteAsset !== fund?.quoteAsset) {
+      return refuse('quote_asset_differs', `The lot is sold for ${terms.quoteAsset}.`)
+    }
+    if (bestBidder === fund.address || seller === self || seller === fund.address) {
+      return refuse('own_lot', `The lot is led by ${bestBidder} and sold by ${seller}: one of us.`)
+    }
+    if (bid >= terms.reserveAssets && bid > bestAssets) return null
+    const best = bestBidder === zeroAddress ? 'nobody leads' : `${bestBidder} leads with ${bestAssets}`
+    return refuse(
+      'outbid',
+      `The bid is ${bid} base units; the reserve is ${terms.reserveAssets}, and ${best}.`,
+    )
+  }
+
+  function worthRefusal({ terms }: LotRead, timestampS: number): Refusal | null {
+    const place = prices.find(({ market }) => market.address === terms.market)
+    if (place === undefined || place.market.collateralAsset !== terms.asset) {
+      return refuse(
+        'market_not_pinned',
+        `Market ${terms.market} with ${terms.asset} is not in the deployment.`,
+      )
+    }
+    const price = place.read()
+    if (price === null) return unread('the oracle')
+    const refused = priceRefusal(price, timestampS)
+    if (refused !== null) return refused
+    const [from, to] = [unitOf(terms.asset), unitOf(terms.quoteAsset)]
+    const netAssets = net()
+    if (from === null || to === null || netAssets === null) return unread('decimals and net assets')
+    const worth = (terms.amount * price.priceWad * to) / (from * WAD)
+    if (bid * BPS > worth * limits.priceBpsMax) {
+      return refuse(
+        'bid_above_worth',
+        `The bid is ${bid} base units of ${worth} that the position is worth; the policy allows ${limits.priceBpsMax} basis points.`,
+      )
+    }
+    if (bid * BPS <= netAssets * limits.positionBpsMax) return null
+    return refuse(
+      'position_too_large',
+      `The bid is ${bid} base units of ${netAssets} that the fund is worth; the policy allows ${limits.positionBpsMax} basis points.`,
+    )
+  }
+
+  function priceRefusal(
+    price: { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint },
+    timestampS: number,
+  ): Refusal | null {
+    if (price.state !== HEALTHY_ORACLE_CODE) {
+      return refuse('oracle_not_healthy', `The oracle's state is ${price.state}.`)
+    }
+    const ageS = BigInt(timestampS) - price.sourceAsOfS
+    if (ageS > BigInt(limits.priceAgeSMax)) {
+      return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
+    }
+    const decided = decidedPrice(proposal)
+    if (decided === null) {
+      return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
+    }
+    const apart = price.priceWad > decided ? price.priceWad - decided : decided - price.priceWad
+    if (apart * BPS <= decided * limits.priceDivergenceBpsMax) return null
+    return refuse(
+      'price_moved',
+      `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${limits.priceDivergenceBpsMax} basis points between them.`,
+    )
+  }
+
+  const unitOf = (token: Address): bigint | null => {
+    const decimals = deployment.assets.find(({ address }) => address === token)?.decimals
+    return decimals === undefined ? null : 10n ** BigInt(decimals)
+  }
+
+  function outcome(): Refusal | null {
+    const [found, had, has] = [lotAfter(), idle(), idleAfter()]
+    if (found === null || had === null || has === null) return unread('the lot and the fund afterwards')
+    if (found.bestBidder !== fund?.address || found.bestAssets !== bid) {
+      return refuse('not_leading', `Afterwards ${found.bestBidder} leads with ${found.bestAssets}.`)
+    }
+    if (had - has <= bid) return null
+    return refuse('fund_overspent', `The fund would spend ${had - has} base units on a bid of ${bid}.`)
+  }
+
+  return { position, outcome }
+}
+
+function decidedPrice({ reason }: Proposal): bigint | null {
+  const stated = asUint(reason.priceWad)
+  return stated === undefined || stated === 0n ? null : stated
+}

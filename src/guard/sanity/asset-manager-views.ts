@@ -1,0 +1,123 @@
+import { type Address, type Hex, keccak256, parseAbi, stringToHex } from 'viem'
+import { z } from 'zod'
+import { address, createView, uint, type View } from '../views.ts'
+
+/** What a bid is judged by: the fund, the lot's house, and the oracle of the position's market. */
+export const BID_VIEWS = parseAbi([
+  'struct LotTerms { bytes32 positionId; bytes32 lane; address market; address borrower; address asset; uint256 amount; address quoteAsset; uint256 reserveAssets; uint64 closesAt; }',
+  'struct Lot { LotTerms terms; address seller; uint8 state; address bestBidder; uint256 bestAssets; }',
+  'function lot(uint256 lotId) view returns (Lot)',
+  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
+  'function manager() view returns (address)',
+  'function fundReadinessApproved() view returns (bool)',
+  'function quoteAssetProfileApproved() view returns (bool)',
+  'function purchasesEnabled() view returns (bool)',
+  'function impairment() view returns (uint8)',
+  'function idleAssets() view returns (uint256)',
+  'function netAssets() view returns (uint256)',
+])
+/** What a channel policy is judged by: its fund. */
+export const CHANNEL_VIEWS = parseAbi([
+  'function manager() view returns (address)',
+  'function channelPolicy(bytes32 channel) view returns (bool enabled, uint256 maxAssetsPerEpoch, uint16 maxPriceBps, uint16 maxPositionBps)',
+])
+/** What an action on a vault's mobility is judged by: the vault. */
+export const MOBILITY_VIEWS = parseAbi([
+  'function hasRole(bytes32 role, address account) view returns (bool)',
+  'function transferProfile() view returns (uint8)',
+  'function shareMobilityPaused() view returns (bool)',
+  'function restoreAfter() view returns (uint64)',
+  'function mobilityEpoch() view returns (uint64)',
+])
+const bid = createView(BID_VIEWS)
+const channel = createView(CHANNEL_VIEWS)
+const mobility = createView(MOBILITY_VIEWS)
+
+const word = z.string().regex(/^0x[0-9a-f]{64}$/)
+const lotRead = z.object({
+  terms: z.object({
+    positionId: word,
+    market: address,
+    asset: address,
+    amount: uint,
+    quoteAsset: address,
+    reserveAssets: uint,
+    closesAt: uint,
+  }),
+  seller: address,
+  state: uint,
+  bestBidder: address,
+  bestAssets: uint,
+})
+/** A lot as its house holds it. */
+export type LotRead = z.output<typeof lotRead>
+
+/** Read a lot. */
+export const lotView = (house: Address, lotId: bigint): View<LotRead> => bid('lot', house, [lotId], lotRead)
+
+/** Read an oracle: a price as a wad, when its source saw it, and its state; 1 is healthy. */
+export const priceView = (oracle: Address) =>
+  bid(
+    'read',
+    oracle,
+    [],
+    z
+      .tuple([uint, uint, uint, uint])
+      .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state })),
+  )
+
+/** Read who manages a fund. */
+export const managerView = (fund: Address): View<Address> => bid('manager', fund, [], address)
+
+/** Read whether a fund is ready, whether its quote asset is approved, and whether it buys. */
+export const flagView = (
+  fund: Address,
+  name: 'fundReadinessApproved' | 'quoteAssetProfileApproved' | 'purchasesEnabled',
+): View<boolean> => bid(name, fund, [], z.boolean())
+
+/** Read a fund's impairment: 0 none, 1 watch, 2 impaired. */
+export const impairmentView = (fund: Address): View<bigint> => bid('impairment', fund, [], uint)
+
+/** Read what a fund has idle, or what its shares are worth; base units of its quote asset. */
+export const fundAssetsView = (fund: Address, name: 'idleAssets' | 'netAssets'): View<bigint> =>
+  bid(name, fund, [], uint)
+
+/** What a fund may do over a channel. */
+export type ChannelRead = {
+  readonly enabled: boolean
+  readonly maxAssetsPerEpoch: bigint
+  readonly maxPriceBps: bigint
+  readonly maxPositionBps: bigint
+}
+
+/** Read a fund's policy for a channel. */
+export const channelView = (fund: Address, name: string): View<ChannelRead> =>
+  channel(
+    'channelPolicy',
+    fund,
+    [stringToHex(name, { size: 32 })],
+    z
+      .tuple([z.boolean(), uint, uint, uint])
+      .transform(([enabled, maxAssetsPerEpoch, maxPriceBps, maxPositionBps]) => ({
+        enabled,
+        maxAssetsPerEpoch,
+        maxPriceBps,
+        maxPositionBps,
+      })),
+  )
+
+const MANAGER_ROLE: Hex = keccak256(stringToHex('MANAGER_ROLE'))
+
+/** Read whether an account may govern a vault's mobility. */
+export const roleView = (vault: Address, account: Address): View<boolean> =>
+  mobility('hasRole', vault, [MANAGER_ROLE, account], z.boolean())
+
+/** Read a figure of a vault's mobility. */
+export const mobilityView = (
+  vault: Address,
+  name: 'transferProfile' | 'restoreAfter' | 'mobilityEpoch',
+): View<bigint> => mobility(name, vault, [], uint)
+
+/** Read whether a vault's shares stand still. */
+export const standsStillView = (vault: Address): View<boolean> =>
+  mobility('shareMobilityPaused', vault, [], z.boolean())

@@ -1,0 +1,170 @@
+import type { Address } from 'viem'
+import { z } from 'zod'
+import { invariant } from '../../errors.ts'
+import { type Refusal, refuse } from '../../workflow/verdict.ts'
+import { asUint } from '../paths.ts'
+import { count } from '../scalars.ts'
+import { lookAtBid } from './acquisition-bid.ts'
+import {
+  BID_VIEWS,
+  CHANNEL_VIEWS,
+  type ChannelRead,
+  channelView,
+  MOBILITY_VIEWS,
+  managerView,
+  mobilityView,
+  roleView,
+  standsStillView,
+} from './asset-manager-views.ts'
+import { type About, judgedBy, type Look, unread } from './look.ts'
+
+const managerLimits = z.strictObject({
+  /** Oldest price, by the oracle's own source time against the block simulated. */
+  priceAgeSMax: count('seconds', 1, 86_400),
+  /** How far the oracle's price may be from the one that was decided on. */
+  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  /** Most of the position's worth, by our own sum, to bid. */
+  priceBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  /** Most of the fund's net assets to bid. */
+  positionBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  /** What is left before the lot's close, at least. */
+  closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
+  /** Longest pause of a vault's shares. */
+  pauseSecondsMax: count('seconds', 1, 2_592_000).transform(BigInt),
+})
+export type ManagerLimits = z.output<typeof managerLimits>
+
+/**
+ * Judge a channel policy by chain reads: we manage the fund, what is said to be stricter is so in every figure, what is
+ * looser was said to be, and afterwards it is exactly what was asked for.
+ */
+function lookAtChannel({ subject, proposal, before, after }: About): Look {
+  const { fund, self, input } = subject
+  invariant(fund !== null, 'a channel policy names its fund')
+  const channel = String(input.channel)
+  const manager = before.ask(managerView(fund.address))
+  const now = before.ask(channelView(fund.address, channel))
+  const then = after.ask(channelView(fund.address, channel))
+  const wanted: ChannelRead = {
+    enabled: input.enabled === true,
+    maxAssetsPerEpoch: asUint(input.maxAssetsPerEpoch) ?? 0n,
+    maxPriceBps: asUint(input.maxPriceBps) ?? 0n,
+    maxPositionBps: asUint(input.maxPositionBps) ?? 0n,
+  }
+  return {
+    position: () => {
+      const [who, policy] = [manager(), now()]
+      if (who === null || policy === null) return unread('the fund’s manager and policy')
+      if (who !== self) return refuse('not_manager', `The fund ${fund.address} is managed by ${who}.`)
+      return isLooser(policy, wanted) ? checkLoosening(proposal) : null
+    },
+    outcome: () => {
+      const policy = then()
+      if (policy === null) return unread('the policy afterwards')
+      if (same(policy, wanted)) return null
+      return refuse('policy_not_set', 'Afterwards the fund would have another policy than was asked for.')
+    },
+  }
+}
+
+const isLooser = (from: ChannelRead, to: ChannelRead) =>
+  (to.enabled && !from.enabled) ||
+  to.maxAssetsPerEpoch > from.maxAssetsPerEpoch ||
+  to.maxPriceBps > from.maxPriceBps ||
+  to.maxPositionBps > from.maxPositionBps
+
+const same = (one: ChannelRead, other: ChannelRead) => !isLooser(one, other) && !isLooser(other, one)
+
+/** What loosens must say so: a person is asked by that figure. */
+function checkLoosening({ kind, deviationBps }: About['proposal']): Refusal | null {
+  if (kind === 'tighten' || kind === 'pause') {
+    return refuse('not_stricter', 'What was proposed as stricter than what is there is looser.')
+  }
+  if (kind !== 'loosen' || (deviationBps ?? 0) > 0) return null
+  return refuse('loosening_not_stated', 'What loosens must state its deviation, so that a person is asked.')
+}
+
+/**
+ * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause is no longer than
+ * the policy allows, what is said to be stricter is so, and afterwards it is as was asked for.
+ */
+function lookAtMobility({ pauseSecondsMax }: ManagerLimits, about: About): Look {
+  const { subject, proposal, before, after } = about
+  const { vault, self, input } = subject
+  invariant(vault !== null, 'an action on mobility names its vault')
+  const at: Address = vault.address
+  const [role, profile] = [before.ask(roleView(at, self)), before.ask(mobilityView(at, 'transferProfile'))]
+  const [paused, restore] = [before.ask(standsStillView(at)), before.ask(mobilityView(at, 'restoreAfter'))]
+  const epoch = before.ask(mobilityView(at, 'mobilityEpoch'))
+  const thenPaused = after.ask(standsStillView(at))
+  const thenProfile = after.ask(mobilityView(at, 'transferProfile'))
+  const thenEpoch = after.ask(mobilityView(at, 'mobilityEpoch'))
+  const wanted = BigInt(PROFILES.indexOf(String(input.transferProfile)))
+
+  function position(timestampS: number): Refusal | null {
+    const [mayGovern, isPaused, restoreAfterS, current] = [role(), paused(), restore(), profile()]
+    if (mayGovern === null || isPaused === null || restoreAfterS === null || current === null) {
+      return unread('the vault’s mobility')
+    }
+    const nowS = BigInt(timestampS)
+    const anyone = input.action === 'restore' && nowS >= restoreAfterS
+    if (!mayGovern && !anyone) return refuse('not_manager', `The vault ${at} does not give us MANAGER_ROLE.`)
+    switch (input.action) {
+      case 'pause':
+        return isPaused ? refuse('already_paused', 'The shares stand still already.') : checkUntil(nowS)
+      case 'restore':
+        return isPaused ? null : refuse('not_paused', 'The shares do not stand still.')
+      case 'set_transfer_profile':
+        return wanted < current ? checkLoosening(proposal) : null
+      default:
+        return input.trusted === true ? checkLoosening(proposal) : null
+    }
+  }
+
+  function checkUntil(nowS: bigint): Refusal | null {
+    const until = asUint(input.restoreAfterTimestamp) ?? 0n
+    if (until > nowS && until - nowS <= pauseSecondsMax) return null
+    return refuse(
+      'pause_out_of_range',
+      `The pause would end at second ${until}; it is ${nowS}, and the policy allows ${pauseSecondsMax} s.`,
+    )
+  }
+
+  function outcome(): Refusal | null {
+    const [was, is, isPaused, current] = [epoch(), thenEpoch(), thenPaused(), thenProfile()]
+    if (was === null || is === null || isPaused === null || current === null) {
+      return unread('the vault’s mobility afterwards')
+    }
+    const asAsked =
+      is === was + 1n &&
+      (input.action !== 'pause' || isPaused) &&
+      (input.action !== 'restore' || !isPaused) &&
+      (input.action !== 'set_transfer_profile' || current === wanted)
+    return asAsked ? null : refuse('mobility_not_set', 'Afterwards the vault would not be as was asked for.')
+  }
+
+  return { position, outcome }
+}
+
+/** As the contract numbers them, from the loosest on. */
+const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
+
+/** The asset manager's judgements. Launches have no state of their own before: rules and simulation judge them. */
+export const assetManagerSanity = judgedBy(managerLimits, (limits) => [
+  [
+    'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
+    { views: BID_VIEWS, revalidations: ['intent_not_expired'], look: (about) => lookAtBid(limits, about) },
+  ],
+  [
+    'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet',
+    { views: CHANNEL_VIEWS, revalidations: ['intent_not_expired'], look: lookAtChannel },
+  ],
+  [
+    'role.asset_manager.vaultShareMobilityManagerAction',
+    {
+      views: MOBILITY_VIEWS,
+      revalidations: ['intent_not_expired'],
+      look: (about) => lookAtMobility(limits, about),
+    },
+  ],
+])
