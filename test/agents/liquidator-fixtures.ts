@@ -26,6 +26,7 @@ export const policyViews: readonly string[] = policyFile.guard.views
 
 export const policy = (changes: Partial<LiquidatorPolicy> = {}): LiquidatorPolicy => ({
   ...liquidatorPolicy.parse(strategyText()),
+  secondPrice: 'none',
   ...changes,
 })
 

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Address, keccak256, parseEther } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { systemClock } from '../../src/clock.ts'
 import { loadRunConfig, type RunConfig } from '../../src/config/config.ts'
 import { createKeeper, type Keeper } from '../../src/keeper.ts'
@@ -23,7 +23,7 @@ const KMS_CREDENTIALS = { accessKeyId: 'AKIDTEST', secretAccessKey: 'kms-secret-
 const SECRET_KEY = 'sk_test_0123456789abcdef'
 /** The environment that a run configuration of the scene refers to. */
 export const ENVIRONMENT = { TEST_SECRET_KEY: SECRET_KEY, TEST_KMS_SECRET: KMS_CREDENTIALS.secretAccessKey }
-const POLICY = fileURLToPath(new URL('../../policies/liquidator.yaml', import.meta.url))
+const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/liquidator.yaml', import.meta.url))
 
 /** A sandbox without weather, whose people do what a test tells them, and a signer with money. */
 export type KeeperScene = {
@@ -89,6 +89,8 @@ export async function createKeeperScene(): Promise<KeeperScene> {
       await scene.client.setIntervalMining({ interval: 1 })
     }
   }
+  const policyFile = join(directory, 'liquidator.yaml')
+  writeFileSync(policyFile, policyOfOneOracle())
   const configFile = (changes: Readonly<Record<string, unknown>> = {}) => {
     const file = join(directory, `run-${Math.random().toString(36).slice(2)}.yaml`)
     const value = {
@@ -112,7 +114,7 @@ export async function createKeeperScene(): Promise<KeeperScene> {
         {
           role: 'liquidator',
           mode: 'live',
-          policy: POLICY,
+          policy: policyFile,
           signer: { kms: { keyId: kms.keys[0]?.arn, address: signer } },
         },
       ],
@@ -146,6 +148,13 @@ export async function createKeeperScene(): Promise<KeeperScene> {
       rmSync(directory, { recursive: true })
     },
   }
+}
+
+/** The shipped policy, but for the second price: nobody feeds another oracle here. */
+function policyOfOneOracle(): string {
+  const policy = parse(readFileSync(SHIPPED_POLICY, 'utf8'), { schema: 'failsafe' })
+  policy.strategy.secondPrice = 'none'
+  return stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' })
 }
 
 async function pinsOf({ client, at, deployment }: Scene) {
