@@ -1,4 +1,5 @@
 import { checkAccess } from './access.ts'
+import type { Gate } from './carry.ts'
 import { createNodes } from './chain/http-nodes.ts'
 import type { Nodes } from './chain/nodes.ts'
 import { type ChainView, watchChain } from './chain-view.ts'
@@ -27,6 +28,8 @@ import { SERVICE_TIMEOUTS } from './service/http.ts'
 import { createSources } from './service/source.ts'
 import { startWebhookListener } from './service/webhook-listener.ts'
 import { loadRolePolicy, type RolePolicy, type StaffedRole, staffRole } from './staff.ts'
+import { stopped } from './stages.ts'
+import { takeSubmissions } from './submit.ts'
 import { createTally, heldEvent, slotEvents, workflowEvent } from './tell.ts'
 import { registerDue } from './track/register.ts'
 import { isTerminal, type Workflow } from './workflow/workflow.ts'
@@ -43,7 +46,13 @@ export type Keeper = {
 }
 
 /** What a keeper is given from outside. */
-export type KeeperDeps = { readonly log: Log; readonly version: string; readonly clock?: Clock }
+export type KeeperDeps = {
+  readonly log: Log
+  readonly version: string
+  readonly clock?: Clock
+  /** `orders`: no agent decides anything; what people submitted and what is in flight is carried. */
+  readonly duty?: 'orders'
+}
 
 /** A node that has not answered by then is left for the next one. */
 const NODE_TIMEOUT_MS = 2_000
@@ -52,6 +61,8 @@ const HEAD_POLL_MS = 100
 /** Interest moves health without any event: everything is looked at again at least this often. */
 const SWEEP_MS = 5_000
 const REGISTER_MS = 500
+/** A person's order is a file: it is looked for this often. */
+const ORDERS_MS = 250
 /** The same alarm is told again after this long. */
 const ALARM_REPEAT_MS = 60_000
 /** Alarms remembered, so that each is told once a minute. */
@@ -90,6 +101,7 @@ class ComposedKeeper implements Keeper {
   readonly #config: RunConfig
   readonly #log: Log
   readonly #clock: Clock
+  readonly #decides: boolean
   readonly #policies: readonly RolePolicy[]
   readonly #metrics: Metrics
   readonly #listeners = new Set<(event: KeeperEvent) => void>()
@@ -105,18 +117,20 @@ class ComposedKeeper implements Keeper {
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #registering: Promise<void> | undefined
+  #takingOrders: Promise<void> | undefined
   #onDrained: (() => void) | undefined
   #sweptAtMs: number | null = null
   #closing = false
 
   constructor(
     config: RunConfig,
-    { log, version, clock = systemClock }: KeeperDeps,
+    { log, version, clock = systemClock, duty }: KeeperDeps,
     policies: readonly RolePolicy[],
   ) {
     this.#config = config
     this.#log = log
     this.#clock = clock
+    this.#decides = duty !== 'orders'
     this.#policies = policies
     this.#tally = createTally(clock.nowMs())
     this.#metrics = createMetrics({
@@ -224,11 +238,7 @@ class ComposedKeeper implements Keeper {
       clock: this.#clock,
       log: this.#log,
       metrics: this.#metrics,
-      gate: () => {
-        const { killed, paused } = readControl(this.#config.directory)
-        // Whoever wants us gone now wants no further signature: what waits for a KMS lets go at once.
-        return { closed: killed || this.#hurry.signal.aborted, paused }
-      },
+      gate: this.#gate,
       emit: this.#emit,
       alarm: this.#alarm,
       onOpened: (workflow: Workflow) => this.#moved(null, workflow),
@@ -295,7 +305,7 @@ class ComposedKeeper implements Keeper {
     if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
     if (hint.type.startsWith('workflow.')) this.#wakeAll('confirmed')
     for (const { duty, watches } of roles) {
-      if (hint.type === 'sweep' || watches.eventTypes.includes(hint.type)) duty.look()
+      if (this.#decides && (hint.type === 'sweep' || watches.eventTypes.includes(hint.type))) duty.look()
     }
   }
 
@@ -319,12 +329,30 @@ class ComposedKeeper implements Keeper {
       this.#live.set(workflow.id, workflow)
       queue.wake(workflow.id, 0)
     }
-    const timer = setInterval(() => this.#register(), REGISTER_MS)
+    const timers = [
+      setInterval(() => this.#register(), REGISTER_MS),
+      setInterval(() => this.#takeOrders(), ORDERS_MS),
+    ]
     this.#opened.push(async () => {
-      clearInterval(timer)
-      await this.#registering
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all([this.#registering, this.#takingOrders])
     })
     return live.length
+  }
+
+  #takeOrders(): void {
+    if (this.#stopping !== undefined) return
+    const { journal, roles } = this.#open
+    this.#takingOrders ??= takeSubmissions({
+      directory: this.#config.directory,
+      journal,
+      role: (role) => roles.find((each) => each.role === role),
+      stopped: () => stopped(this.#gate()),
+    })
+      .catch((error: unknown) => this.#log.error('orders were not taken', {}, error))
+      .finally(() => {
+        this.#takingOrders = undefined
+      })
   }
 
   /** A shadow could not carry what was begun live: it would stand still, with its nonces open. */
@@ -409,7 +437,7 @@ class ComposedKeeper implements Keeper {
     // What it held back is free again.
     const role = this.#open.roles.find((each) => each.role === workflow.role)
     role?.ended(workflow)
-    role?.duty.look()
+    if (this.#decides) role?.duty.look()
   }
 
   /** A nonce without an end would be built upon: nothing is signed until a person has looked. */
@@ -434,6 +462,12 @@ class ComposedKeeper implements Keeper {
     for (const workflow of this.#live.values()) {
       if (workflow.state === state) this.#running?.queue.wake(workflow.id, 0)
     }
+  }
+
+  readonly #gate = (): Gate => {
+    const { killed, paused } = readControl(this.#config.directory)
+    // Whoever wants us gone now wants no further signature: what waits for a KMS lets go at once.
+    return { closed: killed || this.#hurry.signal.aborted, paused }
   }
 
   readonly #emit = (event: KeeperEvent): void => {

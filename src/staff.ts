@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { agents } from '../agents/index.ts'
 import { clientOf, operationsOf, proveAccess } from './access.ts'
-import type { Agent, Role, Watch } from './agent.ts'
+import type { Agent, Proposal, Role, Watch } from './agent.ts'
 import type { Gate } from './carry.ts'
 import type { Nodes } from './chain/nodes.ts'
 import type { ChainView } from './chain-view.ts'
@@ -14,6 +14,7 @@ import { RolekeeperError } from './errors.ts'
 import { assessGain, rememberClaim } from './gains.ts'
 import { type Approval, compileApproval } from './guard/approval.ts'
 import { compileRuleset } from './guard/compile.ts'
+import { exposureOf } from './guard/request.ts'
 import type { Ruleset } from './guard/ruleset.ts'
 import { openHands } from './hands.ts'
 import type { Journal } from './journal/journal.ts'
@@ -99,6 +100,10 @@ export type StaffedRole = {
   readonly counts: (one: { readonly shadow?: true }) => boolean
   /** The stages that a workflow of the role passes. */
   readonly stagesOf: (workflow: Workflow) => Stages
+  /** Count what an input exposes, by guard.effects and limits.pricesUsdMicros. */
+  readonly exposureOf: (request: Pick<Proposal, 'workflowType' | 'input'>) => ReturnType<typeof exposureOf>
+  /** Open what a person submitted, as a workflow of this role. */
+  readonly open: (proposal: Proposal, shadow: boolean) => ReturnType<typeof openProposal>
   readonly duty: Duty
   readonly arming: Sight['arming']
   /** Tell of a workflow of the role that ended. */
@@ -143,8 +148,14 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     role === 'liquidator'
       ? createLiquidatorSight(does.secondPrices?.(policy.strategy) ?? [], sightDeps)
       : createAskingSight(does, policy.strategy, sightDeps)
-  const opener = { role, chainId: nodes.chainId, signer, shadow: hands === null }
-  const open = { nowMs: clock.nowMs, journal }
+  const open = (proposal: Proposal, shadow: boolean) =>
+    shared.alone(() =>
+      openProposal(
+        proposal,
+        { role, chainId: nodes.chainId, signer, shadow },
+        { nowMs: clock.nowMs, journal },
+      ),
+    )
   const newest = await journal.list(JOURNAL_ROWS)
   const recent = createRecent(
     newest.filter((workflow) => workflow.role === role && counts(workflow)),
@@ -157,7 +168,7 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     decide: (seen) => does.decide(seen, policy.strategy),
     prices: (seen) => does.prices?.(seen) ?? [],
     recent: recent.list,
-    open: (proposal) => shared.alone(() => openProposal(proposal, opener, open)),
+    open: (proposal) => open(proposal, hands === null),
     stopped: () => stopped(shared.gate()),
     journal: { live, addDecisions: (rows) => journal.addDecisions(rows) },
     onOpened: shared.onOpened,
@@ -191,6 +202,12 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     mode: agent.mode,
     counts,
     stagesOf: ({ shadow }) => (shadow === true || hands === null ? shadowStages : hands.stages),
+    exposureOf: (request) => exposureOf(request, signer, ruleset),
+    open: async (proposal, shadow) => {
+      const opened = await open(proposal, shadow)
+      if (opened.ok) shared.onOpened(opened.workflow)
+      return opened
+    },
     duty,
     arming: sight.arming,
     ended: (workflow) => {

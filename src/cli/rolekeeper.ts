@@ -15,6 +15,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./workflows.ts')).workflows,
   },
   explain: { summary: 'why it acted, or why not', load: async () => (await import('./explain.ts')).explain },
+  submit: {
+    summary: 'a workflow by hand, through the same guard',
+    load: async () => (await import('./submit.ts')).submit,
+  },
   shadow: {
     summary: 'what roles in shadow would have done, and gained',
     load: async () => (await import('./shadow.ts')).shadow,

@@ -97,7 +97,7 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
 }
 
 /** Shows a keeper's events to whoever runs it. */
-type Show = {
+export type Show = {
   readonly event: (event: KeeperEvent) => void
   /** Show what is still held back. */
   readonly end: () => void

@@ -28,10 +28,7 @@ export function checkRequest(request: {
   const effects = ruleset.effects.get(workflowType)
   const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], proposal.input)
   if (effects === undefined || rules.length === 0) {
-    return refuse(
-      'workflow_not_allowed',
-      `No rule allows this ${workflowType}. Fix: add its calls to guard.allow, or stop proposing it.`,
-    )
+    return notAllowed(workflowType)
   }
   const input = WORKFLOW_CATALOGUE[workflowType].input.safeParse(proposal.input)
   if (!input.success) {
@@ -51,9 +48,30 @@ export function checkRequest(request: {
   return checkExposure(proposal, effects, { ...found.subject, deadlineS: 0n }, ruleset) ?? found
 }
 
+/**
+ * Count what a workflow that a person asks for exposes: what guard.effects lets out of the input, at the policy's prices.
+ * Refuses where no rule allows it, or its worth is not known. Pure.
+ */
+export function exposureOf(
+  request: Pick<Proposal, 'workflowType' | 'input'>,
+  signer: Address,
+  ruleset: Ruleset,
+): Checked<{ readonly exposure: Proposal['exposure'] }> {
+  const effects = ruleset.effects.get(request.workflowType)
+  if (effects === undefined) return notAllowed(request.workflowType)
+  const found = subjectOf(request, signer, ruleset)
+  return found.ok ? countExposure(effects, { ...found.subject, deadlineS: 0n }, ruleset) : found
+}
+
+const notAllowed = (type: string): Refusal =>
+  refuse(
+    'workflow_not_allowed',
+    `No rule allows this ${type}. Fix: add its calls to guard.allow, or stop proposing it.`,
+  )
+
 /** Find what a request is about among the pinned contracts. */
 function subjectOf(
-  { input }: Proposal,
+  { input }: Pick<Proposal, 'input'>,
   signer: Address,
   { deployment }: Ruleset,
 ): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
@@ -74,6 +92,34 @@ const pinned = <P extends PinnedContract>(pins: readonly P[], named: unknown): P
 const notPinned = (what: 'market' | 'vault' | 'fund', address: unknown): Refusal =>
   refuse(`${what}_not_pinned`, `The ${what} ${address} is not in deployment.${what}s.`)
 
+/** What may leave us by `effects`, and what it and what it moves count as at least. */
+function countExposure(
+  effects: Effects,
+  subject: Subject,
+  ruleset: Ruleset,
+): Checked<{ readonly exposure: Proposal['exposure'] }> {
+  const [out] = effects.out
+  const token = out === undefined ? null : (asAddress(out.token.resolve(subject, 0)) ?? null)
+  const assets = out === undefined ? 0n : sumOf(out.assetsMax, subject)
+  if (assets === null || (out !== undefined && token === null)) {
+    return refuse('exposure_unknown', 'What may leave us by guard.effects does not follow from the input.')
+  }
+  const worths = [
+    ...effects.out.map((item) => worthOf(item.token, sumOf(item.assetsMax, subject), subject, ruleset)),
+    ...effects.moves.map((item) => worthOf(item.token, sumOf(item.assets, subject), subject, ruleset)),
+  ]
+  const usdMicros = worths.reduce<bigint | null>(
+    (sum, worth) => (sum === null || worth === null ? null : sum + worth),
+    0n,
+  )
+  return usdMicros === null
+    ? refuse(
+        'exposure_unpriced',
+        'The proposal moves a token whose worth in dollars is not known. Fix: add it to limits.pricesUsdMicros.',
+      )
+    : { ok: true, exposure: { token, assets, usdMicros } }
+}
+
 /** Demand that a proposal counts what may leave us exactly, and at no less than the policy's prices. */
 function checkExposure(
   { exposure }: Proposal,
@@ -81,34 +127,20 @@ function checkExposure(
   subject: Subject,
   ruleset: Ruleset,
 ): Refusal | null {
-  const [out] = effects.out
-  const token = out?.token.resolve(subject, 0) ?? null
-  const assets = out === undefined ? 0n : sumOf(out.assetsMax, subject)
-  const counted = exposure.token?.toLowerCase() ?? null
-  if (assets === null || exposure.assets !== assets || (assets > 0n && counted !== token)) {
+  const counted = countExposure(effects, subject, ruleset)
+  if (!counted.ok) return counted
+  const { token, assets, usdMicros } = counted.exposure
+  const stated = exposure.token?.toLowerCase() ?? null
+  if (exposure.assets !== assets || (assets > 0n && stated !== token)) {
     return refuse(
       'exposure_mismatch',
-      `The proposal counts ${exposure.assets} base units of ${counted ?? 'nothing'}; by guard.effects ${assets ?? 'an unknown amount'} of ${token ?? 'nothing'} may leave us.`,
+      `The proposal counts ${exposure.assets} base units of ${stated ?? 'nothing'}; by guard.effects ${assets} of ${token ?? 'nothing'} may leave us.`,
     )
   }
-  const worths = [
-    ...effects.out.map((item) => worthOf(item.token, sumOf(item.assetsMax, subject), subject, ruleset)),
-    ...effects.moves.map((item) => worthOf(item.token, sumOf(item.assets, subject), subject, ruleset)),
-  ]
-  const least = worths.reduce<bigint | null>(
-    (sum, worth) => (sum === null || worth === null ? null : sum + worth),
-    0n,
-  )
-  if (least === null) {
-    return refuse(
-      'exposure_unpriced',
-      'The proposal moves a token whose worth in dollars is not known. Fix: add it to limits.pricesUsdMicros.',
-    )
-  }
-  if (exposure.usdMicros >= least) return null
+  if (exposure.usdMicros >= usdMicros) return null
   return refuse(
     'exposure_underpriced',
-    `The proposal counts ${exposure.usdMicros} millionths of a dollar; by limits.pricesUsdMicros it moves at least ${least}.`,
+    `The proposal counts ${exposure.usdMicros} millionths of a dollar; by limits.pricesUsdMicros it moves at least ${usdMicros}.`,
   )
 }
 

@@ -20,6 +20,11 @@ const submission = z.strictObject({
   input: z.record(z.string(), inputValue),
   /** Everything up to the signature, and no further. */
   shadow: z.boolean(),
+  /** As a proposal has them; absent, they are made of the input. */
+  subject: z.string().min(1).max(400).optional(),
+  summary: z.string().min(1).max(400).optional(),
+  reason: z.record(z.string().max(60), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  deviationBps: z.number().int().min(0).optional(),
 })
 export type Submission = z.infer<typeof submission>
 

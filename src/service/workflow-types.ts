@@ -192,8 +192,14 @@ const AGENT_ROLES: Readonly<Record<string, Role>> = {
   lender: 'rfq-bidder',
 }
 
+/** Whether it is known what a type's input holds: nothing else can be submitted or judged. Pure. */
+export const knowsInput = (type: WorkflowType): boolean => {
+  const { input }: { input: z.ZodType } = WORKFLOW_CATALOGUE[type]
+  return input !== anyInput
+}
+
 /** Name the agent that may propose a type; null when none does. Pure. */
 export function agentRoleOf(type: WorkflowType): Role | null {
-  const { role, input }: { role: string | null; input: z.ZodType } = WORKFLOW_CATALOGUE[type]
-  return role === null || input === anyInput ? null : (AGENT_ROLES[role] ?? null)
+  const { role } = WORKFLOW_CATALOGUE[type]
+  return role === null || !knowsInput(type) ? null : (AGENT_ROLES[role] ?? null)
 }

@@ -15,6 +15,7 @@ const COMMANDS = [
   'run',
   'workflows',
   'explain',
+  'submit',
   'shadow',
   'approve',
   'reject',
@@ -122,6 +123,43 @@ describe('the command line', () => {
       'error usage: --limit is "1001". Fix: give a',
     ],
     ['nothing to show', ['workflows'], 'error usage: Say what to show. Fix: write `list` or `show ID`'],
+    ['nothing to submit', ['submit'], 'error usage: Say what to submit.'],
+    [
+      'a type that is none',
+      ['submit', 'x\u001b[2J'],
+      'error usage: "x [2J" is no workflow type. Fix: the README',
+    ],
+    [
+      'half of a type',
+      ['submit', 'vaultDeploy'],
+      'error usage: "vaultDeploy" is no workflow type. Fix: write role.asset_manager.vaultDeploy',
+    ],
+    [
+      'a type whose input is not known',
+      ['submit', 'role.lender.investorRequestRedeem'],
+      'error usage: What role.lender.investorRequestRedeem takes is not documented',
+    ],
+    [
+      'a type of nobody',
+      ['submit', 'deposit'],
+      'error usage: deposit belongs to no role of a keeper. Fix: name',
+    ],
+    [
+      'no input',
+      ['submit', 'deposit', '--role', 'allocator'],
+      'error usage: --input is missing. Fix: name a JSON file with the input',
+    ],
+    [
+      'an input that is no JSON object',
+      ['submit', 'deposit', '--role', 'allocator', '--input', 'package-lock.yaml'],
+      'error config.input_unreadable: package-lock.yaml holds no JSON object',
+    ],
+    [
+      'an input of something else',
+      ['submit', 'deposit', '--role', 'allocator', '--input', 'package.json'],
+      'Fix: its members are vaultAddress, assets, receiverAddress, minShares.',
+    ],
+    ['nothing to reject', ['reject'], 'error usage: Say what to reject. Fix: write `reject ID`'],
     ['nothing to explain', ['explain'], 'error usage: Say what to explain.'],
   ])('refuses %s in one line and exits with 2', async (_, args, line) => {
     const { code, out, err } = await rolekeeper(args)

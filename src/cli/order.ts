@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Journal, Transition } from '../journal/journal.ts'
+import type { Keeper } from '../keeper.ts'
+import type { Submission } from '../ops/orders.ts'
+import type { Reply } from '../submit.ts'
+import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
+import { DEFAULT_DIRECTORY, type Io } from './command.ts'
+import { createInterrupts, createShow, type Show } from './session.ts'
+
+/** Where the keeper is that an order is for: of a run configuration, or of a sandbox's directory. */
+export type OrderPlace = {
+  readonly config: string | undefined
+  readonly directory: string | undefined
+  readonly json: boolean
+}
+
+/** The journal is looked at this often. */
+const LOOK_MS = 200
+/** A keeper that runs takes an order at once; one that has not by then is not running. */
+const TAKEN_MS_MAX = 15_000
+
+/**
+ * Hand an order to the keeper of a directory and follow it to its end; where none runs, run one for as long that decides
+ * nothing itself.
+ * @returns the exit code: 0 for a success or an end in shadow.
+ * @throws RolekeeperError `order.refused`, `order.not_taken`, and what loading and starting throw.
+ */
+export async function runOrder(submission: Submission, place: OrderPlace, io: Io): Promise<number> {
+  const { readSqliteJournal } = await import('../journal/sqlite.ts')
+  const { writeSubmission } = await import('../ops/orders.ts')
+  const config = place.config === undefined ? undefined : await loadConfig(place.config, io)
+  const directory = config?.directory ?? place.directory ?? DEFAULT_DIRECTORY
+  const keeper = (await isRunning(directory))
+    ? undefined
+    : await createOwnKeeper(config ?? (await sandboxOf(directory)), io)
+  const interrupts = createInterrupts(() => {})
+  const show = await createShow(io, place.json)
+  const id = randomUUID()
+  try {
+    await keeper?.start()
+    writeSubmission(directory, id, submission)
+    const journal = readSqliteJournal(directory)
+    try {
+      const workflow = await Promise.race([follow(id, { directory, journal, show }), interrupts.first])
+      if (workflow === undefined) return 1
+      if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
+      else if (workflow.shadow === true) io.out(shadowText(workflow))
+      return workflow.state === 'succeeded' || workflow.state === 'shadowed' ? 0 : 1
+    } finally {
+      await journal.close()
+    }
+  } finally {
+    show.end()
+    interrupts.release()
+    await keeper?.stop({ drainMs: 0 })
+  }
+}
+
+async function loadConfig(file: string, { env }: Io): Promise<RunConfig> {
+  const { loadRunConfig } = await import('../config/config.ts')
+  const { isWellKnown } = await import('../sign/well-known.ts')
+  return loadRunConfig(file, { env, isWellKnown })
+}
+
+async function sandboxOf(directory: string): Promise<RunConfig> {
+  if (!existsSync(join(directory, 'run.yaml'))) {
+    throw new RolekeeperError('order.no_keeper', `No keeper runs in ${directory}, and it is no sandbox's.`, {
+      fix: 'name the run configuration with --config, or the directory with --directory.',
+    })
+  }
+  const { sandboxConfig } = await import('./sandbox-config.ts')
+  return sandboxConfig(directory)
+}
+
+/** Whether a keeper works in a directory: it holds the lock. */
+async function isRunning(directory: string): Promise<boolean> {
+  if (!existsSync(directory)) return false
+  const { lockDirectory } = await import('../journal/lock.ts')
+  try {
+    lockDirectory(directory).release()
+    return false
+  } catch (error) {
+    if (error instanceof RolekeeperError && error.code === 'journal.locked') return true
+    throw error
+  }
+}
+
+async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {
+  const { secretsOf } = await import('../config/config.ts')
+  const { createLog } = await import('../ops/log.ts')
+  const { createKeeper } = await import('../keeper.ts')
+  const { version } = await import('./version.ts')
+  const log = createLog({ level: 'warn', secrets: secretsOf(config), write: io.err })
+  return createKeeper(config, { log, version, duty: 'orders' })
+}
+
+type FollowDeps = {
+  readonly directory: string
+  readonly journal: Pick<Journal, 'get' | 'getValue' | 'transitions'>
+  readonly show: Show
+}
+
+/** Show each state that an order reaches, until its end. */
+async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
+  const workflowId = await taken(id, deps)
+  let shown = 0
+  let toldHeld = false
+  for (;;) {
+    const workflow = await deps.journal.get(workflowId)
+    if (workflow !== null) {
+      const transitions = await deps.journal.transitions(workflowId)
+      for (const [index, each] of transitions.entries()) {
+        if (index >= shown) deps.show.event(eventOf(workflow, each, transitions[index - 1]))
+      }
+      shown = transitions.length
+      if (isHeld(workflow) && !toldHeld) {
+        toldHeld = true
+        await tellHeld(workflow, deps.show)
+      }
+      if (isTerminal(workflow.state)) return workflow
+    }
+    await setTimeout(LOOK_MS)
+  }
+}
+
+async function taken(id: string, { directory, journal }: FollowDeps): Promise<string> {
+  const { replyKey } = await import('../submit.ts')
+  const { forgetSubmission } = await import('../ops/orders.ts')
+  for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
+    const text = await journal.getValue(replyKey(id))
+    if (text !== null) {
+      const reply: Reply = JSON.parse(text)
+      if ('workflowId' in reply) return reply.workflowId
+      throw new RolekeeperError('order.refused', `${reply.check}: ${reply.message}`)
+    }
+    await setTimeout(LOOK_MS)
+  }
+  // Nobody may take it later, when whoever asked has gone.
+  forgetSubmission(directory, id)
+  throw new RolekeeperError('order.not_taken', `No keeper of ${directory} took the order; it is withdrawn.`, {
+    fix: 'look whether the keeper answers, then submit again.',
+  })
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+
+function eventOf(workflow: Workflow, { state, atMs, note }: Transition, before: Transition | undefined) {
+  const { id, role, proposal } = workflow
+  return {
+    type: 'workflow' as const,
+    ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject, at: iso(atMs) },
+    durationMs: before === undefined ? 0 : atMs - before.atMs,
+    ...(before === undefined ? { summary: proposal.summary } : {}),
+    ...(isTerminal(state) ? note : {}),
+  }
+}
+
+async function tellHeld(workflow: Workflow, show: Show): Promise<void> {
+  const { heldEvent } = await import('../tell.ts')
+  const { hold: _held, ...before } = workflow
+  const event = heldEvent(workflow, before, Date.now())
+  if (event !== null) show.event(event)
+}
+
+const endJson = (workflow: Workflow) => ({
+  type: 'order',
+  id: workflow.id,
+  state: workflow.state,
+  ...workflow.note,
+  ...(workflow.shadow === true ? shadowJson(workflow) : {}),
+})
+
+const shadowJson = ({ shadowed, clearance }: Workflow) => ({
+  calls: shadowed?.calls ?? [],
+  ask: shadowed?.ask ?? null,
+  tokens: (clearance?.predictedTokens ?? []).map(({ token, assets }) => ({ token, assets: String(assets) })),
+  gas: String((clearance?.payloads ?? []).reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n)),
+  gasWei: shadowed?.outcome === undefined ? null : String(shadowed.outcome.gasWei),
+})
+
+function shadowText(workflow: Workflow): string {
+  const { calls, ask, tokens, gas, gasWei } = shadowJson(workflow)
+  const verdict = workflow.state === 'shadowed' ? 'the guard clears it' : `it is ${workflow.state}`
+  const lines = [
+    `Nothing was signed; ${verdict}.`,
+    ...(ask === null ? [] : [`A person would be asked first: ${ask.check}: ${ask.message}`]),
+    ...(calls.length === 0 ? [] : ['Calls:', ...calls.map((call) => `  ${call}`)]),
+    ...(tokens.length === 0
+      ? []
+      : ['Tokens, base units:', ...tokens.map(({ token, assets }) => `  ${token}  ${assets}`)]),
+    ...(gasWei === null ? [] : [`Gas: ${gas}, at most ${gasWei} wei at the fee offered`]),
+  ]
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import type { ProposalInput } from '../agent.ts'
+import { RolekeeperError } from '../errors.ts'
+import { foreign } from '../foreign.ts'
+import type { WorkflowType } from '../service/workflow-types.ts'
+import { command, DIRECTORY, usageError } from './command.ts'
+import { runOrder } from './order.ts'
+
+/** Far above any workflow's input. */
+const BYTES_MAX = 65_536
+
+/** `rolekeeper submit`: a workflow that a person asks for, through the same pipeline and guard as any other. */
+export const submit = command({
+  name: 'submit',
+  usage: 'TYPE --input FILE [--role ROLE] [--shadow] [--config FILE | --directory DIR] [--json]',
+  help: `Submit one workflow by hand. It takes the signer, the policy and the limits of its role, which guard.allow must let
+carry it, and is judged, approved, signed and followed like one that an agent proposed. A keeper that runs takes it;
+without one, one is run for as long. FILE holds the input as the service takes it, as JSON.
+
+  rolekeeper submit role.allocator.vaultDeallocate --input deallocate.json --shadow
+  rolekeeper submit deposit --role allocator --input deposit.json`,
+  options: {
+    input: { help: 'the input, as JSON', value: 'FILE' },
+    role: {
+      help: 'whose signer and policy it takes (default: the role that the type belongs to)',
+      value: 'ROLE',
+    },
+    shadow: { help: 'say what would happen, and sign nothing' },
+    config: { help: 'the run configuration of the keeper', value: 'FILE' },
+    directory: DIRECTORY,
+    json: { help: 'print events as JSON, one object a line' },
+  },
+  argumentsMax: 1,
+  run: async (given, [named], io) => {
+    if (given.config !== undefined && given.directory !== undefined)
+      throw usageError(
+        '--config and --directory are both given.',
+        'a configuration names its directory: give one',
+      )
+    const { agentRoleOf } = await import('../service/workflow-types.ts')
+    const workflowType = await typeOf(named)
+    const role = given.role ?? agentRoleOf(workflowType)
+    if (role === null)
+      throw usageError(
+        `${workflowType} belongs to no role of a keeper.`,
+        'name one whose policy allows it with --role',
+      )
+    if (given.input === undefined) throw usageError('--input is missing.', 'name a JSON file with the input')
+    const input = await inputOf(workflowType, given.input)
+    const { config, directory } = given
+    return runOrder(
+      { role, workflowType, input, shadow: given.shadow === true },
+      { config, directory, json: given.json === true },
+      io,
+    )
+  },
+})
+
+async function typeOf(named: string | undefined): Promise<WorkflowType> {
+  if (named === undefined)
+    throw usageError('Say what to submit.', 'name a workflow type, for example deposit')
+  const { knowsInput, WORKFLOW_TYPES } = await import('../service/workflow-types.ts')
+  const type = WORKFLOW_TYPES.find((each) => each === named)
+  if (type === undefined) {
+    const alike = WORKFLOW_TYPES.filter((each) => each.endsWith(`.${named}`))
+    const fix = alike.length > 0 ? `write ${alike.join(' or ')}` : 'the README lists the types'
+    throw usageError(`"${foreign(named)}" is no workflow type.`, fix)
+  }
+  if (knowsInput(type)) return type
+  throw usageError(`What ${type} takes is not documented, so it cannot be judged.`, 'use the service itself')
+}
+
+/** Read and check an input. It goes out as it is in the file. */
+async function inputOf(type: WorkflowType, file: string): Promise<ProposalInput> {
+  const { WORKFLOW_CATALOGUE } = await import('../service/workflow-types.ts')
+  const value = readJson(file)
+  const schema: z.ZodType = WORKFLOW_CATALOGUE[type].input
+  const checked = schema.safeParse(value)
+  if (checked.success) return value
+  const [issue] = checked.error.issues
+  const path = issue?.path.join('.') ?? ''
+  throw new RolekeeperError(
+    'config.input_invalid',
+    `${foreign(file)}: ${path === '' ? 'the input' : foreign(path)} is not as ${type} takes it: ${foreign(issue?.message ?? '')}.`,
+    { fix: `its members are ${membersOf(schema)}.` },
+  )
+}
+
+function readJson(file: string): ProposalInput {
+  try {
+    const bytes = readFileSync(file)
+    if (bytes.length <= BYTES_MAX)
+      return z.record(z.string(), z.json()).parse(JSON.parse(bytes.toString('utf8'))) as ProposalInput
+  } catch {
+    // Absent, or no JSON object: the same error.
+  }
+  throw new RolekeeperError(
+    'config.input_unreadable',
+    `${foreign(file)} holds no JSON object of at most ${BYTES_MAX} bytes.`,
+    {
+      fix: 'write the input as the service takes it: {"vaultAddress":"0x…","assets":"1000000"}',
+    },
+  )
+}
+
+const membersOf = (schema: z.ZodType): string =>
+  schema instanceof z.ZodObject ? Object.keys(schema.shape).join(', ') : 'those of one of its actions'
