@@ -39,7 +39,8 @@ export type CarryDeps = {
 
 /** Heads wake a workflow in flight; this is for a node that stopped telling us of them. */
 const IDLE_MS = 2_000
-const HELD_MS = 500
+/** How soon a gate that holds something is asked again. */
+export const HELD_MS = 500
 const KMS_RETRY_MS = 1_000
 /** The same bytes go to every node again each time this many blocks have passed. */
 const RESEND_BLOCKS = 2n

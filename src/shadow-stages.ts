@@ -86,7 +86,22 @@ export function createShadowStages(deps: ShadowDeps): Stages {
       const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
       if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: checked }))
       const shadowed = { calls: checked.calls.map(describeCall), ask: whyAsk(workflow.proposal, approval) }
-      return moved(move(workflow, 'attested', nowMs(), { shadowed }))
+      if (checked.calls.every(({ digest }) => digest === null)) {
+        return moved(move(workflow, 'attested', nowMs(), { shadowed }))
+      }
+      // What carries a signature cannot be simulated without it, and no shadow asks a key.
+      const { number: blockNumber } = await nodes.head()
+      const outcome = { verdict: 'unscored', blockNumber, gasWei: 0n } as const
+      deps.onScored(outcome.verdict)
+      return moved(
+        move(workflow, 'shadowed', nowMs(), {
+          shadowed: { ...shadowed, outcome },
+          note: {
+            check: outcome.verdict,
+            message: `${MESSAGES[outcome.verdict]}: it ends where a key would be asked.`,
+          },
+        }),
+      )
     },
 
     clear: async (workflow) => {

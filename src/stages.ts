@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { attest } from './attest.ts'
 import { claim } from './broadcast/claim.ts'
 import { type FeePolicy, quoteFees } from './broadcast/fees.ts'
 import { hasFailed, type ReplaceView } from './broadcast/replace.ts'
@@ -12,7 +13,6 @@ import { type Approval, approvalHash, whyAsk } from './guard/approval.ts'
 import { revocationPayload } from './guard/close-out.ts'
 import { checkFinal } from './guard/final.ts'
 import { checkBudget } from './guard/limits.ts'
-import { checkPrepared } from './guard/prepared.ts'
 import { checkRequest } from './guard/request.ts'
 import { recheck } from './guard/revalidate.ts'
 import type { Ruleset } from './guard/ruleset.ts'
@@ -98,13 +98,7 @@ export function createStages(deps: StagesDeps): Stages {
       })
     },
 
-    attest: async (workflow) => {
-      const { prepared: frozen } = workflow
-      invariant(frozen !== undefined, `workflow ${workflow.id} is prepared without an answer`)
-      const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
-      const state = checked.ok ? 'attested' : 'refused'
-      return moved(move(workflow, state, nowMs(), checked.ok ? {} : { note: checked }))
-    },
+    attest: (workflow) => attest(workflow, deps),
 
     clear: async (workflow) => clear(workflow, await signerState(workflow, deps), view, deps),
 

@@ -1,11 +1,12 @@
 import { type Address, decodeFunctionData, encodeFunctionData, type Hex, maxUint256 } from 'viem'
 import type { TransactionIntent } from '../service/workflows.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
-import type { StandingAllowance } from '../workflow/workflow.ts'
+import type { Attestation, StandingAllowance } from '../workflow/workflow.ts'
 import { describeCondition, holds, type Subject } from './conditions.ts'
 import { asAddress, asUint, asValue, countAt, isEach, listOf, memberAt } from './paths.ts'
 import { pinOf } from './pins.ts'
 import type { Leaf, Rule } from './ruleset.ts'
+import { checkTypedData, withSignature } from './typed-data.ts'
 
 /** Arguments of a call by the names of their parameters, as they were decoded. */
 export type Arguments = Readonly<Record<string, unknown>>
@@ -19,6 +20,8 @@ export type ClearedCall = {
   readonly args: Arguments
   /** What it approves, when it is an approval. */
   readonly approval: StandingAllowance | null
+  /** What must be signed before it can run, when it carries a signature. */
+  readonly digest: Hex | null
 }
 
 /** Judge one intent by the one rule that its place in the sequence has. Pure. */
@@ -26,6 +29,7 @@ export function checkCall(
   intent: TransactionIntent,
   rule: Rule,
   subject: Subject,
+  attestation?: Attestation,
 ): Checked<{ readonly call: ClearedCall }> {
   const envelope = checkEnvelope(intent, rule, subject)
   if (!envelope.ok) return envelope
@@ -35,9 +39,42 @@ export function checkCall(
   const { args } = decoded
   const refusal = checkArguments(args, rule, subject)
   if (refusal !== null) return refusal
+  const signed = checkSigning(intent, rule, args, to, attestation)
+  if (!signed.ok) return signed
   const valueWei = BigInt(intent.value)
   const approval = rule.isApproval ? approvalOf(to, rule, args) : null
-  return { ok: true, call: { rule, to, data: intent.calldata, valueWei, args, approval } }
+  return { ok: true, call: { ...signed, rule, to, valueWei, args, approval } }
+}
+
+/** What is signed inside of a call, and the call with that signature once it is there. */
+function checkSigning(
+  intent: TransactionIntent,
+  { typedData, abi }: Rule,
+  args: Arguments,
+  to: Address,
+  attestation: Attestation | undefined,
+): Checked<{ readonly data: Hex; readonly digest: Hex | null }> {
+  if (typedData === null) {
+    if (intent.signing === undefined) return { ok: true, data: intent.calldata, digest: null }
+    return refuse(
+      'signing_not_allowed',
+      `Intent ${intent.order} asks for a typed-data signature; no rule allows that.`,
+    )
+  }
+  const signed = { rule: typedData, chainId: intent.chainId, verifyingContract: to }
+  const checked = checkTypedData(intent, args, signed)
+  if (!checked.ok) return checked
+  const { digest } = checked
+  if (attestation === undefined) return { ok: true, data: intent.calldata, digest }
+  if (attestation.digest !== digest) {
+    return refuse(
+      'digest_changed',
+      `We signed ${attestation.digest} for this; by the rules now it is ${digest}.`,
+    )
+  }
+  const { signature } = attestation
+  const data = signature === undefined ? intent.calldata : withSignature(abi, args, typedData, signature)
+  return { ok: true, data, digest }
 }
 
 /** An approval's two arguments, whatever the rule calls them; the selector says what they are. */
@@ -55,12 +92,6 @@ function checkEnvelope(
   const { order } = intent
   if (intent.transactionKind !== 'contract_call' || intent.target === null) {
     return refuse('contract_creation', `Intent ${order} creates a contract; no rule allows that.`)
-  }
-  if (intent.signing !== undefined) {
-    return refuse(
-      'signing_not_allowed',
-      `Intent ${order} asks for a typed-data signature; no rule allows that.`,
-    )
   }
   const value = BigInt(intent.value)
   if (value > rule.valueWeiMax) {

@@ -1,5 +1,4 @@
 import { type AbiFunction, type AbiParameter, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
-import { RolekeeperError } from '../errors.ts'
 import {
   type Condition,
   compileList,
@@ -11,8 +10,10 @@ import {
   type Scope,
 } from './conditions.ts'
 import { inputShape } from './inputs.ts'
-import { isEach, listOf, VALUE_KINDS, type ValueKind } from './paths.ts'
-import type { Deployment, GuardPolicy, Leaf, Rule } from './ruleset.ts'
+import { isEach, kindOf, listOf, VALUE_KINDS, type ValueKind } from './paths.ts'
+import { wrong } from './policy-error.ts'
+import type { Deployment, GuardPolicy, Leaf, Rule, TypedData } from './ruleset.ts'
+import { compileTypedData } from './typed-data.ts'
 
 type SourceRule = GuardPolicy['allow'][number]
 type SourceTests = SourceRule['params'][string]
@@ -36,10 +37,6 @@ const DENIED_FUNCTIONS: ReadonlySet<string> = new Set(
 
 /** Source: EIP-20. */
 const APPROVE = toFunctionSelector('approve(address,uint256)')
-
-/** Say what is wrong with a policy: the path, the value and the fix. */
-export const wrong = (path: string, problem: string, fix: string) =>
-  new RolekeeperError('policy.guard_invalid', `${path}: ${problem}`, { fix, facts: { path } })
 
 /** Parse a function as Solidity writes it. Throws RolekeeperError `policy.guard_invalid`. Pure. */
 export function parseFunction(text: string, path: string): AbiFunction {
@@ -75,7 +72,10 @@ export function compileRule(source: SourceRule, path: string, deployment: Deploy
   }
   const scope = { inputs, deployment }
   const isApproval = selector === APPROVE
-  const leaves = compileLeaves(abi.inputs, source.params, scope, `${path}.params`)
+  const typedData =
+    source.typedData === undefined ? null : compileTypedData(source.typedData, abi, `${path}.typedData`)
+  const { held, params } = apartFromSignature(abi, source.params, typedData, `${path}.params`)
+  const leaves = compileLeaves(held, params, scope, `${path}.params`)
   if (isApproval) checkApproval(leaves, source.params, path)
   return {
     id,
@@ -86,9 +86,25 @@ export function compileRule(source: SourceRule, path: string, deployment: Deploy
     selector,
     isApproval,
     leaves,
+    typedData,
     valueWeiMax,
     gasMax,
   }
+}
+
+/** The arguments that conditions hold, without the one that takes our signature. */
+function apartFromSignature(
+  { inputs }: AbiFunction,
+  sources: SourceRule['params'],
+  typedData: TypedData | null,
+  path: string,
+): { readonly held: readonly AbiParameter[]; readonly params: SourceRule['params'] } {
+  if (typedData === null) return { held: inputs, params: sources }
+  const { [typedData.signature]: signature, ...params } = sources
+  if (signature?.eq !== '$signature') {
+    throw wrong(`${path}.${typedData.signature}`, 'it is what we sign.', 'use eq with $signature.')
+  }
+  return { held: inputs.filter(({ name }) => name !== typedData.signature), params }
 }
 
 function compileTarget(text: string, scope: Scope, path: string): Reference {
@@ -155,8 +171,8 @@ function leavesOf(
   if ('components' in parameter && type === 'tuple') {
     return parameter.components.flatMap((component) => leavesOf(component, `${own}.`, path))
   }
-  const kind = VALUE_KINDS.find((each) => (each === 'uint' ? /^uint\d*$/.test(type) : each === type))
-  if (kind !== undefined) return [{ path: own, kind }]
+  const kind = kindOf(type)
+  if (kind !== null) return [{ path: own, kind }]
   throw wrong(
     `${path}.${own}`,
     `the type ${parameter.type} has no rule language.`,

@@ -4,9 +4,10 @@ import { invariant } from '../errors.ts'
 import type { Assumptions } from '../service/assumptions.ts'
 import type { WorkflowType } from '../service/workflow-types.ts'
 import { canonicalJson } from './canonical-json.ts'
-import { compileRule, needReference, parseFunction, wrong } from './compile-rule.ts'
+import { compileRule, needReference, parseFunction } from './compile-rule.ts'
 import type { Reference, Scope } from './conditions.ts'
 import { type InputShape, inputShape } from './inputs.ts'
+import { wrong } from './policy-error.ts'
 import type { Deployment, Effects, Freshness, GuardPolicy, Limits, Rule, Ruleset } from './ruleset.ts'
 import { PLAIN, type Sanity } from './sanity/look.ts'
 import { rulesFor } from './sequence.ts'
@@ -97,7 +98,11 @@ function needInputs(type: WorkflowType, path: string): InputShape {
 /** Whatever the input is, its calls end with one that is always there and uses what was approved before. */
 function checkSequences(type: WorkflowType, rules: readonly Rule[]): void {
   for (const { when } of rules) {
-    const last = rulesFor(rules, when).at(-1)
+    const sequence = rulesFor(rules, when)
+    if (sequence.filter(({ typedData }) => typedData !== null).length > 1) {
+      throw wrong('guard.allow', `${type} carries more than one signature.`, 'keep one typedData.')
+    }
+    const last = sequence.at(-1)
     invariant(last !== undefined, `a rule of ${type} is in its own sequence`)
     if (!last.isApproval && !last.optional) continue
     throw wrong(

@@ -55,6 +55,12 @@ export async function checkFinal(
   }
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
   if (!prepared.ok) return prepared
+  const unsigned = prepared.calls.find(
+    ({ digest }) => digest !== null && workflow.attestation?.signature === undefined,
+  )
+  if (unsigned !== undefined) {
+    return refuse('not_signed', `The call of rule ${unsigned.rule.id} lacks our signature.`)
+  }
   const exposed = checkStanding(options, prepared.calls)
   if (exposed !== null) return exposed
   const { calls, subject } = prepared

@@ -4,6 +4,10 @@ import { type Address, size, stringToHex } from 'viem'
 export const VALUE_KINDS = ['address', 'uint', 'bool', 'string', 'bytes32'] as const
 export type ValueKind = (typeof VALUE_KINDS)[number]
 
+/** Find the kind of a Solidity type; null when it has no rule language. Pure. */
+export const kindOf = (type: string): ValueKind | null =>
+  VALUE_KINDS.find((kind) => (kind === 'uint' ? /^uint\d*$/.test(type) : kind === type)) ?? null
+
 /** A value of a kind: addresses and words as lower-case hex, integers as bigint, texts as they are. */
 export type Value = bigint | boolean | string
 

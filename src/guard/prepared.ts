@@ -10,7 +10,7 @@ import type { Freshness, Ruleset } from './ruleset.ts'
 import { checkSequence } from './sequence.ts'
 
 /** The parts of a workflow that an answer is bound to. */
-export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>
+export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal' | 'attestation'>
 
 /** What a static check established. */
 type PreparedCheck = {
@@ -47,7 +47,7 @@ export function checkPrepared(options: {
   const subject: Subject = { ...requested.subject, deadlineS }
   const { workflowType } = workflow.proposal
   const rules = ruleset.rules.get(workflowType) ?? []
-  const calls = checkSequence(answer, workflow.chainId, rules, subject)
+  const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
   return calls.ok ? { ok: true, calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs } : calls
 }
 

@@ -1,7 +1,9 @@
+import type { Proposal } from '../agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant } from '../errors.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
+import type { Subject } from './conditions.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Ruleset } from './ruleset.ts'
 import { createReads } from './views.ts'
@@ -30,11 +32,27 @@ export async function recheck(
   }
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
   if (!prepared.ok) return prepared
-  const { proposal } = workflow
+  return lookNow({ ...prepared, proposal: workflow.proposal, ruleset, nowMs }, { nodes })
+}
+
+/**
+ * Look at the chain as it is now: our head is recent, and the world is as the proposal needs it. One wave of node calls.
+ * Throws RolekeeperError `node.*` when no node answers.
+ */
+export async function lookNow(
+  options: {
+    readonly subject: Subject
+    readonly proposal: Proposal
+    readonly ruleset: Ruleset
+    readonly nowMs: number
+  },
+  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls'> },
+): Promise<Checked<unknown>> {
+  const { subject, proposal, ruleset, nowMs } = options
   const sanity = ruleset.sanity.get(proposal.workflowType)
   invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
   const reads = createReads()
-  const look = sanity.look({ subject: prepared.subject, proposal, before: reads, after: createReads() })
+  const look = sanity.look({ subject, proposal, before: reads, after: createReads() })
   const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
   reads.fill(answers)
   const ageMs = nowMs - head.timestampS * 1_000

@@ -120,6 +120,18 @@ const rule = z.strictObject({
   function: signature,
   /** One entry for every parameter, by its path: `report.asset`, `supplies[].market`; all tests of an entry must hold. */
   params: z.record(z.string().min(1).max(100), condition),
+  /** What the call's signature argument signs: our own EIP-712 type and domain, whatever the service asks for. */
+  typedData: z
+    .strictObject({
+      name: z.string().min(1).max(100),
+      version: z.string().min(1).max(20),
+      /** As EIP-712 encodes it: "NavReport(address asset,uint256 value)". */
+      type: signature,
+      /** The argument that is signed, and the argument that takes the signature, by their names. */
+      message: memberName,
+      signature: memberName,
+    })
+    .optional(),
   valueWeiMax: amount('wei'),
   gasMax: count('gas', 21_000, 16_000_000).transform(BigInt),
 })
@@ -159,6 +171,18 @@ export type Leaf = {
   readonly tests: readonly Condition[]
 }
 
+/** A signature inside a call: which argument is signed under which type and domain, and where it goes. */
+export type TypedData = {
+  readonly name: string
+  readonly version: string
+  readonly primaryType: string
+  readonly fields: readonly { readonly name: string; readonly type: string }[]
+  readonly message: string
+  readonly signature: string
+  /** How the service names the place of the signature. */
+  readonly placement: string
+}
+
 /** One call that may be signed, with everything that must hold of it. */
 export type Rule = {
   readonly id: string
@@ -169,6 +193,7 @@ export type Rule = {
   readonly selector: Hex
   readonly isApproval: boolean
   readonly leaves: readonly Leaf[]
+  readonly typedData: TypedData | null
   readonly valueWeiMax: bigint
   readonly gasMax: bigint
 }

@@ -1,5 +1,6 @@
 import type { PreparedWorkflow } from '../service/workflows.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
+import type { Attestation } from '../workflow/workflow.ts'
 import { type ClearedCall, checkCall } from './calls.ts'
 import type { Subject } from './conditions.ts'
 import { memberAt } from './paths.ts'
@@ -18,6 +19,7 @@ export function checkSequence(
   chainId: number,
   rules: readonly Rule[],
   subject: Subject,
+  attestation?: Attestation,
 ): Checked<{ readonly calls: readonly ClearedCall[] }> {
   const applying = rulesFor(rules, subject.input)
   const required = applying.filter(({ optional }) => !optional)
@@ -38,7 +40,7 @@ export function checkSequence(
         `Intent ${index} is for chain ${intent.chainId}; we are on chain ${chainId}.`,
       )
     }
-    const checked = checkCall(intent, rule, subject)
+    const checked = checkCall(intent, rule, subject, attestation)
     if (!checked.ok) return checked
     calls.push(checked.call)
   }

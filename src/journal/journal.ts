@@ -41,7 +41,7 @@ export type OutboxRow = {
 /** Which digest may be signed, and for what: the ledger's row. */
 export type LedgerEntry = {
   readonly digest: Hex
-  readonly kind: 'transaction' | 'challenge'
+  readonly kind: 'transaction' | 'challenge' | 'typed_data'
   readonly signer: Address
   readonly workflowId: string | null
   readonly nonce: number | null

@@ -44,6 +44,12 @@ export type FrozenAnswer = {
   readonly receivedAtMs: number
 }
 
+/**
+ * The EIP-712 digest that a call of the answer carries a signature over, recorded before the key is asked: a workflow
+ * signs no other. `signature` is 65 bytes, r then s then v.
+ */
+export type Attestation = { readonly digest: Hex; readonly signature?: Hex }
+
 /** What the guard cleared: it holds until `block` is too old. */
 export type Clearance = {
   readonly rulesetHash: string
@@ -118,6 +124,7 @@ export type Workflow = {
   readonly shadowed?: Shadowed
   readonly request?: PrepareRequest
   readonly prepared?: FrozenAnswer
+  readonly attestation?: Attestation
   readonly clearance?: Clearance
   readonly slots: readonly Slot[]
   /** What really happened to the signer's tokens, from the final receipts. */

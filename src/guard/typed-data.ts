@@ -1,0 +1,206 @@
+import {
+  type AbiFunction,
+  type AbiParameter,
+  type Address,
+  encodeFunctionData,
+  type Hex,
+  hashTypedData,
+} from 'viem'
+import { TYPED_DATA_SIGNING } from '../service/fund-assumptions.ts'
+import type { TransactionIntent } from '../service/workflows.ts'
+import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
+import type { Arguments } from './calls.ts'
+import { asAddress, asUint, asValue, countAt, kindOf, memberAt } from './paths.ts'
+import { wrong } from './policy-error.ts'
+import type { GuardPolicy, TypedData } from './ruleset.ts'
+
+/** Signed once, each of these lets whoever holds the signature move more than one action needs. */
+const DENIED_TYPES: ReadonlySet<string> = new Set([
+  'Permit',
+  'PermitSingle',
+  'PermitBatch',
+  'PermitTransferFrom',
+  'PermitBatchTransferFrom',
+  'PermitWitnessTransferFrom',
+  'SafeTx',
+  'SafeMessage',
+  'UserOperation',
+  'PackedUserOperation',
+  'OrderComponents',
+  'BulkOrder',
+  'Delegation',
+  'Authorization',
+])
+
+/**
+ * Compile what a call's signature argument signs: our own type, whose members are those of another argument.
+ * Throws RolekeeperError `policy.guard_invalid`. Pure.
+ */
+export function compileTypedData(
+  source: NonNullable<GuardPolicy['allow'][number]['typedData']>,
+  { inputs }: AbiFunction,
+  path: string,
+): TypedData {
+  const [, primaryType = '', members = ''] = /^([A-Za-z]\w*)\((.*)\)$/.exec(source.type) ?? []
+  const fields = members.split(',').map((member) => {
+    const [, type = '', name = ''] = /^(\w+) (\w+)$/.exec(member) ?? []
+    return { name, type }
+  })
+  if (primaryType === '' || fields.some(({ type }) => kindOf(type) === null)) {
+    throw wrong(
+      `${path}.type`,
+      `"${source.type}" is no EIP-712 type.`,
+      'write it as EIP-712 encodes it: "NavReport(address asset,uint256 value)".',
+    )
+  }
+  if (DENIED_TYPES.has(primaryType) || /permit|authorization/i.test(primaryType)) {
+    throw wrong(`${path}.type`, `${primaryType} is never signed.`, 'remove the rule.')
+  }
+  const message = inputs.find(({ name }) => name === source.message)
+  if (message === undefined || !hasFields(message, fields)) {
+    throw wrong(
+      `${path}.message`,
+      `"${source.message}" is no argument with the members of ${primaryType}.`,
+      'name the struct that is signed; its members are the type’s, in order.',
+    )
+  }
+  const at = inputs.findIndex(({ name, type }) => name === source.signature && type === 'bytes')
+  if (at < 0) {
+    throw wrong(
+      `${path}.signature`,
+      `"${source.signature}" is no argument of the type bytes.`,
+      'name the argument that takes the signature.',
+    )
+  }
+  const { name, version, signature } = source
+  return {
+    name,
+    version,
+    primaryType,
+    fields,
+    message: source.message,
+    signature,
+    placement: `argument:${at}`,
+  }
+}
+
+const hasFields = (parameter: AbiParameter, fields: TypedData['fields']): boolean =>
+  'components' in parameter &&
+  parameter.type === 'tuple' &&
+  parameter.components.length === fields.length &&
+  parameter.components.every(
+    ({ name, type }, index) => name === fields[index]?.name && type === fields[index]?.type,
+  )
+
+/** What a signature of ours says, and to whom. */
+type Signed = { readonly rule: TypedData; readonly chainId: number; readonly verifyingContract: Address }
+
+/**
+ * Judge what an intent asks to sign: the same as its calldata says, in the place where the signature goes, under our
+ * own type and domain.
+ * @returns the EIP-712 digest, computed from the calldata and our own type alone. Pure.
+ */
+export function checkTypedData(
+  { order, signing }: TransactionIntent,
+  args: Arguments,
+  signed: Signed,
+): Checked<{ readonly digest: Hex }> {
+  const { rule } = signed
+  if (signing === undefined) {
+    return refuse('signing_missing', `Intent ${order} asks for no signature; its call takes one.`)
+  }
+  if (signing.kind !== TYPED_DATA_SIGNING.kind) {
+    return refuse('signing_kind', `Intent ${order} asks for another kind than ${TYPED_DATA_SIGNING.kind}.`)
+  }
+  if (signing.signaturePlacement !== rule.placement) {
+    return refuse(
+      'signature_placement',
+      `Intent ${order} puts the signature elsewhere than into ${rule.placement}.`,
+    )
+  }
+  if (args[rule.signature] !== PLACEHOLDER) {
+    return refuse(
+      'signature_placeholder',
+      `Intent ${order} has other bytes than ${TYPED_DATA_SIGNING.signatureBytes} zeros where the signature goes.`,
+    )
+  }
+  const mismatch = checkSame(signing.typedData, args, signed)
+  return mismatch === null ? { ok: true, digest: digestOf(args, signed) } : mismatch
+}
+
+const PLACEHOLDER: Hex = `0x${'00'.repeat(TYPED_DATA_SIGNING.signatureBytes)}`
+
+const digestOf = (args: Arguments, { rule, chainId, verifyingContract }: Signed): Hex =>
+  hashTypedData({
+    domain: { name: rule.name, version: rule.version, chainId, verifyingContract },
+    types: { [rule.primaryType]: rule.fields },
+    primaryType: rule.primaryType,
+    message: messageOf(args, rule),
+  })
+
+const messageOf = (args: Arguments, { message, fields }: TypedData): Record<string, unknown> =>
+  Object.fromEntries(fields.map(({ name }) => [name, memberAt(args, `${message}.${name}`)]))
+
+/** Demand that the service's typed data is ours in value, and has nothing beside it. */
+function checkSame(
+  typedData: Readonly<Record<string, unknown>>,
+  args: Arguments,
+  { rule, chainId, verifyingContract }: Signed,
+): Refusal | null {
+  const { domain, types, primaryType, message } = typedData
+  const ours = messageOf(args, rule)
+  const parts: readonly (readonly [string, boolean])[] = [
+    ['its outermost member', namesOf(typedData) === 'domain,message,primaryType,types'],
+    ['primaryType', primaryType === rule.primaryType],
+    ['types', areSameTypes(types, rule)],
+    ['the domain', namesOf(domain) === 'chainId,name,verifyingContract,version'],
+    ['domain.name', memberAt(domain, 'name') === rule.name],
+    ['domain.version', memberAt(domain, 'version') === rule.version],
+    ['domain.chainId', asUint(memberAt(domain, 'chainId')) === BigInt(chainId)],
+    ['domain.verifyingContract', asAddress(memberAt(domain, 'verifyingContract')) === verifyingContract],
+    ['the message', namesOf(message) === namesOf(ours)],
+    ...rule.fields.map(
+      ({ name, type }) => [`message.${name}`, isSame(memberAt(message, name), ours[name], type)] as const,
+    ),
+  ]
+  const differs = parts.find(([, same]) => !same)?.[0]
+  if (differs === undefined) return null
+  return refuse(
+    'typed_data_mismatch',
+    `What the service asks to sign is not what its call says under our own type ${rule.primaryType}: ${differs} differs.`,
+  )
+}
+
+const areSameTypes = (types: unknown, { primaryType, fields }: TypedData): boolean =>
+  namesOf(types) === primaryType &&
+  countAt(types, `${primaryType}[]`) === fields.length &&
+  fields.every((field, index) => {
+    const theirs = memberAt(types, `${primaryType}[]`, index)
+    return (
+      namesOf(theirs) === 'name,type' &&
+      memberAt(theirs, 'name') === field.name &&
+      memberAt(theirs, 'type') === field.type
+    )
+  })
+
+const namesOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? Object.keys(value).toSorted().join(',') : ''
+
+function isSame(theirs: unknown, ours: unknown, type: string): boolean {
+  const kind = kindOf(type)
+  const value = kind === null ? undefined : asValue(theirs, kind)
+  return kind !== null && value !== undefined && value === asValue(ours, kind)
+}
+
+/** Put a signature into the place of the call that was kept for it; every other byte stays. Pure. */
+export const withSignature = (
+  abi: AbiFunction,
+  args: Arguments,
+  { signature: name }: TypedData,
+  signature: Hex,
+): Hex =>
+  encodeFunctionData({
+    abi: [abi],
+    functionName: abi.name,
+    args: abi.inputs.map((input) => (input.name === name ? signature : args[input.name ?? ''])),
+  })

@@ -1,0 +1,399 @@
+import {
+  type Abi,
+  type Address,
+  encodeDeployData,
+  encodeFunctionData,
+  type Hex,
+  hashTypedData,
+  stringToHex,
+} from 'viem'
+import type { Proposal } from '../../src/agent.ts'
+import type { Deployment } from '../../src/guard/ruleset.ts'
+import {
+  fundFactoryAbi,
+  lendingMarketAbi,
+  lendingVaultAbi,
+  navOracleAbi,
+  recoveryAuctionAbi,
+  recoveryFundAbi,
+  rfqDeskAbi,
+} from '../../src/sandbox/contracts/abis.ts'
+import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
+import { approval, type IntentDraft, intents } from '../../src/sandbox/service/workflows/intents.ts'
+import { NAV_REPORT_DOMAIN, NAV_REPORT_TYPES } from '../../src/service/fund-assumptions.ts'
+import type { PreparedWorkflow } from '../../src/service/workflows.ts'
+import {
+  BORROWER,
+  CHAIN_ID,
+  LOAN,
+  liquidationAnswer,
+  deployment as liquidations,
+  MARKET,
+  NOW_MS,
+  OTHER_MARKET,
+  SELF,
+  VAULT,
+} from './fixtures.ts'
+
+const address = (byte: string): Address => `0x${byte.repeat(20)}`
+
+export const FUND = address('f0')
+export const DESK = address('d0')
+export const AUCTION = address('d1')
+export const HOUSE = address('d2')
+export const FACTORY = address('d3')
+export const NAV_ORACLE = address('d4')
+export const REGISTRY = address('d5')
+
+/** A deployment with everything that the workflows of all roles speak about. */
+export const deployment: Deployment = {
+  ...liquidations,
+  assets: [
+    ...liquidations.assets,
+    { address: address('e0'), codeHash: `0x${'e1'.repeat(32)}`, symbol: 'sETH', decimals: 18 },
+  ],
+  funds: [{ address: FUND, codeHash: `0x${'f1'.repeat(32)}`, quoteAsset: LOAN }],
+  contracts: Object.entries({
+    rfqDesk: DESK,
+    recoveryAuction: AUCTION,
+    acquisitionHouse: HOUSE,
+    fundFactory: FACTORY,
+    fundNavOracle: NAV_ORACLE,
+    primeNavOracle: address('d6'),
+    btcReferenceOracle: address('d7'),
+    ethReferenceOracle: address('d8'),
+    registry: REGISTRY,
+    btcRateModel: address('d9'),
+    ethRateModel: address('da'),
+    fundLens: address('db'),
+    lens: address('dc'),
+  }).map(([name, at]) => ({ name, address: at, codeHash: `0x${'d9'.repeat(32)}` })),
+}
+
+/** One workflow as its role asks for it, and the intents of an honest service. */
+export type Kind = {
+  readonly name: string
+  readonly proposal: Proposal
+  readonly drafts: readonly IntentDraft[]
+}
+
+const BID = '5000000000'
+const EXPIRES = String(NOW_MS / 1_000 + 600)
+const DEADLINE = BigInt(NOW_MS / 1_000 + 30)
+
+const call = (target: Address, abi: Abi, functionName: string, args: readonly unknown[]): IntentDraft => ({
+  target,
+  calldata: encodeFunctionData({ abi, functionName, args }),
+  label: functionName,
+})
+
+/** Everything counts for what it is worth at a dollar and six decimals. */
+const kind = (
+  name: string,
+  workflowType: Proposal['workflowType'],
+  input: Proposal['input'],
+  counted: { readonly out?: string; readonly moves?: string },
+  drafts: readonly IntentDraft[],
+): Kind => {
+  const out = BigInt(counted.out ?? 0)
+  const usdMicros = out + BigInt(counted.moves ?? 0)
+  return {
+    name,
+    drafts,
+    proposal: {
+      workflowType,
+      kind: name,
+      subject: name,
+      occurrence: '1',
+      input,
+      exposure: { token: out === 0n ? null : LOAN, assets: out, usdMicros },
+      summary: name,
+      reason: { priceWad: '60000000000000000000000' },
+    },
+  }
+}
+
+const lender = 'role.lender.distressedRecoveryFundV3'
+const manager = 'role.asset_manager.'
+const moved = { vaultAddress: VAULT, marketAddress: MARKET, assets: '1000000' }
+const rfq = { rfqAddress: DESK, rfqId: '3' }
+const bid = { ...rfq, bidId: '9' }
+const withdrawals = [{ marketAddress: MARKET, assets: '300000' }]
+const supplies = [
+  { marketAddress: OTHER_MARKET, assets: '200000' },
+  { marketAddress: MARKET, assets: '100000' },
+]
+const toMoves = (moves: typeof supplies) =>
+  moves.map(({ marketAddress, assets }) => ({ market: marketAddress, assets: BigInt(assets) }))
+
+/** A report of a fund's value, as it is put into calldata. */
+export const navReport = {
+  asset: FUND,
+  reportType: stringToHex('nav', { size: 32 }),
+  value: 1_020_000_000_000_000_000n,
+  decimals: 18,
+  valuationTime: BigInt(NOW_MS / 1_000 - 60),
+  revision: 0,
+  revisionLabel: 'daily',
+  deadline: DEADLINE,
+}
+export const UNSIGNED: Hex = `0x${'00'.repeat(65)}`
+
+const navDomain = { ...NAV_REPORT_DOMAIN, chainId: CHAIN_ID, verifyingContract: NAV_ORACLE }
+/** The digest of the report, by the types that the contract has. */
+export const NAV_DIGEST = hashTypedData({
+  domain: navDomain,
+  types: NAV_REPORT_TYPES,
+  primaryType: 'NavReport',
+  message: navReport,
+})
+
+/** What the service asks to sign for a report. */
+export const navTypedData = {
+  domain: navDomain,
+  types: NAV_REPORT_TYPES,
+  primaryType: 'NavReport',
+  message: {
+    ...navReport,
+    value: String(navReport.value),
+    valuationTime: String(navReport.valuationTime),
+    deadline: String(navReport.deadline),
+  },
+}
+
+const fundTerms = {
+  name: 'Recovery Two',
+  symbol: 'REC2',
+  epochDurationSeconds: '604800',
+  minSubscriptionAssets: '1000000',
+  maxSubscriptionAssets: '1000000000000',
+  carryRateBps: 1_000,
+  performanceFeeBps: 500,
+  preferredReturnBps: 600,
+}
+const vaultTerms = {
+  name: 'Vault Two',
+  symbol: 'V2',
+  liquidityBufferBps: 500,
+  exitTermKind: 'notice',
+  noticeSeconds: '86400',
+  intervalSeconds: '0',
+  maturityTimestamp: '0',
+}
+const PEOPLE = { owner: SELF, allocator: address('a1'), manager: SELF }
+
+/** Every workflow type that a role agent proposes; those with several shapes once for each. */
+export const KINDS: readonly Kind[] = [
+  kind(
+    'liquidate',
+    'role.liquidator.liquidate',
+    {
+      marketAddress: MARKET,
+      vaultAddress: VAULT,
+      borrowerAddress: BORROWER,
+      repayAssets: '1000000000',
+      minCollateralAssets: '1700000',
+      recipientAddress: SELF,
+    },
+    { out: '1000000000' },
+    [
+      approval(LOAN, MARKET, 1_000_000_000n),
+      call(MARKET, lendingMarketAbi, 'liquidate', [
+        VAULT,
+        BORROWER,
+        1_000_000_000n,
+        1_700_000n,
+        SELF,
+        DEADLINE,
+      ]),
+    ],
+  ),
+  kind('settle', 'role.liquidator.settleLiquidationClaim', { marketAddress: MARKET, claimId: '7' }, {}, [
+    call(MARKET, lendingMarketAbi, 'settleLiquidationClaim', [7n]),
+  ]),
+  kind('allocate', 'role.allocator.vaultAllocate', moved, { moves: moved.assets }, [
+    call(VAULT, lendingVaultAbi, 'allocate', [MARKET, BigInt(moved.assets)]),
+  ]),
+  kind('deallocate', 'role.allocator.vaultDeallocate', moved, { moves: moved.assets }, [
+    call(VAULT, lendingVaultAbi, 'deallocate', [MARKET, BigInt(moved.assets)]),
+  ]),
+  kind(
+    'reallocate',
+    'role.allocator.vaultReallocationBatch',
+    { vaultAddress: VAULT, withdrawals, supplies },
+    { moves: '600000' },
+    [call(VAULT, lendingVaultAbi, 'reallocate', [toMoves(withdrawals), toMoves(supplies)])],
+  ),
+  kind(
+    'report',
+    'role.nav_reporter.navReportSignAndSubmit',
+    {
+      oracleAddress: NAV_ORACLE,
+      assetAddress: FUND,
+      reportType: 'nav',
+      value: String(navReport.value),
+      decimals: 18,
+      valuationTimestamp: String(navReport.valuationTime),
+      revision: 0,
+      revisionLabel: 'daily',
+    },
+    {},
+    [
+      {
+        ...call(NAV_ORACLE, navOracleAbi, 'submitReport', [navReport, UNSIGNED]),
+        signing: { kind: 'eip712', typedData: navTypedData, signaturePlacement: 'argument:1' },
+      },
+    ],
+  ),
+  kind(
+    'acquire',
+    `${manager}distressedRecoveryAcquisitionV3Bid`,
+    { fundAddress: FUND, acquisitionAddress: HOUSE, lotId: '4', bidAssets: BID },
+    { moves: BID },
+    [call(FUND, recoveryFundAbi, 'bidAcquisition', [HOUSE, 4n, BigInt(BID)])],
+  ),
+  kind(
+    'channel',
+    `${manager}distressedRecoveryFundV3ChannelPolicySet`,
+    {
+      fundAddress: FUND,
+      channel: 'auction',
+      enabled: true,
+      maxAssetsPerEpoch: '50000000000',
+      maxPriceBps: 9_000,
+      maxPositionBps: 2_000,
+    },
+    {},
+    [
+      call(FUND, recoveryFundAbi, 'setChannelPolicy', [
+        stringToHex('auction', { size: 32 }),
+        true,
+        50_000_000_000n,
+        9_000,
+        2_000,
+      ]),
+    ],
+  ),
+  kind(
+    'launch',
+    `${manager}distressedRecoveryFundV3SelfLaunch`,
+    { ...fundTerms, quoteAssetAddress: LOAN },
+    {},
+    [
+      call(FACTORY, fundFactoryAbi, 'launch', [
+        {
+          ...fundTerms,
+          quoteAsset: LOAN,
+          epochDurationSeconds: 604_800n,
+          minSubscriptionAssets: 1_000_000n,
+          maxSubscriptionAssets: 1_000_000_000_000n,
+        },
+      ]),
+    ],
+  ),
+  kind(
+    'deploy',
+    `${manager}vaultDeploy`,
+    {
+      ...vaultTerms,
+      baseAssetAddress: LOAN,
+      ownerAddress: PEOPLE.owner,
+      allocatorAddress: PEOPLE.allocator,
+      managerAddress: PEOPLE.manager,
+    },
+    {},
+    [
+      {
+        target: null,
+        calldata: encodeDeployData({
+          abi: lendingVaultAbi,
+          bytecode: loadArtifacts().LendingVault.bytecode,
+          args: [
+            {
+              asset: LOAN,
+              name: vaultTerms.name,
+              symbol: vaultTerms.symbol,
+              directory: REGISTRY,
+              ...PEOPLE,
+              liquidityBufferBps: 500,
+              exitTerms: { kind: 1, noticeSeconds: 86_400n, intervalSeconds: 0n, maturityTimestamp: 0n },
+            },
+          ],
+        }),
+        label: 'deploy',
+      },
+    ],
+  ),
+  ...(
+    [
+      [
+        'pause',
+        { restoreAfterTimestamp: EXPIRES, reason: 'an audit' },
+        'pauseShareMobility',
+        [BigInt(EXPIRES), 'an audit', ''],
+      ],
+      ['restore', {}, 'restoreShareMobility', []],
+      ['set_transfer_profile', { transferProfile: 'trusted_recipients' }, 'setTransferProfile', [1]],
+      [
+        'set_trusted_recipient',
+        { recipientAddress: BORROWER, trusted: true },
+        'setTrustedRecipient',
+        [BORROWER, true],
+      ],
+    ] as const
+  ).map(([action, input, functionName, args]) =>
+    kind(action, `${manager}vaultShareMobilityManagerAction`, { vaultAddress: VAULT, action, ...input }, {}, [
+      call(VAULT, lendingVaultAbi, functionName, args),
+    ]),
+  ),
+  kind(
+    'rfq-place',
+    `${lender}RfqPlaceBid`,
+    { ...rfq, bidAssets: BID, expiresTimestamp: EXPIRES },
+    { out: BID },
+    [
+      approval(LOAN, DESK, BigInt(BID)),
+      call(DESK, rfqDeskAbi, 'placeBid', [3n, BigInt(BID), BigInt(EXPIRES)]),
+    ],
+  ),
+  ...(['up', 'down'] as const).map((way) =>
+    kind(
+      `rfq-replace-${way}`,
+      `${lender}RfqReplaceBid`,
+      { ...bid, bidAssets: BID, expiresTimestamp: EXPIRES },
+      { out: BID },
+      [
+        ...(way === 'up' ? [approval(LOAN, DESK, 1_000n)] : []),
+        call(DESK, rfqDeskAbi, 'replaceBid', [9n, BigInt(BID), BigInt(EXPIRES)]),
+      ],
+    ),
+  ),
+  kind('rfq-cancel', `${lender}RfqCancelBid`, bid, {}, [call(DESK, rfqDeskAbi, 'cancelBid', [9n])]),
+  kind('rfq-refund', `${lender}RfqClaimRefund`, bid, {}, [call(DESK, rfqDeskAbi, 'claimRefund', [9n])]),
+  kind('rfq-finalize', `${lender}RfqFinalize`, rfq, {}, [call(DESK, rfqDeskAbi, 'finalize', [3n])]),
+  kind(
+    'auction-bid',
+    `${lender}AuctionBid`,
+    { auctionAddress: AUCTION, lotId: '4', bidAssets: BID },
+    { out: BID },
+    [approval(LOAN, AUCTION, BigInt(BID)), call(AUCTION, recoveryAuctionAbi, 'bid', [4n, BigInt(BID)])],
+  ),
+]
+
+/** Find a kind by its name. */
+export const kindOf = (name: string): Kind => {
+  const found = KINDS.find((each) => each.name === name)
+  if (found === undefined) throw new TypeError(`no kind is called ${name}`)
+  return found
+}
+
+/** An honest answer with these intents. */
+export const answerOf = ({ proposal }: Kind, drafts: readonly IntentDraft[]): PreparedWorkflow => ({
+  ...liquidationAnswer(),
+  workflowType: proposal.workflowType,
+  preflight: { ...liquidationAnswer().preflight, revalidateAtExecution: ['intent_not_expired'] },
+  transactions: intents(CHAIN_ID, drafts).map((intent) => ({
+    ...intent,
+    target: intent.target === null ? null : `0x${intent.target.slice(2).toLowerCase()}`,
+  })),
+})

@@ -1,0 +1,90 @@
+import { compileRuleset } from '../../src/guard/compile.ts'
+import { checkPrepared } from '../../src/guard/prepared.ts'
+import { guardPolicy, type Ruleset } from '../../src/guard/ruleset.ts'
+import type { PreparedWorkflow } from '../../src/service/workflows.ts'
+import type { Attestation } from '../../src/workflow/workflow.ts'
+import { CHAIN_ID, freeze, NOW_MS, SELF, sections } from './fixtures.ts'
+import { answerOf, deployment, type Kind } from './kinds.ts'
+
+/** A role that is nobody's: rules, effects and simulation are all that hold it. */
+export const ROLE = 'tester'
+
+export type RuleText = Readonly<Record<string, unknown>> & { readonly workflowType: string }
+
+const VIEWS = [
+  'function balanceOf(address owner) view returns (uint256)',
+  'function allowance(address owner, address spender) view returns (uint256)',
+]
+
+/** Compile rules as a policy file writes them. */
+export const rulesetOf = (allow: readonly RuleText[], effects: readonly RuleText[]): Ruleset =>
+  compileRuleset(
+    {
+      role: ROLE,
+      limits: sections.limits,
+      freshness: sections.freshness,
+      guard: guardPolicy(ROLE).parse({
+        views: VIEWS,
+        allow: allow.map((rule, index) => ({
+          id: `rule-${index}`,
+          valueWeiMax: '0',
+          gasMax: '900000',
+          ...rule,
+        })),
+        effects: effects.map((effect) => ({ out: [], in: [], ...effect })),
+        sanity: {},
+        gasHeadroomBps: '13000',
+      }),
+    },
+    deployment,
+  )
+
+/** Judge an answer to a kind's request; the honest one where none is given. */
+export const judge = (
+  kind: Kind,
+  ruleset: Ruleset,
+  answer: PreparedWorkflow = answerOf(kind, kind.drafts),
+  attestation?: Attestation,
+) =>
+  checkPrepared({
+    workflow: {
+      role: ruleset.role,
+      chainId: CHAIN_ID,
+      signer: SELF,
+      proposal: kind.proposal,
+      ...(attestation === undefined ? {} : { attestation }),
+    },
+    frozen: freeze(answer),
+    ruleset,
+    nowMs: NOW_MS,
+  })
+
+/** The check's name, or `accepted`. */
+export const reasonOf = (checked: ReturnType<typeof judge>): string =>
+  checked.ok ? 'accepted' : checked.check
+
+/** The one call of a NAV report, with the signature that it carries. */
+export const NAV_RULE = {
+  workflowType: 'role.nav_reporter.navReportSignAndSubmit',
+  target: '$input.oracleAddress',
+  function:
+    'function submitReport((address asset, bytes32 reportType, uint256 value, uint8 decimals, uint64 valuationTime, uint32 revision, string revisionLabel, uint64 deadline) report, bytes signature)',
+  params: {
+    'report.asset': { eq: '$input.assetAddress' },
+    'report.reportType': { eq: '$input.reportType' },
+    'report.value': { eq: '$input.value' },
+    'report.decimals': { eq: '$input.decimals' },
+    'report.valuationTime': { eq: '$input.valuationTimestamp' },
+    'report.revision': { eq: '$input.revision' },
+    'report.revisionLabel': { eq: '$input.revisionLabel' },
+    'report.deadline': { max: '$deadline' },
+    signature: { eq: '$signature' },
+  },
+  typedData: {
+    name: 'NavOracle',
+    version: '1',
+    type: 'NavReport(address asset,bytes32 reportType,uint256 value,uint8 decimals,uint64 valuationTime,uint32 revision,string revisionLabel,uint64 deadline)',
+    message: 'report',
+    signature: 'signature',
+  },
+} as const
