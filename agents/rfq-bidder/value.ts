@@ -62,7 +62,9 @@ export function worthOf(
   const costAssets = ceilDiv(costUsdMicros * tokenUnit(quote.decimals), quote.priceUsdMicros)
   const kept = without(valueAssets, BigInt(policy.spreadBps) * BPS_WAD)
   const limitAssets = atLeastZero(kept - costAssets)
-  const shadedAssets = atLeastZero(without(worthAssets, ((curse + margin) * noiseWad) / BPS) - costAssets)
+  // Where nobody else is expected, the reserve is the price.
+  const shadedAssets =
+    bidders === 1 ? 0n : atLeastZero(without(worthAssets, ((curse + margin) * noiseWad) / BPS) - costAssets)
   return {
     markAssets,
     worthAssets,
