@@ -15,6 +15,8 @@ type RivalOptions = {
   readonly seed: number
   /** Of what can be liquidated, how much it goes for. */
   readonly share: number
+  /** It rests while the weather does. */
+  readonly isPaused: () => boolean
   /** Gets why nothing could be sent, such as a node that does not answer. */
   readonly onTrouble: (cause: unknown) => void
 }
@@ -31,7 +33,7 @@ const FORGET_S = 10
  * for a tip of its own, and settles its claims. Which it goes for follows from the seed and the position.
  */
 export function startRivalLiquidator(options: RivalOptions): { readonly stop: () => Promise<void> } {
-  const { canonical, keys, transactions, seed, share, onTrouble } = options
+  const { canonical, keys, transactions, seed, share, isPaused, onTrouble } = options
   const self = lower(privateKeyToAddress(keys.rivalLiquidator))
   const tried = new Map<string, number>()
   let sending: Promise<unknown> = Promise.resolve()
@@ -47,6 +49,7 @@ export function startRivalLiquidator(options: RivalOptions): { readonly stop: ()
   })
 
   const look = ({ block, recoveries, claims }: Snapshot) => {
+    if (isPaused()) return
     const nowS = block.timestampS
     for (const [key, triedS] of tried) if (nowS - triedS > FORGET_S) tried.delete(key)
     const liquidations = recoveries.flatMap((row): readonly Call[] => {

@@ -197,10 +197,9 @@ async function startParts(
       options.weather,
     ),
   )
-  if (options.weather === 'at-once') {
-    const share = scenario.rivalLiquidatorShare
-    started(startRivalLiquidator({ canonical, keys, transactions, seed, share, onTrouble }))
-  }
+  const share = scenario.rivalLiquidatorShare
+  const { isPaused } = weather
+  started(startRivalLiquidator({ canonical, keys, transactions, seed, share, isPaused, onTrouble }))
   const signerOf = (role: KeyedRole) => {
     const key = kms.keys[KEYED_ROLES.indexOf(role)]
     invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')

@@ -38,6 +38,8 @@ export type Trade = {
   /** The chance that a rival comes to an offer, and that it raises a bid on an RFQ later. */
   readonly comes: number
   readonly improves: number
+  /** The chance that a rival comes at the last moment, with all it has: nobody can answer. */
+  readonly snipes: number
 }
 
 /** What of a story is not chance. */
@@ -74,7 +76,7 @@ const lively = {
     redemptionEveryS: 40,
     redemptionBps: 600,
   },
-  trade: { openS: [40, 50], overlapS: 30, graceS: 15, comes: 0.75, improves: 0.4 },
+  trade: { openS: [40, 50], overlapS: 30, graceS: 15, comes: 0.75, improves: 0.4, snipes: 0.15 },
   rivalLiquidatorShare: 0.2,
   spells: { everyS: 60, forS: 15 },
   sourceFactor: null,
@@ -121,7 +123,7 @@ export const SCENARIOS = {
   'rfq-competition': {
     ...lively,
     summary: 'both rivals come to every offer and raise their bids',
-    trade: { ...lively.trade, openS: [25, 35], overlapS: 20, comes: 1, improves: 0.9 },
+    trade: { ...lively.trade, openS: [25, 35], overlapS: 20, comes: 1, improves: 0.9, snipes: 0.3 },
   },
   'indexer-stall': {
     ...lively,
@@ -134,7 +136,7 @@ export const SCENARIOS = {
       'short offers, a stale oracle in every fall and redemptions all the time: every duty within a minute or so',
     markets: { ...lively.markets, calmRounds: 0, crashEvery: null, staleEvery: 1 },
     lending: { ...lively.lending, periodS: 40, redemptionEveryS: 20, redemptionBps: 1_000 },
-    trade: { openS: [16, 22], overlapS: 12, graceS: 8, comes: 0.75, improves: 0.6 },
+    trade: { openS: [16, 22], overlapS: 12, graceS: 8, comes: 0.75, improves: 0.6, snipes: 0.35 },
   },
 } as const satisfies Readonly<Record<string, Scenario>>
 

@@ -26,6 +26,8 @@ type TradeStoryOptions = {
 const RESEND_S = 4n
 /** A rival's bid binds so much longer than the RFQ is open: past the grace. */
 const BIND_S = 60
+/** What is sent now is in the next block: this is the last moment that still counts. */
+const LAST_S = 2
 const BPS = 10_000n
 /** An offer's reserve is 70 to 85 % of what the oracle says; a rival bids up to half as much again. */
 const RESERVE_BPS = 7_000
@@ -152,10 +154,14 @@ function rivalry(
       : `${'auctionAddress' in row ? 'auction' : 'acquisition'} ${row.lotId}`
   const chance = (what: string) => roll(seed, name, rival, what)
   if (chance('comes') > trade.comes) return null
+  // A late bid moves an auction's close on, and a fund's is answered at once.
+  const snipes = 'rfqId' in row && chance('snipes') < trade.snipes
   // What it takes the lot to be worth, with an error of its own.
-  const most = BPS + BigInt(Math.floor(RIVAL_BPS_SPREAD * chance('most')))
+  const most = BPS + BigInt(snipes ? RIVAL_BPS_SPREAD : Math.floor(RIVAL_BPS_SPREAD * chance('most')))
   return {
-    fromS: secondsOf(row.openedAt) + 3 + rival * 4 + Math.floor(3 * chance('from')),
+    fromS: snipes
+      ? secondsOf(row.closesAt) - LAST_S
+      : secondsOf(row.openedAt) + 3 + rival * 4 + Math.floor(3 * chance('from')),
     mostAssets: (BigInt(row.reserveAssets) * most) / BPS,
     improves: chance('improves') < trade.improves,
   }

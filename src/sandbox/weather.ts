@@ -42,6 +42,7 @@ export type Weather = {
   /** Let no further tick begin; resolves when none is being carried out. */
   readonly pause: () => Promise<void>
   readonly resume: () => void
+  readonly isPaused: () => boolean
   readonly stop: () => Promise<void>
 }
 
@@ -96,6 +97,7 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
     resume: () => {
       paused = false
     },
+    isPaused: () => paused,
     stop: async () => {
       stopping.abort()
       await running
