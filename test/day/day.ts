@@ -23,6 +23,8 @@ type DayReport = {
   readonly workflows: number
   readonly tookMs: number
   readonly roles: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /** Why workflows ended otherwise than in success, by role, state and check. */
+  readonly reasons: Readonly<Record<string, number>>
   readonly problems: readonly string[]
 }
 
@@ -48,12 +50,17 @@ export async function playDay({ directory, seed, blocks, onProgress }: DayOption
     })
     const roles: Record<string, Record<string, number>> = {}
     const problems: string[] = []
+    const reasons: Record<string, number> = {}
     let workflows = 0
     keeper.onEvent((event: KeeperEvent) => {
       if (event.type === 'held')
         writeAnswer(config.directory, event.id, { verdict: 'approve', hash: event.hash })
       if (event.type === 'alarm') onProgress(`alarm ${event.code}: ${event.message}`)
       if (event.type === 'workflow' && event.state === 'discovered') workflows += 1
+      if (event.type === 'workflow' && event.check !== undefined) {
+        const reason = `${event.role} ${event.state} ${event.check}`
+        reasons[reason] = (reasons[reason] ?? 0) + 1
+      }
     })
     const chain = createPublicClient({
       transport: http(config.chain.nodes.read[0]?.reveal(), { retryCount: 0 }),
@@ -73,7 +80,7 @@ export async function playDay({ directory, seed, blocks, onProgress }: DayOption
     for (const [role, ends] of Object.entries(counts))
       roles[role] = Object.fromEntries(Object.entries(ends).filter(([, count]) => count > 0))
     problems.push(...(await findProblems(config, chain)))
-    return { blocks: Number(blocks), workflows, tookMs: Date.now() - startedAtMs, roles, problems }
+    return { blocks: Number(blocks), workflows, tookMs: Date.now() - startedAtMs, roles, reasons, problems }
   } finally {
     await sandbox.stop()
   }

@@ -36,6 +36,9 @@ function told(): string {
   return [
     `${report.blocks} blocks, ${report.workflows} workflows in ${(report.tookMs / 60_000).toFixed(1)} minutes`,
     ...roles,
+    ...Object.entries(report.reasons)
+      .toSorted(([, one], [, other]) => other - one)
+      .map(([reason, count]) => `  ${String(count).padStart(5)}  ${reason}`),
     ...(failed
       ? report.problems.map((problem) => `PROBLEM ${problem}`)
       : ['none lost, doubled or quarantined']),
