@@ -14,6 +14,8 @@ const GAP = 1e-6
 /** Parts that are searched at most: a limit on time. `bound` is true whenever the search ends. */
 const PARTS_MAX = 400
 const HALVINGS_MAX = 60
+/** A price is searched until what it leaves open is this part of the bound. */
+const NEAR = 1e-8
 /** Amounts nearer than this part of the budget are the same. */
 const SAME = 1e-12
 
@@ -105,7 +107,10 @@ function priceOf(part: Part, segments: Segments, budget: number): Priced | null 
     if (near.total > budget) [below, over] = [part.price * 0.99, near]
     else [above, fits] = [part.price * 0.99, near]
   }
-  for (let halving = 0; halving < HALVINGS_MAX && over.total - fits.total > SAME * budget; halving++) {
+  for (let halving = 0; halving < HALVINGS_MAX; halving++) {
+    // What is between the two is worth no more than that: the bound is that near, and so is their blend.
+    const between = (above - below) * (over.total - fits.total)
+    if (between <= NEAR * Math.abs(fits.bound)) break
     const middle = (below + above) / 2
     if (middle <= below || middle >= above) break
     const response = at(middle)

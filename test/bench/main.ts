@@ -1,5 +1,6 @@
-/** `npm run bench reaction|ingest|book [--json]`: the figures that are held over time. It always exits 0: a figure is no test. */
+/** `npm run bench reaction|ingest|book|allocator [--json]`: the figures that are held over time. It always exits 0: a figure is no test. */
 import { parseArgs } from 'node:util'
+import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
@@ -19,8 +20,11 @@ if (positionals.join() === 'reaction') {
 } else if (positionals.join() === 'book') {
   const figures = measureBook((text) => process.stderr.write(`book: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeBook(figures))
+} else if (positionals.join() === 'allocator') {
+  const figures = measureAllocator((text) => process.stderr.write(`allocator: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeAllocator(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction|ingest|book [--json]\n')
+  process.stderr.write('Usage: npm run bench reaction|ingest|book|allocator [--json]\n')
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
@@ -61,6 +65,19 @@ function describeBook({ sizes, moveRatio, moveRatioMax, bytesMax, ok }: BookFigu
       ].join(', '),
     ),
     `a move at the largest for one at the smallest: ${moveRatio} (at most ${moveRatioMax}); bytes at most ${bytesMax}: ${ok ? 'held' : 'NOT HELD'}`,
+    '',
+  ].join('\n')
+}
+
+function describeAllocator({ sizes, growth, growthMax, msAt100Max, ok }: AllocatorFigures): string {
+  const ms = (value: number) => `${value.toFixed(2)} ms`
+  return [
+    'One optimal allocation, on one core:',
+    ...sizes.map(
+      ({ markets, rounds, p50Ms, p95Ms, maxMs, gapBpsMax }) =>
+        `${markets} markets: p50 ${ms(p50Ms)}, p95 ${ms(p95Ms)}, most ${ms(maxMs)} of ${rounds}; at most ${gapBpsMax.toFixed(3)} bps below its bound`,
+    ),
+    `1,000 markets for 100: ${growth.toFixed(1)} times (at most ${growthMax}); 100 markets in at most ${msAt100Max} ms: ${ok ? 'held' : 'NOT HELD'}`,
     '',
   ].join('\n')
 }

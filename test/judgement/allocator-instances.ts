@@ -3,9 +3,11 @@ import type { Dice } from './dice.ts'
 
 const YEAR_S = 31_536_000
 
-/** Throw a pool of 1 to 200 markets: kinks, caps, stuck assets, unknown curves, fixed costs from nothing to a lot. Pure but for the dice. */
-export function throwPool(dice: Dice): Pool {
-  const count = 1 + Math.floor(200 * dice.unit() ** 2)
+/** Throw a pool of 1 to 200 markets, small ones more often. */
+export const throwPool = (dice: Dice): Pool => throwMarkets(dice, 1 + Math.floor(200 * dice.unit() ** 2))
+
+/** Throw a pool of so many markets: kinks, caps, stuck assets, unknown curves, fixed costs from nothing to a lot. */
+export function throwMarkets(dice: Dice, count: number): Pool {
   const costMax = dice.pick([1, 20, 300])
   const lanes = Array.from({ length: count }, () => throwLane(dice, costMax))
   const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
