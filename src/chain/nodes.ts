@@ -28,7 +28,8 @@ export type Receipt = {
 /** A transaction of ours inside a simulation; every fee and nonce is explicit, as a strict node demands. */
 export type SimulatedTransaction = {
   readonly from: Address
-  readonly to: Address
+  /** Null where it creates a contract. */
+  readonly to: Address | null
   readonly data: Hex
   readonly valueWei: bigint
   readonly gasLimit: bigint

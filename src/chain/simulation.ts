@@ -37,7 +37,7 @@ const transaction = (item: SimulatedTransaction, chainId: number) => ({
   type: '0x2',
   chainId: quantity(chainId),
   from: item.from,
-  to: item.to,
+  ...(item.to === null ? {} : { to: item.to }),
   input: item.data,
   value: quantity(item.valueWei),
   gas: quantity(item.gasLimit),

@@ -2,7 +2,8 @@ import { type Address, decodeFunctionData, encodeFunctionData, type Hex, maxUint
 import type { TransactionIntent } from '../service/workflows.ts'
 import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
 import type { Attestation, StandingAllowance } from '../workflow/workflow.ts'
-import { describeCondition, holds, type Subject } from './conditions.ts'
+import { describeCondition, holds, type Reference, type Subject } from './conditions.ts'
+import { decodeCreation } from './creation.ts'
 import { asAddress, asUint, asValue, countAt, isEach, listOf, memberAt } from './paths.ts'
 import { pinOf } from './pins.ts'
 import type { Leaf, Rule } from './ruleset.ts'
@@ -14,7 +15,8 @@ export type Arguments = Readonly<Record<string, unknown>>
 /** One call that the rules allow, as it will be signed but for gas, nonce and fees. */
 export type ClearedCall = {
   readonly rule: Rule
-  readonly to: Address
+  /** Null where it creates a contract. */
+  readonly to: Address | null
   readonly data: Hex
   readonly valueWei: bigint
   readonly args: Arguments
@@ -33,7 +35,8 @@ export function checkCall(
 ): Checked<{ readonly call: ClearedCall }> {
   const envelope = checkEnvelope(intent, rule, subject)
   if (!envelope.ok) return envelope
-  const decoded = decodeExactly(intent, rule)
+  const { creation } = rule
+  const decoded = creation === null ? decodeExactly(intent, rule) : decodeCreation(intent, rule, creation)
   if (!decoded.ok) return decoded
   const { to } = envelope
   const { args } = decoded
@@ -42,7 +45,7 @@ export function checkCall(
   const signed = checkSigning(intent, rule, args, to, attestation)
   if (!signed.ok) return signed
   const valueWei = BigInt(intent.value)
-  const approval = rule.isApproval ? approvalOf(to, rule, args) : null
+  const approval = rule.isApproval && to !== null ? approvalOf(to, rule, args) : null
   return { ok: true, call: { ...signed, rule, to, valueWei, args, approval } }
 }
 
@@ -51,10 +54,10 @@ function checkSigning(
   intent: TransactionIntent,
   { typedData, abi }: Rule,
   args: Arguments,
-  to: Address,
+  to: Address | null,
   attestation: Attestation | undefined,
 ): Checked<{ readonly data: Hex; readonly digest: Hex | null }> {
-  if (typedData === null) {
+  if (typedData === null || to === null) {
     if (intent.signing === undefined) return { ok: true, data: intent.calldata, digest: null }
     return refuse(
       'signing_not_allowed',
@@ -88,11 +91,8 @@ function checkEnvelope(
   intent: TransactionIntent,
   rule: Rule,
   subject: Subject,
-): Checked<{ readonly to: Address }> {
+): Checked<{ readonly to: Address | null }> {
   const { order } = intent
-  if (intent.transactionKind !== 'contract_call' || intent.target === null) {
-    return refuse('contract_creation', `Intent ${order} creates a contract; no rule allows that.`)
-  }
   const value = BigInt(intent.value)
   if (value > rule.valueWeiMax) {
     return refuse(
@@ -100,9 +100,26 @@ function checkEnvelope(
       `Intent ${order} sends ${value} wei; rule ${rule.id} allows ${rule.valueWeiMax}.`,
     )
   }
-  const target = checkTarget(rule, subject)
+  const creates = intent.transactionKind === 'contract_deployment'
+  if (creates !== (intent.target === null) || creates !== (rule.target === null)) {
+    return refuse(
+      'contract_creation',
+      `Intent ${order} is a ${intent.transactionKind} to ${intent.target ?? 'nobody'}; rule ${rule.id} allows only a ${rule.target === null ? 'creation' : 'call'}.`,
+    )
+  }
+  return rule.target === null ? { ok: true, to: null } : checkCallee(intent, rule.target, rule, subject)
+}
+
+function checkCallee(
+  intent: TransactionIntent,
+  reference: Reference,
+  rule: Rule,
+  subject: Subject,
+): Checked<{ readonly to: Address }> {
+  const { order } = intent
+  const target = checkTarget(reference, rule, subject)
   if (!target.ok) return target
-  if (intent.target.toLowerCase() !== target.to) {
+  if (intent.target?.toLowerCase() !== target.to) {
     return refuse(
       'target_not_allowed',
       `Intent ${order} goes to ${intent.target}; rule ${rule.id} allows only ${target.to}.`,
@@ -119,9 +136,9 @@ function checkEnvelope(
 }
 
 /** Where a rule's call goes: a contract of the deployment, and a token of it where something is approved. */
-function checkTarget(rule: Rule, subject: Subject): Checked<{ readonly to: Address }> {
+function checkTarget(target: Reference, rule: Rule, subject: Subject): Checked<{ readonly to: Address }> {
   const { deployment } = subject
-  const to = asAddress(rule.target.resolve(subject, 0))
+  const to = asAddress(target.resolve(subject, 0))
   const isKnown = rule.isApproval
     ? deployment.assets.some(({ address }) => address === to)
     : pinOf(to, deployment) !== undefined
@@ -129,7 +146,7 @@ function checkTarget(rule: Rule, subject: Subject): Checked<{ readonly to: Addre
   const where = rule.isApproval ? 'deployment.assets' : 'the deployment'
   return refuse(
     'target_not_pinned',
-    `Rule ${rule.id}: ${rule.target.text} is ${to ?? 'nothing'}, which is not in ${where}.`,
+    `Rule ${rule.id}: ${target.text} is ${to ?? 'nothing'}, which is not in ${where}.`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { type AbiFunction, type AbiParameter, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
+import { type AbiFunction, type AbiParameter, toFunctionSelector } from 'viem'
 import {
   type Condition,
   compileList,
@@ -9,6 +9,7 @@ import {
   type Reference,
   type Scope,
 } from './conditions.ts'
+import { APPROVE, parseCallable, parseConstructor } from './functions.ts'
 import { inputShape } from './inputs.ts'
 import { isEach, kindOf, listOf, VALUE_KINDS, type ValueKind } from './paths.ts'
 import { wrong } from './policy-error.ts'
@@ -18,62 +19,24 @@ import { compileTypedData } from './typed-data.ts'
 type SourceRule = GuardPolicy['allow'][number]
 type SourceTests = SourceRule['params'][string]
 
-/** Never allowed, whatever a rule says: each hands out more than one action needs, or hides what runs inside. */
-const DENIED_FUNCTIONS: ReadonlySet<string> = new Set(
-  [
-    'transfer(address,uint256)',
-    'transferFrom(address,address,uint256)',
-    'increaseAllowance(address,uint256)',
-    'setApprovalForAll(address,bool)',
-    'permit(address,address,uint256,uint256,uint8,bytes32,bytes32)',
-    'approve(address,address,uint160,uint48)',
-    'transferOwnership(address)',
-    'grantRole(bytes32,address)',
-    'multicall(bytes[])',
-    'execute(address,uint256,bytes)',
-    'execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)',
-  ].map((text) => toFunctionSelector(text)),
-)
-
-/** Source: EIP-20. */
-const APPROVE = toFunctionSelector('approve(address,uint256)')
-
-/** Parse a function as Solidity writes it. Throws RolekeeperError `policy.guard_invalid`. Pure. */
-export function parseFunction(text: string, path: string): AbiFunction {
-  let items: readonly unknown[] = []
-  try {
-    items = parseAbi([text])
-  } catch {
-    // The parser's own words come in several lines; what matters is which text, and what one looks like.
-  }
-  const [item] = items.filter((entry): entry is AbiFunction => isFunction(entry))
-  if (item !== undefined && items.length === 1) return item
-  throw wrong(
-    path,
-    `"${text}" is not a function.`,
-    'write it as Solidity does: "function paused() view returns (bool)".',
-  )
-}
-
-const isFunction = (entry: unknown): entry is AbiFunction =>
-  typeof entry === 'object' && entry !== null && 'type' in entry && entry.type === 'function'
-
 /** Compile one rule of `guard.allow`. Throws RolekeeperError `policy.guard_invalid`. Pure. */
 export function compileRule(source: SourceRule, path: string, deployment: Deployment): Rule {
-  const abi = parseFunction(source.function, `${path}.function`)
-  const selector = toFunctionSelector(abi)
-  if (DENIED_FUNCTIONS.has(selector)) {
-    throw wrong(`${path}.function`, `${toFunctionSignature(abi)} is never allowed.`, 'remove the rule.')
-  }
-  const { id, when = {}, valueWeiMax, gasMax } = source
+  const { id, when = {}, creation = null, valueWeiMax, gasMax } = source
   const inputs = inputShape(source.workflowType, when)
   if (inputs === null) {
     throw wrong(`${path}.when`, 'no input has these members.', 'use the names and values of the input.')
   }
   const scope = { inputs, deployment }
+  const target = compileTarget(source, scope, path)
+  const parse = target === null ? parseConstructor : parseCallable
+  const abi = parse(source.function, `${path}.function`)
+  const selector = target === null ? '0x' : toFunctionSelector(abi)
   const isApproval = selector === APPROVE
   const typedData =
     source.typedData === undefined ? null : compileTypedData(source.typedData, abi, `${path}.typedData`)
+  if (target === null && typedData !== null) {
+    throw wrong(`${path}.typedData`, 'a creation carries no signature.', 'remove it.')
+  }
   const { held, params } = apartFromSignature(abi, source.params, typedData, `${path}.params`)
   const leaves = compileLeaves(held, params, scope, `${path}.params`)
   if (isApproval) checkApproval(leaves, source.params, path)
@@ -81,7 +44,8 @@ export function compileRule(source: SourceRule, path: string, deployment: Deploy
     id,
     when,
     optional: source.optional !== undefined,
-    target: compileTarget(source.target, scope, `${path}.target`),
+    target,
+    creation,
     abi,
     selector,
     isApproval,
@@ -107,11 +71,22 @@ function apartFromSignature(
   return { held: inputs.filter(({ name }) => name !== typedData.signature), params }
 }
 
-function compileTarget(text: string, scope: Scope, path: string): Reference {
-  if (!text.startsWith('$')) throw wrong(path, `"${text}" is no reference.`, 'pin the contract, and name it.')
-  const target = needReference(text, 'address', scope, path)
+/** Where a call goes; null for a creation, which names the code that it deploys. */
+function compileTarget({ target: text, creation }: SourceRule, scope: Scope, path: string): Reference | null {
+  if (text === 'deploy' && creation !== undefined) return null
+  if (text === 'deploy' || creation !== undefined) {
+    throw wrong(
+      `${path}.creation`,
+      'a deployment has both its target and its code.',
+      'write target: deploy, and the hash and length of the creation code under creation.',
+    )
+  }
+  if (!text.startsWith('$')) {
+    throw wrong(`${path}.target`, `"${text}" is no reference.`, 'pin the contract, and name it.')
+  }
+  const target = needReference(text, 'address', scope, `${path}.target`)
   if (target.each === null) return target
-  throw wrong(path, `"${text}" is a whole list.`, 'use a reference to one contract.')
+  throw wrong(`${path}.target`, `"${text}" is a whole list.`, 'use a reference to one contract.')
 }
 
 /** An approval is for what the request names, and for no more. */

@@ -1,4 +1,3 @@
-import { decodeFunctionData } from 'viem'
 import type { ClearedCall } from './calls.ts'
 
 /** Write a decoded value as text: base units as digits, lists and structures by their members. Pure. */
@@ -10,8 +9,7 @@ function shown(value: unknown): string {
 }
 
 /** Write a cleared call as the guard read it: contract, function, and every argument by its name. Pure. */
-export function describeCall({ rule, to, data }: Pick<ClearedCall, 'rule' | 'to' | 'data'>): string {
-  const { args = [] } = decodeFunctionData({ abi: [rule.abi], data })
-  const named = rule.abi.inputs.map(({ name }, index) => `${name}: ${shown(args[index])}`)
-  return `${to}.${rule.abi.name}(${named.join(', ')})`
+export function describeCall({ rule, to, args }: Pick<ClearedCall, 'rule' | 'to' | 'args'>): string {
+  const named = rule.abi.inputs.map(({ name = '' }) => `${name}: ${shown(args[name])}`)
+  return `${to ?? 'new'}.${rule.abi.name}(${named.join(', ')})`
 }

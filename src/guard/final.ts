@@ -161,7 +161,7 @@ function contractsOf(
   reads: readonly Call[],
 ): Checked<{ readonly pins: readonly PinnedContract[] }> {
   const { market, vault, fund, deployment } = subject
-  const needed = new Set([...calls.map(({ to }) => to), ...reads.map(({ to }) => to)])
+  const needed = new Set([...calleesOf(calls), ...reads.map(({ to }) => to)])
   const stranger = [...needed].find((address) => pinOf(address, deployment) === undefined)
   if (stranger !== undefined) {
     return refuse(
@@ -177,6 +177,10 @@ function contractsOf(
   const involved = new Set([...needed, ...named])
   return { ok: true, pins: pinsOf(deployment).filter(({ address }) => involved.has(address)) }
 }
+
+/** The contracts that are called; one that is created was not there before. */
+const calleesOf = (calls: readonly ClearedCall[]): readonly Address[] =>
+  calls.flatMap(({ to }) => (to === null ? [] : [to]))
 
 /** Addresses among a call's arguments. */
 const addressesIn = (args: Arguments, { leaves }: Rule): readonly (Address | undefined)[] =>
@@ -223,7 +227,7 @@ function frame(effects: Effects, subject: Subject, calls: readonly ClearedCall[]
     is: after.ask(balanceView(token, self)),
   }))
   const assets = new Set(deployment.assets.map(({ address }) => address))
-  const spenders = [...new Set(calls.map(({ to }) => to))].filter((address) => !assets.has(address))
+  const spenders = [...new Set(calleesOf(calls))].filter((address) => !assets.has(address))
   const pairs = spenders.flatMap((spender) =>
     tokensOf(calls, effects, subject).map((token) => {
       const was = before.ask(allowanceView(token, self, spender))

@@ -2,6 +2,7 @@ import type { AbiFunction, Address, Hex } from 'viem'
 import { z } from 'zod'
 import type { Role } from '../agent.ts'
 import type { Revalidation } from '../service/assumptions.ts'
+import { hash32 } from '../service/scalars.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
 import type { Condition, Reference } from './conditions.ts'
 import type { When } from './inputs.ts'
@@ -114,8 +115,15 @@ const rule = z.strictObject({
   when: z.record(memberName, z.string().max(60)).optional(),
   /** `"true"`: all optional calls of a type are there, or none of them is. */
   optional: z.enum(['true']).optional(),
-  /** A reference to a contract of the deployment. */
+  /** A reference to a contract of the deployment; `deploy` where the call creates one. */
   target: value,
+  /** The creation code of what is deployed, without arguments: its keccak-256 and its length. */
+  creation: z
+    .strictObject({
+      codeHash: hash32,
+      codeBytes: count('bytes', 1, 49_152),
+    })
+    .optional(),
   /** As Solidity writes it, with a name for every parameter: our own ABI, whatever the service calls it. */
   function: signature,
   /** One entry for every parameter, by its path: `report.asset`, `supplies[].market`; all tests of an entry must hold. */
@@ -188,8 +196,12 @@ export type Rule = {
   readonly id: string
   readonly when: When
   readonly optional: boolean
-  readonly target: Reference
+  /** Null where the call creates a contract. */
+  readonly target: Reference | null
+  readonly creation: { readonly codeHash: Hex; readonly codeBytes: number } | null
+  /** A constructor is a function of this name here. */
   readonly abi: AbiFunction
+  /** Empty for a constructor. */
   readonly selector: Hex
   readonly isApproval: boolean
   readonly leaves: readonly Leaf[]

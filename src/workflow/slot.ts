@@ -3,7 +3,8 @@ import { invariant } from '../errors.ts'
 
 /** What a transaction does, without nonce and fees: the part that the guard cleared. */
 export type Payload = {
-  readonly to: Address
+  /** Null where it creates a contract. */
+  readonly to: Address | null
   readonly data: Hex
   readonly valueWei: bigint
   readonly gasLimit: bigint

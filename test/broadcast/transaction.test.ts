@@ -59,12 +59,23 @@ describe('the raw bytes', () => {
         type: 'eip1559',
         chainId: 31_337,
         nonce: 7,
-        to: payloadOf(slot, purpose).to.toLowerCase(),
+        to: payloadOf(slot, purpose).to?.toLowerCase(),
         gas: payloadOf(slot, purpose).gasLimit,
         maxFeePerGas: 20n,
         maxPriorityFeePerGas: 10n,
       })
     }
+  })
+
+  it('of a creation have no recipient, and its no-op has', async () => {
+    const creation = { ...slot, payload: { ...slot.payload, to: null } }
+    const recipients = await Promise.all(
+      (['payload', 'noop'] as const).map(async (purpose) => {
+        const attempt = orderAttempt(creation, purpose, FEES, 5)
+        return parseTransaction((await assembleRaw(creation, attempt, await signed(attempt))).raw).to
+      }),
+    )
+    expect(recipients).toEqual([undefined, account.address.toLowerCase()])
   })
 
   it('are refused when the signature is another key’s, or of another digest', async () => {

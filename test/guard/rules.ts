@@ -1,6 +1,8 @@
+import { keccak256, size } from 'viem'
 import { compileRuleset } from '../../src/guard/compile.ts'
 import { checkPrepared } from '../../src/guard/prepared.ts'
 import { guardPolicy, type Ruleset } from '../../src/guard/ruleset.ts'
+import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import type { PreparedWorkflow } from '../../src/service/workflows.ts'
 import type { Attestation } from '../../src/workflow/workflow.ts'
 import { CHAIN_ID, freeze, NOW_MS, SELF, sections } from './fixtures.ts'
@@ -87,4 +89,33 @@ export const NAV_RULE = {
     message: 'report',
     signature: 'signature',
   },
+} as const
+
+const { bytecode } = loadArtifacts().LendingVault
+
+/** The creation of a vault: the sandbox's own code, and arguments as the input says. */
+export const DEPLOY_RULE = {
+  workflowType: 'role.asset_manager.vaultDeploy',
+  target: 'deploy',
+  creation: { codeHash: keccak256(bytecode), codeBytes: String(size(bytecode)) },
+  function:
+    'constructor((address asset, string name, string symbol, address directory, address owner, address allocator, address manager, uint16 liquidityBufferBps, (uint8 kind, uint64 noticeSeconds, uint64 intervalSeconds, uint64 maturityTimestamp) exitTerms) setup)',
+  params: {
+    'setup.asset': { eq: '$input.baseAssetAddress', in: '$deployment.assets' },
+    'setup.name': { eq: '$input.name' },
+    'setup.symbol': { eq: '$input.symbol' },
+    'setup.directory': { eq: '$contract.registry' },
+    'setup.owner': { eq: '$input.ownerAddress' },
+    'setup.allocator': { eq: '$input.allocatorAddress' },
+    'setup.manager': { eq: '$self' },
+    'setup.liquidityBufferBps': { eq: '$input.liquidityBufferBps' },
+    'setup.exitTerms.kind': {
+      eq: '$input.exitTermKind',
+      map: { instant: '0', notice: '1', interval: '2', maturity: '3' },
+    },
+    'setup.exitTerms.noticeSeconds': { eq: '$input.noticeSeconds' },
+    'setup.exitTerms.intervalSeconds': { eq: '$input.intervalSeconds' },
+    'setup.exitTerms.maturityTimestamp': { eq: '$input.maturityTimestamp' },
+  },
+  gasMax: '8000000',
 } as const
