@@ -2,7 +2,8 @@ import type { Agent } from '../src/agent.ts'
 import { allocator } from './allocator/agent.ts'
 import { assetManager } from './asset-manager/agent.ts'
 import { liquidator } from './liquidator/agent.ts'
+import { navReporter } from './nav-reporter/agent.ts'
 import { rfqBidder } from './rfq-bidder/agent.ts'
 
 /** The roles that this release staffs. A role of your own is one line more. */
-export const agents: readonly Agent[] = [liquidator, allocator, assetManager, rfqBidder]
+export const agents: readonly Agent[] = [liquidator, allocator, navReporter, assetManager, rfqBidder]

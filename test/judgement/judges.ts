@@ -1,5 +1,6 @@
 import { allocatorJudge } from './allocator.ts'
 import type { Judge } from './judgement.ts'
+import { navReporterJudge } from './nav-reporter.ts'
 
 /** Who is judged, in the order of the registry of roles. */
-export const judges: readonly Judge[] = [allocatorJudge]
+export const judges: readonly Judge[] = [allocatorJudge, navReporterJudge]

@@ -4,12 +4,14 @@ import { allocatorSanity } from './allocator.ts'
 import { assetManagerSanity } from './asset-manager.ts'
 import { liquidatorSanity } from './liquidator.ts'
 import { type Judgements, judgedBy } from './look.ts'
+import { navReporterSanity } from './nav-reporter.ts'
 import { rfqBidderSanity } from './rfq-bidder.ts'
 
 const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map<Role, z.ZodType<Judgements>>([
   ['asset-manager', assetManagerSanity],
   ['liquidator', liquidatorSanity],
   ['allocator', allocatorSanity],
+  ['nav-reporter', navReporterSanity],
   ['rfq-bidder', rfqBidderSanity],
 ])
 

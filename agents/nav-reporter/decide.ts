@@ -1,0 +1,177 @@
+import {
+  type Decision,
+  inputText,
+  type Moment,
+  type Observation,
+  type PassedOver,
+  type Proposal,
+} from '../../src/agent.ts'
+import { type Due, interimDue, type NotDue, nextLook, scheduledDue } from './due.ts'
+import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
+import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
+import { type Agreement, agree } from './quorum.ts'
+import type { NavReporterSeen, ReportSeen, TypeSeen } from './see.ts'
+import { isStop, type Stop } from './stop.ts'
+
+/**
+ * Decide which reports to make, and say of everything else why not. Pure. Time is what both our clock and the chain's
+ * have reached, so that neither makes a report by running ahead.
+ */
+export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPolicy): Decision {
+  const nowS = Math.min(Math.floor(seen.nowMs / 1_000), seen.chain.timestampS)
+  const stop = clockStop(seen, policy.clockApartSMax) ?? freshnessStop(seen)
+  const decisions = seen.reports.map((report) => {
+    const one = policy.reports[report.name]
+    if (one === undefined) return { proposals: [], passedOver: [] }
+    const unready = stop ?? unreadyStop(report, one, seen, nowS)
+    return unready === null
+      ? judge(report as Ready, one, seen, nowS)
+      : { proposals: [], passedOver: [passOver(report.name, unready)] }
+  })
+  const lookAgainAtMs = nextLook(seen.reports, policy, nowS)
+  return {
+    proposals: decisions.flatMap(({ proposals }) => proposals),
+    passedOver: decisions.flatMap(({ passedOver }) => passedOver),
+    ...(lookAgainAtMs === null ? {} : { lookAgainAtMs }),
+  }
+}
+
+/** A report of which {@link unreadyStop} found everything known. */
+type Ready = KnownReport & { readonly scheduled: TypeSeen }
+
+const passOver = (subject: string, { check, message, near }: NotDue): PassedOver => ({
+  subject,
+  check,
+  message,
+  reason: {},
+  ...(near === undefined ? {} : { near }),
+})
+
+/** Our clock must go with the chain's, and never far back. */
+function clockStop({ nowMs, chain, latestMs }: Observation<NavReporterSeen>, apartSMax: number): Stop | null {
+  const apartS = Math.abs(Math.floor(nowMs / 1_000) - chain.timestampS)
+  if (apartS > apartSMax) {
+    const message = `Our clock and the chain's are ${apartS} s apart; the policy allows ${apartSMax} s. Fix: set the clock, or check the node.`
+    return { check: 'clock_apart', message }
+  }
+  const backS = Math.floor((latestMs - nowMs) / 1_000)
+  if (backS <= apartSMax) return null
+  const message = `Our clock went back by ${backS} s; the policy allows ${apartSMax} s.`
+  return { check: 'clock_went_back', message }
+}
+
+const freshnessStop = ({ freshness }: Moment): Stop | null =>
+  freshness.ok ? null : { check: 'observation_not_fresh', message: freshness.message }
+
+/** What must be known of a report before anything is judged. */
+function unreadyStop(report: ReportSeen, policy: ReportPolicy, seen: Moment, nowS: number): Stop | null {
+  const { oracle, asset, decimals, scheduled, interim, fund } = report
+  if (oracle === null) {
+    const message = `The deployment pins no contract ${policy.oracle}. Fix: add it to deployment.contracts.`
+    return { check: 'oracle_not_pinned', message }
+  }
+  if (asset === null || decimals === null || scheduled === null) {
+    return { check: 'oracle_not_read', message: 'The oracle did not answer; what is not known stops.' }
+  }
+  if (policy.interim !== undefined && interim === null) {
+    return { check: 'oracle_not_read', message: 'The oracle did not say its newest interim report.' }
+  }
+  const { funds, vaults } = seen.deployment
+  if (![...funds, ...vaults].some(({ address }) => address === asset)) {
+    const message = `The oracle is for ${asset}, which is no fund or vault of the deployment.`
+    return { check: 'asset_not_pinned', message }
+  }
+  if (decimals !== policy.decimals) {
+    const message = `The oracle counts ${decimals} decimals; the policy says ${policy.decimals}.`
+    return { check: 'decimals_differ', message }
+  }
+  const aheadS = scheduled.latest.valuationTimeS - nowS
+  if (aheadS > 0) {
+    const message = `The last report is for a time ${aheadS} s ahead of ours: the clock has gone back.`
+    return { check: 'report_from_future', message }
+  }
+  return policy.fees === undefined ? null : termsStop(fund, policy.fees, nowS)
+}
+
+/** Fees are the fund's terms: what the policy says of them must be what the service says. */
+function termsStop(
+  fund: ReportSeen['fund'],
+  fees: NonNullable<ReportPolicy['fees']>,
+  nowS: number,
+): Stop | null {
+  if (fees.accruesSince > nowS) {
+    const message = `The policy's fees accrue from ${fees.accruesSince - nowS} s ahead of now.`
+    return { check: 'fees_not_begun', message }
+  }
+  for (const rate of ['performanceFeeBps', 'carryRateBps', 'preferredReturnBps'] as const) {
+    const stated = fund?.[rate]
+    if (stated != null && BigInt(stated) === fees[rate]) continue
+    const message = `The fund's ${rate} is ${stated ?? 'not known'}; the policy says ${fees[rate]}. Fix: correct fees.${rate}.`
+    return { check: 'fund_terms_differ', message }
+  }
+  return null
+}
+
+/** Judge one report, of which everything is known. */
+function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number): Decision {
+  const { name, readings } = report
+  const latestS = Math.max(Math.floor(seen.nowMs / 1_000), seen.chain.timestampS)
+  const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, latestS)
+  const { due: scheduled, missed } = scheduledDue(report, policy, nowS)
+  const passedOver = [
+    ...agreement.rejected.map(({ source, ...why }) => passOver(`${name}:${source}`, why)),
+    ...missed.map(({ valuationTimeS, message }) =>
+      passOver(`${name}:${valuationTimeS}`, { check: 'period_missed', message }),
+    ),
+  ]
+  const made = make(report, policy, seen, nowS, agreement, scheduled)
+  return isStop(made)
+    ? { proposals: [], passedOver: [...passedOver, passOver(name, made)] }
+    : { proposals: [made], passedOver }
+}
+
+/** Make the report that is due, or say why none is made. */
+function make(
+  report: Ready,
+  policy: ReportPolicy,
+  seen: Moment,
+  nowS: number,
+  agreement: Agreement,
+  scheduled: Due | NotDue,
+): Proposal | NotDue {
+  if (agreement.value === null) return shortOf(agreement, policy)
+  const value = afterFees(agreement.value, policy, isStop(scheduled) ? nowS : scheduled.valuationTimeS)
+  const due = isStop(scheduled) ? unscheduledDue(report, policy, value.value, nowS, scheduled) : scheduled
+  if (isStop(due)) return due
+  if (seen.inFlight.some(({ input }) => inputText(input, 'oracleAddress') === report.oracle)) {
+    return { check: 'already_in_flight', message: 'A report to this oracle is under way.' }
+  }
+  const subject = subjectOf(report.asset, report.oracle, due.reportType)
+  const occurrence = occurrenceOf(due.valuationTimeS)
+  const isDone = seen.recent.some(
+    (ended) => ended.state === 'succeeded' && ended.subject === subject && ended.occurrence === occurrence,
+  )
+  if (isDone) return { check: 'just_reported', message: 'It is reported already; our node is behind.' }
+  return propose(report, policy, due, agreement, value)
+}
+
+/** An interim report, or why none is due; of two that are not due, the nearer one tells more. */
+function unscheduledDue(
+  report: ReportSeen,
+  policy: ReportPolicy,
+  value: bigint,
+  nowS: number,
+  scheduled: NotDue,
+): Due | NotDue {
+  const interim = interimDue(report, policy, value, nowS)
+  if (!isStop(interim) || interim.check === 'interim_waits') return interim
+  return (interim.near ?? 0) > (scheduled.near ?? 0) ? interim : scheduled
+}
+
+function shortOf({ accepted, rejected }: Agreement, { quorum }: ReportPolicy): Stop {
+  const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
+  return {
+    check: 'quorum_short',
+    message: `${accepted.length} sources agree; the policy demands ${quorum}: ${why}.`,
+  }
+}

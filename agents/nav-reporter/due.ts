@@ -1,0 +1,125 @@
+import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
+import { distanceBps } from './quorum.ts'
+import { dueBetween, latestDue, nextDue } from './schedule.ts'
+import { type Accepted, newest, type ReportSeen, type TypeSeen } from './see.ts'
+import type { Stop } from './stop.ts'
+
+/** A report that should be made now. */
+export type Due = {
+  readonly why: 'scheduled' | 'deviation' | 'heartbeat'
+  readonly reportType: string
+  readonly revisionLabel: string
+  /** The time that the value is for, Unix seconds. */
+  readonly valuationTimeS: number
+  /** What the oracle has and takes of this type. */
+  readonly type: TypeSeen
+}
+
+/** Why nothing is due; `near` is how close it came, 1 being due. */
+export type NotDue = Stop & { readonly near?: number }
+
+/** A scheduled report that will not be made. */
+export type Missed = { readonly valuationTimeS: number; readonly message: string }
+
+/** More than this is listed as a number alone. */
+const MISSED_MAX = 20
+
+/** A moment for people. Pure. */
+export const told = (atS: number): string => new Date(atS * 1_000).toISOString().replace('.000Z', 'Z')
+
+/**
+ * Find the scheduled report that is due, if it is not made yet and not too late. Only the latest counts: what lies
+ * between it and the last report is missed. Pure.
+ */
+export function scheduledDue(
+  { scheduled }: ReportSeen & { readonly scheduled: TypeSeen },
+  policy: ReportPolicy,
+  nowS: number,
+): { readonly due: Due | NotDue; readonly missed: readonly Missed[] } {
+  const { schedule, lateSMax, reportType, revisionLabel } = policy
+  const { latest } = scheduled
+  const dueS = latestDue(schedule, nowS)
+  if (dueS === null) return { due: { check: 'not_due', message: 'Nothing was ever due.' }, missed: [] }
+  const sinceS = latest.submittedAtS === 0 ? dueS - 1 : latest.valuationTimeS
+  const missed = dueBetween(schedule, sinceS, dueS, MISSED_MAX).map((valuationTimeS) => ({
+    valuationTimeS,
+    message: `It was due at ${told(valuationTimeS)}, and a later one is due already.`,
+  }))
+  if (dueS <= latest.valuationTimeS && latest.submittedAtS !== 0) {
+    const nextS = nextDue(schedule, nowS)
+    const message = `That of ${told(dueS)} is made; the next is due at ${nextS === null ? 'no time' : told(nextS)}.`
+    const near = nextS === null ? {} : { near: (nowS - dueS) / (nextS - dueS) }
+    return { due: { check: 'not_due', message, ...near }, missed }
+  }
+  const lateS = nowS - dueS
+  if (lateS > lateSMax) {
+    const message = `It was due at ${told(dueS)}, ${lateS} s ago; the policy allows ${lateSMax} s.`
+    const due = { check: 'not_due', message: 'The latest one is too late to be made.' }
+    return { due, missed: [{ valuationTimeS: dueS, message }, ...missed] }
+  }
+  return {
+    due: { why: 'scheduled', reportType, revisionLabel, valuationTimeS: dueS, type: scheduled },
+    missed,
+  }
+}
+
+/**
+ * Find whether an interim report is due: because the value moved, or because the last report is old. Pure.
+ * @param value what would be reported now.
+ */
+export function interimDue(
+  report: ReportSeen,
+  { interim: policy }: ReportPolicy,
+  value: bigint,
+  nowS: number,
+): Due | NotDue {
+  const { interim } = report
+  const last = newest(report)
+  if (policy === undefined || interim === null)
+    return { check: 'not_due', message: 'No interim reports are made.' }
+  if (last === null || last.submittedAtS === 0) {
+    return { check: 'not_due', message: 'Nothing was reported yet that an interim report could follow.' }
+  }
+  const { reportType, everyS, deviationBps, deviationLabel, heartbeatS, heartbeatLabel } = policy
+  const ageS = nowS - last.valuationTimeS
+  const apartBps = distanceBps(value, last.value)
+  const apart = value > last.value ? value - last.value : last.value - value
+  const hasMoved = apart * 10_000n >= last.value * deviationBps
+  if (!hasMoved && ageS < heartbeatS) {
+    const near = Math.max(Number(apartBps) / Number(deviationBps), ageS / heartbeatS)
+    const message = `The value is ${apartBps} basis points from the last report, ${ageS} s old; an interim one is due at ${deviationBps} or ${heartbeatS} s.`
+    return { check: 'not_due', message, near: Math.min(near, 1) }
+  }
+  const valuationTimeS = Math.floor(nowS / everyS) * everyS
+  if (valuationTimeS <= last.valuationTimeS) {
+    const message = `The value has moved, and there is a report of ${told(last.valuationTimeS)} already; interim ones are ${everyS} s apart.`
+    return { check: 'interim_waits', message }
+  }
+  return {
+    ...(hasMoved
+      ? { why: 'deviation' as const, revisionLabel: deviationLabel }
+      : { why: 'heartbeat' as const, revisionLabel: heartbeatLabel }),
+    reportType,
+    valuationTimeS,
+    type: interim,
+  }
+}
+
+/** Return when something is due next by time alone, Unix milliseconds; null when nothing is. Pure. */
+export function nextLook(
+  reports: readonly ReportSeen[],
+  policy: NavReporterPolicy,
+  nowS: number,
+): number | null {
+  const moments = reports.flatMap((report) => {
+    const one = policy.reports[report.name]
+    if (one === undefined) return []
+    const last: Accepted | null = newest(report)
+    const beatS =
+      one.interim === undefined || last === null || last.submittedAtS === 0
+        ? null
+        : last.valuationTimeS + one.interim.heartbeatS
+    return [nextDue(one.schedule, nowS), beatS].filter((atS) => atS !== null && atS > nowS)
+  })
+  return moments.length === 0 ? null : Math.min(...moments.map((atS) => (atS ?? 0) * 1_000))
+}

@@ -1,0 +1,210 @@
+import type { Address } from 'viem'
+import type { Answer, Look, Moment, Question, Rows } from '../../src/agent.ts'
+import { NAV_ORACLE_VIEWS, reportTypeWord } from '../../src/protocol/nav.ts'
+import { createWave, type Wave } from '../../src/protocol/reading.ts'
+import type { FundResource } from '../../src/service/fund-resources.ts'
+import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
+import type { Reading } from './quorum.ts'
+import { askChain, askHoldings, type Read, readForeign } from './sources.ts'
+import type { Statement } from './statement.ts'
+import { isStop, type Stop } from './stop.ts'
+import type { Parts, Scale } from './valuation.ts'
+
+/** A report that the oracle accepted; all zero where there is none. Times are Unix seconds. */
+export type Accepted = {
+  readonly value: bigint
+  readonly valuationTimeS: number
+  readonly revision: number
+  readonly submittedAtS: number
+}
+
+/** The newest report of a type on the oracle, and what it would take next. */
+export type TypeSeen = {
+  readonly latest: Accepted
+  readonly valueMin: bigint
+  readonly valueMax: bigint
+  readonly moveBpsMax: bigint
+}
+
+/** What an oracle says of itself; null is not known. */
+type OracleSeen = {
+  readonly asset: Address | null
+  readonly decimals: number | null
+  readonly scheduled: TypeSeen | null
+  /** Null also where the policy wants no interim reports. */
+  readonly interim: TypeSeen | null
+}
+
+/** One report of the policy, and what there is to say in it. */
+export type ReportSeen = OracleSeen & {
+  readonly name: string
+  /** Null when the deployment pins no contract of this name. */
+  readonly oracle: Address | null
+  /** The service's row of the fund that is reported on; null for anything else. */
+  readonly fund: FundResource | null
+  readonly readings: readonly Reading[]
+  /** When foreign sources were asked, Unix milliseconds; null when never. */
+  readonly askedAtMs: number | null
+  /** What the fund is made of now, and was made of when it was reported last; null when not known. */
+  readonly parts: Parts | null
+  readonly partsBefore: Parts | null
+  readonly scale: Scale | null
+}
+
+/** What the NAV reporter sees. */
+export type NavReporterSeen = { readonly reports: readonly ReportSeen[]; readonly latestMs: number }
+
+/** Look at each report's oracle, then at its sources. Pure. */
+export function see(
+  rows: Partial<Rows>,
+  moment: Moment,
+  policy: NavReporterPolicy,
+  previous: NavReporterSeen | null,
+): Look<NavReporterSeen> {
+  const wave = createWave()
+  const oracles = Object.entries(policy.reports).map(([name, report]) => {
+    const pinned = moment.deployment.contracts.find((contract) => contract.name === report.oracle)
+    return { name, report, oracle: pinned?.address ?? null, read: askOracle(wave, pinned?.address, report) }
+  })
+  const latestMs = Math.max(moment.nowMs, previous?.latestMs ?? 0)
+  return {
+    ask: wave.questions,
+    next: (answers) => {
+      const second = createWave()
+      const foreign: Question[] = []
+      const looks = oracles.map(({ name, report, oracle, read }) => {
+        const before = previous?.reports.find((one) => one.name === name) ?? null
+        const context = { rows, moment, report, before, oracle: read(answers) }
+        return { name, oracle, finish: askSources(context, second, foreign) }
+      })
+      return {
+        ask: [...second.questions, ...foreign],
+        next: (told) => {
+          const ofSources = told.slice(second.questions.length)
+          const reports = looks.map(({ name, oracle, finish }) => ({
+            name,
+            oracle,
+            ...finish(told, ofSources),
+          }))
+          return { seen: { reports, latestMs } }
+        },
+      }
+    },
+  }
+}
+
+function askOracle(wave: Wave, oracle: Address | undefined, report: ReportPolicy): Read<OracleSeen> {
+  if (oracle === undefined) {
+    return () => ({ asset: null, decimals: null, scheduled: null, interim: null })
+  }
+  const asset = wave.ask(NAV_ORACLE_VIEWS, oracle, 'asset', [])
+  const decimals = wave.ask(NAV_ORACLE_VIEWS, oracle, 'decimals', [])
+  const scheduled = askType(wave, oracle, report.reportType)
+  const interim = report.interim === undefined ? () => null : askType(wave, oracle, report.interim.reportType)
+  return (answers) => ({
+    asset: lower(asset(answers)),
+    decimals: decimals(answers),
+    scheduled: scheduled(answers),
+    interim: interim(answers),
+  })
+}
+
+const lower = (address: Address | null): Address | null =>
+  address === null ? null : `0x${address.slice(2).toLowerCase()}`
+
+function askType(wave: Wave, oracle: Address, reportType: string): Read<TypeSeen | null> {
+  const word = reportTypeWord(reportType)
+  const latest = wave.ask(NAV_ORACLE_VIEWS, oracle, 'latest', [word])
+  const bounds = wave.ask(NAV_ORACLE_VIEWS, oracle, 'bounds', [word])
+  return (answers) => {
+    const [accepted, limits] = [latest(answers), bounds(answers)]
+    if (accepted === null || limits === null) return null
+    const { value, valuationTime, revision, submittedAt } = accepted
+    const [valueMin, valueMax, moveBpsMax] = limits
+    return {
+      latest: {
+        value,
+        valuationTimeS: Number(valuationTime),
+        revision,
+        submittedAtS: Number(submittedAt),
+      },
+      valueMin,
+      valueMax,
+      moveBpsMax: BigInt(moveBpsMax),
+    }
+  }
+}
+
+type Context = {
+  readonly rows: Partial<Rows>
+  readonly moment: Moment
+  readonly report: ReportPolicy
+  readonly before: ReportSeen | null
+  readonly oracle: OracleSeen
+}
+type Finished = Omit<ReportSeen, 'name' | 'oracle'>
+
+/** Ask all sources of a report; foreign ones only after `pollS`, and what they said stands until then. */
+function askSources(
+  { rows, moment, report, before, oracle }: Context,
+  wave: Wave,
+  foreign: Question[],
+): (told: readonly Answer[], ofSources: readonly Answer[]) => Finished {
+  const { asset } = oracle
+  const isDue = before?.askedAtMs == null || moment.nowMs - before.askedAtMs >= report.pollS * 1_000
+  const fund = rows.funds?.find(({ address }) => address === asset) ?? null
+  const scale = scaleOf(moment, report, asset)
+  const sources = Object.entries(report.sources).map(([source, policy]) => {
+    if (policy.kind === 'chain') return { source, read: askChain(wave, policy, report, moment, asset) }
+    if (policy.kind === 'holdings') {
+      return { source, built: askHoldings(wave, policy, fund, scale, moment, asset) }
+    }
+    const stated = before?.readings.find((reading) => reading.source === source)
+    if (!isDue && stated !== undefined) return { source, read: () => stated }
+    const index = foreign.push({ kind: 'source', name: policy.source, timeoutMs: policy.timeoutMs }) - 1
+    return {
+      source,
+      read: (_: readonly Answer[], ofSources: readonly Answer[]) =>
+        readForeign(ofSources[index], policy, report.decimals),
+    }
+  })
+  return (told, ofSources) => {
+    let parts: Parts | null = null
+    const readings = sources.map(({ source, read, built }): Reading => {
+      if (read !== undefined) return readingOf(source, read(told, ofSources))
+      const made = built(told)
+      if (isStop(made)) return readingOf(source, made)
+      parts = made.parts
+      return readingOf(source, made)
+    })
+    const isSame =
+      newest(oracle)?.submittedAtS === (before === null ? undefined : newest(before)?.submittedAtS)
+    const partsBefore = isSame ? (before?.partsBefore ?? null) : (before?.parts ?? null)
+    const askedAtMs = isDue ? moment.nowMs : before.askedAtMs
+    return { ...oracle, fund, readings, askedAtMs, parts, partsBefore, scale }
+  }
+}
+
+const readingOf = (source: string, said: Statement | Stop): Reading =>
+  isStop(said)
+    ? { source, ok: false, check: said.check, message: said.message }
+    : { source, ok: true, value: said.value, asOfS: said.asOfS }
+
+/** The report that the oracle took last, of either type. Pure. */
+export function newest({ scheduled, interim }: Pick<OracleSeen, 'scheduled' | 'interim'>): Accepted | null {
+  if (scheduled === null || interim === null) return scheduled?.latest ?? null
+  const [one, other] = [scheduled.latest, interim.latest]
+  return other.valuationTimeS > one.valuationTimeS ? other : one
+}
+
+function scaleOf(
+  { deployment }: Moment,
+  { decimals, sources }: ReportPolicy,
+  asset: Address | null,
+): Scale | null {
+  const quote = deployment.funds.find(({ address }) => address === asset)?.quoteAsset
+  const quoteDecimals = deployment.assets.find(({ address }) => address === quote)?.decimals
+  const holdings = Object.values(sources).find(({ kind }) => kind === 'holdings')
+  if (quoteDecimals === undefined || holdings?.kind !== 'holdings') return null
+  return { shareDecimals: holdings.shareDecimals, quoteDecimals, decimals }
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { parseUintView } from '../../src/protocol/nav.ts'
+import { amount, bps, count, name, value } from './scalars.ts'
+
+/** How far a source is believed; its values are counted in units of the report's. */
+const trust = {
+  ageSMax: count('seconds', 1, 2_592_000),
+  valueMin: value().refine((least) => least > 0n, { error: 'expected the least value to believe, above 0' }),
+  valueMax: value(),
+}
+/** Decimals of the number that the source gives. */
+const decimals = count('decimals', 0, 36)
+const timeoutMs = count('milliseconds', 1, 60_000)
+/** A JSON Pointer that leads somewhere. Source: RFC 6901. */
+const pointer = z.string().regex(/^(\/[^/]{1,100}){1,10}$/, 'expected a JSON Pointer, for example /nav/value')
+const column = z.string().min(1).max(100)
+
+const view = z.string().transform((signature, context) => {
+  const item = parseUintView(signature)
+  if (item !== null) return item
+  context.addIssue({
+    code: 'custom',
+    message:
+      'expected a view of addresses and unsigned integers that returns one unsigned integer, as in "function idleAssets() view returns (uint256)"',
+  })
+  return z.NEVER
+})
+
+const chainSource = z
+  .strictObject({
+    kind: z.literal('chain'),
+    /** A name of deployment.contracts, or `$asset` for what is reported on. */
+    contract: z.union([z.literal('$asset'), name]),
+    function: view,
+    /** One for each parameter: `$asset`, or a whole number. */
+    args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
+    decimals,
+    ...trust,
+  })
+  .refine(
+    (source) =>
+      source.args.length === source.function.inputs.length &&
+      source.function.inputs.every(
+        ({ type }, index) => (source.args[index] === '$asset') === (type === 'address'),
+      ),
+    { path: ['args'], error: "expected one for each of the function's parameters, $asset for an address" },
+  )
+
+/** One source of a report's value. Every kind states its decimals, age and bounds. */
+export const sourcePolicy = z
+  .discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('http'),
+      source: name,
+      valuePointer: pointer,
+      asOfPointer: pointer,
+      decimals,
+      timeoutMs,
+      ...trust,
+    }),
+    z.strictObject({
+      kind: z.literal('json-file'),
+      source: name,
+      valuePointer: pointer,
+      asOfPointer: pointer,
+      decimals,
+      timeoutMs,
+      ...trust,
+    }),
+    z.strictObject({
+      kind: z.literal('csv-file'),
+      source: name,
+      valueColumn: column,
+      asOfColumn: column,
+      decimals,
+      timeoutMs,
+      ...trust,
+    }),
+    chainSource,
+    z.strictObject({
+      kind: z.literal('holdings'),
+      /** Views of the fund that sum to its quote assets outside of holdings. */
+      idle: z.array(view).min(1).max(5),
+      /** What the recovery value of each lane is cut by. */
+      haircutBps: z.record(z.string().min(1).max(40), bps(0, 10_000)),
+      shareDecimals: count('decimals', 0, 36),
+      ...trust,
+    }),
+  ])
+  .refine((one) => one.valueMin <= one.valueMax, {
+    path: ['valueMin'],
+    error: 'expected no more than valueMax',
+  })
+/** What the policy says of one source of a report. */
+export type SourcePolicy = z.infer<typeof sourcePolicy>

@@ -1,0 +1,94 @@
+import type { Address } from 'viem'
+import type { Answer, Moment } from '../../src/agent.ts'
+import { askUint } from '../../src/protocol/nav.ts'
+import type { Wave } from '../../src/protocol/reading.ts'
+import type { FundResource } from '../../src/service/fund-resources.ts'
+import type { ReportPolicy } from './policy.ts'
+import type { SourcePolicy } from './source-policy.ts'
+import { readStatement, type Statement } from './statement.ts'
+import { isStop, type Stop } from './stop.ts'
+import { buildUp, builtValue, type Parts, type Scale } from './valuation.ts'
+
+/** Finds what was asked among the answers of its wave. */
+export type Read<T> = (answers: readonly Answer[]) => T
+
+type ChainSource = Extract<SourcePolicy, { kind: 'chain' }>
+type HoldingsSource = Extract<SourcePolicy, { kind: 'holdings' }>
+type ForeignSource = Exclude<SourcePolicy, ChainSource | HoldingsSource>
+
+/** Ask a view of a pinned contract. */
+export function askChain(
+  wave: Wave,
+  policy: ChainSource,
+  report: ReportPolicy,
+  { deployment, chain }: Moment,
+  asset: Address | null,
+): Read<Statement | Stop> {
+  const { contract } = policy
+  const to =
+    contract === '$asset' ? asset : deployment.contracts.find(({ name }) => name === contract)?.address
+  if (to == null || asset === null) {
+    const message = `The deployment pins no contract ${contract}, or the oracle does not say its asset.`
+    return () => ({ check: 'source_not_pinned', message })
+  }
+  const answer = askUint(
+    wave,
+    policy.function,
+    to,
+    policy.args.map((arg) => (arg === '$asset' ? asset : arg)),
+  )
+  return (answers) => {
+    const said = asUint(answer(answers))
+    if (said === null) return { check: 'source_unreadable', message: 'The chain did not answer.' }
+    const value = (said * 10n ** BigInt(report.decimals)) / 10n ** BigInt(policy.decimals)
+    return { value, asOfS: chain.timestampS }
+  }
+}
+
+/** Viem gives what fits into a float as a number. */
+const asUint = (said: unknown): bigint | null =>
+  typeof said === 'bigint' ? said : typeof said === 'number' ? BigInt(said) : null
+
+/** Ask what a fund has idle, and build up with the service's row of it. */
+export function askHoldings(
+  wave: Wave,
+  { idle, haircutBps }: HoldingsSource,
+  fund: FundResource | null,
+  scale: Scale | null,
+  { chain, freshness }: Moment,
+  asset: Address | null,
+): Read<(Statement & { readonly parts: Parts }) | Stop> {
+  if (fund === null || scale === null || asset === null) {
+    const message = 'The service shows no fund at this address, or the deployment does not pin it.'
+    return () => ({ check: 'fund_not_known', message })
+  }
+  const answers = idle.map((view) => askUint(wave, view, asset, []))
+  const haircuts = new Map(Object.entries(haircutBps))
+  return (told) => {
+    let idleAssets = 0n
+    for (const answer of answers) {
+      const said = asUint(answer(told))
+      if (said === null) return { check: 'source_unreadable', message: 'The chain did not say what is idle.' }
+      idleAssets += said
+    }
+    const parts = buildUp(fund, idleAssets, haircuts)
+    if (isStop(parts)) return parts
+    const asOfS = chain.timestampS - Math.ceil(freshness.ageMs / 1_000)
+    return { value: builtValue(parts, scale), asOfS, parts }
+  }
+}
+
+/** Read what a foreign source answered. Pure. */
+export function readForeign(
+  answer: Answer | undefined,
+  policy: ForeignSource,
+  wanted: number,
+): Statement | Stop {
+  if (answer === undefined) return { check: 'source_unreadable', message: 'It was not asked.' }
+  if (!answer.ok) return { check: answer.check, message: answer.message }
+  const layout =
+    policy.kind === 'csv-file'
+      ? { format: 'csv' as const, value: policy.valueColumn, asOf: policy.asOfColumn }
+      : { format: 'json' as const, value: policy.valuePointer, asOf: policy.asOfPointer }
+  return readStatement(answer.text, layout, policy.decimals, wanted)
+}

@@ -1,0 +1,90 @@
+import { parseDecimal } from './decimal.ts'
+import { isStop, type Stop } from './stop.ts'
+import { isDate } from './zone.ts'
+
+/** What a source states: a value in units of 10^-decimals of the report, and the time it is for, Unix seconds. */
+export type Statement = { readonly value: bigint; readonly asOfS: number }
+
+/** How a source's text is read. */
+export type Layout = {
+  /** `csv` is a line of names, then lines of values; the last line counts. */
+  readonly format: 'json' | 'csv'
+  /** Where the number stands: a JSON Pointer (RFC 6901) or a column. */
+  readonly value: string
+  /** Where its time stands. */
+  readonly asOf: string
+}
+
+const stop = (check: string, message: string): Stop => ({ check, message })
+
+/**
+ * Read what a source's text states. Pure.
+ * @param decimals of the source's number.
+ * @param wanted decimals of the report.
+ * @returns the statement, or why there is none: `source_not_json`, `source_not_csv`, `source_without_value`,
+ *   `source_without_date`, `source_negative` or `source_not_number`. Nothing of the text is quoted.
+ */
+export function readStatement(
+  text: string,
+  layout: Layout,
+  decimals: number,
+  wanted: number,
+): Statement | Stop {
+  const found = layout.format === 'json' ? readJsonMember(text, layout) : readCsvLine(text, layout)
+  if (isStop(found)) return found
+  if (found.value === null) return stop('source_without_value', `It states nothing at ${layout.value}.`)
+  const asOfS = found.asOf === null ? null : parseTime(found.asOf)
+  if (asOfS === null) return stop('source_without_date', `It states no time at ${layout.asOf}.`)
+  const value = parseDecimal(found.value, decimals, wanted)
+  return isStop(value) ? value : { value, asOfS }
+}
+
+type Found = { readonly value: string | null; readonly asOf: string | null }
+
+function readJsonMember(text: string, { value, asOf }: Layout): Found | Stop {
+  let root: unknown
+  try {
+    root = JSON.parse(text, keepNumbersAsWritten)
+  } catch {
+    return stop('source_not_json', 'Its answer is not JSON.')
+  }
+  return { value: textAt(root, value), asOf: textAt(root, asOf) }
+}
+
+/** Numbers stay the text that they were: a float would lose digits. */
+function keepNumbersAsWritten(_key: string, value: unknown, ...rest: unknown[]): unknown {
+  const [context] = rest
+  if (typeof value !== 'number' || typeof context !== 'object' || context === null) return value
+  return 'source' in context && typeof context.source === 'string' ? context.source : value
+}
+
+/** The text at a JSON Pointer; null where there is none. */
+function textAt(root: unknown, pointer: string): string | null {
+  let node = root
+  for (const part of pointer.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return null
+    node = Reflect.get(node, key)
+  }
+  return typeof node === 'string' ? node : null
+}
+
+function readCsvLine(text: string, { value, asOf }: Layout): Found | Stop {
+  const lines = text.split(/\r?\n/).filter((line) => line !== '')
+  const names = lines[0]?.split(',') ?? []
+  const cells = lines.at(-1)?.split(',') ?? []
+  if (lines.length < 2 || cells.length !== names.length) {
+    return stop('source_not_csv', 'Its last line does not have the columns of its first.')
+  }
+  const cell = (name: string) => cells[names.indexOf(name)] ?? null
+  return { value: cell(value), asOf: cell(asOf) }
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
+
+/** Read an ISO 8601 date-time with its offset, or Unix seconds. */
+function parseTime(text: string): number | null {
+  if (/^[0-9]{1,11}$/.test(text)) return Number(text)
+  const ms = ISO_TIME.test(text) && isDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? null : Math.floor(ms / 1_000)
+}

@@ -1,0 +1,251 @@
+import { type AbiFunction, type Address, keccak256, parseAbi, stringToHex } from 'viem'
+import { z } from 'zod'
+import { invariant } from '../../errors.ts'
+import { type Refusal, refuse } from '../../workflow/verdict.ts'
+import { asAddress, asUint } from '../paths.ts'
+import { amount, count } from '../scalars.ts'
+import { address, createView, uint, type View } from '../views.ts'
+import { type About, judgedBy, type Look, unread } from './look.ts'
+
+const VIEWS = parseAbi([
+  'function asset() view returns (address)',
+  'function decimals() view returns (uint8)',
+  'function hasRole(bytes32 role, address account) view returns (bool)',
+  'function latest(bytes32 reportType) view returns ((uint256 value, uint64 valuationTime, uint32 revision, uint64 submittedAt, address reporter))',
+])
+const view = createView(VIEWS)
+
+const accepted = z.object({
+  value: uint,
+  valuationTime: uint,
+  revision: uint,
+  submittedAt: uint,
+  reporter: address,
+})
+
+const REPORTER_ROLE = keccak256(stringToHex('REPORTER_ROLE'))
+const BPS = 10_000n
+const NAME = z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,39}$/, 'expected a name of deployment.contracts')
+
+/** Of addresses and unsigned integers, with one unsigned integer for an answer. */
+const signature = z.string().transform((text, context): AbiFunction => {
+  const item = parsed(text)
+  if (item !== null) return item
+  context.addIssue({
+    code: 'custom',
+    message: 'expected one view as Solidity writes it, for example "function price() view returns (uint256)"',
+  })
+  return z.NEVER
+})
+
+function parsed(text: string): AbiFunction | null {
+  try {
+    const [item] = parseAbi([text] as readonly string[])
+    return item?.type === 'function' && item.stateMutability === 'view' ? item : null
+  } catch {
+    return null
+  }
+}
+
+const chainValue = z
+  .strictObject({
+    /** A name of deployment.contracts, or `$asset` for what is reported on. */
+    contract: z.union([z.literal('$asset'), NAME]),
+    function: signature,
+    args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
+    decimals: count('decimals', 0, 36),
+    /** How far a report may be from it: fees are not in it. */
+    apartBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  })
+  .refine((chain) => chain.args.length === chain.function.inputs.length, {
+    path: ['args'],
+    error: 'expected as many as the function has parameters',
+  })
+
+const limits = z.strictObject({
+  /** How long ago the time may be that a first report is for, at the block simulated. */
+  valuationAgeSMax: count('seconds', 1, 31_536_000).transform(BigInt),
+  /** By their names in deployment.contracts. */
+  oracles: z.record(
+    NAME,
+    z
+      .strictObject({
+        valueMin: amount("units of 10^-decimals of the report's value"),
+        valueMax: amount("units of 10^-decimals of the report's value"),
+        /** How far a value may be from the last one of its type. */
+        moveBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+        chain: chainValue,
+      })
+      .refine((oracle) => oracle.valueMin <= oracle.valueMax, {
+        path: ['valueMin'],
+        error: 'expected no more than valueMax',
+      }),
+  ),
+})
+type Limits = z.output<typeof limits>
+type OracleLimits = Limits['oracles'][string]
+type ChainValue = OracleLimits['chain']
+
+/** What a request asks to report. */
+type Asked = {
+  readonly asset: Address
+  readonly value: bigint
+  readonly decimals: bigint
+  readonly valuationTimeS: bigint
+  readonly revision: bigint
+}
+
+function askedBy({ subject: { input } }: About): Asked {
+  const asset = asAddress(input.assetAddress)
+  const [value, decimals] = [asUint(input.value), asUint(input.decimals)]
+  const [valuationTimeS, revision] = [asUint(input.valuationTimestamp), asUint(input.revision)]
+  invariant(
+    asset !== undefined &&
+      value !== undefined &&
+      decimals !== undefined &&
+      valuationTimeS !== undefined &&
+      revision !== undefined,
+    'the request has passed its schema',
+  )
+  return { asset, value, decimals, valuationTimeS, revision }
+}
+
+/** Judge a report to an oracle that the policy lists; to any other it is refused. */
+function lookAtReport({ oracles, valuationAgeSMax }: Limits, about: About): Look {
+  const { input, deployment } = about.subject
+  const oracle = deployment.contracts.find((pin) => pin.address === asAddress(input.oracleAddress))
+  const limit = oracle === undefined ? undefined : oracles[oracle.name]
+  if (oracle !== undefined && limit !== undefined) {
+    return lookAtOracle(oracle.address, limit, valuationAgeSMax, about)
+  }
+  const message = 'guard.sanity.oracles does not list the oracle, or the deployment does not pin it.'
+  const refused = () => refuse('oracle_not_listed', message)
+  return { position: refused, outcome: refused }
+}
+
+/**
+ * Judge a NAV report by chain reads: we may report, to this oracle, on this asset, next in its sequence, within the
+ * policy's bounds, and not far from the value that the chain itself gives. After the simulated run the oracle must show
+ * the report as ours. It shares no arithmetic with the agent, so that one mistake cannot pass twice.
+ */
+function lookAtOracle(oracle: Address, limit: OracleLimits, valuationAgeSMax: bigint, about: About): Look {
+  const { subject, before, after } = about
+  const { self, input, deployment } = subject
+  const asked = askedBy(about)
+  const latestView = view('latest', oracle, [wordOf(input.reportType)], accepted)
+  const asset = before.ask(view('asset', oracle, [], address))
+  const decimals = before.ask(view('decimals', oracle, [], uint))
+  const isReporter = before.ask(view('hasRole', oracle, [REPORTER_ROLE, self], z.boolean()))
+  const latest = before.ask(latestView)
+  const shown = after.ask(latestView)
+  const chain = chainView(limit.chain, asked.asset, deployment.contracts)
+  const chainSays = chain === null ? () => null : before.ask(chain)
+
+  function checkOracle(): Refusal | null {
+    if (isReporter() !== true) {
+      return refuse('not_reporter', 'The oracle does not say that our signer may report.')
+    }
+    if (asset() !== asked.asset) {
+      return refuse('asset_mismatch', `The oracle is for ${asset()}; the report is about ${asked.asset}.`)
+    }
+    if (decimals() === asked.decimals) return null
+    return refuse(
+      'decimals_mismatch',
+      `The oracle counts ${decimals()} decimals; the report ${asked.decimals}.`,
+    )
+  }
+
+  function checkSequence(timestampS: number): Refusal | null {
+    const last = latest()
+    if (last === null) return unread('the last report')
+    const { valuationTimeS, revision } = asked
+    const ageS = BigInt(timestampS) - valuationTimeS
+    if (ageS < 0n) {
+      return refuse('valuation_in_future', `The report is for ${-ageS} s after the next block.`)
+    }
+    if (revision === 0n && ageS > valuationAgeSMax) {
+      const message = `The report is for ${ageS} s before the next block; the policy allows ${valuationAgeSMax} s.`
+      return refuse('valuation_too_old', message)
+    }
+    const corrects = last.submittedAt !== 0n && valuationTimeS === last.valuationTime
+    const expected = corrects ? last.revision + 1n : 0n
+    if (valuationTimeS >= last.valuationTime && revision === expected) return null
+    return refuse(
+      'report_out_of_sequence',
+      `The report is revision ${revision} for ${valuationTimeS}; the last one is revision ${last.revision} for ${last.valuationTime}.`,
+    )
+  }
+
+  function checkValue(): Refusal | null {
+    const { value } = asked
+    if (value < limit.valueMin || value > limit.valueMax) {
+      const message = `The value is ${value}; the policy allows ${limit.valueMin} to ${limit.valueMax}.`
+      return refuse('value_out_of_bounds', message)
+    }
+    const last = latest()
+    if (last === null) return unread('the last report')
+    if (last.submittedAt !== 0n && isApart(value, last.value, limit.moveBpsMax)) {
+      const message = `The value is ${value}, the last one ${last.value}; the policy allows ${limit.moveBpsMax} basis points between them.`
+      return refuse('value_moved_too_far', message)
+    }
+    const said = chainSays()
+    if (said === null) return unread('the value')
+    const own = (said * 10n ** asked.decimals) / 10n ** BigInt(limit.chain.decimals)
+    if (!isApart(value, own, limit.chain.apartBpsMax)) return null
+    return refuse(
+      'value_apart_from_chain',
+      `The value is ${value}; the chain says ${own}, and the policy allows ${limit.chain.apartBpsMax} basis points between them.`,
+    )
+  }
+
+  return {
+    position: (timestampS) => checkOracle() ?? checkSequence(timestampS) ?? checkValue(),
+    outcome: () => {
+      const now = shown()
+      if (now === null) return unread('the report after the run')
+      const { value, valuationTimeS, revision } = asked
+      if (
+        now.value === value &&
+        now.valuationTime === valuationTimeS &&
+        now.revision === revision &&
+        now.reporter === self
+      ) {
+        return null
+      }
+      return refuse(
+        'report_not_shown',
+        `After the run the oracle shows ${now.value} for ${now.valuationTime}, revision ${now.revision}, by ${now.reporter}.`,
+      )
+    },
+  }
+}
+
+const wordOf = (reportType: unknown) => stringToHex(String(reportType), { size: 32 })
+
+/** More than `bps` basis points apart, of the second. */
+const isApart = (one: bigint, other: bigint, bps: bigint) =>
+  (one > other ? one - other : other - one) * BPS > other * bps
+
+function chainView(
+  chain: ChainValue,
+  asset: Address,
+  contracts: readonly { readonly name: string; readonly address: Address }[],
+): View<bigint> | null {
+  const to =
+    chain.contract === '$asset' ? asset : contracts.find(({ name }) => name === chain.contract)?.address
+  if (to === undefined) return null
+  const args = chain.args.map((arg) => (arg === '$asset' ? asset : arg))
+  return createView([chain.function])(chain.function.name, to, args, uint)
+}
+
+/** The guard's judgement of NAV reports, with the limits that `guard.sanity` of the policy states. */
+export const navReporterSanity = judgedBy(limits, (given) => [
+  [
+    'role.nav_reporter.navReportSignAndSubmit',
+    {
+      views: VIEWS,
+      revalidations: ['intent_not_expired'],
+      look: (about) => lookAtReport(given, about),
+    },
+  ],
+])
