@@ -226,3 +226,26 @@ describe('the timeline', () => {
     )
   })
 })
+
+describe('what waits for a person, and what is in shadow', () => {
+  const lines = createTimeline({ colour: false })
+  const drawn = (events: readonly KeeperEvent[]) => events.flatMap((event) => lines([event]))
+
+  it('says why, how to approve it, and how long there is', () => {
+    const held: KeeperEvent = {
+      ...{ type: 'held', id: ID, role: 'liquidator', at: at(0), hash: 'a1'.repeat(32) },
+      ...{ check: 'approval_always', message: 'The policy asks.', expiresAt: at(900_000) },
+    }
+    expect(drawn([held])).toEqual([
+      '    0.0s  ? held       a1b2c3  approval_always: The policy asks.',
+      '                       approve with: rolekeeper approve a1b2c3d4, within 15.0 min',
+    ])
+  })
+
+  it('draws the end of a shadow as neither success nor failure', () => {
+    const [line] = drawn([
+      state(1_000, 900, 'shadowed', { check: 'won', message: 'It would still have gone.' }),
+    ])
+    expect(line).toMatch(/○ shadowed .*won: It would still have gone\./)
+  })
+})

@@ -1,0 +1,79 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { shadow } from '../../src/cli/shadow.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { move, type ShadowVerdict } from '../../src/workflow/workflow.ts'
+import { proposalOf, workflowOf } from '../support/workflows.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'cli-shadow-'))
+const run = async (...args: string[]) => {
+  let out = ''
+  const io = {
+    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
+    out: (text: string) => {
+      out += text
+    },
+  }
+  await shadow(['--directory', directory, ...args], io)
+  return out
+}
+
+const ask = { check: 'approval_always', message: 'asks' }
+const ENDS: readonly (readonly [role: string, ShadowVerdict, gain: bigint | null, asked: boolean])[] = [
+  ['liquidator', 'won', 41_200_000n, false],
+  ['liquidator', 'won', -1_200_000n, true],
+  ['liquidator', 'won', null, false],
+  ['liquidator', 'contested', 500_000_000n, false],
+  ['liquidator', 'missed', 7_000_000n, false],
+  ['nav-reporter', 'unscored', null, false],
+]
+
+beforeAll(async () => {
+  const journal = openSqliteJournal(directory)
+  expect(await run()).toBe('Nothing ended in shadow yet.\n')
+  for (const [index, [role, verdict, gain, asked]] of ENDS.entries()) {
+    const id = String(index).padStart(32, '0')
+    const proposal = proposalOf(gain === null ? {} : { gainUsdMicros: gain })
+    const open = workflowOf('cleared', { id, role, opportunity: id, proposal, shadow: true })
+    await journal.open(open)
+    const outcome = { verdict, blockNumber: 11n, gasWei: 1n }
+    await journal.write(
+      move(open, 'shadowed', 2_000, { shadowed: { calls: [], ask: asked ? ask : null, outcome } }),
+    )
+  }
+  const live = workflowOf('discovered', { id: 'f'.repeat(32), opportunity: 'live' })
+  await journal.open(live)
+  await journal.barrier()
+  await journal.close()
+})
+
+describe('the score of the shadows', () => {
+  it('counts by role what was still possible, and the gain of that alone', async () => {
+    expect(await run()).toBe(
+      [
+        'liquidator: would have done 5: 3 still possible a block later, 1 contested, 1 missed, 1 would have waited for a person',
+        '  estimated gain +$40.00 (an estimate: nothing was signed, 1 state none)',
+        'nav-reporter: would have done 1: 0 still possible a block later, 0 contested, 0 missed, 1 without a rival',
+        '  estimated gain +$0.00 (an estimate: nothing was signed)',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  it('is one JSON object a role', async () => {
+    const lines = (await run('--json')).trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        role: 'liquidator',
+        wouldHaveDone: 5,
+        verdicts: { won: 3, contested: 1, missed: 1, unscored: 0 },
+        asked: 1,
+        estimatedGainUsdMicros: '40000000',
+        unpriced: 1,
+      },
+      { role: 'nav-reporter', verdicts: { unscored: 1 } },
+    ])
+  })
+})
