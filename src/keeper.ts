@@ -63,6 +63,8 @@ const SWEEP_MS = 5_000
 const REGISTER_MS = 500
 /** A person's order is a file: it is looked for this often. */
 const ORDERS_MS = 250
+/** What bids in shadow were for is decided in minutes. */
+const LOTS_MS = 5_000
 /** The same alarm is told again after this long. */
 const ALARM_REPEAT_MS = 60_000
 /** Alarms remembered, so that each is told once a minute. */
@@ -118,6 +120,7 @@ class ComposedKeeper implements Keeper {
   #stopping: Promise<void> | undefined
   #registering: Promise<void> | undefined
   #takingOrders: Promise<void> | undefined
+  #scoringLots: Promise<unknown> | undefined
   #onDrained: (() => void) | undefined
   #sweptAtMs: number | null = null
   #closing = false
@@ -332,10 +335,11 @@ class ComposedKeeper implements Keeper {
     const timers = [
       setInterval(() => this.#register(), REGISTER_MS),
       setInterval(() => this.#takeOrders(), ORDERS_MS),
+      setInterval(() => this.#scoreLots(), LOTS_MS),
     ]
     this.#opened.push(async () => {
       for (const timer of timers) clearInterval(timer)
-      await Promise.all([this.#registering, this.#takingOrders])
+      await Promise.all([this.#registering, this.#takingOrders, this.#scoringLots])
     })
     return live.length
   }
@@ -352,6 +356,14 @@ class ComposedKeeper implements Keeper {
       .catch((error: unknown) => this.#log.error('orders were not taken', {}, error))
       .finally(() => {
         this.#takingOrders = undefined
+      })
+  }
+
+  #scoreLots(): void {
+    this.#scoringLots ??= Promise.all(this.#open.roles.map(({ lotScores }) => lotScores.look()))
+      .catch((error: unknown) => this.#log.warn('lots of bids in shadow could not be read', {}, error))
+      .finally(() => {
+        this.#scoringLots = undefined
       })
   }
 

@@ -8,6 +8,7 @@ import { describeCall } from './guard/describe.ts'
 import { checkBudget } from './guard/limits.ts'
 import { checkPrepared } from './guard/prepared.ts'
 import { checkRequest } from './guard/request.ts'
+import { lookNow } from './guard/revalidate.ts'
 import type { Ruleset } from './guard/ruleset.ts'
 import type { Journal, Reservation } from './journal/journal.ts'
 import type { Stage, Stages } from './pipeline.ts'
@@ -15,6 +16,7 @@ import { prepare } from './prepare/prepare.ts'
 import { request } from './prepare/request.ts'
 import type { ServiceClient } from './service/client.ts'
 import { WORKFLOW_CATALOGUE } from './service/workflow-types.ts'
+import { isBid } from './shadow-lots.ts'
 import { clear, DAY_MS, stopped } from './stages.ts'
 import { moved, type Step, wait } from './workflow/step.ts'
 import { type Checked, refuse } from './workflow/verdict.ts'
@@ -24,7 +26,7 @@ import { move, type ShadowVerdict, type Workflow } from './workflow/workflow.ts'
 type ShadowDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'barrier' | 'reservations' | 'settle'>
-  readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'transactionCount' | 'simulate' | 'codeHashes'>
+  readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'calls' | 'transactionCount' | 'simulate' | 'codeHashes'>
   readonly client: Pick<ServiceClient, 'prepareWorkflow'>
   readonly ruleset: Ruleset
   readonly approval: Approval
@@ -89,6 +91,8 @@ export function createShadowStages(deps: ShadowDeps): Stages {
       if (checked.calls.every(({ digest }) => digest === null)) {
         return moved(move(workflow, 'attested', nowMs(), { shadowed }))
       }
+      const looked = await lookNow({ ...checked, proposal: workflow.proposal, ruleset, nowMs: nowMs() }, deps)
+      if (!looked.ok) return moved(move(workflow, 'refused', nowMs(), { note: looked }))
       // What carries a signature cannot be simulated without it, and no shadow asks a key.
       const { number: blockNumber } = await nodes.head()
       const outcome = { verdict: 'unscored', blockNumber, gasWei: 0n } as const
@@ -161,7 +165,13 @@ async function score(
   deps.onScored(verdict)
   return moved(
     move(workflow, 'shadowed', nowMs, {
-      shadowed: { ...shadowed, outcome: { verdict, blockNumber, gasWei } },
+      shadowed: {
+        ...shadowed,
+        outcome: {
+          ...{ verdict, blockNumber, gasWei },
+          ...(isBid(workflow.proposal.workflowType) ? { lot: 'undecided' } : {}),
+        },
+      },
       note: { check: verdict, message: `${MESSAGES[verdict]} (block ${blockNumber}).` },
     }),
   )

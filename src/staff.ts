@@ -29,6 +29,7 @@ import { sectionsOf } from './role-policy.ts'
 import type { OperationId } from './service/catalogue.ts'
 import type { ServiceClient } from './service/client.ts'
 import type { Sources } from './service/source.ts'
+import { createLotScores, type LotScores } from './shadow-lots.ts'
 import { createShadowStages } from './shadow-stages.ts'
 import { createAskingSight, createLiquidatorSight, type Sight, type SightDeps } from './sight.ts'
 import { stopped } from './stages.ts'
@@ -104,6 +105,7 @@ export type StaffedRole = {
   readonly exposureOf: (request: Pick<Proposal, 'workflowType' | 'input'>) => ReturnType<typeof exposureOf>
   /** Open what a person submitted, as a workflow of this role. */
   readonly open: (proposal: Proposal, shadow: boolean) => ReturnType<typeof openProposal>
+  readonly lotScores: LotScores
   readonly duty: Duty
   readonly arming: Sight['arming']
   /** Tell of a workflow of the role that ended. */
@@ -129,8 +131,9 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
   // What is only in shadow is nothing to a live role: not in flight, not done, no colleague's.
   const counts = ({ shadow }: { readonly shadow?: true }) => hands === null || shadow !== true
   const live = async () => (await journal.live()).filter(counts)
+  const collections = createCollections(client, hands?.session ?? null, config.service.assumptions)
   const sightDeps: SightDeps = {
-    collections: createCollections(client, hands?.session ?? null, config.service.assumptions),
+    collections,
     nodes,
     clock,
     deployment: ruleset.deployment,
@@ -193,6 +196,8 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     gate: shared.gate,
     onScored: (verdict) => metrics.scored(role, verdict),
   })
+  const lotScores = createLotScores({ collections, journal })
+  for (const workflow of await journal.shadowed()) if (workflow.role === role) lotScores.add(workflow)
   return {
     role,
     signer,
@@ -208,9 +213,11 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
       if (opened.ok) shared.onOpened(opened.workflow)
       return opened
     },
+    lotScores,
     duty,
     arming: sight.arming,
     ended: (workflow) => {
+      lotScores.add(workflow)
       if (counts(workflow)) recent.add(workflow)
     },
     assess: async (workflow) => {

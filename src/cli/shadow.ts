@@ -9,7 +9,7 @@ export const shadow = command({
   usage: '[--directory DIR] [--json]',
   help: `Say for each role what it would have done, had it been live: how much of it was still possible one block later, how
 much went in that very block or was gone, and what it expected to gain. Nothing was signed, so the gain is an estimate;
-it counts only what was still possible.
+it counts only what was still possible, and of bids only those that would have won their lot.
 
   rolekeeper shadow`,
   options: { directory: DIRECTORY, json: { help: 'print JSON, one object a line' } },
@@ -33,11 +33,13 @@ type ShadowScore = {
   readonly role: Role
   readonly wouldHaveDone: number
   readonly verdicts: Readonly<Record<ShadowVerdict, number>>
+  /** Of bids that were still possible: whether they would have won their lot. */
+  readonly bids: { readonly won: number; readonly lost: number; readonly undecided: number }
   /** Of what a person would have been asked first. */
   readonly asked: number
-  /** Millionths of a dollar, signed decimal: the sum over what was won. Always an estimate. */
+  /** Millionths of a dollar, signed decimal: the sum over what was won, of bids with their lot. Always an estimate. */
   readonly estimatedGainUsdMicros: string
-  /** How many of those won state no gain. */
+  /** How many of those state no gain. */
   readonly unpriced: number
 }
 
@@ -46,7 +48,9 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
   const rows = all.filter((row) => row.role === role)
   const of = (verdict: ShadowVerdict) => rows.filter(({ shadowed }) => shadowed?.outcome?.verdict === verdict)
   const won = of('won')
-  const gain = won.reduce((sum, { proposal }) => sum + (proposal.gainUsdMicros ?? 0n), 0n)
+  const bids = (lot: string) => won.filter(({ shadowed }) => shadowed?.outcome?.lot === lot).length
+  const earned = won.filter(({ shadowed }) => (shadowed?.outcome?.lot ?? 'won') === 'won')
+  const gain = earned.reduce((sum, { proposal }) => sum + (proposal.gainUsdMicros ?? 0n), 0n)
   return {
     role,
     wouldHaveDone: rows.length,
@@ -56,19 +60,24 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
       missed: of('missed').length,
       unscored: of('unscored').length,
     },
+    bids: { won: bids('won'), lost: bids('lost'), undecided: bids('undecided') },
     asked: rows.filter(({ shadowed }) => shadowed !== undefined && shadowed.ask !== null).length,
     estimatedGainUsdMicros: String(gain),
-    unpriced: won.filter(({ proposal }) => proposal.gainUsdMicros === undefined).length,
+    unpriced: earned.filter(({ proposal }) => proposal.gainUsdMicros === undefined).length,
   }
 }
 
-function text({ role, wouldHaveDone, verdicts, asked, estimatedGainUsdMicros, unpriced }: ShadowScore) {
+function text(score: ShadowScore): string {
+  const { role, wouldHaveDone, verdicts, bids, asked, estimatedGainUsdMicros, unpriced } = score
   const { won, contested, missed, unscored } = verdicts
   const parts = [
     `${won} still possible a block later`,
     `${contested} contested`,
     `${missed} missed`,
     ...(unscored > 0 ? [`${unscored} without a rival`] : []),
+    ...(bids.won + bids.lost + bids.undecided > 0
+      ? [`of bids ${bids.won} would have won their lot, ${bids.lost} not, ${bids.undecided} undecided`]
+      : []),
     ...(asked > 0 ? [`${asked} would have waited for a person`] : []),
   ]
   const without = unpriced > 0 ? `, ${unpriced} state none` : ''

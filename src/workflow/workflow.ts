@@ -96,6 +96,8 @@ export type Shadowed = {
     readonly blockNumber: bigint
     /** What the gas would have cost at the fee offered. */
     readonly gasWei: bigint
+    /** Of a bid: whether it would have won its lot, once that is decided. */
+    readonly lot?: 'undecided' | 'won' | 'lost'
   }
 }
 

@@ -21,24 +21,35 @@ const run = async (...args: string[]) => {
 }
 
 const ask = { check: 'approval_always', message: 'asks' }
-const ENDS: readonly (readonly [role: string, ShadowVerdict, gain: bigint | null, asked: boolean])[] = [
+type Lot = 'won' | 'lost' | 'undecided'
+const ENDS: readonly (readonly [
+  role: string,
+  verdict: ShadowVerdict,
+  gain: bigint | null,
+  asked: boolean,
+  lot?: Lot,
+])[] = [
   ['liquidator', 'won', 41_200_000n, false],
   ['liquidator', 'won', -1_200_000n, true],
   ['liquidator', 'won', null, false],
   ['liquidator', 'contested', 500_000_000n, false],
   ['liquidator', 'missed', 7_000_000n, false],
   ['nav-reporter', 'unscored', null, false],
+  ['rfq-bidder', 'won', 10_000_000n, false, 'won'],
+  ['rfq-bidder', 'won', 20_000_000n, false, 'lost'],
+  ['rfq-bidder', 'won', 30_000_000n, false, 'undecided'],
+  ['rfq-bidder', 'contested', 40_000_000n, false, 'won'],
 ]
 
 beforeAll(async () => {
   const journal = openSqliteJournal(directory)
   expect(await run()).toBe('Nothing ended in shadow yet.\n')
-  for (const [index, [role, verdict, gain, asked]] of ENDS.entries()) {
+  for (const [index, [role, verdict, gain, asked, lot]] of ENDS.entries()) {
     const id = String(index).padStart(32, '0')
     const proposal = proposalOf(gain === null ? {} : { gainUsdMicros: gain })
     const open = workflowOf('cleared', { id, role, opportunity: id, proposal, shadow: true })
     await journal.open(open)
-    const outcome = { verdict, blockNumber: 11n, gasWei: 1n }
+    const outcome = { verdict, blockNumber: 11n, gasWei: 1n, ...(lot === undefined ? {} : { lot }) }
     await journal.write(
       move(open, 'shadowed', 2_000, { shadowed: { calls: [], ask: asked ? ask : null, outcome } }),
     )
@@ -57,6 +68,8 @@ describe('the score of the shadows', () => {
         '  estimated gain +$40.00 (an estimate: nothing was signed, 1 state none)',
         'nav-reporter: would have done 1: 0 still possible a block later, 0 contested, 0 missed, 1 without a rival',
         '  estimated gain +$0.00 (an estimate: nothing was signed)',
+        'rfq-bidder: would have done 4: 3 still possible a block later, 1 contested, 0 missed, of bids 1 would have won their lot, 1 not, 1 undecided',
+        '  estimated gain +$10.00 (an estimate: nothing was signed)',
         '',
       ].join('\n'),
     )
@@ -74,6 +87,7 @@ describe('the score of the shadows', () => {
         unpriced: 1,
       },
       { role: 'nav-reporter', verdicts: { unscored: 1 } },
+      { role: 'rfq-bidder', bids: { won: 1, lost: 1, undecided: 1 } },
     ])
   })
 })
