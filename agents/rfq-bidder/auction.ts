@@ -1,17 +1,17 @@
 import type { PassedOver, Proposal } from '../../src/agent.ts'
-import { BPS } from '../../src/protocol/health.ts'
 import { tokens } from '../../src/protocol/text.ts'
 import { enter } from './book.ts'
 import { inFlightStop, judgeLot, lateStop, nearness, passOver, type Scene } from './lot.ts'
 import { raise } from './propose.ts'
 import { roomFor } from './room.ts'
 import type { AuctionSeen } from './seen.ts'
+import { stepWith } from './step.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
  * Bid in an open ascending auction: late, because what is outbid is tied up, and no more than it takes, up to our
- * limit. Who answers each bid at once bids by proxy: our step doubles with every answer, so that it takes few bids to
- * find out how far they go. Enters what it bids into the book; otherwise pure.
+ * limit. Who bids by proxy answers at once and for nothing, so that our step weighs gas against overpaying. Enters what
+ * it bids into the book; otherwise pure.
  */
 export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedOver {
   const { seen, policy, self, book } = scene
@@ -63,19 +63,21 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     const message = `A bid needs ${book.bidGas.wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
     return passOver(lot, { check: 'out_of_gas', message })
   }
-  const stepped = steppedBid(lot, leastAssets, scene)
+  const stepped = steppedBid(lot, leastAssets, most, worth.gasAssets)
   const assets = stepped < most ? stepped : most
   enter(book, lot, { assets, usdMicros: usdMicrosOf(assets, priced.quote) }, 'auction')
   const limitedBy = assets === stepped ? 'increment' : isRoomy ? 'limit' : room.limitedBy
   return raise(lot, { ...valued, assets, limitedBy, gas: book.bidGas })
 }
 
-/** The least there is, its step doubled for each bid of ours that was answered, within the policy's largest. */
-function steppedBid(lot: AuctionSeen, leastAssets: bigint, { self, policy }: Scene): bigint {
-  if (lot.bestAssets === null) return leastAssets
-  const answers = lot.bids.filter(({ bidder }) => bidder === self).length
-  const step = (leastAssets - lot.bestAssets) << BigInt(Math.min(answers, 32))
-  const stepMax = (lot.bestAssets * BigInt(policy.auction.raiseBpsMax)) / BPS
-  const stepped = lot.bestAssets + (step < stepMax ? step : stepMax)
+/** The best bid and a step that the gas of many small ones would not pay for; the least there is, at least. */
+function steppedBid(
+  { bestAssets }: AuctionSeen,
+  leastAssets: bigint,
+  most: bigint,
+  gasAssets: bigint,
+): bigint {
+  if (bestAssets === null) return leastAssets
+  const stepped = bestAssets + stepWith(most - bestAssets, gasAssets)
   return stepped > leastAssets ? stepped : leastAssets
 }

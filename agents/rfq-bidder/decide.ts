@@ -59,10 +59,15 @@ function promiseOf(offer: OfferSeen, scene: Scene): bigint {
   return usdMicrosOf(valued.worth.valueAssets - offer.reserveAssets, valued.priced.quote)
 }
 
-/** The next time at which an offer changes by itself: it closes, its auction's window begins, the winner's time ends. */
+/** The next time at which an offer changes by itself: its last call or its
+ * window begins, it closes, the winner's time ends. */
 function nextTimeMs({ rfqs, auctions, chain, nowMs }: Observed, policy: RfqBidderPolicy): number | null {
   const timesS = [
-    ...rfqs.flatMap(({ closesAtS }) => [closesAtS, closesAtS + policy.rfq.finalizeLostAfterS]),
+    ...rfqs.flatMap(({ closesAtS }) => [
+      closesAtS - policy.rfq.lastCallS,
+      closesAtS,
+      closesAtS + policy.rfq.finalizeLostAfterS,
+    ]),
     ...auctions.map(({ closesAtS }) => closesAtS - policy.auction.windowS),
   ].filter((timeS) => timeS > chain.timestampS)
   return timesS.length === 0 ? null : nowMs + (Math.min(...timesS) - chain.timestampS) * 1_000

@@ -40,8 +40,10 @@ const asset = z.strictObject({
 })
 
 const rfq = z.strictObject({
-  /** How far above the best rival a bid of an open book is placed; at least one base unit. */
+  /** How far above the best rival a bid of an open book is placed at least; one base unit is the least. */
   leadByBps: bps(),
+  /** So near to the close a bid is the last: beaten, it goes part of the way to our limit at once. */
+  lastCallS: seconds(1, 86_400),
   /** How far a bid may lie from what would be bid now before it is replaced. */
   replaceBps: bps(),
   /** Times that one bid is raised in a day; lowering and cancelling are not counted. */
@@ -55,8 +57,6 @@ const rfq = z.strictObject({
 const auction = z.strictObject({
   /** How long before the close bidding begins; what is outbid earlier is tied up for nothing. */
   windowS: seconds(1, 2_592_000),
-  /** Most that one bid may be above the best one. It doubles each time that we are answered: proxies answer at once. */
-  raiseBpsMax: bps(),
   /** Most to have with auctions that outbid us: no workflow type takes it back. */
   owedUsdMicrosMax: usdMicros(),
 })
@@ -125,6 +125,10 @@ export const rfqBidderPolicy = z
   .refine((policy) => policy.gainUsdMicrosMin < policy.bidUsdMicrosMax, {
     path: ['gainUsdMicrosMin'],
     error: 'expected less than bidUsdMicrosMax: no bid could be expected to bring so much',
+  })
+  .refine((policy) => policy.landingS < policy.rfq.lastCallS, {
+    path: ['rfq', 'lastCallS'],
+    error: 'expected more than landingS: the last call would come when it is too late to bid',
   })
   .refine((policy) => policy.landingS < policy.auction.windowS, {
     path: ['auction', 'windowS'],

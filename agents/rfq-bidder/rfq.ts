@@ -21,7 +21,6 @@ export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   if (busy !== null) return passOver(rfq, busy)
   const live = rfq.bids.filter(({ status }) => status === 'live')
   const own = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)
-  const rivals = live.filter(({ bidder }) => bidder !== self)
   const [current, spare] = own
   const late = lateStop(rfq, scene)
   if (late !== null) return passOver(rfq, late)
@@ -37,12 +36,11 @@ export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
 
   const standing = current?.assets ?? 0n
   const room = roomFor(valued.priced, 'rfq', standing, scene.book, scene.policy)
-  const bestRival = rivals.reduce((most, { assets }) => (assets > most ? assets : most), 0n)
-  const leadAssets = leadOver(bestRival, rfq, scene.policy)
-  const wanted = wantedBid(rfq, valued, room, leadAssets)
+  const book = readBook(rfq, scene)
+  const wanted = wantedBid(rfq, valued, room, book, scene)
   return current === undefined
-    ? first(rfq, valued, room, leadAssets, wanted, scene)
-    : next(rfq, valued, room, leadAssets, wanted, current, bestRival, scene)
+    ? first(rfq, valued, room, book, wanted, scene)
+    : next(rfq, valued, room, book, wanted, current, scene)
 }
 
 /** Others' bids that count, as far as the book shows them, and ours. */
@@ -63,28 +61,53 @@ function termsStop({ terms }: RfqSeen): Stop | null {
   return null
 }
 
-/** The least that wins as the book stands. Of equal bids the earliest may win: then more is needed. Pure. */
-function leadOver(bestRival: bigint, { reserveAssets, terms }: RfqSeen, { rfq }: Scene['policy']): bigint {
-  if (bestRival === 0n) return reserveAssets
-  const step = (bestRival * BigInt(rfq.leadByBps)) / BPS
+/** What the book shows of others, and the least that leads it. */
+type OpenBook = { readonly bestRival: bigint; readonly rivals: bigint; readonly leadAssets: bigint }
+
+/** Read the book. Of equal bids the earliest may win: then more is needed to lead. Pure. */
+function readBook({ bids, reserveAssets, terms }: RfqSeen, { self, policy }: Scene): OpenBook {
+  const others = bids.filter(({ bidder, status }) => status === 'live' && bidder !== self)
+  const rivals = BigInt(new Set(others.map(({ bidder }) => bidder)).size)
+  const bestRival = others.reduce((most, { assets }) => (assets > most ? assets : most), 0n)
+  if (bestRival === 0n) return { bestRival, rivals, leadAssets: reserveAssets }
+  const step = (bestRival * BigInt(policy.rfq.leadByBps)) / BPS
   const least = bestRival + (step === 0n && terms.ties === 'earliest' ? 1n : step)
-  return least > reserveAssets ? least : reserveAssets
+  return { bestRival, rivals, leadAssets: least > reserveAssets ? least : reserveAssets }
 }
 
 /** What we would bid if we had not yet; null when that is above our limit, or the room that is left. */
-function wantedBid(rfq: RfqSeen, { worth }: Valued, room: Room, leadAssets: bigint): bigint | null {
+function wantedBid(rfq: RfqSeen, { worth }: Valued, room: Room, book: OpenBook, scene: Scene): bigint | null {
   const most = worth.limitAssets < room.assets ? worth.limitAssets : room.assets
-  if (leadAssets > most || most === 0n) return null
-  if (rfq.terms.book === 'open') return leadAssets
-  const shaded = worth.sealedAssets < most ? worth.sealedAssets : most
-  return shaded > leadAssets ? shaded : leadAssets
+  if (book.leadAssets > most || most === 0n) return null
+  const aimed =
+    rfq.terms.book === 'sealed'
+      ? worth.sealedAssets
+      : isLastCall(rfq, scene)
+        ? lastBid(worth, book)
+        : book.leadAssets
+  const bounded = aimed < most ? aimed : most
+  return bounded > book.leadAssets ? bounded : book.leadAssets
+}
+
+/** Whether nobody has the time to answer any more, we as little as others. */
+const isLastCall = ({ closesAtS }: RfqSeen, { seen, policy }: Scene) =>
+  closesAtS - seen.chain.timestampS <= policy.rfq.lastCallS
+
+/**
+ * The last bid on an open book is a sealed one. How far rivals go is not known, but that it is further than they are:
+ * taken to be anywhere up to our limit, `n` of them are best met `n / (n + 1)` of the way there.
+ */
+function lastBid({ limitAssets, sealedAssets }: Valued['worth'], { bestRival, rivals }: OpenBook): bigint {
+  if (rivals === 0n || limitAssets <= bestRival) return 0n
+  const onTheWay = bestRival + ((limitAssets - bestRival) * rivals) / (rivals + 1n)
+  return onTheWay < sealedAssets ? onTheWay : sealedAssets
 }
 
 function first(
   rfq: RfqSeen,
   valued: Valued,
   room: Room,
-  leadAssets: bigint,
+  { leadAssets }: OpenBook,
   wanted: bigint | null,
   scene: Scene,
 ): Proposal | PassedOver {
@@ -92,7 +115,7 @@ function first(
   const gas = scene.book.bidGas
   if (scene.book.nativeWei < gas.wei) return passOver(rfq, outOfGas(scene))
   const ownBids = rfq.bids.filter(({ bidder }) => bidder === scene.self).length
-  const bid = { ...valued, assets: wanted, limitedBy: limitOf(rfq, room, wanted), gas }
+  const bid = { ...valued, assets: wanted, limitedBy: limitOf(room, leadAssets, wanted), gas }
   enter(scene.book, rfq, { assets: wanted, usdMicros: usdMicrosOf(wanted, valued.priced.quote) }, 'rfq')
   return place(rfq, bid, ownBids, rfq.closesAtS + scene.policy.rfq.expiryAfterCloseS)
 }
@@ -101,10 +124,9 @@ function next(
   rfq: RfqSeen,
   valued: Valued,
   room: Room,
-  leadAssets: bigint,
+  { leadAssets, bestRival }: OpenBook,
   wanted: bigint | null,
   current: RfqBidSeen,
-  bestRival: bigint,
   scene: Scene,
 ): Proposal | PassedOver {
   const { policy, seen, book } = scene
@@ -121,7 +143,10 @@ function next(
     const dear = tooDear(rfq, valued, room, leadAssets)
     return cancel(rfq, current, dear.check, dear.message)
   }
-  if (binds && leads && apart(wanted) <= driftAssets) return passOver(rfq, stands(rfq, valued, current))
+  // Who leads is not raised for fear of a bid that may never come.
+  const isEnough = rfq.terms.book === 'open' && wanted >= current.assets
+  if (binds && leads && (isEnough || apart(wanted) <= driftAssets))
+    return passOver(rfq, stands(rfq, valued, current))
   const ended = seen.recent.filter(
     ({ workflowType, state, input }) =>
       workflowType === REPLACE && state === 'succeeded' && input.bidId === current.bidId,
@@ -137,15 +162,15 @@ function next(
   const bid = {
     ...valued,
     assets: wanted,
-    limitedBy: limitOf(rfq, room, wanted),
+    limitedBy: limitOf(room, leadAssets, wanted),
     gas: book.bidGas,
   }
   enter(book, rfq, { assets: takenAssets, usdMicros: usdMicrosOf(takenAssets, valued.priced.quote) }, 'rfq')
   return replace(rfq, bid, current, ended.length, rfq.closesAtS + policy.rfq.expiryAfterCloseS)
 }
 
-const limitOf = (rfq: RfqSeen, room: Room, assets: bigint): string =>
-  assets === room.assets ? room.limitedBy : rfq.terms.book === 'open' ? 'lead' : 'shade'
+const limitOf = (room: Room, leadAssets: bigint, assets: bigint): string =>
+  assets === room.assets ? room.limitedBy : assets === leadAssets ? 'lead' : 'shade'
 
 /** Why what would win is above what we bid: the lot is not worth it, or there is no room for it. */
 function tooDear(

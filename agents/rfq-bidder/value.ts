@@ -23,7 +23,8 @@ export type Worth = {
   readonly skewBps: number
   readonly carryBps: number
   readonly bidders: number
-  readonly costAssets: bigint
+  /** Of the bid, and of what ends it. */
+  readonly gasAssets: bigint
 }
 
 /**
@@ -58,8 +59,9 @@ export function worthOf(
   const { curse, margin } = shadeAmong(bidders)
   const noiseWad = BigInt(terms.signalNoiseBps) * BPS_WAD
   const valueAssets = without(worthAssets, (curse * noiseWad) / BPS)
-  const costUsdMicros = on.gasUsdMicros + policy.gainUsdMicrosMin
-  const costAssets = ceilDiv(costUsdMicros * tokenUnit(quote.decimals), quote.priceUsdMicros)
+  const inQuote = (usdMicros: bigint) => ceilDiv(usdMicros * tokenUnit(quote.decimals), quote.priceUsdMicros)
+  const gasAssets = inQuote(on.gasUsdMicros)
+  const costAssets = gasAssets + inQuote(policy.gainUsdMicrosMin)
   const kept = without(valueAssets, BigInt(policy.spreadBps) * BPS_WAD)
   const limitAssets = atLeastZero(kept - costAssets)
   // Where nobody else is expected, the reserve is the price.
@@ -75,7 +77,7 @@ export function worthOf(
     skewBps: Number(skewWad / BPS_WAD),
     carryBps: Number(carryWad / BPS_WAD),
     bidders,
-    costAssets,
+    gasAssets,
   }
 }
 

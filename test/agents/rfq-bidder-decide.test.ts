@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decide } from '../../agents/rfq-bidder/decide.ts'
-import type { AuctionSeen, Observed, PriceSeen, RfqSeen } from '../../agents/rfq-bidder/seen.ts'
+import type { AuctionSeen, Observed, PriceSeen, RfqBidSeen, RfqSeen } from '../../agents/rfq-bidder/seen.ts'
 import type { Ended, Proposal } from '../../src/agent.ts'
 import { RFQ_TERMS } from '../../src/service/assumptions.ts'
 import {
@@ -25,6 +25,7 @@ import {
   RIVAL,
   rfq,
   SELF,
+  SELLER,
   USD,
   underWay,
 } from './rfq-bidder-fixtures.ts'
@@ -205,6 +206,27 @@ describe('a bid of ours on an open RFQ', () => {
     expect(rfqBidInput.parse(proposal.input)).toEqual({ rfqAddress: DESK, rfqId: '7', bidId: '1' })
   })
 
+  it('goes part of the way to our limit at the last call, when it is beaten and nobody can answer', () => {
+    const beaten = (leftS: number, ...rivals: readonly RfqBidSeen[]) =>
+      only(withRfq({ closesAtS: NOW_S + leftS, bids: [bid(), ...rivals] }))
+    expect(beaten(7, rivalBid(9_000)).input.bidAssets).toBe(String(usd(9_009)))
+    const one = beaten(6, rivalBid(9_000))
+    const limit = BigInt(String(one.reason.limitAssets))
+    expect(one.input.bidAssets).toBe(String(usd(9_000) + (limit - usd(9_000)) / 2n))
+    const other = { ...rivalBid(8_500, '8'), bidder: SELLER }
+    expect(beaten(6, rivalBid(9_000), other).input.bidAssets).toBe(
+      String(usd(9_000) + ((limit - usd(9_000)) * 2n) / 3n),
+    )
+    // Never beyond what would be bid in a sealed book.
+    const near = beaten(6, rivalBid(9_750))
+    const half = usd(9_750) + (limit - usd(9_750)) / 2n
+    expect(BigInt(String(near.input.bidAssets)) < half).toBe(true)
+    expect(near.reason.limitedBy).toBe('shade')
+    expect(
+      checksOf(withRfq({ closesAtS: NOW_S + 6, bids: [bid({ assets: usd(9_009) }), rivalBid(9_000)] })),
+    ).toEqual(['bid_stands'])
+  })
+
   it('is extended when it would expire before the close', () => {
     const ending = bid({ expiresAtS: NOW_S + 30 })
     expect(only(withRfq({ bids: [ending] }))).toMatchObject({
@@ -314,13 +336,14 @@ describe('a rule that stops a lot', () => {
 
 describe('time', () => {
   it('is left for a bid to land, at the policy’s limit and not one second less', () => {
-    expect(proposed(withRfq({ closesAtS: NOW_S + 4 }))).toHaveLength(1)
-    expect(checksOf(withRfq({ closesAtS: NOW_S + 3 }))).toEqual(['too_late'])
-    expect(checksOf(withRfq({ closesAtS: NOW_S + 3, bids: [bid(), rivalBid(9_900)] }))).toEqual(['too_late'])
+    expect(proposed(withRfq({ closesAtS: NOW_S + 3 }))).toHaveLength(1)
+    expect(checksOf(withRfq({ closesAtS: NOW_S + 2 }))).toEqual(['too_late'])
+    expect(checksOf(withRfq({ closesAtS: NOW_S + 2, bids: [bid(), rivalBid(9_900)] }))).toEqual(['too_late'])
   })
 
-  it('says when to look again: the next close, or the beginning of an auction’s window', () => {
-    expect(decide(withRfq({}), policy()).lookAgainAtMs).toBe((NOW_S + 30) * 1_000)
+  it('says when to look again: the last call, the close, or the beginning of an auction’s window', () => {
+    expect(decide(withRfq({}), policy()).lookAgainAtMs).toBe((NOW_S + 24) * 1_000)
+    expect(decide(withRfq({ closesAtS: NOW_S + 5 }), policy()).lookAgainAtMs).toBe((NOW_S + 5) * 1_000)
     expect(decide(withLot({ closesAtS: NOW_S + 50 }), policy()).lookAgainAtMs).toBe((NOW_S + 30) * 1_000)
     expect(decide(observed(), policy()).lookAgainAtMs).toBeUndefined()
   })
@@ -507,31 +530,36 @@ describe('an auction', () => {
   it('is waited with until its window, where what is outbid would be tied up', () => {
     expect(proposed(withLot({ closesAtS: NOW_S + 20 }))).toHaveLength(1)
     expect(checksOf(withLot({ closesAtS: NOW_S + 21 }))).toEqual(['before_window'])
-    expect(checksOf(withLot({ closesAtS: NOW_S + 3 }))).toEqual(['too_late'])
+    expect(checksOf(withLot({ closesAtS: NOW_S + 2 }))).toEqual(['too_late'])
   })
 
-  it('steps further each time that a proxy answers, up to the policy’s step and our limit', () => {
-    const answered = (ours: number, best: number) =>
-      withLot({
+  const best = (whole: number, around: Partial<Observed> = {}) =>
+    withLot(
+      {
         bestBidder: RIVAL,
-        bestAssets: usd(best),
-        nextAssets: usd(best * 1.01),
-        bids: [
-          ...Array.from({ length: ours }, () => [
-            { bidder: SELF, assets: usd(8_000) },
-            { bidder: RIVAL, assets: usd(8_080) },
-          ]).flat(),
-          { bidder: RIVAL, assets: usd(best) },
-        ],
-      })
-    const bidAfter = (ours: number, best = 8_200) => only(answered(ours, best)).input.bidAssets
-    expect(bidAfter(0)).toBe(String(usd(8_282)))
-    expect(bidAfter(1)).toBe(String(usd(8_364)))
-    expect(bidAfter(2)).toBe(String(usd(8_528)))
-    expect(bidAfter(9)).toBe(String(usd(8_528)))
-    const last = only(answered(2, 9_700))
-    expect(last.input.bidAssets).toBe(last.reason.limitAssets)
-    const beyond = decide(answered(2, 9_800), policy()).passedOver[0]
+        bestAssets: usd(whole),
+        nextAssets: usd(whole) + usd(whole) / 100n,
+        bids: [{ bidder: RIVAL, assets: usd(whole) }],
+      },
+      around,
+    )
+
+  it('is stepped up by the least there is, or by more where the gas of many small steps is dearer', () => {
+    const cheap = { ...observed().chain, baseFeePerGasWei: 1n, priorityFeePerGasWei: 1n }
+    expect(only(best(8_200, { chain: cheap })).input.bidAssets).toBe(String(usd(8_282)))
+    const proposal = only(best(8_200))
+    const [limit, gas] = [proposal.reason.limitAssets, proposal.reason.gasUsdMicros].map(Number)
+    const step = Math.sqrt(2 * (gas ?? 0) * ((limit ?? 0) - 8_200_000_000))
+    expect(Number(proposal.input.bidAssets)).toBeCloseTo(8_200_000_000 + step, -1)
+    const congested = { ...observed().chain, baseFeePerGasWei: 20_000_000_000n }
+    const dear = only(best(8_200, { chain: congested }))
+    expect(Number(dear.input.bidAssets)).toBeGreaterThan(Number(proposal.input.bidAssets) + 100_000_000)
+  })
+
+  it('goes as far as our limit and no further', () => {
+    const last = only(best(9_700))
+    expect(BigInt(String(last.input.bidAssets)) <= BigInt(String(last.reason.limitAssets))).toBe(true)
+    const beyond = decide(best(9_800), policy()).passedOver[0]
     expect(beyond?.check).toBe('next_bid_above_limit')
     expect(beyond?.near).toBeGreaterThan(0.99)
   })

@@ -16,7 +16,6 @@ type Lot = {
   terms: AuctionSeen
   closesAtMaxS: number
   bids: { bidder: Who; assets: bigint }[]
-  owed: Map<Who, bigint>
   settled: boolean
 }
 
@@ -72,7 +71,7 @@ export function createTradeWorld(startS: number) {
     openAuction: ({ sealed: _, ...terms }: Terms): string => {
       const number = String(lots.length + 1)
       const base = auction({ ...terms, number, id: `${AUCTION}:${number}`, lot: `${AUCTION}:${number}` })
-      lots.push({ terms: base, closesAtMaxS: base.closesAtS + 60, bids: [], owed: new Map(), settled: false })
+      lots.push({ terms: base, closesAtMaxS: base.closesAtS + 60, bids: [], settled: false })
       return number
     },
     place: (who: Who, number: string | undefined, assets: bigint, expiresAtS: number): boolean => {
@@ -126,9 +125,7 @@ export function createTradeWorld(startS: number) {
     finalize: (number: string | undefined): boolean => {
       const one = rfqOf(number)
       if (one === undefined || one.outcome !== null || nowS < one.terms.closesAtS) return false
-      const [best] = one.bids
-        .filter((bid) => liveAt(bid, one.terms.closesAtS))
-        .toSorted((a, b) => (a.assets === b.assets ? a.turn - b.turn : a.assets > b.assets ? -1 : 1))
+      const [best] = one.bids.filter((bid) => liveAt(bid, one.terms.closesAtS)).toSorted(byRank)
       one.outcome = best === undefined ? 'unsold' : 'sold'
       if (best === undefined) return true
       best.state = 'won'
@@ -140,10 +137,8 @@ export function createTradeWorld(startS: number) {
       if (lot === undefined || lot.settled || nowS >= lot.terms.closesAtS || assets < nextBid(lot))
         return false
       const best = lot.bids.at(-1)
-      if (best !== undefined && best.bidder !== who) {
-        lot.owed.set(best.bidder, (lot.owed.get(best.bidder) ?? 0n) + best.assets)
-      }
-      pay(who, best?.bidder === who ? best.assets - assets : -assets)
+      if (best !== undefined) pay(best.bidder, best.assets)
+      pay(who, -assets)
       lot.bids.push({ bidder: who, assets })
       const extendedS = Math.min(nowS + 5, lot.closesAtMaxS)
       lot.terms = { ...lot.terms, closesAtS: Math.max(lot.terms.closesAtS, extendedS) }
@@ -200,34 +195,50 @@ export function createTradeWorld(startS: number) {
         bestAssets: lot.bids.at(-1)?.assets ?? null,
         nextAssets: nextBid(lot),
         bids: lot.bids,
-        owedAssets: lot.owed.get(who) ?? 0n,
+        // Who is outbid is paid back at once.
+        owedAssets: 0n,
       })),
     }),
-    /** What bids on RFQs hold of somebody that can be had back now, base units. */
-    refundable: (who: Who): bigint =>
-      rfqs
-        .flatMap((one) => one.bids.filter((bid) => bid.bidder === who && isRefundable(statusOf(bid, one))))
-        .reduce((sum, { assets }) => sum + assets, 0n),
+    /** One offer as everybody knows it, whoever may not see its bids. */
+    offer: (kind: 'rfq' | 'auction', number: string) => {
+      const lot = kind === 'auction' ? lotOf(number) : undefined
+      const one = kind === 'rfq' ? rfqOf(number) : undefined
+      const live = (one?.bids ?? []).filter((bid) => liveAt(bid, nowS)).toSorted(byRank)
+      const best = lot === undefined ? live[0] : lot.bids.at(-1)
+      return {
+        isOpen:
+          one !== undefined ? isTaking(one) : lot !== undefined && !lot.settled && nowS < lot.terms.closesAtS,
+        reserveAssets: (one ?? lot)?.terms.reserveAssets ?? 0n,
+        leader: best?.bidder ?? null,
+        bestAssets: best?.assets ?? 0n,
+        nextAssets: lot === undefined ? 0n : nextBid(lot),
+        bidIdOf: (who: Who) => live.find(({ bidder }) => bidder === who)?.bidId ?? null,
+      }
+    },
     /** What is in escrow of somebody and bound to nothing that is still open, base units. */
     orphaned: (who: Who): bigint =>
       rfqs
         .filter((one) => !isTaking(one))
         .flatMap(({ bids }) => bids.filter((bid) => bid.bidder === who && bid.state === 'booked'))
         .reduce((sum, { assets }) => sum + assets, 0n),
-    winners: () => ({
-      rfqs: rfqs.map(({ terms, bids }) => ({
-        number: terms.number,
-        bid: bids.find(({ state }) => state === 'won') ?? null,
-      })),
-      lots: lots.map(({ terms, bids, settled }) => ({
-        number: terms.number,
-        bid: settled ? (bids.at(-1) ?? null) : null,
-      })),
+    /** What somebody has of what was sold, and bid for at all, by the offers' ids. */
+    tradesOf: (who: Who) => ({
+      won: [
+        ...rfqs.filter(({ bids }) => bids.some((bid) => bid.bidder === who && bid.state === 'won')),
+        ...lots.filter(({ bids, settled }) => settled && bids.at(-1)?.bidder === who),
+      ].map(({ terms }) => terms.id),
+      bidFor: [...rfqs, ...lots]
+        .filter(({ bids }) => bids.some(({ bidder }) => bidder === who))
+        .map(({ terms }) => terms.id),
     }),
   }
   return world
 }
 export type TradeWorld = ReturnType<typeof createTradeWorld>
+
+/** The highest first; of equal ones the one placed or replaced earliest. */
+const byRank = (one: Bid, other: Bid) =>
+  one.assets === other.assets ? one.turn - other.turn : one.assets > other.assets ? -1 : 1
 
 function nextBid({ terms, bids }: Lot): bigint {
   const best = bids.at(-1)?.assets

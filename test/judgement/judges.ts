@@ -1,6 +1,7 @@
 import { allocatorJudge } from './allocator.ts'
 import type { Judge } from './judgement.ts'
 import { navReporterJudge } from './nav-reporter.ts'
+import { rfqBidderJudge } from './rfq-bidder.ts'
 
 /** Who is judged, in the order of the registry of roles. */
-export const judges: readonly Judge[] = [allocatorJudge, navReporterJudge]
+export const judges: readonly Judge[] = [allocatorJudge, navReporterJudge, rfqBidderJudge]
