@@ -49,7 +49,7 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
   const of = (verdict: ShadowVerdict) => rows.filter(({ shadowed }) => shadowed?.outcome?.verdict === verdict)
   const won = of('won')
   const bids = (lot: string) => won.filter(({ shadowed }) => shadowed?.outcome?.lot === lot).length
-  const earned = won.filter(({ shadowed }) => (shadowed?.outcome?.lot ?? 'won') === 'won')
+  const earned = onceEach(won.filter(({ shadowed }) => (shadowed?.outcome?.lot ?? 'won') === 'won'))
   const gain = earned.reduce((sum, { proposal }) => sum + (proposal.gainUsdMicros ?? 0n), 0n)
   return {
     role,
@@ -65,6 +65,14 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
     estimatedGainUsdMicros: String(gain),
     unpriced: earned.filter(({ proposal }) => proposal.gainUsdMicros === undefined).length,
   }
+}
+
+/** A lot is sold once, however often it was bid for: of such bids the last one counts. */
+function onceEach(rows: readonly Workflow[]): readonly Workflow[] {
+  const last = new Map(
+    rows.map((row) => [row.shadowed?.outcome?.lot === undefined ? row.id : row.proposal.subject, row]),
+  )
+  return [...last.values()]
 }
 
 function text(score: ShadowScore): string {

@@ -17,7 +17,7 @@ import { createInterrupts, createShow, runSession } from './session.ts'
 /** `rolekeeper start`: sandbox and keeper together. */
 export const start = command({
   name: 'start',
-  usage: '[--for TIME] [--json] [--fresh] [--seed N] [--scenario NAME] [--fault JSON]',
+  usage: '[--for TIME] [--json] [--fresh] [--seed N] [--scenario NAME] [--shadow] [--fault JSON]',
   help: `Start a chain, its contracts, the service and a KMS on this machine, and the liquidator in live mode against them.
 Ctrl-C ends it; started again, it resumes what was in flight.
 
@@ -28,6 +28,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     fresh: { help: 'forget everything and start over' },
     seed: SEED,
     scenario: SCENARIO,
+    shadow: { help: 'sign nothing: every role says what it would have done; see `rolekeeper shadow`' },
     fault: FAULT,
     directory: DIRECTORY,
   },
@@ -55,7 +56,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
       const first = await Promise.race([sandbox.ready.then(() => 'ready'), interrupts.first])
       progress.end()
       if (first !== 'ready') return 0
-      return await runSession(await createSandboxKeeper(directory, json), {
+      return await runSession(await createSandboxKeeper(directory, { json, shadow: given.shadow === true }), {
         show: await createShow(io, json),
         interrupted: interrupts.first,
         broken: sandbox.ended,
@@ -69,13 +70,17 @@ Ctrl-C ends it; started again, it resumes what was in flight.
   },
 })
 
-async function createSandboxKeeper(directory: string, json: boolean): Promise<Keeper> {
+type How = { readonly json: boolean; readonly shadow: boolean }
+
+async function createSandboxKeeper(directory: string, { json, shadow }: How): Promise<Keeper> {
   const { sandboxConfig } = await import('./sandbox-config.ts')
   const { secretsOf } = await import('../config/config.ts')
   const { createLog } = await import('../ops/log.ts')
   const { createKeeper } = await import('../keeper.ts')
   const { version } = await import('./version.ts')
-  const config = sandboxConfig(directory)
+  const written = sandboxConfig(directory)
+  const inShadow = written.agents.map((agent) => ({ ...agent, mode: 'shadow' as const }))
+  const config = shadow ? { ...written, agents: inShadow } : written
   const secrets = secretsOf(config)
   if (json) return createKeeper(config, { version, log: createLog({ level: 'info', secrets }) })
   // The timeline has the terminal to itself.

@@ -35,6 +35,7 @@ const ENDS: readonly (readonly [
   ['liquidator', 'contested', 500_000_000n, false],
   ['liquidator', 'missed', 7_000_000n, false],
   ['nav-reporter', 'unscored', null, false],
+  ['rfq-bidder', 'won', 5_000_000n, false, 'won'],
   ['rfq-bidder', 'won', 10_000_000n, false, 'won'],
   ['rfq-bidder', 'won', 20_000_000n, false, 'lost'],
   ['rfq-bidder', 'won', 30_000_000n, false, 'undecided'],
@@ -68,7 +69,7 @@ describe('the score of the shadows', () => {
         '  estimated gain +$40.00 (an estimate: nothing was signed, 1 state none)',
         'nav-reporter: would have done 1: 0 still possible a block later, 0 contested, 0 missed, 1 without a rival',
         '  estimated gain +$0.00 (an estimate: nothing was signed)',
-        'rfq-bidder: would have done 4: 3 still possible a block later, 1 contested, 0 missed, of bids 1 would have won their lot, 1 not, 1 undecided',
+        'rfq-bidder: would have done 5: 4 still possible a block later, 1 contested, 0 missed, of bids 2 would have won their lot, 1 not, 1 undecided',
         '  estimated gain +$10.00 (an estimate: nothing was signed)',
         '',
       ].join('\n'),
@@ -87,7 +88,7 @@ describe('the score of the shadows', () => {
         unpriced: 1,
       },
       { role: 'nav-reporter', verdicts: { unscored: 1 } },
-      { role: 'rfq-bidder', bids: { won: 1, lost: 1, undecided: 1 } },
+      { role: 'rfq-bidder', bids: { won: 2, lost: 1, undecided: 1 } },
     ])
   })
 })
