@@ -5,6 +5,9 @@ import { isTerminal, type Workflow } from './workflow/workflow.ts'
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
+/** A refusal is kept as it was made: only its name and sentence are told. */
+const whyOf = ({ note }: Workflow) => (note === undefined ? {} : { check: note.check, message: note.message })
+
 /** Tell that a workflow reached a state. Pure. */
 export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperEvent => ({
   type: 'workflow',
@@ -16,7 +19,7 @@ export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperE
   durationMs: before === null ? 0 : after.updatedAtMs - before.updatedAtMs,
   subject: after.proposal.subject,
   ...(before === null ? { summary: after.proposal.summary } : {}),
-  ...(isTerminal(after.state) && after.note !== undefined ? after.note : {}),
+  ...(isTerminal(after.state) ? whyOf(after) : {}),
 })
 
 /** Tell that a workflow began to wait for a person; null when it did not. Pure. */

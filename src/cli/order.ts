@@ -156,7 +156,7 @@ function eventOf(workflow: Workflow, { state, atMs, note }: Transition, before: 
     ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject, at: iso(atMs) },
     durationMs: before === undefined ? 0 : atMs - before.atMs,
     ...(before === undefined ? { summary: proposal.summary } : {}),
-    ...(isTerminal(state) ? note : {}),
+    ...(isTerminal(state) && note !== undefined ? { check: note.check, message: note.message } : {}),
   }
 }
 
@@ -171,7 +171,8 @@ const endJson = (workflow: Workflow) => ({
   type: 'order',
   id: workflow.id,
   state: workflow.state,
-  ...workflow.note,
+  check: workflow.note?.check ?? null,
+  message: workflow.note?.message ?? null,
   ...(workflow.shadow === true ? shadowJson(workflow) : {}),
 })
 
