@@ -1,0 +1,21 @@
+import { join } from 'node:path'
+import { agents } from '../../agents/index.ts'
+import { loadPolicy } from '../../src/config/policy.ts'
+import { compileRuleset } from '../../src/guard/compile.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
+import { sectionsOf } from '../../src/role-policy.ts'
+import { deployment, KINDS, type Kind } from './kinds.ts'
+
+/** The rules of each policy of this repository, with the kinds of workflows that they allow. */
+export const SHIPPED: readonly { readonly ruleset: Ruleset; readonly kinds: readonly Kind[] }[] = agents.map(
+  (agent) => {
+    const policy = loadPolicy(join('policies', `${agent.role}.yaml`), agent.role, sectionsOf(agent))
+    const ruleset = compileRuleset(policy, deployment)
+    return { ruleset, kinds: KINDS.filter(({ proposal }) => ruleset.rules.has(proposal.workflowType)) }
+  },
+)
+
+/** Each shipped kind with the rules that hold it, for `it.each`. */
+export const CASES: readonly (readonly [string, Kind, Ruleset])[] = SHIPPED.flatMap(({ ruleset, kinds }) =>
+  kinds.map((kind) => [`${ruleset.role}: ${kind.name}`, kind, ruleset] as const),
+)
