@@ -61,6 +61,10 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   }
 }
 
+/** The run configuration of the keeper at a place. Throws what loading it throws. */
+export const configAt = ({ config, directory }: OrderPlace, io: Io): Promise<RunConfig> =>
+  config === undefined ? sandboxOf(directory ?? DEFAULT_DIRECTORY) : loadConfig(config, io)
+
 async function loadConfig(file: string, { env }: Io): Promise<RunConfig> {
   const { loadRunConfig } = await import('../config/config.ts')
   const { isWellKnown } = await import('../sign/well-known.ts')

@@ -19,6 +19,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'a workflow by hand, through the same guard',
     load: async () => (await import('./submit.ts')).submit,
   },
+  restate: {
+    summary: 'correct a NAV report, as its next revision',
+    load: async () => (await import('./restate.ts')).restate,
+  },
   shadow: {
     summary: 'what roles in shadow would have done, and gained',
     load: async () => (await import('./shadow.ts')).shadow,
