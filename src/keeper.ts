@@ -32,7 +32,7 @@ import { stopped } from './stages.ts'
 import { takeSubmissions } from './submit.ts'
 import { createTally, heldEvent, slotEvents, workflowEvent } from './tell.ts'
 import { registerDue } from './track/register.ts'
-import { isTerminal, type Workflow } from './workflow/workflow.ts'
+import { isHeld, isTerminal, type Workflow } from './workflow/workflow.ts'
 
 /** A keeper of one configuration. */
 export type Keeper = {
@@ -444,7 +444,7 @@ class ComposedKeeper implements Keeper {
   #ended(workflow: Workflow): void {
     this.#tally.ended(workflow)
     if (workflow.hold !== undefined) forgetAnswer(this.#config.directory, workflow.id)
-    if (this.#live.size === 0) this.#onDrained?.()
+    if (!this.#isCarrying()) this.#onDrained?.()
     if (workflow.state === 'quarantined') this.#quarantined(workflow)
     // What it held back is free again.
     const role = this.#open.roles.find((each) => each.role === workflow.role)
@@ -526,10 +526,15 @@ class ComposedKeeper implements Keeper {
     return this.#stopping
   }
 
+  /** Whether anything goes on that does not wait for a person. */
+  #isCarrying(): boolean {
+    return [...this.#live.values()].some((workflow) => !isHeld(workflow))
+  }
+
   async #stop(drainMs: number): Promise<void> {
     await this.#starting?.catch(() => undefined)
     await Promise.all((this.#running?.roles ?? []).map(({ duty }) => duty.stop()))
-    if (this.#live.size > 0 && drainMs > 0) {
+    if (this.#isCarrying() && drainMs > 0) {
       const drained = new Promise<void>((resolve) => {
         this.#onDrained = resolve
       })

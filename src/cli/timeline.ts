@@ -23,7 +23,8 @@ type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'none'
 export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
 
 /**
- * Create a timeline: aligned columns of time, mark, word and what it is about. It remembers only what it drew, and
+ * Create a timeline: aligned columns of time, mark, word and what it is about. One role is drawn step by step; of
+ * several, what each decided and how it ended: `workflows show` has the steps. It remembers only what it drew, and
  * reads no clock: the same events give the same lines.
  */
 export function createTimeline({ colour }: { readonly colour: boolean }): Timeline {
@@ -34,12 +35,13 @@ export function createTimeline({ colour }: { readonly colour: boolean }): Timeli
     prices: new Map(),
     healths: new Map(),
     begun: new Map(),
+    several: false,
   }
   return (events) =>
     together(events).flatMap((event) => {
       const atMs = Date.parse(event.at)
       seen.beganMs ??= atMs
-      const rows = event.type === 'slots' ? [drawSlots(event)] : draw(event, seen, atMs)
+      const rows = event.type === 'slots' ? drawSlots(event, seen) : draw(event, seen, atMs)
       if (rows.length > 0) seen.drawnMs = atMs
       const clock = `${((atMs - seen.beganMs) / 1_000).toFixed(1)}s`
       return rows.map((row, index) => line(row, index === 0 ? clock : '', colour))
@@ -73,19 +75,17 @@ function together(events: readonly KeeperEvent[]): readonly (Exclude<KeeperEvent
   return joined
 }
 
-function drawSlots({ id, state, durationMs, nonces, purpose, hash, blockNumber }: SlotsEvent): Row {
+function drawSlots(event: SlotsEvent, seen: Seen): readonly Row[] {
+  const { id, state, durationMs, nonces, purpose, hash, blockNumber } = event
+  if (seen.several && state !== 'reopened') return []
   const parts = [
     `nonce ${nonces.join(', ')}`,
     ...(purpose === 'noop' ? ['no-op'] : []),
     ...(hash === undefined ? [] : [shortHex(hash)]),
     ...(blockNumber === undefined ? [] : [`block ${blockNumber}`]),
   ]
-  return row(
-    '│',
-    state,
-    `${took(id, durationMs)}  ${parts.join('  ')}`,
-    state === 'reopened' ? 'yellow' : 'gray',
-  )
+  const colour = state === 'reopened' ? 'yellow' : 'gray'
+  return [row('│', state, `${took(id, durationMs)}  ${parts.join('  ')}`, colour)]
 }
 
 /** What was drawn so far, as far as the next line depends on it. */
@@ -97,6 +97,8 @@ type Seen = {
   readonly healths: Map<string, string>
   /** When each workflow that is not at its end was discovered. */
   readonly begun: Map<string, number>
+  /** Whether several roles are at work. */
+  several: boolean
 }
 
 type Row = { readonly mark: string; readonly word: string; readonly text: string; readonly colour: Colour }
@@ -120,6 +122,7 @@ function line({ mark, word, text, colour }: Row, clock: string, coloured: boolea
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
+      seen.several = Object.keys(event.signers).length > 1
       const signers = Object.entries(event.signers).map(([role, address]) => `${role} ${shortHex(address)}`)
       const resumed = event.resumed > 0 ? [`${event.resumed} resumed`] : []
       const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
@@ -201,16 +204,23 @@ function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly 
   if (state === 'discovered') {
     seen.begun.set(id, atMs)
     const kind = event.workflowType.split('.').at(-1) ?? event.workflowType
-    const title = row('◆', 'decided', `${name(id)}  ${clean(kind)} ${about(event.subject, seen)}`, 'cyan')
+    const who = seen.several ? `${event.role.padEnd(13)} ` : ''
+    const title = row(
+      '◆',
+      'decided',
+      `${name(id)}  ${who}${clean(kind)} ${about(event.subject, seen)}`,
+      'cyan',
+    )
     return event.summary === undefined ? [title] : [title, row(' ', '', clean(event.summary))]
   }
-  if (!isTerminal(state)) return [row('│', state, took(id, event.durationMs), 'gray')]
+  if (!isTerminal(state)) return seen.several ? [] : [row('│', state, took(id, event.durationMs), 'gray')]
   const beganMs = seen.begun.get(id)
   seen.begun.delete(id)
   const total = beganMs === undefined ? '' : `  total ${duration(atMs - beganMs)}`
   const why = event.check === undefined ? '' : `  ${event.check}: ${event.message ?? ''}`
   const [mark, colour] = ENDS[state] ?? ['✗', 'yellow']
-  return [row(mark, state, clean(`${took(id, event.durationMs)}${total}${why}`), colour)]
+  const who = seen.several ? `${name(id)}  ${event.role.padEnd(13)}` : took(id, event.durationMs)
+  return [row(mark, state, clean(`${who}${total}${why}`), colour)]
 }
 
 function drawSummary({ workflows, profitUsdMicros, durationMs }: SummaryEvent): readonly Row[] {

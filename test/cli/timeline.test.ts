@@ -249,3 +249,19 @@ describe('what waits for a person, and what is in shadow', () => {
     expect(line).toMatch(/○ shadowed .*won: It would still have gone\./)
   })
 })
+
+it('draws of several roles what each decided and how it ended, and a reorg', () => {
+  const [ready, ...rest] = story
+  if (ready?.type !== 'ready') throw new TypeError('the story begins otherwise')
+  const draw = createTimeline({ colour: false })
+  const several: KeeperEvent = { ...ready, signers: { ...ready.signers, allocator: `0x${'2'.repeat(40)}` } }
+  const reopened = slot(5_000, 1, 'reopened')
+  const words = [several, ...rest, reopened].flatMap((event) =>
+    draw([event]).map((line) => line.slice(10, 22).trim()),
+  )
+  const steps = ['requested', 'prepared', 'signed', 'mined', 'final', 'confirmed']
+  expect(words.filter((word) => steps.some((step) => word.endsWith(step)))).toEqual([])
+  expect(words).toContain('◆ decided')
+  expect(words).toContain('✓ succeeded')
+  expect(words).toContain('│ reopened')
+})
