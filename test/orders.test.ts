@@ -31,7 +31,8 @@ afterAll(() => world.stop())
 
 /** The liquidator's policy, which lets its signer also lend to a vault by hand. */
 function policyFile(always: readonly string[]): string {
-  const policy = parse(readFileSync('policies/liquidator.yaml', 'utf8'), { schema: 'failsafe' })
+  const file = world.config().agents[0]?.policy ?? ''
+  const policy = parse(readFileSync(file, 'utf8'), { schema: 'failsafe' })
   const shared = { workflowType: 'deposit', valueWeiMax: '0' }
   policy.guard.allow.push(
     {
@@ -52,9 +53,9 @@ function policyFile(always: readonly string[]): string {
   const out = [{ token: '$asset.sUSD', assetsMax: '$input.assets' }]
   policy.guard.effects.push({ workflowType: 'deposit', out, in: [] })
   policy.approval.always = always
-  const file = join(world.directory, `policy-${always.length}.yaml`)
-  writeFileSync(file, stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' }))
-  return file
+  const written = join(world.directory, `policy-${always.length}.yaml`)
+  writeFileSync(written, stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' }))
+  return written
 }
 
 const configFile = (always: readonly string[] = []) => {

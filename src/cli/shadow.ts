@@ -9,7 +9,7 @@ export const shadow = command({
   usage: '[--directory DIR] [--json]',
   help: `Say for each role what it would have done, had it been live: how much of it was still possible one block later, how
 much went in that very block or was gone, and what it expected to gain. Nothing was signed, so the gain is an estimate;
-it counts only what was still possible, and of bids only those that would have won their lot.
+it counts only what was still possible, each subject once, and of bids only those that would have won their lot.
 
   rolekeeper shadow`,
   options: { directory: DIRECTORY, json: { help: 'print JSON, one object a line' } },
@@ -37,7 +37,7 @@ type ShadowScore = {
   readonly bids: { readonly won: number; readonly lost: number; readonly undecided: number }
   /** Of what a person would have been asked first. */
   readonly asked: number
-  /** Millionths of a dollar, signed decimal: the sum over what was won, of bids with their lot. Always an estimate. */
+  /** Millionths of a dollar, signed decimal: of what was won, of bids with their lot, and of each subject once. Always an estimate. */
   readonly estimatedGainUsdMicros: string
   /** How many of those state no gain. */
   readonly unpriced: number
@@ -67,13 +67,10 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
   }
 }
 
-/** A lot is sold once, however often it was bid for: of such bids the last one counts. */
-function onceEach(rows: readonly Workflow[]): readonly Workflow[] {
-  const last = new Map(
-    rows.map((row) => [row.shadowed?.outcome?.lot === undefined ? row.id : row.proposal.subject, row]),
-  )
-  return [...last.values()]
-}
+/** What was not done is there to be proposed again: of each subject the last proposal counts. */
+const onceEach = (rows: readonly Workflow[]): readonly Workflow[] => [
+  ...new Map(rows.map((row) => [`${row.proposal.kind} ${row.proposal.subject}`, row])).values(),
+]
 
 function text(score: ShadowScore): string {
   const { role, wouldHaveDone, verdicts, bids, asked, estimatedGainUsdMicros, unpriced } = score

@@ -23,31 +23,33 @@ const run = async (...args: string[]) => {
 const ask = { check: 'approval_always', message: 'asks' }
 type Lot = 'won' | 'lost' | 'undecided'
 const ENDS: readonly (readonly [
+  subject: string,
   role: string,
   verdict: ShadowVerdict,
   gain: bigint | null,
   asked: boolean,
   lot?: Lot,
 ])[] = [
-  ['liquidator', 'won', 41_200_000n, false],
-  ['liquidator', 'won', -1_200_000n, true],
-  ['liquidator', 'won', null, false],
-  ['liquidator', 'contested', 500_000_000n, false],
-  ['liquidator', 'missed', 7_000_000n, false],
-  ['nav-reporter', 'unscored', null, false],
-  ['rfq-bidder', 'won', 5_000_000n, false, 'won'],
-  ['rfq-bidder', 'won', 10_000_000n, false, 'won'],
-  ['rfq-bidder', 'won', 20_000_000n, false, 'lost'],
-  ['rfq-bidder', 'won', 30_000_000n, false, 'undecided'],
-  ['rfq-bidder', 'contested', 40_000_000n, false, 'won'],
+  ['a', 'liquidator', 'won', 99_000_000n, false],
+  ['a', 'liquidator', 'won', 41_200_000n, false],
+  ['b', 'liquidator', 'won', -1_200_000n, true],
+  ['c', 'liquidator', 'won', null, false],
+  ['d', 'liquidator', 'contested', 500_000_000n, false],
+  ['e', 'liquidator', 'missed', 7_000_000n, false],
+  ['f', 'nav-reporter', 'unscored', null, false],
+  ['g', 'rfq-bidder', 'won', 5_000_000n, false, 'won'],
+  ['g', 'rfq-bidder', 'won', 10_000_000n, false, 'won'],
+  ['h', 'rfq-bidder', 'won', 20_000_000n, false, 'lost'],
+  ['i', 'rfq-bidder', 'won', 30_000_000n, false, 'undecided'],
+  ['j', 'rfq-bidder', 'contested', 40_000_000n, false, 'won'],
 ]
 
 beforeAll(async () => {
   const journal = openSqliteJournal(directory)
   expect(await run()).toBe('Nothing ended in shadow yet.\n')
-  for (const [index, [role, verdict, gain, asked, lot]] of ENDS.entries()) {
+  for (const [index, [subject, role, verdict, gain, asked, lot]] of ENDS.entries()) {
     const id = String(index).padStart(32, '0')
-    const proposal = proposalOf(gain === null ? {} : { gainUsdMicros: gain })
+    const proposal = proposalOf({ subject, ...(gain === null ? {} : { gainUsdMicros: gain }) })
     const open = workflowOf('cleared', { id, role, opportunity: id, proposal, shadow: true })
     await journal.open(open)
     const outcome = { verdict, blockNumber: 11n, gasWei: 1n, ...(lot === undefined ? {} : { lot }) }
@@ -65,7 +67,7 @@ describe('the score of the shadows', () => {
   it('counts by role what was still possible, and the gain of that alone', async () => {
     expect(await run()).toBe(
       [
-        'liquidator: would have done 5: 3 still possible a block later, 1 contested, 1 missed, 1 would have waited for a person',
+        'liquidator: would have done 6: 4 still possible a block later, 1 contested, 1 missed, 1 would have waited for a person',
         '  estimated gain +$40.00 (an estimate: nothing was signed, 1 state none)',
         'nav-reporter: would have done 1: 0 still possible a block later, 0 contested, 0 missed, 1 without a rival',
         '  estimated gain +$0.00 (an estimate: nothing was signed)',
@@ -81,8 +83,8 @@ describe('the score of the shadows', () => {
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       {
         role: 'liquidator',
-        wouldHaveDone: 5,
-        verdicts: { won: 3, contested: 1, missed: 1, unscored: 0 },
+        wouldHaveDone: 6,
+        verdicts: { won: 4, contested: 1, missed: 1, unscored: 0 },
         asked: 1,
         estimatedGainUsdMicros: '40000000',
         unpriced: 1,
