@@ -203,7 +203,7 @@ function rfqBids(options: TradeStoryOptions): Story {
     )
 }
 
-/** Each rival raises a lot by the least there is, up to its limit, and withdraws what it was outbid with. */
+/** Each rival raises a lot by the least there is, up to its limit. */
 function auctionBids(options: TradeStoryOptions): Story {
   const { keys } = options
   const rivals = keys.rivals.map((key) => ({ key, address: lower(privateKeyToAddress(key)) }))
@@ -212,20 +212,13 @@ function auctionBids(options: TradeStoryOptions): Story {
   return ({ auctions }, nowS) =>
     auctions.flatMap((row) =>
       rivals.flatMap(({ key, address }, index): readonly Act[] => {
-        const act = (name: string, data: Hex): Act => ({
-          key: `${name} ${row.id} ${index}`,
-          call: { from: key, to: row.auctionAddress, data },
-        })
-        const lotId = BigInt(row.lotId)
-        if (!isOpen(row)) {
-          if (!row.owed.some(({ bidderAddress }) => bidderAddress === address)) return []
-          return [act('withdraw', encodeFunctionData({ abi, functionName: 'withdraw', args: [lotId] }))]
-        }
+        if (!isOpen(row)) return []
         const plan = rivalry(options, row, index)
         const next = BigInt(row.nextBidAssets)
         if (plan === null || nowS < plan.fromS) return []
         if (row.bestBidderAddress === address || next > plan.mostAssets) return []
-        return [act('bid', encodeFunctionData({ abi, functionName: 'bid', args: [lotId, next] }))]
+        const data = encodeFunctionData({ abi, functionName: 'bid', args: [BigInt(row.lotId), next] })
+        return [{ key: `bid ${row.id} ${index}`, call: { from: key, to: row.auctionAddress, data } }]
       }),
     )
 }

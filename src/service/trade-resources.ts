@@ -78,7 +78,7 @@ export const auctionResource = z.object({
   /** The least that the next bid may be. */
   nextBidAssets: uintString,
   bids: z.array(z.object({ ...raisingBid, bidderAddress: addr })),
-  /** What outbid bidders have not withdrawn. */
+  /** What outbid bidders could not be paid back at once, and have not withdrawn. */
   owed: z.array(z.object({ bidderAddress: addr, assets: uintString })),
 })
 export type AuctionResource = z.infer<typeof auctionResource>

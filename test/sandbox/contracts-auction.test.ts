@@ -26,27 +26,42 @@ afterEach(() => world.client.revert({ id: snapshot }))
 const terms = () => [7n, world.sETH.address, eth('2'), world.sUSD.address, usd('4000'), closesAt] as const
 const open = (by_: Address = seller) => world.auction.write.open(terms(), by(by_))
 
-test('a lot goes to the best bidder, and who was outbid withdraws exactly that, once', async () => {
+test('a lot goes to the best bidder, and who is outbid has exactly that back at once', async () => {
   const { auction, sUSD, sETH } = world
   await open()
   await auction.write.bid([1n, usd('4000')], by(ann))
   await auction.write.bid([1n, usd('4040')], by(bob))
+  expect(await sUSD.read.balanceOf([ann])).toBe(usd('10000'))
   await auction.write.bid([1n, usd('5000')], by(ann))
-  expect(await auction.read.owedAssets([1n, ann])).toBe(usd('4000'))
-  expect(await sUSD.read.balanceOf([auction.address])).toBe(usd('13040'))
-  await auction.write.withdraw([1n], by(ann))
-  expect(await refusal(auction.simulate.withdraw([1n], from(ann)))).toEqual(['NothingOwed', 1n, ann])
+  expect(await sUSD.read.balanceOf([bob])).toBe(usd('10000'))
+  expect(await sUSD.read.balanceOf([auction.address])).toBe(usd('5000'))
+  expect(await refusal(auction.simulate.withdraw([1n], from(bob)))).toEqual(['NothingOwed', 1n, bob])
   await world.nextAt(closesAt)
   await auction.write.settle([1n], by(world.admin))
 
   expect(await refusal(auction.simulate.settle([1n], from(seller)))).toEqual(['LotNotOpen', 1n])
   expect(await refusal(auction.simulate.bid([1n, usd('6000')], from(ann)))).toEqual(['LotNotOpen', 1n])
-  await auction.write.withdraw([1n], by(bob))
   expect(await sUSD.read.balanceOf([auction.address])).toBe(0n)
   expect(await sUSD.read.balanceOf([seller])).toBe(usd('5000'))
   expect(await sUSD.read.balanceOf([ann])).toBe(usd('5000'))
-  expect(await sUSD.read.balanceOf([bob])).toBe(usd('10000'))
   expect(await sETH.read.balanceOf([ann])).toBe(eth('2'))
+})
+
+test('who cannot be paid back does not stop who bids more, and withdraws it later, once', async () => {
+  const { auction, sUSD } = world
+  await open()
+  await auction.write.bid([1n, usd('4000')], by(ann))
+  const honest = await world.client.getCode({ address: sUSD.address })
+  // Answers true to a transferFrom, and refuses a transfer.
+  const bytecode = '0x60003560e01c6323b872dd14601257' + '5f5ffd5b60015f5260205ff3'
+  await world.client.setCode({ address: sUSD.address, bytecode: bytecode as `0x${string}` })
+  await auction.write.bid([1n, usd('4040')], by(bob))
+  await world.client.setCode({ address: sUSD.address, bytecode: honest ?? '0x' })
+  expect((await auction.read.lot([1n])).bestBidder).toBe(bob)
+  expect(await auction.read.owedAssets([1n, ann])).toBe(usd('4000'))
+  await auction.write.withdraw([1n], by(ann))
+  expect(await sUSD.read.balanceOf([ann])).toBe(usd('10000'))
+  expect(await refusal(auction.simulate.withdraw([1n], from(ann)))).toEqual(['NothingOwed', 1n, ann])
 })
 
 test('a bid is the reserve at least, then one increment above the best, rounded up', async () => {

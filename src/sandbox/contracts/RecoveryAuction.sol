@@ -8,9 +8,9 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {FundTrade, IHoldingSale, IRecoveryFund} from "./RecoverySeam.sol";
 
 /// @title Sells holdings by open ascending auction.
-/// @dev Holds each open lot's asset, its best bid, and what outbid bidders have not withdrawn. They withdraw rather
-/// than being paid at once, so that no bid depends on a transfer to someone else. A bid shortly before the close moves
-/// the close on, up to a limit. Tokens are plain ERC-20: no fee on transfer, no rebasing.
+/// @dev Holds each open lot's asset, its best bid, and what outbid bidders could not be paid. They are paid back at once,
+/// and withdraw what their token refused them then, so that no bid depends on a transfer to someone else. A bid shortly
+/// before the close moves the close on, up to a limit. Tokens are plain ERC-20: no fee on transfer, no rebasing.
 contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
@@ -49,7 +49,7 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
 
     uint256 public lastLotId;
     mapping(uint256 lotId => Lot) private _lots;
-    /// @notice What a bidder who was outbid on a lot has not withdrawn.
+    /// @notice What a bidder who was outbid on a lot could not be paid back at once.
     mapping(uint256 lotId => mapping(address bidder => uint256)) public owedAssets;
 
     event AuctionOpened(
@@ -127,9 +127,10 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         if (extended > wanted.closesAt) wanted.closesAt = uint64(extended);
         emit AuctionBid(lotId, msg.sender, assets, wanted.closesAt, _leastAfter(assets));
         wanted.quoteAsset.safeTransferFrom(msg.sender, address(this), raises ? assets - best : assets);
+        if (outbid != address(0) && !raises) _payBack(lotId, outbid);
     }
 
-    /// @notice Pays the caller what it was outbid with on a lot.
+    /// @notice Pays the caller what it was outbid with on a lot and is still owed.
     function withdraw(uint256 lotId) external nonReentrant {
         uint256 assets = owedAssets[lotId][msg.sender];
         if (assets == 0) revert NothingOwed(lotId, msg.sender);
@@ -159,6 +160,13 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
 
     function lot(uint256 lotId) external view returns (Lot memory) {
         return _lots[lotId];
+    }
+
+    function _payBack(uint256 lotId, address bidder) private {
+        uint256 assets = owedAssets[lotId][bidder];
+        delete owedAssets[lotId][bidder];
+        if (_lots[lotId].quoteAsset.trySafeTransfer(bidder, assets)) emit AuctionWithdrawn(lotId, bidder, assets);
+        else owedAssets[lotId][bidder] = assets;
     }
 
     function _leastAfter(uint256 best) private view returns (uint256) {
