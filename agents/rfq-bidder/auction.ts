@@ -9,7 +9,7 @@ import { stepWith } from './step.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
- * Bid in an open ascending auction: late, because what is outbid is tied up, and no more than it takes, up to our
+ * Bid in an open ascending auction: late, because an early bid only tells others, and no more than it takes, up to our
  * limit. Who bids by proxy answers at once and for nothing, so that our step weighs gas against overpaying. Enters what
  * it bids into the book; otherwise pure.
  */

@@ -55,9 +55,9 @@ const rfq = z.strictObject({
 })
 
 const auction = z.strictObject({
-  /** How long before the close bidding begins; what is outbid earlier is tied up for nothing. */
+  /** How long before the close bidding begins: earlier it only tells others, and ties up money. */
   windowS: seconds(1, 2_592_000),
-  /** Most to have with auctions that outbid us: no workflow type takes it back. */
+  /** Most to have with auctions: where they do not pay back at once who is outbid, no workflow type does. */
   owedUsdMicrosMax: usdMicros(),
 })
 

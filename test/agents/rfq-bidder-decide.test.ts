@@ -527,7 +527,7 @@ describe('an auction', () => {
     })
   })
 
-  it('is waited with until its window, where what is outbid would be tied up', () => {
+  it('is waited with until its window, and left alone when it is too late', () => {
     expect(proposed(withLot({ closesAtS: NOW_S + 20 }))).toHaveLength(1)
     expect(checksOf(withLot({ closesAtS: NOW_S + 21 }))).toEqual(['before_window'])
     expect(checksOf(withLot({ closesAtS: NOW_S + 2 }))).toEqual(['too_late'])
