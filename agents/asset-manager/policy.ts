@@ -45,7 +45,7 @@ const bidding = z.strictObject({
   costUsdMicros: amount('millionths of a US dollar'),
   /** Least gain on the price, after all costs. */
   marginBps: bps(),
-  /** Rivals to expect at a lot, seen or not: the shade is for one more bidder than this. */
+  /** Rivals to expect at a lot, seen or not: from two on, the limit is shaded against the winner's curse. */
   rivalsExpected: count('rivals', 20),
   /** Least raise over the best bid, of the position's value. */
   raiseBps: bps(1_000),

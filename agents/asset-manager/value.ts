@@ -4,12 +4,13 @@ import type { Bidding, Lane } from './policy.ts'
 const YEAR_S = 31_536_000n
 
 /**
- * How far the highest of n equally uncertain guesses lies above the truth on average, in thousandths of their
- * standard deviation, from one guess on: the expected maximum of n standard normals, rounded up.
+ * How far the two highest of n equally uncertain guesses lie above the truth on average, in thousandths of their
+ * standard deviation, from one guess on: half the sum of the two largest of n standard normals, rounded up. In an
+ * ascending sale our limit is what we pay when the last rival stops right below it: then both guess alike.
  */
-const WINNER_ABOVE_TRUTH = [
-  0, 565, 847, 1030, 1163, 1268, 1353, 1424, 1486, 1539, 1587, 1630, 1669, 1704, 1737, 1767, 1795, 1821, 1845,
-  1868, 1890,
+const LEADERS_ABOVE_TRUTH = [
+  0, 0, 424, 664, 829, 955, 1_055, 1_138, 1_209, 1_271, 1_325, 1_373, 1_417, 1_456, 1_492, 1_526, 1_557,
+  1_586, 1_613, 1_638, 1_662,
 ] as const
 
 /** The asset that a fund pays in; `priceUsdMicros` is what a whole one counts as. */
@@ -75,8 +76,8 @@ export function valuate(
 
 /** For as many rivals as are seen, or expected where fewer are; at most everything. */
 function shadeOf({ uncertaintyBps }: Lane, rivals: number, { rivalsExpected }: Bidding): bigint {
-  const bidders = Math.min(Math.max(rivals, rivalsExpected), WINNER_ABOVE_TRUTH.length - 1)
-  const above = BigInt(WINNER_ABOVE_TRUTH[bidders] ?? 0)
+  const bidders = Math.min(Math.max(rivals, rivalsExpected), LEADERS_ABOVE_TRUTH.length - 1)
+  const above = BigInt(LEADERS_ABOVE_TRUTH[bidders] ?? 0)
   const shade = ceilDiv(BigInt(uncertaintyBps) * above, 1_000n)
   return shade < BPS ? shade : BPS
 }

@@ -31,6 +31,8 @@ import {
 
 const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
 type Seen = ReturnType<typeof moment>
+/** The limit of the fixtures' lot is below what its fund's channel allows. */
+const TWO_RIVALS = policy({ rivalsExpected: 2 })
 
 const bidsOf = (seen: Seen, rules = policy()) => decide(seen, rules).proposals
 const bidOf = (seen: Seen, rules = policy()) => {
@@ -84,22 +86,22 @@ describe('a position that is worth more to us than it costs', () => {
 
   it('says so in one line', () => {
     expect(bid?.summary).toBe(
-      'lot 1: bid 30,000.00 sUSD of at most 46,736.19 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), shade 1.70 %',
+      'lot 1: bid 30,000.00 sUSD of at most 47,544.45 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), shade 0.00 %',
     )
   })
 
   it('is bid for by the policy’s raise over whoever leads, and by our limit where the raise does not fit', () => {
     expect(bidOf(moment({ lots: [outbid(usd(40_000))] }))).toBe(usd(40_125))
-    expect(bidOf(moment({ lots: [outbid(usd(46_700))] }))).toBe(46_736_197_825n)
+    expect(bidOf(moment({ lots: [outbid(usd(46_900))] }), TWO_RIVALS)).toBe(46_935_884_530n)
   })
 
   it('is left to a rival who bids our limit, and says how near it was', () => {
-    const limit = 46_736_197_825n
-    expect(bidOf(moment({ lots: [outbid(limit - 1n)] }))).toBe(limit)
-    const { passedOver } = decide(moment({ lots: [outbid(limit)] }), policy())
+    const limit = 46_935_884_530n
+    expect(bidOf(moment({ lots: [outbid(limit - 1n)] }), TWO_RIVALS)).toBe(limit)
+    const { passedOver } = decide(moment({ lots: [outbid(limit)] }), TWO_RIVALS)
     expect(passedOver).toMatchObject([{ check: 'above_our_limit', subject: `${HOUSE}:1` }])
     expect(passedOver[0]?.near).toBeCloseTo(1, 6)
-    expect(passedOver[0]?.message).toContain('46,736.19 sUSD')
+    expect(passedOver[0]?.message).toContain('46,935.88 sUSD')
   })
 
   it('counts for less in a slow lane, with dearer money, and with more rivals', () => {

@@ -1,7 +1,8 @@
 import { allocatorJudge } from './allocator.ts'
+import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
 import { navReporterJudge } from './nav-reporter.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
 
 /** Who is judged, in the order of the registry of roles. */
-export const judges: readonly Judge[] = [allocatorJudge, navReporterJudge, rfqBidderJudge]
+export const judges: readonly Judge[] = [allocatorJudge, navReporterJudge, assetManagerJudge, rfqBidderJudge]
