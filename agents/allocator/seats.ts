@@ -134,7 +134,7 @@ type Bounds = Pick<Seat, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
 
 function boundsOf(
   allocation: AllocationSeen,
-  { borrowedAssets, othersAssets }: Figures,
+  { borrowedAssets, othersAssets, rate }: Figures,
   vault: OpenVault,
   policy: AllocatorPolicy,
   how: {
@@ -150,8 +150,10 @@ function boundsOf(
   const amountAt = (utilizationBps: number) =>
     positive(ceilDiv(borrowedAssets * BPS, BigInt(utilizationBps)) - othersAssets)
   const scarce = terms === undefined ? 0n : amountAt(terms.utilizationBpsMax)
+  // A market beyond its kink asks for more, and borrowers do not stay at a rate that our leaving drove up.
+  const kept = terms === undefined ? 0n : amountAt(Math.min(terms.utilizationBpsMax, kinkBpsOf(rate)))
   const stuck = positive(heldAssets - (cashAssets * (BPS - BigInt(policy.headroomBps))) / BPS)
-  const leastAssets = least(heldAssets, greatest(stuck, scarce))
+  const leastAssets = least(heldAssets, greatest(stuck, kept))
   if (closed || terms === undefined) {
     return { leastAssets, mostAssets: heldAssets, supplyLeastAssets: scarce }
   }
@@ -161,6 +163,10 @@ function boundsOf(
   const mostAssets = greatest(heldAssets, least(cap, least(diluted, told)))
   return { leastAssets, mostAssets, supplyLeastAssets: scarce }
 }
+
+/** The utilisation at which the rate begins to rise steeply; without a known curve, full utilisation. */
+const kinkBpsOf = (rate: Figures['rate']) =>
+  typeof rate === 'number' ? 10_000 : Math.max(1, Math.floor(rate.kink * 10_000))
 
 const positive = (value: bigint) => (value > 0n ? value : 0n)
 const least = (one: bigint, other: bigint) => (one < other ? one : other)
