@@ -101,9 +101,12 @@ function prepareMoves(
   }
   reasons.push(...judgeMoves(vault.state, snapshot.markets, withdrawals, supplies))
   if (reasons.length > 0) return blocked(vault.state, reasons)
-  return passed(vault.state, intents(chainId, [{ target: vault.address, ...call }]), [
-    ...moved(vault, 'recalled', withdrawals),
-    ...moved(vault, 'supplied', supplies),
+  const postconditions = [...moved(vault, 'recalled', withdrawals), ...moved(vault, 'supplied', supplies)]
+  return passed(vault.state, intents(chainId, [{ target: vault.address, ...call }]), postconditions, [
+    'vault_allocator',
+    ...(withdrawals.length > 0 ? (['market_liquidity'] as const) : []),
+    ...(supplies.length > 0 ? (['allocation_open'] as const) : []),
+    'intent_not_expired',
   ])
 }
 
