@@ -23,10 +23,10 @@ export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPo
   const decisions = seen.reports.map((report) => {
     const one = policy.reports[report.name]
     if (one === undefined) return { proposals: [], passedOver: [] }
-    const unready = stop ?? unreadyStop(report, one, seen, nowS)
-    return unready === null
-      ? judge(report as Ready, one, seen, nowS)
-      : { proposals: [], passedOver: [passOver(report.name, unready)] }
+    const ready = stop ?? readied(report, one, seen, nowS)
+    return isStop(ready)
+      ? { proposals: [], passedOver: [passOver(report.name, ready)] }
+      : judge(ready, one, seen, nowS)
   })
   const lookAgainAtMs = nextLook(seen.reports, policy, nowS)
   return {
@@ -36,7 +36,7 @@ export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPo
   }
 }
 
-/** A report of which {@link unreadyStop} found everything known. */
+/** A report of which everything is known that is judged. */
 type Ready = KnownReport & { readonly scheduled: TypeSeen }
 
 const passOver = (subject: string, { check, message, near }: NotDue): PassedOver => ({
@@ -63,8 +63,8 @@ function clockStop({ nowMs, chain, latestMs }: Observation<NavReporterSeen>, apa
 const freshnessStop = ({ freshness }: Moment): Stop | null =>
   freshness.ok ? null : { check: 'observation_not_fresh', message: freshness.message }
 
-/** What must be known of a report before anything is judged. */
-function unreadyStop(report: ReportSeen, policy: ReportPolicy, seen: Moment, nowS: number): Stop | null {
+/** Find everything known of a report that must be before anything is judged, or say what is not. */
+function readied(report: ReportSeen, policy: ReportPolicy, seen: Moment, nowS: number): Ready | Stop {
   const { oracle, asset, decimals, scheduled, interim, fund } = report
   if (oracle === null) {
     const message = `The deployment pins no contract ${policy.oracle}. Fix: add it to deployment.contracts.`
@@ -90,7 +90,8 @@ function unreadyStop(report: ReportSeen, policy: ReportPolicy, seen: Moment, now
     const message = `The last report is for a time ${aheadS} s ahead of ours: the clock has gone back.`
     return { check: 'report_from_future', message }
   }
-  return policy.fees === undefined ? null : termsStop(fund, policy.fees, nowS)
+  const stop = policy.fees === undefined ? null : termsStop(fund, policy.fees, nowS)
+  return stop ?? { ...report, oracle, asset, scheduled }
 }
 
 /** Fees are the fund's terms: what the policy says of them must be what the service says. */

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { decide } from '../../agents/nav-reporter/decide.ts'
 import type { InFlight } from '../../src/agent.ts'
+import { loadYaml } from '../../src/config/yaml.ts'
+import { approvalPolicy, compileApproval, whyAsk } from '../../src/guard/approval.ts'
 import {
   accepted,
   decided,
@@ -251,10 +254,30 @@ describe('what stops a report', () => {
   })
 })
 
+test('a value beyond the tolerance is one that a person is asked about first', () => {
+  const { approval } = z
+    .object({ approval: approvalPolicy })
+    .parse(loadYaml('policies/nav-reporter.yaml').value)
+  const asks = compileApproval(approval, { assets: [] })
+  const asked = (lastValue: bigint) => {
+    const { proposal } = decided({ scheduled: typeSeen(accepted({ value: lastValue })) })
+    return proposal === undefined ? undefined : whyAsk(proposal, asks)?.check
+  }
+  expect(asked((NET * 100n) / 103n + 1n)).toBeUndefined()
+  expect(asked((NET * 100n) / 103n - 1n)).toBe('approval_beyond_bps')
+  expect(asked(2n * NET)).toBe('approval_beyond_bps')
+})
+
 describe('a clock', () => {
   test('that runs ahead of the chain makes no report of a time that is not there', () => {
     const ahead = moment({ nowMs: (NOW_S + 59) * 1_000 })
     expect(decided({}, ahead).proposal?.occurrence).toBe(`${NOW_S}:0`)
+    // Both clocks are near enough at the limit, but what sources said is older than a minute by ours.
+    const edge = moment({ nowMs: (NOW_S + 61) * 1_000 })
+    expect(decided({}, edge).checks).toMatchObject({
+      recoveryFund: 'quorum_short',
+      'recoveryFund:chain': 'source_stale',
+    })
     const jumped = moment({ nowMs: (NOW_S + 62) * 1_000 })
     expect(decided({}, jumped).checks).toEqual({ recoveryFund: 'clock_apart' })
     expect(decided({}, moment({ nowMs: NOW_S * 1_000_000 })).checks).toEqual({ recoveryFund: 'clock_apart' })

@@ -103,6 +103,8 @@ describe('a quorum', () => {
   test('is the median of those who agree', () => {
     expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, WAD + 6n), trusts, RULE, NOW_S).value).toBe(WAD + 3n)
     expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n), trusts, RULE, NOW_S).value).toBe(WAD + 2n)
+    // Of all four it would be half a unit further.
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, 2n * WAD), trusts, RULE, NOW_S).value).toBe(WAD + 2n)
   })
 
   test('rejects a source at a distance one past the limit, and not at it', () => {
