@@ -3,6 +3,7 @@ import { isPublic, orderReplacements, type ReplaceView } from './broadcast/repla
 import { assembleRaw } from './broadcast/transaction.ts'
 import type { Nodes } from './chain/nodes.ts'
 import { invariant, RolekeeperError } from './errors.ts'
+import type { Gate } from './gate.ts'
 import type { Journal } from './journal/journal.ts'
 import type { Signer } from './sign/signer.ts'
 import { type FollowDeps, follow } from './track/follow.ts'
@@ -12,14 +13,6 @@ import { type Attempt, type Slot, withLastAttempt } from './workflow/slot.ts'
 import { moved, type Step, wait } from './workflow/step.ts'
 import type { Refusal } from './workflow/verdict.ts'
 import type { Workflow } from './workflow/workflow.ts'
-
-/** What may stop a signature, read in the same turn before every KMS call and every first send. */
-export type Gate = {
-  /** No KMS call and no first send: the kill switch, or a signer in SAFE. */
-  readonly closed: boolean
-  /** Nothing new; what is public is still bumped and closed. */
-  readonly paused: boolean
-}
 
 /** What carrying a workflow in flight needs. */
 export type CarryDeps = {

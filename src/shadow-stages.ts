@@ -1,11 +1,12 @@
 import type { Address } from 'viem'
 import { type FeePolicy, quoteFees } from './broadcast/fees.ts'
-import type { Gate } from './carry.ts'
 import type { Nodes, SimulationResult } from './chain/nodes.ts'
+import { clear } from './clear.ts'
 import { BrokenInvariant, invariant, RolekeeperError } from './errors.ts'
+import { type Gate, stopped } from './gate.ts'
 import { type Approval, whyAsk } from './guard/approval.ts'
 import { describeCall } from './guard/describe.ts'
-import { checkBudget } from './guard/limits.ts'
+import { BUDGET_MS, checkBudget } from './guard/limits.ts'
 import { checkPrepared } from './guard/prepared.ts'
 import { checkRequest } from './guard/request.ts'
 import { lookNow } from './guard/revalidate.ts'
@@ -17,7 +18,6 @@ import { request } from './prepare/request.ts'
 import type { ServiceClient } from './service/client.ts'
 import { WORKFLOW_CATALOGUE } from './service/workflow-types.ts'
 import { isBid } from './shadow-lots.ts'
-import { clear, DAY_MS, stopped } from './stages.ts'
 import { moved, type Step, wait } from './workflow/step.ts'
 import { type Checked, refuse } from './workflow/verdict.ts'
 import { move, type ShadowVerdict, type Workflow } from './workflow/workflow.ts'
@@ -51,7 +51,7 @@ export function createShadowStages(deps: ShadowDeps): Stages {
   const { nowMs, journal, nodes, client, ruleset, approval, fees } = deps
   const budget = async (workflow: Workflow, gasWei: bigint) => {
     const ask = reservationOf(workflow, gasWei, nowMs())
-    const reservations = await journal.reservations(workflow.role, nowMs() - DAY_MS)
+    const reservations = await journal.reservations(workflow.role, nowMs() - BUDGET_MS)
     return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
   }
   return {

@@ -2,17 +2,18 @@ import type { Address } from 'viem'
 import { attest } from './attest.ts'
 import { claim } from './broadcast/claim.ts'
 import { type FeePolicy, quoteFees } from './broadcast/fees.ts'
-import { hasFailed, type ReplaceView } from './broadcast/replace.ts'
+import { hasFailed } from './broadcast/replace.ts'
 import { payloadOf } from './broadcast/transaction.ts'
-import { carry, type Gate } from './carry.ts'
+import { carry } from './carry.ts'
 import type { Nodes, SimulatedTransaction } from './chain/nodes.ts'
 import type { ChainView } from './chain-view.ts'
+import { clear, type SignerState } from './clear.ts'
 import { conclude } from './conclude.ts'
 import { invariant, type RolekeeperError } from './errors.ts'
+import { type Gate, stopped } from './gate.ts'
 import { type Approval, approvalHash, whyAsk } from './guard/approval.ts'
 import { revocationPayload } from './guard/close-out.ts'
-import { checkFinal } from './guard/final.ts'
-import { checkBudget } from './guard/limits.ts'
+import { BUDGET_MS, checkBudget } from './guard/limits.ts'
 import { checkRequest } from './guard/request.ts'
 import { recheck } from './guard/revalidate.ts'
 import type { Ruleset } from './guard/ruleset.ts'
@@ -25,9 +26,7 @@ import { request } from './prepare/request.ts'
 import type { ServiceClient } from './service/client.ts'
 import type { Signer } from './sign/signer.ts'
 import { confirm } from './track/confirm.ts'
-import { moved, type Step, wait } from './workflow/step.ts'
-import { type Refusal, refuse } from './workflow/verdict.ts'
-import { move, type StandingAllowance, type Workflow } from './workflow/workflow.ts'
+import type { Workflow } from './workflow/workflow.ts'
 
 /** What the stages of one role are joined from. */
 type StagesDeps = {
@@ -47,11 +46,6 @@ type StagesDeps = {
   readonly alarm: (error: RolekeeperError) => void
 }
 
-/** The longest window of a budget. */
-export const DAY_MS = 86_400_000
-/** The view of the chain follows a new head within this. */
-const HEAD_MOVED_MS = 50
-
 /** Join the stages of one role to their implementations. */
 export function createStages(deps: StagesDeps): Stages {
   const { nowMs, journal, nodes, client, signer, ruleset, approval, fees } = deps
@@ -59,7 +53,7 @@ export function createStages(deps: StagesDeps): Stages {
   const quote = () => quoteFees(view().baseFeePerGasWei, fees)
 
   const budget = async (ask: Reservation) => {
-    const rows = await journal.reservations(ask.role, nowMs() - DAY_MS)
+    const rows = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
     const reservations = rows.filter((row) => row.shadow !== true)
     return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
   }
@@ -144,25 +138,10 @@ export function createStages(deps: StagesDeps): Stages {
   }
 }
 
-/** Why nothing new may begin, or null. Pure. */
-export const stopped = (gate: Gate): Refusal | null => {
-  if (gate.closed) return refuse('killed', 'The kill switch is on.')
-  return gate.paused ? refuse('paused', 'The keeper is paused.') : null
-}
-
 async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {
   const nonce = await journal.nextNonce(chainId, signer)
   invariant(nonce !== null, `no nonce of ${signer} was adopted before it was claimed`)
   return nonce
-}
-
-/** What of a signer's is on its way: it comes first in a simulation, and its allowances count as exposure. */
-type SignerState = {
-  /** The block that `pending` is counted at. */
-  readonly headNumber: bigint
-  readonly nextNonce: number
-  readonly pending: readonly SimulatedTransaction[]
-  readonly standing: readonly StandingAllowance[]
 }
 
 async function signerState(workflow: Workflow, deps: StagesDeps): Promise<SignerState> {
@@ -190,35 +169,4 @@ async function signerState(workflow: Workflow, deps: StagesDeps): Promise<Signer
       .filter((other) => other.slots.some(hasFailed))
       .flatMap((other) => other.clearance?.allowances ?? []),
   }
-}
-
-/** Judge the final bundle on fresh reads and by simulation, on top of what the signer has on its way. */
-export async function clear(
-  workflow: Workflow,
-  signer: SignerState,
-  view: () => Pick<ReplaceView, 'headNumber' | 'baseFeePerGasWei'>,
-  deps: Pick<StagesDeps, 'nowMs' | 'ruleset' | 'fees'> & {
-    readonly nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'>
-  },
-): Promise<Step> {
-  const { ruleset, nodes, nowMs } = deps
-  const expiresAtMs = Date.parse(workflow.prepared?.answer.expiresAt ?? '')
-  if (!(nowMs() < expiresAtMs)) {
-    const message = `The service's answer expired before the guard could clear it.`
-    return moved(move(workflow, 'expired', nowMs(), { note: { check: 'expired', message } }))
-  }
-  const quoted = quoteFees(view().baseFeePerGasWei, deps.fees)
-  if (!quoted.ok) return moved(move(workflow, 'refused', nowMs(), { note: quoted }))
-  const verdict = await checkFinal(
-    { workflow, ruleset, signer: { ...signer, ...quoted.fees }, nowMs: nowMs() },
-    { nodes },
-  )
-  // Simulated on another block than ours in flight were counted at: one of them may have run twice, or not at all.
-  const simulatedOn = verdict.ok ? verdict.clearance.blockNumber : view().headNumber
-  if (signer.pending.length > 0 && simulatedOn !== signer.headNumber) return wait(HEAD_MOVED_MS)
-  return moved(
-    verdict.ok
-      ? move(workflow, 'cleared', nowMs(), { clearance: verdict.clearance })
-      : move(workflow, 'refused', nowMs(), { note: verdict }),
-  )
 }

@@ -225,6 +225,20 @@ describe('the house', () => {
     expect(talking.map(shown)).toEqual([])
   })
 
+  it('lets no signer reach what is in shadow', () => {
+    const reached = new Set(['src/shadow-stages.ts', 'src/shadow-lots.ts'])
+    for (const file of reached) {
+      for (const { from, to, typeOnly } of ours) if (from === file && !typeOnly) reached.add(to)
+    }
+    const signing =
+      /^src\/(sign\/|signers|hands|carry|conclude|attest|stages|service\/session)|^src\/broadcast\/(?!fees)/
+    expect([...reached].filter((file) => signing.test(file))).toEqual([])
+    // Not even as a type: what has no name there cannot be handed in.
+    const named = ours.filter(({ from, to }) => reached.has(from) && /^src\/sign\//.test(to))
+    expect(named.map(shown)).toEqual([])
+    expect(reached.size).toBeGreaterThan(20)
+  })
+
   it('has no import cycle', () => {
     expect(cyclesOf(ours.filter(({ typeOnly }) => !typeOnly))).toEqual([])
   })

@@ -10,9 +10,11 @@ export type SpendRow = {
 }
 
 const HOUR_MS = 3_600_000
+/** What is older counts in no budget. */
+export const BUDGET_MS = 24 * HOUR_MS
 const WINDOWS = [
   { key: 'perHour', name: 'hour', lengthMs: HOUR_MS },
-  { key: 'perDay', name: 'day', lengthMs: 24 * HOUR_MS },
+  { key: 'perDay', name: 'day', lengthMs: BUDGET_MS },
 ] as const
 
 /**
