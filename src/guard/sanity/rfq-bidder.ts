@@ -1,11 +1,16 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
-import { invariant } from '../../errors.ts'
 import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { asAddress, asUint } from '../paths.ts'
-import { count } from '../scalars.ts'
-import { balanceView } from '../views.ts'
 import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
+import {
+  addressOf,
+  type BidLimits,
+  bidLimits,
+  checkExpiry,
+  checkOpen,
+  createBidJudgement,
+  OPEN,
+  uintOf,
+} from './rfq-bidder-bid.ts'
 import {
   AUCTION_VIEWS,
   bidView,
@@ -14,131 +19,13 @@ import {
   lotView,
   type OfferRead,
   PRICE_VIEWS,
-  type PriceRead,
-  priceView,
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'
 
-const bidLimits = z.strictObject({
-  /** Oldest price, by the oracle's own source time against the block simulated. */
-  priceAgeSMax: count('seconds', 1, 86_400),
-  /** How far the oracle's price may be from the one that was decided on. */
-  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
-  /** Most of a bid, of what the lot is worth at the oracle's price. */
-  bidBpsMax: count('basis points', 1, 10_000).transform(BigInt),
-  /** How long after the close a bid may expire. */
-  bindsAfterCloseSMax: count('seconds', 1, 2_592_000).transform(BigInt),
-})
-type BidLimits = z.output<typeof bidLimits>
-
-const WAD = 10n ** 18n
 const BPS = 10_000n
-/** The contracts' and the oracle's codes. */
-const OPEN = 1n
+/** The desk's code of a bid that is in a book. */
 const BOOKED = 1n
-const HEALTHY = 1n
-
-/** A member of a request: its schema was checked before, so that it is there. */
-function uintOf({ subject }: About, member: string): bigint {
-  const value = asUint(subject.input[member])
-  invariant(value !== undefined, `a request of this type has ${member}`)
-  return value
-}
-function addressOf({ subject }: About, member: string): Address {
-  const value = asAddress(subject.input[member])
-  invariant(value !== undefined, `a request of this type has ${member}`)
-  return value
-}
-
-/**
- * Judge the lot that a bid is for: open for long enough, sold by nobody of ours for what we pay with, at least at its
- * reserve, and not above our own part of the oracle's price, which is healthy, fresh and the one decided on.
- */
-function createBidJudgement(limits: BidLimits, { subject, proposal, before }: About, assets: bigint) {
-  const { deployment, self } = subject
-  const { token } = proposal.exposure
-  invariant(token !== null, 'a bid is paid for')
-  const prices = deployment.markets.map((market) => ({ market, read: before.ask(priceView(market.oracle)) }))
-  const funds = before.ask(balanceView(token, self))
-  const decimalsOf = (asset: Address) => deployment.assets.find(({ address }) => address === asset)?.decimals
-
-  function judge(found: OfferRead | null, timestampS: number, freshAssets: bigint): Refusal | null {
-    if (found === null) return unread('the lot')
-    const { seller, asset, quoteAsset, reserveAssets } = found
-    const closed = checkOpen(found, timestampS)
-    if (closed !== null) return closed
-    if (seller === self || deployment.funds.some(({ address }) => address === seller)) {
-      return refuse('seller_is_ours', `${seller} sells it, which is ours.`)
-    }
-    if (quoteAsset !== token) {
-      return refuse('other_quote_asset', `It is paid for in ${quoteAsset}; ${token} was decided on.`)
-    }
-    if (assets < reserveAssets) {
-      return refuse('below_reserve', `The bid is ${assets} base units; the reserve is ${reserveAssets}.`)
-    }
-    const market = prices.find(
-      ({ market: { collateralAsset, loanAsset } }) => collateralAsset === asset && loanAsset === quoteAsset,
-    )
-    if (market === undefined) return refuse('asset_not_priced', `No pinned market prices ${asset}.`)
-    const price = market.read()
-    const wrong = checkPrice(price, timestampS)
-    if (wrong !== null) return wrong
-    const [assetDecimals, quoteDecimals] = [decimalsOf(asset), decimalsOf(quoteAsset)]
-    if (price === null || assetDecimals === undefined || quoteDecimals === undefined)
-      return unread('the price')
-    const most =
-      (found.amount * price.priceWad * 10n ** BigInt(quoteDecimals) * limits.bidBpsMax) /
-      (10n ** BigInt(assetDecimals) * WAD * BPS)
-    if (assets > most) {
-      return refuse(
-        'bid_above_value',
-        `The bid is ${assets} base units; ${limits.bidBpsMax} basis points of the oracle's price are ${most}.`,
-      )
-    }
-    const have = funds()
-    if (have === null) return unread('our balance')
-    if (have >= freshAssets) return null
-    return refuse('insufficient_balance', `We hold ${have} base units; the bid takes ${freshAssets}.`)
-  }
-
-  function checkPrice(price: PriceRead | null, timestampS: number): Refusal | null {
-    if (price === null) return unread('the oracle')
-    if (price.state !== HEALTHY || price.priceWad === 0n) {
-      return refuse('oracle_not_healthy', `The oracle's state is ${price.state}; healthy is ${HEALTHY}.`)
-    }
-    const ageS = BigInt(timestampS) - price.sourceAsOfS
-    if (ageS > BigInt(limits.priceAgeSMax)) {
-      return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
-    }
-    const decided = asUint(proposal.reason.priceWad)
-    if (decided === undefined || decided === 0n) {
-      return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
-    }
-    const apart = price.priceWad > decided ? price.priceWad - decided : decided - price.priceWad
-    if (apart * BPS <= decided * limits.priceDivergenceBpsMax) return null
-    return refuse(
-      'price_moved',
-      `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${limits.priceDivergenceBpsMax} basis points between them.`,
-    )
-  }
-  return judge
-}
-
-function checkOpen({ state, closesAt }: OfferRead, timestampS: number): Refusal | null {
-  if (state !== OPEN) return refuse('lot_not_open', `Its state is ${state}; open is ${OPEN}.`)
-  if (BigInt(timestampS) < closesAt) return null
-  return refuse('lot_closed', `It closed at second ${closesAt}; the next block is at ${timestampS}.`)
-}
-
-function checkExpiry(about: About, { closesAt }: OfferRead, limits: BidLimits): Refusal | null {
-  const expiresS = uintOf(about, 'expiresTimestamp')
-  if (expiresS > closesAt && expiresS <= closesAt + limits.bindsAfterCloseSMax) return null
-  return refuse(
-    'expiry_out_of_range',
-    `The bid expires at second ${expiresS}; it must bind past the close at ${closesAt}, by ${limits.bindsAfterCloseSMax} s at most.`,
-  )
-}
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
 function checkChange(token: Address, actual: bigint, expected: bigint): Refusal | null {
