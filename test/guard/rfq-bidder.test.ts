@@ -1,4 +1,11 @@
-import { type AbiFunction, type Address, encodeFunctionResult, type Hex, toFunctionSelector } from 'viem'
+import {
+  type Abi,
+  type AbiFunction,
+  type Address,
+  encodeFunctionResult,
+  type Hex,
+  toFunctionSelector,
+} from 'viem'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Proposal, ProposalInput } from '../../src/agent.ts'
@@ -64,8 +71,14 @@ const views: readonly AbiFunction[] = [...DESK_VIEWS, ...AUCTION_VIEWS, ...PRICE
 const encode = (data: Hex, said: Said): Hex | null => {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)
-  const result = { ...HONEST, ...said }[item.name as Name]
-  return result === null ? null : encodeFunctionResult({ abi: [item], functionName: item.name, result })
+  const result: unknown = { ...HONEST, ...said }[item.name as Name]
+  return result === null
+    ? null
+    : encodeFunctionResult({
+        abi: [item] as Abi,
+        functionName: item.name,
+        result: result as readonly unknown[],
+      })
 }
 /** An answer of the honest chain with some members changed. */
 const but = <N extends 'rfq' | 'bid' | 'lot'>(

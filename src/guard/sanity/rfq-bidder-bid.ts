@@ -100,6 +100,8 @@ export function createBidJudgement(limits: BidLimits, { subject, proposal, befor
     if (ageS > BigInt(limits.priceAgeSMax)) {
       return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
     }
+    // Who orders by hand decides on no price; the bid is held to the oracle's all the same.
+    if (proposal.kind === 'order') return null
     const decided = asUint(proposal.reason.priceWad)
     if (decided === undefined || decided === 0n) {
       return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
