@@ -80,11 +80,22 @@ export function bestSet(options: readonly Option[], limits: Limits): BestSet {
   return search.best(nodes.length === 0 ? null : bound)
 }
 
+/** What lies in one inventory room: its options, those by group, and a price at which none of them pays. */
+type Room = {
+  readonly limit: number
+  readonly members: readonly number[]
+  readonly groups: readonly (readonly number[])[]
+  readonly priceMax: number
+}
+type Scratch = readonly [Float64Array, Float64Array, Float64Array]
+
 class Search {
   readonly #options: readonly Option[]
   readonly #limits: Limits
-  /** By room, the options of each of its groups. */
-  readonly #rooms: readonly (readonly (readonly number[])[])[]
+  readonly #rooms: readonly Room[]
+  /** Sizes while a price is searched, of cash and of a room: written over each time. */
+  readonly #cashScratch: Scratch
+  readonly #roomScratch: Scratch
   readonly #gainMax: number
   readonly #valueMax: number
   #best: Answer
@@ -94,7 +105,10 @@ class Search {
   constructor(options: readonly Option[], limits: Limits) {
     this.#options = options
     this.#limits = limits
-    this.#rooms = limits.rooms.map((_, room) => groupsOf(options, room))
+    this.#rooms = limits.rooms.map((limit, room) => roomOf(options, room, limit))
+    const sizes = () => new Float64Array(options.length)
+    this.#cashScratch = [sizes(), sizes(), sizes()]
+    this.#roomScratch = [sizes(), sizes(), sizes()]
     this.#gainMax = Math.max(0, ...options.map(({ gain }) => gain))
     this.#valueMax = Math.max(0, ...options.map((option) => profitOf(option, option.most)))
     this.#best = {
@@ -217,12 +231,12 @@ class Search {
 
   /** What no set of a node can bring more than, at whatever prices. */
   #bound(node: Choice, { cashPrice, roomPrices }: Answer): number {
-    const { cash, rooms, countMax } = this.#limits
+    const { cash, countMax } = this.#limits
     let bound = cashPrice * cash
     let left = countMax
     const open: number[] = []
-    for (const [room, groups] of this.#rooms.entries()) {
-      bound += (roomPrices[room] as number) * (rooms[room] as number)
+    for (const [room, { limit, groups }] of this.#rooms.entries()) {
+      bound += (roomPrices[room] as number) * limit
       for (const group of groups) {
         const index = this.#choose(group, node, 0, cashPrice, roomPrices[room] as number)
         if (index === null) continue
@@ -263,30 +277,30 @@ class Search {
     const { cash } = this.#limits
     const at = (cashPrice: number, sizes: Float64Array) => {
       let used = 0
-      for (let room = 0; room < this.#rooms.length; room += 1) {
-        const taken = this.#answerRoom(room, node, placePrice, cashPrice, sizes, roomPrices)
-        if (taken === null) return null
-        used += taken
+      for (const [index, room] of this.#rooms.entries()) {
+        const price = this.#answerRoom(room, node, placePrice, cashPrice, sizes)
+        if (price === null) return null
+        roomPrices[index] = price
+        for (const member of room.members) used += sizes[member] as number
       }
       return used
     }
-    const found = this.#priceThatFits(cash, this.#gainMax, at)
+    const found = this.#priceThatFits(cash, this.#gainMax, at, this.#cashScratch)
     if (found === null) return null
+    const sizes = found.sizes.slice()
     // Once more, for the rooms' prices beside this one of cash.
-    at(found.price, new Float64Array(node.length))
-    return { sizes: found.sizes, placePrice, cashPrice: found.price, roomPrices }
+    at(found.price, this.#cashScratch[0])
+    return { sizes, placePrice, cashPrice: found.price, roomPrices }
   }
 
-  /** Fill in the sizes of one room, at the price at which they fit. @returns the dollars that they take. */
+  /** Fill in the sizes of one room, at the price at which they fit. @returns that price. */
   #answerRoom(
-    room: number,
+    { limit, groups, members, priceMax }: Room,
     node: Choice,
     placePrice: number,
     cashPrice: number,
     sizes: Float64Array,
-    roomPrices: Float64Array,
   ): number | null {
-    const groups = this.#rooms[room] ?? []
     const at = (price: number, into: Float64Array) => {
       let used = 0
       this.#answers += groups.length
@@ -300,39 +314,30 @@ class Search {
       }
       return used
     }
-    const seizesLeast = Math.min(...groups.flat().map((index) => (this.#options[index] as Option).seizes))
-    const limit = this.#limits.rooms[room] as number
-    const found = this.#priceThatFits(limit, this.#gainMax / seizesLeast, at)
+    const found = this.#priceThatFits(limit, priceMax, at, this.#roomScratch)
     if (found === null) return null
-    roomPrices[room] = found.price
-    let used = 0
-    for (const index of groups.flat()) {
-      sizes[index] = found.sizes[index] as number
-      used += sizes[index] as number
-    }
-    return used
+    for (const index of members) sizes[index] = found.sizes[index] as number
+    return found.price
   }
 
   /**
    * Find the least price at which what `at` fills in takes no more than a limit, by halving, and mix the sizes on both
-   * sides of it. Null when even the highest price does not make it fit.
+   * sides of it. Null when even the highest price does not make it fit. The sizes are one of the scratch's.
    */
   #priceThatFits(
     limit: number,
     priceMax: number,
     at: (price: number, into: Float64Array) => number | null,
+    scratch: Scratch,
   ): { readonly price: number; readonly sizes: Float64Array } | null {
-    const size = this.#options.length
-    let over: Float64Array = new Float64Array(size)
+    let [over, under, spare] = scratch
     let overUsed = at(0, over)
     if (overUsed === null) return null
     if (overUsed <= limit) return { price: 0, sizes: over }
-    let under: Float64Array = new Float64Array(size)
     let high = priceMax * (1 + GAP_ENOUGH)
     let underUsed = at(high, under)
     if (underUsed === null || underUsed > limit) return null
     let low = 0
-    let spare: Float64Array = new Float64Array(size)
     for (let halving = 0; halving < HALVINGS; halving += 1) {
       const price = (low + high) / 2
       const used = at(price, spare)
@@ -344,7 +349,7 @@ class Search {
       }
     }
     const share = (limit - underUsed) / (overUsed - underUsed)
-    for (let index = 0; index < size; index += 1) {
+    for (let index = 0; index < under.length; index += 1) {
       const least = under[index] as number
       under[index] = least + share * ((over[index] as number) - least)
     }
@@ -390,13 +395,12 @@ class Search {
 const profitOf = ({ gain, growth, fixed }: Option, size: number) =>
   size === 0 ? 0 : (gain - growth * size) * size - fixed
 
-function groupsOf(options: readonly Option[], room: number): readonly (readonly number[])[] {
-  const groups = new Map<number, number[]>()
-  for (const [index, option] of options.entries()) {
-    if (option.room !== room) continue
-    const group = groups.get(option.group)
-    if (group === undefined) groups.set(option.group, [index])
-    else group.push(index)
-  }
-  return [...groups.values()]
+function roomOf(options: readonly Option[], room: number, limit: number): Room {
+  const members = options.flatMap((option, index) => (option.room === room ? [index] : []))
+  const byGroup = Map.groupBy(members, (index) => options[index]?.group)
+  const priceMax = Math.max(0, ...members.map((index) => gainOfRoom(options[index] as Option)))
+  return { limit, members, groups: [...byGroup.values()], priceMax }
 }
+
+/** What a unit of the room brings at most. */
+const gainOfRoom = ({ gain, seizes }: Option) => gain / seizes
