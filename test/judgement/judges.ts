@@ -1,8 +1,15 @@
 import { allocatorJudge } from './allocator.ts'
 import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
+import { liquidatorJudge } from './liquidator.ts'
 import { navReporterJudge } from './nav-reporter.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
 
 /** Who is judged, in the order of the registry of roles. */
-export const judges: readonly Judge[] = [allocatorJudge, navReporterJudge, assetManagerJudge, rfqBidderJudge]
+export const judges: readonly Judge[] = [
+  liquidatorJudge,
+  allocatorJudge,
+  navReporterJudge,
+  assetManagerJudge,
+  rfqBidderJudge,
+]
