@@ -55,6 +55,12 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: numbe
   return { ok: true, round: last.round + 1 }
 }
 
+/** Name the opportunity that a proposal is, for who asks. Pure. */
+export const opportunityOf = (
+  { workflowType, kind, subject, occurrence }: Proposal,
+  { role, chainId, shadow }: Opener,
+): string => opportunityKey({ chainId, role, workflowType, kind, subject, occurrence, shadow })
+
 /**
  * Open a proposal as a workflow: one opportunity, one workflow, however often it is proposed. Refuses with
  * `already_in_flight`, `already_done`, `backing_off`, `rounds_exhausted`, or `lot_taken` when another role of ours bids on
@@ -65,9 +71,8 @@ export async function openProposal(
   opener: Opener,
   deps: OpenDeps,
 ): Promise<Checked<{ workflow: Workflow }>> {
-  const { workflowType, kind, subject, occurrence } = proposal
   const { role, chainId, signer, shadow } = opener
-  const opportunity = opportunityKey({ chainId, role, workflowType, kind, subject, occurrence, shadow })
+  const opportunity = opportunityOf(proposal, opener)
   const nowMs = deps.nowMs()
   if (proposal.lot !== undefined) {
     const taken = (await deps.journal.live()).find(

@@ -20,7 +20,7 @@ import { openHands } from './hands.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
 import { assertViews } from './observe/views.ts'
-import { openProposal } from './open.ts'
+import { openProposal, opportunityOf } from './open.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import type { Stages } from './pipeline.ts'
@@ -32,6 +32,7 @@ import type { Sources } from './service/source.ts'
 import { createLotScores, type LotScores } from './shadow-lots.ts'
 import { createShadowStages } from './shadow-stages.ts'
 import { createAskingSight, createLiquidatorSight, type Sight, type SightDeps } from './sight.ts'
+import type { Checked } from './workflow/verdict.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
 /** A role's policy, loaded and compiled against the pinned deployment. */
@@ -102,8 +103,8 @@ export type StaffedRole = {
   readonly stagesOf: (workflow: Workflow) => Stages
   /** Count what an input exposes, by guard.effects and limits.pricesUsdMicros. */
   readonly exposureOf: (request: Pick<Proposal, 'workflowType' | 'input'>) => ReturnType<typeof exposureOf>
-  /** Open what a person submitted, as a workflow of this role. */
-  readonly open: (proposal: Proposal, shadow: boolean) => ReturnType<typeof openProposal>
+  /** Open what a person submitted, as a workflow of this role; again, it is the same one. */
+  readonly open: (proposal: Proposal, shadow: boolean) => Promise<Checked<{ readonly workflowId: string }>>
   readonly lotScores: LotScores
   readonly duty: Duty
   readonly arming: Sight['arming']
@@ -150,14 +151,9 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     role === 'liquidator'
       ? createLiquidatorSight(does.secondPrices?.(policy.strategy) ?? [], sightDeps)
       : createAskingSight(does, policy.strategy, sightDeps)
+  const openerOf = (shadow: boolean) => ({ role, chainId: nodes.chainId, signer, shadow })
   const open = (proposal: Proposal, shadow: boolean) =>
-    shared.alone(() =>
-      openProposal(
-        proposal,
-        { role, chainId: nodes.chainId, signer, shadow },
-        { nowMs: clock.nowMs, journal },
-      ),
-    )
+    shared.alone(() => openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal }))
   const newest = await journal.list(JOURNAL_ROWS)
   const recent = createRecent(
     newest.filter((workflow) => workflow.role === role && counts(workflow)),
@@ -209,8 +205,13 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     exposureOf: (request) => exposureOf(request, signer, ruleset),
     open: async (proposal, shadow) => {
       const opened = await open(proposal, shadow)
-      if (opened.ok) shared.onOpened(opened.workflow)
-      return opened
+      if (opened.ok) {
+        shared.onOpened(opened.workflow)
+        return { ok: true, workflowId: opened.workflow.id }
+      }
+      // Opened before a crash that came before the reply: it is this order's all the same.
+      const known = await journal.byOpportunity(opportunityOf(proposal, openerOf(shadow)))
+      return known === null ? opened : { ok: true, workflowId: known.id }
     },
     lotScores,
     duty,

@@ -49,7 +49,7 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
   const proposal = proposalOf(id, submission, staffed)
   if (!proposal.ok) return proposal
   const opened = await staffed.open(proposal.proposal, shadow)
-  return opened.ok ? { workflowId: opened.workflow.id } : opened
+  return opened.ok ? { workflowId: opened.workflowId } : opened
 }
 
 /** Make a submission a proposal; what it exposes is counted by the policy, not told by whoever submits. */
