@@ -85,7 +85,7 @@ function readied(report: ReportSeen, policy: ReportPolicy, seen: Moment, nowS: n
     const message = `The oracle counts ${decimals} decimals; the policy says ${policy.decimals}.`
     return { check: 'decimals_differ', message }
   }
-  const aheadS = scheduled.latest.valuationTimeS - nowS
+  const aheadS = Math.max(scheduled.latest.valuationTimeS, interim?.latest.valuationTimeS ?? 0) - nowS
   if (aheadS > 0) {
     const message = `The last report is for a time ${aheadS} s ahead of ours: the clock has gone back.`
     return { check: 'report_from_future', message }

@@ -19,7 +19,7 @@ export type Due = {
 export type NotDue = Stop & { readonly near?: number }
 
 /** A scheduled report that will not be made. */
-export type Missed = { readonly valuationTimeS: number; readonly message: string }
+type Missed = { readonly valuationTimeS: number; readonly message: string }
 
 /** More than this is listed as a number alone. */
 const MISSED_MAX = 20

@@ -52,7 +52,11 @@ export type ReportSeen = OracleSeen & {
 }
 
 /** What the NAV reporter sees. */
-export type NavReporterSeen = { readonly reports: readonly ReportSeen[]; readonly latestMs: number }
+export type NavReporterSeen = {
+  readonly reports: readonly ReportSeen[]
+  /** The latest that our clock was while it went with the chain's, Unix milliseconds. */
+  readonly latestMs: number
+}
 
 /** Look at each report's oracle, then at its sources. Pure. */
 export function see(
@@ -66,7 +70,7 @@ export function see(
     const pinned = moment.deployment.contracts.find((contract) => contract.name === report.oracle)
     return { name, report, oracle: pinned?.address ?? null, read: askOracle(wave, pinned?.address, report) }
   })
-  const latestMs = Math.max(moment.nowMs, previous?.latestMs ?? 0)
+  const latestMs = latestOf(moment, policy, previous)
   return {
     ask: wave.questions,
     next: (answers) => {
@@ -91,6 +95,17 @@ export function see(
       }
     },
   }
+}
+
+/** The latest that our clock was while it went with the chain's: a jump forward alone does not count. */
+function latestOf(
+  { nowMs, chain }: Moment,
+  { clockApartSMax }: NavReporterPolicy,
+  previous: NavReporterSeen | null,
+): number {
+  const before = previous?.latestMs ?? 0
+  const isApart = Math.abs(Math.floor(nowMs / 1_000) - chain.timestampS) > clockApartSMax
+  return isApart ? before : Math.max(nowMs, before)
 }
 
 function askOracle(wave: Wave, oracle: Address | undefined, report: ReportPolicy): Read<OracleSeen> {
@@ -126,7 +141,8 @@ function askType(wave: Wave, oracle: Address, reportType: string): Read<TypeSeen
         value,
         valuationTimeS: Number(valuationTime),
         revision,
-        submittedAtS: Number(submittedAt),
+        // A value of nothing is no report that another could be compared with.
+        submittedAtS: value === 0n ? 0 : Number(submittedAt),
       },
       valueMin,
       valueMax,

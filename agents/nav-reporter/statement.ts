@@ -6,7 +6,7 @@ import { isDate } from './zone.ts'
 export type Statement = { readonly value: bigint; readonly asOfS: number }
 
 /** How a source's text is read. */
-export type Layout = {
+type Layout = {
   /** `csv` is a line of names, then lines of values; the last line counts. */
   readonly format: 'json' | 'csv'
   /** Where the number stands: a JSON Pointer (RFC 6901) or a column. */

@@ -38,7 +38,7 @@ export function isDate(text: string): boolean {
 }
 
 /** Return a zone's offset from UTC at an instant (Unix seconds), seconds, east positive. Pure. */
-export function offsetS(timeZone: string, atS: number): number {
+function offsetS(timeZone: string, atS: number): number {
   const part: Record<string, number> = {}
   for (const { type, value } of formatterOf(timeZone).formatToParts(atS * 1_000)) part[type] = Number(value)
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part

@@ -5,7 +5,7 @@ import type { Answer, Question } from '../agent.ts'
 import type { Clock } from '../clock.ts'
 
 /** Where a source is: the run configuration says so, by the name that policies call it. */
-export type SourcePlace = { readonly name: string } & (
+type SourcePlace = { readonly name: string } & (
   | { readonly kind: 'http'; readonly url: { readonly reveal: () => string } }
   | { readonly kind: 'file'; readonly file: string }
 )

@@ -209,6 +209,11 @@ describe('what stops a report', () => {
     ['other terms of the fund', { fund: fund({ carryRateBps: 2_001 }) }, 'fund_terms_differ'],
     ['unknown terms of the fund', { fund: fund({ performanceFeeBps: null }) }, 'fund_terms_differ'],
     [
+      'an interim report of no time',
+      { interim: typeSeen(accepted({ valuationTimeS: 2 ** 64 })) },
+      'report_from_future',
+    ],
+    [
       'a report of tomorrow',
       { scheduled: typeSeen(accepted({ valuationTimeS: NOW_S + 2 })) },
       'report_from_future',
@@ -336,6 +341,68 @@ describe('whatever is seen', () => {
           )
         }
       }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('however wild, a decision is made, and a report is within what policy and oracle believe', () => {
+    const by = policy()
+    const uint = fc.oneof(
+      fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+      fc.constantFrom(0n, 1n, WAD, GROSS, NET, 2n ** 64n - 1n),
+    )
+    const seconds = fc.oneof(
+      fc.constantFrom(0, NOW_S - 60, NOW_S, NOW_S + 1),
+      fc.nat(2 ** 31),
+      fc.constant(2 ** 63),
+    )
+    const report = fc.record({
+      value: uint,
+      valuationTimeS: seconds,
+      revision: fc.nat(9),
+      submittedAtS: seconds,
+    })
+    // The look takes a report of nothing for none.
+    const latest = report.map((one) => (one.value === 0n ? NONE : one))
+    const type = fc.option(
+      fc.record({
+        latest: fc.oneof(latest, fc.constant(accepted())),
+        valueMin: uint,
+        valueMax: uint,
+        moveBpsMax: uint,
+      }),
+      { nil: null },
+    )
+    const said = fc.record({
+      source: fc.constant(''),
+      ok: fc.constant(true as const),
+      value: uint,
+      asOfS: seconds,
+    })
+    const parts = fc.record({
+      idleAssets: uint,
+      holdingsAssets: uint,
+      supply: uint.map((supply) => supply + 1n),
+    })
+    const anything = fc.record({
+      scheduled: type,
+      interim: type,
+      readings: fc
+        .tuple(said, said, said, said)
+        .map((four) => four.map((one, index) => ({ ...one, source: readings()[index]?.source ?? '' }))),
+      parts: fc.option(parts, { nil: null }),
+      partsBefore: fc.option(parts, { nil: null }),
+    })
+    fc.assert(
+      fc.property(anything, (changes) =>
+        decide(observation(changes), by).proposals.every(({ input }) => {
+          const value = BigInt(String(input.value))
+          const to = input.reportType === 'interim' ? changes.interim : changes.scheduled
+          return (
+            to !== null && value > 0n && value <= 10n * WAD && value >= to.valueMin && value <= to.valueMax
+          )
+        }),
+      ),
       { numRuns: 10_000 },
     )
   })

@@ -115,3 +115,17 @@ test('the newest report is of either type', () => {
   const interim = { ...report.interim, latest: accepted({ valuationTimeS: NOW_S }) }
   expect(newest({ ...report, interim })).toBe(interim.latest)
 })
+
+test('a report of nothing is none to compare with', () => {
+  const { seen } = look(moment(), null, { nav: accepted({ value: 0n }) })
+  const [proposal] = decide({ ...moment(), ...seen }, policy()).proposals
+  expect(proposal).toMatchObject({ occurrence: `${NOW_S}:0` })
+  expect(proposal).not.toHaveProperty('deviationBps')
+})
+
+test('a clock that jumped ahead and came back does not stop reports', () => {
+  const jumped = look(moment({ nowMs: moment().nowMs + 10 ** 12 }), look(moment(), null).seen)
+  expect(jumped.seen.latestMs).toBe(moment().nowMs)
+  const back = look(later(2), jumped.seen)
+  expect(decide({ ...later(2), ...back.seen }, policy()).proposals).toHaveLength(1)
+})
