@@ -1,5 +1,6 @@
 import { type Address, getAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
+import { withCreations } from './simulated-creation.ts'
 
 /** A JSON-RPC error. */
 type RpcError = { readonly code: number; readonly message: string }
@@ -55,8 +56,8 @@ const ANVIL_TEXTS: readonly (readonly [RegExp, RpcError])[] = [
 
 /**
  * Answer eth_simulateV1 as geth does: with `validation`, each call's nonce is its sender's, counted over the calls
- * before it and the state overrides, and its fee cap is not below its block's base fee. Anvil checks neither; it
- * checks balances. Without `validation`, or for parameters that are none, the chain's own answer stands.
+ * before it and the state overrides, and its fee cap is not below its block's base fee. Anvil checks neither, and knows
+ * no creation; it checks balances. Without `validation`, or for parameters that are none, the chain's own answer stands.
  * Source: execution-apis, eth_simulateV1; go-ethereum, internal/ethapi/simulate.go.
  */
 export async function simulate(params: readonly unknown[], ask: Ask): Promise<RpcAnswer> {
@@ -67,7 +68,7 @@ export async function simulate(params: readonly unknown[], ask: Ask): Promise<Rp
   )
   // Asked in one turn, the nonces travel with the simulation.
   const [answer, ...counts] = await Promise.all([
-    ask('eth_simulateV1', params),
+    ask('eth_simulateV1', withCreations(params)),
     ...[...senders].map((sender) => ask('eth_getTransactionCount', [sender, params[1] ?? 'latest'])),
   ])
   const nonces = new Map<Address, bigint>()

@@ -137,6 +137,19 @@ describe('a simulation with validation', () => {
     })
   })
 
+  it('runs a creation, pays for it, and reverts with what its constructor says', async () => {
+    const create = (input: string) => call({ to: undefined, value: '0x0', gas: '0x30d40', input })
+    // Deploys one byte of code; and a constructor that reverts with one word of 1.
+    const [deploys, reverts] = ['0x600160005360016000f3', '0x600160005260206000fd']
+    const { result } = await simulated([create(deploys), { ...create(reverts), nonce: hex(NONCE + 1) }])
+    expect(result).toMatchObject([{ calls: [{ status: '0x1' }, { status: '0x0' }] }])
+    const [{ calls }] = result as readonly [
+      { readonly calls: readonly { gasUsed: string; returnData: string }[] },
+    ]
+    expect(Number(calls[0]?.gasUsed)).toBeGreaterThan(53_000)
+    expect(calls[1]?.returnData).toBe(`0x${'1'.padStart(64, '0')}`)
+  })
+
   it('is asked for: without it anything runs', async () => {
     expect(await simulated([call({ nonce: '0x63', maxFeePerGas: '0x1' })], {}, false)).toHaveProperty(
       'result',
