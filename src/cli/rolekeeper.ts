@@ -32,6 +32,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./approve.ts')).approve,
   },
   reject: { summary: "a person's no", load: async () => (await import('./approve.ts')).reject },
+  plan: {
+    summary: 'what differs from what is declared',
+    load: async () => (await import('./plan.ts')).plan,
+  },
   pause: { summary: 'begin nothing new', load: async () => (await import('./orders.ts')).pause },
   resume: { summary: 'take a pause back', load: async () => (await import('./orders.ts')).resume },
   kill: {

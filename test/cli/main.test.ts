@@ -19,6 +19,7 @@ const COMMANDS = [
   'shadow',
   'approve',
   'reject',
+  'plan',
   'pause',
   'resume',
   'kill',

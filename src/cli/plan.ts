@@ -1,0 +1,84 @@
+import { foreign } from '../foreign.ts'
+import type { PlannedDifference } from '../plan.ts'
+import { command, DIRECTORY, usageError } from './command.ts'
+import { configAt } from './order.ts'
+
+/** `rolekeeper plan`: what differs from what a policy declares, and what would be done about it. */
+export const plan = command({
+  name: 'plan',
+  usage: '[--role ROLE] [--config FILE | --directory DIR] [--json]',
+  help: `Compare the vaults, funds, channel policies and mobility rules that the asset manager's policy declares with what is
+there, in the order in which they would be applied. It signs nothing and changes nothing; a keeper that runs applies it.
+Exits with 0 when everything is as declared, 1 when something differs.
+
+  rolekeeper plan --config config/production.yaml`,
+  options: {
+    role: {
+      help: 'whose policy (default: asset-manager, the only role that declares anything)',
+      value: 'ROLE',
+    },
+    config: { help: 'the run configuration', value: 'FILE' },
+    directory: DIRECTORY,
+    json: { help: 'print JSON, one object a line' },
+  },
+  argumentsMax: 0,
+  run: async ({ role, config, directory, json }, _args, io) => {
+    if (role !== undefined && role !== 'asset-manager') {
+      throw usageError(
+        `The role ${foreign(role)} declares nothing.`,
+        'leave --role out, or give asset-manager',
+      )
+    }
+    if (config !== undefined && directory !== undefined) {
+      throw usageError(
+        '--config and --directory are both given.',
+        'a configuration names its directory: give one',
+      )
+    }
+    const { planOf } = await import('../plan.ts')
+    const differences = await planOf(await configAt({ config, directory, json: json === true }, io))
+    io.out(differences.map(json === true ? jsonOf : textOf).join(''))
+    const differing = differences.filter((one) => !isAsDeclared(one))
+    if (json !== true) io.out(summaryOf(differences.length, differing))
+    return differing.length === 0 ? 0 : 1
+  },
+})
+
+const isApplied = ({ outcome }: PlannedDifference) => 'workflowType' in outcome
+const isAsDeclared = ({ outcome }: PlannedDifference) => 'check' in outcome && outcome.check === 'as_declared'
+
+const jsonOf = ({ subject, direction, changes, outcome, asked }: PlannedDifference): string =>
+  `${JSON.stringify({
+    subject,
+    direction,
+    changes,
+    ...('workflowType' in outcome
+      ? { workflowType: outcome.workflowType, input: outcome.input, asked }
+      : { check: outcome.check, message: outcome.message }),
+  })}\n`
+
+const SIGNS = { new: '+', stricter: '↓', looser: '↑', none: '≠' } as const
+
+/** Names of funds and vaults come from outside: none reaches the terminal as it is. */
+function textOf(difference: PlannedDifference): string {
+  const { subject, direction, changes, outcome, asked } = difference
+  const sign = isAsDeclared(difference) ? '=' : SIGNS[direction]
+  const lines = [
+    `${sign} ${foreign(subject)}`,
+    ...changes.map(
+      ({ field, from, to }) => `    ${foreign(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
+    ),
+    ...('check' in outcome && !isAsDeclared(difference)
+      ? [`    left: ${foreign(`${outcome.check}: ${outcome.message}`, 1_000)}`]
+      : []),
+    ...(asked === null ? [] : [`    a person is asked first: ${foreign(asked)}`]),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function summaryOf(all: number, differing: readonly PlannedDifference[]): string {
+  const applied = differing.filter(isApplied)
+  const asked = applied.filter((one) => one.asked !== null).length
+  const left = differing.length - applied.length
+  return `\n${all} declared: ${all - differing.length} as declared, ${applied.length - asked} to apply, ${asked} to ask about, ${left} left.\n`
+}
