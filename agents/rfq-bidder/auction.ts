@@ -15,7 +15,7 @@ import { usdMicrosOf } from './value.ts'
  */
 export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedOver {
   const { seen, policy, self, book } = scene
-  const busy = inFlightStop(lot.id, seen)
+  const busy = inFlightStop(lot, seen)
   if (busy !== null) return passOver(lot, busy)
   if (lot.bestBidder === self) {
     return passOver(lot, {

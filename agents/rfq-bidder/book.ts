@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
-import { type InFlight, inputText } from '../../src/agent.ts'
+import type { InFlight } from '../../src/agent.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../../src/protocol/health.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { AuctionSeen, Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
-import { PLACE, placeOccurrence, RAISE } from './steps.ts'
+import { isAbout, PLACE, RAISE, showsPlaced } from './steps.ts'
 
 /** What some gas is expected to cost. */
 export type GasCost = { readonly wei: bigint; readonly usdMicros: bigint }
@@ -55,7 +55,7 @@ export function bookOf(seen: Observed, self: Address, policy: RfqBidderPolicy): 
   }
   for (const workflow of seen.inFlight) {
     const { token, usdMicros } = workflow.exposure
-    const offer = offerOf(workflow, seen)
+    const offer = [...seen.rfqs, ...seen.auctions].find((each) => isAbout(workflow, each))
     const takenAssets = takenBy(workflow, offer, self)
     if (token === null || takenAssets === 0n) continue
     tokens.set(token, (tokens.get(token) ?? 0n) - takenAssets)
@@ -104,13 +104,6 @@ export function heldWithout(offer: OfferSeen, book: Book, seen: Observed): bigin
 const isInEscrow = ({ status }: RfqBidSeen) =>
   status === 'live' || status === 'expired' || status === 'displaced' || status === 'lost'
 
-/** The offer that a workflow bids on; undefined when it is not shown any more. */
-const offerOf = ({ input }: InFlight, { rfqs, auctions }: Observed): RfqSeen | AuctionSeen | undefined => {
-  const venue = (inputText(input, 'rfqAddress') ?? inputText(input, 'auctionAddress'))?.toLowerCase()
-  const number = inputText(input, 'rfqId') ?? inputText(input, 'lotId')
-  return [...rfqs, ...auctions].find((offer) => offer.venue === venue && offer.number === number)
-}
-
 /** What a workflow is about to put into escrow beside what shows in the offer already; base units. */
 function takenBy(workflow: InFlight, offer: RfqSeen | AuctionSeen | undefined, self: Address): bigint {
   const { workflowType, occurrence, input, exposure } = workflow
@@ -118,7 +111,7 @@ function takenBy(workflow: InFlight, offer: RfqSeen | AuctionSeen | undefined, s
   const own = offer.bids.filter(({ bidder }) => bidder === self)
   switch (workflowType) {
     case PLACE:
-      return placeOccurrence(own.length) === occurrence ? exposure.assets : 0n
+      return showsPlaced(occurrence, own.length) ? 0n : exposure.assets
     case RAISE:
       return own.some(({ assets }) => assets === exposure.assets) ? 0n : exposure.assets
     default: {

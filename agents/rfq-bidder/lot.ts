@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
-import type { PassedOver } from '../../src/agent.ts'
+import type { InFlight, PassedOver } from '../../src/agent.ts'
 import { type Book, heldWithout } from './book.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf, type Stop } from './price.ts'
-import type { Observed, OfferSeen } from './seen.ts'
+import type { Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import { CLAIM, claims, isAbout } from './steps.ts'
 import { type Worth, worthOf } from './value.ts'
 
 /** What one decision works on: what is seen, by which rules, for whom, and what is bid so far. */
@@ -88,12 +89,18 @@ function oursStop(
 /** Say why an offer is left alone. Pure. */
 export const passOver = ({ id }: OfferSeen, stop: Stop): PassedOver => ({ subject: id, reason: {}, ...stop })
 
-/** Whether a workflow of ours is about a subject. Pure. */
-export const inFlightStop = (subject: string, { inFlight }: Observed): Stop | null => {
-  const found = inFlight.find((workflow) => workflow.subject === subject)
-  if (found === undefined) return null
-  return { check: 'already_in_flight', message: `Workflow ${found.workflowId} is about it already.` }
-}
+/** Whether a workflow bids on an offer, or ends it, already. Pure. */
+export const inFlightStop = (offer: OfferSeen, { inFlight }: Observed): Stop | null =>
+  underWay(inFlight.find((workflow) => workflow.workflowType !== CLAIM && isAbout(workflow, offer)))
+
+/** Whether a workflow claims a bid's escrow already. Pure. */
+export const claimStop = (rfq: RfqSeen, bid: RfqBidSeen, { inFlight }: Observed): Stop | null =>
+  underWay(inFlight.find((workflow) => isAbout(workflow, rfq) && claims(workflow, bid)))
+
+const underWay = (found: InFlight | undefined): Stop | null =>
+  found === undefined
+    ? null
+    : { check: 'already_in_flight', message: `Workflow ${found.workflowId} is about it already.` }
 
 /** Whether a bid, or a bid's change, has no time left to land. Pure. */
 export const lateStop = ({ closesAtS }: OfferSeen, { seen, policy }: Scene): Stop | null => {

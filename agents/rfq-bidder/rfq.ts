@@ -17,7 +17,7 @@ import { usdMicrosOf } from './value.ts'
  */
 export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const { seen, self } = scene
-  const busy = inFlightStop(rfq.id, seen)
+  const busy = inFlightStop(rfq, seen)
   if (busy !== null) return passOver(rfq, busy)
   const live = rfq.bids.filter(({ status }) => status === 'live')
   const own = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)

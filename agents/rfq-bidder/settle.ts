@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { PassedOver, Proposal } from '../../src/agent.ts'
 import type { Book } from './book.ts'
-import { inFlightStop, passOver, type Scene } from './lot.ts'
+import { claimStop, inFlightStop, passOver, type Scene } from './lot.ts'
 import type { Stop } from './price.ts'
 import { bidSubject, claim, finalize } from './propose.ts'
 import type { AuctionSeen, RfqBidSeen, RfqSeen } from './seen.ts'
@@ -12,7 +12,7 @@ export function claimRefunds(rfq: RfqSeen, { seen, self, book }: Scene): readonl
     .filter(({ bidder, refundable }) => bidder === self && refundable)
     .map((bid) => {
       const subject = bidSubject(rfq, bid)
-      const stop = inFlightStop(subject, seen) ?? gasStop(book, seen.signer)
+      const stop = claimStop(rfq, bid, seen) ?? gasStop(book, seen.signer)
       return stop === null ? claim(rfq, bid) : { subject, reason: {}, ...stop }
     })
 }
@@ -27,7 +27,7 @@ export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene
   if (bid === undefined) {
     return passOver(rfq, { check: 'rfq_closed', message: 'It is closed, and no bid of ours binds.' })
   }
-  const busy = inFlightStop(rfq.id, seen)
+  const busy = inFlightStop(rfq, seen)
   if (busy !== null) return passOver(rfq, busy)
   const wins = rfq.terms.book === 'sealed' ? null : live.every(({ assets }) => assets <= bid.assets)
   const { finalizer } = rfq.terms

@@ -435,6 +435,17 @@ describe('what is in flight', () => {
     expect(checksOf(withLot({}, { inFlight: [underWay(lot)] }))).toEqual(['already_in_flight'])
   })
 
+  it('may have been ordered by hand: nothing is bid beside it, and it counts', () => {
+    const ordered = { ...underWay(only(withRfq({}))), subject: 'an order', occurrence: 'c0ffee' }
+    expect(checksOf(withRfq({}, { inFlight: [ordered] }))).toEqual(['already_in_flight'])
+    const other = rfq({ id: `${DESK}:8`, lot: 'other', number: '8' })
+    const limits = policy({ openBidsUsdMicrosMax: usd(15_999), bidUsdMicrosMax: usd(15_999) })
+    expect(checksOf(observed({ rfqs: [rfq(), other], inFlight: [ordered] }), limits).toSorted()).toEqual([
+      'already_in_flight',
+      'open_bids_max',
+    ])
+  })
+
   it('counts what it may win as held', () => {
     const placing = only(withRfq({ id: `${DESK}:8`, number: '8', lot: 'other' }))
     const other = rfq({ id: `${DESK}:8`, number: '8', lot: 'other' })
