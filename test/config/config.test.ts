@@ -89,7 +89,7 @@ describe('the run configuration', () => {
       rateLimitHeaders: { remaining: 'x-ratelimit-remaining', resetSeconds: 'x-ratelimit-reset' },
     })
     const uncommented = text.replaceAll(
-      /^ {2}# (assumptions:| {2}(?:query|credentialHeaders|webhookHeaders|healthyOracleState|revalidations):)/gm,
+      /^ {2}# (assumptions:| {2}(?:query|credentialHeaders|webhookHeaders|healthyOracleState|rfq|revalidations):)/gm,
       '  $1',
     )
     expect(checkRunConfig(parseYaml('run.yaml', uncommented), '/', deps).service.assumptions).toMatchObject({
@@ -98,6 +98,7 @@ describe('the run configuration', () => {
       healthyOracleState: 'ok',
       normalMarketRegime: 'normal',
       priceScale: 10n ** 18n,
+      rfq: { ...ASSUMPTIONS.rfq, book: 'sealed', finalizer: 'winner' },
       revalidations: { positionIsLiquidatable: 'position_liquidatable' },
     })
   })
@@ -106,6 +107,7 @@ describe('the run configuration', () => {
     ['a check that we do not have', 'revalidations: { any: be_lucky }'],
     ['a scale that is no power of ten', 'priceScale: "12"'],
     ['a name that is no parameter', 'query: { cursor: "a=b" }'],
+    ['a book that is neither open nor sealed', 'rfq: { book: torn }'],
     ['a word that nothing reads', 'oracleWord: fine'],
   ])('refuses an assumption of %s', (_, line) => {
     const from = '  # Signed deliveries of the same events'
