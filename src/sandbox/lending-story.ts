@@ -13,16 +13,16 @@ import type { SideStory } from './weather.ts'
 const COLLATERAL = { btc: '500', eth: '10000' } as const
 /** A difference below this part of what a vault has in a market is left alone. */
 const TOLERANCE_BPS = 50n
-/** How often a market or a vault is looked at. */
-const EVERY_S = 2n
+/** How often markets and vaults are looked at. */
+const EVERY_TICKS = 2
 const BPS = 10_000n
 /** How long allocators have for a redemption that is due before somebody else calls the money back. */
 const GRACE_S = 15n
 
 /**
  * Create the story of large borrowing and lending: it drives each market's utilization where the scenario wants it,
- * queues vault shares for redemption, takes what was paid and deposits it again. What to do follows from the chain and
- * its time alone, so that a restart goes on.
+ * queues vault shares for redemption, takes what was paid and deposits it again. What to do follows from the
+ * chain and the tick alone, so that a restart goes on.
  */
 export function createLendingStory(
   rpcUrl: string,
@@ -32,32 +32,33 @@ export function createLendingStory(
 ): SideStory {
   const { primeVault, growthVault } = deployment.contracts
   const whale = createWhale(rpcUrl, deployment, keys)
-  const btc = { name: 'btc', vaults: [primeVault.address], lagS: 0n } as const
-  const eth = { name: 'eth', vaults: [primeVault.address, growthVault.address], lagS: 1n } as const
-  let lookAtS = 0n
+  const btc = { name: 'btc', vaults: [primeVault.address], share: 0 } as const
+  const eth = { name: 'eth', vaults: [primeVault.address, growthVault.address], share: 0.5 } as const
+  let lookAtTick = 0
 
-  return async (nowS) => {
-    if (nowS < lookAtS) return []
-    lookAtS = nowS + EVERY_S
-    const borrowing = [btc, eth].map(({ name, vaults, lagS }) => {
+  return async (nowS, tick) => {
+    if (tick < lookAtTick) return []
+    lookAtTick = tick + EVERY_TICKS
+    const borrowing = [btc, eth].map(({ name, vaults, share }) => {
       // The markets go up and down in turn, so that there is always a better one.
-      const atS = Number(nowS) + (Number(lagS) * lending.periodS) / 2
-      return whale.borrowUpTo(name, vaults, utilizationBps(lending, atS))
+      const at = tick + Math.round(share * lending.periodS)
+      return whale.borrowUpTo(name, vaults, utilizationBps(lending, at))
     })
+    const isTime = tick % lending.redemptionEveryS >= lending.redemptionEveryS - EVERY_TICKS
     const lendings = [primeVault.address, growthVault.address].map((vault) =>
-      whale.lend(vault, lending, nowS),
+      whale.lend(vault, lending.redemptionBps, isTime, nowS),
     )
     return (await Promise.all([...borrowing, ...lendings])).flat()
   }
 }
 
-/** Where utilization should be at a moment. Pure. */
+/** Where utilization should be at a tick. Pure. */
 export function utilizationBps(
   { utilizationBps: [least, most], shape, periodS }: Lending,
-  nowS: number,
+  tick: number,
 ): bigint {
-  const phase = (nowS % periodS) / periodS
-  const share = shape === 'wave' ? (1 - Math.cos(2 * Math.PI * phase)) / 2 : phase >= 2 / 3 ? 1 : 0
+  const phase = (tick % periodS) / periodS
+  const share = shape === 'wave' ? (1 + Math.cos(2 * Math.PI * phase)) / 2 : phase < 1 / 3 ? 1 : 0
   return BigInt(Math.round(least + (most - least) * share))
 }
 
@@ -129,7 +130,8 @@ function createWhale(rpcUrl: string, deployment: Deployment, keys: Pick<SandboxK
 
   const lend = async (
     vault: Address,
-    { redemptionBps, redemptionEveryS }: Lending,
+    redemptionBps: number,
+    isTime: boolean,
     nowS: bigint,
   ): Promise<readonly Call[]> => {
     const of = { address: vault, abi: lendingVaultAbi } as const
@@ -160,7 +162,6 @@ function createWhale(rpcUrl: string, deployment: Deployment, keys: Pick<SandboxK
     if (shares < wanted) {
       return [call(vault, encodeFunctionData({ ...of, functionName: 'deposit', args: [worth, account] }))]
     }
-    const isTime = nowS % BigInt(redemptionEveryS) < EVERY_S
     if (!isTime) return []
     return [
       call(vault, encodeFunctionData({ ...of, functionName: 'requestWithdrawal', args: [wanted, account] })),

@@ -13,28 +13,30 @@ import {
 import { fundLensAbi, lendingVaultAbi } from './contracts/abis.ts'
 import type { Deployment } from './deploy.ts'
 import { writePrivateFile } from './files.ts'
-import type { Canonical, Snapshot } from './indexer/canonical.ts'
 import { badSpellS, type Scenario } from './scenarios.ts'
 import { roll } from './story.ts'
+import type { SideStory } from './weather.ts'
 
 /** What the sources of values are made of. */
 type SourceOptions = {
   readonly rpcUrl: string
   readonly deployment: Deployment
-  readonly canonical: Pick<Canonical, 'snapshot' | 'onSnapshot'>
   readonly seed: number
   readonly scenario: Scenario
   /** Gets the files of the custodians. */
   readonly directory: string
-  /** Gets why values could not be read, such as a node that does not answer. */
-  readonly onTrouble: (cause: unknown) => void
 }
 
 /** A source as a run configuration names it; files are relative to the sandbox's directory. */
 export type SourcePin = { readonly name: string } & ({ readonly url: string } | { readonly file: string })
 
 /** The sources that run. */
-type NavSources = { readonly pins: readonly SourcePin[]; readonly stop: () => Promise<void> }
+type NavSources = {
+  readonly pins: readonly SourcePin[]
+  /** Says the values anew every few ticks; it calls nothing. */
+  readonly story: SideStory
+  readonly stop: () => Promise<void>
+}
 
 /** What they say: quote assets for one whole share, times 10^18. */
 type Valued = { readonly asset: Address; readonly valueWad: bigint; readonly asOf: string }
@@ -43,7 +45,7 @@ const SUBJECTS = ['recoveryFund', 'primeVault'] as const
 type Subject = (typeof SUBJECTS)[number]
 
 const FOLDER = 'nav'
-const EVERY_S = 5
+const EVERY_TICKS = 5
 /** How far an honest source may be off, either way. */
 const NOISE_BPS = 8
 const BPS = 10_000n
@@ -57,7 +59,7 @@ const VAULT_SHARE = 10n ** 12n
  * and the other writes nothing; while a holding's market has no price both repeat what they said last. In a bad spell of the scenario the fund's administrator is off by its factor.
  */
 export async function startNavSources(options: SourceOptions): Promise<NavSources> {
-  const { rpcUrl, deployment, canonical, seed, scenario, directory, onTrouble } = options
+  const { rpcUrl, deployment, seed, scenario, directory } = options
   const { recoveryFund, primeVault, fundLens } = deployment.contracts
   const reader = createPublicClient({
     cacheTime: 0,
@@ -65,6 +67,7 @@ export async function startNavSources(options: SourceOptions): Promise<NavSource
   })
   mkdirSync(join(directory, FOLDER), { recursive: true, mode: 0o700 })
   const known = new Map<Subject, Valued>()
+  let refreshAtTick = 0
 
   const read = async (): Promise<Readonly<Record<Subject, bigint | null>>> => {
     const lens = { address: fundLens.address, abi: fundLensAbi } as const
@@ -78,36 +81,25 @@ export async function startNavSources(options: SourceOptions): Promise<NavSource
     return { recoveryFund: fundWad, primeVault: vaultAssets * WAD_IN_MICROS }
   }
   /** The truth with the error of who says it at a moment. */
-  const said = (subject: Subject, source: string, trueWad: bigint, nowS: number): bigint => {
-    const error = Math.round((2 * roll(seed, subject, source, nowS) - 1) * NOISE_BPS)
+  const said = (subject: Subject, source: string, trueWad: bigint, tick: number): bigint => {
+    const error = Math.round((2 * roll(seed, subject, source, tick) - 1) * NOISE_BPS)
     return (trueWad * (BPS + BigInt(error))) / BPS
   }
-  const refresh = async ({ block: { timestampS } }: Snapshot) => {
+  const refresh = async (nowS: bigint, tick: number) => {
     const values = await read()
-    const asOf = `${new Date(timestampS * 1_000).toISOString().slice(0, 19)}Z`
-    const isOff = scenario.sourceFactor !== null && badSpellS(scenario, timestampS) > 0
+    const asOf = `${new Date(Number(nowS) * 1_000).toISOString().slice(0, 19)}Z`
+    const isOff = scenario.sourceFactor !== null && badSpellS(scenario, tick) > 0
     for (const subject of SUBJECTS) {
       const trueWad = values[subject]
       if (trueWad === null) continue
       const asset = deployment.contracts[subject].address
       const factor = BigInt(isOff && subject === 'recoveryFund' ? (scenario.sourceFactor ?? 1) : 1)
-      const valueWad = said(subject, 'administrator', trueWad, timestampS) * factor
+      const valueWad = said(subject, 'administrator', trueWad, tick) * factor
       known.set(subject, { asset, valueWad, asOf })
-      const micros = said(subject, 'custodian', trueWad, timestampS) / WAD_IN_MICROS
+      const micros = said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS
       writePrivateFile(join(directory, FOLDER, `${subject}.csv`), `asOf,microsPerShare\n${asOf},${micros}\n`)
     }
   }
-  let refreshedS = 0
-  let refreshing: Promise<void> = Promise.resolve()
-  const look = (snapshot: Snapshot) => {
-    const nowS = snapshot.block.timestampS
-    if (nowS - refreshedS < EVERY_S) return
-    refreshedS = nowS
-    refreshing = refresh(snapshot).catch(onTrouble)
-  }
-  const unsubscribe = canonical.onSnapshot(look)
-  look(canonical.snapshot())
-
   const server = createServer((request, response) => {
     const subject = SUBJECTS.find((name) => request.url === `/${FOLDER}/${name}.json`)
     if (request.method !== 'GET' || subject === undefined)
@@ -128,11 +120,17 @@ export async function startNavSources(options: SourceOptions): Promise<NavSource
   ]
   return {
     pins: [...pinsOf('recoveryFund', 'fund'), ...pinsOf('primeVault', 'vault')],
+    story: async (nowS, tick) => {
+      if (tick >= refreshAtTick) {
+        refreshAtTick = tick + EVERY_TICKS
+        await refresh(nowS, tick)
+      }
+      return []
+    },
     stop: async () => {
-      unsubscribe()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
-      await Promise.all([closed, refreshing])
+      await closed
     },
   }
 }

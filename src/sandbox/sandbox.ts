@@ -180,17 +180,16 @@ async function startParts(
   const { scenario } = options
   const seed = options.seed ?? chainId
   const { recoveryFund, rivalFund, sUSD } = deployment.contracts
+  const sources = started(await startNavSources({ rpcUrl, deployment, seed, scenario, directory }))
   const sideStories = [
     ...[recoveryFund, rivalFund].map(({ address }) =>
       createFundStory(rpcUrl, { fundAddress: address, quoteAsset: sUSD.address }, keys),
     ),
     createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot }),
     createLendingStory(rpcUrl, deployment, keys, scenario.lending),
+    sources.story,
     ...(scenario.indexerStalls ? [createStall(service, options)] : []),
   ]
-  const sources = started(
-    await startNavSources({ rpcUrl, deployment, canonical, seed, scenario, directory, onTrouble }),
-  )
   const weather = started(
     startWeather(
       { ...options, rpcUrl, deployment, keys, transactions, sideStories, file: join(folder, 'weather.json') },
@@ -234,8 +233,8 @@ async function startParts(
 /** The story of an indexer that stands still through each bad spell: it serves what it knew when the spell began. */
 const createStall =
   (service: SandboxService, { scenario, fault = {} }: SandboxOptions): SideStory =>
-  async (nowS) => {
-    const lagMs = badSpellS(scenario, Number(nowS)) * 1_000
+  async (_nowS, tick) => {
+    const lagMs = badSpellS(scenario, tick) * 1_000
     service.setFault(lagMs === 0 ? fault : { ...fault, indexer: { lagMs, admits: true } })
     return []
   }

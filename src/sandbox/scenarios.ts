@@ -19,7 +19,7 @@ export type Mood = {
 export type Lending = {
   /** What the markets' utilization goes between. */
   readonly utilizationBps: readonly [number, number]
-  /** A wave goes up and down within so many seconds; a spike is up for the last third of them. */
+  /** A wave goes down and up again within so many seconds; a spike is up for the first third of them. */
   readonly shape: 'wave' | 'spike'
   readonly periodS: number
   /** So often so much of each vault is queued for redemption. */
@@ -136,7 +136,7 @@ export const SCENARIOS = {
       'short offers, a stale oracle in every fall and redemptions all the time: every duty within a minute or so',
     markets: { ...lively.markets, calmRounds: 0, crashEvery: null, staleEvery: 1 },
     lending: { ...lively.lending, periodS: 40, redemptionEveryS: 20, redemptionBps: 1_000 },
-    trade: { openS: [16, 22], overlapS: 12, graceS: 8, comes: 0.75, improves: 0.6, snipes: 0.35 },
+    trade: { openS: [16, 22], overlapS: 12, graceS: 8, comes: 0.75, improves: 0.6, snipes: 0.45 },
   },
 } as const satisfies Readonly<Record<string, Scenario>>
 
@@ -152,6 +152,6 @@ export function scenarioOf(name: string = 'lively'): Scenario {
   })
 }
 
-/** How many seconds a bad spell has lasted at a moment, 0 outside of one; each ends its period. Pure. */
-export const badSpellS = ({ spells: { everyS, forS } }: Pick<Scenario, 'spells'>, nowS: number): number =>
-  Math.max(0, (nowS % everyS) - (everyS - forS) + 1)
+/** How many seconds a bad spell has lasted at a tick, 0 outside of one; each ends its period. Pure. */
+export const badSpellS = ({ spells: { everyS, forS } }: Pick<Scenario, 'spells'>, tick: number): number =>
+  Math.max(0, (tick % everyS) - (everyS - forS) + 1)

@@ -8,14 +8,14 @@ import type { Deployment } from './deploy.ts'
 import { readJsonFile, writeJsonFile } from './files.ts'
 import type { SandboxKeys } from './keys.ts'
 import { badSpellS, type Scenario } from './scenarios.ts'
-import { type MarketName, type MarketWeather, roll, story, type Tick } from './story.ts'
+import { type MarketName, type MarketWeather, roll, story } from './story.ts'
 import type { Call, Transactions } from './transactions.ts'
 
 /**
  * What happens in a tick beside the weather, at the newest block's time in seconds. Its calls travel with the tick's,
  * because the deployer's nonces have one source.
  */
-export type SideStory = (nowS: bigint) => Promise<readonly Call[]>
+export type SideStory = (nowS: bigint, tick: number) => Promise<readonly Call[]>
 
 /** What the weather works on. */
 type WeatherOptions = {
@@ -52,7 +52,7 @@ const memory = z.strictObject({ seed: z.number().int(), tick: z.number().int().m
 
 /** Start telling the story on the chain, a tick a second, beginning at once unless `paused`. */
 export function startWeather(options: WeatherOptions, begins: 'at-once' | 'paused'): Weather {
-  const { clock, file, scenario, onTrouble } = options
+  const { clock, file, onTrouble } = options
   const stored = readJsonFile(file, memory)
   const seed = options.seed ?? stored?.seed ?? clock.nowMs() % 1_000_000
   let tick = stored?.tick ?? 0
@@ -64,11 +64,11 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
   let performing: Promise<void> = Promise.resolve()
 
   const step = async () => {
-    const told = story(scenario.markets, seed, tick)
+    const now = tick
     // First remembered, then done: after a crash a tick is left out rather than done twice.
     tick += 1
     writeJsonFile(file, { seed, tick })
-    await perform(told)
+    await perform(now)
     failing = false
   }
   const running = (async () => {
@@ -105,7 +105,7 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
   }
 }
 
-type Performance = (told: Tick) => Promise<void>
+type Performance = (tick: number) => Promise<void>
 
 /** The reference oracle of a market trembles by itself, a part of its price in so many. */
 const REFERENCE_TREMBLE_BPS = 5
@@ -120,30 +120,29 @@ function createPerformance(options: WeatherOptions, seed: number): Performance {
   const borrowerCalls = createBorrowerCalls(rpcUrl, deployment, keys)
   const last = new Map<MarketName, MarketWeather>()
 
-  const marketCalls = (now: MarketWeather, sourceAsOfS: bigint): readonly Call[] => {
+  const marketCalls = (now: MarketWeather, tick: number, sourceAsOfS: bigint): readonly Call[] => {
     const { market, oracle, reference } = marketContracts(deployment, now.market)
     const before = last.get(now.market)
     const feed = (to: Address, data: Call['data']): Call => ({ from: keys.feeder, to, data })
     return [
       feed(oracle, setPrice(now.priceWad, sourceAsOfS)),
-      feed(reference, setPrice(referencePriceWad(now, sourceAsOfS), sourceAsOfS)),
+      feed(reference, setPrice(referencePriceWad(now, tick), sourceAsOfS)),
       ...(before?.oracle === now.oracle ? [] : [feed(oracle, setState(ORACLE_STATES[now.oracle]))]),
       ...(before?.paused === now.paused ? [] : [setPaused(keys.deployer, market, now.paused)]),
     ]
   }
-  const referencePriceWad = ({ market, priceWad }: MarketWeather, nowS: bigint): bigint => {
-    const tremble = Math.round(
-      (2 * roll(seed, 'reference', market, String(nowS)) - 1) * REFERENCE_TREMBLE_BPS,
-    )
-    const wrong = scenario.sourceFactor !== null && badSpellS(scenario, Number(nowS)) > 0
+  const referencePriceWad = ({ market, priceWad }: MarketWeather, tick: number): bigint => {
+    const tremble = Math.round((2 * roll(seed, 'reference', market, tick) - 1) * REFERENCE_TREMBLE_BPS)
+    const wrong = scenario.sourceFactor !== null && badSpellS(scenario, tick) > 0
     return ((priceWad * (BPS + BigInt(tremble))) / BPS) * BigInt(wrong ? scenario.sourceFactor : 1)
   }
 
-  return async ({ markets, acts, baseFeePerGasWei }) => {
+  return async (tick) => {
+    const { markets, acts, baseFeePerGasWei } = story(scenario.markets, seed, tick)
     // The next block's time is not earlier than this one's, and the oracle takes no time to come.
     const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
-    const beside = await Promise.all(sideStories.map((tell) => tell(timestamp)))
-    const weather = markets.flatMap((market) => marketCalls(market, timestamp))
+    const beside = await Promise.all(sideStories.map((tell) => tell(timestamp, tick)))
+    const weather = markets.flatMap((market) => marketCalls(market, tick, timestamp))
     if (baseFeePerGasWei !== null) await tester.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFeePerGasWei })
     await transactions.send([...weather, ...calls, ...beside.flat()])
     for (const market of markets) last.set(market.market, market)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { systemClock } from '../../src/clock.ts'
 import { utilizationBps } from '../../src/sandbox/lending-story.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import { badSpellS, SCENARIOS, scenarioOf } from '../../src/sandbox/scenarios.ts'
+import { SCENARIOS, scenarioOf } from '../../src/sandbox/scenarios.ts'
 import { story } from '../../src/sandbox/story.ts'
 import { SCENARIOS as JUDGED } from '../judgement/judgement.ts'
 import { removeDirectory, sandboxDirectory } from '../support/sandbox.ts'
@@ -50,29 +50,29 @@ it('drives utilization in waves and in spikes', () => {
 
 const perShare = z.object({
   asset: z.string(),
-  perShare: z.object({ value: z.string().regex(/^\d+\.\d{1,18}$/), asOf: z.iso.datetime() }),
+  perShare: z.object({ value: z.string().regex(/^\d+(\.\d{1,18})?$/), asOf: z.iso.datetime() }),
 })
 
 it('has sources that say what shares are worth, and one that is off by a thousand in a bad spell', async () => {
   const [administrator, custodian] = sandbox.info.sources
   if (administrator === undefined || !('url' in administrator)) throw new Error('no administrator')
   if (custodian === undefined || !('file' in custodian)) throw new Error('no custodian')
-  const said = new Map<string, number>()
-  const isOff = (asOf: string) => badSpellS(scenario, Date.parse(asOf) / 1_000) > 0
-  while (new Set([...said.keys()].map(isOff)).size < 2) {
+  const seen = new Set<boolean>()
+  while (seen.size < 2) {
     await new Promise<void>((resolve) => {
       const end = sandbox.canonical.onSnapshot(() => resolve(end()))
     })
     const response = await fetch(administrator.url)
     if (response.status === 503) continue
-    const { asset, perShare: value } = perShare.parse(await response.json())
+    const { asset, perShare: said } = perShare.parse(await response.json())
     expect(asset).toBe(sandbox.info.contracts.recoveryFund)
-    said.set(value.asOf, Number(value.value))
-    const line = readFileSync(join(directory, custodian.file), 'utf8').trim().split('\n').at(-1)
+    const isOff = Number(said.value) > 100
+    seen.add(isOff)
     // The fund has held nothing but money for so short a time that a share is worth about one.
+    expect(Number(said.value) / (isOff ? 1_000 : 1)).toBeCloseTo(1, 1)
+    const line = readFileSync(join(directory, custodian.file), 'utf8').trim().split('\n').at(-1)
     expect(Number(line?.split(',')[1]) / 1e6).toBeCloseTo(1, 1)
   }
-  for (const [asOf, value] of said) expect(value / (isOff(asOf) ? 1_000 : 1), asOf).toBeCloseTo(1, 1)
 })
 
 it('lets a whale move utilization and lend', async () => {

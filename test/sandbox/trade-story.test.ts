@@ -62,7 +62,7 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   let tell = start()
   for (let tick = 0; tick < TICKS; tick++) {
     if (tick % 15 === 14) tell = start()
-    await mine(await tell(BigInt(snapshot().block.timestampS)))
+    await mine(await tell(BigInt(snapshot().block.timestampS), tick))
     const { rfqs, auctions, acquisitions } = snapshot()
     for (const rows of [rfqs, auctions, acquisitions]) {
       // The next one opens in the block after the last one's time runs short.
