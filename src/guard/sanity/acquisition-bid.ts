@@ -34,6 +34,8 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
   // The request's schema was checked before: neither is absent. No lot has the number 0, and no bid is of nothing.
   const lotId = asUint(input.lotId) ?? 0n
   const bid = asUint(input.bidAssets) ?? 0n
+  // Who orders by hand decides on no price and names no position; the bid is held to the rest all the same.
+  const isOrdered = proposal.kind === 'order'
   const manager = before.ask(managerView(fund.address))
   const flags = (['fundReadinessApproved', 'quoteAssetProfileApproved', 'purchasesEnabled'] as const).map(
     (name) => ({ name, read: before.ask(flagView(fund.address, name)) }),
@@ -75,7 +77,7 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
         `The lot is in state ${state} and closes at second ${terms.closesAt}; the next block is at ${nowS}.`,
       )
     }
-    if (terms.positionId !== proposal.lot) {
+    if (!isOrdered && terms.positionId !== proposal.lot) {
       return refuse('position_differs', `The lot offers position ${terms.positionId}.`)
     }
     if (terms.quoteAsset !== fund?.quoteAsset) {
@@ -132,6 +134,7 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
     if (ageS > BigInt(limits.priceAgeSMax)) {
       return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
     }
+    if (isOrdered) return null
     const decided = decidedPrice(proposal)
     if (decided === null) {
       return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')

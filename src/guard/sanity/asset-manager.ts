@@ -75,12 +75,12 @@ const isLooser = (from: ChannelRead, to: ChannelRead) =>
 
 const same = (one: ChannelRead, other: ChannelRead) => !isLooser(one, other) && !isLooser(other, one)
 
-/** What loosens must say so: a person is asked by that figure. */
+/** What loosens must say so: a person is asked by that figure. What a person orders is asked for already. */
 function checkLoosening({ kind, deviationBps }: About['proposal']): Refusal | null {
-  if (kind === 'tighten' || kind === 'pause') {
+  if (kind === 'tighten') {
     return refuse('not_stricter', 'What was proposed as stricter than what is there is looser.')
   }
-  if (kind !== 'loosen' || (deviationBps ?? 0) > 0) return null
+  if (kind === 'order' || (deviationBps ?? 0) > 0) return null
   return refuse('loosening_not_stated', 'What loosens must state its deviation, so that a person is asked.')
 }
 
@@ -113,7 +113,8 @@ function lookAtMobility({ pauseSecondsMax }: ManagerLimits, about: About): Look 
       case 'pause':
         return isPaused ? refuse('already_paused', 'The shares stand still already.') : checkUntil(nowS)
       case 'restore':
-        return isPaused ? null : refuse('not_paused', 'The shares do not stand still.')
+        if (!isPaused) return refuse('not_paused', 'The shares do not stand still.')
+        return nowS < restoreAfterS ? checkLoosening(proposal) : null
       case 'set_transfer_profile':
         return wanted < current ? checkLoosening(proposal) : null
       default:
