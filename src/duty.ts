@@ -3,7 +3,8 @@ import type { Colleague, Decision, InFlight, Moment, PriceSeen, Proposal, Role }
 import { createDecisionMemory } from './decision-memory.ts'
 import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
-import type { Checked, Refusal } from './workflow/verdict.ts'
+import type { WorkflowType } from './service/workflow-types.ts'
+import { type Checked, type Refusal, refuse } from './workflow/verdict.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
 /** What the keeper does already, as a look is told. */
@@ -12,6 +13,8 @@ export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues'>
 /** What a role's duty needs. */
 export type DutyDeps = {
   readonly role: Role
+  /** The only types that the role may propose. */
+  readonly workflowTypes: readonly WorkflowType[]
   readonly nowMs: () => number
   readonly observe: (around: Around) => Promise<Moment>
   readonly decide: (seen: Moment) => Decision
@@ -53,6 +56,15 @@ export const inFlight = (workflow: Workflow): InFlight => ({
   exposure: workflow.proposal.exposure,
 })
 
+/** Refuse a type that the role does not say it proposes: a person may submit it, an agent may not. */
+const undeclared = (
+  { workflowType }: Proposal,
+  { role, workflowTypes }: Pick<DutyDeps, 'role' | 'workflowTypes'>,
+): Refusal | null =>
+  workflowTypes.includes(workflowType)
+    ? null
+    : refuse('type_not_declared', `${workflowType} is not among the workflow types of the ${role}.`)
+
 const colleague = ({ role, proposal }: Workflow): Colleague => ({
   role,
   workflowType: proposal.workflowType,
@@ -88,7 +100,9 @@ export function createDuty(deps: DutyDeps): Duty {
     lookAgainAt(decision.lookAgainAtMs)
     announce(seen, deps.prices(seen), decision)
     const halt = deps.stopped()
-    const opened = await Promise.all(decision.proposals.map((proposal) => halt ?? deps.open(proposal)))
+    const opened = await Promise.all(
+      decision.proposals.map((proposal) => halt ?? undeclared(proposal, deps) ?? deps.open(proposal)),
+    )
     for (const result of opened) if (result.ok) deps.onOpened(result.workflow)
     const stood = {
       proposals: decision.proposals.filter((_, index) => opened[index]?.ok),

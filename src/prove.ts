@@ -1,5 +1,6 @@
 import type { Nodes } from './chain/nodes.ts'
 import { RolekeeperError } from './errors.ts'
+import { pinsOf } from './guard/pins.ts'
 import type { Deployment } from './guard/ruleset.ts'
 import type { Log } from './ops/log.ts'
 import type { ServiceClient } from './service/client.ts'
@@ -8,12 +9,8 @@ import type { ServiceClient } from './service/client.ts'
  * Prove at start that every pinned contract has the code that its pin says: nothing beside other code would be signed
  * anyway. Throws RolekeeperError `deployment.code_changed`, and `node.*` when no node answers.
  */
-export async function provePins(
-  nodes: Pick<Nodes, 'codeHashes'>,
-  { assets, markets, vaults }: Deployment,
-): Promise<void> {
-  const oracles = markets.map(({ oracle, oracleCodeHash }) => ({ address: oracle, codeHash: oracleCodeHash }))
-  const pins = [...assets, ...markets, ...oracles, ...vaults]
+export async function provePins(nodes: Pick<Nodes, 'codeHashes'>, deployment: Deployment): Promise<void> {
+  const pins = pinsOf(deployment)
   const hashes = await nodes.codeHashes(pins.map(({ address }) => address))
   const index = pins.findIndex(({ codeHash }, at) => hashes[at] !== codeHash)
   const pin = pins[index]

@@ -161,6 +161,7 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
   )
   const duty = createDuty({
     role,
+    workflowTypes: does.workflowTypes,
     nowMs: clock.nowMs,
     observe: sight.observe,
     decide: (seen) => does.decide(seen, policy.strategy),

@@ -39,6 +39,7 @@ const createWorld = () => {
   }
   const deps: DutyDeps = {
     role: 'liquidator',
+    workflowTypes: ['role.liquidator.liquidate'],
     nowMs: () => 5_000,
     prices: () => world.prices,
     recent: () => [],
@@ -78,6 +79,14 @@ const look = async () => {
 }
 
 describe('a duty', () => {
+  it('opens no type that its role does not declare', async () => {
+    const foreign = proposalOf({ workflowType: 'role.lender.distressedRecoveryFundV3RfqPlaceBid' })
+    setup.world.decision = { proposals: [foreign], passedOver: [] }
+    await look()
+    expect(setup.world.opened).toEqual([])
+    expect((await journal.decisions('', 10)).map(({ check }) => check)).toEqual(['type_not_declared'])
+  })
+
   it('opens what was decided once, and stores it as proposed', async () => {
     setup.world.decision = { proposals: [proposalOf()], passedOver: [] }
     await look()

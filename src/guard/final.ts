@@ -8,7 +8,7 @@ import type { Arguments, ClearedCall } from './calls.ts'
 import type { Subject } from './conditions.ts'
 import { type AllowanceSeen, checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
 import { asAddress, countAt, isEach, memberAt } from './paths.ts'
-import { pinOf, pinsOf } from './pins.ts'
+import { checkReads, pinsOf } from './pins.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Effects, PinnedContract, Rule, Ruleset } from './ruleset.ts'
 import { allowanceView, balanceView, createReads } from './views.ts'
@@ -72,9 +72,10 @@ export async function checkFinal(
   const framing = frame(effects, subject, calls)
   const sane = { before: createReads(), after: createReads() }
   const look = sanity.look({ subject, proposal, ...sane })
-  const involved = contractsOf(calls, effects, subject, [...sane.before.calls, ...sane.after.calls])
-  if (!involved.ok) return involved
-  const { pins } = involved
+  const reads = [...sane.before.calls, ...sane.after.calls]
+  const unpinned = checkReads(reads, subject.deployment)
+  if (unpinned !== null) return unpinned
+  const pins = contractsOf(calls, effects, subject, reads)
   const [hashes, simulated] = await Promise.all([
     nodes.codeHashes(pins.map(({ address }) => address)),
     simulate(nodes, options, calls, {
@@ -150,32 +151,22 @@ function checkStanding(
   )
 }
 
-/**
- * Every contract that the bundle or our own reads rely on, with the code it must have: a read of a contract that is not
- * pinned proves nothing.
- */
+/** Every contract that the bundle or our own reads rely on, with the code it must have. */
 function contractsOf(
   calls: readonly ClearedCall[],
   effects: Effects,
   subject: Subject,
   reads: readonly Call[],
-): Checked<{ readonly pins: readonly PinnedContract[] }> {
+): readonly PinnedContract[] {
   const { market, vault, fund, deployment } = subject
-  const needed = new Set([...calleesOf(calls), ...reads.map(({ to }) => to)])
-  const stranger = [...needed].find((address) => pinOf(address, deployment) === undefined)
-  if (stranger !== undefined) {
-    return refuse(
-      'read_not_pinned',
-      `The guard would judge by ${stranger}, which is not in the deployment. Fix: pin it in deployment.contracts.`,
-    )
-  }
-  const named = [
+  const involved = new Set([
+    ...calleesOf(calls),
+    ...reads.map(({ to }) => to),
     ...tokensOf(calls, effects, subject),
     ...[market?.address, market?.oracle, vault?.address, fund?.address, fund?.quoteAsset],
     ...calls.flatMap(({ args, rule }) => addressesIn(args, rule)),
-  ].filter((address) => address !== undefined)
-  const involved = new Set([...needed, ...named])
-  return { ok: true, pins: pinsOf(deployment).filter(({ address }) => involved.has(address)) }
+  ])
+  return pinsOf(deployment).filter(({ address }) => involved.has(address))
 }
 
 /** The contracts that are called; one that is created was not there before. */

@@ -1,4 +1,6 @@
 import type { Address } from 'viem'
+import type { Call } from '../chain/nodes.ts'
+import { type Refusal, refuse } from '../workflow/verdict.ts'
 import type { Deployment, PinnedContract } from './ruleset.ts'
 
 /** List every contract that a deployment pins, oracles of markets among them. Pure. */
@@ -20,3 +22,13 @@ export const pinsOf = ({
 /** Find a contract that the deployment pins; undefined when it is not pinned. Pure. */
 export const pinOf = (address: Address | undefined, deployment: Deployment): PinnedContract | undefined =>
   address === undefined ? undefined : pinsOf(deployment).find((pin) => pin.address === address)
+
+/** Refuse reads of a contract that is not pinned: they prove nothing. Pure. */
+export function checkReads(reads: readonly Call[], deployment: Deployment): Refusal | null {
+  const stranger = reads.find(({ to }) => pinOf(to, deployment) === undefined)
+  if (stranger === undefined) return null
+  return refuse(
+    'read_not_pinned',
+    `The guard would judge by ${stranger.to}, which is not in the deployment. Fix: pin it in deployment.contracts.`,
+  )
+}

@@ -4,6 +4,7 @@ import { invariant } from '../errors.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
 import type { Subject } from './conditions.ts'
+import { checkReads } from './pins.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Ruleset } from './ruleset.ts'
 import { createReads } from './views.ts'
@@ -53,6 +54,8 @@ export async function lookNow(
   invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
   const reads = createReads()
   const look = sanity.look({ subject, proposal, before: reads, after: createReads() })
+  const unpinned = checkReads(reads.calls, subject.deployment)
+  if (unpinned !== null) return unpinned
   const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
   reads.fill(answers)
   const ageMs = nowMs - head.timestampS * 1_000

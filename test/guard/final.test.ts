@@ -5,10 +5,21 @@ import { compileRuleset } from '../../src/guard/compile.ts'
 import { checkFinal, type FinalOptions, type SignerView } from '../../src/guard/final.ts'
 import { recheck } from '../../src/guard/revalidate.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
+import type { Sanity } from '../../src/guard/sanity/look.ts'
+import { balanceView } from '../../src/guard/views.ts'
 import type { Clearance } from '../../src/workflow/workflow.ts'
 import { by, usd } from '../sandbox/contracts-world.ts'
 import { COLLATERAL, judgedWith, sections } from './fixtures.ts'
-import { carryOut, createScene, FEES, inFlight, liquidationOf, type Scene, settlementOf } from './scene.ts'
+import {
+  carryOut,
+  createScene,
+  deploymentOf,
+  FEES,
+  inFlight,
+  liquidationOf,
+  type Scene,
+  settlementOf,
+} from './scene.ts'
 
 let scene: Scene
 let borrower: Address
@@ -22,8 +33,7 @@ beforeAll(async () => {
   snapshot = await scene.world.client.snapshot()
 })
 afterAll(async () => {
-  await scene?.nodes.close()
-  await scene?.world.stop()
+  await scene?.stop()
 })
 beforeEach(async () => {
   await scene.world.client.revert({ id: snapshot })
@@ -378,5 +388,47 @@ describe('the last look before the first send', () => {
       { nodes: scene.nodes },
     )
     expect(never).toMatchObject({ ok: false, check: 'not_cleared' })
+  })
+})
+
+describe('clearing a deployment', () => {
+  it('deploys the pinned code with our arguments, with the gas it was given', async () => {
+    const clearance = await cleared(await deploymentOf(scene, (calldata) => calldata))
+    expect(clearance.payloads).toMatchObject([{ payload: { to: null } }])
+    const [hash] = await carryOut(clearance, scene)
+    if (hash === undefined) throw new TypeError('one transaction')
+    const { contractAddress } = await scene.world.client.getTransactionReceipt({ hash })
+    const vault = scene.world.vaultAt(contractAddress ?? '0x')
+    expect(await vault.read.symbol()).toBe('V2')
+    expect((await vault.read.asset()).toLowerCase()).toBe(scene.world.sUSD.address.toLowerCase())
+  })
+
+  it('refuses other code before it is simulated', async () => {
+    const other = await deploymentOf(scene, (calldata) => `0x6001${calldata.slice(6)}`)
+    expect(await reasonOf(other)).toBe('creation_code_changed')
+  })
+})
+
+describe('what the guard judges by', () => {
+  it('is pinned, down to every contract that it reads', async () => {
+    const options = await liquidationOf(scene, ask())
+    const [market] = options.ruleset.deployment.markets
+    if (market === undefined) throw new TypeError('a market')
+    const stranger: Address = '0x9999999999999999999999999999999999999999'
+    const judged = options.ruleset.sanity.get('role.liquidator.liquidate')
+    if (judged === undefined) throw new TypeError('a judgement')
+    const look: Sanity['look'] = (about) => {
+      about.before.ask(balanceView(stranger, market.address))
+      return judged.look(about)
+    }
+    const sanity = new Map([['role.liquidator.liquidate', { ...judged, look }]] as const)
+    const strange = withRules(options, { sanity })
+    expect(await reasonOf(strange)).toBe('read_not_pinned')
+    const clearance = await cleared(options)
+    const workflow = { ...options.workflow, clearance }
+    expect(await recheck({ ...strange, workflow }, { nodes: scene.nodes })).toMatchObject({
+      ok: false,
+      check: 'read_not_pinned',
+    })
   })
 })

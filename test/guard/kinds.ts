@@ -180,6 +180,13 @@ const vaultTerms = {
   intervalSeconds: '0',
   maturityTimestamp: '0',
 }
+/** The same as a constructor takes them. */
+export const VAULT_SETUP = {
+  name: vaultTerms.name,
+  symbol: vaultTerms.symbol,
+  liquidityBufferBps: 500,
+  exitTerms: { kind: 1, noticeSeconds: 86_400n, intervalSeconds: 0n, maturityTimestamp: 0n },
+}
 const PEOPLE = { owner: SELF, allocator: address('a1'), manager: SELF }
 
 /** Every workflow type that a role agent proposes; those with several shapes once for each. */
@@ -308,17 +315,7 @@ export const KINDS: readonly Kind[] = [
         calldata: encodeDeployData({
           abi: lendingVaultAbi,
           bytecode: loadArtifacts().LendingVault.bytecode,
-          args: [
-            {
-              asset: LOAN,
-              name: vaultTerms.name,
-              symbol: vaultTerms.symbol,
-              directory: REGISTRY,
-              ...PEOPLE,
-              liquidityBufferBps: 500,
-              exitTerms: { kind: 1, noticeSeconds: 86_400n, intervalSeconds: 0n, maturityTimestamp: 0n },
-            },
-          ],
+          args: [{ ...VAULT_SETUP, asset: LOAN, directory: REGISTRY, ...PEOPLE }],
         }),
         label: 'deploy',
       },

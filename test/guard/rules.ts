@@ -1,7 +1,7 @@
 import { keccak256, size } from 'viem'
 import { compileRuleset } from '../../src/guard/compile.ts'
 import { checkPrepared } from '../../src/guard/prepared.ts'
-import { guardPolicy, type Ruleset } from '../../src/guard/ruleset.ts'
+import { type Deployment, guardPolicy, type Ruleset } from '../../src/guard/ruleset.ts'
 import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import type { PreparedWorkflow } from '../../src/service/workflows.ts'
 import type { Attestation } from '../../src/workflow/workflow.ts'
@@ -19,7 +19,11 @@ const VIEWS = [
 ]
 
 /** Compile rules as a policy file writes them. */
-export const rulesetOf = (allow: readonly RuleText[], effects: readonly RuleText[]): Ruleset =>
+export const rulesetOf = (
+  allow: readonly RuleText[],
+  effects: readonly RuleText[],
+  pinned: Deployment = deployment,
+): Ruleset =>
   compileRuleset(
     {
       role: ROLE,
@@ -38,7 +42,7 @@ export const rulesetOf = (allow: readonly RuleText[], effects: readonly RuleText
         gasHeadroomBps: '13000',
       }),
     },
-    deployment,
+    pinned,
   )
 
 /** Judge an answer to a kind's request; the honest one where none is given. */

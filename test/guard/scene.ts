@@ -1,4 +1,4 @@
-import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi } from 'viem'
+import { type Address, encodeDeployData, encodeFunctionData, type Hex, keccak256, parseAbi } from 'viem'
 import type { Proposal } from '../../src/agent.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { Nodes, SimulatedTransaction } from '../../src/chain/nodes.ts'
@@ -6,9 +6,14 @@ import { systemClock } from '../../src/clock.ts'
 import { compileRuleset } from '../../src/guard/compile.ts'
 import type { FinalOptions } from '../../src/guard/final.ts'
 import type { Deployment, Ruleset } from '../../src/guard/ruleset.ts'
+import { lendingVaultAbi } from '../../src/sandbox/contracts/abis.ts'
+import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
+import { startNodeFront } from '../../src/sandbox/node-front.ts'
 import type { Clearance } from '../../src/workflow/workflow.ts'
 import { by, createWorld, eth, usd, type World } from '../sandbox/contracts-world.ts'
 import { freeze, intent, liquidationAnswer, sections, settlementAnswer } from './fixtures.ts'
+import { answerOf, kindOf, VAULT_SETUP } from './kinds.ts'
+import { DEPLOY_RULE, ROLE, rulesetOf } from './rules.ts'
 
 const ABI = parseAbi([
   'function approve(address spender, uint256 amount) returns (bool)',
@@ -26,10 +31,12 @@ export type Scene = Awaited<ReturnType<typeof createScene>>
 /** Real contracts on a real chain, the guard's own nodes, a liquidator with funds, and borrowers that are under water. */
 export async function createScene() {
   const world = await createWorld()
+  // As the sandbox serves its chain: strict, and able to simulate creations.
+  const front = await startNodeFront(world.chain.rpcUrl)
   const nodes = await createNodes({
     chainId: world.chain.chainId,
-    read: [world.chain.rpcUrl],
-    send: [world.chain.rpcUrl],
+    read: [front.url],
+    send: [front.url],
     finality: 'finalized',
     timeoutMs: 5_000,
     pollMs: 50,
@@ -46,12 +53,26 @@ export async function createScene() {
     await world.market.write.borrow([world.prime.address, usd('20000')], by(borrower))
     return lower(borrower)
   }
-  return { world, nodes, liquidator, deployment, ruleset, borrow }
+  const stop = async () => {
+    await nodes.close()
+    await front.stop()
+    await world.stop()
+  }
+  return { world, nodes, liquidator, deployment, ruleset, borrow, stop }
 }
 
 async function pin({ contracts }: World, nodes: Nodes): Promise<Deployment> {
   const at = (name: keyof typeof contracts) => lower(contracts[name].address)
-  const names = ['sUSD', 'sBTC', 'sETH', 'ethMarket', 'ethOracle', 'primeVault', 'growthVault'] as const
+  const names = [
+    'sUSD',
+    'sBTC',
+    'sETH',
+    'ethMarket',
+    'ethOracle',
+    'primeVault',
+    'growthVault',
+    'registry',
+  ] as const
   const hashes = await nodes.codeHashes(names.map(at))
   const codeHash = (name: (typeof names)[number]): Hex => hashes[names.indexOf(name)] ?? keccak256('0x')
   const asset = (name: 'sUSD' | 'sBTC' | 'sETH', decimals: number) => ({
@@ -78,7 +99,7 @@ async function pin({ contracts }: World, nodes: Nodes): Promise<Deployment> {
       { address: at('growthVault'), codeHash: codeHash('growthVault') },
     ],
     funds: [],
-    contracts: [],
+    contracts: [{ name: 'registry', address: at('registry'), codeHash: codeHash('registry') }],
   }
 }
 
@@ -144,6 +165,40 @@ export async function settlementOf(scene: Scene, claimId: bigint): Promise<Final
   return optionsOf(scene, proposal, answer, block.number, Number(block.timestamp) * 1_000)
 }
 
+/** The deployment of a vault, with the answer of a service that may not be honest. */
+export async function deploymentOf(scene: Scene, change: (calldata: Hex) => Hex): Promise<FinalOptions> {
+  const { world, liquidator, deployment } = scene
+  const [asset, directory] = [lower(world.sUSD.address), lower(world.registry.address)]
+  const { proposal } = kindOf('deploy')
+  const people = { owner: liquidator, allocator: liquidator, manager: liquidator }
+  const input = {
+    ...proposal.input,
+    baseAssetAddress: asset,
+    ownerAddress: liquidator,
+    allocatorAddress: liquidator,
+    managerAddress: liquidator,
+  }
+  const calldata = encodeDeployData({
+    abi: lendingVaultAbi,
+    bytecode: loadArtifacts().LendingVault.bytecode,
+    args: [{ ...VAULT_SETUP, asset, directory, ...people }],
+  })
+  const ruleset = rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }], deployment)
+  const block = await world.client.getBlock()
+  const kind = {
+    ...kindOf('deploy'),
+    drafts: [{ target: null, calldata: change(calldata), label: 'deploy' }],
+  }
+  const options = await optionsOf(
+    { ...scene, ruleset },
+    { ...proposal, input },
+    answerOf(kind, kind.drafts),
+    block.number,
+    Number(block.timestamp) * 1_000,
+  )
+  return { ...options, workflow: { ...options.workflow, role: ROLE } }
+}
+
 async function optionsOf(
   { world, liquidator, ruleset }: { world: World; liquidator: Address; ruleset: Ruleset },
   proposal: Proposal,
@@ -186,14 +241,20 @@ export const inFlight = (
 ): readonly SimulatedTransaction[] =>
   payloads.map(({ payload }, index) => ({ ...payload, ...FEES, from: signer, nonce: firstNonce + index }))
 
-/** Carry out a clearance's payloads on the chain, as the signer, with the gas limits it gave them. */
-export async function carryOut({ payloads }: Clearance, { world, liquidator }: Scene): Promise<void> {
+/** Carry out a clearance's payloads on the chain, as the signer, with the gas limits it gave them; their hashes. */
+export async function carryOut(
+  { payloads }: Clearance,
+  { world, liquidator }: Scene,
+): Promise<readonly Hex[]> {
+  const hashes: Hex[] = []
   for (const { payload } of payloads) {
-    await world.client.sendTransaction({
+    const hash = await world.client.sendTransaction({
       ...by(liquidator),
       to: payload.to,
       data: payload.data,
       gas: payload.gasLimit,
     })
+    hashes.push(hash)
   }
+  return hashes
 }
