@@ -166,6 +166,7 @@ function unscheduledDue(
 ): Due | NotDue {
   const interim = interimDue(report, policy, value, nowS)
   if (!isStop(interim) || interim.check === 'interim_waits') return interim
+  if (scheduled.check === 'too_late') return scheduled
   return (interim.near ?? 0) > (scheduled.near ?? 0) ? interim : scheduled
 }
 

@@ -1,7 +1,7 @@
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { distanceBps } from './quorum.ts'
 import { dueBetween, latestDue, nextDue } from './schedule.ts'
-import { type Accepted, newest, type ReportSeen, type TypeSeen } from './see.ts'
+import { newest, type ReportSeen, type TypeSeen } from './see.ts'
 import type { Stop } from './stop.ts'
 
 /** A report that should be made now. */
@@ -21,7 +21,7 @@ export type NotDue = Stop & { readonly near?: number }
 /** A scheduled report that will not be made. */
 type Missed = { readonly valuationTimeS: number; readonly message: string }
 
-/** More than this is listed as a number alone. */
+/** Of a longer downtime only the latest are listed one by one. */
 const MISSED_MAX = 20
 
 /** A moment for people. Pure. */
@@ -41,9 +41,9 @@ export function scheduledDue(
   const dueS = latestDue(schedule, nowS)
   if (dueS === null) return { due: { check: 'not_due', message: 'Nothing was ever due.' }, missed: [] }
   const sinceS = latest.submittedAtS === 0 ? dueS - 1 : latest.valuationTimeS
-  const missed = dueBetween(schedule, sinceS, dueS, MISSED_MAX).map((valuationTimeS) => ({
+  const missed = dueBetween(schedule, sinceS, dueS, MISSED_MAX).map((valuationTimeS, index) => ({
     valuationTimeS,
-    message: `It was due at ${told(valuationTimeS)}, and a later one is due already.`,
+    message: `It was due at ${told(valuationTimeS)}, and a later one is due already.${index === MISSED_MAX - 1 ? ' So may earlier ones be.' : ''}`,
   }))
   if (dueS <= latest.valuationTimeS && latest.submittedAtS !== 0) {
     const nextS = nextDue(schedule, nowS)
@@ -54,7 +54,7 @@ export function scheduledDue(
   const lateS = nowS - dueS
   if (lateS > lateSMax) {
     const message = `It was due at ${told(dueS)}, ${lateS} s ago; the policy allows ${lateSMax} s.`
-    const due = { check: 'not_due', message: 'The latest one is too late to be made.' }
+    const due = { check: 'too_late', message: `That of ${told(dueS)} is ${lateS} s late and is not made.` }
     return { due, missed: [{ valuationTimeS: dueS, message }, ...missed] }
   }
   return {
@@ -114,12 +114,12 @@ export function nextLook(
   const moments = reports.flatMap((report) => {
     const one = policy.reports[report.name]
     if (one === undefined) return []
-    const last: Accepted | null = newest(report)
+    const last = newest(report)
     const beatS =
       one.interim === undefined || last === null || last.submittedAtS === 0
-        ? null
+        ? 0
         : last.valuationTimeS + one.interim.heartbeatS
-    return [nextDue(one.schedule, nowS), beatS].filter((atS) => atS !== null && atS > nowS)
+    return [nextDue(one.schedule, nowS) ?? 0, beatS].filter((atS) => atS > nowS)
   })
-  return moments.length === 0 ? null : Math.min(...moments.map((atS) => (atS ?? 0) * 1_000))
+  return moments.length === 0 ? null : Math.min(...moments) * 1_000
 }

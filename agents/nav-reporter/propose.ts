@@ -92,20 +92,20 @@ function beyondOracle(value: bigint, { type }: Due): Stop | null {
   }
   const move = value > latest.value ? value - latest.value : latest.value - value
   if (latest.value === 0n || move <= (latest.value * moveBpsMax) / BPS) return null
-  const message = `The value is ${value}, the last one ${latest.value}; the oracle takes a move of ${moveBpsMax} basis points. Fix: restate, or have its admin widen the bounds.`
+  const message = `The value is ${value}, the last one ${latest.value}; the oracle takes a move of ${moveBpsMax} basis points. Fix: have its admin widen the bounds.`
   return { check: 'beyond_oracle_move', message }
 }
 
-/** The bridge from the last report; what was not known of it then is in `other`. */
+/** The bridge from the last report; where it is not known what either was made of, all of it is `other`. */
 function bridgeFrom(
   { parts, partsBefore, scale }: ReportSeen,
   policy: ReportPolicy,
   last: { readonly value: bigint; readonly valuationTimeS: number },
   to: Value,
-): Bridge {
+): Partial<Bridge> {
   const fees = to.performance + to.carry
   if (parts === null || partsBefore === null || scale === null) {
-    return { idle: 0n, holdings: 0n, fees: 0n, units: 0n, other: to.value - last.value }
+    return { other: to.value - last.value }
   }
   const then = afterFees(builtValue(partsBefore, scale), policy, last.valuationTimeS)
   return bridgeOf(
@@ -119,7 +119,7 @@ function reasonOf(
   { parts, readings }: ReportSeen,
   { accepted, rejected }: Agreement,
   { value, beforeFees, performance, carry }: Value,
-  bridge: Bridge | null,
+  bridge: Partial<Bridge> | null,
 ): Reason {
   const made =
     parts === null ? [] : Object.entries(parts).map(([part, units]) => [part, String(units)] as const)

@@ -75,6 +75,13 @@ describe('a report that is due', () => {
     `)
   })
 
+  test('lays all of its bridge to other where it is not known what the last one was made of', () => {
+    const { reason } = decided().proposal ?? {}
+    expect(Object.entries(reason ?? {}).filter(([name]) => name.startsWith('bridge'))).toEqual([
+      ['bridgeOther', String(NET - GROSS)],
+    ])
+  })
+
   test('is the first of its oracle without deviation or bridge', () => {
     const { proposal } = decided({ scheduled: typeSeen(NONE) })
     expect(proposal).toMatchObject({ occurrence: `${NOW_S}:0` })
@@ -102,7 +109,7 @@ describe('a report that is due', () => {
       policy({ lateSMax: 25, schedule: { everyS: 60 } }),
     )
     expect(proposals).toEqual([])
-    expect(checks).toMatchObject({ [`recoveryFund:${NOW_S}`]: 'period_missed', recoveryFund: 'not_due' })
+    expect(checks).toEqual({ [`recoveryFund:${NOW_S}`]: 'period_missed', recoveryFund: 'too_late' })
   })
 
   test('after downtime is the latest one alone, and the missed ones are listed', () => {
