@@ -136,8 +136,10 @@ function next(
   const apart = (assets: bigint) =>
     assets > current.assets ? assets - current.assets : current.assets - assets
   if (wanted === null) {
-    // Within the drift it is still below what the lot is worth: the spread is wider.
-    if (leads && binds && current.assets <= valued.worth.limitAssets + driftAssets) {
+    // Near the limit it stays, leading or not: what is taken back now would be placed again at the next price.
+    const isNear = (assets: bigint) =>
+      assets <= valued.worth.limitAssets + (assets * BigInt(policy.rfq.replaceBps)) / BPS
+    if (binds && isNear(current.assets) && (leads || isNear(leadAssets))) {
       return passOver(rfq, stands(rfq, valued, current))
     }
     const dear = tooDear(rfq, valued, room, leadAssets)
@@ -199,7 +201,7 @@ function tooDear(
 
 const stands = (rfq: RfqSeen, { priced, worth }: Valued, { bidId, assets }: RfqBidSeen): Stop => ({
   check: 'bid_stands',
-  message: `Our bid ${bidId} of ${tokens(assets, priced.quote.decimals, priced.quote.symbol)} ${rfq.terms.book === 'open' ? 'leads' : 'stands'}.`,
+  message: `Our bid ${bidId} of ${tokens(assets, priced.quote.decimals, priced.quote.symbol)} stands; our limit is ${tokens(worth.limitAssets, priced.quote.decimals, priced.quote.symbol)}.`,
   reason: { bidAssets: String(assets), limitAssets: String(worth.limitAssets), closesAtS: rfq.closesAtS },
 })
 

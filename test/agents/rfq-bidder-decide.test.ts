@@ -197,13 +197,18 @@ describe('a bid of ours on an open RFQ', () => {
   })
 
   it('is taken back when the others are above our limit: a bid that cannot win ties up its escrow', () => {
-    const proposal = only(withRfq({ bids: [bid(), rivalBid(9_900)] }))
+    const proposal = only(withRfq({ bids: [bid(), rivalBid(9_950)] }))
     expect(proposal).toMatchObject({
       workflowType: `${PREFIX}RfqCancelBid`,
       exposure: { token: null, assets: 0n, usdMicros: 0n },
       reason: { why: 'rivals_above_limit' },
     })
     expect(rfqBidInput.parse(proposal.input)).toEqual({ rfqAddress: DESK, rfqId: '7', bidId: '1' })
+  })
+
+  it('waits while the others are just above our limit: the next price may change that', () => {
+    expect(checksOf(withRfq({ bids: [bid(), rivalBid(9_890)] }))).toEqual(['bid_stands'])
+    expect(checksOf(withRfq({ bids: [rivalBid(9_890)] }))).toEqual(['rivals_above_limit'])
   })
 
   it('goes part of the way to our limit at the last call, when it is beaten and nobody can answer', () => {
@@ -471,8 +476,8 @@ describe('a closed RFQ', () => {
 
   it('is finalized after a while when somebody else won: our escrow is free only then', () => {
     const bids = [bid(), rivalBid(8_500)]
-    expect(checksOf(closed({ bids, closesAtS: NOW_S - 7 }))).toEqual(['left_to_winner'])
-    expect(only(closed({ bids, closesAtS: NOW_S - 8 }))).toMatchObject({ reason: { wins: 'false' } })
+    expect(checksOf(closed({ bids, closesAtS: NOW_S - 19 }))).toEqual(['left_to_winner'])
+    expect(only(closed({ bids, closesAtS: NOW_S - 20 }))).toMatchObject({ reason: { wins: 'false' } })
   })
 
   it('is finalized at once where nobody can tell who won', () => {
