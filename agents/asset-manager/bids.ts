@@ -1,6 +1,6 @@
 import type { Decision, Moment, PassedOver, Proposal } from '../../src/agent.ts'
 import { bidFor, type Candidate, candidateOf } from './bid.ts'
-import { isFor, type Purse, purseOf } from './exposure.ts'
+import { isFor, type Purse, purseOf, unreleased } from './exposure.ts'
 import { judgeFund } from './fund.ts'
 import { judgeLot } from './lot.ts'
 import type { ManagerPolicy } from './policy.ts'
@@ -41,6 +41,8 @@ function pursesOf(seen: Seen, policy: ManagerPolicy) {
   const passedOver: PassedOver[] = []
   const purses: Purse[] = []
   for (const fund of seen.funds.filter(({ row }) => row.managerAddress === seen.signer)) {
+    const waiting = unreleased(fund, seen)
+    if (waiting !== null) passedOver.push(passOver(`fund:${fund.row.address}:reserved`, waiting))
     const judged = judgeFund(fund, seen, policy)
     const purse = 'check' in judged ? judged : purseOf(judged, seen)
     if ('check' in purse) passedOver.push(passOver(`fund:${fund.row.address}`, purse))

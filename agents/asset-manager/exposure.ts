@@ -2,7 +2,7 @@ import type { InFlight, Moment } from '../../src/agent.ts'
 import { inputText } from '../../src/agent.ts'
 import type { AcquisitionResource } from '../../src/service/trade-resources.ts'
 import type { OpenFund } from './fund.ts'
-import type { LotSeen, ManagerSeen } from './seen.ts'
+import type { FundSeen, LotSeen, ManagerSeen } from './seen.ts'
 import type { Stop } from './stop.ts'
 
 export const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
@@ -64,6 +64,20 @@ export function purseOf(fund: OpenFund, seen: Moment & ManagerSeen): Purse | Sto
     purse.budgetAssets -= bidOf(one)
   }
   return purse
+}
+
+/**
+ * Say what of a fund's money waits in bids that lead nothing any more; null when none does. Pure. No workflow releases
+ * it: anyone may, at the fund, and the fund's next bid for the same position does.
+ */
+export function unreleased({ row, figures }: FundSeen, { lots }: ManagerSeen): Stop | null {
+  if (figures === null) return null
+  const leads = lots.reduce((sum, lot) => sum + leadOf(lot, row.address), 0n)
+  const waiting = figures.reservedAssets - leads
+  if (waiting <= 0n) return null
+  const newest = row.currentEpoch?.activeReservationId ?? 'not shown'
+  const message = `${waiting} base units wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
+  return { check: 'reservation_not_released', message, reason: { waitingAssets: String(waiting) } }
 }
 
 /** What a fund leads a lot with: by its house, or by the service where the house was not read. */

@@ -138,7 +138,7 @@ describe('what a fund may spend', () => {
     const scaled = [{ ...epoch, activeScaleRay: String(10n ** 27n / 2n) }] as FundResource['epochs']
     expect(checksOf(seen({ epochs: scaled }), wide)).toEqual(['not_funded'])
     expect(checksOf(seen({}, { idleAssets: usd(474_999) }), wide)).toEqual(['not_funded'])
-    expect(checksOf(seen({}, { reservedAssets: 1n }), wide)).toEqual(['not_funded'])
+    expect(checksOf(seen({}, { reservedAssets: 1n }), wide)).toContain('not_funded')
   })
 
   it('comes back first from a bid of ours that was outbid there', () => {
@@ -149,6 +149,18 @@ describe('what a fund may spend', () => {
       moment({ funds: [broke], lots: [{ ...outbid(usd(29_000)), funds }] })
     expect(bidOf(seen([at]))).toBe(usd(30_000))
     expect(checksOf(seen([{ ...at, reservation: null }]))).toEqual(['not_funded'])
+  })
+
+  it('is told where it waits in bids that lead nothing, and not where they lead', () => {
+    const reserving = fund({ figures: figures({ reservedAssets: usd(31_000) }) })
+    const told = (seen: Seen) =>
+      decide(seen, policy()).passedOver.filter(({ check }) => check === 'reservation_not_released')
+    const waits = moment({ funds: [reserving] })
+    expect(told(waits)).toMatchObject([
+      { subject: `fund:${FUND}:reserved`, reason: { waitingAssets: String(usd(31_000)) } },
+    ])
+    const house = { open: true, bestFundAddress: FUND, bestAssets: usd(31_000) }
+    expect(told(moment({ funds: [reserving], lots: [lot({}, { house })] }))).toEqual([])
   })
 
   it('is less what bids in flight may take', () => {
