@@ -32,7 +32,7 @@ const TAKEN_MS_MAX = 15_000
  */
 export async function runOrder(submission: Submission, place: OrderPlace, io: Io): Promise<number> {
   const { readSqliteJournal } = await import('../journal/sqlite.ts')
-  const { writeSubmission } = await import('../ops/orders.ts')
+  const { forgetSubmission, writeSubmission } = await import('../ops/orders.ts')
   const config = place.config === undefined ? undefined : await loadConfig(place.config, io)
   const directory = config?.directory ?? place.directory ?? DEFAULT_DIRECTORY
   const keeper = (await isRunning(directory))
@@ -57,6 +57,8 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   } finally {
     show.end()
     interrupts.release()
+    // Nobody may take it later, when whoever asked has gone.
+    forgetSubmission(directory, id)
     await keeper?.stop({ drainMs: 0 })
   }
 }
@@ -134,7 +136,6 @@ async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
 
 async function taken(id: string, { directory, journal }: FollowDeps): Promise<string> {
   const { replyKey } = await import('../submit.ts')
-  const { forgetSubmission } = await import('../ops/orders.ts')
   for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
     const text = await journal.getValue(replyKey(id))
     if (text !== null) {
@@ -144,8 +145,6 @@ async function taken(id: string, { directory, journal }: FollowDeps): Promise<st
     }
     await setTimeout(LOOK_MS)
   }
-  // Nobody may take it later, when whoever asked has gone.
-  forgetSubmission(directory, id)
   throw new RolekeeperError('order.not_taken', `No keeper of ${directory} took the order; it is withdrawn.`, {
     fix: 'look whether the keeper answers, then submit again.',
   })

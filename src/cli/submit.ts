@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import type { ProposalInput } from '../agent.ts'
+import type { ProposalInput, Reason } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
 import { foreign } from '../foreign.ts'
 import type { WorkflowType } from '../service/workflow-types.ts'
@@ -13,7 +13,8 @@ const BYTES_MAX = 65_536
 /** `rolekeeper submit`: a workflow that a person asks for, through the same pipeline and guard as any other. */
 export const submit = command({
   name: 'submit',
-  usage: 'TYPE --input FILE [--role ROLE] [--shadow] [--config FILE | --directory DIR] [--json]',
+  usage:
+    'TYPE --input FILE [--role ROLE] [--reason JSON] [--shadow] [--config FILE | --directory DIR] [--json]',
   help: `Submit one workflow by hand. It takes the signer, the policy and the limits of its role, which guard.allow must let
 carry it, and is judged, approved, signed and followed like one that an agent proposed. A keeper that runs takes it;
 without one, one is run for as long. FILE holds the input as the service takes it, as JSON.
@@ -25,6 +26,10 @@ without one, one is run for as long. FILE holds the input as the service takes i
     role: {
       help: 'whose signer and policy it takes (default: the role that the type belongs to)',
       value: 'ROLE',
+    },
+    reason: {
+      help: 'what it was decided on, where the guard compares: {"priceWad":"2850000000000000000000"}',
+      value: 'JSON',
     },
     shadow: { help: 'say what would happen, and sign nothing' },
     config: { help: 'the run configuration of the keeper', value: 'FILE' },
@@ -46,16 +51,31 @@ without one, one is run for as long. FILE holds the input as the service takes i
         `${workflowType} belongs to no role of a keeper.`,
         'name one whose policy allows it with --role',
       )
+    const reason = reasonOf(given.reason)
     if (given.input === undefined) throw usageError('--input is missing.', 'name a JSON file with the input')
     const input = await inputOf(workflowType, given.input)
     const { config, directory } = given
     return runOrder(
-      { role, workflowType, input, shadow: given.shadow === true },
+      { role, workflowType, input, shadow: given.shadow === true, ...reason },
       { config, directory, json: given.json === true },
       io,
     )
   },
 })
+
+const reasonSchema = z.record(z.string().max(60), z.union([z.string().max(200), z.number(), z.boolean()]))
+
+function reasonOf(text: string | undefined): { readonly reason?: Reason } {
+  if (text === undefined) return {}
+  try {
+    return { reason: reasonSchema.parse(JSON.parse(text)) }
+  } catch {
+    throw usageError(
+      '--reason is no JSON object of words and numbers.',
+      'write {"priceWad":"2850000000000000000000"}',
+    )
+  }
+}
 
 async function typeOf(named: string | undefined): Promise<WorkflowType> {
   if (named === undefined)

@@ -160,6 +160,11 @@ describe('the command line', () => {
       ['submit', 'deposit', '--role', 'allocator', '--input', 'package.json'],
       'Fix: its members are vaultAddress, assets, receiverAddress, minShares.',
     ],
+    [
+      'a reason that is none',
+      ['submit', 'deposit', '--role', 'allocator', '--reason', '[1]'],
+      'error usage: --reason is no JSON object of words and numbers.',
+    ],
     ['nothing to reject', ['reject'], 'error usage: Say what to reject. Fix: write `reject ID`'],
     ['nothing to explain', ['explain'], 'error usage: Say what to explain.'],
   ])('refuses %s in one line and exits with 2', async (_, args, line) => {
