@@ -48,6 +48,7 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
     try {
       const workflow = await Promise.race([follow(id, { directory, journal, show }), interrupts.first])
       if (workflow === undefined) return 1
+      show.end()
       if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
       else if (workflow.shadow === true) io.out(shadowText(workflow))
       return workflow.state === 'succeeded' || workflow.state === 'shadowed' ? 0 : 1
@@ -187,17 +188,24 @@ const shadowJson = ({ shadowed, clearance }: Workflow) => ({
   gasWei: shadowed?.outcome === undefined ? null : String(shadowed.outcome.gasWei),
 })
 
+function verdictOf({ state, shadowed }: Workflow): string {
+  if (state !== 'shadowed') return `it is ${state}`
+  // Without the signature that it carries it could not be simulated.
+  return shadowed?.outcome?.verdict === 'unscored'
+    ? 'the rules allow it, and a key would be asked next'
+    : 'the guard clears it'
+}
+
 function shadowText(workflow: Workflow): string {
   const { calls, ask, tokens, gas, gasWei } = shadowJson(workflow)
-  const verdict = workflow.state === 'shadowed' ? 'the guard clears it' : `it is ${workflow.state}`
   const lines = [
-    `Nothing was signed; ${verdict}.`,
+    `Nothing was signed; ${verdictOf(workflow)}.`,
     ...(ask === null ? [] : [`A person would be asked first: ${ask.check}: ${ask.message}`]),
     ...(calls.length === 0 ? [] : ['Calls:', ...calls.map((call) => `  ${call}`)]),
     ...(tokens.length === 0
       ? []
       : ['Tokens, base units:', ...tokens.map(({ token, assets }) => `  ${token}  ${assets}`)]),
-    ...(gasWei === null ? [] : [`Gas: ${gas}, at most ${gasWei} wei at the fee offered`]),
+    ...(gasWei === null || gas === '0' ? [] : [`Gas: ${gas}, at most ${gasWei} wei at the fee offered`]),
   ]
   return `${lines.join('\n')}\n`
 }
