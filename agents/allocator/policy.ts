@@ -72,15 +72,15 @@ const redemptions = z.strictObject({
 /** When moving for more yield is worth it. */
 const yields = z.strictObject({
   /** What is gained is counted over this long, or until the vault matures. */
-  horizonS: count('seconds', 60, 31_536_000),
+  horizonS: count('seconds', 3_600, 31_536_000),
   /** Least gain over the horizon, costs taken off. */
   gainUsdMicrosMin: positive('millionths of a US dollar'),
   /** Least part that the gain before costs must be of the costs: 20000 is twice. */
   gainOverCostBpsMin: count('basis points', 10_000, 1_000_000),
   /** Least gain as a part of what the vault would earn as it stands, so that noise moves nothing. */
   improvementBpsMin: count('basis points', 1, 10_000),
-  /** After a move for yield, or out of a market, nothing is supplied for this long. */
-  cooldownS: count('seconds', 0, 31_536_000),
+  /** After a move for yield, or out of a market, nothing is moved for yield for this long; a day is remembered. */
+  cooldownS: count('seconds', 0, 86_400),
 })
 
 const costs = z.strictObject({

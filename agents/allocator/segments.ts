@@ -34,7 +34,14 @@ export function cutLanes(pool: Pool): Segments {
     all.push(...laneSegments(lane, pool))
     first[index + 1] = all.length
   }
-  const column = (of: (segment: Segment) => number) => Float64Array.from(all, of)
+  const column = (of: (segment: Segment) => number) => {
+    // `Float64Array.from` walks an iterator: ten times slower.
+    const values = new Float64Array(all.length)
+    all.forEach((segment, index) => {
+      values[index] = of(segment)
+    })
+    return values
+  }
   return {
     first,
     low: column(({ low }) => low),

@@ -28,7 +28,7 @@ describe('the allocator’s policy', () => {
     expect(problems(set('collaterals', { sBTC: band }))).toEqual([
       'collaterals.sBTC.utilizationBpsMin: expected less than utilizationBpsMax: otherwise no supply could ever meet both',
     ])
-    expect(problems(set('yields', { cooldownS: '604801' }))).toEqual([
+    expect(problems(set('yields', { horizonS: '3600', cooldownS: '3601' }))).toEqual([
       'yields.cooldownS: expected no more than horizonS: what is gained is counted over that long',
     ])
     expect(problems(set('yields', { gainOverCostBpsMin: '9999' }))).toEqual([
