@@ -199,8 +199,11 @@ describe.each(BIDS)('%s is refused', (name) => {
   it('one past each limit alone', () => {
     expect(judged(name, { timestampS: NOW_S + 29 })).toBeNull()
     expect(judged(name, { says: onLot({ reserveAssets: usd(9_000) }) })).toBeNull()
-    // 99.5 % of the price of 18,090,453 base units are just enough for 9,000 sUSD.
-    expect(judged(name, { says: onLot({ amount: 18_090_453n }) })).toBeNull()
+    // 99.5 % of 10,000 sUSD.
+    const most = usd(9_950)
+    const change = most - (name === 'RfqReplaceBid' ? usd(8_000) : 0n)
+    expect(judged(name, { input: { bidAssets: String(most) }, changes: [-change, 0n] })).toBeNull()
+    expect(judged(name, { input: { bidAssets: String(most + 1n) } })).toBe('bid_above_value')
     expect(judged(name, { says: { read: [PRICE, BigInt(NOW_S - 120), BigInt(NOW_S), 1] } })).toBeNull()
   })
 })
