@@ -23,7 +23,8 @@ export type GuardSections = {
 }
 
 /**
- * Compile a policy's guard sections against the pinned deployment, and what the service calls our revalidations. Everything that could only fail later fails here.
+ * Compile a policy's guard sections against the pinned deployment, and what the service calls our revalidations.
+ * Everything that could only fail later fails here.
  * Throws RolekeeperError `policy.guard_invalid`, naming the path, the value and the fix. Pure.
  */
 export function compileRuleset(
