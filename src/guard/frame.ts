@@ -1,0 +1,92 @@
+import type { Address } from 'viem'
+import type { Call } from '../chain/nodes.ts'
+import type { TokenChange } from '../workflow/slot.ts'
+import type { Arguments, ClearedCall } from './calls.ts'
+import type { Subject } from './conditions.ts'
+import type { AllowanceSeen } from './effects.ts'
+import { asAddress, countAt, isEach, memberAt } from './paths.ts'
+import { pinsOf } from './pins.ts'
+import type { Effects, PinnedContract, Rule } from './ruleset.ts'
+import { allowanceView, balanceView, createReads } from './views.ts'
+
+/** Ask what frames a bundle: our balance of every token, and what each contract that it calls may take. */
+export function frame(effects: Effects, subject: Subject, calls: readonly ClearedCall[]) {
+  const { self, deployment } = subject
+  const [before, after] = [createReads(), createReads()]
+  const balances = deployment.assets.map(({ address: token }) => ({
+    token,
+    was: before.ask(balanceView(token, self)),
+    is: after.ask(balanceView(token, self)),
+  }))
+  const assets = new Set(deployment.assets.map(({ address }) => address))
+  const spenders = [...new Set(calleesOf(calls))].filter((address) => !assets.has(address))
+  const pairs = spenders.flatMap((spender) =>
+    tokensOf(calls, effects, subject).map((token) => {
+      const was = before.ask(allowanceView(token, self, spender))
+      const is = after.ask(allowanceView(token, self, spender))
+      const approved = calls.some(({ approval }) => approval?.token === token && approval.spender === spender)
+      return { token, spender, approved, was, is }
+    }),
+  )
+  return {
+    before,
+    after,
+    /** Null when a balance is not known. */
+    changes: (): readonly TokenChange[] | null => {
+      const known = balances.flatMap(({ token, was, is }) => {
+        const [then, now] = [was(), is()]
+        return then === null || now === null ? [] : [{ token, assets: now - then }]
+      })
+      return known.length < balances.length ? null : known.filter(({ assets }) => assets !== 0n)
+    },
+    allowances: (): readonly AllowanceSeen[] =>
+      pairs.map(({ was, is, ...pair }) => ({ ...pair, before: was(), after: is() })),
+  }
+}
+
+/** Find every contract that the bundle or our own reads rely on, with the code it must have. Pure. */
+export function contractsOf(
+  calls: readonly ClearedCall[],
+  effects: Effects,
+  subject: Subject,
+  reads: readonly Call[],
+): readonly PinnedContract[] {
+  const { market, vault, fund, deployment } = subject
+  const involved = new Set([
+    ...calleesOf(calls),
+    ...reads.map(({ to }) => to),
+    ...tokensOf(calls, effects, subject),
+    ...[market?.address, market?.oracle, vault?.address, fund?.address, fund?.quoteAsset],
+    ...calls.flatMap(({ args, rule }) => addressesIn(args, rule)),
+  ])
+  return pinsOf(deployment).filter(({ address }) => involved.has(address))
+}
+
+/** The contracts that are called; one that is created was not there before. */
+const calleesOf = (calls: readonly ClearedCall[]): readonly Address[] =>
+  calls.flatMap(({ to }) => (to === null ? [] : [to]))
+
+/** Addresses among a call's arguments. */
+const addressesIn = (args: Arguments, { leaves }: Rule): readonly (Address | undefined)[] =>
+  leaves
+    .filter(({ kind }) => kind === 'address')
+    .flatMap(({ path }) =>
+      Array.from({ length: isEach(path) ? (countAt(args, path) ?? 0) : 1 }, (_, index) =>
+        asAddress(memberAt(args, path, index)),
+      ),
+    )
+
+/** Tokens that the bundle may move: those it goes to, those its effects name, and its market's. */
+function tokensOf(
+  calls: readonly ClearedCall[],
+  { out, in: into, moves }: Effects,
+  subject: Subject,
+): readonly Address[] {
+  const { market, deployment } = subject
+  const named = new Set<unknown>([
+    ...calls.map(({ to }) => to),
+    ...[...out, ...into, ...moves].map(({ token }) => token.resolve(subject, 0)),
+    ...[market?.loanAsset, market?.collateralAsset],
+  ])
+  return deployment.assets.map(({ address }) => address).filter((address) => named.has(address))
+}
