@@ -33,7 +33,7 @@ export function createRiskBook(chainId: number): RiskBook {
     },
     borrowersAtRisk: (market, terms) => {
       const { underWater, nearest } = endangered(book, market, terms, NEAREST_MAX)
-      return [...underWater, ...nearest].map(({ borrower }) => borrower)
+      return [...underWater, ...nearest]
     },
   }
 }

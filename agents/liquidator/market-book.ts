@@ -10,8 +10,8 @@ export type Position = {
 /** Where health is 1: a position is under water if `debtShares × debtSide > collateralAssets × collateralSide`. */
 export type Waterline = { readonly debtSide: bigint; readonly collateralSide: bigint }
 
-/** Positions under water, and the nearest of the others, each from the most to the least endangered. */
-export type Endangered = { readonly underWater: readonly Position[]; readonly nearest: readonly Position[] }
+/** Borrowers under water, and the nearest of the others, each from the most to the least endangered. */
+export type Endangered = { readonly underWater: readonly Address[]; readonly nearest: readonly Address[] }
 
 const ADDRESS_WORDS = 5
 const UINT256_WORDS = 4
@@ -40,10 +40,10 @@ export class MarketBook {
   /** By id. */
   #addresses = new Uint32Array(CAPACITY_LEAST * ADDRESS_WORDS)
   #figures = new BigUint64Array(CAPACITY_LEAST * FIGURE_WORDS)
-  #ratios = new Float64Array(CAPACITY_LEAST)
   #places = new Int32Array(CAPACITY_LEAST)
-  /** By place in the heap: ids. */
+  /** By place in the heap: ids and their ratios. What is asked for lies side by side, whoever came in when. */
   #heap = new Int32Array(CAPACITY_LEAST)
+  #ratios = new Float64Array(CAPACITY_LEAST)
   /** By hash of the address: ids, one up; 0 is empty. */
   #table = new Int32Array(2 * CAPACITY_LEAST)
   readonly #asked = new Uint32Array(ADDRESS_WORDS)
@@ -61,62 +61,61 @@ export class MarketBook {
     const at = id * FIGURE_WORDS
     writeUint256(this.#figures, at, debtShares)
     writeUint256(this.#figures, at + UINT256_WORDS, collateralAssets)
-    this.#ratios[id] = Number(debtShares) / Number(collateralAssets)
-    this.#settle(this.#places[id] as number)
+    this.#settle(id, Number(debtShares) / Number(collateralAssets), this.#places[id] as number)
   }
 
   /** Find who is under water, by exact arithmetic, and at most `nearestMax` of those who come next. */
   endangered({ debtSide, collateralSide }: Waterline, nearestMax: number): Endangered {
-    const ratio = (Number(collateralSide) / Number(debtSide)) * (1 - ROUNDING)
+    const ratio = Number(collateralSide) / Number(debtSide)
+    const isUnder = (place: number) => {
+      const its = this.#ratios[place] as number
+      if (its > ratio * (1 + ROUNDING)) return true
+      const id = this.#heap[place] as number
+      return this.#debtShares(id) * debtSide > this.#collateralAssets(id) * collateralSide
+    }
     const underWater: number[] = []
     const nearest: number[] = []
     const places = [0]
     const beyond: number[] = []
     for (let place = places.pop(); place !== undefined; place = places.pop()) {
       if (place >= this.#count) continue
-      const id = this.#heap[place] as number
-      if ((this.#ratios[id] as number) < ratio) {
+      if ((this.#ratios[place] as number) < ratio * (1 - ROUNDING)) {
         beyond.push(place)
         continue
       }
-      const isUnder = this.#debtShares(id) * debtSide > this.#collateralAssets(id) * collateralSide
-      ;(isUnder ? underWater : nearest).push(id)
+      if (isUnder(place)) underWater.push(place)
+      else nearest.push(place)
       places.push(2 * place + 1, 2 * place + 2)
     }
-    const inOrder = (one: number, other: number) => (this.#isBefore(one, other) ? -1 : 1)
-    nearest.sort(inOrder)
+    nearest.sort(this.#inOrder)
     this.#takeNext(beyond, nearest, nearestMax)
     return {
-      underWater: underWater.sort(inOrder).map((id) => this.#position(id)),
-      nearest: nearest.slice(0, nearestMax).map((id) => this.#position(id)),
+      underWater: underWater.sort(this.#inOrder).map((place) => this.#borrowerAt(place)),
+      nearest: nearest.slice(0, nearestMax).map((place) => this.#borrowerAt(place)),
     }
   }
 
-  /** Take ids from below some places of the heap, best first, until there are `max`. */
-  #takeNext(places: readonly number[], ids: number[], max: number): void {
-    const idAt = (place: number) => this.#heap[place] as number
-    const front = places.toSorted((one, other) => (this.#isBefore(idAt(one), idAt(other)) ? -1 : 1))
-    while (ids.length < max) {
+  /** Add places from some on downwards, best first, until there are `max`. */
+  #takeNext(from: readonly number[], taken: number[], max: number): void {
+    const front = from.toSorted(this.#inOrder)
+    while (taken.length < max) {
       const place = front.shift()
       if (place === undefined) return
-      ids.push(idAt(place))
+      taken.push(place)
       for (const child of [2 * place + 1, 2 * place + 2]) {
         if (child >= this.#count) continue
-        const after = front.findIndex((other) => this.#isBefore(idAt(child), idAt(other)))
+        const after = front.findIndex((other) => this.#inOrder(child, other) < 0)
         front.splice(after === NOT_FOUND ? front.length : after, 0, child)
       }
     }
   }
 
-  #position(id: number): Position {
-    const words = this.#addresses.subarray(id * ADDRESS_WORDS, (id + 1) * ADDRESS_WORDS)
+  #borrowerAt(place: number): Address {
+    const at = (this.#heap[place] as number) * ADDRESS_WORDS
     let digits = ''
-    for (const word of words) digits += word.toString(16).padStart(8, '0')
-    return {
-      borrower: `0x${digits}`,
-      debtShares: this.#debtShares(id),
-      collateralAssets: this.#collateralAssets(id),
-    }
+    for (const word of this.#addresses.subarray(at, at + ADDRESS_WORDS))
+      digits += word.toString(16).padStart(8, '0')
+    return `0x${digits}`
   }
 
   #debtShares(id: number): bigint {
@@ -127,13 +126,17 @@ export class MarketBook {
     return readUint256(this.#figures, id * FIGURE_WORDS + UINT256_WORDS)
   }
 
+  /** Compare two places of the heap as they are to be told. */
+  readonly #inOrder = (one: number, other: number): number =>
+    this.#isBefore(this.#heap[one] as number, this.#ratios[one] as number, other) ? -1 : 1
+
   /** The more endangered first; equals by address, so that the order is one whatever came in when. */
-  #isBefore(one: number, other: number): boolean {
-    const ratio = this.#ratios[one] as number
-    const otherRatio = this.#ratios[other] as number
+  #isBefore(id: number, ratio: number, place: number): boolean {
+    const otherRatio = this.#ratios[place] as number
     if (ratio !== otherRatio) return ratio > otherRatio
+    const other = this.#heap[place] as number
     for (let word = 0; word < ADDRESS_WORDS; word += 1) {
-      const left = this.#addresses[one * ADDRESS_WORDS + word] as number
+      const left = this.#addresses[id * ADDRESS_WORDS + word] as number
       const right = this.#addresses[other * ADDRESS_WORDS + word] as number
       if (left !== right) return left < right
     }
@@ -142,7 +145,7 @@ export class MarketBook {
 
   #add(): number {
     const id = this.#free.pop() ?? this.#issued++
-    if (id >= this.#ratios.length) this.#grow()
+    if (id >= this.#heap.length) this.#grow()
     this.#addresses.set(this.#asked, id * ADDRESS_WORDS)
     this.#heap[this.#count] = id
     this.#places[id] = this.#count
@@ -158,45 +161,39 @@ export class MarketBook {
     this.#count -= 1
     const last = this.#heap[this.#count] as number
     this.#free.push(id)
-    if (last === id) return
-    this.#put(last, place)
-    this.#settle(place)
+    if (last !== id) this.#settle(last, this.#ratios[this.#count] as number, place)
   }
 
-  #put(id: number, place: number): void {
+  #put(id: number, ratio: number, place: number): void {
     this.#heap[place] = id
+    this.#ratios[place] = ratio
     this.#places[id] = place
   }
 
-  /** Move what lies at a place up or down to where it belongs. */
-  #settle(from: number): void {
-    const id = this.#heap[from] as number
+  /** Put an id where it belongs, from a free place on, or from its own. */
+  #settle(id: number, ratio: number, from: number): void {
     let place = from
+    const lift = (other: number) => {
+      this.#put(this.#heap[other] as number, this.#ratios[other] as number, place)
+      place = other
+    }
     while (place > 0) {
       const parent = (place - 1) >> 1
-      const above = this.#heap[parent] as number
-      if (!this.#isBefore(id, above)) break
-      this.#put(above, place)
-      place = parent
+      if (!this.#isBefore(id, ratio, parent)) break
+      lift(parent)
     }
     for (;;) {
       let child = 2 * place + 1
       if (child >= this.#count) break
-      if (
-        child + 1 < this.#count &&
-        this.#isBefore(this.#heap[child + 1] as number, this.#heap[child] as number)
-      )
-        child += 1
-      const below = this.#heap[child] as number
-      if (!this.#isBefore(below, id)) break
-      this.#put(below, place)
-      place = child
+      if (child + 1 < this.#count && this.#inOrder(child + 1, child) < 0) child += 1
+      if (this.#isBefore(id, ratio, child)) break
+      lift(child)
     }
-    this.#put(id, place)
+    this.#put(id, ratio, place)
   }
 
   #grow(): void {
-    const capacity = Math.ceil(this.#ratios.length * GROWTH)
+    const capacity = Math.ceil(this.#heap.length * GROWTH)
     this.#addresses = widened(this.#addresses, new Uint32Array(capacity * ADDRESS_WORDS))
     this.#figures = widened(this.#figures, new BigUint64Array(capacity * FIGURE_WORDS))
     this.#ratios = widened(this.#ratios, new Float64Array(capacity))

@@ -50,9 +50,7 @@ describe('the book', () => {
             (one) => one.marketAddress === market && one.debtShares > 0n,
           )
           const under = asked === null ? [] : present.filter((one) => isUnder(one, asked))
-          expect(answer.underWater.map(({ borrower }) => borrower).toSorted()).toEqual(
-            under.map(({ borrower }) => borrower).toSorted(),
-          )
+          expect(answer.underWater.toSorted()).toEqual(under.map(({ borrower }) => borrower).toSorted())
           expect(answer.nearest).toHaveLength(Math.min(nearestMax, present.length - under.length))
         }
       }),
@@ -74,11 +72,10 @@ describe('the book', () => {
     const { underWater, nearest } = endangered(book, MARKET, null, 5_000)
     expect(underWater).toEqual([])
     const expected = [...owed].filter(([, debtShares]) => debtShares > 0n)
-    expect(nearest.map(({ borrower, debtShares }) => [borrower, debtShares])).toEqual(
-      expected.toSorted(([one, left], [other, right]) =>
-        left === right ? (one < other ? -1 : 1) : left > right ? -1 : 1,
-      ),
+    const ordered = expected.toSorted(([one, left], [other, right]) =>
+      left === right ? (one < other ? -1 : 1) : left > right ? -1 : 1,
     )
+    expect(nearest).toEqual(ordered.map(([borrower]) => borrower))
   })
 
   it('finds a position one share past the waterline, and none at it', () => {

@@ -33,6 +33,8 @@ const BYTES_MAX = 150
 /** Positions under water at the price that moves play around. */
 const FEW = 20
 const NEAREST_MAX = 50
+/** At least so many positions are weighed together. */
+const POSITIONS_WEIGHED = 500_000
 const ROUNDS = 61
 /** Measurements of the smallest size before any counts: compiled code is compared with compiled code. */
 const WARM_UPS = 5
@@ -75,12 +77,8 @@ function measureSize(positions: number, collectGarbage: () => void): SizeFigures
   }))
   const debts = rows.map(({ debtShares }) => debtShares).toSorted((one, other) => (one < other ? 1 : -1))
 
-  collectGarbage()
-  const before = process.memoryUsage().arrayBuffers
-  const book = emptyBook()
-  for (const row of rows) apply(book, { marketAddress: MARKET, ...row })
-  collectGarbage()
-  const bytesAPosition = (process.memoryUsage().arrayBuffers - before) / positions
+  const book = bookOf(rows)
+  const bytesAPosition = bytesOf(rows, collectGarbage)
 
   const moves: number[] = []
   const rescans: number[] = []
@@ -97,8 +95,7 @@ function measureSize(positions: number, collectGarbage: () => void): SizeFigures
     const rescannedAtMs = performance.now()
     const rescanned = rescan(rows, terms)
     rescans.push(performance.now() - rescannedAtMs)
-    const borrowers = found.underWater.map(({ borrower }) => borrower).toSorted()
-    if (!isDeepStrictEqual(borrowers, rescanned.toSorted()))
+    if (!isDeepStrictEqual(found.underWater.toSorted(), rescanned.toSorted()))
       throw new Error('The book and the rescan disagree.')
   }
   const moveUs = round(median(moves) * 1_000)
@@ -108,6 +105,23 @@ function measureSize(positions: number, collectGarbage: () => void): SizeFigures
     updateUs: round(median(updates) * 1_000),
     bytesAPosition: round(bytesAPosition),
   }
+}
+
+const bookOf = (rows: readonly Row[]) =>
+  rows.reduce<Book>((book, row) => apply(book, { marketAddress: MARKET, ...row }), emptyBook())
+
+/** What a position takes of the process's array buffers, by enough books that nothing else of the process shows. */
+function bytesOf(rows: readonly Row[], collectGarbage: () => void): number {
+  const count = Math.ceil(POSITIONS_WEIGHED / rows.length)
+  const settled = () => {
+    collectGarbage()
+    collectGarbage()
+    return process.memoryUsage().arrayBuffers
+  }
+  const before = settled()
+  const books = Array.from({ length: count }, () => bookOf(rows))
+  const after = settled()
+  return (after - before) / rows.length / books.length
 }
 
 /** Let 1 % of the positions borrow or repay. @returns milliseconds for each. */
