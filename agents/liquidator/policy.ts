@@ -113,12 +113,14 @@ export const liquidatorPolicy = z
     /** How far the service's price and our own reading of the oracle may lie apart. */
     priceDivergenceBpsMax: bps(),
     /** The second source that each market's price must agree with; `none` trusts the oracle alone. */
-    secondPrice: z.union([z.literal('none'), z.record(pair, secondPrice)]),
+    secondPrice: z.union([z.literal('none'), z.record(pair, secondPrice)], {
+      error: 'expected none, or for each pair its contract, divergenceBpsMax and ageSMax in digits',
+    }),
     /** Whether to liquidate where not all debt will be paid: `avoid`, or up to so much of unpaid debt a position. */
-    badDebt: z.union([
-      z.literal('avoid'),
-      z.strictObject({ unpaidUsdMicrosMax: amount('millionths of a US dollar') }),
-    ]),
+    badDebt: z.union(
+      [z.literal('avoid'), z.strictObject({ unpaidUsdMicrosMax: amount('millionths of a US dollar') })],
+      { error: 'expected avoid, or unpaidUsdMicrosMax in digits' },
+    ),
     lostRace,
     gas,
   })

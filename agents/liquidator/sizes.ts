@@ -1,7 +1,8 @@
-import { type BestSet, bestSet, type Option } from './best-set.ts'
+import { type BestSet, bestSet } from './best-set.ts'
 import type { Funds } from './funds.ts'
 import { positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { Option } from './pricing.ts'
 import { type Bound, tightest, usdMicros } from './sizing.ts'
 import { assetsFor, optionOf, type Wanted } from './wanted.ts'
 

@@ -1,9 +1,9 @@
 import { tokenUnit } from '../../src/protocol/health.ts'
 import { repayLimit, repayThatExhausts } from '../../src/protocol/liquidation.ts'
-import type { Option } from './best-set.ts'
 import type { Funds } from './funds.ts'
 import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { Option } from './pricing.ts'
 import { type Bound, mostProfitableRepay, type ProfitTerms, type Quote, quote, tightest } from './sizing.ts'
 
 /** A candidate at the size that we would like best, were funds and room no limit. */

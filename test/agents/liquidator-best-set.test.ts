@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type BestSet, bestSet, type Limits, type Option } from '../../agents/liquidator/best-set.ts'
+import { type BestSet, bestSet } from '../../agents/liquidator/best-set.ts'
+import type { Limits, Option } from '../../agents/liquidator/pricing.ts'
 import { bestKnowable } from '../judgement/liquidator-optimum.ts'
 
 const FLOOR = 3.5

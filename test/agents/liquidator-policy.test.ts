@@ -45,6 +45,14 @@ describe('a strategy', () => {
       refusal('loans.sUSD.priceUsdMicrosMin', '1020001'),
       refusal('loans.sUSD.priceUsdMicrosMin', '0'),
       refusal('profitUsdMicrosMin', '100000000000'),
+      refusal('repayUsdMicrosPerHourMax', '99999999999'),
+      refusal('lostRace.backOffSMax', '9'),
+      refusal('lostRace.revertedGasPerHourMax', '449999'),
+      refusal('gas.liquidateGas', '0'),
+      refusal('badDebt', 'ignore'),
+      refusal('badDebt', undefined),
+      refusal('secondPrice', undefined),
+      refusal('secondPrice', 'never'),
     ]).toMatchInlineSnapshot(`
       [
         "policy.yaml:1:1: slippageBps is "5 %"; expected basis points in decimal digits, without sign, point or unit. Fix: correct \`slippageBps\` there",
@@ -55,6 +63,14 @@ describe('a strategy', () => {
         "policy.yaml:1:1: loans.sUSD.priceUsdMicrosMin is "1020001"; expected no more than priceUsdMicrosMax. Fix: correct \`loans.sUSD.priceUsdMicrosMin\` there",
         "policy.yaml:1:1: loans.sUSD.priceUsdMicrosMin is "0"; expected the lowest price to act on, above 0. Fix: correct \`loans.sUSD.priceUsdMicrosMin\` there",
         "policy.yaml:1:1: profitUsdMicrosMin is "100000000000"; expected less than repayUsdMicrosMax: no liquidation could earn more than it repays. Fix: correct \`profitUsdMicrosMin\` there",
+        "policy.yaml:1:1: repayUsdMicrosPerHourMax is "99999999999"; expected no less than repayUsdMicrosMax: a single liquidation would pass it. Fix: correct \`repayUsdMicrosPerHourMax\` there",
+        "policy.yaml:1:1: lostRace.backOffSMax is "9"; expected no less than subjectBackOffS and marketBackOffS: the first wait is the shortest. Fix: correct \`lostRace.backOffSMax\` there",
+        "policy.yaml:1:1: lostRace.revertedGasPerHourMax is "449999"; expected no less than gas.liquidateGas: nothing could ever be tried. Fix: correct \`lostRace.revertedGasPerHourMax\` there",
+        "policy.yaml:1:1: gas.liquidateGas is "0"; expected more than 0. Fix: correct \`gas.liquidateGas\` there",
+        "policy.yaml:1:1: badDebt is "ignore"; expected avoid, or unpaidUsdMicrosMax in digits. Fix: correct \`badDebt\` there",
+        "policy.yaml:1:1: badDebt is missing; expected avoid, or unpaidUsdMicrosMax in digits. Fix: add \`badDebt\`",
+        "policy.yaml:1:1: secondPrice is missing; expected none, or for each pair its contract, divergenceBpsMax and ageSMax in digits. Fix: add \`secondPrice\`",
+        "policy.yaml:1:1: secondPrice is "never"; expected none, or for each pair its contract, divergenceBpsMax and ageSMax in digits. Fix: correct \`secondPrice\` there",
       ]
     `)
   })
@@ -68,6 +84,9 @@ describe('a strategy', () => {
     ['slippageBps', '9999', '10000'],
     ['priceDivergenceBpsMax', '10000', '10001'],
     ['priceAgeSMax', '86400', '86401'],
+    ['repayUsdMicrosPerHourMax', '100000000000', '99999999999'],
+    ['lostRace.backOffSMax', '10', '9'],
+    ['lostRace.revertedGasPerHourMax', '450000', '449999'],
     ['gas.baseFeeHeadroomBps', '100000', '100001'],
     ['profitUsdMicrosMin', '99999999999', '100000000000'],
     ['loans.sUSD.priceUsdMicrosMax', '980000', '979999'],
