@@ -133,8 +133,8 @@ export const SCENARIOS = {
   busy: {
     ...lively,
     summary:
-      'short offers, a stale oracle in every fall and redemptions all the time: every duty within a minute or so',
-    markets: { ...lively.markets, calmRounds: 0, crashEvery: null, staleEvery: 1 },
+      'short offers, many stale oracles and redemptions all the time: every duty within a minute or so',
+    markets: { ...lively.markets, calmRounds: 0, crashEvery: null, staleEvery: 2 },
     lending: { ...lively.lending, periodS: 40, redemptionEveryS: 20, redemptionBps: 1_000 },
     trade: { openS: [16, 22], overlapS: 12, graceS: 8, comes: 0.75, improves: 0.6, snipes: 0.45 },
   },

@@ -26,8 +26,8 @@ type TradeStoryOptions = {
 const RESEND_S = 4n
 /** A rival's bid binds so much longer than the RFQ is open: past the grace. */
 const BIND_S = 60
-/** What is sent now is in the next block: this is the last moment that still counts. */
-const LAST_S = 2
+/** What is sent so late is in a block before the close, and an answer to it is not. */
+const LAST_S = 3
 const BPS = 10_000n
 /** An offer's reserve is 70 to 85 % of what the oracle says; a rival bids up to half as much again. */
 const RESERVE_BPS = 7_000

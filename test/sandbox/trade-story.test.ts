@@ -13,7 +13,7 @@ import { createTransactions } from '../../src/sandbox/transactions.ts'
 import { startAnvil } from '../support/anvil.ts'
 import { removeDirectory, sandboxDirectory } from '../support/sandbox.ts'
 
-/** A tick here is too long for whoever comes in the last two seconds. */
+/** A tick here is too long for whoever comes in the last seconds. */
 const TRADE = { ...SCENARIOS.lively.trade, snipes: 0 }
 /** Long enough for each kind to close and be closed, grace and all. */
 const TICKS = 45
