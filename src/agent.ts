@@ -88,6 +88,8 @@ export type Proposal = {
   readonly gainUsdMicros?: bigint
   /** How far it lies from what was done last, for `approval.beyondBps`; absent where nothing is compared. */
   readonly deviationBps?: number
+  /** It takes a protection away: a person is asked first, whatever `approval` says. */
+  readonly loosens?: true
   /** The position that it bids for, lower case: no two roles of one keeper bid on the same. */
   readonly lot?: string
   /** One sentence with the numbers, for the timeline. */

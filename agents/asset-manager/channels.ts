@@ -9,7 +9,6 @@ import {
   differ,
   doneAbout,
   isUnderWay,
-  LOOSENED_BPS,
   leave,
 } from './difference.ts'
 import { fundsNamed } from './launch.ts'
@@ -62,7 +61,7 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
   const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
   const kind = direction === 'stricter' ? 'tighten' : 'loosen'
   const step = { workflowType, kind, subject, occurrence, input, summary } as const
-  return differ(step, direction, changes, direction === 'looser' ? LOOSENED_BPS : undefined)
+  return differ(step, direction, changes, direction === 'looser')
 }
 
 type Known = { readonly address: Address; readonly there: ChannelPolicy; readonly epochId: bigint }

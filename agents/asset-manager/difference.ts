@@ -18,23 +18,20 @@ export type Difference = {
 /** What to do about a difference, as far as one thing differs from another. */
 type Step = Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence' | 'input' | 'summary'>
 
-/** How far a step loosens what is there: at least enough that any `approval.beyondBps` below it holds it. */
-export const LOOSENED_BPS = 10_000
-
 /** Nothing of ours moves by a reconciling step. */
 const NO_EXPOSURE: Proposal['exposure'] = { token: null, assets: 0n, usdMicros: 0n }
 
-/** Propose a step with the changes that it makes. Pure. */
+/** Propose a step with the changes that it makes; one that `loosens` is always held for approval. Pure. */
 export function differ(
   step: Step,
   direction: 'new' | 'stricter' | 'looser',
   changes: readonly Change[],
-  loosenedBps?: number,
+  loosens = false,
 ): Difference {
   const outcome: Proposal = {
     ...step,
     exposure: NO_EXPOSURE,
-    ...(loosenedBps === undefined ? {} : { deviationBps: loosenedBps }),
+    ...(loosens ? { loosens } : {}),
     reason: reasonOf(changes),
   }
   return { subject: step.subject, direction, changes, outcome }

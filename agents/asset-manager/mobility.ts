@@ -9,7 +9,6 @@ import {
   type Difference,
   differ,
   isUnderWay,
-  LOOSENED_BPS,
   leave,
   personOf,
 } from './difference.ts'
@@ -59,7 +58,7 @@ export function compareMobility(declared: DeclaredMobility, seen: Seen): Differe
     input: { vaultAddress: vault.row.address, ...action.input },
     summary: `${declared.vault}: ${changesText(changes)}`,
   } as const
-  return differ(step, direction, changes, isLooser ? LOOSENED_BPS : undefined)
+  return differ(step, direction, changes, isLooser)
 }
 
 type KnownVault = VaultSeen & { readonly mobility: MobilityFigures }

@@ -61,7 +61,11 @@ export function compileApproval(
 
 /** Say why a person is asked about a proposal first; null when none is. Pure. */
 export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
-  const { workflowType, exposure, deviationBps } = proposal
+  const { workflowType, exposure, deviationBps, loosens } = proposal
+  if (loosens === true) {
+    const message = 'It takes a protection away: a person is always asked about that.'
+    return { check: 'approval_loosens', message }
+  }
   if (approval.always.has(workflowType)) {
     return { check: 'approval_always', message: `The policy asks about every ${workflowType}.` }
   }

@@ -206,7 +206,7 @@ describe('a declared channel policy', () => {
   it('is set where it is stricter than what is there', () => {
     const step = stepOf(there(channel({ maxPriceBps: 9_600 })), { channelPolicies: [declared] })
     expect(step).toMatchObject({ kind: 'tighten', summary: 'Fund, rfq: maxPriceBps 9600 → 9500' })
-    expect(step.deviationBps).toBeUndefined()
+    expect(step.loosens).toBeUndefined()
     expect(channelPolicyInput.parse(step.input)).toEqual({
       fundAddress: FUND,
       channel: 'rfq',
@@ -230,7 +230,7 @@ describe('a declared channel policy', () => {
     const strict = there(channel({ enabled: false }))
     expect(checkOf(strict, { channelPolicies: [declared] })).toBe('loosening_not_allowed')
     const step = stepOf(strict, { channelPolicies: [{ ...declared, allowLoosening: true }] })
-    expect(step).toMatchObject({ kind: 'loosen', deviationBps: 10_000, input: { enabled: true } })
+    expect(step).toMatchObject({ kind: 'loosen', loosens: true, input: { enabled: true } })
   })
 
   it('is another opportunity when the same figures come back', () => {
@@ -280,7 +280,7 @@ describe('a declared mobility', () => {
     })
     expect(checkOf(at({ transferProfile: 2 }), { mobility: [trusted] })).toBe('loosening_not_allowed')
     const allowed = { ...trusted, allowLoosening: true }
-    expect(stepOf(at({ transferProfile: 2 }), { mobility: [allowed] }).deviationBps).toBe(10_000)
+    expect(stepOf(at({ transferProfile: 2 }), { mobility: [allowed] }).loosens).toBe(true)
     expect(checkOf(at({ transferProfile: 1 }), { mobility: [trusted] })).toBe('as_declared')
   })
 
@@ -293,7 +293,7 @@ describe('a declared mobility', () => {
       input: { action: 'set_trusted_recipient', recipientAddress: RIVAL, trusted: false },
     })
     expect(checkOf(at({}), recipients(true, false))).toBe('loosening_not_allowed')
-    expect(stepOf(at({}), recipients(true, true)).deviationBps).toBe(10_000)
+    expect(stepOf(at({}), recipients(true, true)).loosens).toBe(true)
   })
 
   it('pauses while an oracle is in trouble by the service and by our own reading', () => {
@@ -341,13 +341,13 @@ describe('a declared mobility', () => {
     const paused = (restoreAfterS: number) => ({ paused: true, pauseReason: 'trouble', restoreAfterS })
     const step = stepOf(at(paused(NOW_S)), declared)
     expect(step).toMatchObject({ kind: 'restore', input: { action: 'restore' } })
-    expect(step.deviationBps).toBeUndefined()
+    expect(step.loosens).toBeUndefined()
     expect(checkOf(at(paused(NOW_S + 1)), declared)).toBe('loosening_not_allowed')
     expect(checkOf(at(paused(NOW_S), { markets: sick }), declared)).toBe('pause_stands')
     const foreign = { paused: true, pauseReason: 'other', restoreAfterS: 0 }
     expect(checkOf(at(foreign), declared)).toBe('paused_by_another')
     const early = { mobility: [{ ...bare, emergencyPause, allowLoosening: true }] }
-    expect(stepOf(at(paused(NOW_S + 1)), early).deviationBps).toBe(10_000)
+    expect(stepOf(at(paused(NOW_S + 1)), early).loosens).toBe(true)
   })
 
   it('waits for its vault: to be there, to be pinned, to be read, to be ours', () => {

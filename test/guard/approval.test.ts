@@ -28,6 +28,10 @@ describe('an approval policy', () => {
     expect(check({ beyondBps: '0' })).toBeNull()
   })
 
+  it('asks about what takes a protection away, whatever the policy says', () => {
+    expect(check({}, { loosens: true })).toBe('approval_loosens')
+  })
+
   it('finds a token however its address is written', () => {
     const token = TOKEN.toUpperCase().replace('0X', '0x') as typeof TOKEN
     expect(check({ aboveAssets: { sUSD: '0' } }, { exposure: { token, assets: 1n, usdMicros: 1n } })).toBe(

@@ -229,7 +229,7 @@ describe('a channel policy', () => {
   ])('is refused: %s', (check, given) => expect(set(given)).toBe(check))
 
   it('that is looser may be signed where it says so, or a person orders it', () => {
-    expect(set({ ...strict, proposal: { kind: 'loosen', deviationBps: 10_000 } })).toBeNull()
+    expect(set({ ...strict, proposal: { kind: 'loosen', loosens: true } })).toBeNull()
     expect(set({ ...strict, proposal: { kind: 'order' } })).toBeNull()
   })
 })
@@ -264,7 +264,7 @@ describe('an action on mobility', () => {
     ['the end of a pause that has lasted', restore],
     ['the end of one by anyone', { ...restore, before: { ...restore.before, hasRole: false } }],
     ['trust taken away', trust(false)],
-    ['trust that is said to loosen', { ...trust(true), proposal: { kind: 'loosen', deviationBps: 1 } }],
+    ['trust that is said to loosen', { ...trust(true), proposal: { kind: 'loosen', loosens: true } }],
   ])('may be signed: %s', (_name, given) => expect(act(given)).toBeNull())
 
   it.each<[string, Given]>([

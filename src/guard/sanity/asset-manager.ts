@@ -75,13 +75,13 @@ const isLooser = (from: ChannelRead, to: ChannelRead) =>
 
 const same = (one: ChannelRead, other: ChannelRead) => !isLooser(one, other) && !isLooser(other, one)
 
-/** What loosens must say so: a person is asked by that figure. What a person orders is asked for already. */
-function checkLoosening({ kind, deviationBps }: About['proposal']): Refusal | null {
+/** What loosens must say so: a person is asked because it does. What a person orders is asked for already. */
+function checkLoosening({ kind, loosens }: About['proposal']): Refusal | null {
   if (kind === 'tighten') {
     return refuse('not_stricter', 'What was proposed as stricter than what is there is looser.')
   }
-  if (kind === 'order' || (deviationBps ?? 0) > 0) return null
-  return refuse('loosening_not_stated', 'What loosens must state its deviation, so that a person is asked.')
+  if (kind === 'order' || loosens === true) return null
+  return refuse('loosening_not_stated', 'What loosens must say so: a person is asked about it first.')
 }
 
 /**
