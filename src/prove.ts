@@ -4,6 +4,8 @@ import { pinsOf } from './guard/pins.ts'
 import type { Deployment } from './guard/ruleset.ts'
 import type { Log } from './ops/log.ts'
 import type { ServiceClient } from './service/client.ts'
+import type { RolePolicy } from './staff.ts'
+import type { Workflow } from './workflow/workflow.ts'
 
 /**
  * Prove at start that every pinned contract has the code that its pin says: nothing beside other code would be signed
@@ -49,4 +51,22 @@ export async function proveService(
     if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
     log.warn('the service does not answer yet', {}, error)
   }
+}
+
+/**
+ * Prove at start that no role in shadow has workflows that were begun live: a shadow could not carry them, and they would
+ * stand still with their nonces open. Throws RolekeeperError `role.left_live`.
+ */
+export function proveNoneLeftLive(
+  live: readonly Workflow[],
+  policies: readonly Pick<RolePolicy, 'agent'>[],
+): void {
+  const shadows = policies.filter(({ agent }) => agent.mode === 'shadow').map(({ agent }) => agent.role)
+  const left = live.filter(({ role, shadow }) => shadow !== true && shadows.includes(role))
+  if (left.length === 0) return
+  throw new RolekeeperError(
+    'role.left_live',
+    `The ${left[0]?.role} is in shadow, and ${left.length} of its workflows were begun live and have not ended.`,
+    { fix: 'run it live until they have; `rolekeeper pause` keeps it from beginning others.' },
+  )
 }
