@@ -119,15 +119,17 @@ export type Decision = {
 export type InFlight = {
   readonly workflowId: string
   readonly workflowType: WorkflowType
+  readonly kind: string
   readonly subject: string
   readonly occurrence: string
   readonly input: ProposalInput
   readonly exposure: Proposal['exposure']
+  /** A person is asked about it and has not answered: nothing of it is prepared yet. */
+  readonly held?: true
 }
 
 /** A workflow of this role that ended in the last day, newest first. */
-export type Ended = InFlight & {
-  readonly kind: string
+export type Ended = Omit<InFlight, 'held'> & {
   readonly state:
     | 'succeeded'
     | 'refused'

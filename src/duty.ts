@@ -5,7 +5,7 @@ import type { Journal } from './journal/journal.ts'
 import type { KeeperEvent } from './keeper-events.ts'
 import type { WorkflowType } from './service/workflow-types.ts'
 import { type Checked, type Refusal, refuse } from './workflow/verdict.ts'
-import type { Workflow } from './workflow/workflow.ts'
+import { isHeld, type Workflow } from './workflow/workflow.ts'
 
 /** What the keeper does already, as a look is told. */
 export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues'>
@@ -50,10 +50,12 @@ export type Duty = {
 export const inFlight = (workflow: Workflow): InFlight => ({
   workflowId: workflow.id,
   workflowType: workflow.proposal.workflowType,
+  kind: workflow.proposal.kind,
   subject: workflow.proposal.subject,
   occurrence: workflow.proposal.occurrence,
   input: workflow.proposal.input,
   exposure: workflow.proposal.exposure,
+  ...(isHeld(workflow) ? { held: true } : {}),
 })
 
 /** Refuse a type that the role does not say it proposes: a person may submit it, an agent may not. */

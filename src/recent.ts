@@ -26,9 +26,7 @@ export function createRecent(newest: readonly Workflow[], nowMs: () => number): 
 }
 
 function ended(workflow: Workflow): readonly Ended[] {
-  const { state, proposal, updatedAtMs, note } = workflow
+  const { state, updatedAtMs, note } = workflow
   if (!isTerminal(state)) return []
-  return [
-    { ...inFlight(workflow), kind: proposal.kind, state, endedAtMs: updatedAtMs, check: note?.check ?? null },
-  ]
+  return [{ ...inFlight(workflow), state, endedAtMs: updatedAtMs, check: note?.check ?? null }]
 }

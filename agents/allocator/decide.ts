@@ -1,4 +1,4 @@
-import { type Decision, inputText, type Moment, type PassedOver } from '../../src/agent.ts'
+import { type Decision, type InFlight, inputText, type Moment, type PassedOver } from '../../src/agent.ts'
 import { proposeDuty } from './duty.ts'
 import type { Stop } from './judge-market.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'
@@ -32,21 +32,25 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
     const stop = { check: 'observation_not_fresh', message: seen.freshness.message }
     return leave(passed(stop, { ageMs: seen.freshness.ageMs }))
   }
-  const busy = seen.inFlight.find(({ input }) => inputText(input, 'vaultAddress') === subject)
-  if (busy !== undefined) {
-    return leave(
-      passed({ check: 'already_in_flight', message: `Workflow ${busy.workflowId} moves this vault.` }),
-    )
-  }
+  const ours = seen.inFlight.filter(({ input }) => inputText(input, 'vaultAddress') === subject)
+  const underWay = ({ workflowId }: InFlight) =>
+    passed({ check: 'already_in_flight', message: `Workflow ${workflowId} moves this vault.` })
+  const busy = ours.find(({ held }) => held !== true)
+  if (busy !== undefined) return leave(underWay(busy))
   const vault = judgeVault(look, seen, policy)
   if ('check' in vault) return leave(passed(vault))
+  const seats = seatsOf(vault, seen, policy)
+  const duty = proposeDuty(vault, seats, policy)
+  // Neither a move for yield that waits for a person nor one that failed keeps those who leave from their money.
+  const waiting = ours.find(({ kind }) => duty === null || !('kind' in duty) || kind === duty.kind)
+  if (waiting !== undefined) return leave(underWay(waiting))
   const failed = lastFailure(subject, seen)
-  if (failed !== undefined && seen.nowMs - failed.endedAtMs < policy.retryAfterS * 1_000) {
+  const holdsUp = failed !== undefined && (duty === null || failed.kind !== 'yield')
+  if (holdsUp && seen.nowMs - failed.endedAtMs < policy.retryAfterS * 1_000) {
     const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${policy.retryAfterS} s.`
     const lookAgainAtMs = failed.endedAtMs + policy.retryAfterS * 1_000
     return { ...leave(passed({ check: 'backing_off', message })), lookAgainAtMs }
   }
-  const seats = seatsOf(vault, seen, policy)
   const markets = seats.flatMap(({ marketAddress, name, impaired, closed, heldAssets, cashAssets }) => {
     const stop = impaired ?? closed
     if (stop === null || stop === vault.supplyStop) return []
@@ -59,7 +63,6 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
       },
     ]
   })
-  const duty = proposeDuty(vault, seats, policy)
   const outcome = duty ?? cooling(vault, seen, policy) ?? proposeYield(vault, seats, seen, policy)
   const next = nextDueMs(vault, seen, policy)
   return {

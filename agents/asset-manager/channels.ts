@@ -37,8 +37,9 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
   const loosens = changesOf(there, wanted)
   if (loosens.length === 0) return asDeclared(subject)
   const direction = tightens.length > 0 ? 'stricter' : 'looser'
+  const kind = direction === 'stricter' ? 'tighten' : 'loosen'
   const [next, changes] = direction === 'stricter' ? [strict, tightens] : [wanted, loosens]
-  if (isUnderWay(seen, subject)) {
+  if (isUnderWay(seen, { subject, kind })) {
     const message = 'A workflow of ours sets this policy already.'
     return leave(subject, { check: 'already_in_flight', message }, direction, changes)
   }
@@ -59,7 +60,6 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
   }
   const summary = `${declared.fund}, ${declared.channel}: ${changesText(changes)}`
   const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
-  const kind = direction === 'stricter' ? 'tighten' : 'loosen'
   const step = { workflowType, kind, subject, occurrence, input, summary } as const
   return differ(step, direction, changes, direction === 'looser')
 }

@@ -81,9 +81,17 @@ export const doneAbout = ({ recent }: Moment, subject: string): readonly Ended[]
 
 const MAY_BE_DONE: ReadonlySet<Ended['state']> = new Set(['succeeded', 'unconfirmed', 'quarantined'])
 
-/** Whether a workflow of ours is about a subject. Pure. */
-export const isUnderWay = ({ inFlight }: Moment, subject: string): boolean =>
-  inFlight.some((one) => one.subject === subject)
+/** Whether a workflow of ours keeps a step of a kind waiting: what waits for a person keeps nothing stricter. Pure. */
+export const isUnderWay = (
+  { inFlight }: Moment,
+  { subject, kind }: Pick<Step, 'subject' | 'kind'>,
+): boolean =>
+  inFlight.some(
+    (one) =>
+      one.subject === subject && (one.held !== true || one.kind === kind || !STRICTER_KINDS.includes(kind)),
+  )
+
+const STRICTER_KINDS: readonly string[] = ['pause', 'tighten']
 
 /** The person that a declaration names. Pure. */
 export const personOf = (person: Address | 'self', { signer }: Moment): Address =>

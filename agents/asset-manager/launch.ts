@@ -115,7 +115,7 @@ function launch(subject: string, { workflowType, input }: Launch, seen: Seen): D
     from: null,
     to: String(to),
   }))
-  if (isUnderWay(seen, subject)) return leave(subject, UNDER_WAY, 'new', changes)
+  if (isUnderWay(seen, { subject, kind: 'launch' })) return leave(subject, UNDER_WAY, 'new', changes)
   const [done] = doneAbout(seen, subject)
   if (done !== undefined) {
     const message = `Workflow ${done.workflowId} ended ${done.state}; the service does not show it yet. It is not launched twice.`

@@ -40,7 +40,7 @@ export function compareMobility(declared: DeclaredMobility, seen: Seen): Differe
   if ('check' in action) return leave(subject, action)
   const { kind, changes } = action
   const direction = kind === 'pause' || kind === 'tighten' ? 'stricter' : 'looser'
-  if (isUnderWay(seen, subject)) {
+  if (isUnderWay(seen, { subject, kind })) {
     const message = "A workflow of ours changes this vault's mobility already."
     return leave(subject, { check: 'already_in_flight', message }, direction, changes)
   }

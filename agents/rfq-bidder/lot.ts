@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { InFlight, PassedOver } from '../../src/agent.ts'
+import type { WorkflowType } from '../../src/service/workflow-types.ts'
 import { type Book, heldWithout } from './book.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf, type Stop } from './price.ts'
@@ -92,6 +93,17 @@ export const passOver = ({ id }: OfferSeen, stop: Stop): PassedOver => ({ subjec
 /** Whether a workflow bids on an offer, or ends it, already. Pure. */
 export const inFlightStop = (offer: OfferSeen, { inFlight }: Observed): Stop | null =>
   underWay(inFlight.find((workflow) => workflow.workflowType !== CLAIM && isAbout(workflow, offer)))
+
+/** Whether that keeps a bid from being ended in a way: a bid that waits for a person keeps none. Pure. */
+export const endingStop = (rfq: RfqSeen, { inFlight }: Observed, ending: WorkflowType): Stop | null =>
+  underWay(
+    inFlight.find(
+      (workflow) =>
+        workflow.workflowType !== CLAIM &&
+        isAbout(workflow, rfq) &&
+        (workflow.held !== true || workflow.workflowType === ending),
+    ),
+  )
 
 /** Whether a workflow claims a bid's escrow already. Pure. */
 export const claimStop = (rfq: RfqSeen, bid: RfqBidSeen, { inFlight }: Observed): Stop | null =>

@@ -2,12 +2,21 @@ import type { PassedOver, Proposal } from '../../src/agent.ts'
 import { BPS } from '../../src/protocol/health.ts'
 import { tokens } from '../../src/protocol/text.ts'
 import { enter } from './book.ts'
-import { inFlightStop, judgeLot, lateStop, nearness, passOver, type Scene, type Valued } from './lot.ts'
+import {
+  endingStop,
+  inFlightStop,
+  judgeLot,
+  lateStop,
+  nearness,
+  passOver,
+  type Scene,
+  type Valued,
+} from './lot.ts'
 import type { Stop } from './price.ts'
 import { cancel, place, replace } from './propose.ts'
 import { type Room, roomFor } from './room.ts'
 import type { RfqBidSeen, RfqSeen } from './seen.ts'
-import { REPLACE } from './steps.ts'
+import { CANCEL, REPLACE } from './steps.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
@@ -16,9 +25,17 @@ import { usdMicrosOf } from './value.ts'
  * others pay more than our limit. Enters what it bids into the book; otherwise pure.
  */
 export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
-  const { seen, self } = scene
-  const busy = inFlightStop(rfq, seen)
+  const busy = endingStop(rfq, scene.seen, CANCEL)
   if (busy !== null) return passOver(rfq, busy)
+  const answer = freeAnswer(rfq, scene)
+  const waiting = inFlightStop(rfq, scene.seen)
+  const isTakenBack = 'workflowType' in answer && answer.workflowType === CANCEL
+  return waiting === null || isTakenBack ? answer : passOver(rfq, waiting)
+}
+
+/** The answer as if nothing were under way. */
+function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
+  const { self } = scene
   const live = rfq.bids.filter(({ status }) => status === 'live')
   const own = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)
   const [current, spare] = own

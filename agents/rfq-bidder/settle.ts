@@ -1,10 +1,11 @@
 import type { Address } from 'viem'
 import type { PassedOver, Proposal } from '../../src/agent.ts'
 import type { Book } from './book.ts'
-import { claimStop, inFlightStop, passOver, type Scene } from './lot.ts'
+import { claimStop, endingStop, passOver, type Scene } from './lot.ts'
 import type { Stop } from './price.ts'
 import { bidSubject, claim, finalize } from './propose.ts'
 import type { AuctionSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import { FINALIZE } from './steps.ts'
 
 /** Claim the escrow of every bid of ours that cannot win any more. Takes gas from the book; otherwise pure. */
 export function claimRefunds(rfq: RfqSeen, { seen, self, book }: Scene): readonly (Proposal | PassedOver)[] {
@@ -27,7 +28,7 @@ export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene
   if (bid === undefined) {
     return passOver(rfq, { check: 'rfq_closed', message: 'It is closed, and no bid of ours binds.' })
   }
-  const busy = inFlightStop(rfq, seen)
+  const busy = endingStop(rfq, seen, FINALIZE)
   if (busy !== null) return passOver(rfq, busy)
   const wins = rfq.terms.book === 'sealed' ? null : live.every(({ assets }) => assets <= bid.assets)
   const { finalizer } = rfq.terms

@@ -359,8 +359,8 @@ describe('yield', () => {
 
 describe('when it may move', () => {
   it('leaves a vault that a workflow moves, and everything while what it sees is stale', () => {
-    const { workflowId, workflowType, subject, occurrence, input, exposure } = ended()
-    const inFlight = [{ workflowId, workflowType, subject, occurrence, input, exposure }]
+    const { workflowId, workflowType, kind, subject, occurrence, input, exposure } = ended()
+    const inFlight = [{ workflowId, workflowType, kind, subject, occurrence, input, exposure }]
     expect(checksOf(decideOn({ ...uneven, inFlight }))).toEqual(['already_in_flight'])
     const freshness = { ok: false, ageMs: 60_000, message: 'old' }
     expect(checksOf(decideOn({ ...uneven, freshness }))).toEqual(['observation_not_fresh'])
@@ -380,7 +380,22 @@ describe('when it may move', () => {
     expect(due.proposals[0]?.kind).toBe('redemptions')
   })
 
-  it('backs off after a failure, whatever it was for', () => {
+  it('funds what is due while a move for yield waits for a person, or has failed', () => {
+    const { workflowId, workflowType, subject, occurrence, input, exposure } = ended()
+    const held = (kind: string) => ({
+      inFlight: [
+        { workflowId, workflowType, kind, subject, occurrence, input, exposure, held: true as const },
+      ],
+    })
+    const due = queue(100_000, 0)
+    expect(decideOn({ ...due, ...held('yield') }).proposals[0]?.kind).toBe('redemptions')
+    expect(checksOf(decideOn({ ...due, ...held('redemptions') }))).toEqual(['already_in_flight'])
+    expect(checksOf(decideOn({ ...uneven, ...held('yield') }))).toEqual(['already_in_flight'])
+    const recent = [ended({ kind: 'yield', state: 'refused', endedAtMs: observation().nowMs })]
+    expect(decideOn({ ...due, recent }).proposals[0]?.kind).toBe('redemptions')
+  })
+
+  it('backs off after a failure of its kind', () => {
     const { retryAfterS } = policy()
     const { nowMs } = observation()
     const after = (ms: number) =>

@@ -198,8 +198,8 @@ describe('whatever vaults and markets are like, the allocator', () => {
         const seen = observed(drawn)
         const [proposal] = decide(seen, rules).proposals
         if (proposal === undefined) return
-        const { workflowType, subject, occurrence, input, exposure } = proposal
-        const inFlight = [{ workflowId: 'w', workflowType, subject, occurrence, input, exposure }]
+        const { workflowType, kind, subject, occurrence, input, exposure } = proposal
+        const inFlight = [{ workflowId: 'w', workflowType, kind, subject, occurrence, input, exposure }]
         expect(decide({ ...seen, inFlight }, rules).proposals).toEqual([])
       }),
       { numRuns: CASES },

@@ -53,6 +53,7 @@ const withLot = (changes: Partial<AcquisitionResource>) => moment({ lots: [lot(c
 const flying = (bidAssets: bigint, lotId: string): InFlight => ({
   workflowId: 'w1',
   workflowType: BID,
+  kind: 'bid',
   subject: `${HOUSE}:${lotId}`,
   occurrence: 'above:0',
   input: { fundAddress: FUND, acquisitionAddress: HOUSE, lotId, bidAssets: String(bidAssets) },

@@ -108,6 +108,7 @@ const worlds = fc
 const underWay = (lotId: string, bidAssets: bigint): InFlight => ({
   workflowId: `w${lotId}`,
   workflowType: 'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
+  kind: 'bid',
   subject: `${HOUSE}:${lotId}`,
   occurrence: 'x',
   input: { fundAddress: FUND, acquisitionAddress: HOUSE, lotId, bidAssets: String(bidAssets) },

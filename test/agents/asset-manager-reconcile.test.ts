@@ -52,6 +52,7 @@ const stepOf = (seen: Seen, declared: Partial<Declared>) => {
 const about = (subject: string): InFlight => ({
   workflowId: 'w1',
   workflowType: 'role.asset_manager.vaultDeploy',
+  kind: 'launch',
   subject,
   occurrence: 'absent',
   input: {},
@@ -242,6 +243,20 @@ describe('a declared channel policy', () => {
     expect(again.occurrence).not.toBe(first.occurrence)
   })
 
+  it('is made stricter at once, while what loosens it waits for a person', () => {
+    const list = { channelPolicies: [{ ...declared, maxPriceBps: 1 }] }
+    const waiting = (kind: string) => ({
+      inFlight: [{ ...about('channel:Fund:rfq'), kind, held: true as const }],
+    })
+    const held = (kind: string) => moment(waiting(kind))
+    expect(stepOf(held('loosen'), list).kind).toBe('tighten')
+    expect(checkOf(held('tighten'), list)).toBe('already_in_flight')
+    const looser = there(channel({ enabled: false }), waiting('loosen'))
+    expect(checkOf(looser, { channelPolicies: [{ ...declared, allowLoosening: true }] })).toBe(
+      'already_in_flight',
+    )
+  })
+
   it('waits for its fund: to be there, to be pinned, to be read', () => {
     const list = { channelPolicies: [{ ...declared, maxPriceBps: 1 }] }
     expect(checkOf(moment({ funds: [] }), list)).toBe('fund_not_found')
@@ -305,6 +320,9 @@ describe('a declared mobility', () => {
       restoreAfterTimestamp: String(NOW_S + 60),
       reason: 'trouble',
     })
+    const waiting = { ...about('mobility:Vault:vVLT'), kind: 'loosen', held: true } as const
+    const held = at({}, { markets: sick, inFlight: [waiting] })
+    expect(stepOf(held, { mobility: [{ ...bare, emergencyPause }] }).kind).toBe('pause')
     const declared = { mobility: [{ ...bare, emergencyPause }] }
     expect(checkOf(at({}, { markets: [market({ oracleState: 'stale' })] }), declared)).toBe('oracle_disputed')
     expect(checkOf(at({}, { markets: [] }), declared)).toBe('market_unknown')

@@ -39,6 +39,7 @@ const proposed = (seen: Observation<LiquidatorSeen>, rules = policy()) => decide
 const underWay = (changes: Partial<InFlight> = {}): InFlight => ({
   workflowId: 'w1',
   workflowType: 'role.liquidator.liquidate',
+  kind: 'liquidate',
   subject: 'another',
   occurrence: 'before',
   input: { marketAddress: MARKET, borrowerAddress: otherBorrower('9'), minCollateralAssets: '0' },

@@ -109,9 +109,9 @@ function ended(state: Ended['state'], usdMicros: bigint): Ended {
 }
 
 function inFlight(of: Pick<Proposal, 'subject' | 'occurrence' | 'input'> & Partial<Proposal>): InFlight {
-  const { subject, occurrence, input, workflowType = 'role.liquidator.liquidate' } = of
+  const { subject, occurrence, input, workflowType = 'role.liquidator.liquidate', kind = 'liquidate' } = of
   const exposure = of.exposure ?? { token: LOAN, assets: 0n, usdMicros: 0n }
-  return { workflowId: subject, workflowType, subject, occurrence, input, exposure }
+  return { workflowId: subject, workflowType, kind, subject, occurrence, input, exposure }
 }
 
 /** Plain comparisons: hundreds of thousands of them run here. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { decide } from '../../agents/rfq-bidder/decide.ts'
 import type { AuctionSeen, Observed, PriceSeen, RfqBidSeen, RfqSeen } from '../../agents/rfq-bidder/seen.ts'
+import { REPLACE } from '../../agents/rfq-bidder/steps.ts'
 import type { Ended, Proposal } from '../../src/agent.ts'
 import { RFQ_TERMS } from '../../src/service/assumptions.ts'
 import {
@@ -438,6 +439,20 @@ describe('what is in flight', () => {
     expect(checksOf(withRfq({}, { inFlight: [underWay(proposal)] }))).toEqual(['already_in_flight'])
     const lot = only(withLot({}))
     expect(checksOf(withLot({}, { inFlight: [underWay(lot)] }))).toEqual(['already_in_flight'])
+  })
+
+  it('keeps no bid from being taken back, or an RFQ from its end, while it waits for a person', () => {
+    const stale = { freshness: { ok: false, ageMs: 60_000, message: 'old' } }
+    const proposal = only(withRfq({ bids: [bid()] }, stale))
+    expect(proposal.kind).toBe('cancel')
+    const change = { ...underWay(proposal), workflowType: REPLACE, kind: 'raise', held: true } as const
+    expect(only(withRfq({ bids: [bid()] }, { ...stale, inFlight: [change] })).kind).toBe('cancel')
+    const held = { ...underWay(proposal), held: true } as const
+    expect(checksOf(withRfq({ bids: [bid()] }, { ...stale, inFlight: [held] }))).toEqual([
+      'already_in_flight',
+    ])
+    const closed = withRfq({ status: 'closed', bids: [bid()] }, { inFlight: [change] })
+    expect(only(closed).kind).toBe('finalize')
   })
 
   it('may have been ordered by hand: nothing is bid beside it, and it counts', () => {

@@ -139,13 +139,15 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
 /** A proposal of ours that is under way. */
 export const underWay = ({
   workflowType,
+  kind,
   subject,
   occurrence,
   input,
   exposure,
-}: Pick<Proposal, 'workflowType' | 'subject' | 'occurrence' | 'input' | 'exposure'>): InFlight => ({
+}: Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence' | 'input' | 'exposure'>): InFlight => ({
   workflowId: 'w1',
   workflowType,
+  kind,
   subject,
   occurrence,
   input,
