@@ -14,7 +14,8 @@ export function createAlarms(
   return (error) => {
     const now = nowMs()
     const about = `${error.code} ${error.facts.workflowId ?? ''}`
-    if (now - (toldAtMs.get(about) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return
+    // Either way: a clock that was put back must not silence alarms until it has caught up.
+    if (Math.abs(now - (toldAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
     toldAtMs.delete(about)
     toldAtMs.set(about, now)
     const oldest = toldAtMs.keys().next().value

@@ -49,8 +49,10 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: numbe
   if (last.round + 1 >= ROUNDS_MAX) {
     return refuse('rounds_exhausted', `${ROUNDS_MAX} tries ended without effect, the last ${last.state}.`)
   }
-  const leftMs = last.updatedAtMs + backOffMs(last.round) - nowMs
-  if (leftMs > 0)
+  const waitMs = backOffMs(last.round)
+  const leftMs = last.updatedAtMs + waitMs - nowMs
+  // More than the whole wait is left only where the clock was put back: that is no reason to stand still.
+  if (leftMs > 0 && leftMs <= waitMs)
     return refuse('backing_off', `The last try ended ${last.state}; the next may begin in ${leftMs} ms.`)
   return { ok: true, round: last.round + 1 }
 }

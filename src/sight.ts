@@ -85,7 +85,7 @@ export function createLiquidatorSight(secondPrices: readonly string[], deps: Sig
 
   const proveWhenDue = (): Promise<void> | undefined => {
     const everyMs = [...armed.values()].every(({ ok }) => ok) ? PROVE_EVERY_MS : REARM_MS
-    if (provenAtMs !== null && clock.nowMs() - provenAtMs < everyMs) return undefined
+    if (provenAtMs !== null && Math.abs(clock.nowMs() - provenAtMs) < everyMs) return undefined
     proving ??= prove().finally(() => {
       proving = undefined
     })

@@ -104,6 +104,13 @@ describe('opening a proposal', () => {
     expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 120_000, 120_000])
   })
 
+  it('does not wait for a clock that was put back', async () => {
+    nowMs = 86_400_000
+    await end('refused')
+    nowMs -= 3_600_000
+    expect(await check()).toBe('round 1')
+  })
+
   it('gives an opportunity sixty-four tries and not one more', async () => {
     for (let round = 0; round < 64; round += 1) {
       await end('refused')

@@ -18,7 +18,7 @@ import { createInterrupts, createShow, runSession } from './session.ts'
 export const start = command({
   name: 'start',
   usage: '[--for TIME] [--json] [--fresh] [--seed N] [--scenario NAME] [--shadow] [--fault JSON]',
-  help: `Start a chain, its contracts, the service and a KMS on this machine, and the liquidator in live mode against them.
+  help: `Start a chain, its contracts, the service and a KMS on this machine, and all five roles in live mode against them.
 Ctrl-C ends it; started again, it resumes what was in flight.
 
   rolekeeper start --for 60s --json`,

@@ -15,7 +15,7 @@ export type PrepareDeps = {
   ) => Promise<{ readonly bytes: string; readonly answer: PreparedWorkflow }>
 }
 
-/** An opportunity that the service has not answered for this long is looked at anew. */
+/** An opportunity that the service has not answered for this long is looked at anew; what a person took does not count. */
 const ANSWER_WAIT_MS_MAX = 60_000
 const RETRY_MS = 1_000
 
@@ -39,7 +39,7 @@ export async function prepare(workflow: Workflow, deps: PrepareDeps): Promise<St
     const note = refuse(error.code, error.message)
     if (error.code === 'service.conflict') return moved(move(workflow, 'quarantined', nowMs, { note }))
     if (error.retry === 'never') return moved(move(workflow, 'refused', nowMs, { note }))
-    if (nowMs - workflow.createdAtMs > ANSWER_WAIT_MS_MAX)
+    if (nowMs - workflow.updatedAtMs > ANSWER_WAIT_MS_MAX)
       return moved(move(workflow, 'expired', nowMs, { note }))
     return wait(RETRY_MS)
   }

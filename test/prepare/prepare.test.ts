@@ -79,6 +79,13 @@ describe('preparing', () => {
     expect(await prepared(down, 61_001)).toMatchObject({ state: 'expired', slots: [] })
   })
 
+  it('tries as long for what a person took an hour to approve', async () => {
+    const held = { ...workflow, updatedAtMs: 3_600_000 }
+    const at = (nowMs: number) => ({ nowMs: () => nowMs, post: failing('service.unreachable', 'later') })
+    expect(await prepare(held, at(3_660_000))).toEqual({ type: 'wait', ms: 1_000 })
+    expect(await prepare(held, at(3_660_001))).toMatchObject({ workflow: { state: 'expired' } })
+  })
+
   it('is refused where asking again cannot help, and quarantined where our key has other bytes', async () => {
     expect(await prepared(failing('service.bad_request', 'never'))).toMatchObject({
       state: 'refused',
