@@ -58,14 +58,16 @@ export const inFlight = (workflow: Workflow): InFlight => ({
   ...(isHeld(workflow) ? { held: true } : {}),
 })
 
-/** Refuse a type that the role does not say it proposes: a person may submit it, an agent may not. */
-const undeclared = (
-  { workflowType }: Proposal,
+/** Refuse what a person may submit and an agent may not: a type that the role does not declare, and an order. */
+function undeclared(
+  { workflowType, kind }: Proposal,
   { role, workflowTypes }: Pick<DutyDeps, 'role' | 'workflowTypes'>,
-): Refusal | null =>
-  workflowTypes.includes(workflowType)
-    ? null
-    : refuse('type_not_declared', `${workflowType} is not among the workflow types of the ${role}.`)
+): Refusal | null {
+  if (!workflowTypes.includes(workflowType)) {
+    return refuse('type_not_declared', `${workflowType} is not among the workflow types of the ${role}.`)
+  }
+  return kind === 'order' ? refuse('kind_reserved', 'Only what a person submits is of the kind order.') : null
+}
 
 const colleague = ({ role, proposal }: Workflow): Colleague => ({
   role,

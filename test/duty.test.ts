@@ -87,6 +87,13 @@ describe('a duty', () => {
     expect((await journal.decisions('', 10)).map(({ check }) => check)).toEqual(['type_not_declared'])
   })
 
+  it('opens nothing that an agent calls an order: the guard asks less of those', async () => {
+    setup.world.decision = { proposals: [proposalOf({ kind: 'order' })], passedOver: [] }
+    await look()
+    expect(setup.world.opened).toEqual([])
+    expect((await journal.decisions('', 10)).map(({ check }) => check)).toEqual(['kind_reserved'])
+  })
+
   it('opens what was decided once, and stores it as proposed', async () => {
     setup.world.decision = { proposals: [proposalOf()], passedOver: [] }
     await look()

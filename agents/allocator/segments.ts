@@ -24,7 +24,7 @@ type Terms = { readonly p0: number; readonly p1: number; readonly q1: number; re
 type Segment = Terms & { readonly others: number; readonly low: number; readonly high: number }
 
 /** A convex stretch is drawn as this many chords: there is little bend in it. */
-const CHORDS = 4
+const CHORDS = 8
 
 /** Cut the lanes of a pool into segments. Pure. */
 export function cutLanes(pool: Pool): Segments {

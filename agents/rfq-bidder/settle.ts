@@ -30,7 +30,7 @@ export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene
   }
   const busy = endingStop(rfq, seen, FINALIZE)
   if (busy !== null) return passOver(rfq, busy)
-  const wins = rfq.terms.book === 'sealed' ? null : live.every(({ assets }) => assets <= bid.assets)
+  const wins = rfq.terms.book === 'sealed' ? null : doesWin(bid, live)
   const { finalizer } = rfq.terms
   if (finalizer === 'seller' || (finalizer === 'winner' && wins === false)) {
     const message = `It is closed with our bid ${bid.bidId}; only the ${finalizer} finalizes it.`
@@ -64,6 +64,13 @@ export function tellOwed(lot: AuctionSeen, self: Address): readonly PassedOver[]
       ? 'We won it; whoever sells or anybody else settles it, no workflow type does.'
       : 'It is closed, and we do not lead.'
   return [...owed, passOver(lot, { check: 'auction_closed', message })]
+}
+
+/** Whether a bid beats all live ones; null where another is level: who was first, the desk tells. */
+function doesWin(bid: RfqBidSeen, live: readonly RfqBidSeen[]): boolean | null {
+  const others = live.filter(({ bidder }) => bidder !== bid.bidder)
+  if (others.some(({ assets }) => assets > bid.assets)) return false
+  return others.some(({ assets }) => assets === bid.assets) ? null : true
 }
 
 const byAssets = (one: RfqBidSeen, other: RfqBidSeen) =>

@@ -495,6 +495,11 @@ describe('a closed RFQ', () => {
     expect(only(closed({ bids, closesAtS: NOW_S - 20 }))).toMatchObject({ reason: { wins: 'false' } })
   })
 
+  it('is finalized without a promise to win where another bid is level', () => {
+    const level = only(closed({ bids: [bid({ assets: usd(8_500) }), rivalBid(8_500)] }))
+    expect(level).toMatchObject({ kind: 'finalize', reason: { wins: 'null' } })
+  })
+
   it('is finalized at once where nobody can tell who won', () => {
     const terms = { ...RFQ_TERMS, book: 'sealed' as const }
     expect(only(closed({ terms, bids: [bid()] }))).toMatchObject({ reason: { wins: 'null' } })
