@@ -338,6 +338,8 @@ export type Agent<Policy = unknown, Seen = unknown> = {
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
   /** The pinned contracts, by name, that its policy takes second prices from: they have an oracle's `read()`. */
   secondPrices?(policy: Policy): readonly string[]
+  /** The sources, by the names that the run configuration has to give them, that its policy asks. */
+  sources?(policy: Policy): readonly string[]
   /** Prices to tell whoever watches. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

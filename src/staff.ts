@@ -60,10 +60,23 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
     })
   }
   const policy = loadSections(agent.policy, does)
+  assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
   if (does.role === 'liquidator') assertViews(policy.guard.views)
   const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
   const approval = compileApproval(policy.approval, config.deployment)
   return { agent, does, policy, ruleset, approval, operations: operationsOf(does) }
+}
+
+/** A source that is nowhere would be one that is missing, each time, and a quorum that looks larger than it is. */
+function assertSources(names: readonly string[], { policy }: AgentConfig, { sources }: RunConfig): void {
+  const absent = names.find((name) => !sources.some((source) => source.name === name))
+  if (absent === undefined) return
+  const known = sources.map(({ name }) => name).join(', ')
+  throw new RolekeeperError(
+    'policy.source_unknown',
+    `${policy} takes a value from ${absent}, which is not among the run configuration's sources.`,
+    { fix: `add it to \`sources\`, or correct the name; there are: ${known || 'none'}.` },
+  )
 }
 
 /** What the roles of one keeper share. */

@@ -14,4 +14,8 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
   policy: navReporterPolicy,
   see,
   decide,
+  sources: ({ reports }) =>
+    Object.values(reports).flatMap(({ sources }) =>
+      Object.values(sources).flatMap((one) => ('source' in one ? [one.source] : [])),
+    ),
 }

@@ -7,12 +7,16 @@ import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
 const ROWS_MAX = 1_000_000
 
 /**
- * Hold the journal against the chain: nothing lost (each workflow has its end, and each nonce that the chain counts is in
- * the journal), nothing doubled (an opportunity succeeds once, a nonce has one holder and one transaction), nothing
+ * Hold the journal against the chain: nothing lost (each workflow that was told of is there and has its end, and each nonce
+ * that the chain counts is in the journal), nothing doubled (an opportunity succeeds once, a nonce has one holder and one transaction), nothing
  * quarantined or unexplained.
  * @returns one sentence for each thing that is wrong.
  */
-export async function findProblems(config: RunConfig, chain: PublicClient): Promise<readonly string[]> {
+export async function findProblems(
+  config: RunConfig,
+  chain: PublicClient,
+  toldOf: number,
+): Promise<readonly string[]> {
   const journal = readSqliteJournal(config.directory)
   try {
     const rows = await journal.list(ROWS_MAX)
@@ -28,7 +32,9 @@ export async function findProblems(config: RunConfig, chain: PublicClient): Prom
       }),
     )
     const landed = await Promise.all(rows.map((row) => landedProblems(row, chain)))
-    return [...endProblems(rows), ...doubled(rows), ...nonces.flat(), ...landed.flat()]
+    const lost =
+      rows.length === toldOf ? [] : [`${toldOf} workflows were begun, the journal has ${rows.length}`]
+    return [...lost, ...endProblems(rows), ...doubled(rows), ...nonces.flat(), ...landed.flat()]
   } finally {
     await journal.close()
   }

@@ -31,6 +31,8 @@ type DayReport = {
 /** What is in flight at the end has this long, as the keeper's clock has it, to come to its own end. */
 const DRAIN_MS = 300_000
 const LOOK_MS = 10_000
+/** What a whole day must bring, and within what time. */
+const DAY = { blocks: 7_200n, workflows: 1_000, tookMs: 20 * 60_000 }
 
 /** Play a day: sandbox and keeper on one hurried clock, every held workflow approved, and then the books checked. */
 export async function playDay({ directory, seed, blocks, onProgress }: DayOptions): Promise<DayReport> {
@@ -79,8 +81,13 @@ export async function playDay({ directory, seed, blocks, onProgress }: DayOption
     const { workflows: counts } = keeper.summary()
     for (const [role, ends] of Object.entries(counts))
       roles[role] = Object.fromEntries(Object.entries(ends).filter(([, count]) => count > 0))
-    problems.push(...(await findProblems(config, chain)))
-    return { blocks: Number(blocks), workflows, tookMs: Date.now() - startedAtMs, roles, reasons, problems }
+    problems.push(...(await findProblems(config, chain, workflows)))
+    const tookMs = Date.now() - startedAtMs
+    if (blocks >= DAY.blocks && workflows < DAY.workflows)
+      problems.push(`only ${workflows} workflows; a day brings ${DAY.workflows}`)
+    if (blocks >= DAY.blocks && tookMs >= DAY.tookMs)
+      problems.push(`it took ${tookMs} ms; a day takes less than ${DAY.tookMs} ms`)
+    return { blocks: Number(blocks), workflows, tookMs, roles, reasons, problems }
   } finally {
     await sandbox.stop()
   }
