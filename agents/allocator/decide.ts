@@ -46,7 +46,7 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
   if (waiting !== undefined) return leave(underWay(waiting))
   const failed = lastFailure(subject, seen)
   const holdsUp = failed !== undefined && (duty === null || failed.kind !== 'yield')
-  if (holdsUp && seen.nowMs - failed.endedAtMs < policy.retryAfterS * 1_000) {
+  if (holdsUp && isWithin(policy.retryAfterS, failed, seen)) {
     const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${policy.retryAfterS} s.`
     const lookAgainAtMs = failed.endedAtMs + policy.retryAfterS * 1_000
     return { ...leave(passed({ check: 'backing_off', message })), lookAgainAtMs }
@@ -84,6 +84,12 @@ function lastFailure(subject: string, { recent }: Observed) {
   return last === undefined || last.state === 'succeeded' || last.state === 'shadowed' ? undefined : last
 }
 
+/** Whether a wait still runs; what ended a whole wait ahead of now ended by a clock that has gone back since. */
+function isWithin(waitS: number, { endedAtMs }: Observed['recent'][number], { nowMs }: Observed): boolean {
+  const leftMs = endedAtMs + waitS * 1_000 - nowMs
+  return leftMs > 0 && leftMs <= 2 * waitS * 1_000
+}
+
 /** Why nothing is moved for yield yet; null when it may be. Withdrawals by duty cool nothing. */
 function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy): PassedOver | null {
   const subject = vault.look.address
@@ -91,8 +97,8 @@ function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy):
     .filter(movesVault(subject))
     .find(({ kind }) => kind === 'yield' || kind === 'leave')
   if (last === undefined) return null
-  const passedS = (seen.nowMs - last.endedAtMs) / 1_000
-  if (passedS >= yields.cooldownS) return null
+  if (!isWithin(yields.cooldownS, last, seen)) return null
+  const passedS = Math.max(0, seen.nowMs - last.endedAtMs) / 1_000
   const message = `The last move ended ${Math.floor(passedS)} s ago; the policy waits ${yields.cooldownS} s.`
   return { subject, check: 'cooling_down', message, reason: {}, near: passedS / yields.cooldownS }
 }

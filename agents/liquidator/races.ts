@@ -37,7 +37,9 @@ export function backOffsOf(
       [...rows].flatMap(([key, { losses, lastMs }]): [string, BackOff][] => {
         const waitS = Math.min(firstS * 2 ** (losses - 1), lostRace.backOffSMax)
         const untilMs = lastMs + waitS * 1_000
-        return losses > 0 && untilMs > nowMs ? [[key, { untilMs, losses }]] : []
+        // One that ended a whole wait ahead of now ended by a clock that has gone back since.
+        const isOver = untilMs <= nowMs || untilMs - nowMs > 2 * waitS * 1_000
+        return losses > 0 && !isOver ? [[key, { untilMs, losses }]] : []
       }),
     )
   return {

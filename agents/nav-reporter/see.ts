@@ -167,7 +167,9 @@ function askSources(
   foreign: Question[],
 ): (told: readonly Answer[], ofSources: readonly Answer[]) => Finished {
   const { asset } = oracle
-  const isDue = before?.askedAtMs == null || moment.nowMs - before.askedAtMs >= report.pollS * 1_000
+  // Asked by a clock that has gone back since, they are asked anew.
+  const sinceMs = before?.askedAtMs == null ? -1 : moment.nowMs - before.askedAtMs
+  const isDue = before === null || sinceMs < 0 || sinceMs >= report.pollS * 1_000
   const fund = rows.funds?.find(({ address }) => address === asset) ?? null
   const scale = scaleOf(moment, report, asset)
   const sources = Object.entries(report.sources).map(([source, policy]) => {

@@ -374,6 +374,7 @@ describe('when it may move', () => {
     expect(after(cooldownS * 1_000 - 1).passedOver[0]).toMatchObject({ check: 'cooling_down' })
     expect(after(cooldownS * 1_000 - 1).lookAgainAtMs).toBe(nowMs + 1)
     expect(after(cooldownS * 1_000).proposals).toHaveLength(1)
+    expect(after(-3_600_000).proposals).toHaveLength(1)
     expect(checksOf(after(0, { kind: 'leave' }))).toEqual(['cooling_down'])
     expect(after(0, { kind: 'redemptions' }).proposals).toHaveLength(1)
     const due = decideOn({ ...uneven, ...queue(100_000, 0), recent: [ended()] })
@@ -395,7 +396,7 @@ describe('when it may move', () => {
     expect(decideOn({ ...due, recent }).proposals[0]?.kind).toBe('redemptions')
   })
 
-  it('backs off after a failure of its kind', () => {
+  it('backs off after a failure of its kind, but not for a clock that has gone back', () => {
     const { retryAfterS } = policy()
     const { nowMs } = observation()
     const after = (ms: number) =>
@@ -405,6 +406,7 @@ describe('when it may move', () => {
       })
     expect(checksOf(after(retryAfterS * 1_000 - 1))).toEqual(['backing_off'])
     expect(after(retryAfterS * 1_000).proposals).toHaveLength(1)
+    expect(after(-3_600_000).proposals).toHaveLength(1)
   })
 })
 

@@ -53,6 +53,11 @@ describe('after a lost race', () => {
     expect(after(lost(10, changes))).toBe('proposed')
   })
 
+  it('does not wait for a clock that has gone back', () => {
+    expect(after(lost(-1))).toBe('lost_race')
+    expect(after(lost(-3_600))).toBe('proposed')
+  })
+
   it('waits twice as long after each loss in a row, up to the longest', () => {
     expect(after(lost(19), lost(100))).toBe('lost_race')
     expect(after(lost(20), lost(100))).toBe('proposed')

@@ -78,6 +78,11 @@ test('asks foreign sources again after pollS alone, and the chain each time', ()
   expect(again.report?.readings[0]).toMatchObject({ value: (105n * WAD) / 100n })
 })
 
+test('asks foreign sources anew when the clock has gone back', () => {
+  const ahead = look(later(3_600), null)
+  expect(look(moment(), ahead.seen).sources).toHaveLength(2)
+})
+
 test('keeps what the fund was made of when it was last reported, for the bridge', () => {
   const first = look(moment(), null)
   expect(first.report?.partsBefore).toBeNull()
