@@ -120,6 +120,18 @@ const report = z
         `write at least "${least}"`,
       )
     }
+    const read = new Map<string, string>()
+    for (const [key, source] of Object.entries(one.sources)) {
+      if (!('source' in source)) continue
+      const other = read.get(source.source)
+      read.set(source.source, key)
+      if (other === undefined) continue
+      refuse(
+        ['sources', key, 'source'],
+        `${other} reads ${source.source} already: one answer would count twice in the quorum`,
+        'name another source, or remove one of the two',
+      )
+    }
     if (one.interim?.reportType === one.reportType) {
       refuse(
         ['interim', 'reportType'],

@@ -62,6 +62,7 @@ describe('the strategy', () => {
     ['arguments that do not fit', fund('sources.chain.args'), []],
     ['a number for an address', fund('sources.chain.args'), ['1']],
     ['a value in a float', fund('sources.chain.valueMin'), '0.1'],
+    ['one answer that counts twice', fund('sources.custodian.source'), 'fundAdministrator'],
     ['a source of no kind', fund('sources.chain.kind'), 'guess'],
     ['a path that is no pointer', fund('sources.administrator.valuePointer'), 'perShare.value'],
     ['fees from no day', fund('fees.accruesSince'), 'last year'],

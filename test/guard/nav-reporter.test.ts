@@ -218,6 +218,7 @@ describe("the guard's own judgement of a NAV report", () => {
   test.each([
     ['a view that changes something', { function: 'function a() returns (uint256)' }],
     ['arguments that do not fit', { args: [] }],
+    ['a number for an address', { args: ['1'] }],
   ])('its limits refuse %s', (_, changes) => {
     const { oracles } = z
       .object({ oracles: z.record(z.string(), z.record(z.string(), z.unknown())) })

@@ -57,10 +57,17 @@ const chainValue = z
     /** How far a report may be from it: fees are not in it. */
     apartBpsMax: count('basis points', 0, 10_000).transform(BigInt),
   })
-  .refine((chain) => chain.args.length === chain.function.inputs.length, {
-    path: ['args'],
-    error: 'expected as many as the function has parameters',
-  })
+  .refine(
+    (chain) =>
+      chain.args.length === chain.function.inputs.length &&
+      chain.function.inputs.every(({ type }, index) =>
+        chain.args[index] === '$asset' ? type === 'address' : /^uint[0-9]*$/.test(type),
+      ),
+    {
+      path: ['args'],
+      error: "expected one for each of the function's parameters, $asset for an address, a number for a uint",
+    },
+  )
 
 const limits = z.strictObject({
   /** How long ago the time may be that a first report is for, at the block simulated. */
