@@ -61,7 +61,7 @@ export function compileApproval(
 
 /** Say why a person is asked about a proposal first; null when none is. Pure. */
 export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
-  const { workflowType, exposure, deviationBps, loosens } = proposal
+  const { workflowType, kind, exposure, deviationBps, loosens } = proposal
   if (loosens === true) {
     const message = 'It takes a protection away: a person is always asked about that.'
     return { check: 'approval_loosens', message }
@@ -79,8 +79,14 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
     const message = `${exposure.usdMicros} millionths of a dollar leave us; the policy asks above ${approval.aboveUsdMicros}.`
     return { check: 'approval_above_usd', message }
   }
-  if (approval.beyondBps !== undefined && deviationBps !== undefined && deviationBps > approval.beyondBps) {
+  if (approval.beyondBps === undefined) return null
+  if (deviationBps !== undefined && deviationBps > approval.beyondBps) {
     const message = `It is ${deviationBps} basis points from what was done last; the policy asks beyond ${approval.beyondBps}.`
+    return { check: 'approval_beyond_bps', message }
+  }
+  // An agent states none where nothing was done before; of a person's order it is not known.
+  if (deviationBps === undefined && kind === 'order') {
+    const message = `How far it is from what was done last is not said; the policy asks beyond ${approval.beyondBps} basis points.`
     return { check: 'approval_beyond_bps', message }
   }
   return null

@@ -7,6 +7,7 @@ import type { ClearedCall } from './calls.ts'
 import type { Subject } from './conditions.ts'
 import { checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
 import { contractsOf, frame } from './frame.ts'
+import { checkHeadAge } from './head-age.ts'
 import { checkReads } from './pins.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { PinnedContract, Ruleset } from './ruleset.ts'
@@ -203,13 +204,8 @@ function checkBlock(
   { freshness }: Ruleset,
   nowMs: number,
 ): Refusal | null {
-  const ageMs = nowMs - block.timestampS * 1_000
-  if (ageMs > freshness.headAgeMsMax) {
-    return refuse(
-      'head_stale',
-      `Our node's head is ${ageMs} ms old; the policy allows ${freshness.headAgeMsMax} ms. Fix: check the node, or raise freshness.headAgeMsMax.`,
-    )
-  }
+  const aged = checkHeadAge(block.timestampS, freshness, nowMs)
+  if (aged !== null) return aged
   const lag = block.number - BigInt(answer.preflight.freshness.blockNumber ?? '0')
   if (lag > freshness.blockLagMax) {
     return refuse(

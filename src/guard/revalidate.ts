@@ -4,6 +4,7 @@ import { invariant } from '../errors.ts'
 import { type Checked, refuse } from '../workflow/verdict.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
 import type { Subject } from './conditions.ts'
+import { checkHeadAge } from './head-age.ts'
 import { checkReads } from './pins.ts'
 import { type BoundWorkflow, checkPrepared } from './prepared.ts'
 import type { Ruleset } from './ruleset.ts'
@@ -58,13 +59,8 @@ export async function lookNow(
   if (unpinned !== null) return unpinned
   const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
   reads.fill(answers)
-  const ageMs = nowMs - head.timestampS * 1_000
-  if (ageMs > ruleset.freshness.headAgeMsMax) {
-    return refuse(
-      'head_stale',
-      `Our node's head is ${ageMs} ms old; the policy allows ${ruleset.freshness.headAgeMsMax} ms.`,
-    )
-  }
+  const aged = checkHeadAge(head.timestampS, ruleset.freshness, nowMs)
+  if (aged !== null) return aged
   const nextBlockS = Math.max(head.timestampS + 1, Math.floor(nowMs / 1_000))
   return look.position(nextBlockS) ?? { ok: true }
 }

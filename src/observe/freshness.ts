@@ -24,10 +24,17 @@ export function freshnessOf(
   limits: FreshnessLimits,
 ): Moment['freshness'] {
   const problems: string[] = []
-  const headAgeMs = Math.max(0, nowMs - head.timestampS * 1_000)
+  const sinceHeadMs = nowMs - head.timestampS * 1_000
+  const headAgeMs = Math.max(0, sinceHeadMs)
   let ageMs = headAgeMs
   if (headAgeMs > limits.headAgeMsMax) {
     problems.push(`our node's head is ${headAgeMs} ms old; the policy allows ${limits.headAgeMsMax} ms`)
+  }
+  // By a clock that is behind, everything is young.
+  if (-sinceHeadMs > limits.headAgeMsMax) {
+    problems.push(
+      `our clock is ${-sinceHeadMs} ms behind our node's head; the policy allows ${limits.headAgeMsMax} ms`,
+    )
   }
   for (const [name, { freshness }] of Object.entries(lists)) {
     const lagMs = freshness.lagSeconds * 1_000

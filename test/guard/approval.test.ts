@@ -28,6 +28,12 @@ describe('an approval policy', () => {
     expect(check({ beyondBps: '0' })).toBeNull()
   })
 
+  it('asks about an order that does not say how far it is from what was done last', () => {
+    expect(check({ beyondBps: '200' }, { kind: 'order' })).toBe('approval_beyond_bps')
+    expect(check({ beyondBps: '200' }, { kind: 'order', deviationBps: 200 })).toBeNull()
+    expect(check({}, { kind: 'order' })).toBeNull()
+  })
+
   it('asks about what takes a protection away, whatever the policy says', () => {
     expect(check({}, { loosens: true })).toBe('approval_loosens')
   })

@@ -259,6 +259,14 @@ describe('clearing a liquidation', () => {
     )
   })
 
+  it('refuses by a clock that is behind our node’s head: by it, everything is young', async () => {
+    const options = await liquidationOf(scene, ask())
+    const freshness = { ...options.ruleset.freshness, headAgeMsMax: 1_000 }
+    const at = (nowMs: number) => reasonOf({ ...withRules(options, { freshness }), nowMs })
+    expect(await at(options.nowMs - 1_000)).toBe('cleared')
+    expect(await at(options.nowMs - 1_001)).toBe('clock_behind')
+  })
+
   it('counts allowances that stand elsewhere as exposure, but not the one it replaces', async () => {
     const options = await liquidationOf(scene, ask())
     const token = scene.deployment.markets[0]?.loanAsset ?? COLLATERAL
@@ -383,6 +391,8 @@ describe('the last look before the first send', () => {
     const strict = withRules(options, { freshness })
     expect(await look(strict, clearance, options.nowMs + 1_000)).toBe('go')
     expect(await look(strict, clearance, options.nowMs + 1_001)).toBe('head_stale')
+    expect(await look(strict, clearance, options.nowMs - 1_001)).toBe('clock_behind')
+    expect(await look(strict, clearance, options.nowMs - 1_000)).toBe('go')
     const never = await recheck(
       { workflow: options.workflow, ruleset: options.ruleset, nowMs: options.nowMs },
       { nodes: scene.nodes },

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { freshnessOf } from '../../src/observe/freshness.ts'
+
+const limits = { ageMsMax: 20_000, blockLagMax: 15n, headAgeMsMax: 30_000 }
+const head = { number: 100n, timestampS: 1_000, baseFeePerGasWei: 1n, hash: '0x', parentHash: '0x' } as const
+const lists = {
+  markets: { items: [], dropped: 0, freshness: { status: 'current', lagSeconds: 0, blockNumber: '100' } },
+}
+const at = (nowMs: number) => freshnessOf(lists, head, nowMs, limits)
+
+it('takes no head that is too old, and no clock that is as far behind it', () => {
+  expect(at(1_030_000)).toMatchObject({ ok: true, ageMs: 30_000 })
+  expect(at(1_030_001)).toMatchObject({ ok: false, message: expect.stringContaining('30001 ms old') })
+  expect(at(970_000)).toMatchObject({ ok: true, ageMs: 0 })
+  expect(at(969_999)).toMatchObject({
+    ok: false,
+    message: expect.stringContaining("our clock is 30001 ms behind our node's head"),
+  })
+})
