@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { inFlight } from '../../src/duty.ts'
 import { type HoldDeps, hold } from '../../src/prepare/hold.ts'
 import type { Step } from '../../src/workflow/step.ts'
 import { isHeld, type Workflow } from '../../src/workflow/workflow.ts'
@@ -33,6 +34,8 @@ describe('a hold', () => {
   it('lets go what is approved, once and for all', () => {
     const approved = after(hold(held, { ...deps, answer: () => ({ verdict: 'approve', hash: HASH }) }))
     expect(approved).toMatchObject({ state: 'discovered', hold: { approvedAtMs: 2_000 } })
+    // Decisions know which of the two it is.
+    expect([inFlight(held).held, inFlight(approved).held]).toEqual([true, undefined])
     expect(isHeld(approved)).toBe(false)
     expect(hold(approved, { ...deps, nowMs: () => 99_000 })).toBeNull()
   })
