@@ -105,6 +105,8 @@ export type PassedOver = {
   readonly message: string
   readonly reason: Reason
   readonly near?: number
+  /** A person should look now: it is told as an alarm, with this fix. */
+  readonly alarm?: { readonly fix: string }
 }
 
 /** What an agent wants, and what it left alone. Both are kept, and `explain` prints them. */

@@ -112,11 +112,11 @@ async function around(directory: string): Promise<Around> {
   const journal = openedJournal(directory)
   if (journal === null) return { inFlight: [], recent: [], colleagues: [] }
   try {
-    const [live, newest] = await Promise.all([journal.live(), journal.list(JOURNAL_ROWS)])
-    const isMine = ({ role }: { readonly role: string }) => role === assetManager.role
+    const { role } = assetManager
+    const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
     return {
-      inFlight: live.filter(isMine).map(inFlight),
-      recent: createRecent(newest.filter(isMine), systemClock.nowMs).list(),
+      inFlight: live.filter((workflow) => workflow.role === role).map(inFlight),
+      recent: createRecent(newest, systemClock.nowMs).list(),
       colleagues: [],
     }
   } finally {

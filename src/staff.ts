@@ -167,11 +167,8 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
   const openerOf = (shadow: boolean) => ({ role, chainId: nodes.chainId, signer, shadow })
   const open = (proposal: Proposal, shadow: boolean) =>
     shared.alone(() => openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal }))
-  const newest = await journal.list(JOURNAL_ROWS)
-  const recent = createRecent(
-    newest.filter((workflow) => workflow.role === role && counts(workflow)),
-    clock.nowMs,
-  )
+  const newest = await journal.newestOf(role, JOURNAL_ROWS)
+  const recent = createRecent(newest.filter(counts), clock.nowMs)
   const duty = createDuty({
     role,
     workflowTypes: does.workflowTypes,
@@ -185,6 +182,11 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
     journal: { live, addDecisions: (rows) => journal.addDecisions(rows) },
     onOpened: shared.onOpened,
     onDecided: ({ proposals, passedOver }, seen, tookMs) => {
+      for (const { check, subject, message, alarm } of passedOver) {
+        if (alarm === undefined) continue
+        const facts = { role, subject }
+        shared.alarm(new RolekeeperError(`${role}.${check}`, message, { ...alarm, facts, retry: 'later' }))
+      }
       metrics.decided(role, proposals.length, passedOver.length, tookMs)
       for (const { check } of passedOver) metrics.refused(role, 'agent', check)
       const at = new Date(seen.nowMs).toISOString()

@@ -39,12 +39,13 @@ export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPo
 /** A report of which everything is known that is judged. */
 type Ready = KnownReport & { readonly scheduled: TypeSeen }
 
-const passOver = (subject: string, { check, message, near }: NotDue): PassedOver => ({
+const passOver = (subject: string, { check, message, near, alarm }: NotDue): PassedOver => ({
   subject,
   check,
   message,
   reason: {},
   ...(near === undefined ? {} : { near }),
+  ...(alarm === undefined ? {} : { alarm }),
 })
 
 /** Our clock must go with the chain's, and never far back. */
@@ -174,6 +175,9 @@ function shortOf({ accepted, rejected }: Agreement, { quorum }: ReportPolicy): S
   const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
   return {
     check: 'quorum_short',
+    alarm: {
+      fix: 'look at the sources that the message names; nothing is reported until enough of them agree.',
+    },
     message: `${accepted.length} sources agree; the policy demands ${quorum}: ${why}.`,
   }
 }

@@ -1,5 +1,7 @@
+import type { PassedOver } from '../../src/agent.ts'
+
 /** Why something was left out or left alone: a stable name, and a sentence with value and limit. */
-export type Stop = { readonly check: string; readonly message: string }
+export type Stop = Pick<PassedOver, 'check' | 'message' | 'alarm'>
 
 /** Whether a judgement is a stop. Pure. */
 export const isStop = (judged: unknown): judged is Stop =>

@@ -76,6 +76,8 @@ export type Journal = {
   readonly list: (limit: number) => Promise<readonly Workflow[]>
   /** Workflows that ended in shadow, oldest first. */
   readonly shadowed: () => Promise<readonly Workflow[]>
+  /** Of one role, newest first; at most `limit`. */
+  readonly newestOf: (role: Role, limit: number) => Promise<readonly Workflow[]>
   readonly transitions: (id: string) => Promise<readonly Transition[]>
   /** The first nonce that no slot holds; null before `adoptNonce`. */
   readonly nextNonce: (chainId: number, signer: Address) => Promise<number | null>

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { Role } from '../agent.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { DecisionRow, Journal, LedgerEntry, OutboxRow, Reservation, Transition } from './journal.ts'
@@ -281,6 +282,14 @@ class SqliteJournal implements Journal {
 
   async list(limit: number): Promise<readonly Workflow[]> {
     return this.#bodies('SELECT body FROM workflows ORDER BY created_at_ms DESC LIMIT ?', limit)
+  }
+
+  async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
+    return this.#bodies(
+      "SELECT body FROM workflows WHERE json_extract(body, '$.role') = ? ORDER BY created_at_ms DESC LIMIT ?",
+      role,
+      limit,
+    )
   }
 
   async shadowed(): Promise<readonly Workflow[]> {

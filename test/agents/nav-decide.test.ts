@@ -200,6 +200,7 @@ describe('what stops a report', () => {
       ['recoveryFund:holdings', 'source_outlier'],
       ['recoveryFund', 'quorum_short'],
     ])
+    expect(passedOver.map(({ alarm }) => alarm !== undefined)).toEqual([false, false, true])
     expect(passedOver.at(-1)?.message).toMatchInlineSnapshot(
       `"2 sources agree; the policy demands 3: chain source_out_of_bounds, holdings source_outlier."`,
     )

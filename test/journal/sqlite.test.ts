@@ -68,6 +68,16 @@ describe('the SQLite journal', () => {
     await reader.close()
   })
 
+  it('gives the newest of one role, however busy another is', async () => {
+    const at = (id: string, role: string, createdAtMs: number) =>
+      journal.open({ ...discovered(id, id), role, createdAtMs })
+    await at('a', 'allocator', 1)
+    await at('b', 'allocator', 2)
+    for (let count = 0; count < 5; count += 1) await at(`l${count}`, 'liquidator', 10 + count)
+    expect((await journal.newestOf('allocator', 5)).map(({ id }) => id)).toEqual(['b', 'a'])
+    expect(await journal.newestOf('liquidator', 2)).toHaveLength(2)
+  })
+
   it('keeps every state with its time', async () => {
     const workflow = discovered('a')
     await journal.open(workflow)
