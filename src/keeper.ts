@@ -1,6 +1,5 @@
 import { checkAccess } from './access.ts'
 import { createAlarms } from './alarms.ts'
-import { createNodes } from './chain/http-nodes.ts'
 import type { Nodes } from './chain/nodes.ts'
 import { type ChainView, watchChain } from './chain-view.ts'
 import { type Chores, startChores } from './chores.ts'
@@ -18,6 +17,7 @@ import { readControl } from './ops/control.ts'
 import type { Log } from './ops/log.ts'
 import { createMetrics, type Metrics } from './ops/metrics.ts'
 import { type OpsServer, startOpsServer } from './ops/server.ts'
+import { openNodes } from './our-nodes.ts'
 import { proveNoneLeftLive, provePins, proveService } from './prove.ts'
 import { type PulseDeps, readGauges, readReadiness } from './pulse.ts'
 import type { Queue } from './queue/queue.ts'
@@ -53,10 +53,6 @@ export type KeeperDeps = {
   readonly duty?: 'orders'
 }
 
-/** A node that has not answered by then is left for the next one. */
-const NODE_TIMEOUT_MS = 2_000
-/** How often a node is asked for its head: a block is noticed after half of it, on average. */
-const HEAD_POLL_MS = 100
 /** Interest moves health without any event: everything is looked at again at least this often. */
 const SWEEP_MS = 5_000
 /**
@@ -170,15 +166,7 @@ class ComposedKeeper implements Keeper {
     )
     this.#opened.push(() => client.close())
     await proveService(client, settings.id, this.#log)
-    const nodes = await createNodes({
-      chainId: settings.id,
-      read: settings.nodes.read.map((url) => url.reveal()),
-      send: settings.nodes.send.map((url) => url.reveal()),
-      finality: settings.finality,
-      timeoutMs: NODE_TIMEOUT_MS,
-      pollMs: HEAD_POLL_MS,
-      clock: this.#clock,
-    })
+    const nodes = await openNodes(this.#config, this.#clock)
     this.#opened.push(() => nodes.close())
     await provePins(nodes, this.#config.deployment)
     const chain = await watchChain({

@@ -3,7 +3,6 @@ import type { Difference } from '../agents/asset-manager/difference.ts'
 import type { ManagerPolicy } from '../agents/asset-manager/policy.ts'
 import { reconcile } from '../agents/asset-manager/reconcile.ts'
 import { clientOf } from './access.ts'
-import { createNodes } from './chain/http-nodes.ts'
 import { systemClock } from './clock.ts'
 import { createCollections } from './collections.ts'
 import type { AgentConfig, RunConfig } from './config/config.ts'
@@ -13,6 +12,7 @@ import { RolekeeperError } from './errors.ts'
 import { compileApproval, whyAsk } from './guard/approval.ts'
 import { readSqliteJournal } from './journal/sqlite.ts'
 import { observeByAsking } from './observe/asking.ts'
+import { openNodes } from './our-nodes.ts'
 import { createRecent } from './recent.ts'
 import { sectionsOf } from './role-policy.ts'
 import { createServiceClient } from './service/client.ts'
@@ -21,9 +21,6 @@ import { SERVICE_TIMEOUTS } from './service/http.ts'
 /** What stands between the declared and what is there; `asked` says why a person would be asked first, or null. */
 export type PlannedDifference = Difference & { readonly asked: string | null }
 
-/** Nodes are asked a few things once. */
-const NODE_TIMEOUT_MS = 5_000
-const HEAD_POLL_MS = 1_000
 /** Workflows of the journal that may still be about a declared thing. */
 const JOURNAL_ROWS = 1_000
 
@@ -62,7 +59,7 @@ export async function planOf(config: RunConfig): Promise<readonly PlannedDiffere
 type Policy = ReturnType<typeof loadPolicy<ReturnType<typeof sectionsOf<ManagerPolicy>>>>
 
 async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
-  const { chain, service, deployment } = config
+  const { service, deployment } = config
   const client = createServiceClient(
     {
       baseUrl: service.url,
@@ -72,15 +69,7 @@ async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
     },
     systemClock,
   )
-  const nodes = await createNodes({
-    chainId: chain.id,
-    read: chain.nodes.read.map((url) => url.reveal()),
-    send: chain.nodes.send.map((url) => url.reveal()),
-    finality: chain.finality,
-    timeoutMs: NODE_TIMEOUT_MS,
-    pollMs: HEAD_POLL_MS,
-    clock: systemClock,
-  })
+  const nodes = await openNodes(config, systemClock)
   try {
     return await observeByAsking(
       assetManager,

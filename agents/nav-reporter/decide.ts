@@ -172,6 +172,9 @@ function unscheduledDue(
 }
 
 function shortOf({ accepted, rejected }: Agreement, { quorum }: ReportPolicy): Stop {
+  // Nobody is wrong: a fund that has issued nothing has no value a share.
+  if (rejected.some(({ check }) => check === 'fund_without_shares'))
+    return { check: 'fund_without_shares', message: 'The fund has no shares yet: there is nothing to value.' }
   const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
   return {
     check: 'quorum_short',

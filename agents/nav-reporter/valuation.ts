@@ -39,7 +39,7 @@ const stop = (check: string, message: string): Stop => ({ check, message })
  * Build up what a fund is made of, from the service's row and our own reading of its idle quote assets. Pure.
  * @param haircutBps what each lane's recovery value is cut by; a lane that is not here is not known.
  * @returns the parts, or the first thing that is not known: `holdings_incomplete`, `holding_not_known`,
- *   `lane_not_known` or `fund_without_shares`.
+ *   `lane_not_known`, `supply_not_known` or `fund_without_shares`.
  */
 export function buildUp(
   fund: FundResource,
@@ -64,7 +64,9 @@ export function buildUp(
     const worth = BigInt(claimableAssets) === 0n ? 0n : BigInt(recoveryValueAssets)
     holdingsAssets += (worth * (BPS - haircut)) / BPS
   }
-  const supply = BigInt(fund.totalSupply ?? 0)
+  if (fund.totalSupply == null)
+    return stop('supply_not_known', 'The service does not say how many shares the fund has.')
+  const supply = BigInt(fund.totalSupply)
   if (supply === 0n) return stop('fund_without_shares', 'The fund has no shares to value.')
   return { idleAssets, holdingsAssets, supply }
 }

@@ -6,9 +6,6 @@ import type { Reported } from '../restatement.ts'
 import { command, DIRECTORY, usageError } from './command.ts'
 import { configAt, runOrder } from './order.ts'
 
-/** How long a node may take for the few reads here. */
-const NODE_TIMEOUT_MS = 5_000
-
 /** `rolekeeper restate`: correct the newest NAV report of an oracle, through the same pipeline and guard as any other. */
 export const restate = command({
   name: 'restate',
@@ -80,20 +77,12 @@ async function readReported(config: RunConfig, name: string, reportType: string)
 }
 
 async function callAll(
-  { chain }: RunConfig,
+  config: RunConfig,
   calls: readonly { readonly to: Address; readonly data: `0x${string}` }[],
 ) {
-  const { createNodes } = await import('../chain/http-nodes.ts')
+  const { openNodes } = await import('../our-nodes.ts')
   const { systemClock } = await import('../clock.ts')
-  const nodes = await createNodes({
-    chainId: chain.id,
-    read: chain.nodes.read.map((url) => url.reveal()),
-    send: chain.nodes.send.map((url) => url.reveal()),
-    finality: chain.finality,
-    timeoutMs: NODE_TIMEOUT_MS,
-    pollMs: NODE_TIMEOUT_MS,
-    clock: systemClock,
-  })
+  const nodes = await openNodes(config, systemClock)
   try {
     const results = await nodes.calls(calls)
     return results.map((text) => (text === null ? { ok: false as const } : { ok: true as const, text }))

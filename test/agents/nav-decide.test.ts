@@ -206,6 +206,15 @@ describe('what stops a report', () => {
     )
   })
 
+  test('a fund without shares, which is nobody’s alarm', () => {
+    const none = readings(GROSS).map(({ source }) => ({
+      ...{ ok: false as const, source, message: '' },
+      check: source === 'holdings' ? 'fund_without_shares' : 'source_status',
+    }))
+    const last = decided({ readings: none }).passedOver.at(-1)
+    expect([last?.check, last?.alarm]).toEqual(['fund_without_shares', undefined])
+  })
+
   test.each([
     ['an oracle that is not pinned', { oracle: null }, 'oracle_not_pinned'],
     ['an oracle that does not answer', { scheduled: null }, 'oracle_not_read'],

@@ -51,7 +51,7 @@ describe('a fund', () => {
     ['no list of holdings', { holdings: null }, 'holdings_incomplete'],
     ['no count of holdings', { totalHoldings: null }, 'holdings_incomplete'],
     ['no shares', { totalSupply: '0' }, 'fund_without_shares'],
-    ['no known shares', { totalSupply: null }, 'fund_without_shares'],
+    ['no known shares', { totalSupply: null }, 'supply_not_known'],
   ])('with %s is not known', (_, changes, check) => {
     expect(build(changes)).toMatchObject({ check })
   })
