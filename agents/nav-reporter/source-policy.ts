@@ -46,27 +46,21 @@ const chainSource = z
     { path: ['args'], error: "expected one for each of the function's parameters, $asset for an address" },
   )
 
+/** JSON is read alike, wherever it comes from. */
+const json = {
+  source: name,
+  valuePointer: pointer,
+  asOfPointer: pointer,
+  decimals,
+  timeoutMs,
+  ...trust,
+}
+
 /** One source of a report's value. Every kind states its decimals, age and bounds. */
 export const sourcePolicy = z
   .discriminatedUnion('kind', [
-    z.strictObject({
-      kind: z.literal('http'),
-      source: name,
-      valuePointer: pointer,
-      asOfPointer: pointer,
-      decimals,
-      timeoutMs,
-      ...trust,
-    }),
-    z.strictObject({
-      kind: z.literal('json-file'),
-      source: name,
-      valuePointer: pointer,
-      asOfPointer: pointer,
-      decimals,
-      timeoutMs,
-      ...trust,
-    }),
+    z.strictObject({ kind: z.literal('http'), ...json }),
+    z.strictObject({ kind: z.literal('json-file'), ...json }),
     z.strictObject({
       kind: z.literal('csv-file'),
       source: name,

@@ -7,8 +7,11 @@ import type { Call } from '../../src/chain/nodes.ts'
 import type { Subject } from '../../src/guard/conditions.ts'
 import { allocatorSanity } from '../../src/guard/sanity/allocator.ts'
 import { ALLOCATION_VIEWS } from '../../src/guard/sanity/allocator-views.ts'
+import { PRICE_VIEWS } from '../../src/guard/sanity/price.ts'
 import { createReads } from '../../src/guard/views.ts'
 import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
+
+const VIEWS = [...ALLOCATION_VIEWS, ...PRICE_VIEWS] as const
 
 const WAD = 10n ** 18n
 const NOW_S = NOW_MS / 1_000
@@ -49,12 +52,12 @@ const AFTER: Says = {
 const answer =
   (says: Says) =>
   ({ to, data }: Call): Hex | null => {
-    const { functionName } = decodeFunctionData({ abi: ALLOCATION_VIEWS, data })
+    const { functionName } = decodeFunctionData({ abi: VIEWS, data })
     const said = says[`${functionName} ${to}`] ?? says[functionName]
     const result = said as never
     return said === null || said === undefined
       ? null
-      : encodeFunctionResult({ abi: ALLOCATION_VIEWS, functionName, result })
+      : encodeFunctionResult({ abi: VIEWS, functionName, result })
   }
 
 type Script = {
@@ -117,6 +120,7 @@ describe('a reallocation on a scripted chain', () => {
     ['allocation_disabled', { listing: { ...LISTING, approved: false } }],
     ['market_paused', { [at('paused', OTHER_MARKET)]: true }],
     ['oracle_not_healthy', { read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 2] }],
+    ['oracle_not_healthy', { read: [0n, BigInt(NOW_S), BigInt(NOW_S), 1] }],
     ['price_stale', { read: [WAD, BigInt(NOW_S - 301), BigInt(NOW_S), 1] }],
   ])('is refused before anything is simulated: %s', (check, before) => {
     expect(judge({ before })).toBe(check)

@@ -16,6 +16,7 @@ import { loadYaml } from '../../src/config/yaml.ts'
 import type { Subject } from '../../src/guard/conditions.ts'
 import { guardPolicy } from '../../src/guard/ruleset.ts'
 import { BID_VIEWS, CHANNEL_VIEWS, MOBILITY_VIEWS } from '../../src/guard/sanity/asset-manager-views.ts'
+import { PRICE_VIEWS } from '../../src/guard/sanity/price.ts'
 import { createReads } from '../../src/guard/views.ts'
 import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
 import type { WorkflowType } from '../../src/service/workflow-types.ts'
@@ -85,7 +86,7 @@ const LOT = HONEST.lot
 const terms = (changes: object): Said => ({ lot: { ...LOT, terms: { ...LOT.terms, ...changes } } })
 const lot = (changes: object): Said => ({ lot: { ...LOT, ...changes } })
 
-const views: readonly AbiFunction[] = [...BID_VIEWS, ...CHANNEL_VIEWS, ...MOBILITY_VIEWS]
+const views: readonly AbiFunction[] = [...BID_VIEWS, ...PRICE_VIEWS, ...CHANNEL_VIEWS, ...MOBILITY_VIEWS]
 function encode(data: Hex, said: Said): Hex | null {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)

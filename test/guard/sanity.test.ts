@@ -12,6 +12,7 @@ import { describe, expect, it } from 'vitest'
 import type { Call, Log, SimulationRequest, SimulationResult } from '../../src/chain/nodes.ts'
 import { checkFinal, type FinalOptions } from '../../src/guard/final.ts'
 import { CLAIM_VIEWS, LIQUIDATION_VIEWS } from '../../src/guard/sanity/liquidator-views.ts'
+import { PRICE_VIEWS } from '../../src/guard/sanity/price.ts'
 import { TOKEN_VIEWS } from '../../src/guard/views.ts'
 import {
   bound,
@@ -64,7 +65,7 @@ type Script = {
   readonly chainId?: number
 }
 
-const views: readonly AbiFunction[] = [...TOKEN_VIEWS, ...LIQUIDATION_VIEWS, ...CLAIM_VIEWS]
+const views: readonly AbiFunction[] = [...TOKEN_VIEWS, ...LIQUIDATION_VIEWS, ...PRICE_VIEWS, ...CLAIM_VIEWS]
 const itemOf = (data: Hex): AbiFunction => {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view of the policy has the selector of ${data}`)

@@ -1,5 +1,4 @@
 import { type Address, zeroAddress } from 'viem'
-import type { Proposal } from '../../agent.ts'
 import { invariant } from '../../errors.ts'
 import { type Refusal, refuse } from '../../workflow/verdict.ts'
 import { asAddress, asUint } from '../paths.ts'
@@ -11,14 +10,12 @@ import {
   type LotRead,
   lotView,
   managerView,
-  priceView,
 } from './asset-manager-views.ts'
 import { type About, type Look, unread } from './look.ts'
+import { checkDecided, checkUsable, priceView } from './price.ts'
 
 const WAD = 10n ** 18n
 const BPS = 10_000n
-/** An oracle's `state` that permits its price to be used. */
-const HEALTHY_ORACLE_CODE = 1n
 /** A house's lot that takes bids. */
 const OPEN_LOT_CODE = 1n
 
@@ -104,7 +101,9 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
     }
     const price = place.read()
     if (price === null) return unread('the oracle')
-    const refused = priceRefusal(price, timestampS)
+    const refused =
+      checkUsable(price, limits.priceAgeSMax, timestampS) ??
+      (isOrdered ? null : checkDecided(price, proposal, limits.priceDivergenceBpsMax))
     if (refused !== null) return refused
     const [from, to] = [unitOf(terms.asset), unitOf(terms.quoteAsset)]
     const netAssets = net()
@@ -120,30 +119,6 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
     return refuse(
       'position_too_large',
       `The bid is ${bid} base units of ${netAssets} that the fund is worth; the policy allows ${limits.positionBpsMax} basis points.`,
-    )
-  }
-
-  function priceRefusal(
-    price: { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint },
-    timestampS: number,
-  ): Refusal | null {
-    if (price.state !== HEALTHY_ORACLE_CODE) {
-      return refuse('oracle_not_healthy', `The oracle's state is ${price.state}.`)
-    }
-    const ageS = BigInt(timestampS) - price.sourceAsOfS
-    if (ageS > BigInt(limits.priceAgeSMax)) {
-      return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
-    }
-    if (isOrdered) return null
-    const decided = decidedPrice(proposal)
-    if (decided === null) {
-      return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
-    }
-    const apart = price.priceWad > decided ? price.priceWad - decided : decided - price.priceWad
-    if (apart * BPS <= decided * limits.priceDivergenceBpsMax) return null
-    return refuse(
-      'price_moved',
-      `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${limits.priceDivergenceBpsMax} basis points between them.`,
     )
   }
 
@@ -163,9 +138,4 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
   }
 
   return { position, outcome }
-}
-
-function decidedPrice({ reason }: Proposal): bigint | null {
-  const stated = asUint(reason.priceWad)
-  return stated === undefined || stated === 0n ? null : stated
 }

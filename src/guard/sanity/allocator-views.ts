@@ -14,7 +14,6 @@ export const ALLOCATION_VIEWS = parseAbi([
   'function partition(address vault) view returns (uint256 cash, uint256 debtAssets, uint256 badDebtAssets)',
   'function utilizationWad() view returns (uint256)',
   'function paused() view returns (bool)',
-  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
 ])
 const view = createView(ALLOCATION_VIEWS)
 
@@ -73,14 +72,3 @@ export const utilizationView = (market: Address): View<bigint> => view('utilizat
 
 /** Read whether a market is paused. */
 export const marketPausedView = (market: Address): View<boolean> => view('paused', market, [], z.boolean())
-
-/** Read an oracle's word: when its source observed the price, and whether its feeder vouches for it. */
-export const oracleStateView = (
-  oracle: Address,
-): View<{ readonly sourceAsOfS: bigint; readonly state: bigint }> =>
-  view(
-    'read',
-    oracle,
-    [],
-    z.tuple([uint, uint, uint, uint]).transform(([, sourceAsOfS, , state]) => ({ sourceAsOfS, state })),
-  )

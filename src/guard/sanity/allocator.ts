@@ -15,11 +15,11 @@ import {
   cashView,
   listingView,
   marketPausedView,
-  oracleStateView,
   utilizationView,
   vaultAssetsView,
 } from './allocator-views.ts'
 import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
+import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
 
 const limitsSchema = z.strictObject({
   /** Oldest price of a market that is supplied, by the oracle's own source time. */
@@ -33,8 +33,6 @@ type Limits = z.output<typeof limitsSchema>
 
 const BPS = 10_000n
 const WAD = 10n ** 18n
-/** An oracle's `state` that permits its price to be used. */
-const HEALTHY_ORACLE_CODE = 1n
 
 /** One move of the request, in a market of the deployment; base units. */
 type Move = { readonly market: PinnedMarket; readonly assets: bigint }
@@ -173,7 +171,7 @@ function lookAtDestination(reads: Reads, vault: Address, { market }: Move) {
   return {
     listing: reads.ask(listingView(vault, market.address)),
     paused: reads.ask(marketPausedView(market.address)),
-    oracle: reads.ask(oracleStateView(market.oracle)),
+    oracle: reads.ask(priceView(market.oracle)),
   }
 }
 
@@ -189,19 +187,11 @@ function checkDestination(
     return refuse('allocation_disabled', `The vault does not lend to ${market.address} any more.`)
   }
   if (isPaused) return refuse('market_paused', `The market ${market.address} is paused.`)
-  if (price.state !== HEALTHY_ORACLE_CODE) {
-    return refuse(
-      'oracle_not_healthy',
-      `The oracle's state is ${price.state}; healthy is ${HEALTHY_ORACLE_CODE}.`,
-    )
-  }
-  const ageS = BigInt(timestampS) - price.sourceAsOfS
-  if (ageS <= priceAgeSMax) return null
-  return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${priceAgeSMax} s.`)
+  return checkUsable(price, priceAgeSMax, timestampS)
 }
 
 const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): Sanity => ({
-  views: ALLOCATION_VIEWS,
+  views: [...ALLOCATION_VIEWS, ...PRICE_VIEWS],
   revalidations: [
     'vault_allocator',
     'market_liquidity',

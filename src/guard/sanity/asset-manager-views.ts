@@ -7,7 +7,6 @@ export const BID_VIEWS = parseAbi([
   'struct LotTerms { bytes32 positionId; bytes32 lane; address market; address borrower; address asset; uint256 amount; address quoteAsset; uint256 reserveAssets; uint64 closesAt; }',
   'struct Lot { LotTerms terms; address seller; uint8 state; address bestBidder; uint256 bestAssets; }',
   'function lot(uint256 lotId) view returns (Lot)',
-  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
   'function manager() view returns (address)',
   'function fundReadinessApproved() view returns (bool)',
   'function quoteAssetProfileApproved() view returns (bool)',
@@ -54,17 +53,6 @@ export type LotRead = z.output<typeof lotRead>
 
 /** Read a lot. */
 export const lotView = (house: Address, lotId: bigint): View<LotRead> => bid('lot', house, [lotId], lotRead)
-
-/** Read an oracle: a price as a wad, when its source saw it, and its state; 1 is healthy. */
-export const priceView = (oracle: Address) =>
-  bid(
-    'read',
-    oracle,
-    [],
-    z
-      .tuple([uint, uint, uint, uint])
-      .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state })),
-  )
 
 /** Read who manages a fund. */
 export const managerView = (fund: Address): View<Address> => bid('manager', fund, [], address)

@@ -17,12 +17,10 @@ import {
   standsStillView,
 } from './asset-manager-views.ts'
 import { type About, judgedBy, type Look, unread } from './look.ts'
+import { PRICE_VIEWS, priceLimits } from './price.ts'
 
 const managerLimits = z.strictObject({
-  /** Oldest price, by the oracle's own source time against the block simulated. */
-  priceAgeSMax: count('seconds', 1, 86_400),
-  /** How far the oracle's price may be from the one that was decided on. */
-  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  ...priceLimits,
   /** Most of the position's worth, by our own sum, to bid. */
   priceBpsMax: count('basis points', 1, 10_000).transform(BigInt),
   /** Most of the fund's net assets to bid. */
@@ -154,7 +152,11 @@ const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
 export const assetManagerSanity = judgedBy(managerLimits, (limits) => [
   [
     'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
-    { views: BID_VIEWS, revalidations: ['intent_not_expired'], look: (about) => lookAtBid(limits, about) },
+    {
+      views: [...BID_VIEWS, ...PRICE_VIEWS],
+      revalidations: ['intent_not_expired'],
+      look: (about) => lookAtBid(limits, about),
+    },
   ],
   [
     'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet',

@@ -4,7 +4,6 @@ import { address, createView, uint, type View } from '../views.ts'
 
 /** What a liquidation is judged by: its market and the market's oracle. */
 export const LIQUIDATION_VIEWS = parseAbi([
-  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
   'function healthFactorWad(address borrower) view returns (uint256)',
   'function debtOf(address vault, address borrower) view returns (uint256)',
   'function collateralOf(address borrower) view returns (uint256)',
@@ -18,20 +17,6 @@ export const CLAIM_VIEWS = parseAbi([
 ])
 const view = createView(LIQUIDATION_VIEWS)
 const viewClaim = createView(CLAIM_VIEWS)
-
-/** A price by an oracle: whole loan tokens for one whole collateral token as a wad; `state` 1 is healthy. */
-type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint }
-
-/** Read an oracle. */
-export const oracleView = (oracle: Address): View<PriceRead> =>
-  view(
-    'read',
-    oracle,
-    [],
-    z
-      .tuple([uint, uint, uint, uint])
-      .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state })),
-  )
 
 /** Read a borrower's health factor as a wad. */
 export const healthView = (market: Address, borrower: Address): View<bigint> =>

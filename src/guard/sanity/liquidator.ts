@@ -17,16 +17,13 @@ import {
   debtView,
   healthView,
   LIQUIDATION_VIEWS,
-  oracleView,
   pausedView,
 } from './liquidator-views.ts'
 import { type About, judgedBy, type Look, unread } from './look.ts'
+import { checkDecided, checkUsable, PRICE_VIEWS, type PriceRead, priceLimits, priceView } from './price.ts'
 
 const liquidationLimits = z.strictObject({
-  /** Oldest price, by the oracle's own source time against the block simulated. */
-  priceAgeSMax: count('seconds', 1, 86_400),
-  /** How far the oracle's price may be from the one that was decided on. */
-  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  ...priceLimits,
   /** Least part of our own computed seizure that the call must insist on. */
   minCollateralBps: count('basis points', 1, 10_000).transform(BigInt),
   /** What one whole native coin is taken to be worth. */
@@ -37,8 +34,6 @@ const liquidationLimits = z.strictObject({
 type LiquidationLimits = z.output<typeof liquidationLimits>
 
 const WAD = 10n ** 18n
-/** An oracle's `state` that permits its price to be used. */
-const HEALTHY_ORACLE_CODE = 1n
 const BPS = 10_000n
 
 const amountOf = (subject: Subject, member: string): bigint => asUint(subject.input[member]) ?? 0n
@@ -69,7 +64,7 @@ function lookAtLiquidation(limits: LiquidationLimits, { before: reads, subject, 
   const closeFactor = reads.ask(closeFactorView(market.address))
   const bonus = reads.ask(bonusView(market.address))
   const paused = reads.ask(pausedView(market.address))
-  const oracle = reads.ask(oracleView(market.oracle))
+  const oracle = reads.ask(priceView(market.oracle))
   const balance = reads.ask(balanceView(market.loanAsset, self))
 
   /** What is due for the repayment: collateral, and its worth in the loan asset; base units. Null when not known. */
@@ -153,31 +148,15 @@ function lookAtLiquidation(limits: LiquidationLimits, { before: reads, subject, 
 }
 
 function checkPrice(
-  price: { readonly priceWad: bigint; readonly sourceAsOfS: bigint; readonly state: bigint } | null,
+  price: PriceRead | null,
   limits: LiquidationLimits,
   proposal: Proposal,
   timestampS: number,
 ): Refusal | null {
   if (price === null) return unread('the oracle')
-  if (price.state !== HEALTHY_ORACLE_CODE) {
-    return refuse(
-      'oracle_not_healthy',
-      `The oracle's state is ${price.state}; healthy is ${HEALTHY_ORACLE_CODE}.`,
-    )
-  }
-  const ageS = BigInt(timestampS) - price.sourceAsOfS
-  if (ageS > BigInt(limits.priceAgeSMax)) {
-    return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
-  }
-  const decided = asUint(proposal.reason.priceWad)
-  if (decided === undefined || decided === 0n) {
-    return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
-  }
-  const apart = price.priceWad > decided ? price.priceWad - decided : decided - price.priceWad
-  if (apart * BPS <= decided * limits.priceDivergenceBpsMax) return null
-  return refuse(
-    'price_moved',
-    `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${limits.priceDivergenceBpsMax} basis points between them.`,
+  return (
+    checkUsable(price, limits.priceAgeSMax, timestampS) ??
+    checkDecided(price, proposal, limits.priceDivergenceBpsMax)
   )
 }
 
@@ -220,7 +199,7 @@ export const liquidatorSanity = judgedBy(liquidationLimits, (limits) => [
   [
     'role.liquidator.liquidate',
     {
-      views: LIQUIDATION_VIEWS,
+      views: [...LIQUIDATION_VIEWS, ...PRICE_VIEWS],
       revalidations: [
         'position_liquidatable',
         'market_not_paused',

@@ -6,14 +6,12 @@ import { asAddress, asUint } from '../paths.ts'
 import { count } from '../scalars.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './look.ts'
-import { type OfferRead, type PriceRead, priceView } from './rfq-bidder-views.ts'
+import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from './price.ts'
+import type { OfferRead } from './rfq-bidder-views.ts'
 
 /** `guard.sanity` of the RFQ bidder. */
 export const bidLimits = z.strictObject({
-  /** Oldest price, by the oracle's own source time against the block simulated. */
-  priceAgeSMax: count('seconds', 1, 86_400),
-  /** How far the oracle's price may be from the one that was decided on. */
-  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  ...priceLimits,
   /** Most of a bid, of what the lot is worth at the oracle's price. */
   bidBpsMax: count('basis points', 1, 10_000).transform(BigInt),
   /** How long after the close a bid may expire. */
@@ -23,9 +21,8 @@ export type BidLimits = z.output<typeof bidLimits>
 
 const WAD = 10n ** 18n
 const BPS = 10_000n
-/** The contracts' code of an offer that is neither sold nor unsold, and the oracle's of a price that may be used. */
+/** The contracts' code of an offer that is neither sold nor unsold. */
 export const OPEN = 1n
-const HEALTHY = 1n
 
 /** A member of a request: its schema was checked before, so that it is there. */
 export function uintOf({ subject }: About, member: string): bigint {
@@ -93,25 +90,10 @@ export function createBidJudgement(limits: BidLimits, { subject, proposal, befor
 
   function checkPrice(price: PriceRead | null, timestampS: number): Refusal | null {
     if (price === null) return unread('the oracle')
-    if (price.state !== HEALTHY || price.priceWad === 0n) {
-      return refuse('oracle_not_healthy', `The oracle's state is ${price.state}; healthy is ${HEALTHY}.`)
-    }
-    const ageS = BigInt(timestampS) - price.sourceAsOfS
-    if (ageS > BigInt(limits.priceAgeSMax)) {
-      return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${limits.priceAgeSMax} s.`)
-    }
+    const unusable = checkUsable(price, limits.priceAgeSMax, timestampS)
     // Who orders by hand decides on no price; the bid is held to the oracle's all the same.
-    if (proposal.kind === 'order') return null
-    const decided = asUint(proposal.reason.priceWad)
-    if (decided === undefined || decided === 0n) {
-      return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
-    }
-    const apart = price.priceWad > decided ? price.priceWad - decided : decided - price.priceWad
-    if (apart * BPS <= decided * limits.priceDivergenceBpsMax) return null
-    return refuse(
-      'price_moved',
-      `The oracle's price is ${price.priceWad} wad; ${decided} was decided on, and the policy allows ${limits.priceDivergenceBpsMax} basis points between them.`,
-    )
+    if (unusable !== null || proposal.kind === 'order') return unusable
+    return checkDecided(price, proposal, limits.priceDivergenceBpsMax)
   }
   return judge
 }

@@ -2,10 +2,6 @@ import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { address, createView, uint, type View } from '../views.ts'
 
-/** What a price is judged by: the oracle of a market. */
-export const PRICE_VIEWS = parseAbi([
-  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
-])
 /** What RFQs and their bids are judged by: the desk. */
 export const DESK_VIEWS = parseAbi([
   'struct Rfq { address seller; uint8 state; uint64 closesAt; bool sellerIsContract; uint256 holdingId; address asset; uint256 amount; address quoteAsset; uint256 reserveAssets; uint256 winningBidId; }',
@@ -20,16 +16,10 @@ export const AUCTION_VIEWS = parseAbi([
   'function lot(uint256 lotId) view returns (Lot found)',
   'function minIncrementBps() view returns (uint256)',
 ])
-const viewPrice = createView(PRICE_VIEWS)
 const viewDesk = createView(DESK_VIEWS)
 const viewAuction = createView(AUCTION_VIEWS)
 
 /** A price: whole quote tokens for one whole asset token as a wad; `state` 1 is healthy. */
-const priceRead = z
-  .tuple([uint, uint, uint, uint])
-  .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state }))
-export type PriceRead = z.output<typeof priceRead>
-
 /** What is sold, to whom it may go, and until when; `state` 1 is open. */
 const offer = {
   seller: address,
@@ -45,9 +35,6 @@ const lotRead = z.object({ ...offer, bestBidder: address, bestAssets: uint })
 /** A bid on an RFQ; `state` 1 is booked. */
 const bidRead = z.object({ bidder: address, state: uint, expiresAt: uint, rfqId: uint, assets: uint })
 export type OfferRead = z.output<typeof rfqRead>
-
-/** Read an oracle. */
-export const priceView = (oracle: Address): View<PriceRead> => viewPrice('read', oracle, [], priceRead)
 
 /** Read an RFQ; one that never was has state 0. */
 export const rfqView = (desk: Address, rfqId: bigint): View<OfferRead> =>

@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../workflow/verdict.ts'
 import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
+import { PRICE_VIEWS } from './price.ts'
 import {
   addressOf,
   type BidLimits,
@@ -18,7 +19,6 @@ import {
   incrementView,
   lotView,
   type OfferRead,
-  PRICE_VIEWS,
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'

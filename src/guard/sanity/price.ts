@@ -1,0 +1,66 @@
+import { type Address, parseAbi } from 'viem'
+import { z } from 'zod'
+import type { Proposal } from '../../agent.ts'
+import { type Refusal, refuse } from '../../workflow/verdict.ts'
+import { asUint } from '../paths.ts'
+import { count } from '../scalars.ts'
+import { createView, uint, type View } from '../views.ts'
+
+/** What a price is judged by: the oracle of a market. */
+export const PRICE_VIEWS = parseAbi([
+  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
+])
+const view = createView(PRICE_VIEWS)
+const priceRead = z
+  .tuple([uint, uint, uint, uint])
+  .transform(([priceWad, sourceAsOfS, , state]) => ({ priceWad, sourceAsOfS, state }))
+
+/** An oracle's answer: whole loan tokens for one whole collateral token as a wad, and its source's time in Unix seconds. */
+export type PriceRead = z.output<typeof priceRead>
+
+/** Read an oracle. */
+export const priceView = (oracle: Address): View<PriceRead> => view('read', oracle, [], priceRead)
+
+/** Members of `guard.sanity` of every role that acts on a price. */
+export const priceLimits = {
+  /** Oldest price, by the oracle's own source time against the block simulated. */
+  priceAgeSMax: count('seconds', 1, 86_400).transform(BigInt),
+  /** How far the oracle's price may be from the one that was decided on. */
+  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+}
+
+const BPS = 10_000n
+/** An oracle's `state` that permits its price to be used. */
+const HEALTHY_ORACLE_CODE = 1n
+
+/** Refuse a price that its oracle does not vouch for, or that is too old at a block's time. Pure. */
+export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: number): Refusal | null {
+  if (price.state !== HEALTHY_ORACLE_CODE) {
+    return refuse(
+      'oracle_not_healthy',
+      `The oracle's state is ${price.state}; healthy is ${HEALTHY_ORACLE_CODE}.`,
+    )
+  }
+  if (price.priceWad === 0n) return refuse('oracle_not_healthy', "The oracle's price is zero.")
+  const ageS = BigInt(timestampS) - price.sourceAsOfS
+  if (ageS <= priceAgeSMax) return null
+  return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${priceAgeSMax} s.`)
+}
+
+/** Refuse a price that is far from the one that was decided on, or when none was stated. Pure. */
+export function checkDecided(
+  { priceWad }: PriceRead,
+  { reason }: Proposal,
+  divergenceBpsMax: bigint,
+): Refusal | null {
+  const decided = asUint(reason.priceWad)
+  if (decided === undefined || decided === 0n) {
+    return refuse('price_not_stated', 'The proposal does not state the price that it was decided on.')
+  }
+  const apart = priceWad > decided ? priceWad - decided : decided - priceWad
+  if (apart * BPS <= decided * divergenceBpsMax) return null
+  return refuse(
+    'price_moved',
+    `The oracle's price is ${priceWad} wad; ${decided} was decided on, and the policy allows ${divergenceBpsMax} basis points between them.`,
+  )
+}
