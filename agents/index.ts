@@ -1,4 +1,4 @@
-import type { Agent } from '../src/agent.ts'
+import type { Agent } from './agent.ts'
 import { allocator } from './allocator/agent.ts'
 import { assetManager } from './asset-manager/agent.ts'
 import { liquidator } from './liquidator/agent.ts'

@@ -1,3 +1,9 @@
+/** A refusal: a value with a stable name and a sentence that states the value and the limit. Never thrown. */
+export type Refusal = { readonly ok: false; readonly check: string; readonly message: string }
+
+/** A check passed, with what it established, or a refusal. */
+export type Checked<T> = ({ readonly ok: true } & T) | Refusal
+
 /** When an operation that failed may be tried again, unchanged. */
 export type Retry = 'never' | 'now' | 'later'
 
@@ -44,3 +50,23 @@ export class BrokenInvariant extends Error {
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new BrokenInvariant(message)
 }
+
+/** The service's own texts are at most 200 characters long. */
+const LENGTH_MAX = 200
+
+/**
+ * Make a text that others wrote safe to show: control characters become spaces; bidirectional and other invisible
+ * characters, and what a terminal would act on, go; the rest is cut at `lengthMax` characters. Pure.
+ */
+export function foreign(text: string, lengthMax = LENGTH_MAX): string {
+  const plain = text
+    .slice(0, 4 * lengthMax)
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/[\p{Cf}\p{Cs}\p{Co}]/gu, '')
+    .trim()
+  const letters = [...plain]
+  return letters.length > lengthMax ? `${letters.slice(0, lengthMax - 1).join('')}…` : plain
+}
+
+/** Make a refusal. Pure. */
+export const refuse = (check: string, message: string): Refusal => ({ ok: false, check, message })

@@ -1,4 +1,5 @@
-import { type Decision, type InFlight, inputText, type Moment, type PassedOver } from '../../src/agent.ts'
+import { inputText } from '../../src/workflow/proposal.ts'
+import type { Decision, InFlight, Moment, PassedOver } from '../agent.ts'
 import { proposeDuty } from './duty.ts'
 import type { Stop } from './judge-market.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'

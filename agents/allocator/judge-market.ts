@@ -1,6 +1,6 @@
-import type { Moment, PassedOver } from '../../src/agent.ts'
-import { BPS } from '../../src/protocol/health.ts'
-import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/assumptions.ts'
+import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
+import type { Moment, PassedOver } from '../agent.ts'
+import { BPS } from '../protocol/health.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
 

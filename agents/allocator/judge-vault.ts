@@ -1,5 +1,5 @@
-import type { Moment } from '../../src/agent.ts'
-import { BPS, ceilDiv } from '../../src/protocol/health.ts'
+import type { Moment } from '../agent.ts'
+import { BPS, ceilDiv } from '../protocol/health.ts'
 import type { Stop } from './judge-market.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { REQUESTS_MAX } from './see-vault.ts'

@@ -1,4 +1,4 @@
-import { tokenUnit } from '../../src/protocol/health.ts'
+import { tokenUnit } from '../protocol/health.ts'
 import type { Pool } from './lane.ts'
 import { type Optimum, optimize } from './optimize.ts'
 import type { Seat } from './seats.ts'

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { Moment } from '../../src/agent.ts'
-import { BPS, ceilDiv, tokenUnit } from '../../src/protocol/health.ts'
+import type { Moment } from '../agent.ts'
+import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
 import { capAssets, impairment, intelligenceLimit, type Stop, supplyStop } from './judge-market.ts'
 import type { OpenVault } from './judge-vault.ts'
 import type { Lane } from './lane.ts'

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
-import type { Answer, PinnedDeployment } from '../../src/agent.ts'
-import { WAD } from '../../src/protocol/health.ts'
-import { marketViews, oracleViews } from '../../src/protocol/lending-views.ts'
-import { borrowRatePerSecondWad, type RateCurve } from '../../src/protocol/rate-curve.ts'
-import type { Wave } from '../../src/protocol/reading.ts'
-import type { MarketResource } from '../../src/service/resources.ts'
+import type { MarketResource } from '../../src/service/contract/resources.ts'
+import type { Answer, PinnedDeployment } from '../agent.ts'
+import { WAD } from '../protocol/health.ts'
+import { marketViews, oracleViews } from '../protocol/lending-views.ts'
+import { borrowRatePerSecondWad, type RateCurve } from '../protocol/rate-curve.ts'
+import type { Wave } from '../protocol/reading.ts'
 import type { MarketLook } from './seen.ts'
 
 type PinnedMarket = PinnedDeployment['markets'][number]

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
-import type { Answer } from '../../src/agent.ts'
-import { ALLOCATOR_ROLE, marketViews, vaultViews } from '../../src/protocol/lending-views.ts'
-import type { Wave } from '../../src/protocol/reading.ts'
-import type { MarketResource } from '../../src/service/resources.ts'
-import type { VaultResource } from '../../src/service/vault-resources.ts'
-import { EXIT_TERM_KINDS } from '../../src/service/workflow-inputs.ts'
+import type { MarketResource } from '../../src/service/contract/resources.ts'
+import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
+import { EXIT_TERM_KINDS } from '../../src/service/contract/workflow-inputs.ts'
+import type { Answer } from '../agent.ts'
+import { ALLOCATOR_ROLE, marketViews, vaultViews } from '../protocol/lending-views.ts'
+import type { Wave } from '../protocol/reading.ts'
 import type { AllocationSeen, ExitSeen, RequestSeen, VaultBooks } from './seen.ts'
 
 type Answers = readonly Answer[]

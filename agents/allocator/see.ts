@@ -1,13 +1,8 @@
 import type { Address } from 'viem'
-import type { Answer, Look, Moment, Rows } from '../../src/agent.ts'
-import { rateModelViews } from '../../src/protocol/lending-views.ts'
-import {
-  borrowRatePerSecondWad,
-  curveProbes,
-  isRateCurve,
-  type RateCurve,
-} from '../../src/protocol/rate-curve.ts'
-import { createWave } from '../../src/protocol/reading.ts'
+import type { Answer, Look, Moment, Rows } from '../agent.ts'
+import { rateModelViews } from '../protocol/lending-views.ts'
+import { borrowRatePerSecondWad, curveProbes, isRateCurve, type RateCurve } from '../protocol/rate-curve.ts'
+import { createWave } from '../protocol/reading.ts'
 import { type AskedMarket, askMarket, type MarketReading, marketLook } from './see-market.ts'
 import { allocationLook, askAllocation, askRequests, askVault, exitSeen } from './see-vault.ts'
 import type { AllocatorSeen, IntelligenceSeen, MarketLook, VaultBooks, VaultLook } from './seen.ts'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { RateCurve } from '../../src/protocol/rate-curve.ts'
+import type { RateCurve } from '../protocol/rate-curve.ts'
 
 /** What a vault says of one of its markets, by its own word and the service's; null is not known. Base units. */
 export type AllocationSeen = {

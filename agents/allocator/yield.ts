@@ -1,5 +1,6 @@
-import type { Moment, PassedOver, Proposal } from '../../src/agent.ts'
-import { dollars } from '../../src/protocol/text.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { Moment, PassedOver } from '../agent.ts'
+import { dollars } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { laneReturn, moveCost, type Pool } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'

@@ -1,4 +1,5 @@
-import type { Decision, Moment, PassedOver, Proposal } from '../../src/agent.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { Decision, Moment, PassedOver } from '../agent.ts'
 import { bidFor, type Candidate, candidateOf } from './bid.ts'
 import { isFor, type Purse, purseOf, unreleased } from './exposure.ts'
 import { judgeFund } from './fund.ts'
@@ -11,6 +12,7 @@ type Seen = Moment & ManagerSeen
 
 /** One of our funds that could bid for a lot. */
 type Choice = { readonly candidate: Candidate; readonly purse: Purse }
+
 /** A lot with the funds that could bid for it, at least one. */
 type Wanted = { readonly subject: string; readonly choices: readonly [Choice, ...Choice[]] }
 

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Moment } from '../../src/agent.ts'
+import type { Moment } from '../agent.ts'
 import type { DeclaredChannelPolicy } from './declared.ts'
 import {
   asDeclared,

@@ -1,4 +1,5 @@
-import type { Decision, Moment, PassedOver, Proposal } from '../../src/agent.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { Decision, Moment, PassedOver } from '../agent.ts'
 import { chooseBids } from './bids.ts'
 import type { ManagerPolicy } from './policy.ts'
 import { reconcile } from './reconcile.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { addr } from '../../src/service/scalars.ts'
-import { EXIT_TERM_KINDS, TRANSFER_PROFILES } from '../../src/service/workflow-inputs.ts'
+import { addr } from '../../src/service/contract/scalars.ts'
+import { EXIT_TERM_KINDS, TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
 import { amount, bps, count, flag, pinnedSymbol } from './quantities.ts'
 
 /** What a fund buys and sells over. */

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
-import type { Ended, Moment, PassedOver, Proposal, Reason } from '../../src/agent.ts'
+import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
+import type { Ended, Moment, PassedOver } from '../agent.ts'
 import { passOver, type Stop } from './stop.ts'
 
 /** What would change of one declared thing; `from` is null where there is nothing yet. */

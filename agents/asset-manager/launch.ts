@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { Moment } from '../../src/agent.ts'
-import type { FundResource } from '../../src/service/fund-resources.ts'
-import type { VaultResource } from '../../src/service/vault-resources.ts'
+import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
+import type { Moment } from '../agent.ts'
 import type { DeclaredFund, DeclaredVault } from './declared.ts'
 import {
   asDeclared,

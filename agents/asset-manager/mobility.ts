@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
-import type { InputValue, Moment } from '../../src/agent.ts'
-import { TRANSFER_PROFILES } from '../../src/service/workflow-inputs.ts'
+import { TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
+import type { InputValue } from '../../src/workflow/proposal.ts'
+import type { Moment } from '../agent.ts'
 import type { DeclaredMobility } from './declared.ts'
 import {
   asDeclared,

@@ -1,4 +1,4 @@
-import type { Moment } from '../../src/agent.ts'
+import type { Moment } from '../agent.ts'
 import { compareChannel } from './channels.ts'
 import type { Declared } from './declared.ts'
 import type { Difference } from './difference.ts'

@@ -1,6 +1,9 @@
 import type { Address } from 'viem'
-import type { Answer, Look, Moment, Rows } from '../../src/agent.ts'
-import { createWave, type Wave } from '../../src/protocol/reading.ts'
+import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
+import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
+import type { Answer, Look, Moment, Rows } from '../agent.ts'
+import { createWave, type Wave } from '../protocol/reading.ts'
 import {
   FUND_VIEWS,
   HOUSE_VIEWS,
@@ -10,10 +13,7 @@ import {
   ORACLE_VIEWS,
   RESERVATION_ACTIVE,
   wordOf,
-} from '../../src/protocol/recovery.ts'
-import type { FundResource } from '../../src/service/fund-resources.ts'
-import type { AcquisitionResource } from '../../src/service/trade-resources.ts'
-import type { VaultResource } from '../../src/service/vault-resources.ts'
+} from '../protocol/recovery.ts'
 import type { FundAtLot, FundFigures, LotSeen, ManagerSeen, MobilityFigures } from './seen.ts'
 
 const NOBODY = '0x0000000000000000000000000000000000000000'

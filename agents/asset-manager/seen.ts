@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
-import type { FundResource } from '../../src/service/fund-resources.ts'
-import type { MarketResource } from '../../src/service/resources.ts'
-import type { AcquisitionResource } from '../../src/service/trade-resources.ts'
-import type { VaultResource } from '../../src/service/vault-resources.ts'
+import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import type { MarketResource } from '../../src/service/contract/resources.ts'
+import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
+import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
 import type { Channel } from './declared.ts'
 
 /** What a fund may do over one channel; amounts are base units of its quote asset. */

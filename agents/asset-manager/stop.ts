@@ -1,4 +1,4 @@
-import type { PassedOver } from '../../src/agent.ts'
+import type { PassedOver } from '../agent.ts'
 
 /** Why something is left alone: a stable name, a sentence, and the numbers behind it. */
 export type Stop = Pick<PassedOver, 'check' | 'message'> & Partial<Pick<PassedOver, 'reason' | 'near'>>

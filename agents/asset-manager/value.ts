@@ -1,4 +1,4 @@
-import { BPS, ceilDiv, tokenUnit } from '../../src/protocol/health.ts'
+import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
 import type { Bidding, Lane } from './policy.ts'
 
 const YEAR_S = 31_536_000n

@@ -1,4 +1,4 @@
-import type { Agent, LiquidatorSeen } from '../../src/agent.ts'
+import type { Agent, LiquidatorSeen } from '../agent.ts'
 import { assess } from './assess.ts'
 import { decide } from './decide.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'

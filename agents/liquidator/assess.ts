@@ -1,6 +1,6 @@
-import type { Done, Gain, LiquidatorSeen, Observation } from '../../src/agent.ts'
-import { BPS, collateralValue, tokenUnit, WAD } from '../../src/protocol/health.ts'
-import { dollars, tokens } from '../../src/protocol/text.ts'
+import type { Done, Gain, LiquidatorSeen, Observation } from '../agent.ts'
+import { BPS, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
+import { dollars, tokens } from '../protocol/text.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 
 /**

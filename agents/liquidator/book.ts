@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../protocol/health.ts'
 import { type Endangered, MarketBook, type Position, type Waterline } from './market-book.ts'
 
 /** A position as it is now; without debt shares it is gone. */

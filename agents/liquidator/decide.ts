@@ -1,11 +1,5 @@
-import {
-  type Decision,
-  type InFlight,
-  inputText,
-  type LiquidatorSeen,
-  type Observation,
-  type PassedOver,
-} from '../../src/agent.ts'
+import { inputText } from '../../src/workflow/proposal.ts'
+import type { Decision, InFlight, LiquidatorSeen, Observation, PassedOver } from '../agent.ts'
 import { chooseAffordable } from './affordable.ts'
 import { fundsOf } from './funds.ts'
 import { type Candidate, facilitySubject, judge, positionKey } from './judge.ts'

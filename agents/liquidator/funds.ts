@@ -1,15 +1,11 @@
 import type { Address } from 'viem'
-import {
-  type Ended,
-  type InFlight,
-  inputText,
-  type LiquidatorSeen,
-  type Observation,
-} from '../../src/agent.ts'
-import { BPS, ceilDiv, WAD } from '../../src/protocol/health.ts'
+import { inputText } from '../../src/workflow/proposal.ts'
+import type { Ended, InFlight, LiquidatorSeen, Observation } from '../agent.ts'
+import { BPS, ceilDiv, WAD } from '../protocol/health.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 
 const HOUR_MS = 3_600_000
+
 /** Ends of a liquidation that may have moved money. */
 const MAY_HAVE_REPAID: ReadonlySet<Ended['state']> = new Set(['succeeded', 'unconfirmed', 'quarantined'])
 

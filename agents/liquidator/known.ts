@@ -1,4 +1,4 @@
-import type { PassedOver } from '../../src/agent.ts'
+import type { PassedOver } from '../agent.ts'
 
 /** Figures of which none is null. */
 export type Known<T> = { readonly [K in keyof T]: NonNullable<T[K]> }

@@ -1,7 +1,7 @@
-import type { LiquidatorSeen, MarketSeen, Observation, PassedOver } from '../../src/agent.ts'
-import type { Price } from '../../src/protocol/health.ts'
-import { dollars } from '../../src/protocol/text.ts'
-import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/assumptions.ts'
+import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
+import type { LiquidatorSeen, MarketSeen, Observation, PassedOver } from '../agent.ts'
+import type { Price } from '../protocol/health.ts'
+import { dollars } from '../protocol/text.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 

@@ -1,5 +1,5 @@
-import type { Ended } from '../../src/agent.ts'
-import { inputText } from '../../src/agent.ts'
+import { inputText } from '../../src/workflow/proposal.ts'
+import type { Ended } from '../agent.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 
 /** Until when something is left alone, Unix milliseconds, after so many lost races in a row. */

@@ -1,5 +1,6 @@
-import type { ClaimSeen, LiquidatorSeen, Observation, PassedOver, Proposal } from '../../src/agent.ts'
-import { tokens } from '../../src/protocol/text.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { ClaimSeen, LiquidatorSeen, Observation, PassedOver } from '../agent.ts'
+import { tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
 
 /** Name a claim, as workflows and `explain` do: its number is its market's own. Pure. */

@@ -1,5 +1,5 @@
-import { BPS, ceilDiv, collateralValue, tokenUnit } from '../../src/protocol/health.ts'
-import { type SeizureTerms, seizedCollateral } from '../../src/protocol/liquidation.ts'
+import { BPS, ceilDiv, collateralValue, tokenUnit } from '../protocol/health.ts'
+import { type SeizureTerms, seizedCollateral } from '../protocol/liquidation.ts'
 
 const USD_MILLION_MICROS = 10n ** 12n
 

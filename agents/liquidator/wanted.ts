@@ -1,5 +1,5 @@
-import { tokenUnit } from '../../src/protocol/health.ts'
-import { repayLimit, repayThatExhausts } from '../../src/protocol/liquidation.ts'
+import { tokenUnit } from '../protocol/health.ts'
+import { repayLimit, repayThatExhausts } from '../protocol/liquidation.ts'
 import type { Funds } from './funds.ts'
 import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'

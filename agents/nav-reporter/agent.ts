@@ -1,4 +1,4 @@
-import type { Agent } from '../../src/agent.ts'
+import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
 import { type NavReporterPolicy, navReporterPolicy } from './policy.ts'
 import { type NavReporterSeen, see } from './see.ts'

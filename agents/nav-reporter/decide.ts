@@ -1,11 +1,5 @@
-import {
-  type Decision,
-  inputText,
-  type Moment,
-  type Observation,
-  type PassedOver,
-  type Proposal,
-} from '../../src/agent.ts'
+import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
+import type { Decision, Moment, Observation, PassedOver } from '../agent.ts'
 import { type Due, interimDue, type NotDue, nextLook, scheduledDue } from './due.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'

@@ -1,4 +1,4 @@
-import { BPS } from '../../src/protocol/health.ts'
+import { BPS } from '../protocol/health.ts'
 import { median } from './median.ts'
 import type { Statement } from './statement.ts'
 import type { Stop } from './stop.ts'

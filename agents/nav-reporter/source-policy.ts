@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseUintView } from '../../src/protocol/nav.ts'
+import { parseUintView } from '../protocol/nav.ts'
 import { amount, bps, count, name, value } from './scalars.ts'
 
 /** How far a source is believed; its values are counted in units of the report's. */

@@ -1,4 +1,4 @@
-import type { PassedOver } from '../../src/agent.ts'
+import type { PassedOver } from '../agent.ts'
 
 /** Why something was left out or left alone: a stable name, and a sentence with value and limit. */
 export type Stop = Pick<PassedOver, 'check' | 'message' | 'alarm'>

@@ -1,5 +1,5 @@
-import { BPS, tokenUnit } from '../../src/protocol/health.ts'
-import type { FundResource } from '../../src/service/fund-resources.ts'
+import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import { BPS, tokenUnit } from '../protocol/health.ts'
 import type { Stop } from './stop.ts'
 
 /** What a fund's value is made of, base units of its quote asset, and its shares, base units of them. */

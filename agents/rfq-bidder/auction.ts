@@ -1,5 +1,6 @@
-import type { PassedOver, Proposal } from '../../src/agent.ts'
-import { tokens } from '../../src/protocol/text.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { PassedOver } from '../agent.ts'
+import { tokens } from '../protocol/text.ts'
 import { enter } from './book.ts'
 import { inFlightStop, judgeLot, lateStop, nearness, passOver, type Scene } from './lot.ts'
 import { raise } from './propose.ts'

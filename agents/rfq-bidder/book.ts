@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { InFlight } from '../../src/agent.ts'
-import { BPS, ceilDiv, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import type { InFlight } from '../agent.ts'
+import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { AuctionSeen, Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 import { isAbout, PLACE, RAISE, showsPlaced } from './steps.ts'

@@ -1,4 +1,5 @@
-import type { Decision, PassedOver, Proposal } from '../../src/agent.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { Decision, PassedOver } from '../agent.ts'
 import { bidAtAuction } from './auction.ts'
 import { bookOf } from './book.ts'
 import { judgeLot, type Scene } from './lot.ts'

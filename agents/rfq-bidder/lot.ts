@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { InFlight, PassedOver } from '../../src/agent.ts'
-import type { WorkflowType } from '../../src/service/workflow-types.ts'
+import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
+import type { InFlight, PassedOver } from '../agent.ts'
 import { type Book, heldWithout } from './book.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf, type Stop } from './price.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { PassedOver } from '../../src/agent.ts'
-import { BPS } from '../../src/protocol/health.ts'
-import { HEALTHY_ORACLE_STATE } from '../../src/service/assumptions.ts'
+import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
+import type { PassedOver } from '../agent.ts'
+import { BPS } from '../protocol/health.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Observed, PriceRead, PriceSeen } from './seen.ts'
 

@@ -1,6 +1,7 @@
-import type { PassedOver, Proposal } from '../../src/agent.ts'
-import { BPS } from '../../src/protocol/health.ts'
-import { tokens } from '../../src/protocol/text.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { PassedOver } from '../agent.ts'
+import { BPS } from '../protocol/health.ts'
+import { tokens } from '../protocol/text.ts'
 import { enter } from './book.ts'
 import {
   endingStop,

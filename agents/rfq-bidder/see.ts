@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
-import type { Look, Moment, Rows } from '../../src/agent.ts'
-import { createWave } from '../../src/protocol/reading.ts'
-import type { FundResource } from '../../src/service/fund-resources.ts'
-import type { AuctionResource } from '../../src/service/trade-resources.ts'
+import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import type { AuctionResource } from '../../src/service/contract/trade-resources.ts'
+import type { Look, Moment, Rows } from '../agent.ts'
+import { createWave } from '../protocol/reading.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type {
   AuctionSeen,

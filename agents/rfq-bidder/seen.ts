@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { Moment } from '../../src/agent.ts'
-import type { RfqTerms } from '../../src/service/assumptions.ts'
+import type { RfqTerms } from '../../src/service/contract/assumptions.ts'
+import type { Moment } from '../agent.ts'
 
 /** What an RFQ or an auction lot offers. Addresses are lower case, amounts base units, times chain seconds. */
 export type OfferSeen = {

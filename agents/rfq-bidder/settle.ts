@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
-import type { PassedOver, Proposal } from '../../src/agent.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { PassedOver } from '../agent.ts'
 import type { Book } from './book.ts'
 import { claimStop, endingStop, passOver, type Scene } from './lot.ts'
 import type { Stop } from './price.ts'

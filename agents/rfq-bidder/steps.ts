@@ -1,4 +1,5 @@
-import { type InFlight, inputText } from '../../src/agent.ts'
+import { inputText } from '../../src/workflow/proposal.ts'
+import type { InFlight } from '../agent.ts'
 import type { OfferSeen, RfqBidSeen } from './seen.ts'
 
 /** The workflow types of the role, by what each does. */

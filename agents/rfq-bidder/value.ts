@@ -1,4 +1,4 @@
-import { BPS, ceilDiv, collateralValue, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { BPS, ceilDiv, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
 import { shadeAmong } from './curse.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Priced } from './price.ts'

@@ -1,5 +1,5 @@
-import type { Reason } from '../agent.ts'
 import type { DecisionRow } from '../journal/journal.ts'
+import type { Reason } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { command, DEFAULT_DIRECTORY, DIRECTORY, usageError } from './command.ts'
 import { findWorkflow } from './workflows.ts'

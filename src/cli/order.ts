@@ -5,9 +5,9 @@ import { setTimeout } from 'node:timers/promises'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Journal, Transition } from '../journal/journal.ts'
-import type { Keeper } from '../keeper.ts'
+import type { Keeper } from '../keeper/keeper.ts'
+import type { Reply } from '../keeper/submissions.ts'
 import type { Submission } from '../ops/orders.ts'
-import type { Reply } from '../submit.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import { DEFAULT_DIRECTORY, type Io } from './command.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
@@ -100,7 +100,7 @@ async function isRunning(directory: string): Promise<boolean> {
 async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {
   const { secretsOf } = await import('../config/config.ts')
   const { createLog } = await import('../ops/log.ts')
-  const { createKeeper } = await import('../keeper.ts')
+  const { createKeeper } = await import('../keeper/keeper.ts')
   const { version } = await import('./version.ts')
   const log = createLog({ level: 'warn', secrets: secretsOf(config), write: io.err })
   return createKeeper(config, { log, version, duty: 'orders' })
@@ -136,7 +136,7 @@ async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
 }
 
 async function taken(id: string, { directory, journal }: FollowDeps): Promise<string> {
-  const { replyKey } = await import('../submit.ts')
+  const { replyKey } = await import('../keeper/submissions.ts')
   for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
     const text = await journal.getValue(replyKey(id))
     if (text !== null) {
@@ -165,7 +165,7 @@ function eventOf(workflow: Workflow, { state, atMs, note }: Transition, before: 
 }
 
 async function tellHeld(workflow: Workflow, show: Show): Promise<void> {
-  const { heldEvent } = await import('../tell.ts')
+  const { heldEvent } = await import('../ops/events.ts')
   const { hold: _held, ...before } = workflow
   const event = heldEvent(workflow, before, Date.now())
   if (event !== null) show.event(event)

@@ -1,5 +1,5 @@
-import { foreign } from '../foreign.ts'
-import type { PlannedDifference } from '../plan.ts'
+import { foreign } from '../errors.ts'
+import type { PlannedDifference } from '../keeper/plan.ts'
 import { command, DIRECTORY, usageError } from './command.ts'
 import { configAt } from './order.ts'
 
@@ -35,7 +35,7 @@ Exits with 0 when everything is as declared, 1 when something differs.
         'a configuration names its directory: give one',
       )
     }
-    const { planOf } = await import('../plan.ts')
+    const { planOf } = await import('../keeper/plan.ts')
     const differences = await planOf(await configAt({ config, directory, json: json === true }, io))
     io.out(differences.map(json === true ? jsonOf : textOf).join(''))
     const differing = differences.filter((one) => !isAsDeclared(one))

@@ -1,10 +1,9 @@
 import type { Address } from 'viem'
 import type { RunConfig } from '../config/config.ts'
-import { RolekeeperError } from '../errors.ts'
-import { foreign } from '../foreign.ts'
-import type { Reported } from '../restatement.ts'
+import { foreign, RolekeeperError } from '../errors.ts'
 import { command, DIRECTORY, usageError } from './command.ts'
 import { configAt, runOrder } from './order.ts'
+import type { Reported } from './restatement.ts'
 
 /** `rolekeeper restate`: correct the newest NAV report of an oracle, through the same pipeline and guard as any other. */
 export const restate = command({
@@ -33,7 +32,7 @@ approval, and its guard judges it, as any report.
       throw usageError(`--label is missing or longer than ${LABEL_BYTES_MAX} bytes.`, 'say in short why')
     }
     if (!/^[a-z_]{1,32}$/.test(type)) throw usageError('--type is no report type.', 'write for example nav')
-    const { restatementOf } = await import('../restatement.ts')
+    const { restatementOf } = await import('./restatement.ts')
     const { config, directory } = given
     const place = { config, directory, json: given.json === true }
     const reported = await readReported(await configAt(place, io), oracle, type)
@@ -52,8 +51,8 @@ async function readReported(config: RunConfig, name: string, reportType: string)
       `known: ${config.deployment.contracts.map((contract) => contract.name).join(', ')}`,
     )
   }
-  const { NAV_ORACLE_VIEWS, reportTypeWord } = await import('../protocol/nav.ts')
-  const { createWave } = await import('../protocol/reading.ts')
+  const { NAV_ORACLE_VIEWS, reportTypeWord } = await import('../../agents/protocol/nav.ts')
+  const { createWave } = await import('../../agents/protocol/reading.ts')
   const wave = createWave()
   const asset = wave.ask(NAV_ORACLE_VIEWS, oracle, 'asset', [])
   const decimals = wave.ask(NAV_ORACLE_VIEWS, oracle, 'decimals', [])
@@ -80,7 +79,7 @@ async function callAll(
   config: RunConfig,
   calls: readonly { readonly to: Address; readonly data: `0x${string}` }[],
 ) {
-  const { openNodes } = await import('../our-nodes.ts')
+  const { openNodes } = await import('../keeper/connect.ts')
   const { systemClock } = await import('../clock.ts')
   const nodes = await openNodes(config, systemClock)
   try {

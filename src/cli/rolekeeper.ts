@@ -1,5 +1,4 @@
-import { RolekeeperError } from '../errors.ts'
-import { foreign } from '../foreign.ts'
+import { foreign, RolekeeperError } from '../errors.ts'
 import { type Command, type Io, usageError } from './command.ts'
 
 /** The commands, each loaded only when it is asked for: help is instant, and `run` loads nothing of the sandbox. */

@@ -24,7 +24,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const { createLog } = await import('../ops/log.ts')
     const config = loadRunConfig(file, { env: io.env, isWellKnown })
     const log = createLog({ level: 'info', secrets: secretsOf(config) })
-    const { createKeeper } = await import('../keeper.ts')
+    const { createKeeper } = await import('../keeper/keeper.ts')
     const { version } = await import('./version.ts')
     const interrupts = createInterrupts(() => {})
     try {

@@ -3,14 +3,14 @@ import { closeSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { RolekeeperError } from '../errors.ts'
-import { foreign } from '../foreign.ts'
+import { lockSandbox } from '../../sandbox/files.ts'
+import { foreign, RolekeeperError } from '../errors.ts'
 import { lockDirectory } from '../journal/lock.ts'
-import { lockSandbox } from '../sandbox/files.ts'
 import { atMost } from './session.ts'
 
 /** anvil, the contracts and the service are ready in a few seconds; a slow machine gets time. */
 const READY_MS = 60_000
+
 /** The sandbox saves its chain and ends in under this time; Ctrl-C has 2 s altogether. */
 const STOP_MS = 1_000
 
@@ -22,7 +22,7 @@ const message = z.discriminatedUnion('type', [
 ])
 
 /** The sandbox of this release. */
-export const SANDBOX_PROGRAM = new URL('../sandbox/main.ts', import.meta.url)
+export const SANDBOX_PROGRAM = new URL('../../sandbox/main.ts', import.meta.url)
 
 /** How the sandbox is started. */
 export type SandboxOptions = {

@@ -28,7 +28,7 @@ export async function editorSchemas(): Promise<Readonly<Record<string, object>>>
   const { agents } = await import('../../agents/index.ts')
   const { runConfigSchema } = await import('../config/config.ts')
   const { editorSchema, policySchema } = await import('../config/policy.ts')
-  const { sectionsOf } = await import('../role-policy.ts')
+  const { sectionsOf } = await import('../keeper/role-policy.ts')
   const policies = agents.map((agent) => [
     `policies/${agent.role}.schema.json`,
     editorSchema(`Policy of the ${agent.role}`, policySchema(agent.role, sectionsOf(agent))),

@@ -1,5 +1,5 @@
-import type { Keeper } from '../keeper.ts'
-import type { KeeperEvent } from '../keeper-events.ts'
+import type { Keeper } from '../keeper/keeper.ts'
+import type { KeeperEvent } from '../ops/events.ts'
 import type { Io } from './command.ts'
 
 /** What ends a session early. */

@@ -1,4 +1,4 @@
-import type { Role } from '../agent.ts'
+import type { Role } from '../service/contract/roles.ts'
 import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
 import { command, DEFAULT_DIRECTORY, DIRECTORY } from './command.ts'
 import { usd } from './figures.ts'

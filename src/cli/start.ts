@@ -1,6 +1,6 @@
 import { openSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Keeper } from '../keeper.ts'
+import type { Keeper } from '../keeper/keeper.ts'
 import {
   command,
   DEFAULT_DIRECTORY,
@@ -76,7 +76,7 @@ async function createSandboxKeeper(directory: string, { json, shadow }: How): Pr
   const { sandboxConfig } = await import('./sandbox-config.ts')
   const { secretsOf } = await import('../config/config.ts')
   const { createLog } = await import('../ops/log.ts')
-  const { createKeeper } = await import('../keeper.ts')
+  const { createKeeper } = await import('../keeper/keeper.ts')
   const { version } = await import('./version.ts')
   const written = sandboxConfig(directory)
   const inShadow = written.agents.map((agent) => ({ ...agent, mode: 'shadow' as const }))

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { foreign } from '../foreign.ts'
+import { foreign } from '../errors.ts'
 import type {
   HealthEvent,
   KeeperEvent,
@@ -7,7 +7,7 @@ import type {
   SlotEvent,
   SummaryEvent,
   WorkflowEvent,
-} from '../keeper-events.ts'
+} from '../ops/events.ts'
 import { isTerminal } from '../workflow/workflow.ts'
 import { duration, shortHex, shortSubject, usd, wad } from './figures.ts'
 

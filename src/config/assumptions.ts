@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ASSUMPTIONS, type Assumptions, REVALIDATIONS } from '../service/assumptions.ts'
+import { ASSUMPTIONS, type Assumptions, REVALIDATIONS } from '../service/contract/assumptions.ts'
 
 const queryName = z.string().regex(/^[A-Za-z0-9_.[\]-]{1,64}$/, 'expected the name of a query parameter')
 const header = z

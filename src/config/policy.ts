@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Role } from '../agent.ts'
+import type { Role } from '../service/contract/roles.ts'
 import { checkYaml } from './check.ts'
 import { loadYaml } from './yaml.ts'
 

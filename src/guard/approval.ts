@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Address } from 'viem'
 import { z } from 'zod'
-import type { Proposal } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
-import { WORKFLOW_TYPES, type WorkflowType } from '../service/workflow-types.ts'
+import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
+import type { Proposal } from '../workflow/proposal.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
-import { canonicalJson } from './canonical-json.ts'
-import type { Deployment } from './ruleset.ts'
-import { amount, count } from './scalars.ts'
+import { canonicalJson } from './policy/canonical-json.ts'
+import type { Deployment } from './policy/deployment.ts'
+import { amount, count } from './policy/scalars.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
 export const approvalPolicy = z.strictObject({

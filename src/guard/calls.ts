@@ -1,16 +1,32 @@
-import { type Address, decodeFunctionData, encodeFunctionData, type Hex, maxUint256 } from 'viem'
-import type { TransactionIntent } from '../service/workflows.ts'
-import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
+import {
+  type Address,
+  decodeAbiParameters,
+  decodeFunctionData,
+  encodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+  keccak256,
+  maxUint256,
+  size,
+  slice,
+} from 'viem'
+import { type Checked, type Refusal, refuse } from '../errors.ts'
+import type { TransactionIntent } from '../service/contract/workflows.ts'
 import type { Attestation, StandingAllowance } from '../workflow/workflow.ts'
-import { describeCondition, holds, type Reference, type Subject } from './conditions.ts'
-import { decodeCreation } from './creation.ts'
-import { asAddress, asUint, asValue, countAt, isEach, listOf, memberAt } from './paths.ts'
-import { pinOf } from './pins.ts'
-import type { Leaf, Rule } from './ruleset.ts'
+import { describeCondition, holds, type Reference, type Subject } from './policy/conditions.ts'
+import { pinOf } from './policy/deployment.ts'
+import {
+  type Arguments,
+  asAddress,
+  asUint,
+  asValue,
+  countAt,
+  isEach,
+  listOf,
+  memberAt,
+} from './policy/paths.ts'
+import type { Leaf, Rule } from './policy/rule.ts'
 import { checkTypedData, withSignature } from './typed-data.ts'
-
-/** Arguments of a call by the names of their parameters, as they were decoded. */
-export type Arguments = Readonly<Record<string, unknown>>
 
 /** One call that the rules allow, as it will be signed but for gas, nonce and fees. */
 export type ClearedCall = {
@@ -228,4 +244,36 @@ const checkNameOf = (path: string): string =>
 function approvalCheck(actual: unknown): string {
   if (typeof actual !== 'bigint') return 'approval_spender'
   return actual === maxUint256 ? 'approval_unlimited' : 'approval_not_exact'
+}
+
+/**
+ * Take a creation apart: the code must be the one that the rule names, and what comes after it the one encoding of its
+ * arguments. Pure.
+ */
+export function decodeCreation(
+  { order, calldata }: TransactionIntent,
+  { id, abi }: Rule,
+  { codeHash, codeBytes }: NonNullable<Rule['creation']>,
+): Checked<{ readonly args: Arguments }> {
+  const code: Hex = size(calldata) > codeBytes ? slice(calldata, 0, codeBytes) : calldata
+  const found = keccak256(code)
+  if (found !== codeHash) {
+    return refuse(
+      'creation_code_changed',
+      `Intent ${order} deploys code that hashes to ${found}; rule ${id} allows only ${codeHash}. Fix: find out what changed before you pin it.`,
+    )
+  }
+  try {
+    const encoded: Hex = size(calldata) > codeBytes ? slice(calldata, codeBytes) : '0x'
+    const values = decodeAbiParameters(abi.inputs, encoded)
+    const named = abi.inputs.map(({ name }, index) => [name ?? '', values[index]] as const)
+    if (encodeAbiParameters(abi.inputs, values) === encoded)
+      return { ok: true, args: Object.fromEntries(named) }
+  } catch {
+    // Too short, or not these types: the same refusal.
+  }
+  return refuse(
+    'calldata_not_canonical',
+    `What follows the code of intent ${order} is not the one encoding of its arguments.`,
+  )
 }

@@ -1,9 +1,9 @@
 import { type Address, type Hex, toEventSelector } from 'viem'
 import type { Log } from '../chain/nodes.ts'
+import { type Refusal, refuse } from '../errors.ts'
 import type { TokenChange } from '../workflow/slot.ts'
-import { type Refusal, refuse } from '../workflow/verdict.ts'
-import { type Subject, sumOf } from './conditions.ts'
-import type { Effects } from './ruleset.ts'
+import { type Subject, sumOf } from './policy/conditions.ts'
+import type { Effects } from './policy/rule.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')

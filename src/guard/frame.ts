@@ -1,12 +1,12 @@
 import type { Address } from 'viem'
 import type { Call } from '../chain/nodes.ts'
 import type { TokenChange } from '../workflow/slot.ts'
-import type { Arguments, ClearedCall } from './calls.ts'
-import type { Subject } from './conditions.ts'
+import type { ClearedCall } from './calls.ts'
 import type { AllowanceSeen } from './effects.ts'
-import { asAddress, countAt, isEach, memberAt } from './paths.ts'
-import { pinsOf } from './pins.ts'
-import type { Effects, PinnedContract, Rule } from './ruleset.ts'
+import type { Subject } from './policy/conditions.ts'
+import { type PinnedContract, pinsOf } from './policy/deployment.ts'
+import { type Arguments, asAddress, countAt, isEach, memberAt } from './policy/paths.ts'
+import type { Effects, Rule } from './policy/rule.ts'
 import { allowanceView, balanceView, createReads } from './views.ts'
 
 /** Ask what frames a bundle: our balance of every token, and what each contract that it calls may take. */

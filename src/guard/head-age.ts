@@ -1,5 +1,5 @@
-import { type Refusal, refuse } from '../workflow/verdict.ts'
-import type { Ruleset } from './ruleset.ts'
+import { type Refusal, refuse } from '../errors.ts'
+import type { Ruleset } from './policy/rule.ts'
 
 /**
  * Judge the age of our node's head by our clock: null when it is neither older than the policy allows nor further ahead,

@@ -1,10 +1,10 @@
-import type { PreparedWorkflow } from '../service/workflows.ts'
-import { type Checked, refuse } from '../workflow/verdict.ts'
+import { type Checked, refuse } from '../errors.ts'
+import type { PreparedWorkflow } from '../service/contract/workflows.ts'
 import type { Attestation } from '../workflow/workflow.ts'
 import { type ClearedCall, checkCall } from './calls.ts'
-import type { Subject } from './conditions.ts'
-import { memberAt } from './paths.ts'
-import type { Rule } from './ruleset.ts'
+import type { Subject } from './policy/conditions.ts'
+import { memberAt } from './policy/paths.ts'
+import type { Rule } from './policy/rule.ts'
 
 /** The rules that apply to an input, in order: those whose `when` it meets. Pure. */
 export const rulesFor = (rules: readonly Rule[], input: Readonly<Record<string, unknown>>): readonly Rule[] =>

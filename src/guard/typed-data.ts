@@ -6,13 +6,13 @@ import {
   type Hex,
   hashTypedData,
 } from 'viem'
-import { TYPED_DATA_SIGNING } from '../service/fund-assumptions.ts'
-import type { TransactionIntent } from '../service/workflows.ts'
-import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
-import type { Arguments } from './calls.ts'
-import { asAddress, asUint, asValue, countAt, kindOf, memberAt } from './paths.ts'
-import { wrong } from './policy-error.ts'
-import type { GuardPolicy, TypedData } from './ruleset.ts'
+import { type Checked, type Refusal, refuse } from '../errors.ts'
+import { TYPED_DATA_SIGNING } from '../service/contract/fund-assumptions.ts'
+import type { TransactionIntent } from '../service/contract/workflows.ts'
+import { type Arguments, asAddress, asUint, asValue, countAt, kindOf, memberAt } from './policy/paths.ts'
+import type { GuardPolicy } from './policy/policy.ts'
+import type { TypedData } from './policy/rule.ts'
+import { wrong } from './policy/scalars.ts'
 
 /** Signed once, each of these lets whoever holds the signature move more than one action needs. */
 const DENIED_TYPES: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
-import type { Reason, Role } from '../agent.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { Reason } from '../workflow/proposal.ts'
 import type { Note, Workflow, WorkflowState } from '../workflow/workflow.ts'
 
 /** A state as it was reached. */

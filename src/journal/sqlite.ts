@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import type { Role } from '../agent.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import type { Role } from '../service/contract/roles.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { DecisionRow, Journal, LedgerEntry, OutboxRow, Reservation, Transition } from './journal.ts'
 import { decodeRecord, encodeRecord } from './json.ts'

@@ -1,7 +1,7 @@
-import type { Moment } from '../agent.ts'
+import type { Moment } from '../../agents/agent.ts'
 import type { Head } from '../chain/nodes.ts'
-import { foreign } from '../foreign.ts'
-import type { Listed } from './listed.ts'
+import { foreign } from '../errors.ts'
+import type { Listed } from './collections.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
 export type FreshnessLimits = {

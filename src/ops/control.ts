@@ -1,6 +1,14 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { RolekeeperError } from '../errors.ts'
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+
+/** What may stop a signature, read in the same turn before every KMS call and every first send. */
+export type Gate = {
+  /** No KMS call and no first send: the kill switch, or a signer in SAFE. */
+  readonly closed: boolean
+  /** Nothing new; what is public is still bumped and closed. */
+  readonly paused: boolean
+}
 
 /** What an operator ordered: `killed` stops every KMS call and first send, `paused` stops anything new. */
 export type Control = { readonly killed: boolean; readonly paused: boolean }
@@ -45,4 +53,10 @@ export function setControl(directory: string, order: Order, given: boolean): voi
       },
     )
   }
+}
+
+/** Why nothing new may begin, or null. Pure. */
+export const stopped = (gate: Gate): Refusal | null => {
+  if (gate.closed) return refuse('killed', 'The kill switch is on.')
+  return gate.paused ? refuse('paused', 'The keeper is paused.') : null
 }

@@ -1,7 +1,6 @@
 import { writeSync } from 'node:fs'
 import { pino } from 'pino'
-import { BrokenInvariant, RolekeeperError } from '../errors.ts'
-import { foreign } from '../foreign.ts'
+import { BrokenInvariant, foreign, RolekeeperError } from '../errors.ts'
 import { createScrubber } from './scrub.ts'
 
 /** What may stand beside a message: flat and plain, so that nothing slips in with an object. */

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Role } from '../agent.ts'
 import type { SendOutcome } from '../chain/nodes.ts'
 import type { CircuitPhase } from '../service/circuit.ts'
-import type { WorkflowType } from '../service/workflow-types.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { isTerminal, type ShadowVerdict, type WorkflowState } from '../workflow/workflow.ts'
 import type { Control } from './control.ts'
 

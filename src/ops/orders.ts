@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type InputValue, ROLE_NAME } from '../agent.ts'
 import { RolekeeperError } from '../errors.ts'
+import { ROLE_NAME } from '../service/contract/roles.ts'
+import type { InputValue } from '../workflow/proposal.ts'
 
 /** A person's answer about a held workflow, and the hash of what was approved or rejected. */
 const answer = z.strictObject({
@@ -35,6 +36,7 @@ const folderOf = (directory: string) => join(directory, 'orders')
 const answerFile = (directory: string, id: string) => join(folderOf(directory), `answer-${id}.json`)
 const submissionFile = (directory: string, id: string) => join(folderOf(directory), `submit-${id}.json`)
 const SUBMISSION = /^submit-([0-9a-f-]{36})\.json$/
+
 /** Far above any workflow's input. */
 const BYTES_MAX = 65_536
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
-import { ASSUMPTIONS, type Assumptions } from './assumptions.ts'
+import { type Listed, type Page, readCollection, readPages } from './collection.ts'
+import { ASSUMPTIONS, type Assumptions } from './contract/assumptions.ts'
 import {
   type AnswerOf,
   type BodyOf,
@@ -10,13 +11,12 @@ import {
   type Operation,
   type OperationId,
   type ParamsOf,
-} from './catalogue.ts'
-import { type Listed, type Page, readCollection, readPages } from './collection.ts'
+} from './contract/catalogue.ts'
+import { type Freshness, freshness } from './contract/resources.ts'
+import { type Selected, selected } from './contract/selection.ts'
 import { askerOf, type Keys } from './credentials.ts'
 import { firstIssuePath, garbage } from './failure.ts'
 import { createHttp, type HttpEvents, type ServiceTimeouts } from './http.ts'
-import { type Freshness, freshness } from './resources.ts'
-import { type Selected, selected } from './selection.ts'
 import { createSender, type Sender, type ServiceRequest } from './sender.ts'
 
 /** How the service is reached, and as whom. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { invariant, RolekeeperError } from '../errors.ts'
+import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './contract/resources.ts'
 import { firstIssuePath, garbage } from './failure.ts'
-import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './resources.ts'
 import type { Sender, ServiceRequest } from './sender.ts'
 
 /** 10,000 rows: more than an agent could judge in a block. */

@@ -1,5 +1,5 @@
 import { RolekeeperError } from '../errors.ts'
-import type { Assumptions } from './assumptions.ts'
+import type { Assumptions } from './contract/assumptions.ts'
 import type { Asker } from './sender.ts'
 
 /** The keys of one asker: at most one of them, none for operations that are open to anyone. */

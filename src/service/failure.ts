@@ -1,9 +1,8 @@
 import type { z } from 'zod'
-import { type Retry, RolekeeperError } from '../errors.ts'
-import { foreign } from '../foreign.ts'
-import { OPERATIONS, type Operation, type OperationId } from './catalogue.ts'
+import { foreign, type Retry, RolekeeperError } from '../errors.ts'
+import { OPERATIONS, type Operation, type OperationId } from './contract/catalogue.ts'
+import { type ServiceApiError, serviceApiError } from './contract/resources.ts'
 import { readJson } from './json.ts'
-import { type ServiceApiError, serviceApiError } from './resources.ts'
 
 /** What was asked of the service, without query and credentials: safe to log. The stream is no operation. */
 export type Call = {

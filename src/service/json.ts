@@ -1,4 +1,4 @@
-import { type Checked, refuse } from '../workflow/verdict.ts'
+import { type Checked, refuse } from '../errors.ts'
 
 /** Our deepest schema nests 6 levels; a body deeper than this could overflow a later recursion. */
 export const JSON_DEPTH_MAX = 32

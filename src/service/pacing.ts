@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Assumptions, RATE_LIMIT_HEADERS } from './assumptions.ts'
+import { type Assumptions, RATE_LIMIT_HEADERS } from './contract/assumptions.ts'
 
 /** No header closes the service to us for longer: a hostile `Retry-After` must not stop a keeper for a year. */
 const CLOSED_MS_MAX = 60_000

@@ -2,16 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { type Address, type Hex, hashMessage, isAddressEqual, size } from 'viem'
 import { createSiweMessage, parseSiweMessage } from 'viem/siwe'
 import type { Clock } from '../clock.ts'
-import { invariant, RolekeeperError } from '../errors.ts'
-import { type Checked, type Refusal, refuse } from '../workflow/verdict.ts'
+import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { ServiceClient } from './client.ts'
 
 /** A session is renewed this long before it ends, so that no read starts with one that dies on the way. */
 const RENEW_BEFORE_MS = 30_000
+
 /** Room for clocks that differ. */
 const CLOCK_SKEW_MS = 60_000
+
 /** A signed challenge that leaks opens sessions until it expires; services give minutes. */
 const CHALLENGE_LIFE_MS_MAX = 3_600_000
+
 /** Each opening costs a signature: a service that ends sessions at once must not drain the signer's quota. */
 const OPEN_EVERY_MS_MIN = 10_000
 const STATEMENT_LENGTH_MAX = 200

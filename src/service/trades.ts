@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import type { ServiceClient } from './client.ts'
 import { joinPages, type Listed } from './collection.ts'
-import { freshness } from './resources.ts'
+import { freshness } from './contract/resources.ts'
 import {
   type AcquisitionResource,
   type AuctionResource,
@@ -10,7 +10,7 @@ import {
   auctionResource,
   type RfqResource,
   rfqResource,
-} from './trade-resources.ts'
+} from './contract/trade-resources.ts'
 
 /** Reads what is on offer; each throws RolekeeperError `service.*`. */
 export type Trades = {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Role } from '../agent.ts'
+import type { Role } from '../service/contract/roles.ts'
 
 const sha256 = (parts: readonly string[]) =>
   // A length before each part: "ab","c" and "a","bc" must not meet.

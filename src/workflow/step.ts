@@ -11,5 +11,9 @@ export type Step =
 
 /** Pure. */
 export const moved = (workflow: Workflow): Step => ({ type: 'moved', workflow })
+
 /** Pure. */
 export const wait = (ms: number): Step => ({ type: 'wait', ms })
+
+/** How soon a gate that holds something is asked again. */
+export const HELD_MS = 500

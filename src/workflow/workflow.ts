@@ -1,7 +1,8 @@
 import type { Hex } from 'viem'
-import type { Proposal, Role } from '../agent.ts'
 import { invariant } from '../errors.ts'
-import type { CanonicalPostcondition, PreparedWorkflow } from '../service/workflows.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { CanonicalPostcondition, PreparedWorkflow } from '../service/contract/workflows.ts'
+import type { Proposal } from './proposal.ts'
 import type { Slot, TokenChange } from './slot.ts'
 
 /** The states a workflow passes, in order. */
@@ -14,6 +15,7 @@ export const PROGRESS_STATES = [
   'in_flight',
   'confirmed',
 ] as const
+
 /** The states a workflow ends in. */
 export const TERMINAL_STATES = [
   'succeeded',
@@ -31,6 +33,7 @@ export type TerminalState = (typeof TERMINAL_STATES)[number]
 export type WorkflowState = ProgressState | TerminalState
 
 const terminal: ReadonlySet<string> = new Set(TERMINAL_STATES)
+
 /** Whether nothing more happens to a workflow. Pure. */
 export const isTerminal = (state: WorkflowState): state is TerminalState => terminal.has(state)
 

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Address } from 'viem'
 import { apply, type Book, emptyBook, endangered } from '../../agents/liquidator/book.ts'
-import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../../src/protocol/health.ts'
+import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../../agents/protocol/health.ts'
 
 /** What one size of book costs; times in microseconds, of one price move or one change of a position. */
 type SizeFigures = {

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { systemClock } from '../../src/clock.ts'
-import { createFeed, type Hint } from '../../src/observe/feed.ts'
-import { readMessage } from '../../src/service/stream.ts'
-import { createWebhookInbox, type RawDelivery } from '../../src/service/webhook.ts'
+import { createFeed, type Hint } from '../../src/service/events/feed.ts'
+import { readMessage } from '../../src/service/events/stream.ts'
+import { createWebhookInbox, type RawDelivery } from '../../src/service/events/webhook.ts'
 
 /** What one way of taking events reached, in CPU seconds of this process: neighbours on the machine do not count. */
 export type IngestRate = { readonly events: number; readonly perSecond: number }

@@ -3,7 +3,7 @@
  * how far it came.
  */
 import { loadRunConfig } from '../../src/config/config.ts'
-import { createKeeper } from '../../src/keeper.ts'
+import { createKeeper } from '../../src/keeper/keeper.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 

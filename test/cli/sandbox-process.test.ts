@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
+import { lockSandbox } from '../../sandbox/files.ts'
 import { prepareDirectory, startSandboxProcess } from '../../src/cli/sandbox-process.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
-import { lockSandbox } from '../../src/sandbox/files.ts'
 
 /** Start a program in the sandbox's place. */
 function start(source: string, seed?: number) {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { durationMs } from '../../src/cli/command.ts'
 import { createShow, runSession } from '../../src/cli/session.ts'
-import type { Keeper } from '../../src/keeper.ts'
-import type { KeeperEvent, SummaryEvent, WorkflowCounts } from '../../src/keeper-events.ts'
+import type { Keeper } from '../../src/keeper/keeper.ts'
+import type { KeeperEvent, SummaryEvent, WorkflowCounts } from '../../src/ops/events.ts'
 
 const counts: WorkflowCounts = {
   succeeded: 3,

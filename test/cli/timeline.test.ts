@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createTimeline } from '../../src/cli/timeline.ts'
-import type { KeeperEvent } from '../../src/keeper-events.ts'
+import type { KeeperEvent } from '../../src/ops/events.ts'
 
 const MARKET = `0x${'a1'.repeat(20)}`
 const BORROWER = `0x3f2a${'0'.repeat(32)}77c1`

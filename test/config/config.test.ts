@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { checkRunConfig, loadRunConfig, secretsOf } from '../../src/config/config.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import { ASSUMPTIONS } from '../../src/service/assumptions.ts'
+import { ASSUMPTIONS } from '../../src/service/contract/assumptions.ts'
 
 const EXAMPLE = 'config/example.yaml'
 const text = readFileSync(EXAMPLE, 'utf8')

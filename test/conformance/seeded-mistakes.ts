@@ -15,8 +15,8 @@ export type Mistake = {
   readonly says: RegExp
 }
 
-const CATALOGUE = 'src/service/catalogue.ts'
-const TENANT = 'src/service/tenant-resources.ts'
+const CATALOGUE = 'src/service/contract/catalogue.ts'
+const TENANT = 'src/service/contract/tenant-resources.ts'
 
 /** Mistakes that do not hide each other: each changes what another row, or another check of a row, looks at. */
 export const MISTAKES: readonly Mistake[] = [
@@ -126,7 +126,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a nullable field made required',
-    file: 'src/service/resources.ts',
+    file: 'src/service/contract/resources.ts',
     from: '  priceUsd: optional(text),\n  priceAsOf: optional(ts),\n  logoUrl: optional(text),\n})',
     to: '  priceUsd: text,\n  priceAsOf: optional(ts),\n  logoUrl: optional(text),\n})',
     row: 'GET /v1/assets',
@@ -142,7 +142,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a required null made optional',
-    file: 'src/service/workflows.ts',
+    file: 'src/service/contract/workflows.ts',
     from: 'target: addr.nullable()',
     to: 'target: addr.nullish()',
     row: 'POST /v1/workflows/prepare',
@@ -158,7 +158,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'an enum value missing',
-    file: 'src/service/workflows.ts',
+    file: 'src/service/contract/workflows.ts',
     from: "status: z.enum(['passed', 'blocked'])",
     to: "status: z.enum(['passed'])",
     row: 'POST /v1/workflows/prepare',
@@ -182,7 +182,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'another type',
-    file: 'src/service/directory-resources.ts',
+    file: 'src/service/contract/directory-resources.ts',
     from: 'deploymentStartBlock: optional(z.number().int())',
     to: 'deploymentStartBlock: optional(text)',
     row: 'GET /v1/deployments',
@@ -190,7 +190,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a wrong status',
-    file: 'src/sandbox/service/fields.ts',
+    file: 'sandbox/service/fields.ts',
     from: "new ApiError(400, 'invalid_fields'",
     to: "new ApiError(403, 'invalid_fields'",
     row: 'GET /v1/vaults/{resourceId}',
@@ -198,7 +198,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a wrong execution mode',
-    file: 'src/service/workflow-types.ts',
+    file: 'src/service/contract/workflow-types.ts',
     from: "  executionMode: 'metadata_only' as const,",
     to: "  executionMode: 'onchain_transaction' as const,",
     row: 'role.curator.vaultMarketListingSave',
@@ -206,7 +206,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a wrong event name',
-    file: 'src/service/workflow-types.ts',
+    file: 'src/service/contract/workflow-types.ts',
     from: "deposit: onchain(null, 'deposit',",
     to: "deposit: onchain(null, 'deposited',",
     row: 'POST /v1/workflows/{requestId}/transactions',
@@ -220,7 +220,7 @@ export function makeMistakes(mistakes: readonly Mistake[]): {
   readonly remove: () => void
 } {
   const root = mkdtempSync(join(tmpdir(), 'rolekeeper-mistaken-'))
-  for (const part of ['src', 'agents', 'policies', 'config', 'package.json'])
+  for (const part of ['src', 'agents', 'sandbox', 'policies', 'config', 'package.json'])
     cpSync(join(ROOT, part), join(root, part), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   for (const { name, file, from, to } of mistakes) {

@@ -4,9 +4,9 @@
  */
 import { parseArgs } from 'node:util'
 import { createTestClient, http, publicActions } from 'viem'
+import { startSandbox } from '../../sandbox/sandbox.ts'
+import { scenarioOf } from '../../sandbox/scenarios.ts'
 import type { Clock } from '../../src/clock.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
-import { scenarioOf } from '../../src/sandbox/scenarios.ts'
 import { hurriedClock } from './hurried-clock.ts'
 
 process.umask(0o077)

@@ -1,9 +1,9 @@
 import { type Address, encodeAbiParameters, pad, parseAbiParameters, toEventSelector, toHex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Log } from '../../src/chain/nodes.ts'
-import type { Subject } from '../../src/guard/conditions.ts'
 import { checkAllowances, checkChanges, checkLogs, loggedChanges } from '../../src/guard/effects.ts'
-import type { Effects } from '../../src/guard/ruleset.ts'
+import type { Subject } from '../../src/guard/policy/conditions.ts'
+import type { Effects } from '../../src/guard/policy/rule.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, REPAY, ruleset, SELF, STRANGER } from './fixtures.ts'
 
 const [market] = deployment.markets

@@ -1,10 +1,11 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { z } from 'zod'
-import type { Proposal } from '../../src/agent.ts'
 import { loadYaml } from '../../src/config/yaml.ts'
-import { compileRuleset, type GuardSections } from '../../src/guard/compile.ts'
-import { type Deployment, freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/ruleset.ts'
-import type { PreparedWorkflow, TransactionIntent } from '../../src/service/workflows.ts'
+import { compileRuleset, type GuardSections } from '../../src/guard/policy/compile.ts'
+import type { Deployment } from '../../src/guard/policy/deployment.ts'
+import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/policy/policy.ts'
+import type { PreparedWorkflow, TransactionIntent } from '../../src/service/contract/workflows.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { FrozenAnswer, Workflow } from '../../src/workflow/workflow.ts'
 
 const address = (byte: string): Address => `0x${byte.repeat(20)}`

@@ -7,8 +7,6 @@ import {
   hashTypedData,
   stringToHex,
 } from 'viem'
-import type { Proposal } from '../../src/agent.ts'
-import type { Deployment } from '../../src/guard/ruleset.ts'
 import {
   fundFactoryAbi,
   lendingMarketAbi,
@@ -17,11 +15,13 @@ import {
   recoveryAuctionAbi,
   recoveryFundAbi,
   rfqDeskAbi,
-} from '../../src/sandbox/contracts/abis.ts'
-import { loadArtifacts } from '../../src/sandbox/contracts/artifacts.ts'
-import { approval, type IntentDraft, intents } from '../../src/sandbox/service/workflows/intents.ts'
-import { NAV_REPORT_DOMAIN, NAV_REPORT_TYPES } from '../../src/service/fund-assumptions.ts'
-import type { PreparedWorkflow } from '../../src/service/workflows.ts'
+} from '../../sandbox/contracts/abis.ts'
+import { loadArtifacts } from '../../sandbox/contracts/artifacts.ts'
+import { approval, type IntentDraft, intents } from '../../sandbox/service/workflows/intents.ts'
+import type { Deployment } from '../../src/guard/policy/deployment.ts'
+import { NAV_REPORT_DOMAIN, NAV_REPORT_TYPES } from '../../src/service/contract/fund-assumptions.ts'
+import type { PreparedWorkflow } from '../../src/service/contract/workflows.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   BORROWER,
   CHAIN_ID,

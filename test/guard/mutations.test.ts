@@ -1,9 +1,17 @@
 import { encodeAbiParameters, encodeFunctionData, type Hex, maxUint256 } from 'viem'
 import { describe, expect, it } from 'vitest'
-import type { Arguments, ClearedCall } from '../../src/guard/calls.ts'
-import type { Condition } from '../../src/guard/conditions.ts'
-import { asValue, countAt, isEach, memberAt, type Value, type ValueKind } from '../../src/guard/paths.ts'
-import type { Leaf, Rule, Ruleset } from '../../src/guard/ruleset.ts'
+import type { ClearedCall } from '../../src/guard/calls.ts'
+import type { Condition } from '../../src/guard/policy/conditions.ts'
+import {
+  type Arguments,
+  asValue,
+  countAt,
+  isEach,
+  memberAt,
+  type Value,
+  type ValueKind,
+} from '../../src/guard/policy/paths.ts'
+import type { Leaf, Rule, Ruleset } from '../../src/guard/policy/rule.ts'
 import { STRANGER } from './fixtures.ts'
 import { answerOf, type Kind } from './kinds.ts'
 import { judge, reasonOf } from './rules.ts'

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { agents } from '../../agents/index.ts'
 import { loadPolicy } from '../../src/config/policy.ts'
-import { compileRuleset } from '../../src/guard/compile.ts'
-import type { Ruleset } from '../../src/guard/ruleset.ts'
-import { sectionsOf } from '../../src/role-policy.ts'
+import { compileRuleset } from '../../src/guard/policy/compile.ts'
+import type { Ruleset } from '../../src/guard/policy/rule.ts'
+import { sectionsOf } from '../../src/keeper/role-policy.ts'
 import { deployment, KINDS, type Kind } from './kinds.ts'
 
 /** The rules of each policy of this repository, with the kinds of workflows that they allow. */

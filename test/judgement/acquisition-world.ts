@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
+import type { Moment } from '../../agents/agent.ts'
 import type { FundSeen, ManagerSeen } from '../../agents/asset-manager/seen.ts'
-import type { Moment } from '../../src/agent.ts'
-import type { FundResource } from '../../src/service/fund-resources.ts'
-import type { AcquisitionResource } from '../../src/service/trade-resources.ts'
+import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import {
   channel,
   FUND,
@@ -15,7 +15,7 @@ import {
   moment,
   NOW_S,
   usd,
-} from '../agents/asset-manager-fixtures.ts'
+} from '../agents/asset-manager/fixtures.ts'
 import { createDice, type Dice } from './dice.ts'
 
 /** How a scenario treats those who buy distressed positions; shares are fractions of a position's worth. */

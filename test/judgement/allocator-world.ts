@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
+import type { Ended, Moment } from '../../agents/agent.ts'
 import { decide } from '../../agents/allocator/decide.ts'
 import { type Lane, supplyRate } from '../../agents/allocator/lane.ts'
 import type { AllocatorPolicy } from '../../agents/allocator/policy.ts'
 import type { AllocatorSeen } from '../../agents/allocator/seen.ts'
-import type { Ended, Moment } from '../../src/agent.ts'
 import {
   ASSET,
   allocation,
@@ -13,7 +13,7 @@ import {
   observation,
   VAULT,
   vault,
-} from '../agents/allocator-fixtures.ts'
+} from '../agents/allocator/fixtures.ts'
 import type { Dice } from './dice.ts'
 import type { ScenarioName } from './judgement.ts'
 

@@ -1,5 +1,5 @@
 import { decide } from '../../agents/asset-manager/decide.ts'
-import { policy } from '../agents/asset-manager-fixtures.ts'
+import { policy } from '../agents/asset-manager/fixtures.ts'
 import { type Bidder, type Climate, type Outcome, playAcquisitions } from './acquisition-world.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 

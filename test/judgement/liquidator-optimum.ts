@@ -1,5 +1,5 @@
+import type { FacilitySeen, LiquidatorSeen, MarketSeen, Observation } from '../../agents/agent.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
-import type { FacilitySeen, LiquidatorSeen, MarketSeen, Observation } from '../../src/agent.ts'
 
 /** One repayment as this solver sees it, dollars: `x` of them bring `gain·x − growth·x² − fixed`. */
 export type Choice = {

@@ -1,7 +1,8 @@
 import type { Address } from 'viem'
+import type { Ended, LiquidatorSeen, Observation } from '../../agents/agent.ts'
 import { decide } from '../../agents/liquidator/decide.ts'
-import type { Ended, LiquidatorSeen, Observation, Proposal } from '../../src/agent.ts'
-import { facility, LOAN, market, observation, policy } from '../agents/liquidator-fixtures.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { facility, LOAN, market, observation, policy } from '../agents/liquidator/fixtures.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 import { bestKnowable, choicesOf } from './liquidator-optimum.ts'
 
@@ -11,8 +12,10 @@ type Strategy = (seen: Seen) => readonly Proposal[]
 const MOMENTS = 24
 const MOMENT_S = 12
 const POSITIONS = 30
+
 /** Rivals look at the same block as we do; who of the two is first is a coin's matter. */
 const RIVAL_SHARE = 0.5
+
 /** What is sold of the inventory from one moment to the next. */
 const SOLD = 2n
 const USD = 1_000_000n

@@ -1,9 +1,9 @@
 import { decide } from '../../agents/nav-reporter/decide.ts'
 import { afterFees } from '../../agents/nav-reporter/propose.ts'
 import type { Accepted, NavReporterSeen } from '../../agents/nav-reporter/see.ts'
-import type { Proposal } from '../../src/agent.ts'
-import { fund, holding, iso, later, NONE, NOW_S, policy, WAD, word } from '../agents/nav-fixtures.ts'
-import { look, type World } from '../agents/nav-world.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { fund, holding, iso, later, NONE, NOW_S, policy, WAD, word } from '../agents/nav-reporter/fixtures.ts'
+import { look, type World } from '../agents/nav-reporter/world.ts'
 import { createDice, type Dice } from '../sandbox/dice.ts'
 import type { Judge, ScenarioName, Score } from './judgement.ts'
 

@@ -1,7 +1,7 @@
 import { decide } from '../../agents/rfq-bidder/decide.ts'
 import type { RfqBidderPolicy } from '../../agents/rfq-bidder/policy.ts'
 import type { Observed, RfqBidSeen } from '../../agents/rfq-bidder/seen.ts'
-import type { Proposal } from '../../src/agent.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   AUCTION,
   BTC,
@@ -12,8 +12,8 @@ import {
   price,
   SELF,
   USD,
-} from '../agents/rfq-bidder-fixtures.ts'
-import { createTradeWorld, type TradeWorld } from '../agents/rfq-bidder-world.ts'
+} from '../agents/rfq-bidder/fixtures.ts'
+import { createTradeWorld, type TradeWorld } from '../agents/rfq-bidder/world.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 
 /** How a scenario trades. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestClient, http, parseEther, publicActions } from 'viem'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Chain, startChain } from '../../src/sandbox/chain.ts'
+import { type Chain, startChain } from '../../sandbox/chain.ts'
 
 const chainId = 731_337
 const someone = '0x00000000000000000000000000000000000000a1'
@@ -61,7 +61,7 @@ function parentOf(pid: number): number {
 /** Start a chain from another process, in a process group of its own, that ignores Ctrl-C. */
 async function startInParent(): Promise<{ parent: ChildProcess; chain: { rpcUrl: string; pid: number } }> {
   const script = `
-    import { startChain } from ${JSON.stringify(join(import.meta.dirname, '../../src/sandbox/chain.ts'))}
+    import { startChain } from ${JSON.stringify(join(import.meta.dirname, '../../sandbox/chain.ts'))}
     process.on('SIGINT', () => console.log('interrupted'))
     const { rpcUrl, pid } = await startChain(${JSON.stringify({ stateFile, chainId })})
     console.log(JSON.stringify({ rpcUrl, pid }))`

@@ -8,9 +8,9 @@ import {
   recoveryAuctionAbi,
   recoveryFundAbi,
   rfqDeskAbi,
-} from '../../src/sandbox/contracts/abis.ts'
+} from '../../sandbox/contracts/abis.ts'
 import { testChainId } from '../support/anvil.ts'
-import { by, createWorld, eth, from, usd } from './contracts-world.ts'
+import { by, createWorld, eth, from, usd } from './contracts/world.ts'
 
 /** A short name as contracts hold it. */
 export const word = (name: string) => stringToHex(name, { size: 32 })

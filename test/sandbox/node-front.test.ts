@@ -4,11 +4,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createTestClient, http, parseEther, publicActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Chain } from '../../sandbox/chain.ts'
+import { type NodeFront, startNodeFront } from '../../sandbox/node-front.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { SimulatedTransaction } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { Chain } from '../../src/sandbox/chain.ts'
-import { type NodeFront, startNodeFront } from '../../src/sandbox/node-front.ts'
 import { startAnvil } from '../support/anvil.ts'
 
 const RECIPIENT = `0x${'b2'.repeat(20)}` as const

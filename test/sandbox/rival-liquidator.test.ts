@@ -1,12 +1,12 @@
 import { decodeFunctionData } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { expect, it } from 'vitest'
-import { lendingMarketAbi } from '../../src/sandbox/contracts/abis.ts'
-import type { Snapshot } from '../../src/sandbox/indexer/canonical.ts'
-import { lower } from '../../src/sandbox/indexer/logs.ts'
-import { startRivalLiquidator } from '../../src/sandbox/rival-liquidator.ts'
-import type { Call } from '../../src/sandbox/transactions.ts'
-import { BORROWER, baseSnapshot, claim, MARKET, VAULT } from './service-fixture.ts'
+import { lendingMarketAbi } from '../../sandbox/contracts/abis.ts'
+import type { Snapshot } from '../../sandbox/indexer/canonical.ts'
+import { lower } from '../../sandbox/indexer/logs.ts'
+import { startRivalLiquidator } from '../../sandbox/rival-liquidator.ts'
+import type { Call } from '../../sandbox/transactions.ts'
+import { BORROWER, baseSnapshot, claim, MARKET, VAULT } from './service/fixture.ts'
 
 const REPAY = '60000000'
 const [recovery] = baseSnapshot.recoveries

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { removeDirectory, sandboxDirectory } from '../support/sandbox.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/sandbox/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../sandbox/main.ts', import.meta.url))
 /** Starts the sandbox as the command line does and passes on what it says. */
 const PARENT = `
   const { spawn } = require('node:child_process')

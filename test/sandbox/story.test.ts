@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SCENARIOS } from '../../src/sandbox/scenarios.ts'
-import { BORROWERS, type MarketName, story, type Tick } from '../../src/sandbox/story.ts'
+import { SCENARIOS } from '../../sandbox/scenarios.ts'
+import { BORROWERS, type MarketName, story, type Tick } from '../../sandbox/story.ts'
 
 const THRESHOLD_BPS = { btc: 8_000, eth: 7_800 }
 const LLTV_BPS = { btc: 7_500, eth: 7_000 }

@@ -1,7 +1,7 @@
 import { type Address, concatHex, getContract, type Hex, maxUint256, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { acquisitionHouseAbi, recoveryAuctionAbi, rfqDeskAbi } from '../../src/sandbox/contracts/abis.ts'
-import { by, createWorld } from './contracts-world.ts'
+import { acquisitionHouseAbi, recoveryAuctionAbi, rfqDeskAbi } from '../../sandbox/contracts/abis.ts'
+import { by, createWorld } from './contracts/world.ts'
 
 export type TradeWorld = Awaited<ReturnType<typeof createTradeWorld>>
 

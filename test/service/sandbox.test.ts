@@ -1,8 +1,8 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFeed, type Hint } from '../../src/observe/feed.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
-import { createEventSource } from '../../src/service/event-source.ts'
+import { createEventSource } from '../../src/service/events/event-source.ts'
+import { createFeed, type Hint } from '../../src/service/events/feed.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { createWalletSession } from '../../src/service/session.ts'
 import {
@@ -13,7 +13,7 @@ import {
   MARKET,
   SECRET,
   startFixture,
-} from '../sandbox/service-fixture.ts'
+} from '../sandbox/service/fixture.ts'
 import { inbox } from './scripted-service.ts'
 
 const account = privateKeyToAccount(`0x${'42'.repeat(32)}`)

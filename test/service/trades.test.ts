@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createServiceClient } from '../../src/service/client.ts'
+import type { RfqResource } from '../../src/service/contract/trade-resources.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
-import type { RfqResource } from '../../src/service/trade-resources.ts'
 import { createTrades } from '../../src/service/trades.ts'
-import { CHAIN_ID, COLLATERAL, type Fixture, LOAN, SECRET, startFixture } from '../sandbox/service-fixture.ts'
+import { CHAIN_ID, COLLATERAL, type Fixture, LOAN, SECRET, startFixture } from '../sandbox/service/fixture.ts'
 
 const DESK = `0x${'de'.repeat(20)}` as const
 const AT = '2026-01-01T00:00:00.000Z'

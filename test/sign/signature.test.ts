@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { bytesToHex, type Hex, hexToBigInt, hexToBytes, keccak256, numberToHex, recoverAddress } from 'viem'
 import { privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
-import { signAsKms } from '../../src/sandbox/kms/keys.ts'
+import { signAsKms } from '../../sandbox/kms/keys.ts'
 import { parseSignature } from '../../src/sign/der.ts'
 import { recoverable } from '../../src/sign/signature.ts'
 

@@ -1,9 +1,9 @@
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
+import type { Scenario } from '../../sandbox/scenarios.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { RunConfig } from '../../src/config/config.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import type { Scenario } from '../../src/sandbox/scenarios.ts'
 import { startTestKeeper, type TestKeeper } from './keeper-scene.ts'
 import { removeDirectory, sandboxDirectory } from './sandbox.ts'
 

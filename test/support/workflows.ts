@@ -1,5 +1,5 @@
-import type { Proposal } from '../../src/agent.ts'
-import type { PreparedWorkflow } from '../../src/service/workflows.ts'
+import type { PreparedWorkflow } from '../../src/service/contract/workflows.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Attempt, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow, WorkflowState } from '../../src/workflow/workflow.ts'
 

@@ -1,8 +1,8 @@
 import { type Address, zeroAddress } from 'viem'
-import { invariant } from '../../errors.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { asAddress, asUint } from '../paths.ts'
-import type { ManagerLimits } from './asset-manager.ts'
+import { z } from 'zod'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { asAddress, asUint } from '../policy/paths.ts'
+import { count } from '../policy/scalars.ts'
 import {
   flagView,
   fundAssetsView,
@@ -12,10 +12,13 @@ import {
   managerView,
 } from './asset-manager-views.ts'
 import { type About, type Look, unread } from './look.ts'
-import { checkDecided, checkUsable, priceView } from './price.ts'
+import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
+
+export type ManagerLimits = z.output<typeof managerLimits>
 
 const WAD = 10n ** 18n
 const BPS = 10_000n
+
 /** A house's lot that takes bids. */
 const OPEN_LOT_CODE = 1n
 
@@ -139,3 +142,15 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
 
   return { position, outcome }
 }
+
+export const managerLimits = z.strictObject({
+  ...priceLimits,
+  /** Most of the position's worth, by our own sum, to bid. */
+  priceBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  /** Most of the fund's net assets to bid. */
+  positionBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  /** What is left before the lot's close, at least. */
+  closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
+  /** Longest pause of a vault's shares. */
+  pauseSecondsMax: count('seconds', 1, 2_592_000).transform(BigInt),
+})

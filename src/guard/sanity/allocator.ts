@@ -1,11 +1,10 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import { invariant } from '../../errors.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import type { Subject } from '../conditions.ts'
-import { asAddress, asUint, memberAt } from '../paths.ts'
-import type { PinnedMarket } from '../ruleset.ts'
-import { count } from '../scalars.ts'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import type { Subject } from '../policy/conditions.ts'
+import type { PinnedMarket } from '../policy/deployment.ts'
+import { asAddress, asUint, memberAt } from '../policy/paths.ts'
+import { count } from '../policy/scalars.ts'
 import type { Reads } from '../views.ts'
 import {
   ALLOCATION_VIEWS,

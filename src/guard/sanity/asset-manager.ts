@@ -1,10 +1,7 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
-import { invariant } from '../../errors.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { asUint } from '../paths.ts'
-import { count } from '../scalars.ts'
-import { lookAtBid } from './acquisition-bid.ts'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { asUint } from '../policy/paths.ts'
+import { lookAtBid, type ManagerLimits, managerLimits } from './acquisition-bid.ts'
 import {
   BID_VIEWS,
   CHANNEL_VIEWS,
@@ -17,20 +14,7 @@ import {
   standsStillView,
 } from './asset-manager-views.ts'
 import { type About, judgedBy, type Look, unread } from './look.ts'
-import { PRICE_VIEWS, priceLimits } from './price.ts'
-
-const managerLimits = z.strictObject({
-  ...priceLimits,
-  /** Most of the position's worth, by our own sum, to bid. */
-  priceBpsMax: count('basis points', 1, 10_000).transform(BigInt),
-  /** Most of the fund's net assets to bid. */
-  positionBpsMax: count('basis points', 1, 10_000).transform(BigInt),
-  /** What is left before the lot's close, at least. */
-  closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
-  /** Longest pause of a vault's shares. */
-  pauseSecondsMax: count('seconds', 1, 2_592_000).transform(BigInt),
-})
-export type ManagerLimits = z.output<typeof managerLimits>
+import { PRICE_VIEWS } from './price.ts'
 
 /**
  * Judge a channel policy by chain reads: we manage the fund, what is said to be stricter is so in every figure, what is

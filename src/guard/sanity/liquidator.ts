@@ -1,12 +1,11 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import type { Proposal } from '../../agent.ts'
-import { invariant } from '../../errors.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import type { Subject } from '../conditions.ts'
-import { asAddress, asUint } from '../paths.ts'
-import type { PinnedMarket } from '../ruleset.ts'
-import { amount, count } from '../scalars.ts'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import type { Proposal } from '../../workflow/proposal.ts'
+import type { Subject } from '../policy/conditions.ts'
+import type { PinnedMarket } from '../policy/deployment.ts'
+import { asAddress, asUint } from '../policy/paths.ts'
+import { amount, count } from '../policy/scalars.ts'
 import { balanceView } from '../views.ts'
 import {
   bonusView,

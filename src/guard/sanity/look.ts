@@ -1,10 +1,10 @@
 import type { AbiFunction, Address } from 'viem'
 import type { z } from 'zod'
-import type { Proposal } from '../../agent.ts'
-import type { Revalidation } from '../../service/assumptions.ts'
-import type { WorkflowType } from '../../service/workflow-types.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import type { Subject } from '../conditions.ts'
+import { type Refusal, refuse } from '../../errors.ts'
+import type { Revalidation } from '../../service/contract/assumptions.ts'
+import type { WorkflowType } from '../../service/contract/workflow-types.ts'
+import type { Proposal } from '../../workflow/proposal.ts'
+import type { Subject } from '../policy/conditions.ts'
 import type { Reads } from '../views.ts'
 
 /** What a judgement is about, and where it asks the chain. */

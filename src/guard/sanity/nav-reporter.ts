@@ -1,9 +1,8 @@
 import { type AbiFunction, type Address, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
-import { invariant } from '../../errors.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { asAddress, asUint } from '../paths.ts'
-import { amount, count } from '../scalars.ts'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { asAddress, asUint } from '../policy/paths.ts'
+import { amount, count } from '../policy/scalars.ts'
 import { address, createView, uint, type View } from '../views.ts'
 import { type About, judgedBy, type Look, unread } from './look.ts'
 

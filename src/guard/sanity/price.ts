@@ -1,9 +1,9 @@
 import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
-import type { Proposal } from '../../agent.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { asUint } from '../paths.ts'
-import { count } from '../scalars.ts'
+import { type Refusal, refuse } from '../../errors.ts'
+import type { Proposal } from '../../workflow/proposal.ts'
+import { asUint } from '../policy/paths.ts'
+import { count } from '../policy/scalars.ts'
 import { createView, uint, type View } from '../views.ts'
 
 /** What a price is judged by: the oracle of a market. */

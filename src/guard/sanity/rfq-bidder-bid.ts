@@ -1,9 +1,8 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import { invariant } from '../../errors.ts'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
-import { asAddress, asUint } from '../paths.ts'
-import { count } from '../scalars.ts'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { asAddress, asUint } from '../policy/paths.ts'
+import { count } from '../policy/scalars.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './look.ts'
 import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from './price.ts'
@@ -21,6 +20,7 @@ export type BidLimits = z.output<typeof bidLimits>
 
 const WAD = 10n ** 18n
 const BPS = 10_000n
+
 /** The contracts' code of an offer that is neither sold nor unsold. */
 export const OPEN = 1n
 
@@ -30,6 +30,7 @@ export function uintOf({ subject }: About, member: string): bigint {
   invariant(value !== undefined, `a request of this type has ${member}`)
   return value
 }
+
 /** An address of a request, in lower case. */
 export function addressOf({ subject }: About, member: string): Address {
   const value = asAddress(subject.input[member])

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { type Refusal, refuse } from '../../workflow/verdict.ts'
+import { type Refusal, refuse } from '../../errors.ts'
 import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
 import { PRICE_VIEWS } from './price.ts'
 import {

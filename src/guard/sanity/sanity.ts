@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Role } from '../../agent.ts'
+import type { Role } from '../../service/contract/roles.ts'
 import { allocatorSanity } from './allocator.ts'
 import { assetManagerSanity } from './asset-manager.ts'
 import { liquidatorSanity } from './liquidator.ts'

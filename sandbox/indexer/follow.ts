@@ -1,0 +1,123 @@
+import type { Hex } from 'viem'
+import { RolekeeperError } from '../../src/errors.ts'
+import { type Book, EMPTY_BOOK, type FoldContext, foldLogs } from './book.ts'
+import type { BlockHeader, ChainReader } from './chain-reader.ts'
+import type { IndexedLog } from './logs.ts'
+
+/** A block with its logs that the contracts' interfaces declare. */
+type IndexedBlock = BlockHeader & { readonly logs: readonly IndexedLog[] }
+
+/** What was followed: the newest blocks one by one, so that they can be taken back, and all before them folded. */
+export type Track = {
+  /** The logs before `blocks`. */
+  readonly base: Book
+  /** Linked by parent hash, oldest first, at most {@link ROLLBACK_BLOCKS_MAX}; empty before the first read. */
+  readonly blocks: readonly IndexedBlock[]
+  /** The logs up to the last of `blocks`. */
+  readonly book: Book
+}
+
+/** The deepest reorg that is undone in place; a deeper one reads everything again. */
+export const ROLLBACK_BLOCKS_MAX = 128
+
+export const EMPTY_TRACK: Track = { base: EMPTY_BOOK, blocks: [], book: EMPTY_BOOK }
+
+/** What following the chain needs. */
+export type FollowDeps = {
+  readonly reader: {
+    readonly header: ChainReader['header']
+    /** The logs in these blocks, both ends included, that the contracts' interfaces declare. */
+    readonly logs: (fromBlock: bigint, toBlock: bigint) => Promise<readonly IndexedLog[]>
+  }
+  readonly context: FoldContext
+  /** The first block that can hold a log of the deployment. */
+  readonly startBlock: bigint
+}
+
+/** A track, and the newest block that it has in common with the one before: 0 when it has none. */
+type Followed = { readonly track: Track; readonly ancestor: bigint }
+
+/**
+ * Follow the chain to `head`: add the blocks since the last one, after taking back those that a reorg replaced.
+ * Throws `indexer.chain_moved` when the chain changes between two reads (try again), and `indexer.node`.
+ */
+export async function follow(track: Track, head: BlockHeader, deps: FollowDeps): Promise<Followed> {
+  const kept = await keepCanonical(track.blocks, head, deps.reader)
+  const ancestor = kept.at(-1)
+  if (ancestor === undefined) return { track: await followFromStart(head, deps), ancestor: 0n }
+  const added = await readBlocks(ancestor.number + 1n, head, ancestor.hash, deps.reader)
+  const undone = kept.length < track.blocks.length
+  const book = undone ? foldLogs(track.base, logsOf(kept), deps.context) : track.book
+  const all = [...kept, ...added]
+  const excess = all.slice(0, -ROLLBACK_BLOCKS_MAX)
+  const followed = {
+    base: foldLogs(track.base, logsOf(excess), deps.context),
+    blocks: all.slice(excess.length),
+    book: foldLogs(book, logsOf(added), deps.context),
+  }
+  return { track: followed, ancestor: ancestor.number }
+}
+
+async function followFromStart(head: BlockHeader, deps: FollowDeps): Promise<Track> {
+  const newest = head.number - BigInt(ROLLBACK_BLOCKS_MAX) + 1n
+  const first = newest > deps.startBlock ? newest : deps.startBlock
+  const base = foldLogs(EMPTY_BOOK, await deps.reader.logs(deps.startBlock, first - 1n), deps.context)
+  const blocks = await readBlocks(first, head, null, deps.reader)
+  return { base, blocks, book: foldLogs(base, logsOf(blocks), deps.context) }
+}
+
+/** Say whether a block is on the chain that was followed, as far back as its blocks are remembered. Pure. */
+export function isFollowed(track: Track, block: { readonly number: bigint; readonly hash: Hex }): boolean {
+  const tip = track.blocks.at(-1)
+  if (tip === undefined || block.number > tip.number) return false
+  const followed = track.blocks.find((one) => one.number === block.number)
+  return followed === undefined || followed.hash === block.hash
+}
+
+/** Of the blocks that were followed, keep those that are still on the chain that ends in `head`. */
+async function keepCanonical(
+  blocks: readonly IndexedBlock[],
+  head: BlockHeader,
+  reader: FollowDeps['reader'],
+): Promise<readonly IndexedBlock[]> {
+  for (let count = blocks.length; count > 0; count -= 1) {
+    const block = blocks[count - 1]
+    if (block === undefined || block.number >= head.number) continue
+    const hash =
+      block.number + 1n === head.number ? head.parentHash : (await reader.header(block.number))?.hash
+    if (hash === block.hash) return blocks.slice(0, count)
+  }
+  return []
+}
+
+async function readBlocks(
+  first: bigint,
+  head: BlockHeader,
+  parentHash: Hex | null,
+  reader: FollowDeps['reader'],
+): Promise<readonly IndexedBlock[]> {
+  const numbers = Array.from({ length: Number(head.number - first) }, (_, index) => first + BigInt(index))
+  const [headers, logs] = await Promise.all([
+    Promise.all(numbers.map((number) => reader.header(number))),
+    reader.logs(first, head.number),
+  ])
+  const logsByBlock = Map.groupBy(logs, (log) => log.blockHash)
+  const blocks: IndexedBlock[] = []
+  let parent = parentHash
+  for (const header of [...headers, head]) {
+    if (header === null || (parent !== null && header.parentHash !== parent)) throw chainMoved(head)
+    blocks.push({ ...header, logs: logsByBlock.get(header.hash) ?? [] })
+    parent = header.hash
+  }
+  // A log without its block is of a block that was replaced in between.
+  if (logsOf(blocks).length !== logs.length) throw chainMoved(head)
+  return blocks
+}
+
+const logsOf = (blocks: readonly IndexedBlock[]): readonly IndexedLog[] =>
+  blocks.flatMap((block) => block.logs)
+
+function chainMoved(head: BlockHeader): RolekeeperError {
+  const message = `The chain changed while block ${head.number} was read.`
+  return new RolekeeperError('indexer.chain_moved', message, { retry: 'now' })
+}

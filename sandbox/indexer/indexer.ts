@@ -1,0 +1,106 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Deployment } from '../deploy.ts'
+import { activityAfter, activityIn } from './book.ts'
+import type { Canonical } from './canonical.ts'
+import { changesBetween } from './changes.ts'
+import { EMPTY_TRACK } from './follow.ts'
+import { freshnessOf, type IndexerHealth } from './freshness.ts'
+import { createHistory } from './history.ts'
+import { type Indexed, openSource } from './source.ts'
+
+/** What an indexer is made of. */
+type IndexerOptions = {
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly clock: Clock
+  /** Milliseconds between looks at the chain's head. */
+  readonly pollMs: number
+}
+
+type Health = Omit<IndexerHealth, 'snapshot'>
+
+const WELL: Health = { headIndexed: true, contradiction: null, failure: null }
+/** Stopping waits no longer than this for a read in flight. */
+const STOP_MS_MAX = 1_000
+/** The node is on another chain than the deployment: waiting does not mend that. */
+const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_deployment']
+
+/**
+ * Create the indexer, and resolve once it has read the chain from the deployment's first block to the head. It keeps
+ * nothing on disk: a restart reads again. From then on a failing node only makes it lag, which freshness tells.
+ * Throws `indexer.node`, `indexer.no_deployment` or `indexer.other_chain` when the first read fails.
+ */
+export async function createIndexer(options: IndexerOptions): Promise<Canonical> {
+  const { rpcUrl, deployment, clock, pollMs } = options
+  const stopping = new AbortController()
+  const source = await openSource({ rpcUrl, deployment, clock })
+  const history = createHistory()
+  const listeners = new Set<Parameters<Canonical['onSnapshot']>[0]>()
+  let indexed = await source.index(EMPTY_TRACK, await source.head())
+  let health = WELL
+  history.record(indexed.snapshot)
+
+  /** Read the head if it is new; null when it is not, or when the chain could not be read. */
+  const look = async (): Promise<Indexed | null> => {
+    try {
+      const head = await source.head()
+      if (head.hash === indexed.snapshot.block.hash) {
+        health = WELL
+        return null
+      }
+      health = { ...WELL, headIndexed: false }
+      const next = await source.index(indexed.track, head)
+      health = WELL
+      return next
+    } catch (cause) {
+      if (!(cause instanceof RolekeeperError)) throw cause
+      health = healthAfter(cause)
+      return null
+    }
+  }
+
+  const replace = (next: Indexed): void => {
+    const { snapshot: before } = indexed
+    indexed = next
+    history.rollBack(next.ancestor)
+    history.record(next.snapshot)
+    const added = activityAfter(next.track.book, next.ancestor)
+    const changes = changesBetween(before, next.snapshot, added)
+    for (const listener of listeners) listener(next.snapshot, changes)
+  }
+
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      const next = await look()
+      if (next !== null && !stopping.signal.aborted) replace(next)
+      // Aborting ends the wait, and the loop with it.
+      await wait(pollMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  })()
+
+  return {
+    snapshot: () => indexed.snapshot,
+    freshness: () => freshnessOf({ ...health, snapshot: indexed.snapshot }, clock.nowMs()),
+    activity: (filter) => activityIn(indexed.track.book, filter),
+    marketHistory: history.ofMarket,
+    vaultHistory: history.ofVault,
+    onSnapshot: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    transaction: (hash) => source.transaction(hash, indexed.track),
+    stop: async () => {
+      stopping.abort()
+      // What a hanging node still answers is ignored.
+      await Promise.race([running, wait(STOP_MS_MAX, undefined, { ref: false })])
+    },
+  }
+}
+
+function healthAfter(failure: RolekeeperError): Health {
+  const message = failure.shortMessage
+  const contradiction = CONTRADICTIONS.includes(failure.code) ? message : null
+  return { headIndexed: false, contradiction, failure: message }
+}

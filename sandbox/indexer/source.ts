@@ -1,0 +1,102 @@
+import type { Address, Hex } from 'viem'
+import type { Clock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Deployment } from '../deploy.ts'
+import type { Canonical, Snapshot } from './canonical.ts'
+import { type BlockHeader, createChainReader } from './chain-reader.ts'
+import { type FollowDeps, follow, isFollowed, type Track } from './follow.ts'
+import { lower } from './logs.ts'
+import { snapshotOf } from './snapshot.ts'
+import { readState } from './state.ts'
+
+/** What one block made of everything, and the newest block in common with what was indexed before. */
+export type Indexed = { readonly track: Track; readonly snapshot: Snapshot; readonly ancestor: bigint }
+
+/** A deployment on a chain, read block by block. */
+type Source = {
+  readonly head: () => Promise<BlockHeader>
+  /**
+   * Read from where `track` ends to `head`. Throws as {@link follow} and {@link readState} do, and
+   * `indexer.other_chain` when the node is not on the deployment's chain, or before its first block.
+   */
+  readonly index: (track: Track, head: BlockHeader) => Promise<Indexed>
+  /** How a transaction ended in a block of this track; null when none of its blocks holds it. */
+  readonly transaction: (hash: Hex, track: Track) => ReturnType<Canonical['transaction']>
+}
+
+/**
+ * Open the deployment, learning from its markets which oracles and registries to listen to.
+ * Throws `indexer.node`, `indexer.no_deployment` or `indexer.other_chain`.
+ */
+export async function openSource(options: {
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly clock: Clock
+}): Promise<Source> {
+  const { rpcUrl, deployment, clock } = options
+  const { chainId } = deployment
+  const startBlock = BigInt(deployment.startBlock)
+  const markets = addressesOf(deployment, 'LendingMarket')
+  const { lens, fundLens, registry } = deployment.contracts
+  const reader = createChainReader({
+    rpcUrl,
+    lens: lens.address,
+    fundLens: fundLens.address,
+    directory: registry.address,
+  })
+
+  const assertOurChain = async (head: BlockHeader) => {
+    const nodeChainId = await reader.chainId()
+    if (nodeChainId === chainId && head.number >= startBlock) return
+    throw new RolekeeperError(
+      'indexer.other_chain',
+      `The node is at block ${head.number} of chain ${nodeChainId}; the deployment is on chain ${chainId} from block ${startBlock}.`,
+      { fix: 'start over with --fresh, or point the sandbox at its own chain.' },
+    )
+  }
+
+  const first = await reader.head()
+  await assertOurChain(first)
+  const terms = await Promise.all(markets.map((market) => reader.market(market, first.hash)))
+  const oracles = terms.map((state) => lower(state.oracle.oracle))
+  const emitters = new Set([
+    ...markets,
+    ...oracles,
+    ...terms.map((state) => lower(state.registry)),
+    ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk', 'FundFactory'].flatMap((name) =>
+      addressesOf(deployment, name),
+    ),
+  ])
+  const marketByOracle = new Map(
+    markets.flatMap((market, index) => {
+      const oracle = oracles[index]
+      return oracle === undefined ? [] : [[oracle, market] as const]
+    }),
+  )
+  const deps: FollowDeps = {
+    reader: { header: reader.header, logs: reader.logs },
+    context: { chainId, marketByOracle, emitters },
+    startBlock,
+  }
+
+  return {
+    head: reader.head,
+    index: async (before, head) => {
+      const [{ track, ancestor }] = await Promise.all([follow(before, head, deps), assertOurChain(head)])
+      const state = await readState(reader, markets, track.book, head.hash)
+      const snapshot = snapshotOf(head, track.book, state, { chainId, indexedAtMs: clock.nowMs() })
+      return { track, snapshot, ancestor }
+    },
+    transaction: async (txHash, track) => {
+      const receipt = await reader.receipt(txHash)
+      if (receipt === null) return null
+      const { blockNumber, blockHash, status } = receipt
+      return isFollowed(track, { number: blockNumber, hash: blockHash }) ? { blockNumber, status } : null
+    },
+  }
+}
+
+const addressesOf = (deployment: Deployment, contractName: string): readonly Address[] =>
+  Object.values(deployment.contracts)
+    .filter((contract) => contract.contractName === contractName)
+    .map((contract) => lower(contract.address))

@@ -1,0 +1,75 @@
+import { tradeEntityId } from '../../src/service/contract/trade-resources.ts'
+import type { Told } from './activity-entry.ts'
+import type { IndexedLog } from './logs.ts'
+
+/** Tell what happened to an RFQ, an auction lot or an acquisition lot; null for any other log. Pure. */
+export function tellTrade(log: IndexedLog): Told | null {
+  return tellRfq(log) ?? tellAuction(log) ?? tellAcquisition(log)
+}
+
+function tellRfq({ event, address }: IndexedLog): Told | null {
+  const rfq = (type: string, rfqId: bigint, amount: bigint): Told => ({
+    resourceType: 'rfq',
+    resourceId: tradeEntityId(address, String(rfqId)),
+    type,
+    amount,
+  })
+  switch (event.eventName) {
+    case 'RfqOpened':
+      return rfq('rfq_opened', event.args.rfqId, event.args.amount)
+    case 'RfqBidPlaced':
+      return rfq('rfq_bid_placed', event.args.rfqId, event.args.assets)
+    case 'RfqBidReplaced':
+      return rfq('rfq_bid_replaced', event.args.rfqId, event.args.assets)
+    case 'RfqBidCancelled':
+      return rfq('rfq_bid_cancelled', event.args.rfqId, event.args.assets)
+    case 'RfqBidDisplaced':
+      return rfq('rfq_bid_displaced', event.args.rfqId, event.args.assets)
+    case 'RfqRefundClaimed':
+      return rfq('rfq_refund_claimed', event.args.rfqId, event.args.assets)
+    case 'RfqFinalized':
+      return rfq('rfq_finalized', event.args.rfqId, event.args.assets)
+    default:
+      return null
+  }
+}
+
+function tellAuction({ event, address }: IndexedLog): Told | null {
+  const lot = (type: string, lotId: bigint, amount: bigint): Told => ({
+    resourceType: 'auction',
+    resourceId: tradeEntityId(address, String(lotId)),
+    type,
+    amount,
+  })
+  switch (event.eventName) {
+    case 'AuctionOpened':
+      return lot('auction_opened', event.args.lotId, event.args.amount)
+    case 'AuctionBid':
+      return lot('auction_bid', event.args.lotId, event.args.assets)
+    case 'AuctionWithdrawn':
+      return lot('auction_withdrawn', event.args.lotId, event.args.assets)
+    case 'AuctionSettled':
+      return lot('auction_settled', event.args.lotId, event.args.assets)
+    default:
+      return null
+  }
+}
+
+function tellAcquisition({ event, address }: IndexedLog): Told | null {
+  const lot = (type: string, lotId: bigint, amount: bigint): Told => ({
+    resourceType: 'acquisition',
+    resourceId: tradeEntityId(address, String(lotId)),
+    type,
+    amount,
+  })
+  switch (event.eventName) {
+    case 'LotOpened':
+      return lot('acquisition_opened', event.args.lotId, event.args.terms.amount)
+    case 'LotBid':
+      return lot('acquisition_bid', event.args.lotId, event.args.assets)
+    case 'LotAwarded':
+      return lot('acquisition_awarded', event.args.lotId, event.args.assets)
+    default:
+      return null
+  }
+}

@@ -1,0 +1,105 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Address } from 'viem'
+import { ROLES } from '../src/service/contract/roles.ts'
+import { writeJsonFile, writePrivateFile } from './files.ts'
+import type { KeyedRole } from './keys.ts'
+import type { SourcePin } from './nav-sources.ts'
+import type { DeploymentPins } from './pins.ts'
+
+/** What an outside program needs to know of a running sandbox: the content of `sandbox.json`. */
+export type SandboxInfo = {
+  readonly serviceUrl: string
+  readonly streamUrl: string
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly kmsUrl: string
+  readonly kmsRegion: string
+  readonly kmsAccessKeyId: string
+  readonly kmsSecretAccessKey: string
+  readonly secretKey: string
+  /** By role, with the scopes that it needs. */
+  readonly secretKeys: Readonly<Record<KeyedRole, string>>
+  readonly publishableKey: string
+  /** Lets its holder set faults: `PUT /sandbox-control/faults` on the service. New with each start. */
+  readonly controlToken: string
+  /** The web origins that the publishable key is accepted from. */
+  readonly origins: readonly string[]
+  /** By name. */
+  readonly contracts: Readonly<Record<string, Address>>
+  /** By role; `keyId` is the key's ARN. */
+  readonly signers: Readonly<Record<KeyedRole, { readonly keyId: string; readonly address: Address }>>
+  /** As `deployment` of a run configuration. */
+  readonly deployment: DeploymentPins
+  /** As `sources` of a run configuration. */
+  readonly sources: readonly SourcePin[]
+  /** The sandbox's process. */
+  readonly pid: number
+}
+
+/** Write `sandbox.json` and `run.yaml` into a directory, each as a whole, for its owner alone. */
+export function publishInfo(directory: string, info: SandboxInfo): void {
+  writePrivateFile(join(directory, 'run.yaml'), runYaml(directory, info))
+  writeJsonFile(join(directory, 'sandbox.json'), info)
+}
+
+/** Remove what names addresses that nothing listens on any more. */
+export function retractInfo(directory: string): void {
+  rmSync(join(directory, 'sandbox.json'), { force: true })
+  rmSync(join(directory, 'run.yaml'), { force: true })
+}
+
+/** Name the environment variable that a role's own key of the service comes from. Pure. */
+const secretKeyName = (role: KeyedRole) => `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
+
+const POLICIES = fileURLToPath(new URL('../policies', import.meta.url))
+
+/** Every role that has a policy, and whose keys it works with: those that ship their own, the first other one the guest's. */
+function staffed(): readonly { readonly role: string; readonly keyed: KeyedRole }[] {
+  const named = readdirSync(POLICIES).flatMap((file) =>
+    file.endsWith('.yaml') ? [basename(file, '.yaml')] : [],
+  )
+  const [guest] = named.filter((role) => !ROLES.some((ours) => ours === role))
+  return [
+    ...ROLES.filter((role) => named.includes(role)).map((role) => ({ role, keyed: role })),
+    ...(guest === undefined ? [] : [{ role: guest, keyed: 'guest' as const }]),
+  ]
+}
+
+/** Write the run configuration of a keeper beside this sandbox, secrets by reference. Values are JSON, which is YAML. */
+function runYaml(directory: string, info: SandboxInfo): string {
+  const config = {
+    environment: 'sandbox',
+    directory,
+    chain: {
+      id: String(info.chainId),
+      finality: 'finalized',
+      nodes: { read: [info.rpcUrl], send: [info.rpcUrl] },
+    },
+    service: { url: info.serviceUrl, streamUrl: info.streamUrl, secretKey: 'env:ROLEKEEPER_SECRET_KEY' },
+    kms: {
+      region: info.kmsRegion,
+      endpoint: info.kmsUrl,
+      accessKeyId: 'env:ROLEKEEPER_KMS_ACCESS_KEY_ID',
+      secretAccessKey: 'env:ROLEKEEPER_KMS_SECRET_ACCESS_KEY',
+    },
+    ops: { host: '127.0.0.1', port: '0' },
+    deployment: info.deployment,
+    sources: info.sources,
+    agents: staffed().map(({ role, keyed }) => ({
+      role,
+      mode: 'live',
+      policy: join(POLICIES, `${role}.yaml`),
+      secretKey: `env:${secretKeyName(keyed)}`,
+      signer: { kms: info.signers[keyed] },
+    })),
+  }
+  const names = staffed().map(({ keyed }) => `# ${secretKeyName(keyed)} (secretKeys.${keyed}).`)
+  return `# A keeper beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'run.yaml')}
+# Takes from the environment, by sandbox.json: ROLEKEEPER_SECRET_KEY (secretKey),
+# ROLEKEEPER_KMS_ACCESS_KEY_ID (kmsAccessKeyId), ROLEKEEPER_KMS_SECRET_ACCESS_KEY (kmsSecretAccessKey), and
+${names.join('\n')}
+${JSON.stringify(config, null, 2)}
+`
+}

@@ -1,0 +1,86 @@
+/**
+ * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--scenario NAME`, `--fault JSON`, `--allow-loopback-webhooks`. It tells a parent over IPC how it goes
+ * ({@link Told}), without one it says so on standard error. It ends when its parent does, by whatever cause, and on
+ * SIGTERM and SIGINT.
+ */
+import { parseArgs } from 'node:util'
+import { systemClock } from '../src/clock.ts'
+import { RolekeeperError } from '../src/errors.ts'
+import { type Sandbox, startSandbox } from './sandbox.ts'
+import { scenarioOf } from './scenarios.ts'
+import { readFault } from './service/faults.ts'
+
+/** What a parent is told. */
+type Told =
+  | { readonly type: 'progress'; readonly text: string }
+  | { readonly type: 'ready' }
+  | { readonly type: 'failed'; readonly code: string; readonly message: string; readonly fix: string }
+
+// Whatever this process and its children write is for the owner alone.
+process.umask(0o077)
+const { values } = parseArgs({
+  options: {
+    directory: { type: 'string', default: '.rolekeeper' },
+    seed: { type: 'string' },
+    scenario: { type: 'string' },
+    fault: { type: 'string' },
+    'allow-loopback-webhooks': { type: 'boolean' },
+  },
+})
+
+let asked = false
+const starting = start()
+// A parent that is gone cannot be told, and its end is what we wait for.
+process.on('disconnect', end)
+process.on('SIGTERM', end)
+process.on('SIGINT', end)
+starting.then((sandbox) => {
+  tell({ type: 'ready' })
+  // Without its chain it would only serve what grows stale.
+  void sandbox.chain.died.then(fail).then(end)
+}, fail)
+
+async function start(): Promise<Sandbox> {
+  return startSandbox({
+    directory: values.directory,
+    seed: values.seed === undefined ? undefined : Number(values.seed),
+    scenario: scenarioOf(values.scenario),
+    clock: systemClock,
+    weather: 'at-once',
+    onProgress: (text) => tell({ type: 'progress', text }),
+    onTrouble: (cause) => console.error(new Date().toISOString(), cause),
+    fault: values.fault === undefined ? undefined : readFault(values.fault),
+    allowLoopbackWebhooks: values['allow-loopback-webhooks'],
+  })
+}
+
+function tell(told: Told): void {
+  if (process.connected) process.send?.(told)
+  else
+    console.error(
+      'text' in told ? told.text : 'message' in told ? `${told.message} Fix: ${told.fix}` : 'ready',
+    )
+}
+
+function fail(error: unknown): void {
+  console.error(error)
+  const known = error instanceof RolekeeperError
+  tell({
+    type: 'failed',
+    code: known ? error.code : 'sandbox.failed',
+    message: known ? error.shortMessage : 'The sandbox could not start.',
+    fix: (known ? error.fix : undefined) ?? 'see sandbox.log in its directory; --fresh starts over.',
+  })
+  process.exitCode = 1
+  // The message leaves first: a channel closes when what was written to it is through.
+  if (process.connected) process.disconnect()
+}
+
+function end(): void {
+  if (asked) return
+  asked = true
+  starting
+    .then((sandbox: Sandbox) => sandbox.stop())
+    .catch(() => undefined)
+    .finally(() => process.exit())
+}

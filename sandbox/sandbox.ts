@@ -1,0 +1,272 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { privateKeyToAddress } from 'viem/accounts'
+import { z } from 'zod'
+import type { Clock } from '../src/clock.ts'
+import { invariant } from '../src/errors.ts'
+import { castEntities, fundCast } from './cast.ts'
+import { type Chain, startChain } from './chain.ts'
+import { type Deployment, deploySandbox } from './deploy.ts'
+import { createDonor } from './donor.ts'
+import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
+import { createFundStory } from './fund-story.ts'
+import type { Canonical } from './indexer/canonical.ts'
+import { createIndexer } from './indexer/indexer.ts'
+import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
+import { KEYED_ROLES, type KeyedRole, loadKeys, type SandboxKeys } from './keys.ts'
+import { type Kms, startKms } from './kms/server.ts'
+import { createLendingStory } from './lending-story.ts'
+import { startNavSources } from './nav-sources.ts'
+import { startNodeFront } from './node-front.ts'
+import { readPins } from './pins.ts'
+import { startRivalLiquidator } from './rival-liquidator.ts'
+import { badSpellS, type Scenario } from './scenarios.ts'
+import type { Fault } from './service/faults.ts'
+import { type SandboxService, startService } from './service/service.ts'
+import { newToken } from './service/store.ts'
+import { createTradeStory } from './trade-story.ts'
+import { createTransactions, type Transactions } from './transactions.ts'
+import { type SideStory, startWeather, type Weather } from './weather.ts'
+
+/** How a sandbox is started. */
+type SandboxOptions = {
+  /** Keeps everything, so that a restart goes on; made when absent. */
+  readonly directory: string
+  /** Of the weather; absent, the directory's own. */
+  readonly seed: number | undefined
+  readonly scenario: Scenario
+  readonly clock: Clock
+  readonly weather: 'at-once' | 'paused'
+  /** What the service does wrong from the start; nothing when absent. */
+  readonly fault?: Fault | undefined
+  /** Whether webhooks may be delivered to this machine. */
+  readonly allowLoopbackWebhooks?: boolean | undefined
+  readonly onProgress: (text: string) => void
+  /** Gets what went wrong inside while it runs, and does not end it. */
+  readonly onTrouble: (cause: unknown) => void
+}
+
+/** A running sandbox, whole and in its parts. */
+export type Sandbox = {
+  readonly info: SandboxInfo
+  readonly deployment: Deployment
+  readonly keys: SandboxKeys
+  readonly chain: Chain
+  readonly kms: Kms
+  readonly canonical: Canonical
+  readonly service: SandboxService
+  readonly weather: Weather
+  readonly transactions: Transactions
+  /** End every part, the chain's state saved, in under 1.5 s. */
+  readonly stop: () => Promise<void>
+}
+
+const BLOCK_TIME_S = 1
+/** How often the indexer looks for a new block: a fraction of the block time, and a cheap question. */
+const INDEXER_POLL_MS = 20
+/** The least that any role needs of the service. */
+const ROLE_SCOPES = ['canonical:read', 'workflows:read', 'workflows:write'] as const
+const KMS_REGION = 'us-east-1'
+/** Where a console on this machine would be served from. */
+const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']
+
+/**
+ * Start chain, contracts, KMS, indexer, service and weather in a directory: in a new one everything is made, in an
+ * old one it goes on where it stopped. What started before something fails is stopped.
+ * Throws RolekeeperError `sandbox.locked`, `sandbox.contracts_missing` and what the parts throw.
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const directory = resolve(options.directory)
+  createPrivateDirectory(directory)
+  const { release } = lockSandbox(directory)
+  const stops: (() => Promise<void>)[] = []
+  const end = async () => {
+    // Last started, first stopped; the chain is the first that started.
+    for (const stopPart of stops.toReversed()) await stopPart().catch(options.onTrouble)
+    retractInfo(directory)
+    release()
+  }
+  let ending: Promise<void> | undefined
+  const stop = () => {
+    ending ??= end()
+    return ending
+  }
+  try {
+    return await startParts(directory, options, stops, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startParts(
+  directory: string,
+  options: SandboxOptions,
+  stops: (() => Promise<void>)[],
+  stop: () => Promise<void>,
+): Promise<Sandbox> {
+  const { clock, onProgress, onTrouble } = options
+  const started = <Part extends { readonly stop: () => Promise<void> }>(part: Part): Part => {
+    stops.push(part.stop)
+    return part
+  }
+  retractInfo(directory)
+  const folder = join(directory, 'sandbox')
+  createPrivateDirectory(folder)
+  const keys = loadKeys(folder)
+
+  onProgress('starting the chain')
+  const { chainId } = keys
+  // Named for its chain: one that is still ending after `--fresh` cannot write over the next one's.
+  const stateFile = join(folder, `chain-${chainId}.json`)
+  const file = join(folder, 'deployment.json')
+  // Half a deployment is no deployment.
+  if (!existsSync(file)) rmSync(stateFile, { force: true })
+  const chain = started(await startChain({ stateFile, chainId }))
+  const { rpcUrl } = chain
+  const transactions = createTransactions(rpcUrl, chainId)
+  let deployment = readJsonFile(file, storedDeployment)
+  if (deployment === undefined) {
+    onProgress('deploying the contracts')
+    deployment = await createDeployment(rpcUrl, keys, transactions)
+    writeJsonFile(file, deployment)
+  }
+  const pins = await readPins(rpcUrl, deployment)
+  await chain.mineEvery(BLOCK_TIME_S)
+
+  onProgress('starting the service and the KMS')
+  const { kms: credentials, secretKey, publishableKey } = keys
+  const [canonical, kms] = await Promise.all([
+    createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
+    startKms({
+      clock,
+      region: KMS_REGION,
+      credentials,
+      keys: KEYED_ROLES.map((role) => {
+        const { id, privateKey } = keys.roles[role]
+        return { id, privateKey, alias: `alias/${role}` }
+      }),
+      logFile: join(folder, 'kms.jsonl'),
+    }).then(started),
+  ])
+  const front = started(await startNodeFront(rpcUrl))
+  // Of this run alone: whoever has an old one has nothing.
+  const controlToken = newToken('ctl')
+  const service = started(
+    await startService({
+      canonical,
+      deployment,
+      entities: castEntities(keys),
+      rpcUrl,
+      clock,
+      dbFile: join(folder, 'service.sqlite'),
+      host: '127.0.0.1',
+      credentials: {
+        ...{ secretKey, publishableKey, origins: ORIGINS },
+        narrowKeys: KEYED_ROLES.map((role) => ({
+          name: role.replaceAll('-', '_'),
+          secretKey: keys.roles[role].secretKey,
+          scopes: ROLE_SCOPES,
+        })),
+      },
+      donor: createDonor(rpcUrl, keys.deployer, transactions),
+      controlToken,
+      fault: options.fault ?? {},
+      allowLoopbackWebhooks: options.allowLoopbackWebhooks === true,
+      onCrash: onTrouble,
+    }),
+  )
+  const { snapshot } = canonical
+  const { scenario } = options
+  const seed = options.seed ?? chainId
+  const { recoveryFund, rivalFund, sUSD } = deployment.contracts
+  const sources = started(await startNavSources({ rpcUrl, deployment, seed, scenario, directory }))
+  const sideStories = [
+    ...[recoveryFund, rivalFund].map(({ address }) =>
+      createFundStory(rpcUrl, { fundAddress: address, quoteAsset: sUSD.address }, keys),
+    ),
+    createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot }),
+    createLendingStory(rpcUrl, deployment, keys, scenario.lending),
+    sources.story,
+    ...(scenario.indexerStalls ? [createStall(service, options)] : []),
+  ]
+  const weather = started(
+    startWeather(
+      { ...options, rpcUrl, deployment, keys, transactions, sideStories, file: join(folder, 'weather.json') },
+      options.weather,
+    ),
+  )
+  const share = scenario.rivalLiquidatorShare
+  const { isPaused } = weather
+  started(startRivalLiquidator({ canonical, keys, transactions, seed, share, isPaused, onTrouble }))
+  const signerOf = (role: KeyedRole) => {
+    const key = kms.keys[KEYED_ROLES.indexOf(role)]
+    invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')
+    return { keyId: key.arn, address: key.address }
+  }
+  const info: SandboxInfo = {
+    serviceUrl: service.url,
+    streamUrl: service.streamUrl,
+    rpcUrl: front.url,
+    chainId,
+    kmsUrl: kms.url,
+    kmsRegion: KMS_REGION,
+    kmsAccessKeyId: credentials.accessKeyId,
+    kmsSecretAccessKey: credentials.secretAccessKey,
+    secretKey,
+    secretKeys: byRole((role) => keys.roles[role].secretKey),
+    controlToken,
+    publishableKey,
+    origins: ORIGINS,
+    contracts: Object.fromEntries(
+      Object.entries(deployment.contracts).map(([name, { address }]) => [name, address]),
+    ),
+    signers: byRole(signerOf),
+    deployment: pins,
+    sources: sources.pins,
+    pid: process.pid,
+  }
+  publishInfo(directory, info)
+  return { info, deployment, keys, chain, kms, canonical, service, weather, transactions, stop }
+}
+
+/** The story of an indexer that stands still through each bad spell: it serves what it knew when the spell began. */
+const createStall =
+  (service: SandboxService, { scenario, fault = {} }: SandboxOptions): SideStory =>
+  async (_nowS, tick) => {
+    const lagMs = badSpellS(scenario, tick) * 1_000
+    service.setFault(lagMs === 0 ? fault : { ...fault, indexer: { lagMs, admits: true } })
+    return []
+  }
+
+const byRole = <T>(of: (role: KeyedRole) => T): Readonly<Record<KeyedRole, T>> => ({
+  liquidator: of('liquidator'),
+  allocator: of('allocator'),
+  'nav-reporter': of('nav-reporter'),
+  'asset-manager': of('asset-manager'),
+  'rfq-bidder': of('rfq-bidder'),
+  guest: of('guest'),
+})
+
+/** A file of our own; that its contracts are on the chain is checked when they are pinned. */
+const storedDeployment = z.custom<Deployment>(
+  (value) => typeof value === 'object' && value !== null && 'contracts' in value && 'startBlock' in value,
+)
+
+async function createDeployment(
+  rpcUrl: string,
+  keys: SandboxKeys,
+  transactions: Transactions,
+): Promise<Deployment> {
+  const deployment = await deploySandbox({
+    rpcUrl,
+    deployerKey: keys.deployer,
+    feeder: privateKeyToAddress(keys.feeder),
+    allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
+    assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
+    navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
+    rivalManager: privateKeyToAddress(keys.rivalManager),
+  })
+  await fundCast(rpcUrl, deployment, keys, transactions)
+  return deployment
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import { type Hex, keccak256, stringToHex } from 'viem'
+import type { Clock } from '../../src/clock.ts'
+import {
+  WORKFLOW_CATALOGUE,
+  WORKFLOW_TYPES,
+  type WorkflowType,
+} from '../../src/service/contract/workflow-types.ts'
+import type { PreparedWorkflow, WorkflowPrepareRequest } from '../../src/service/contract/workflows.ts'
+import type { Canonical, Snapshot } from '../indexer/canonical.ts'
+import { ApiError, unknownChain } from './api-error.ts'
+import type { Fault } from './faults.ts'
+import type { Handler } from './handler.ts'
+import { tamper } from './tamper.ts'
+import type { WorkflowRecords } from './workflow-records.ts'
+import { blocked, type Judgement, type Moment, type Reads } from './workflows/preparer.ts'
+import { preparerOf } from './workflows/registry.ts'
+
+/** How long prepared intents may be signed and mined; a deadline on chain is the same moment. */
+const LIFETIME_MS = 30_000
+
+/** What prepare reads and writes. */
+type PrepareDeps = {
+  readonly canonical: Canonical
+  readonly records: WorkflowRecords
+  readonly clock: Clock
+  readonly namespace: string
+  readonly reads: Reads
+  readonly fault: () => Pick<Fault, 'hostile' | 'blockPreflight'>
+}
+
+/** POST /v1/workflows/prepare. Source: service API, section of the same name. */
+export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> {
+  return async ({ body: request, caller }) => {
+    const type = checkTarget(request, deps)
+    const principal = request.principalAddress ?? caller.wallet
+    if (caller.wallet !== null && principal !== caller.wallet) {
+      throw new ApiError(403, 'foreign_principal', 'A wallet session prepares for its own wallet only.')
+    }
+    const expiresMs = deps.clock.nowMs() + LIFETIME_MS
+    const moment: Moment = {
+      snapshot: deps.canonical.snapshot(),
+      freshness: deps.canonical.freshness(),
+      principal,
+      deadlineS: BigInt(Math.floor(expiresMs / 1_000)),
+    }
+    const prepare = preparerOf(type)?.prepare
+    const { hostile, blockPreflight } = deps.fault()
+    const judged =
+      prepare === undefined
+        ? blocked(null, ['not_in_sandbox'], [])
+        : await prepare(request.input, moment, deps.reads)
+    const judgement =
+      blockPreflight === undefined
+        ? judged
+        : blocked(judged.judged, [blockPreflight], judged.revalidateAtExecution)
+    const transactions = tamper(judgement.transactions, principal, hostile)
+    const answer = answerOf(type, { ...judgement, transactions }, moment, expiresMs)
+    return {
+      body: answer,
+      commit: () =>
+        deps.records.insert({
+          requestId: answer.requestId,
+          workflowType: answer.workflowType,
+          applicationId: caller.applicationId,
+          // Who has only what every page shows names a wallet without proof: the workflow is then of no wallet.
+          principal: caller.key === 'publishable' && caller.wallet === null ? null : principal,
+          status: 'prepared',
+          intents: answer.transactions.length,
+          postconditions: judgement.postconditions.map((item) => ({
+            ...item,
+            satisfied: false,
+            blockNumber: null,
+          })),
+          createdMs: deps.clock.nowMs(),
+          failedBlock: null,
+          transactions: [],
+        }),
+    }
+  }
+}
+
+function checkTarget(request: WorkflowPrepareRequest, deps: PrepareDeps): WorkflowType {
+  const type = WORKFLOW_TYPES.find((known) => known === request.workflowType)
+  if (type === undefined) {
+    throw new ApiError(400, 'unknown_workflow_type', 'There is no such workflow type.')
+  }
+  if (request.chainId !== deps.reads.chainId) throw unknownChain(deps.reads.chainId)
+  const namespace = request.deploymentNamespace ?? deps.namespace
+  if (namespace !== deps.namespace) {
+    throw new ApiError(400, 'unknown_namespace', `This service's deployment is ${deps.namespace}.`)
+  }
+  return type
+}
+
+function answerOf(
+  workflowType: WorkflowType,
+  judgement: Judgement,
+  moment: Moment,
+  expiresMs: number,
+): PreparedWorkflow {
+  const { executionMode, custodyBoundary } = WORKFLOW_CATALOGUE[workflowType]
+  return {
+    ok: true,
+    requestId: `wf_${randomUUID()}`,
+    workflowType,
+    status: 'prepared',
+    executionMode,
+    custodyBoundary,
+    snapshotHash: snapshotHash(moment.snapshot, judgement.judged),
+    expiresAt: new Date(expiresMs).toISOString(),
+    preflight: {
+      status: judgement.blockedReasons.length === 0 ? 'passed' : 'blocked',
+      blockedReasons: [...judgement.blockedReasons],
+      freshness: moment.freshness,
+      revalidateAtExecution: [...judgement.revalidateAtExecution],
+    },
+    transactions: [...judgement.transactions],
+    canonicalPostconditions: [...judgement.postconditions],
+  }
+}
+
+function snapshotHash(snapshot: Snapshot, judged: unknown): Hex {
+  const { number, hash } = snapshot.block
+  const text = JSON.stringify({ block: { number, hash }, judged }, (_key, value) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+  return keccak256(stringToHex(text))
+}

@@ -1,0 +1,249 @@
+import type { AddressInfo } from 'node:net'
+import { createPublicClient, erc20Abi, http } from 'viem'
+import type { Clock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { EntityResource } from '../../src/service/contract/directory-resources.ts'
+import { openApiDocument } from '../../src/service/contract/openapi.ts'
+import type { Canonical } from '../indexer/canonical.ts'
+import { createIntelligence, intelligenceReads } from './allocation-intelligence.ts'
+import { canonicalReads } from './canonical-reads.ts'
+import { deploymentReads, type ServedDeployment } from './deployment-reads.ts'
+import { directoryReads } from './directory-reads.ts'
+import { createEventLog, type EventLog, eventPolling } from './events.ts'
+import { serveFaultControl } from './fault-control.ts'
+import type { Fault } from './faults.ts'
+import { fundReads } from './fund-reads.ts'
+import { faucetQuota, grantCalls, grantOperations } from './grants/grant-operations.ts'
+import { createGrantRows } from './grants/grant-rows.ts'
+import { createGrants, type Donor } from './grants/grants.ts'
+import { graphqlQuery } from './graphql.ts'
+import type { Handlers } from './handler.ts'
+import { createHttp, isLoopbackHost } from './http.ts'
+import { createIdempotency } from './idempotency.ts'
+import { createLaggingCanonical } from './lagging-canonical.ts'
+import { createMessages, type Messages, messageReads } from './messages.ts'
+import { createCursors } from './page.ts'
+import { prepareOperation } from './prepare.ts'
+import { createProgress } from './progress.ts'
+import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from './rate-limit.ts'
+import { openStore, type Store } from './store.ts'
+import { createStreamHub, STREAM_PATH } from './stream.ts'
+import { createTransmit } from './stream-faults.ts'
+import { serveAccessReview } from './tenants/access-review.ts'
+import type { Credentials } from './tenants/seed.ts'
+import { openTenancy } from './tenants/tenancy.ts'
+import { createWalletSessions, walletSessionOperations } from './wallet-sessions.ts'
+import { createDeliveryRows } from './webhooks/delivery-rows.ts'
+import { startDispatcher } from './webhooks/dispatcher.ts'
+import { createEndpointRows } from './webhooks/endpoint-rows.ts'
+import { webhookOperations } from './webhooks/operations.ts'
+import { systemResolve } from './webhooks/receiver-address.ts'
+import { workflowOperations } from './workflow-operations.ts'
+import { createWorkflowRecords } from './workflow-records.ts'
+import type { Reads } from './workflows/preparer.ts'
+
+/** What the service is started with. */
+export type ServiceSettings = {
+  readonly canonical: Canonical
+  readonly deployment: ServedDeployment
+  /** Who takes part in the sandbox. */
+  readonly entities: readonly EntityResource[]
+  /** The node that principals' balances are read from. */
+  readonly rpcUrl: string
+  readonly clock: Clock
+  /** Control state; created when absent. */
+  readonly dbFile: string
+  /** A loopback address. */
+  readonly host: string
+  /** 0 or absent takes a free port. */
+  readonly port?: number
+  readonly credentials: Credentials
+  /** Who pays for admissions and faucet claims. */
+  readonly donor: Donor
+  readonly rateLimit?: RateLimit
+  /** Whether webhooks may be delivered to this machine, over plain HTTP too. */
+  readonly allowLoopbackWebhooks?: boolean
+  /** What to do wrong from the start. */
+  readonly fault?: Fault
+  /** Lets whoever holds it read and set faults; without one nobody can, over HTTP. */
+  readonly controlToken?: string
+  /** Gets what a 500 answer does not show. */
+  readonly onCrash?: (error: unknown) => void
+}
+
+/** The running service. */
+export type SandboxService = {
+  /** For example `http://127.0.0.1:4100`. */
+  readonly url: string
+  readonly streamUrl: string
+  /** Behave badly from now on, in exactly this way; `{}` ends it. */
+  readonly setFault: (fault: Fault) => void
+  /** Settles when every workflow and grant has been looked at on the newest snapshot. */
+  readonly idle: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Start the sandbox's HTTP service and stream on loopback.
+ * Throws RolekeeperError `sandbox.service_host` for an address that is not loopback, `sandbox.service_port` when the
+ * port is taken.
+ */
+export async function startService(settings: ServiceSettings): Promise<SandboxService> {
+  const { deployment, clock, credentials, host, port = 0 } = settings
+  if (!isLoopbackHost(host)) throw notLoopback(host)
+  const onCrash = settings.onCrash ?? (() => {})
+  const { chainId } = deployment
+  let fault: Fault = settings.fault ?? {}
+  const setFault = (next: Fault) => {
+    fault = next
+  }
+  const canonical = createLaggingCanonical(settings.canonical, clock, () => fault.indexer)
+  const store = openStore(settings.dbFile, credentials.secretKey)
+  const cursors = createCursors(store)
+  const source = { canonical, cursors }
+  const log = createEventLog(store, clock)
+  const records = createWorkflowRecords(store)
+  const progress = createProgress({ canonical, records, log, clock, onCrash })
+  const transmit = createTransmit(() => fault.stream)
+  const take = createRateLimiter(settings.rateLimit ?? DEFAULT_RATE_LIMIT, clock)
+  const webhooks = startWebhooks(settings, store, log, onCrash)
+  const idempotency = createIdempotency(store, clock)
+  const { keys, audit, usage, applications, ...tenancy } = openTenancy({
+    ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId },
+    ...{ namespace: deployment.namespace, faucetQuota: faucetQuota(deployment.contracts) },
+    forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
+  })
+  const { origins } = credentials
+  const stream = createStreamHub({ log, cursors, clock, transmit, take, origins, keys })
+  const messages = createMessages(store, clock)
+  const { grants, ...granting } = startGrants({ ...settings, canonical }, store, log, messages, onCrash)
+  const intelligence = createIntelligence(canonical)
+  const reads = { ...canonicalReads(source), ...fundReads(source) }
+  const handlers: Handlers = {
+    ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
+    ...reads,
+    queryGraphql: graphqlQuery(source, reads, onCrash),
+    ...directoryReads(source, settings.entities),
+    ...messageReads(source, messages),
+    ...intelligenceReads(source, intelligence),
+    ...walletSessionOperations({ store, clock, chainId }),
+    ...eventPolling(log, cursors, canonical.freshness),
+    ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
+    createStreamToken: stream.createStreamToken,
+    prepareWorkflow: prepareOperation({
+      ...{ canonical, records, clock, namespace: deployment.namespace },
+      reads: createReads(settings.rpcUrl, chainId),
+      fault: () => fault,
+    }),
+    ...workflowOperations({ canonical, records, progress, cursors, chainId }),
+    ...tenancy.handlers,
+    ...granting.handlers,
+  }
+  const app = createHttp({
+    ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash },
+    sessions: createWalletSessions(store, clock),
+    ...{ take, streamPath: STREAM_PATH },
+    fault: () => fault,
+  })
+  let contract: string | undefined
+  app.get('/openapi.json', async (request, reply) => {
+    contract ??= JSON.stringify(openApiDocument(`http://${request.headers.host}`))
+    return reply.type('application/json').send(contract)
+  })
+  const { controlToken: token } = settings
+  if (token !== undefined) {
+    serveFaultControl(app, { token, now: () => fault, set: setFault })
+    serveAccessReview(app, token, applications)
+  }
+  app.server.on('upgrade', stream.upgrade)
+  const unsubscribe = canonical.onSnapshot((snapshot, changes) => {
+    try {
+      // Events first: a reader that acts on one is waiting; progress is looked at right after.
+      const all = [...changes, ...intelligence.advance(snapshot)]
+      log.append(all.map(({ eventType, subject, data }) => ({ type: eventType, subject, data })))
+    } catch (error) {
+      // A full disk is the service's trouble, not the indexer's.
+      onCrash(error)
+    }
+    progress.evaluate()
+    grants.evaluate()
+  })
+  const stop = async () => {
+    unsubscribe()
+    await canonical.stop()
+    stream.close()
+    await app.close()
+    await Promise.all([progress.idle(), grants.idle()])
+    await webhooks.dispatcher.stop()
+    usage.flush()
+    store.close()
+  }
+  try {
+    await app.listen({ host, port })
+  } catch (cause) {
+    await stop()
+    throw cannotListen(host, port, cause)
+  }
+  const bound = (app.server.address() as AddressInfo).port
+  progress.evaluate()
+  grants.evaluate()
+  return {
+    url: `http://${host}:${bound}`,
+    streamUrl: `ws://${host}:${bound}${STREAM_PATH}`,
+    setFault,
+    idle: async () => {
+      await Promise.all([progress.idle(), grants.idle()])
+    },
+    stop,
+  }
+}
+
+const notLoopback = (host: string) =>
+  new RolekeeperError('sandbox.service_host', `The sandbox's service would listen on ${host}.`, {
+    fix: 'use 127.0.0.1; the sandbox is for this machine only.',
+  })
+
+const cannotListen = (host: string, port: number, cause: unknown) =>
+  new RolekeeperError('sandbox.service_port', `The sandbox's service cannot listen on ${host}:${port}.`, {
+    fix: 'end the process that has the port, or choose another.',
+    cause,
+  })
+
+function startWebhooks(
+  { clock, allowLoopbackWebhooks: allowLoopback = false }: ServiceSettings,
+  store: Store,
+  log: EventLog,
+  onCrash: (error: unknown) => void,
+) {
+  const rows = { endpoints: createEndpointRows(store), deliveries: createDeliveryRows(store) }
+  const deps = { ...rows, store, log, clock, allowLoopback, resolve: systemResolve, onCrash }
+  return { ...rows, allowLoopback, dispatcher: startDispatcher(deps) }
+}
+
+function startGrants(
+  { canonical, deployment, donor, clock }: ServiceSettings,
+  store: Store,
+  log: EventLog,
+  messages: Messages,
+  onCrash: (error: unknown) => void,
+) {
+  const { chainId, contracts } = deployment
+  const rows = createGrantRows(store)
+  const callsOf = grantCalls(contracts)
+  const grants = createGrants({ rows, canonical, log, messages, donor, callsOf, onCrash })
+  return { grants, handlers: grantOperations({ rows, grants, clock, chainId, contracts }) }
+}
+
+function createReads(rpcUrl: string, chainId: number): Reads {
+  // One try: a caller that is told "retryable" asks again.
+  const node = createPublicClient({
+    cacheTime: 0,
+    transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }),
+  })
+  return {
+    chainId,
+    node,
+    balanceOf: (token, owner) =>
+      node.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
+  }
+}

@@ -1,0 +1,125 @@
+import { type Address, encodeFunctionData, type Hex } from 'viem'
+import { entityIdOf } from '../../../src/service/contract/assumptions.ts'
+import type { WorkflowInput } from '../../../src/service/contract/workflow-types.ts'
+import { lendingVaultAbi } from '../../contracts/abis.ts'
+import { lower } from '../../indexer/logs.ts'
+import type { VaultRead } from '../../indexer/state.ts'
+import { judgeMoves, type Move } from './allocation-judge.ts'
+import { intents } from './intents.ts'
+import {
+  blocked,
+  type Expectation,
+  type Family,
+  type Judgement,
+  type Moment,
+  passed,
+  preparer,
+  type Reads,
+  staleness,
+} from './preparer.ts'
+import { vaultIn } from './vault-shares.ts'
+
+type AllocationInput = WorkflowInput<'role.allocator.vaultAllocate'>
+type ReallocationInput = WorkflowInput<'role.allocator.vaultReallocationBatch'>
+
+/** What allocators move between a vault and its markets. */
+export const allocator: Family = {
+  preparers: [
+    preparer('role.allocator.vaultAllocate', allocate),
+    preparer('role.allocator.vaultDeallocate', deallocate),
+    preparer('role.allocator.vaultReallocationBatch', reallocate),
+  ],
+  fields: {
+    // All that was ever moved: interest and borrowers do not touch it, so it tells one move for certain.
+    vault_allocation: (snapshot, entityId, field) => {
+      const [vaultAddress = '', marketAddress = ''] = entityId.split(':')
+      const vault = vaultIn(snapshot, vaultAddress)
+      if (vault === undefined) return undefined
+      if (field === 'suppliedAssetsTotal') return String(total(vault, 'supplied', marketAddress))
+      return field === 'recalledAssetsTotal' ? String(total(vault, 'recalled', marketAddress)) : undefined
+    },
+  },
+}
+
+const total = ({ entry }: VaultRead, direction: 'supplied' | 'recalled', market: string): bigint =>
+  entry[direction].get(market.toLowerCase()) ?? 0n
+
+function allocate(input: AllocationInput, moment: Moment, reads: Reads): Judgement {
+  const assets = BigInt(input.assets)
+  return prepareMoves(input.vaultAddress, [], [{ ...input, assets }], moment, reads, {
+    calldata: encodeFunctionData({
+      abi: lendingVaultAbi,
+      functionName: 'allocate',
+      args: [input.marketAddress, assets],
+    }),
+    label: `Move ${assets} base units into the market`,
+  })
+}
+
+function deallocate(input: AllocationInput, moment: Moment, reads: Reads): Judgement {
+  const assets = BigInt(input.assets)
+  return prepareMoves(input.vaultAddress, [{ ...input, assets }], [], moment, reads, {
+    calldata: encodeFunctionData({
+      abi: lendingVaultAbi,
+      functionName: 'deallocate',
+      args: [input.marketAddress, assets],
+    }),
+    label: `Take ${assets} base units back from the market`,
+  })
+}
+
+function reallocate(input: ReallocationInput, moment: Moment, reads: Reads): Judgement {
+  const toMoves = (moves: ReallocationInput['supplies']) =>
+    moves.map(({ marketAddress, assets }) => ({ marketAddress, assets: BigInt(assets) }))
+  const toArgs = (moves: ReallocationInput['supplies']) =>
+    moves.map(({ marketAddress, assets }) => ({ market: marketAddress, assets: BigInt(assets) }))
+  const { withdrawals, supplies } = input
+  return prepareMoves(input.vaultAddress, toMoves(withdrawals), toMoves(supplies), moment, reads, {
+    calldata: encodeFunctionData({
+      abi: lendingVaultAbi,
+      functionName: 'reallocate',
+      args: [toArgs(withdrawals), toArgs(supplies)],
+    }),
+    label: `Make ${withdrawals.length} withdrawals and ${supplies.length} supplies`,
+  })
+}
+
+function prepareMoves(
+  vaultAddress: Address,
+  withdrawals: readonly Move[],
+  supplies: readonly Move[],
+  { snapshot, freshness, principal }: Moment,
+  { chainId }: Reads,
+  call: { readonly calldata: Hex; readonly label: string },
+): Judgement {
+  const vault = vaultIn(snapshot, vaultAddress)
+  const reasons = staleness(freshness)
+  if (principal === null) reasons.push('principal_required')
+  if (vault === undefined) return blocked(null, [...reasons, 'vault_not_found'])
+  if (principal !== null && !vault.entry.allocators.has(lower(principal))) {
+    reasons.push('principal_not_allocator')
+  }
+  reasons.push(...judgeMoves(vault.state, snapshot.markets, withdrawals, supplies))
+  if (reasons.length > 0) return blocked(vault.state, reasons)
+  const postconditions = [...moved(vault, 'recalled', withdrawals), ...moved(vault, 'supplied', supplies)]
+  return passed(vault.state, intents(chainId, [{ target: vault.address, ...call }]), postconditions, [
+    'vault_allocator',
+    ...(withdrawals.length > 0 ? (['market_liquidity'] as const) : []),
+    ...(supplies.length > 0 ? (['allocation_open'] as const) : []),
+    'intent_not_expired',
+  ])
+}
+
+/** One expectation for each market: a batch may name it more than once. */
+function moved(vault: VaultRead, direction: 'supplied' | 'recalled', moves: readonly Move[]): Expectation[] {
+  const byMarket = Map.groupBy(moves, ({ marketAddress }) => marketAddress.toLowerCase())
+  return [...byMarket].map(([market, ofMarket]) => {
+    const assets = ofMarket.reduce((sum, move) => sum + move.assets, total(vault, direction, market))
+    return {
+      entityType: 'vault_allocation',
+      entityId: entityIdOf(vault.address, market),
+      field: `${direction}AssetsTotal`,
+      expected: { op: 'gte', value: String(assets) },
+    }
+  })
+}

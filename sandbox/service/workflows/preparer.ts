@@ -1,0 +1,105 @@
+import type { Address, PublicClient } from 'viem'
+import type { z } from 'zod'
+import type { ExpectedValue, Revalidation } from '../../../src/service/contract/assumptions.ts'
+import type { Freshness } from '../../../src/service/contract/resources.ts'
+import {
+  WORKFLOW_CATALOGUE,
+  type WorkflowInput,
+  type WorkflowType,
+} from '../../../src/service/contract/workflow-types.ts'
+import type { CanonicalPostcondition, TransactionIntent } from '../../../src/service/contract/workflows.ts'
+import type { Snapshot } from '../../indexer/canonical.ts'
+import { parseBody } from '../parse-body.ts'
+
+/** What a request is judged by: one snapshot, one moment. */
+export type Moment = {
+  readonly snapshot: Snapshot
+  readonly freshness: Freshness
+  readonly principal: Address | null
+  /** When the intents expire, in unix seconds; what has a deadline on chain reverts from then on. */
+  readonly deadlineS: bigint
+}
+
+/** What preparing reads beside the snapshot. */
+export type Reads = {
+  readonly chainId: number
+  /** The chain as it is now. */
+  readonly node: PublicClient
+  /** A balance of a token, base units. */
+  readonly balanceOf: (token: Address, owner: Address) => Promise<bigint>
+}
+
+/** A postcondition that the sandbox can check itself. */
+export type Expectation = CanonicalPostcondition & { readonly expected: ExpectedValue }
+
+/**
+ * What judging a request gave. `judged` are the canonical rows, for the snapshot's hash. With a blocked reason there is
+ * nothing to sign.
+ */
+export type Judgement = {
+  readonly judged: unknown
+  /** Stable names; empty means that the preflight passes. */
+  readonly blockedReasons: readonly string[]
+  readonly revalidateAtExecution: readonly Revalidation[]
+  readonly transactions: readonly TransactionIntent[]
+  readonly postconditions: readonly Expectation[]
+}
+
+/** Judges requests of one workflow type, and builds what they sign. */
+export type Preparer = {
+  readonly type: WorkflowType
+  /** Throws ApiError 400 for an input that does not fit the catalogue. */
+  readonly prepare: (input: unknown, moment: Moment, reads: Reads) => Promise<Judgement>
+}
+
+/** Make a preparer whose judge gets the input as the catalogue describes it. */
+export function preparer<T extends WorkflowType>(
+  type: T,
+  judge: (input: WorkflowInput<T>, moment: Moment, reads: Reads) => Judgement | Promise<Judgement>,
+): Preparer {
+  const schema: z.ZodType = WORKFLOW_CATALOGUE[type].input
+  return {
+    type,
+    prepare: async (input, moment, reads) =>
+      judge(parseBody(schema, input) as WorkflowInput<T>, moment, reads),
+  }
+}
+
+/** What is looked at again where nothing but the expiry can change what was judged. */
+const EXPIRY: readonly Revalidation[] = ['intent_not_expired']
+
+/** State what can be signed. */
+export const passed = (
+  judged: unknown,
+  transactions: readonly TransactionIntent[],
+  postconditions: readonly Expectation[],
+  revalidateAtExecution = EXPIRY,
+): Judgement => ({ judged, blockedReasons: [], revalidateAtExecution, transactions, postconditions })
+
+/** Say why nothing can be signed. */
+export const blocked = (
+  judged: unknown,
+  blockedReasons: readonly string[],
+  revalidateAtExecution = EXPIRY,
+): Judgement => ({ judged, blockedReasons, revalidateAtExecution, transactions: [], postconditions: [] })
+
+/** The reason that a stale indexer gives for blocking anything; none when it is fresh. Pure. */
+export function staleness(freshness: Freshness): string[] {
+  return freshness.status === 'current' || freshness.status === 'healthy'
+    ? []
+    : [`indexer_${freshness.status}`]
+}
+
+/** Reads a field of one entity type on a snapshot; undefined when there is no such entity or field. Pure. */
+export type FieldReader = (
+  snapshot: Snapshot,
+  entityId: string,
+  field: string,
+) => string | boolean | undefined
+
+/** The workflows of one part of the protocol, and the entities that their postconditions speak about. */
+export type Family = {
+  readonly preparers: readonly Preparer[]
+  /** By entity type. */
+  readonly fields: Readonly<Record<string, FieldReader>>
+}

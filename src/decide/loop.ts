@@ -1,0 +1,167 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Around, Decision, Moment, PriceSeen } from '../../agents/agent.ts'
+import { type Checked, type Refusal, refuse } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { KeeperEvent } from '../ops/events.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
+import type { Proposal } from '../workflow/proposal.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { colleague, inFlight } from './around.ts'
+import { createDecisionMemory } from './memory.ts'
+
+/** What a role's duty needs. */
+export type DutyDeps = {
+  readonly role: Role
+  /** The only types that the role may propose. */
+  readonly workflowTypes: readonly WorkflowType[]
+  readonly nowMs: () => number
+  readonly observe: (around: Around) => Promise<Moment>
+  readonly decide: (seen: Moment) => Decision
+  /** Prices to tell when they change. */
+  readonly prices: (seen: Moment) => readonly PriceSeen[]
+  /** Workflows of this role that ended of late. */
+  readonly recent: () => Moment['recent']
+  /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
+  readonly stopped: () => Refusal | null
+  readonly journal: Pick<Journal, 'live' | 'addDecisions'>
+  /** Open a proposal as a workflow, or refuse it. */
+  readonly open: (proposal: Proposal) => Promise<Checked<{ readonly workflow: Workflow }>>
+  readonly onOpened: (workflow: Workflow) => void
+  readonly onDecided: (decision: Decision, seen: Moment, tookMs: number) => void
+  readonly onFailed: (error: unknown) => void
+  readonly emit: (event: KeeperEvent) => void
+}
+
+/** No timer is set for longer: a sweep comes sooner. */
+const ALARM_MS_MAX = 60_000
+
+/** A role on duty: it looks when told to, decides, and opens workflows. */
+export type Duty = {
+  /** Look soon: at once, or once more after the look under way. */
+  readonly look: () => void
+  /** Decide nothing any more; resolves when the look under way has ended. */
+  readonly stop: () => Promise<void>
+  readonly lastSeen: () => Moment | null
+  readonly lastDecidedAtMs: () => number | null
+}
+
+/** Refuse what a person may submit and an agent may not: a type that the role does not declare, and an order. */
+function undeclared(
+  { workflowType, kind }: Proposal,
+  { role, workflowTypes }: Pick<DutyDeps, 'role' | 'workflowTypes'>,
+): Refusal | null {
+  if (!workflowTypes.includes(workflowType)) {
+    return refuse('type_not_declared', `${workflowType} is not among the workflow types of the ${role}.`)
+  }
+  return kind === 'order' ? refuse('kind_reserved', 'Only what a person submits is of the kind order.') : null
+}
+
+/** Create a role's duty. Hints that come during a look are one more look: state is read anew each time. */
+export function createDuty(deps: DutyDeps): Duty {
+  const remember = createDecisionMemory(deps.role)
+  const announce = createAnnouncer(deps.emit)
+  let previous: Moment | null = null
+  let alarm: NodeJS.Timeout | undefined
+  let decidedAtMs: number | null = null
+  let looking: Promise<void> | undefined
+  let again = false
+  let stopped = false
+
+  const lookOnce = async () => {
+    const live = await deps.journal.live()
+    const isMine = ({ role }: Workflow) => role === deps.role
+    const seen = await deps.observe({
+      inFlight: live.filter(isMine).map(inFlight),
+      recent: deps.recent(),
+      colleagues: live.filter((workflow) => !isMine(workflow)).map(colleague),
+    })
+    const startedAtMs = performance.now()
+    const decision = deps.decide(seen)
+    const tookMs = performance.now() - startedAtMs
+    previous = seen
+    decidedAtMs = deps.nowMs()
+    if (stopped) return
+    lookAgainAt(decision.lookAgainAtMs)
+    announce(seen, deps.prices(seen), decision)
+    const halt = deps.stopped()
+    const opened = await Promise.all(
+      decision.proposals.map((proposal) => halt ?? undeclared(proposal, deps) ?? deps.open(proposal)),
+    )
+    for (const result of opened) if (result.ok) deps.onOpened(result.workflow)
+    const stood = {
+      proposals: decision.proposals.filter((_, index) => opened[index]?.ok),
+      passedOver: [
+        ...decision.passedOver,
+        ...decision.proposals.flatMap(({ subject, reason }, index) => {
+          const result = opened[index]
+          return result === undefined || result.ok ? [] : [{ subject, reason, ...result }]
+        }),
+      ],
+    }
+    await deps.journal.addDecisions(remember(stood, decidedAtMs))
+    deps.onDecided(stood, seen, tookMs)
+  }
+
+  const lookAgainAt = (atMs: number | undefined) => {
+    clearTimeout(alarm)
+    if (atMs === undefined) return
+    const inMs = Math.min(Math.max(0, atMs - deps.nowMs()), ALARM_MS_MAX)
+    alarm = setTimeout(look, inMs)
+  }
+
+  const loop = async () => {
+    do {
+      // What a block changed comes as a burst of hints: those that are here by now ask for one and the same look.
+      await setImmediate()
+      again = false
+      try {
+        await lookOnce()
+      } catch (error) {
+        deps.onFailed(error)
+      }
+    } while (again && !stopped)
+    // In the same turn as the test above: a hint that comes now begins a look of its own.
+    looking = undefined
+  }
+
+  const look = () => {
+    if (stopped) return
+    again = true
+    looking ??= loop()
+  }
+
+  return {
+    look,
+    stop: async () => {
+      stopped = true
+      clearTimeout(alarm)
+      await looking
+    },
+    lastSeen: () => previous,
+    lastDecidedAtMs: () => decidedAtMs,
+  }
+}
+
+/** Tell prices and health factors when they change, for whoever watches. */
+function createAnnouncer(emit: (event: KeeperEvent) => void) {
+  const prices = new Map<string, bigint>()
+  let healths: ReadonlyMap<string, string> = new Map()
+  return (seen: Moment, shown: readonly PriceSeen[], decision: Decision): void => {
+    const at = new Date(seen.nowMs).toISOString()
+    for (const { id, symbol, priceWad } of shown) {
+      if (prices.get(id) === priceWad) continue
+      prices.set(id, priceWad)
+      emit({ type: 'price', at, marketId: id, symbol, priceWad: String(priceWad) })
+    }
+    // Only of what was seen this time: subjects come and go, for as long as the process runs.
+    const now = new Map<string, string>()
+    for (const { subject, reason } of [...decision.proposals, ...decision.passedOver]) {
+      const { healthFactorWad } = reason
+      if (typeof healthFactorWad !== 'string') continue
+      now.set(subject, healthFactorWad)
+      if (healths.get(subject) !== healthFactorWad) emit({ type: 'health', at, subject, healthFactorWad })
+    }
+    healths = now
+  }
+}

@@ -1,0 +1,149 @@
+import { type Checked, foreign, type Refusal, refuse } from '../errors.ts'
+import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import type { PreparedWorkflow } from '../service/contract/workflows.ts'
+import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
+import type { ClearedCall } from './calls.ts'
+import { checkRequest } from './check-request.ts'
+import type { Subject } from './policy/conditions.ts'
+import type { Freshness } from './policy/policy.ts'
+import type { Ruleset } from './policy/rule.ts'
+import { checkSequence } from './sequence.ts'
+
+/** The parts of a workflow that an answer is bound to. */
+export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal' | 'attestation'>
+
+/** What a static check established. */
+type PreparedCheck = {
+  readonly calls: readonly ClearedCall[]
+  readonly subject: Subject
+  /** Unix milliseconds from which nothing of this may be sent for the first time. */
+  readonly notAfterMs: number
+}
+
+/** States of the service's freshness that we act on; any other, known or new, is not fresh. */
+const FRESH: ReadonlySet<string> = new Set(['current', 'healthy'])
+
+/**
+ * Judge what the service prepared as if it were hostile: that it answers our request, is fresh and passed, and
+ * consists of exactly the calls that the policy's rules allow, with our parameters, byte for byte. Pure.
+ */
+export function checkPrepared(options: {
+  readonly workflow: BoundWorkflow
+  readonly frozen: FrozenAnswer
+  readonly ruleset: Ruleset
+  readonly nowMs: number
+}): Checked<PreparedCheck> {
+  const { workflow, frozen, ruleset, nowMs } = options
+  const { answer } = frozen
+  const requested = checkRequest({ ...workflow, ruleset })
+  if (!requested.ok) return requested
+  const lifetime = lifetimeOf(frozen, ruleset.freshness)
+  const refusal =
+    checkBinding(workflow, answer) ??
+    checkPreflight(workflow, answer, ruleset) ??
+    checkAge(frozen, ruleset, nowMs, lifetime)
+  if (refusal !== null) return refusal
+  const deadlineS = BigInt(Math.floor(lifetime.endsAtMs / 1_000))
+  const subject: Subject = { ...requested.subject, deadlineS }
+  const { workflowType } = workflow.proposal
+  const rules = ruleset.rules.get(workflowType) ?? []
+  const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
+  return calls.ok ? { ok: true, calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs } : calls
+}
+
+/** When an answer ends, capped by our own policy, and when we stop relying on it. Unix milliseconds. */
+function lifetimeOf(frozen: FrozenAnswer, freshness: Freshness) {
+  const endsAtMs = Math.min(
+    Date.parse(frozen.answer.expiresAt),
+    frozen.receivedAtMs + freshness.lifetimeMsMax,
+  )
+  return { endsAtMs, notAfterMs: endsAtMs - freshness.expiryMarginMs }
+}
+
+function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusal | null {
+  const type = workflow.proposal.workflowType
+  const pinned = WORKFLOW_CATALOGUE[type]
+  if (!answer.ok) return refuse('answer_not_ok', 'The service answered with ok false.')
+  if (answer.workflowType !== type) {
+    return refuse('workflow_mismatch', `We asked for ${type}; the answer is for another workflow type.`)
+  }
+  if (answer.status !== 'prepared') {
+    return refuse(
+      'already_final',
+      `The answer's status is ${answer.status}; ${type} must be signed by us first.`,
+    )
+  }
+  if (answer.executionMode !== pinned.executionMode) {
+    return refuse(
+      'execution_mode',
+      `The execution mode is ${answer.executionMode}; ${type} is pinned to ${pinned.executionMode}.`,
+    )
+  }
+  if (answer.custodyBoundary !== pinned.custodyBoundary) {
+    return refuse(
+      'custody_boundary',
+      `The custody boundary is ${answer.custodyBoundary}; ${type} is pinned to ${pinned.custodyBoundary}.`,
+    )
+  }
+  if (BigInt(answer.snapshotHash) === 0n) return refuse('snapshot_hash_missing', 'The snapshot hash is zero.')
+  return null
+}
+
+function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, ruleset: Ruleset): Refusal | null {
+  const { preflight, canonicalPostconditions } = answer
+  const { status, blockedReasons, freshness, revalidateAtExecution } = preflight
+  if (status !== 'passed' || blockedReasons.length > 0) {
+    const reasons = blockedReasons.length === 0 ? 'no reason given' : foreign(blockedReasons.join(', '))
+    return refuse('preflight_blocked', `The service's preflight is ${status}: ${reasons}.`)
+  }
+  // Behind the preflight: one that is blocked has none.
+  if (canonicalPostconditions.length === 0) {
+    return refuse(
+      'postconditions_missing',
+      'The answer names no postcondition, so its success could not be told.',
+    )
+  }
+  if (!FRESH.has(freshness.status)) {
+    return refuse('stale_snapshot', 'The service does not call its snapshot current or healthy.')
+  }
+  if (freshness.blockNumber === undefined || freshness.blockNumber === null) {
+    return refuse(
+      'snapshot_block_missing',
+      'The preflight names no block, so its age in blocks is not known.',
+    )
+  }
+  const sanity = ruleset.sanity.get(workflow.proposal.workflowType)
+  const known: ReadonlySet<string> = new Set(sanity?.revalidations)
+  const unknown = revalidateAtExecution.findIndex(
+    (name) => !known.has(ruleset.revalidations.get(name) ?? name),
+  )
+  if (unknown >= 0) {
+    return refuse(
+      'revalidation_unknown',
+      `Entry ${unknown} of revalidateAtExecution has no check of ours for ${workflow.proposal.workflowType}.`,
+    )
+  }
+  return null
+}
+
+function checkAge(
+  { answer, receivedAtMs }: FrozenAnswer,
+  { freshness }: Ruleset,
+  nowMs: number,
+  lifetime: { readonly notAfterMs: number },
+): Refusal | null {
+  const ageMs = answer.preflight.freshness.lagSeconds * 1_000 + Math.max(0, nowMs - receivedAtMs)
+  if (ageMs > freshness.ageMsMax) {
+    return refuse(
+      'stale_snapshot',
+      `The snapshot is ${ageMs} ms old; the policy allows ${freshness.ageMsMax} ms. Fix: check the service's indexer lag, or raise freshness.ageMsMax.`,
+    )
+  }
+  if (nowMs >= lifetime.notAfterMs) {
+    return refuse(
+      'expired',
+      `The answer ended ${nowMs - lifetime.notAfterMs} ms ago, ${freshness.expiryMarginMs} ms of margin counted.`,
+    )
+  }
+  return null
+}

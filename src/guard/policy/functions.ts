@@ -1,0 +1,71 @@
+import { type Abi, type AbiFunction, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
+import { wrong } from './scalars.ts'
+
+/** Never allowed, whatever a rule says: each hands out more than one action needs, or hides what runs inside. */
+const DENIED: ReadonlySet<string> = new Set(
+  [
+    'transfer(address,uint256)',
+    'transferFrom(address,address,uint256)',
+    'increaseAllowance(address,uint256)',
+    'setApprovalForAll(address,bool)',
+    'permit(address,address,uint256,uint256,uint8,bytes32,bytes32)',
+    'approve(address,address,uint160,uint48)',
+    'transferOwnership(address)',
+    'grantRole(bytes32,address)',
+    'multicall(bytes[])',
+    'execute(address,uint256,bytes)',
+    'execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)',
+  ].map((text) => toFunctionSelector(text)),
+)
+
+/** The selector of an approval. Source: EIP-20. */
+export const APPROVE = toFunctionSelector('approve(address,uint256)')
+
+/** Parse a function as Solidity writes it. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function parseFunction(text: string, path: string): AbiFunction {
+  const item = parsed(text)
+  if (isA('function', item)) return item
+  throw wrong(
+    path,
+    `"${text}" is not a function.`,
+    'write it as Solidity does: "function paused() view returns (bool)".',
+  )
+}
+
+/** Parse the function of a rule, which must not be one that is never allowed. Pure. */
+export function parseCallable(text: string, path: string): AbiFunction {
+  const abi = parseFunction(text, path)
+  if (!DENIED.has(toFunctionSelector(abi))) return abi
+  throw wrong(path, `${toFunctionSignature(abi)} is never allowed.`, 'remove the rule.')
+}
+
+/** Parse a constructor as Solidity writes it, as a function of that name. Pure. */
+export function parseConstructor(text: string, path: string): AbiFunction {
+  const item = parsed(text)
+  if (isA('constructor', item)) {
+    const { inputs, stateMutability } = item
+    return { type: 'function', name: 'constructor', inputs, outputs: [], stateMutability }
+  }
+  throw wrong(
+    path,
+    `"${text}" is not a constructor.`,
+    'write it as Solidity does: "constructor(address owner)".',
+  )
+}
+
+/** The one item that a text says; undefined for none or several. */
+function parsed(text: string): unknown {
+  try {
+    const items: readonly unknown[] = parseAbi([text])
+    return items.length === 1 ? items[0] : undefined
+  } catch {
+    // The parser's own words come in several lines; what matters is which text, and what one looks like.
+    return undefined
+  }
+}
+
+const isA = <T extends 'function' | 'constructor'>(
+  type: T,
+  item: unknown,
+): item is Extract<Abi[number], { type: T }> =>
+  typeof item === 'object' && item !== null && 'type' in item && item.type === type

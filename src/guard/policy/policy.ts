@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import type { Role } from '../../service/contract/roles.ts'
+import { hash32 } from '../../service/contract/scalars.ts'
+import { WORKFLOW_TYPES } from '../../service/contract/workflow-types.ts'
+import { sanityPolicy } from '../sanity/sanity.ts'
+import { amount, count } from './scalars.ts'
+
+const spend = {
+  usdMicrosMax: amount('millionths of a US dollar'),
+  gasWeiMax: amount('wei'),
+}
+const rolling = z.strictObject({ ...spend, revertsMax: count('reverts', 1, 1_000) })
+
+type Spend = { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint }
+const within = (inner: Spend, outer: Spend) =>
+  inner.usdMicrosMax <= outer.usdMicrosMax && inner.gasWeiMax <= outer.gasWeiMax
+
+/** `limits` of a policy: what one workflow and what a rolling window may move, cost and lose. */
+export const limitsPolicy = z
+  .strictObject({
+    /** One workflow: what it may take out, and what its gas may cost at the fee offered. */
+    perWorkflow: z.strictObject(spend),
+    perHour: rolling,
+    perDay: rolling,
+    /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
+    pricesUsdMicros: z.record(
+      z.string().min(1).max(32),
+      amount('millionths of a US dollar').refine((price) => price > 0n, { error: 'allowed: more than 0' }),
+    ),
+  })
+  .refine((limits) => within(limits.perWorkflow, limits.perHour), {
+    path: ['perWorkflow'],
+    message: 'expected no limit above that of perHour',
+  })
+  .refine(
+    (limits) =>
+      within(limits.perHour, limits.perDay) && limits.perHour.revertsMax <= limits.perDay.revertsMax,
+    {
+      path: ['perHour'],
+      message: 'expected no limit above that of perDay',
+    },
+  )
+export type Limits = z.output<typeof limitsPolicy>
+
+/** `freshness` of a policy: how old what we rely on may be. */
+export const freshnessPolicy = z.strictObject({
+  /** Oldest answer of the service, counting its own lag and the time since. */
+  ageMsMax: count('milliseconds', 1, 600_000),
+  /** Most blocks between the service's snapshot and our node's head, either way. */
+  blockLagMax: count('blocks', 0, 10_000).transform(BigInt),
+  /** Oldest head of our own node. */
+  headAgeMsMax: count('milliseconds', 1, 3_600_000),
+  /** Stop this long before an answer expires: what is sent then has no time to land. */
+  expiryMarginMs: count('milliseconds', 0, 600_000),
+  /** Longest life of an answer, whatever it says itself. */
+  lifetimeMsMax: count('milliseconds', 1, 3_600_000),
+})
+export type Freshness = z.output<typeof freshnessPolicy>
+
+/** `$…` refers to the request, the signer or the deployment; anything else is the value itself. */
+const value = z.string().max(200)
+
+const condition = z
+  .strictObject({
+    eq: value.optional(),
+    in: value.optional(),
+    min: value.optional(),
+    max: value.optional(),
+    /** With `eq`: what each choice of the input is on chain, as an enumeration numbers it. */
+    map: z.record(z.string().min(1).max(60), value).optional(),
+  })
+  .refine(({ map: _map, ...tests }) => Object.keys(tests).length > 0, {
+    message: 'expected at least one of eq, in, min and max',
+  })
+  .refine(({ map, eq }) => map === undefined || eq !== undefined, { message: 'expected eq beside map' })
+
+export const signature = z.string().min(1).max(800)
+const memberName = z.string().min(1).max(60)
+
+const rule = z.strictObject({
+  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'expected lower-case letters, digits and hyphens'),
+  workflowType: z.enum(WORKFLOW_TYPES),
+  /** Members of the input for which the rule is there; absent, it is always there. */
+  when: z.record(memberName, z.string().max(60)).optional(),
+  /** `"true"`: all optional calls of a type are there, or none of them is. */
+  optional: z.enum(['true']).optional(),
+  /** A reference to a contract of the deployment; `deploy` where the call creates one. */
+  target: value,
+  /** The creation code of what is deployed, without arguments: its keccak-256 and its length. */
+  creation: z
+    .strictObject({
+      codeHash: hash32,
+      codeBytes: count('bytes', 1, 49_152),
+    })
+    .optional(),
+  /** As Solidity writes it, with a name for every parameter: our own ABI, whatever the service calls it. */
+  function: signature,
+  /** One entry for every parameter, by its path: `report.asset`, `supplies[].market`; all tests of an entry must hold. */
+  params: z.record(z.string().min(1).max(100), condition),
+  /** What the call's signature argument signs: our own EIP-712 type and domain, whatever the service asks for. */
+  typedData: z
+    .strictObject({
+      name: z.string().min(1).max(100),
+      version: z.string().min(1).max(20),
+      /** As EIP-712 encodes it: "NavReport(address asset,uint256 value)". */
+      type: signature,
+      /** The argument that is signed, and the argument that takes the signature, by their names. */
+      message: memberName,
+      signature: memberName,
+    })
+    .optional(),
+  valueWeiMax: amount('wei'),
+  gasMax: count('gas', 21_000, 16_000_000).transform(BigInt),
+})
+
+export const effects = z.strictObject({
+  workflowType: z.enum(WORKFLOW_TYPES),
+  /** The only token that may leave the signer, and how much; the proposal's exposure is exactly that. */
+  out: z.array(z.strictObject({ token: value, assetsMax: value })).max(1),
+  /** What must come in. */
+  in: z.array(z.strictObject({ token: value, assetsMin: value })).max(10),
+  /** What of others' money it moves: counted in budgets as if it were ours. A path through a list counts its sum. */
+  moves: z
+    .array(z.strictObject({ token: value, assets: value }))
+    .max(10)
+    .optional(),
+})
+
+/** `guard` of a role's policy: what may be signed. Whatever no rule allows is refused. */
+export const guardPolicy = (role: Role) =>
+  z.strictObject({
+    /** Reads that stand behind our own judgement, as Solidity writes them. */
+    views: z.array(signature).min(1).max(100),
+    /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
+    allow: z.array(rule).min(1).max(50),
+    effects: z.array(effects).max(50),
+    sanity: sanityPolicy(role),
+    /** Gas limit over the gas simulated; 12500 at least, because a refund is paid only after the gas was there. */
+    gasHeadroomBps: count('basis points', 12_500, 50_000).transform(BigInt),
+  })
+export type GuardPolicy = z.output<ReturnType<typeof guardPolicy>>

@@ -1,0 +1,65 @@
+import type { Nodes } from '../chain/nodes.ts'
+import { type Checked, invariant, refuse } from '../errors.ts'
+import type { Proposal } from '../workflow/proposal.ts'
+import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
+import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
+import { checkHeadAge } from './head-age.ts'
+import type { Subject } from './policy/conditions.ts'
+import { checkReads } from './policy/deployment.ts'
+import type { Ruleset } from './policy/rule.ts'
+import { createReads } from './views.ts'
+
+/**
+ * Look once more right before the first send: the rules are those it was cleared by, age and expiry still hold, our
+ * head is recent, and every revalidation of the workflow's type is true on the chain now, whether or not the service
+ * asked for it. One wave of node calls; it runs beside the KMS call.
+ * Throws RolekeeperError `node.*` when no node answers.
+ */
+export async function recheck(
+  options: {
+    readonly workflow: BoundWorkflow & { readonly prepared?: FrozenAnswer; readonly clearance?: Clearance }
+    readonly ruleset: Ruleset
+    readonly nowMs: number
+  },
+  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls'> },
+): Promise<Checked<unknown>> {
+  const { workflow, ruleset, nowMs } = options
+  const { prepared: frozen, clearance } = workflow
+  if (frozen === undefined || clearance === undefined) {
+    return refuse('not_cleared', 'The workflow was never cleared.')
+  }
+  if (clearance.rulesetHash !== ruleset.hash) {
+    return refuse('ruleset_changed', 'The rules changed after this workflow was cleared.')
+  }
+  const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
+  if (!prepared.ok) return prepared
+  return lookNow({ ...prepared, proposal: workflow.proposal, ruleset, nowMs }, { nodes })
+}
+
+/**
+ * Look at the chain as it is now: our head is recent, and the world is as the proposal needs it. One wave of node calls.
+ * Throws RolekeeperError `node.*` when no node answers.
+ */
+export async function lookNow(
+  options: {
+    readonly subject: Subject
+    readonly proposal: Proposal
+    readonly ruleset: Ruleset
+    readonly nowMs: number
+  },
+  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls'> },
+): Promise<Checked<unknown>> {
+  const { subject, proposal, ruleset, nowMs } = options
+  const sanity = ruleset.sanity.get(proposal.workflowType)
+  invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
+  const reads = createReads()
+  const look = sanity.look({ subject, proposal, before: reads, after: createReads() })
+  const unpinned = checkReads(reads.calls, subject.deployment)
+  if (unpinned !== null) return unpinned
+  const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
+  reads.fill(answers)
+  const aged = checkHeadAge(head.timestampS, ruleset.freshness, nowMs)
+  if (aged !== null) return aged
+  const nextBlockS = Math.max(head.timestampS + 1, Math.floor(nowMs / 1_000))
+  return look.position(nextBlockS) ?? { ok: true }
+}

@@ -1,0 +1,111 @@
+import type { Refusal, RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Log } from '../ops/log.ts'
+import { registerDue } from '../pipeline/register.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { StaffedRole } from './role.ts'
+import { takeSubmissions } from './submissions.ts'
+
+const REGISTER_MS = 500
+
+/** A person's order is a file: it is looked for this often. */
+const ORDERS_MS = 250
+
+/** What bids in shadow were for is decided in minutes. */
+const LOTS_MS = 5_000
+
+/** What the chores need. */
+type ChoresDeps = {
+  readonly nowMs: () => number
+  readonly directory: string
+  readonly journal: Journal
+  /** With the keeper's own key, for what is of no staffed role. */
+  readonly client: ServiceClient
+  readonly roles: readonly StaffedRole[]
+  /** Why nothing new may begin, or null. */
+  readonly stopped: () => Refusal | null
+  /** Whether orders are left for the next start. */
+  readonly leavesOrders: () => boolean
+  readonly log: Log
+}
+
+/** What a keeper does again and again, beside the chain's path. */
+export type Chores = {
+  /** Tell the service now of what was sent. */
+  readonly register: () => void
+  /** Resolves when what goes on has ended; nothing begins any more. */
+  readonly stop: () => Promise<void>
+}
+
+/** Start telling the service of what was sent, taking people's orders, and scoring bids in shadow. */
+export function startChores(deps: ChoresDeps): Chores {
+  const { nowMs, directory, journal, roles, log } = deps
+  const onRefused = (hash: string, error: RolekeeperError) =>
+    log.warn('the service refused a registration', { hash }, error)
+  const chores = {
+    register: createChore(
+      () => registerDue({ nowMs, journal, post: (row, key, body) => post(row, key, body, deps), onRefused }),
+      (error) => log.error('registration failed', {}, error),
+    ),
+    orders: createChore(
+      () =>
+        takeSubmissions({
+          directory,
+          journal,
+          role: (role) => roles.find((each) => each.role === role),
+          stopped: deps.stopped,
+        }),
+      (error) => log.error('orders were not taken', {}, error),
+    ),
+    lots: createChore(
+      () => Promise.all(roles.map(({ lotScores }) => lotScores.look())),
+      (error) => log.warn('lots of bids in shadow could not be read', {}, error),
+    ),
+  }
+  const timers = [
+    setInterval(chores.register.begin, REGISTER_MS),
+    setInterval(() => {
+      if (!deps.leavesOrders()) chores.orders.begin()
+    }, ORDERS_MS),
+    setInterval(chores.lots.begin, LOTS_MS),
+  ]
+  return {
+    register: chores.register.begin,
+    stop: async () => {
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all(Object.values(chores).map((chore) => chore.stop()))
+    },
+  }
+}
+
+/** A work of which one goes on at a time: begun meanwhile, it is that one. */
+function createChore(work: () => Promise<unknown>, onFailed: (error: unknown) => void) {
+  let under: Promise<unknown> | undefined
+  let stopped = false
+  return {
+    begin: (): void => {
+      if (stopped) return
+      under ??= work()
+        .catch(onFailed)
+        .finally(() => {
+          under = undefined
+        })
+    },
+    stop: async (): Promise<void> => {
+      stopped = true
+      await under
+    },
+  }
+}
+
+/** Register with the key of the role that sent it. */
+async function post(
+  { workflowId, requestId }: Parameters<Parameters<typeof registerDue>[0]['post']>[0],
+  idempotencyKey: string,
+  body: Parameters<Parameters<typeof registerDue>[0]['post']>[2],
+  { journal, roles, client: own }: ChoresDeps,
+): Promise<void> {
+  const role = (await journal.get(workflowId))?.role
+  const client = roles.find((each) => each.role === role)?.client ?? own
+  await client.registerTransaction({ params: { requestId }, body, idempotencyKey })
+}

@@ -1,0 +1,21 @@
+import { createNodes } from '../chain/http-nodes.ts'
+import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { RunConfig } from '../config/config.ts'
+
+/** A node that has not answered by then is left for the next one. */
+const NODE_TIMEOUT_MS = 2_000
+/** How often a node is asked for its head: a block is noticed after half of it, on average. */
+const HEAD_POLL_MS = 100
+
+/** Open the nodes that a run configuration names. Throws what opening them throws, such as on another chain. */
+export const openNodes = ({ chain: { id, nodes, finality } }: RunConfig, clock: Clock): Promise<Nodes> =>
+  createNodes({
+    chainId: id,
+    read: nodes.read.map((url) => url.reveal()),
+    send: nodes.send.map((url) => url.reveal()),
+    finality,
+    timeoutMs: NODE_TIMEOUT_MS,
+    pollMs: HEAD_POLL_MS,
+    clock,
+  })

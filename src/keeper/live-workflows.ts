@@ -1,0 +1,110 @@
+import { RolekeeperError } from '../errors.ts'
+import { setControl } from '../ops/control.ts'
+import { heldEvent, type KeeperEvent, slotEvents, workflowEvent } from '../ops/events.ts'
+import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { forgetAnswer } from '../ops/orders.ts'
+import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
+import type { StaffedRole } from './role.ts'
+
+/** What following workflows needs. */
+type LiveDeps = {
+  readonly nowMs: () => number
+  readonly directory: string
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly emit: (event: KeeperEvent) => void
+  readonly alarm: (error: RolekeeperError) => void
+  readonly role: (workflow: Workflow) => StaffedRole | undefined
+  /** Whether agents decide: then one looks again when a workflow of it ended. */
+  readonly decides: boolean
+  /** Run a workflow soon. */
+  readonly wake: (id: string) => void
+  /** Tell the service now of what was sent. */
+  readonly register: () => void
+  readonly onEnded: (workflow: Workflow) => void
+}
+
+/** Every workflow that is not terminal, as last written, and what follows when one moves. */
+export type LiveWorkflows = {
+  /** Take one up from the journal. */
+  readonly resume: (workflow: Workflow) => void
+  readonly moved: (before: Workflow | null, after: Workflow) => void
+  readonly list: () => readonly Workflow[]
+  readonly wakeAll: (state: Workflow['state']) => void
+}
+
+/** Create the keeper's memory of what is live. */
+export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
+  const live = new Map<string, Workflow>()
+
+  const tell = (before: Workflow | null, after: Workflow) => {
+    const { emit, metrics } = deps
+    if (before !== null) for (const event of slotEvents(after, before)) emit(event)
+    const held = before === null ? null : heldEvent(after, before, deps.nowMs())
+    if (held !== null) emit(held)
+    if (before?.state === after.state) return
+    emit(workflowEvent(after, before))
+    const tookMs = before === null ? 0 : after.updatedAtMs - before.updatedAtMs
+    metrics.workflowMoved(after.role, after.proposal.workflowType, after.state, tookMs)
+    if (after.state === 'refused') metrics.refused(after.role, 'guard', after.note?.check ?? 'unknown')
+  }
+
+  const ended = (workflow: Workflow) => {
+    deps.onEnded(workflow)
+    if (workflow.hold !== undefined) forgetAnswer(deps.directory, workflow.id)
+    if (workflow.state === 'quarantined') quarantined(workflow, deps)
+    const role = deps.role(workflow)
+    role?.ended(workflow)
+    // What it held back is free again.
+    if (deps.decides) role?.duty.look()
+  }
+
+  return {
+    resume: (workflow) => {
+      live.set(workflow.id, workflow)
+      deps.wake(workflow.id)
+    },
+    moved: (before, after) => {
+      const hasEnded = isTerminal(after.state)
+      if (hasEnded) live.delete(after.id)
+      else live.set(after.id, after)
+      tell(before, after)
+      if (before === null) deps.wake(after.id)
+      if (after.state === 'confirmed' || after.state === 'succeeded') {
+        deps
+          .role(after)
+          ?.assess(after)
+          .catch((error: unknown) => deps.log.error('a gain was not assessed', {}, error))
+      }
+      if (hasEnded) ended(after)
+      else if (after.slots.some((slot) => slot.attempts.at(-1)?.state === 'sent')) deps.register()
+    },
+    list: () => [...live.values()],
+    wakeAll: (state) => {
+      for (const workflow of live.values()) if (workflow.state === state) deps.wake(workflow.id)
+    },
+  }
+}
+
+/** Whether anything goes on that does not wait for a person. Pure. */
+export const isCarrying = (workflows: readonly Workflow[]): boolean =>
+  workflows.some((workflow) => !isHeld(workflow))
+
+/** A nonce without an end would be built upon: nothing is signed until a person has looked. */
+function quarantined(workflow: Workflow, { directory, alarm }: LiveDeps): void {
+  const open = workflow.slots.some((slot) => slot.state !== 'final')
+  if (open) setControl(directory, 'kill', true)
+  alarm(
+    new RolekeeperError(
+      'workflow.quarantined',
+      `Workflow ${workflow.id} is quarantined: ${workflow.note?.message ?? ''}`,
+      {
+        fix: open
+          ? 'look at its open nonces, then `rolekeeper unkill`; the keeper pulled the kill switch itself.'
+          : 'see `rolekeeper workflows show` and the log.',
+        facts: { workflowId: workflow.id },
+      },
+    ),
+  )
+}

@@ -1,0 +1,67 @@
+import type { Agent } from '../../agents/agent.ts'
+import { agents } from '../../agents/index.ts'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { loadPolicy } from '../config/policy.ts'
+import { RolekeeperError } from '../errors.ts'
+import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
+import { compileRuleset } from '../guard/policy/compile.ts'
+import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
+import type { Ruleset } from '../guard/policy/rule.ts'
+import { assertViews } from '../observe/views.ts'
+import { feePolicy } from '../pipeline/transactions/fees.ts'
+import type { OperationId } from '../service/contract/catalogue.ts'
+import { operationsOf } from './startup-checks.ts'
+
+/** A role's policy, loaded and compiled against the pinned deployment. */
+export type RolePolicy = {
+  readonly agent: AgentConfig
+  /** What the role is: data and pure functions. */
+  readonly does: Agent
+  readonly policy: ReturnType<typeof loadSections>
+  readonly ruleset: Ruleset
+  readonly approval: Approval
+  readonly operations: readonly OperationId[]
+}
+
+/** The sections of one role's policy, each by the room that enforces it. Pure. */
+export const sectionsOf = <Strategy>({ role, policy }: Pick<Agent<Strategy, never>, 'role' | 'policy'>) => ({
+  strategy: policy,
+  approval: approvalPolicy,
+  limits: limitsPolicy,
+  freshness: freshnessPolicy,
+  guard: guardPolicy(role),
+  fees: feePolicy,
+})
+
+const loadSections = (file: string, agent: Agent) => loadPolicy(file, agent.role, sectionsOf(agent))
+
+/**
+ * Load the policy of one agent. Throws RolekeeperError `config.role_unknown` for a role that this release does not
+ * staff, and what loading and compiling throw.
+ */
+export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolicy {
+  const does = agents.find(({ role }) => role === agent.role)
+  if (does === undefined) {
+    throw new RolekeeperError('config.role_unknown', `This release does not staff the role ${agent.role}.`, {
+      fix: `remove it from \`agents\`; known: ${agents.map(({ role }) => role).join(', ')}.`,
+    })
+  }
+  const policy = loadSections(agent.policy, does)
+  assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
+  if (does.role === 'liquidator') assertViews(policy.guard.views)
+  const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
+  const approval = compileApproval(policy.approval, config.deployment)
+  return { agent, does, policy, ruleset, approval, operations: operationsOf(does) }
+}
+
+/** A source that is nowhere would be one that is missing, each time, and a quorum that looks larger than it is. */
+function assertSources(names: readonly string[], { policy }: AgentConfig, { sources }: RunConfig): void {
+  const absent = names.find((name) => !sources.some((source) => source.name === name))
+  if (absent === undefined) return
+  const known = sources.map(({ name }) => name).join(', ')
+  throw new RolekeeperError(
+    'policy.source_unknown',
+    `${policy} takes a value from ${absent}, which is not among the run configuration's sources.`,
+    { fix: `add it to \`sources\`, or correct the name; there are: ${known || 'none'}.` },
+  )
+}

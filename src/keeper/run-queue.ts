@@ -1,0 +1,77 @@
+import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { run, type Stages } from '../pipeline/pipeline.ts'
+import type { Queue } from '../queue/queue.ts'
+import { createTimers } from '../queue/timers.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { StaffedRole } from './role.ts'
+
+/** Runs works of one name one after another, and those of different names side by side. */
+export type Turns = <T>(name: string, work: () => Promise<T>) => Promise<T>
+
+/** What running workflows needs. */
+type RunQueueDeps = {
+  readonly clock: Clock
+  readonly journal: Journal
+  readonly roles: readonly StaffedRole[]
+  readonly alone: Turns
+  readonly onMove: (before: Workflow, after: Workflow) => void
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+/** Create the queue that runs every workflow through the stages of its role. */
+export function createRunQueue({ clock, journal, roles, alone, onMove, metrics, log }: RunQueueDeps): Queue {
+  const deps = {
+    nowMs: clock.nowMs,
+    journal,
+    stages: (workflow: Workflow) => stagesOf(workflow, roles),
+    alone,
+    onMove,
+    onStrike: (workflow: Workflow, error: unknown) => {
+      metrics.struck(workflow.role)
+      log.error('a step failed', { workflowId: workflow.id, state: workflow.state }, error)
+    },
+  }
+  return createTimers({
+    clock,
+    run: (id) => run(id, deps),
+    onError: (id, error) => {
+      log.error('a run failed', { workflowId: id }, error)
+      if (error instanceof RolekeeperError && error.code === 'journal.failed') crash(error)
+    },
+  })
+}
+
+function stagesOf(workflow: Workflow, roles: readonly StaffedRole[]): Stages {
+  const found = roles.find(({ role }) => role === workflow.role)
+  if (found !== undefined) return found.stagesOf(workflow)
+  throw new RolekeeperError(
+    'role.absent',
+    `Workflow ${workflow.id} belongs to the ${workflow.role}, which is not configured.`,
+    { fix: 'add the role to `agents` until its workflows have ended.', retry: 'later' },
+  )
+}
+
+/** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */
+function crash(error: RolekeeperError): void {
+  setImmediate(() => {
+    throw error
+  })
+}
+
+/** Create turns: a work that failed holds up none after it. */
+export function createTurns(): Turns {
+  const last = new Map<string, Promise<unknown>>()
+  return (name, work) => {
+    const turn = (last.get(name) ?? Promise.resolve()).then(work)
+    last.set(
+      name,
+      turn.catch(() => undefined),
+    )
+    return turn
+  }
+}

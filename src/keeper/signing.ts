@@ -1,0 +1,137 @@
+import { type Address, type Hex, serializeSignature } from 'viem'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import { readAnswer } from '../ops/orders.ts'
+import type { Stages } from '../pipeline/pipeline.ts'
+import { createStages } from '../pipeline/stages.ts'
+import { createWalletSession, type WalletSession } from '../service/session.ts'
+import { createKeystoreSigner } from '../sign/keystore.ts'
+import { createKmsSigner } from '../sign/kms.ts'
+import type { Signer } from '../sign/signer.ts'
+import { signStopped, untilClosed } from '../sign/until-closed.ts'
+import type { Shared } from './role.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** What a live role has and one in shadow has not: its key, and what only a key opens. */
+export type Hands = {
+  readonly signer: Address
+  readonly session: WalletSession
+  readonly stages: Stages
+  /** The KMS's last word: `ok` or an error's code. */
+  readonly kmsOutcome: () => string
+}
+
+/** Open the signer of a live role, and join what it signs for. Throws what opening the signer throws. */
+export async function openHands(
+  agent: AgentConfig,
+  { policy, ruleset, approval }: RolePolicy,
+  shared: Shared,
+): Promise<Hands> {
+  const { config, clock, journal, nodes, client } = shared
+  let kmsOutcome = 'ok'
+  const signer = await openSigner(agent, config, (outcome, tookMs) => {
+    kmsOutcome = outcome
+    shared.metrics.kmsCalled(outcome, tookMs)
+  })
+  const session = createWalletSession(
+    { address: signer.address, chainId: nodes.chainId },
+    {
+      client,
+      clock,
+      attest: (digest) =>
+        attestChallenge(digest, signer, {
+          journal,
+          nowMs: clock.nowMs,
+          isClosed: () => shared.gate().closed,
+        }),
+    },
+  )
+  const stages = createStages({
+    nowMs: clock.nowMs,
+    journal,
+    nodes,
+    client,
+    chain: shared.chain,
+    signer,
+    ruleset,
+    approval,
+    answer: (id) => readAnswer(config.directory, id),
+    fees: policy.fees,
+    gate: shared.gate,
+    alarm: shared.alarm,
+  })
+  return { signer: signer.address, session, stages, kmsOutcome: () => kmsOutcome }
+}
+
+/**
+ * Open the signer of one agent, proven to be the pinned key.
+ * @param onCall told of each signature: `ok` or the error's code, and milliseconds.
+ */
+export async function openSigner(
+  { signer }: AgentConfig,
+  { kms, environment }: RunConfig,
+  onCall: (outcome: string, tookMs: number) => void,
+): Promise<Signer> {
+  if (signer.kind === 'keystore') {
+    const { path, password, address } = signer
+    return timed(
+      await createKeystoreSigner({ path, password: password.reveal(), address, environment }),
+      onCall,
+    )
+  }
+  invariant(kms !== undefined, 'a configuration with a KMS signer names its KMS')
+  const { accessKeyId, secretAccessKey, endpoint, region } = kms
+  const opened = await createKmsSigner({
+    keyId: signer.keyId,
+    address: signer.address,
+    region,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(accessKeyId === undefined || secretAccessKey === undefined
+      ? {}
+      : { credentials: { accessKeyId, secretAccessKey: secretAccessKey.reveal() } }),
+  })
+  return timed(opened, onCall)
+}
+
+const timed = (signer: Signer, onCall: (outcome: string, tookMs: number) => void): Signer => ({
+  ...signer,
+  signDigest: async (digest, signal) => {
+    const startedAtMs = performance.now()
+    try {
+      const signature = await signer.signDigest(digest, signal)
+      onCall('ok', performance.now() - startedAtMs)
+      return signature
+    } catch (error) {
+      onCall(error instanceof RolekeeperError ? error.code : 'unexpected', performance.now() - startedAtMs)
+      throw error
+    }
+  },
+})
+
+/**
+ * Sign the digest of a wallet challenge that was recognised as one: into the ledger first, like any other digest.
+ * @returns 65 bytes, r then s then v. Throws RolekeeperError `sign.stopped` while the gate is closed.
+ */
+export async function attestChallenge(
+  digest: Hex,
+  signer: Signer,
+  deps: {
+    readonly journal: Pick<Journal, 'enterDigest' | 'barrier'>
+    readonly nowMs: () => number
+    readonly isClosed: () => boolean
+  },
+): Promise<Hex> {
+  const address: Address = signer.address
+  await deps.journal.enterDigest({
+    digest,
+    kind: 'challenge',
+    signer: address,
+    workflowId: null,
+    nonce: null,
+    atMs: deps.nowMs(),
+  })
+  await deps.journal.barrier()
+  if (deps.isClosed()) throw signStopped()
+  return serializeSignature(await untilClosed(deps.isClosed, (signal) => signer.signDigest(digest, signal)))
+}

@@ -1,0 +1,189 @@
+import type { Agent, WatchedCollection } from '../../agents/agent.ts'
+import type { Nodes } from '../chain/nodes.ts'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
+import { type Deployment, pinsOf } from '../guard/policy/deployment.ts'
+import type { Log } from '../ops/log.ts'
+import type { ServiceClient } from '../service/client.ts'
+import {
+  type CollectionId,
+  type Credentials,
+  OPERATIONS,
+  type OperationId,
+} from '../service/contract/catalogue.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** The operation that reads each collection an agent can watch. */
+const READS = {
+  markets: 'listMarkets',
+  'credit-facilities': 'listCreditFacilities',
+  positions: 'listPositions',
+  'liquidation-recovery': 'listLiquidationRecovery',
+  eligibility: 'listEligibility',
+  assets: 'listAssets',
+  vaults: 'listVaults',
+  'allocation-intelligence': 'listAllocationIntelligence',
+  funds: 'listFunds',
+  'nav-reports': 'listNavReports',
+  rfqs: 'queryGraphql',
+  auctions: 'queryGraphql',
+  acquisitions: 'queryGraphql',
+} as const satisfies Readonly<Record<WatchedCollection, CollectionId | 'queryGraphql'>>
+
+/** What carrying a workflow takes. */
+const WORKFLOW_OPERATIONS = ['prepareWorkflow', 'registerTransaction', 'getWorkflow'] as const
+
+/** What the keeper itself uses, whatever its agents do: its feed of events, and its look at the service at start. */
+const KEEPER_OPERATIONS = ['listDeployments', 'createStreamToken', 'pollEvents'] as const
+
+/**
+ * What a keeper presents, of what an operation permits, least first. A session alone would do for some, and give the
+ * wallet's own rows only.
+ */
+const PRESENTED = ['anonymous', 'secret', 'secret+wallet'] as const satisfies readonly Credentials[]
+
+/** Name the operations that an agent uses, from what it watches and proposes. Pure. */
+export function operationsOf({
+  watches,
+  workflowTypes,
+}: Pick<Agent, 'watches' | 'workflowTypes'>): readonly OperationId[] {
+  const reads = [...watches.collections, ...(watches.optional ?? [])].map((collection) => READS[collection])
+  return [...new Set(reads), ...(workflowTypes.length > 0 ? WORKFLOW_OPERATIONS : [])]
+}
+
+const needsKey = (operation: OperationId): boolean => {
+  const permits: readonly Credentials[] = OPERATIONS[operation].permits
+  return PRESENTED.find((each) => permits.includes(each)) !== 'anonymous'
+}
+
+/** Give an agent's client: with its own key, or the keeper's where it has none; a key has one pacing. */
+export function clientOf(client: ServiceClient, { agents }: RunConfig, agent: AgentConfig): ServiceClient {
+  if (agent.secretKey === undefined) return client
+  const keyPath = `agents[${agents.indexOf(agent)}].secretKey`
+  return client.as({ secretKey: agent.secretKey.reveal(), keyPath })
+}
+
+/**
+ * Check that everyone has the key that its operations need; every agent has a signer for wallet sessions already. Pure.
+ * Throws RolekeeperError `config.credential_missing`, naming who, operation, credential, scope and fix.
+ */
+export function checkAccess(
+  config: RunConfig,
+  agents: readonly { readonly agent: AgentConfig; readonly operations: readonly OperationId[] }[],
+): void {
+  for (const { agent, operations } of agents) {
+    if ((agent.secretKey ?? config.service.secretKey) !== undefined) continue
+    const path = `agents[${config.agents.indexOf(agent)}]`
+    refuse(
+      `${path}, the ${agent.role},`,
+      operations,
+      `add \`${path}.secretKey: env:NAME\`, or \`service.secretKey\` for all`,
+    )
+  }
+  if (config.service.secretKey === undefined)
+    refuse('the keeper itself', KEEPER_OPERATIONS, 'add `service.secretKey: env:NAME`')
+}
+
+function refuse(who: string, operations: readonly OperationId[], fix: string): void {
+  const operation = operations.find(needsKey)
+  if (operation === undefined) return
+  const { scope } = OPERATIONS[operation]
+  throw new RolekeeperError(
+    'config.credential_missing',
+    `No secret key is configured, and ${who} uses ${operation}, which needs one with the scope ${scope}.`,
+    { fix: `${fix}.`, facts: { operation, scope } },
+  )
+}
+
+/**
+ * Prove at start that an agent's key opens what the agent reads with it: one page of each collection. A service that
+ * is down is waited for. Throws the `service.*` error of a key or scope that is refused, which names both.
+ */
+export async function proveAccess(
+  client: Pick<ServiceClient, 'pages' | 'queryGraphql'>,
+  { watches }: Pick<Agent, 'watches'>,
+  log: Log,
+): Promise<void> {
+  // A collection that takes a session besides is proven by its first read: opening one costs a signature.
+  const reads = [...new Set(watches.collections.map((collection) => READS[collection]))].filter(opensWithKey)
+  try {
+    await Promise.all(
+      reads.map((read) =>
+        read === 'queryGraphql'
+          ? client.queryGraphql({ body: { query: '{ __typename }' } })
+          : client.pages[read]().next(),
+      ),
+    )
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
+    log.warn('the service does not answer yet', {}, error)
+  }
+}
+
+const opensWithKey = (operation: OperationId) =>
+  (OPERATIONS[operation].permits as readonly Credentials[]).includes('secret')
+
+/**
+ * Prove at start that every pinned contract has the code that its pin says: nothing beside other code would be signed
+ * anyway. Throws RolekeeperError `deployment.code_changed`, and `node.*` when no node answers.
+ */
+export async function provePins(nodes: Pick<Nodes, 'codeHashes'>, deployment: Deployment): Promise<void> {
+  const pins = pinsOf(deployment)
+  const hashes = await nodes.codeHashes(pins.map(({ address }) => address))
+  const index = pins.findIndex(({ codeHash }, at) => hashes[at] !== codeHash)
+  const pin = pins[index]
+  if (pin === undefined) return
+  const found = hashes[index] ?? 'nothing'
+  throw new RolekeeperError(
+    'deployment.code_changed',
+    `The code at ${pin.address} hashes to ${found}; ${pin.codeHash} is pinned.`,
+    { fix: 'find out what was deployed there before you pin it.', facts: { address: pin.address, found } },
+  )
+}
+
+/**
+ * Prove at start that the service serves our chain, and that the keeper's own key opens its events. One that is down is
+ * waited for, because what is in flight needs us. Throws RolekeeperError `service.other_chain`, and `service.*` where
+ * asking again cannot help. Source: GET /v1/deployments, GET /v1/events.
+ */
+export async function proveService(
+  client: Pick<ServiceClient, 'base' | 'listDeployments' | 'pages'>,
+  chainId: number,
+  log: Log,
+): Promise<void> {
+  try {
+    const { items } = await client.listDeployments()
+    if (!items.some((deployment) => deployment.chainId === chainId)) {
+      const chains = [...new Set(items.map((deployment) => deployment.chainId))].join(', ') || 'none'
+      throw new RolekeeperError(
+        'service.other_chain',
+        `The service at ${client.base.host} serves chain ${chains}; the configuration says ${chainId}.`,
+        { fix: 'correct `chain.id` or `service.url`.', facts: { chains, chainId } },
+      )
+    }
+    // The stream's token takes the same scope.
+    await client.pages.pollEvents().next()
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
+    log.warn('the service does not answer yet', {}, error)
+  }
+}
+
+/**
+ * Prove at start that no role in shadow has workflows that were begun live: a shadow could not carry them, and they would
+ * stand still with their nonces open. Throws RolekeeperError `role.left_live`.
+ */
+export function proveNoneLeftLive(
+  live: readonly Workflow[],
+  policies: readonly Pick<RolePolicy, 'agent'>[],
+): void {
+  const shadows = policies.filter(({ agent }) => agent.mode === 'shadow').map(({ agent }) => agent.role)
+  const left = live.filter(({ role, shadow }) => shadow !== true && shadows.includes(role))
+  if (left.length === 0) return
+  throw new RolekeeperError(
+    'role.left_live',
+    `The ${left[0]?.role} is in shadow, and ${left.length} of its workflows were begun live and have not ended.`,
+    { fix: 'run it live until they have; `rolekeeper pause` keeps it from beginning others.' },
+  )
+}

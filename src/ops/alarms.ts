@@ -1,0 +1,25 @@
+import type { RolekeeperError } from '../errors.ts'
+
+/** The same alarm is told again after this long. */
+const REPEAT_MS = 60_000
+/** Alarms remembered, so that each is told once a minute. */
+const ALARMS_MAX = 1_000
+
+/** Pass on alarms to whoever tells them, each of one code and workflow at most once a minute. */
+export function createAlarms(
+  tell: (error: RolekeeperError, nowMs: number) => void,
+  nowMs: () => number,
+): (error: RolekeeperError) => void {
+  const toldAtMs = new Map<string, number>()
+  return (error) => {
+    const now = nowMs()
+    const about = `${error.code} ${error.facts.workflowId ?? ''}`
+    // Either way: a clock that was put back must not silence alarms until it has caught up.
+    if (Math.abs(now - (toldAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
+    toldAtMs.delete(about)
+    toldAtMs.set(about, now)
+    const oldest = toldAtMs.keys().next().value
+    if (toldAtMs.size > ALARMS_MAX && oldest !== undefined) toldAtMs.delete(oldest)
+    tell(error, now)
+  }
+}

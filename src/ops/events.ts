@@ -1,0 +1,260 @@
+import type { Role } from '../service/contract/roles.ts'
+import type { Slot } from '../workflow/slot.ts'
+import { isTerminal, type TerminalState, type Workflow, type WorkflowState } from '../workflow/workflow.ts'
+
+/** The count of how workflows ended in this run, and of what they gained. */
+type Tally = {
+  readonly ended: (workflow: Workflow) => void
+  readonly gained: (profitUsdMicros: bigint) => void
+  readonly summary: (roles: readonly Role[], parked: readonly Workflow[], nowMs: number) => SummaryEvent
+}
+
+/** A workflow reached a state. `durationMs` is the time since it reached the one before; 0 for the first. */
+export type WorkflowEvent = {
+  readonly type: 'workflow'
+  readonly id: string
+  readonly role: Role
+  readonly workflowType: string
+  readonly state: WorkflowState
+  /** ISO 8601. */
+  readonly at: string
+  readonly durationMs: number
+  /** For a liquidation `market:vault:borrower`, lower case. */
+  readonly subject: string
+  /** The decision in one sentence with its numbers; on `discovered`. */
+  readonly summary?: string
+  /** Why it is where it is: a stable name and a sentence; on a terminal other than `succeeded`. */
+  readonly check?: string
+  readonly message?: string
+}
+
+/** A workflow waits for a person: nothing is prepared until `rolekeeper approve` names it. */
+export type HeldEvent = {
+  readonly type: 'held'
+  readonly id: string
+  readonly role: Role
+  readonly at: string
+  /** What exactly is approved; 64 hex digits. */
+  readonly hash: string
+  /** Why a person is asked. */
+  readonly check: string
+  readonly message: string
+  /** ISO 8601; then it has expired. */
+  readonly expiresAt: string
+}
+
+/** A slot of a workflow in flight moved: what happens between `cleared` and `confirmed`. */
+export type SlotEvent = {
+  readonly type: 'slot'
+  readonly id: string
+  readonly role: Role
+  readonly at: string
+  readonly nonce: number
+  readonly purpose: 'payload' | 'noop'
+  /** `signed` by the KMS, `sent` to the nodes, `mined`, `reopened` by a reorg, `final`. */
+  readonly state: 'signed' | 'sent' | 'mined' | 'reopened' | 'final'
+  /** Milliseconds since the slot's state before; 0 where it is not known. */
+  readonly durationMs: number
+  /** The transaction's hash. */
+  readonly hash?: string
+  /** Decimal. */
+  readonly blockNumber?: string
+}
+
+/** An agent decided; counts only, the journal holds the rest. */
+type DecisionEvent = {
+  readonly type: 'decision'
+  readonly role: Role
+  readonly at: string
+  readonly proposals: number
+  readonly passedOver: number
+}
+
+/** A market's price as the keeper read it: whole loan tokens for one whole collateral token, times 10^18. */
+export type PriceEvent = {
+  readonly type: 'price'
+  readonly at: string
+  /** The market's id, as `subject` of the other events begins. */
+  readonly marketId: string
+  /** For people, for example `sBTC/sUSD`. */
+  readonly symbol: string
+  readonly priceWad: string
+}
+
+/** A position's health factor as the keeper computed it, times 10^18. */
+export type HealthEvent = {
+  readonly type: 'health'
+  readonly at: string
+  readonly subject: string
+  readonly healthFactorWad: string
+}
+
+/**
+ * What a succeeded workflow really moved, from final receipts. The texts are for people and carry their unit;
+ * `marked` says that the profit is priced with the exit haircut and nothing was sold.
+ */
+type GainEvent = {
+  readonly type: 'gain'
+  readonly id: string
+  readonly role: Role
+  readonly at: string
+  readonly paid: string
+  readonly received: string
+  readonly gas: string
+  readonly profit: string
+  /** US dollars times 10^6, signed decimal. */
+  readonly profitUsdMicros: string
+  readonly marked: boolean
+}
+
+/** Something that a person should look at now. */
+type AlarmEvent = {
+  readonly type: 'alarm'
+  readonly at: string
+  readonly code: string
+  readonly message: string
+  readonly fix: string
+}
+
+/** The keeper watches and decides from here on. */
+type ReadyEvent = {
+  readonly type: 'ready'
+  readonly at: string
+  readonly environment: string
+  readonly chainId: number
+  readonly directory: string
+  /** Base URL of `/metrics`, `/healthz` and `/readyz`. */
+  readonly opsUrl: string
+  readonly signers: Readonly<Record<Role, string>>
+  /** Workflows taken up from the journal. */
+  readonly resumed: number
+}
+
+/** How many workflows of a role ended so in this run; `parked` are still in flight and resume with the next. */
+export type WorkflowCounts = Readonly<Record<TerminalState | 'parked', number>>
+
+/** The run's end. */
+export type SummaryEvent = {
+  readonly type: 'summary'
+  readonly at: string
+  readonly durationMs: number
+  readonly workflows: Readonly<Record<Role, WorkflowCounts>>
+  /** Sum of the gains of this run: US dollars times 10^6, signed decimal, marked. */
+  readonly profitUsdMicros: string
+}
+
+/**
+ * What the keeper tells whoever runs it: the timeline draws it, `--json` prints it one a line. Plain JSON; times are
+ * ISO 8601, amounts decimal strings.
+ */
+export type KeeperEvent =
+  | WorkflowEvent
+  | HeldEvent
+  | SlotEvent
+  | DecisionEvent
+  | PriceEvent
+  | HealthEvent
+  | GainEvent
+  | AlarmEvent
+  | ReadyEvent
+  | SummaryEvent
+
+const iso = (ms: number) => new Date(ms).toISOString()
+
+/** A refusal is kept as it was made: only its name and sentence are told. */
+const whyOf = ({ note }: Workflow) => (note === undefined ? {} : { check: note.check, message: note.message })
+
+/** Tell that a workflow reached a state. Pure. */
+export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperEvent => ({
+  type: 'workflow',
+  id: after.id,
+  role: after.role,
+  workflowType: after.proposal.workflowType,
+  state: after.state,
+  at: iso(after.updatedAtMs),
+  durationMs: before === null ? 0 : after.updatedAtMs - before.updatedAtMs,
+  subject: after.proposal.subject,
+  ...(before === null ? { summary: after.proposal.summary } : {}),
+  ...(isTerminal(after.state) ? whyOf(after) : {}),
+})
+
+/** Tell that a workflow began to wait for a person; null when it did not. Pure. */
+export function heldEvent(after: Workflow, before: Workflow, nowMs: number): KeeperEvent | null {
+  const { hold } = after
+  if (hold === undefined || hold.hash === before.hold?.hash) return null
+  const { check, message, hash, untilMs } = hold
+  const expiresAt = iso(untilMs)
+  return { type: 'held', id: after.id, role: after.role, at: iso(nowMs), hash, check, message, expiresAt }
+}
+
+const slotState = (slot: Slot): SlotEvent['state'] | null => {
+  if (slot.state !== 'open') return slot.state
+  const last = slot.attempts.at(-1)
+  return last === undefined || last.state === 'ordered' ? null : last.state
+}
+
+/** Tell what moved among the slots of a workflow in flight. Pure. */
+export function slotEvents(after: Workflow, before: Workflow): readonly SlotEvent[] {
+  return after.slots.flatMap((slot): SlotEvent[] => {
+    const known = before.slots.find((each) => each.index === slot.index)
+    if (known === slot) return []
+    const wasMined = known !== undefined && known.state !== 'open' && slot.state === 'open'
+    const state = wasMined ? 'reopened' : slotState(slot)
+    const attempt = slot.attempts.find((each) => each.hash === slot.inclusion?.hash) ?? slot.attempts.at(-1)
+    const sameAsBefore =
+      known !== undefined && slotState(known) === state && known.attempts.length === slot.attempts.length
+    if (state === null || attempt === undefined || sameAsBefore) return []
+    return [
+      {
+        type: 'slot',
+        id: after.id,
+        role: after.role,
+        at: iso(after.updatedAtMs),
+        nonce: slot.nonce,
+        purpose: attempt.purpose,
+        state,
+        durationMs: after.updatedAtMs - before.updatedAtMs,
+        ...(attempt.hash === undefined ? {} : { hash: attempt.hash }),
+        ...(slot.inclusion === undefined ? {} : { blockNumber: String(slot.inclusion.blockNumber) }),
+      },
+    ]
+  })
+}
+
+/** Create the tally of a run that began at `startedAtMs`. */
+export function createTally(startedAtMs: number): Tally {
+  const counts = new Map<string, number>()
+  let profitUsdMicros = 0n
+  const count = (role: Role, state: string) => counts.get(`${role}:${state}`) ?? 0
+  return {
+    ended: ({ role, state }) => {
+      counts.set(`${role}:${state}`, count(role, state) + 1)
+    },
+    gained: (usdMicros) => {
+      profitUsdMicros += usdMicros
+    },
+    summary: (roles, parked, nowMs) => ({
+      type: 'summary',
+      at: iso(nowMs),
+      durationMs: nowMs - startedAtMs,
+      workflows: Object.fromEntries(
+        roles.map((role): [Role, WorkflowCounts] => [
+          role,
+          {
+            succeeded: count(role, 'succeeded'),
+            refused: count(role, 'refused'),
+            expired: count(role, 'expired'),
+            reverted: count(role, 'reverted'),
+            superseded: count(role, 'superseded'),
+            cancelled: count(role, 'cancelled'),
+            unconfirmed: count(role, 'unconfirmed'),
+            quarantined: count(role, 'quarantined'),
+            shadowed: count(role, 'shadowed'),
+            parked: parked.filter((workflow) => workflow.role === role).length,
+          },
+        ]),
+      ),
+      profitUsdMicros: String(profitUsdMicros),
+    }),
+  }
+}

@@ -1,0 +1,72 @@
+import { type Hex, recoverAddress, serializeSignature } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
+import { invariant } from '../errors.ts'
+import { checkPrepared } from '../guard/check-prepared.ts'
+import type { Ruleset } from '../guard/policy/rule.ts'
+import { lookNow } from '../guard/recheck.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Gate } from '../ops/control.ts'
+import type { Signer } from '../sign/signer.ts'
+import { untilClosed } from '../sign/until-closed.ts'
+import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
+import { move, type Workflow } from '../workflow/workflow.ts'
+
+/** What attesting an answer needs. */
+type AttestDeps = {
+  readonly nowMs: () => number
+  readonly ruleset: Ruleset
+  readonly nodes: Pick<Nodes, 'head' | 'calls'>
+  readonly journal: Pick<Journal, 'barrier' | 'enterDigest' | 'ledgerEntry'>
+  readonly signer: Signer
+  readonly gate: () => Gate
+}
+
+/**
+ * Judge an answer by the rules alone, and sign the typed data that a call of it carries: first the digest is recorded,
+ * once for the workflow's life, then our own reads are asked, then the key. Throws what the key and the nodes throw.
+ */
+export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step> {
+  const { nowMs, ruleset } = deps
+  const { prepared: frozen, attestation } = workflow
+  invariant(frozen !== undefined, `workflow ${workflow.id} is prepared without an answer`)
+  const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
+  if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: checked }))
+  const digest = checked.calls.find((call) => call.digest !== null)?.digest
+  if (digest === undefined || digest === null) return moved(move(workflow, 'attested', nowMs()))
+  if (attestation === undefined) return moved({ ...workflow, attestation: { digest } })
+  const looked = await lookNow({ ...checked, proposal: workflow.proposal, ruleset, nowMs: nowMs() }, deps)
+  if (!looked.ok) return moved(move(workflow, 'refused', nowMs(), { note: looked }))
+  const gate = deps.gate()
+  if (gate.closed || gate.paused) return wait(HELD_MS)
+  const signature = await sign(workflow, digest, deps)
+  return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))
+}
+
+/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else. */
+async function sign(workflow: Workflow, digest: Hex, deps: AttestDeps): Promise<Hex> {
+  const { journal, signer, nowMs } = deps
+  await journal.enterDigest({
+    digest,
+    kind: 'typed_data',
+    signer: signer.address,
+    workflowId: workflow.id,
+    nonce: null,
+    atMs: nowMs(),
+  })
+  await journal.barrier()
+  const entry = await journal.ledgerEntry(digest)
+  invariant(
+    entry?.kind === 'typed_data' && entry.workflowId === workflow.id,
+    `workflow ${workflow.id}: its digest is in the ledger for something else`,
+  )
+  const isClosed = () => deps.gate().closed
+  const signature = serializeSignature(
+    await untilClosed(isClosed, (signal) => signer.signDigest(digest, signal)),
+  )
+  const recovered = await recoverAddress({ hash: digest, signature })
+  invariant(
+    recovered.toLowerCase() === workflow.signer.toLowerCase(),
+    `workflow ${workflow.id}: the signature is not the signer's`,
+  )
+  return signature
+}

@@ -1,0 +1,69 @@
+import type { Address } from 'viem'
+import { invariant, type Refusal } from '../errors.ts'
+import type { Reservation } from '../journal/journal.ts'
+import type { Slot } from '../workflow/slot.ts'
+import { moved, type Step } from '../workflow/step.ts'
+import { move, type Workflow } from '../workflow/workflow.ts'
+import type { Fees } from './transactions/fees.ts'
+import { orderAttempt } from './transactions/transaction.ts'
+
+/** What claiming needs. */
+export type ClaimDeps = {
+  readonly nowMs: () => number
+  readonly rulesetHash: string
+  readonly fees: () => { readonly ok: true; readonly fees: Fees } | Refusal
+  readonly nextNonce: (signer: Address) => Promise<number>
+  readonly checkBudget: (reservation: Reservation) => Promise<{ readonly ok: true } | Refusal>
+  /** One compare-and-set: nonces, unsigned bytes, digests and the reservation; or `lost`. */
+  readonly claim: (workflow: Workflow, reservation: Reservation) => Promise<Workflow | 'lost'>
+}
+
+/** A clearance is about the chain of its moment: one that waited longer, over a restart say, is made anew. */
+const CLEARANCE_AGE_MS_MAX = 2_000
+
+/**
+ * Claim nonces for what the guard cleared, with the unsigned bytes and digests in the same durable step: a nonce is
+ * never claimed without its payload. A lost race goes back to be cleared on fresh reads.
+ */
+export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> {
+  const { clearance } = workflow
+  invariant(clearance !== undefined, `workflow ${workflow.id} is cleared without a clearance`)
+  const nowMs = deps.nowMs()
+  if (nowMs >= clearance.notAfterMs) {
+    const message = `The clearance ended ${nowMs - clearance.notAfterMs} ms ago; nothing was claimed.`
+    return moved(move(workflow, 'expired', nowMs, { note: { check: 'clearance_expired', message } }))
+  }
+  const isOld = nowMs - clearance.atMs > CLEARANCE_AGE_MS_MAX || clearance.rulesetHash !== deps.rulesetHash
+  if (isOld) return moved(move(workflow, 'attested', nowMs))
+  const quoted = deps.fees()
+  if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
+  const firstNonce = await deps.nextNonce(workflow.signer)
+  const slots = clearance.payloads.map(({ payload, predicted }, index): Slot => {
+    const slot = {
+      index,
+      kind: 'intent' as const,
+      chainId: workflow.chainId,
+      signer: workflow.signer,
+      nonce: firstNonce + index,
+      payload,
+      predicted,
+      state: 'open' as const,
+    }
+    return { ...slot, attempts: [orderAttempt(slot, 'payload', quoted.fees, nowMs)] }
+  })
+  const gas = slots.reduce((sum, slot) => sum + slot.payload.gasLimit, 0n)
+  const reservation: Reservation = {
+    workflowId: workflow.id,
+    role: workflow.role,
+    atMs: nowMs,
+    usdMicros: workflow.proposal.exposure.usdMicros,
+    gasWei: gas * quoted.fees.maxFeePerGasWei,
+    reverted: false,
+  }
+  const affordable = await deps.checkBudget(reservation)
+  if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
+  const claimed = await deps.claim(move(workflow, 'in_flight', nowMs, { slots }), reservation)
+  return claimed === 'lost'
+    ? moved(move(workflow, 'attested', nowMs))
+    : { type: 'written', workflow: claimed }
+}

@@ -1,0 +1,166 @@
+import { encodeFunctionData, parseAbi } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Payload, Slot } from '../workflow/slot.ts'
+import { moved, type Step, wait } from '../workflow/step.ts'
+import { move, type StandingAllowance, type TerminalState, type Workflow } from '../workflow/workflow.ts'
+import { differences, openedClaim, tokenChanges } from './transactions/effects.ts'
+import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+import { hasFailed } from './transactions/replace.ts'
+import { orderAttempt } from './transactions/transaction.ts'
+
+/** What concluding needs. */
+export type ConcludeDeps = {
+  readonly nowMs: () => number
+  readonly baseFeePerGasWei: () => bigint
+  readonly fees: FeePolicy
+  readonly nodes: Pick<Nodes, 'receipt' | 'calls'>
+  readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'settle'>
+  /** A payload that sets an allowance of ours to zero. */
+  readonly revocation: (allowance: StandingAllowance) => Payload
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/** Source: ERC-20. */
+const ALLOWANCE = parseAbi(['function allowance(address owner, address spender) view returns (uint256)'])
+const RECEIPT_RETRY_MS = 500
+/** A token that refuses this many revocations refuses the next one too. */
+const REVOCATIONS_MAX = 3
+
+/**
+ * End a workflow whose slots are all final. Success is measured from the receipts and compared with the simulation;
+ * after a failure, an approval that still stands is revoked before the workflow may end.
+ */
+export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<Step> {
+  const included = workflow.slots.flatMap((slot) => (slot.inclusion === undefined ? [] : [slot.inclusion]))
+  const receipts = await Promise.all(included.map((inclusion) => deps.nodes.receipt(inclusion.hash)))
+  const found = receipts.filter((receipt) => receipt !== null)
+  // A final receipt that is not there is a node that lags: ask again, conclude nothing.
+  if (found.length !== included.length) return wait(RECEIPT_RETRY_MS)
+  const nowMs = deps.nowMs()
+  const gasWei = included.reduce((sum, each) => sum + each.gasUsed * each.effectiveGasPriceWei, 0n)
+  const tokens = tokenChanges(workflow.signer, found)
+  const claimId = openedClaim(found)
+  const realized = { tokens, gasWei, atMs: nowMs, ...(claimId === null ? {} : { claimId }) }
+  const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
+  if (failed) {
+    const standing = await standingAllowance(workflow, deps)
+    const tries = workflow.slots.filter((slot) => slot.kind === 'revoke').length
+    if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
+    if (standing !== null) deps.alarm(stillStanding(workflow, standing))
+  }
+  await deps.journal.settle(spent(workflow, gasWei, failed, nowMs))
+  if (failed)
+    return moved(move(workflow, failure(workflow), nowMs, { realized, note: failureNote(workflow) }))
+  compareEffects(workflow, tokens, deps)
+  const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)
+  const postconditions = workflow.prepared?.answer.canonicalPostconditions ?? []
+  return moved(
+    move(workflow, 'confirmed', nowMs, {
+      realized,
+      awaiting: { blockNumber: last, postconditions, sinceMs: nowMs },
+    }),
+  )
+}
+
+function compareEffects(workflow: Workflow, real: ReturnType<typeof tokenChanges>, deps: ConcludeDeps): void {
+  const unexpected = differences(workflow.clearance?.predictedTokens ?? [], real)
+  if (unexpected.length === 0) return
+  deps.alarm(
+    new RolekeeperError(
+      'effects.unexpected',
+      `Workflow ${workflow.id} did not do what was simulated: ${unexpected.join('; ')}.`,
+      {
+        fix: 'look at its transactions before you let the role go on.',
+        facts: { workflowId: workflow.id },
+      },
+    ),
+  )
+}
+
+const spent = (workflow: Workflow, gasWei: bigint, failed: boolean, nowMs: number): Reservation => ({
+  workflowId: workflow.id,
+  role: workflow.role,
+  atMs: nowMs,
+  usdMicros: failed ? 0n : workflow.proposal.exposure.usdMicros,
+  gasWei,
+  reverted: workflow.slots.some((slot) => slot.inclusion?.status === 'reverted'),
+})
+
+/** Which end a failure is. A revert weighs most: it cost gas for a payload that ran. Pure. */
+function failure(workflow: Workflow): TerminalState {
+  const { slots } = workflow
+  if (slots.some((slot) => slot.consumedByOther)) return 'superseded'
+  if (slots.some((slot) => slot.inclusion?.status === 'reverted')) return 'reverted'
+  return slots.some((slot) => slot.closing === 'expired') ? 'expired' : 'cancelled'
+}
+
+function failureNote(workflow: Workflow): { check: string; message: string } {
+  const first = workflow.slots.find((slot) => slot.kind === 'intent' && hasFailed(slot))
+  invariant(first !== undefined, `workflow ${workflow.id} failed without a failed slot`)
+  if (first.consumedByOther) {
+    return {
+      check: 'nonce_used_elsewhere',
+      message: `Another transaction used nonce ${first.nonce} of ${first.signer}. Fix: give this key to this keeper alone.`,
+    }
+  }
+  if (first.inclusion?.status === 'reverted') {
+    const message = `The transaction at nonce ${first.nonce} reverted in block ${first.inclusion.blockNumber}: the state had changed since the simulation.`
+    return { check: 'reverted_on_chain', message }
+  }
+  const message = workflow.note?.message ?? `Its nonces were closed without the payload: ${first.closing}.`
+  return { check: first.closing ?? 'closed', message }
+}
+
+const stillStanding = (workflow: Workflow, { token, spender }: StandingAllowance) =>
+  new RolekeeperError(
+    'allowance.standing',
+    `${spender} may still take ${token} from ${workflow.signer}: ${REVOCATIONS_MAX} revocations of workflow ${workflow.id} did not help.`,
+    { fix: 'revoke it by hand, and pause the role until then.', facts: { workflowId: workflow.id } },
+  )
+
+/** The first allowance of this workflow that still stands on the chain. */
+async function standingAllowance(workflow: Workflow, deps: ConcludeDeps): Promise<StandingAllowance | null> {
+  const approved = workflow.slots.some(
+    (slot) => slot.inclusion?.purpose === 'payload' && slot.inclusion.status === 'success',
+  )
+  if (!approved) return null
+  const allowances = workflow.clearance?.allowances ?? []
+  const values = await deps.nodes.calls(
+    allowances.map(({ token, spender }) => ({
+      to: token,
+      data: encodeFunctionData({
+        abi: ALLOWANCE,
+        functionName: 'allowance',
+        args: [workflow.signer, spender],
+      }),
+    })),
+  )
+  // An allowance that cannot be read counts as standing.
+  const index = values.findIndex((value) => value === null || BigInt(value) > 0n)
+  return allowances[index] ?? null
+}
+
+async function revoke(workflow: Workflow, standing: StandingAllowance, deps: ConcludeDeps): Promise<Step> {
+  const quoted = quoteFees(deps.baseFeePerGasWei(), deps.fees)
+  const nonce = await deps.journal.nextNonce(workflow.chainId, workflow.signer)
+  if (!quoted.ok || nonce === null) return wait(RECEIPT_RETRY_MS)
+  const nowMs = deps.nowMs()
+  const bare = {
+    index: workflow.slots.length,
+    kind: 'revoke' as const,
+    chainId: workflow.chainId,
+    signer: workflow.signer,
+    nonce,
+    payload: deps.revocation(standing),
+    predicted: { gasUsed: 0n, tokens: [] },
+    state: 'open' as const,
+  }
+  const slot: Slot = { ...bare, attempts: [orderAttempt(bare, 'payload', quoted.fees, nowMs)] }
+  const claimed = await deps.journal.claim(
+    { ...workflow, slots: [...workflow.slots, slot], updatedAtMs: nowMs },
+    null,
+  )
+  return claimed === 'lost' ? wait(0) : { type: 'written', workflow: claimed }
+}

@@ -1,0 +1,91 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Nodes } from '../chain/nodes.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import type { WorkflowProgress } from '../service/contract/assumptions.ts'
+import { moved, type Step, wait } from '../workflow/step.ts'
+import { move, type Workflow } from '../workflow/workflow.ts'
+
+/** What confirming needs. */
+export type ConfirmDeps = {
+  readonly nowMs: () => number
+  readonly progress: (requestId: string) => Promise<WorkflowProgress>
+  readonly nodes: Pick<Nodes, 'block'>
+}
+
+/** The service is asked again after this long, unless its event wakes us first. */
+const POLL_MS = 1_000
+/** Past this the chain's word stands alone, and a person is told. */
+const SERVICE_WAIT_MS_MAX = 600_000
+
+/** A block that is not named is not known to be late enough. */
+const isAtOrAfter = (named: string | null | undefined, block: bigint): boolean =>
+  typeof named === 'string' && BigInt(named) >= block
+
+/** Whether every postcondition that we froze at `prepared` is reported true at a block at or after ours. Pure. */
+function satisfied(workflow: Workflow, progress: WorkflowProgress): boolean {
+  const { awaiting } = workflow
+  invariant(awaiting !== undefined, `workflow ${workflow.id} is confirmed without postconditions to await`)
+  return awaiting.postconditions.every((wanted) =>
+    progress.canonicalPostconditions.some(
+      (seen) =>
+        seen.entityType === wanted.entityType &&
+        seen.entityId === wanted.entityId &&
+        seen.field === wanted.field &&
+        isDeepStrictEqual(seen.expected, wanted.expected) &&
+        seen.satisfied &&
+        isAtOrAfter(seen.blockNumber ?? progress.freshness?.blockNumber, awaiting.blockNumber),
+    ),
+  )
+}
+
+/**
+ * Wait until the service's canonical state shows what our final transactions did. The chain has spoken already: the
+ * service is a second opinion that may be late, never one that undoes it.
+ */
+export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<Step> {
+  const { awaiting, prepared } = workflow
+  invariant(
+    awaiting !== undefined && prepared !== undefined,
+    `workflow ${workflow.id} has nothing to confirm`,
+  )
+  const standing = await blocksStanding(workflow, deps)
+  if (standing === 'lost') {
+    const slots = workflow.slots.map((slot) => ({
+      ...slot,
+      state: slot.inclusion ? ('mined' as const) : slot.state,
+    }))
+    return moved(move(workflow, 'in_flight', deps.nowMs(), { slots }))
+  }
+  try {
+    const progress = await deps.progress(prepared.answer.requestId)
+    const isOurs = progress.requestId === prepared.answer.requestId
+    const isDone = progress.status === 'final_success' && satisfied(workflow, progress)
+    if (standing === 'canonical' && isOurs && isDone) {
+      return moved(move(workflow, 'succeeded', deps.nowMs()))
+    }
+  } catch (error) {
+    if (!(error instanceof RolekeeperError)) throw error
+  }
+  const waitedMs = deps.nowMs() - awaiting.sinceMs
+  if (waitedMs < SERVICE_WAIT_MS_MAX) return wait(POLL_MS)
+  const message = `The chain is final, but after ${Math.round(waitedMs / 1_000)} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
+  return moved(
+    move(workflow, 'unconfirmed', deps.nowMs(), { note: { check: 'service_unconfirmed', message } }),
+  )
+}
+
+/**
+ * Whether the blocks of our final transactions still stand. `lost`: another block is in the place of one, so the
+ * finality we relied on is gone: a node restored from an old state, or worse. `unknown`: a node shows none there; it
+ * may lag, and when the chain is shorter indeed it will grow and show another.
+ */
+async function blocksStanding(
+  workflow: Workflow,
+  deps: ConfirmDeps,
+): Promise<'canonical' | 'lost' | 'unknown'> {
+  const inclusions = workflow.slots.flatMap(({ inclusion }) => (inclusion === undefined ? [] : [inclusion]))
+  const blocks = await Promise.all(inclusions.map(({ blockNumber }) => deps.nodes.block(blockNumber)))
+  if (blocks.some((block, index) => block !== null && block.hash !== inclusions[index]?.blockHash))
+    return 'lost'
+  return blocks.includes(null) ? 'unknown' : 'canonical'
+}

@@ -1,0 +1,233 @@
+import type { Nodes } from '../chain/nodes.ts'
+import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Gate } from '../ops/control.ts'
+import type { Signer } from '../sign/signer.ts'
+import { untilClosed } from '../sign/until-closed.ts'
+import { type Attempt, type Slot, withLastAttempt } from '../workflow/slot.ts'
+import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { registrations } from './register.ts'
+import type { FeePolicy } from './transactions/fees.ts'
+import { type FollowDeps, follow } from './transactions/follow.ts'
+import { isPublic, orderReplacements, type ReplaceView } from './transactions/replace.ts'
+import { assembleRaw } from './transactions/transaction.ts'
+
+/** What carrying a workflow in flight needs. */
+export type CarryDeps = {
+  readonly view: () => ReplaceView
+  readonly gate: () => Gate
+  readonly rulesetHash: () => string
+  readonly fees: FeePolicy
+  readonly signer: Signer
+  readonly nodes: FollowDeps['nodes'] & Pick<Nodes, 'send'>
+  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'post'>
+  /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
+  readonly recheck: (workflow: Workflow) => Promise<{ readonly ok: true } | Refusal>
+  readonly alarm: (error: RolekeeperError) => void
+  /** What happens once every slot is final. */
+  readonly conclude: (workflow: Workflow) => Promise<Step>
+}
+
+/** Heads wake a workflow in flight; this is for a node that stopped telling us of them. */
+const IDLE_MS = 2_000
+const KMS_RETRY_MS = 1_000
+
+/** The same bytes go to every node again each time this many blocks have passed. */
+const RESEND_BLOCKS = 2n
+
+/** The last look may be this old at the first send; over a restart or a kill it is taken again. */
+const LOOK_AGE_MS_MAX = 2_000
+
+/** A nonce that is open for this long holds up every other of its signer: a person is told. */
+const OPEN_MS_MAX = 60_000
+
+const lastAttempt = (slot: Slot): Attempt => {
+  const last = slot.attempts.at(-1)
+  invariant(last !== undefined, `slot ${slot.nonce} has no attempt`)
+  return last
+}
+
+const withSlots = (workflow: Workflow, slots: readonly Slot[], nowMs: number): Workflow => ({
+  ...workflow,
+  slots,
+  updatedAtMs: nowMs,
+  strikes: 0,
+})
+
+/**
+ * Do the next thing that the slots of a workflow in flight need: follow what is public, order replacements, ask the
+ * KMS for what is ordered, send what is signed, resend. Each is one effect that is harmless to repeat.
+ */
+export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> {
+  const { chainNonce } = deps.view()
+  const slots = await Promise.all(
+    // A signed slot that the chain went past was sent by a process that died before it could say so.
+    workflow.slots.map((slot) => (isPublic(slot) || chainNonce > slot.nonce ? follow(slot, deps) : slot)),
+  )
+  const nowMs = deps.view().nowMs
+  if (slots.some((slot, index) => slot !== workflow.slots[index])) {
+    const followed = withSlots(workflow, slots, nowMs)
+    await deps.journal.post(registrations(followed, nowMs))
+    return moved(followed)
+  }
+  if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)
+  const replaced = orderReplacements(workflow, deps.view(), deps.fees, deps.rulesetHash())
+  if (replaced !== workflow) return moved(withSlots(workflow, replaced.slots, nowMs))
+  const open = slots.filter((slot) => slot.state === 'open')
+  const ordered = open.filter((slot) => lastAttempt(slot).state === 'ordered')
+  const signed = open.filter((slot) => lastAttempt(slot).state === 'signed')
+  // Together they land in one block: a payload is not sent while another of its workflow waits for its signature.
+  const next = ordered.length > 0 ? await sign(workflow, ordered, deps) : await send(workflow, signed, deps)
+  if (next.type !== 'wait') return next
+  await resend(open, deps)
+  tellStuck(open, deps)
+  return next
+}
+
+/**
+ * Whether a slot's last attempt may go one step further now. A payload that no node has yet also needs a clearance
+ * that has not run out; a no-op or a revocation only closes what is open.
+ */
+function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
+  const gate = deps.gate()
+  if (gate.closed) return false
+  if (lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
+  // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
+  if (slot.closing !== undefined) return false
+  if (isPublic(slot)) return true
+  return !gate.paused && deps.view().nowMs < (workflow.clearance?.notAfterMs ?? 0)
+}
+
+async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promise<Slot> {
+  const attempt = lastAttempt(slot)
+  const signature = await deps.signer.signDigest(attempt.digest, signal)
+  return withLastAttempt(slot, {
+    ...attempt,
+    ...(await assembleRaw(slot, attempt, signature)),
+    state: 'signed',
+  })
+}
+
+/** Ask the KMS for every ordered digest at once, while the last looks are taken. */
+async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDeps): Promise<Step> {
+  await deps.journal.barrier()
+  const entries = await Promise.all(ordered.map((slot) => deps.journal.ledgerEntry(lastAttempt(slot).digest)))
+  const ready = ordered.filter((slot) => mayProceed(workflow, slot, deps))
+  if (ready.length === 0) return wait(HELD_MS)
+  for (const [index, slot] of ordered.entries()) {
+    invariant(
+      entries[index]?.nonce === slot.nonce,
+      `the ledger does not hold the digest of nonce ${slot.nonce}`,
+    )
+  }
+  const [looked, ...results] = await untilClosed(
+    () => deps.gate().closed,
+    (signal) =>
+      Promise.all([
+        ready.some(isFirstSend) ? deps.recheck(workflow) : ({ ok: true } as const),
+        ...ready.map((slot) =>
+          signSlot(slot, signal, deps).catch((error: unknown) => {
+            if (error instanceof RolekeeperError) return error
+            throw error
+          }),
+        ),
+      ]),
+  )
+  const failure = results.find((result) => result instanceof RolekeeperError)
+  if (failure !== undefined && failure.retry === 'never') deps.alarm(failure)
+  const next = workflow.slots.map((slot) => {
+    const result = results.find((other) => !(other instanceof RolekeeperError) && other.index === slot.index)
+    return result === undefined || result instanceof RolekeeperError ? slot : result
+  })
+  const signed = withSlots(workflow, next, deps.view().nowMs)
+  if (!looked.ok) return moved(withClosed(signed, looked))
+  if (next.every((slot, index) => slot === workflow.slots[index])) return wait(KMS_RETRY_MS)
+  return moved(signed)
+}
+
+/** Whether a slot's last attempt is a payload of which no node has any form. */
+const isFirstSend = (slot: Slot): boolean => !isPublic(slot) && lastAttempt(slot).purpose === 'payload'
+
+/** Close every intent that no node has: the last look refused. */
+const withClosed = (workflow: Workflow, { check, message }: Refusal): Workflow => ({
+  ...workflow,
+  slots: workflow.slots.map((slot) =>
+    slot.kind === 'intent' && slot.state === 'open' && !isPublic(slot) ? { ...slot, closing: check } : slot,
+  ),
+  note: { check, message },
+})
+
+/** Send what is signed, to every node, once its raw bytes are on disk. */
+async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps): Promise<Step> {
+  if (signed.length === 0) return wait(IDLE_MS)
+  await deps.journal.barrier()
+  const mayGo = () => signed.filter((slot) => mayProceed(workflow, slot, deps))
+  if (mayGo().some(isFirstSend) && deps.view().nowMs - workflow.updatedAtMs > LOOK_AGE_MS_MAX) {
+    const looked = await deps.recheck(workflow)
+    if (!looked.ok) return moved(withClosed(withSlots(workflow, workflow.slots, deps.view().nowMs), looked))
+  }
+  const ready = mayGo()
+  if (ready.length === 0) return wait(HELD_MS)
+  const { headNumber } = deps.view()
+  await Promise.all(ready.map((slot) => sendRaw(slot, lastAttempt(slot), deps)))
+  const sentAtMs = deps.view().nowMs
+  const next = workflow.slots.map((slot) =>
+    ready.includes(slot)
+      ? withLastAttempt(slot, { ...lastAttempt(slot), state: 'sent', sentAtMs, sentAtBlock: headNumber })
+      : slot,
+  )
+  const sent = withSlots(workflow, next, sentAtMs)
+  await deps.journal.post(registrations(sent, sentAtMs))
+  return moved(sent)
+}
+
+async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<void> {
+  invariant(raw !== undefined, `slot ${slot.nonce} is sent without raw bytes`)
+  const outcomes = await deps.nodes.send(raw)
+  if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return
+  // The nonce stays: a node that does not say so may have it, and the same bytes go out again.
+  const said = outcomes.map(({ node, outcome }) => `${node} ${outcome}`).join(', ')
+  const known = outcomes.every(({ outcome }) => outcome === 'nonce_too_low')
+  if (known) return
+  deps.alarm(
+    new RolekeeperError('broadcast.refused', `No node took nonce ${slot.nonce} of ${slot.signer}: ${said}.`, {
+      fix: 'check the signer’s balance and the fee cap; the same bytes are sent again.',
+      facts: { nonce: slot.nonce, signer: slot.signer },
+      retry: 'later',
+    }),
+  )
+}
+
+/** Send again what is public: also while the kill switch holds back what would replace it. */
+async function resend(open: readonly Slot[], deps: CarryDeps): Promise<void> {
+  const { headNumber } = deps.view()
+  const due = open.flatMap((slot) => {
+    const sent = slot.attempts.findLast(({ state }) => state === 'sent')
+    // A payload that must not run any more is not helped on its way.
+    if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []
+    const since = headNumber - (sent.sentAtBlock ?? headNumber)
+    // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
+    const isDue = since < 0n || (since > 0n && since % RESEND_BLOCKS === 0n)
+    return isDue ? [{ slot, sent }] : []
+  })
+  await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))
+}
+
+function tellStuck(open: readonly Slot[], deps: CarryDeps): void {
+  const { nowMs } = deps.view()
+  const ageMs = (slot: Slot) => nowMs - (slot.attempts[0]?.orderedAtMs ?? nowMs)
+  const stuck = open.find((slot) => ageMs(slot) > OPEN_MS_MAX)
+  if (stuck === undefined) return
+  deps.alarm(
+    new RolekeeperError(
+      'nonce.stuck',
+      `Nonce ${stuck.nonce} of ${stuck.signer} has been open for ${ageMs(stuck)} ms; ${OPEN_MS_MAX} ms is stuck.`,
+      {
+        fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above it, raise fees.maxFeePerGasWei.',
+        facts: { nonce: stuck.nonce, signer: stuck.signer },
+        retry: 'later',
+      },
+    ),
+  )
+}

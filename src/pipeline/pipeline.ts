@@ -1,0 +1,122 @@
+import { BrokenInvariant, RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Step } from '../workflow/step.ts'
+import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
+
+/** One stage of the story: from a workflow's record to what comes next. */
+export type Stage = (workflow: Workflow) => Promise<Step>
+
+/** The stages, by the verb that each is. */
+export type Stages = {
+  readonly request: Stage
+  readonly prepare: Stage
+  readonly attest: Stage
+  readonly clear: Stage
+  readonly claim: Stage
+  readonly carry: Stage
+  readonly confirm: Stage
+}
+
+/** Take the one step that a workflow's state calls for. */
+export function step(workflow: Workflow, stages: Stages): Promise<Step> {
+  switch (workflow.state) {
+    case 'discovered':
+      return stages.request(workflow)
+    case 'requested':
+      return stages.prepare(workflow)
+    case 'prepared':
+      return stages.attest(workflow)
+    case 'attested':
+      return stages.clear(workflow)
+    case 'cleared':
+      return stages.claim(workflow)
+    case 'in_flight':
+      return stages.carry(workflow)
+    case 'confirmed':
+      return stages.confirm(workflow)
+    case 'succeeded':
+    case 'refused':
+    case 'expired':
+    case 'reverted':
+    case 'superseded':
+    case 'cancelled':
+    case 'unconfirmed':
+    case 'quarantined':
+    case 'shadowed':
+      throw new BrokenInvariant(`workflow ${workflow.id} is ${workflow.state}: nothing more happens to it`)
+  }
+}
+
+/** What running a workflow needs. */
+export type PipelineDeps = {
+  readonly nowMs: () => number
+  readonly journal: Pick<Journal, 'get' | 'write'>
+  /** The stages of the workflow's role. */
+  readonly stages: (workflow: Workflow) => Stages
+  /** Hold the signer while a workflow is cleared and claims, so that simulations see each other's nonces. */
+  readonly alone: <T>(signer: string, work: () => Promise<T>) => Promise<T>
+  readonly onMove: (before: Workflow, after: Workflow) => void
+  readonly onStrike: (workflow: Workflow, error: unknown) => void
+}
+
+const STRIKES_MAX = 3
+const STRIKE_WAIT_MS = 1_000
+const NODE_WAIT_MS = 500
+
+/**
+ * Carry a workflow as far as it goes now.
+ * @returns milliseconds until it wants to be looked at again, or null when it is terminal or not there.
+ */
+export async function run(id: string, deps: PipelineDeps): Promise<number | null> {
+  let workflow = await deps.journal.get(id)
+  while (workflow !== null && !isTerminal(workflow.state)) {
+    const needsSigner = workflow.state === 'attested' || workflow.state === 'cleared'
+    const before: Workflow = workflow
+    const waitMs: number | Workflow = needsSigner
+      ? await deps.alone(before.signer, () => takeStep(before, deps, true))
+      : await takeStep(before, deps, false)
+    if (typeof waitMs === 'number') return waitMs
+    workflow = waitMs
+  }
+  return null
+}
+
+/** Take one step, or, with the signer held, all steps that need it. */
+async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): Promise<number | Workflow> {
+  try {
+    const result = await step(workflow, deps.stages(workflow))
+    if (result.type === 'wait') {
+      // Only strikes in a row count.
+      if (workflow.strikes > 0) await deps.journal.write({ ...workflow, strikes: 0 })
+      return result.ms
+    }
+    const next = result.type === 'moved' ? await deps.journal.write(result.workflow) : result.workflow
+    deps.onMove(workflow, next)
+    return held && next.state === 'cleared' ? takeStep(next, deps, held) : next
+  } catch (error) {
+    if (error instanceof RolekeeperError && error.code === 'journal.conflict') {
+      return (await deps.journal.get(workflow.id)) ?? STRIKE_WAIT_MS
+    }
+    if (error instanceof RolekeeperError && error.retry !== 'never') return NODE_WAIT_MS
+    return strike(workflow, error, deps)
+  }
+}
+
+/** Count a step that failed unexpectedly; the third in a row takes the workflow out, so that the others go on. */
+async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): Promise<number | Workflow> {
+  deps.onStrike(workflow, error)
+  const stored = await deps.journal.get(workflow.id)
+  // The step itself was written, and what failed came after it: go on from there.
+  if (stored?.version !== workflow.version) return stored ?? STRIKE_WAIT_MS
+  const struck = { ...workflow, strikes: workflow.strikes + 1 }
+  if (struck.strikes < STRIKES_MAX) {
+    await deps.journal.write(struck)
+    return STRIKE_WAIT_MS
+  }
+  const message = `Three steps in a row failed in state ${workflow.state}; see the log of this workflow. Fix: report it; the signer stays closed while one of its nonces is open.`
+  const next = await deps.journal.write(
+    move(struck, 'quarantined', deps.nowMs(), { note: { check: 'three_strikes', message } }),
+  )
+  deps.onMove(workflow, next)
+  return next
+}

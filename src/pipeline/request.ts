@@ -1,0 +1,44 @@
+import type { Refusal } from '../errors.ts'
+import type { Proposal } from '../workflow/proposal.ts'
+import { moved, type Step } from '../workflow/step.ts'
+import { move, type Workflow } from '../workflow/workflow.ts'
+
+/** What judging a request needs. */
+export type RequestDeps = {
+  readonly nowMs: () => number
+  /** Kill, pause or a signer that may not sign; null when work may begin. */
+  readonly stopped: () => Refusal | null
+  /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
+  readonly hold: (workflow: Workflow) => Step | null
+  /** Role, type, input and the limit of one workflow, by policy. */
+  readonly checkRequest: (proposal: Proposal) => { readonly ok: true } | Refusal
+  /** The role's rolling budgets, with what this proposal would add. */
+  readonly checkBudget: (proposal: Proposal) => Promise<{ readonly ok: true } | Refusal>
+  /** The service's name for this deployment of the contracts. */
+  readonly deploymentNamespace: string
+}
+
+/**
+ * Judge a discovered opportunity by policy, and fix the key and the exact body bytes of its prepare request. Nothing
+ * has left the process yet; the caller makes the record durable before the POST.
+ */
+export async function request(workflow: Workflow, deps: RequestDeps): Promise<Step> {
+  const { proposal } = workflow
+  const allowed = deps.checkRequest(proposal)
+  if (!allowed.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: allowed }))
+  // What is held stays held through a pause: nobody is asked twice.
+  const held = deps.hold(workflow)
+  if (held !== null) return held
+  const stopped = deps.stopped()
+  if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))
+  const affordable = await deps.checkBudget(proposal)
+  if (!affordable.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: affordable }))
+  const body = JSON.stringify({
+    workflowType: proposal.workflowType,
+    chainId: workflow.chainId,
+    deploymentNamespace: deps.deploymentNamespace,
+    principalAddress: workflow.signer,
+    input: proposal.input,
+  })
+  return moved(move(workflow, 'requested', deps.nowMs(), { request: { idempotencyKey: workflow.id, body } }))
+}

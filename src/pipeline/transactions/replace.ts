@@ -1,0 +1,102 @@
+import { invariant } from '../../errors.ts'
+import { type Attempt, type AttemptPurpose, type Slot, withNewAttempt } from '../../workflow/slot.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import { bumpFees, type FeePolicy, type Fees, quoteFees } from './fees.ts'
+import { orderAttempt } from './transaction.ts'
+
+/** What the chain looks like to whoever decides about replacements. */
+export type ReplaceView = {
+  readonly nowMs: number
+  readonly headNumber: bigint
+  readonly headTimestampS: number
+  readonly baseFeePerGasWei: bigint
+  /** Transactions of the signer counted at the head: the nonce that is mined next. */
+  readonly chainNonce: number
+}
+
+/** Whether a node may have any form of this slot. Pure. */
+export const isPublic = (slot: Slot): boolean => slot.attempts.some((attempt) => attempt.state === 'sent')
+
+/** Whether a slot ended, or will end, without its payload's effect. What was mined outweighs what was wanted. Pure. */
+export const hasFailed = (slot: Slot): boolean => {
+  const { inclusion } = slot
+  if (inclusion !== undefined) return inclusion.status === 'reverted' || inclusion.purpose === 'noop'
+  return slot.closing !== undefined || slot.consumedByOther === true
+}
+
+/** Why a slot's payload must not run any more, or undefined. Pure. */
+function closingReason(
+  slot: Slot,
+  workflow: Workflow,
+  view: ReplaceView,
+  rulesetHash: string,
+): string | undefined {
+  if (slot.closing !== undefined || slot.kind === 'revoke') return slot.closing
+  if (workflow.slots.some((earlier) => earlier.index < slot.index && hasFailed(earlier)))
+    return 'earlier_slot_failed'
+  const { clearance, prepared } = workflow
+  invariant(
+    clearance !== undefined && prepared !== undefined,
+    `workflow ${workflow.id} is in flight without clearance`,
+  )
+  // What is public may still land until the chain itself is past the deadline in its calldata.
+  const overAtMs = isPublic(slot) ? Date.parse(prepared.answer.expiresAt) : clearance.notAfterMs
+  const clockMs = isPublic(slot) ? view.headTimestampS * 1_000 : view.nowMs
+  if (clockMs >= overAtMs) return 'expired'
+  return !isPublic(slot) && clearance.rulesetHash !== rulesetHash ? 'ruleset_changed' : undefined
+}
+
+function nextFees(
+  last: Attempt,
+  slot: Slot,
+  purpose: AttemptPurpose,
+  view: ReplaceView,
+  policy: FeePolicy,
+): Fees | null {
+  // Bytes that exist may be public: a process that died between a send and its record does not know.
+  const mustRaise = slot.attempts.some(({ raw }) => raw !== undefined)
+  const raised = mustRaise ? bumpFees(last, view.baseFeePerGasWei, policy) : null
+  // Where the cap leaves no room, a nonce is still closed: nodes that dropped the payload take the no-op as new.
+  if (raised !== null || (mustRaise && purpose === last.purpose)) return raised
+  const quoted = quoteFees(view.baseFeePerGasWei, policy)
+  return quoted.ok ? quoted.fees : null
+}
+
+function withReplacement(slot: Slot, view: ReplaceView, policy: FeePolicy): Slot {
+  const last = slot.attempts.at(-1)
+  invariant(last !== undefined, `slot ${slot.nonce} has no attempt`)
+  const mustClose = slot.closing !== undefined && last.purpose === 'payload'
+  const isStuck =
+    last.state === 'sent' &&
+    view.chainNonce === slot.nonce &&
+    view.headNumber >= (last.sentAtBlock ?? 0n) + policy.bumpAfterBlocks
+  if (!mustClose && !isStuck) return slot
+  const purpose = mustClose ? 'noop' : last.purpose
+  const fees = nextFees(last, slot, purpose, view, policy)
+  return fees === null ? slot : withNewAttempt(slot, orderAttempt(slot, purpose, fees, view.nowMs))
+}
+
+/**
+ * Order the replacements that are due: a no-op where the payload must not run any more, higher fees where the chain
+ * went on without a slot whose turn it is. A slot whose cap leaves no room stays as it is. Pure.
+ * @returns the same object when nothing is due.
+ */
+export function orderReplacements(
+  workflow: Workflow,
+  view: ReplaceView,
+  policy: FeePolicy,
+  rulesetHash: string,
+): Workflow {
+  let changed = false
+  let next = workflow
+  for (const slot of workflow.slots) {
+    if (slot.state !== 'open') continue
+    const closing = closingReason(slot, next, view, rulesetHash)
+    const closed = closing === undefined || closing === slot.closing ? slot : { ...slot, closing }
+    const replaced = withReplacement(closed, view, policy)
+    if (replaced === slot) continue
+    changed = true
+    next = { ...next, slots: next.slots.map((other) => (other.index === slot.index ? replaced : other)) }
+  }
+  return changed ? next : workflow
+}

@@ -1,0 +1,105 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import {
+  type Address,
+  bytesToHex,
+  encodeFunctionData,
+  erc20Abi,
+  type Hex,
+  hexToBytes,
+  keccak256,
+  parseTransaction,
+  serializeTransaction,
+  type TransactionSerializableEIP1559,
+} from 'viem'
+import { publicKeyToAddress } from 'viem/accounts'
+import { invariant } from '../../errors.ts'
+import type { Attempt, AttemptPurpose, Payload, Slot } from '../../workflow/slot.ts'
+import type { StandingAllowance } from '../../workflow/workflow.ts'
+import type { Fees } from './fees.ts'
+
+/** Gas of an empty transfer: what a no-op costs. Source: Ethereum yellow paper, G_transaction. */
+export const NOOP_GAS = 21_000n
+
+/** The payload that closes a nonce: nothing, sent to ourselves. Built here, never prepared by anyone. Pure. */
+const noopPayload = (signer: Address): Payload => ({
+  to: signer,
+  data: '0x',
+  valueWei: 0n,
+  gasLimit: NOOP_GAS,
+})
+
+/** The payload that one purpose of a slot carries. Pure. */
+export const payloadOf = (slot: Pick<Slot, 'payload' | 'signer'>, purpose: AttemptPurpose): Payload =>
+  purpose === 'noop' ? noopPayload(slot.signer) : slot.payload
+
+const transaction = (
+  slot: Pick<Slot, 'payload' | 'signer' | 'chainId' | 'nonce'>,
+  purpose: AttemptPurpose,
+  fees: Fees,
+): TransactionSerializableEIP1559 => {
+  const payload = payloadOf(slot, purpose)
+  return {
+    type: 'eip1559',
+    chainId: slot.chainId,
+    nonce: slot.nonce,
+    to: payload.to,
+    data: payload.data,
+    value: payload.valueWei,
+    gas: payload.gasLimit,
+    maxFeePerGas: fees.maxFeePerGasWei,
+    maxPriorityFeePerGas: fees.maxPriorityFeePerGasWei,
+  }
+}
+
+/** Order an attempt: the unsigned EIP-1559 bytes and the digest that the KMS will be asked for. Pure. */
+export function orderAttempt(
+  slot: Pick<Slot, 'payload' | 'signer' | 'chainId' | 'nonce'>,
+  purpose: AttemptPurpose,
+  fees: Fees,
+  nowMs: number,
+): Attempt {
+  const unsigned = serializeTransaction(transaction(slot, purpose, fees))
+  return { purpose, ...fees, unsigned, digest: keccak256(unsigned), state: 'ordered', orderedAtMs: nowMs }
+}
+
+/**
+ * Join an ordered attempt and its signature to raw bytes, and prove that they are what was ordered: the raw
+ * transaction, parsed again, has the ordered fields, and its signature recovers to the slot's signer.
+ * Throws BrokenInvariant when not.
+ */
+export async function assembleRaw(
+  slot: Slot,
+  attempt: Attempt,
+  signature: { readonly r: Hex; readonly s: Hex; readonly yParity: 0 | 1 },
+): Promise<{ readonly raw: Hex; readonly hash: Hex }> {
+  const raw = serializeTransaction(transaction(slot, attempt.purpose, attempt), signature)
+  const { r, s, v, yParity, ...rest } = parseTransaction(raw)
+  invariant(r && s && yParity !== undefined, `slot ${slot.nonce}: the raw transaction carries no signature`)
+  invariant(
+    serializeTransaction({ ...rest, type: 'eip1559' } as TransactionSerializableEIP1559) === attempt.unsigned,
+    `slot ${slot.nonce}: the raw transaction is not what was ordered`,
+  )
+  // The curve that the signer's room has in use: viem's own copy of it would be cold here, and cost 10 ms.
+  const key = new secp256k1.Signature(BigInt(r), BigInt(s), yParity).recoverPublicKey(
+    hexToBytes(attempt.digest),
+  )
+  invariant(
+    publicKeyToAddress(bytesToHex(key.toBytes(false))).toLowerCase() === slot.signer.toLowerCase(),
+    `slot ${slot.nonce}: the signature is not the signer's`,
+  )
+  return { raw, hash: keccak256(raw) }
+}
+
+/** Most gas that taking an approval back may use: a token clears one slot and logs it. */
+const REVOCATION_GAS = 100_000n
+
+/**
+ * Build the payload that takes a standing approval back. Built by us alone: nobody prepares it, and it can only lower
+ * what others may take. Pure. Source: EIP-20, approve.
+ */
+export const revocationPayload = (allowance: StandingAllowance): Payload => ({
+  to: allowance.token,
+  data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [allowance.spender, 0n] }),
+  valueWei: 0n,
+  gasLimit: REVOCATION_GAS,
+})

@@ -1,0 +1,363 @@
+import type { Clock } from '../../clock.ts'
+import { RolekeeperError } from '../../errors.ts'
+import { type EventEnvelope, STREAM_HEARTBEAT_MS, type StreamMessage } from '../contract/assumptions.ts'
+import type { EventSource } from './event-source.ts'
+import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
+import { createRecentIds } from './recent-ids.ts'
+import type { StreamConnection, UnreadableMessage } from './stream.ts'
+
+/** Two heartbeats may be late or lost; the third tells that nobody is there. */
+const HEARTBEATS_MISSED = 2.5
+/** While the stream is down; a hint that comes this late still beats most blocks. */
+const POLL_MS = 2_000
+/** One round of polling reads at most this many pages, 2,000 events; a sweep sees the rest sooner. */
+const POLL_PAGES_MAX = 20
+/** A stream that loses something all the time must not take the whole rate limit for its gaps. */
+const DRAIN_AGAIN_MS = 100
+const RECONNECT_MS = 250
+const RECONNECT_MS_MAX = 30_000
+/** A connection that lived this long was a good one: the next one is tried at once. */
+const GOOD_CONNECTION_MS = 10_000
+/** More events than the service replays at once after a gap. */
+const SEEN_LEAST = 4_096
+
+/** A reason to look again, and no more: what is true is read anew. An event's `type` is never `sweep`. */
+export type Hint =
+  | { readonly type: string; readonly subject: string; readonly receivedAtMs: number }
+  | { readonly type: 'sweep' }
+
+/** `stream` while it is open, `polling` while polls answer instead, `down` while nothing does. */
+type FeedMode = 'stream' | 'polling' | 'down'
+
+/** What the feed has done since it started, for metrics. */
+type FeedState = {
+  readonly mode: FeedMode
+  /** When the service last said anything, events and heartbeats alike; null before the first. */
+  readonly lastMessageAtMs: number | null
+  readonly hints: number
+  readonly duplicates: number
+  readonly unreadable: number
+  readonly gaps: number
+  readonly connections: number
+  readonly cursorsRefused: number
+}
+
+/** What the feed needs. */
+type FeedDeps = CursorStore & {
+  readonly client: EventSource
+  readonly clock: Clock
+  /** Told once a code of what asking again cannot mend, for example a key without the scope: only sweeps are left. */
+  readonly onRefused: (error: RolekeeperError) => void
+}
+
+/** A running source of hints. */
+export type Feed = {
+  /** Listen; before `start`. The listener returns when it will not forget the hint. */
+  readonly onHint: (listener: (hint: Hint) => void) => void
+  /**
+   * Give a sweep at once and every `sweepMs`, and hints as events come. Resolves when closed; rejects when a listener
+   * throws, which is a defect: the cursor has not passed that hint.
+   */
+  readonly start: () => Promise<void>
+  /**
+   * Take an event that came another way, by a webhook: it becomes a hint unless stream or polling told it already.
+   * @returns false when the feed has ended and nothing was taken.
+   */
+  readonly hear: (event: EventEnvelope) => boolean
+  readonly state: () => FeedState
+  /** End; nothing is given afterwards. */
+  readonly close: () => Promise<void>
+}
+
+/** Which events are worth a hint (others only move the cursor), and how often to look whatever they say. */
+type FeedOptions = {
+  readonly types: readonly string[]
+  readonly sweepMs: number
+  /** How often the stream says something at least. */
+  readonly heartbeatMs?: number
+}
+
+/**
+ * Create the feed of the service's events: the stream, and polling while it is down, resumed by one cursor. Events may
+ * be lost, doubled or late; the sweep finds what they did not tell.
+ */
+export const createFeed = (options: FeedOptions, deps: FeedDeps): Feed => new EventFeed(options, deps)
+
+type Counts = { -readonly [K in keyof FeedState]: FeedState[K] }
+
+/** One connection: how it ends, whether it is over for us, and the last number heard on it. */
+type Link = {
+  readonly ended: PromiseWithResolvers<void>
+  readonly over: AbortController
+  lastSeq: number
+}
+
+class EventFeed implements Feed {
+  readonly #listeners: ((hint: Hint) => void)[] = []
+  readonly #state: Counts = {
+    mode: 'down',
+    lastMessageAtMs: null,
+    hints: 0,
+    duplicates: 0,
+    unreadable: 0,
+    gaps: 0,
+    connections: 0,
+    cursorsRefused: 0,
+  }
+  readonly #types: ReadonlySet<string>
+  readonly #sweepMs: number
+  readonly #silenceMsMax: number
+  readonly #deps: FeedDeps
+  readonly #stop = new AbortController()
+  readonly #seen = createRecentIds(SEEN_LEAST)
+  readonly #refusedCodes = new Set<string>()
+  readonly #cursor: FeedCursor
+  #sweepOwed: boolean
+  #draining: Promise<void> | undefined
+  #drainAgain = false
+  #loops: Promise<void> = Promise.resolve()
+
+  constructor(options: FeedOptions, deps: FeedDeps) {
+    this.#types = new Set(options.types)
+    this.#sweepMs = options.sweepMs
+    this.#silenceMsMax = HEARTBEATS_MISSED * (options.heartbeatMs ?? STREAM_HEARTBEAT_MS)
+    this.#deps = deps
+    this.#cursor = createFeedCursor(deps, deps.clock, this.#stop.signal)
+    this.#sweepOwed = this.#cursor.value() === null
+  }
+
+  onHint(listener: (hint: Hint) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  state(): FeedState {
+    return { ...this.#state }
+  }
+
+  start(): Promise<void> {
+    const loops = Promise.all([this.#follow(), this.#sweepForever()]).then(() => undefined)
+    this.#loops = loops
+    return loops
+  }
+
+  hear(event: EventEnvelope): boolean {
+    if (this.#stopped) return false
+    // The cursor stays: what lies between was not told.
+    this.#tellOnce(event)
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await Promise.allSettled([this.#loops, this.#cursor.saved()])
+  }
+
+  async #sweepForever(): Promise<void> {
+    while (!this.#stopped) {
+      this.#tell({ type: 'sweep' })
+      await this.#pause(this.#sweepMs)
+    }
+  }
+
+  /** The stream while it lasts; between two streams, polls. */
+  async #follow(): Promise<void> {
+    let failures = 0
+    while (!this.#stopped) {
+      const startedAtMs = this.#nowMs
+      await this.#operating(() => this.#streamOnce())
+      failures = this.#nowMs - startedAtMs >= GOOD_CONNECTION_MS ? 0 : failures + 1
+      const backoffMs = Math.min(RECONNECT_MS * 2 ** Math.max(0, failures - 1), RECONNECT_MS_MAX)
+      const reconnectAtMs = this.#nowMs + backoffMs * (0.5 + Math.random() / 2)
+      do {
+        const polled = await this.#operating(() => this.#drain())
+        this.#state.mode = polled ? 'polling' : 'down'
+        await this.#pause(Math.min(POLL_MS, reconnectAtMs - this.#nowMs))
+      } while (!this.#stopped && this.#nowMs < reconnectAtMs)
+    }
+    this.#state.mode = 'down'
+  }
+
+  /** Open the stream and stay until it ends, falls silent or is not trusted any more. */
+  async #streamOnce(): Promise<void> {
+    const link: Link = { ended: Promise.withResolvers(), over: new AbortController(), lastSeq: 0 }
+    const connection = await this.#deps.client.openStream(
+      { types: [...this.#types], cursor: this.#cursor.value(), signal: this.#stop.signal },
+      {
+        onClosed: link.ended.resolve,
+        onMessage: (message) => {
+          try {
+            if (!link.over.signal.aborted) this.#hear(link, message)
+          } catch (error) {
+            link.ended.reject(error)
+          }
+        },
+      },
+    )
+    const watch = this.#watchSilence(connection, link.over.signal)
+    this.#state.mode = 'stream'
+    this.#state.connections += 1
+    try {
+      this.#tellOwedSweep()
+      await link.ended.promise
+    } finally {
+      link.over.abort()
+      connection.close()
+      this.#state.mode = 'down'
+      await watch
+    }
+  }
+
+  #hear(link: Link, message: StreamMessage | UnreadableMessage): void {
+    this.#state.lastMessageAtMs = this.#nowMs
+    const next = link.lastSeq + 1
+    const seq = message.seq ?? link.lastSeq
+    link.lastSeq = Math.max(link.lastSeq, seq)
+    if (seq > next) this.#closeGap(link)
+    if (message.type === 'event') {
+      this.#tellOnce(message.event)
+      // What comes late or twice lies behind the cursor; what comes while a gap is open lies beyond it.
+      if (seq === next && this.#draining === undefined) this.#cursor.move(message.cursor)
+    }
+    if (message.type === 'unreadable') this.#state.unreadable += 1
+    if (message.type === 'reset') {
+      this.#forgetCursor()
+      link.over.abort()
+      link.ended.resolve()
+    }
+  }
+
+  async #watchSilence(connection: StreamConnection, over: AbortSignal): Promise<void> {
+    const openedAtMs = this.#nowMs
+    for (;;) {
+      const heardAtMs = Math.max(openedAtMs, this.#state.lastMessageAtMs ?? 0)
+      const leftMs = heardAtMs + this.#silenceMsMax - this.#nowMs
+      if (leftMs <= 0) return connection.close()
+      const ended = await this.#deps.clock.sleep(leftMs, over).then(
+        () => false,
+        () => true,
+      )
+      if (ended) return
+    }
+  }
+
+  /** Messages of the stream were lost: poll for them; where that fails, a new connection resumes at the cursor. */
+  #closeGap(link: Link): void {
+    this.#state.gaps += 1
+    this.#operating(() => this.#drain()).then((closed) => {
+      if (closed) return
+      link.over.abort()
+      link.ended.resolve()
+    }, link.ended.reject)
+  }
+
+  /** Poll from the cursor to the end, once at a time; whoever asks meanwhile gets another round after it. */
+  #drain(): Promise<void> {
+    this.#drainAgain = true
+    this.#draining ??= this.#drainWhileAsked()
+    return this.#draining
+  }
+
+  async #drainWhileAsked(): Promise<void> {
+    try {
+      while (this.#drainAgain) {
+        this.#drainAgain = false
+        await this.#poll()
+        if (this.#drainAgain) await this.#pause(DRAIN_AGAIN_MS)
+      }
+    } finally {
+      this.#draining = undefined
+    }
+  }
+
+  async #poll(): Promise<void> {
+    // Without a cursor the service begins with history: a sweep tells more, and sooner.
+    const silent = this.#cursor.value() === null
+    let more = true
+    for (let pages = 0; more && pages < POLL_PAGES_MAX; pages += 1) {
+      const before = this.#cursor.value()
+      const page = await this.#pollPage(before)
+      this.#state.lastMessageAtMs = this.#nowMs
+      this.#state.unreadable += page.dropped
+      for (const { event, cursor } of page.items) {
+        this.#tellOnce(event, silent)
+        this.#cursor.move(cursor)
+      }
+      // No row of it could be read: its own cursor leads past it.
+      if (this.#cursor.value() === before && page.nextCursor !== null) this.#cursor.move(page.nextCursor)
+      more = page.hasMore && this.#cursor.value() !== before
+    }
+    // What was passed over in silence, or lies beyond the last page, is for a sweep to see.
+    this.#sweepOwed ||= silent || more
+    this.#tellOwedSweep()
+  }
+
+  async #pollPage(cursor: string | null) {
+    try {
+      return await this.#deps.client.pollEvents(cursor, this.#stop.signal)
+    } catch (error) {
+      if (error instanceof RolekeeperError && error.code === 'service.bad_request') this.#forgetCursor()
+      throw error
+    }
+  }
+
+  /** Give an event as a hint, once; only then may the cursor pass it. */
+  #tellOnce(event: EventEnvelope, silent = false): void {
+    if (this.#seen.has(event.id)) this.#state.duplicates += 1
+    else if (!silent && this.#types.has(event.type))
+      this.#tell({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
+    this.#seen.add(event.id)
+  }
+
+  #tell(hint: Hint): void {
+    if (this.#stopped) return
+    if (hint.type !== 'sweep') this.#state.hints += 1
+    for (const listener of this.#listeners) listener(hint)
+  }
+
+  /** The service does not know our place any more; the next contact begins anew, with a sweep. */
+  #forgetCursor(): void {
+    if (this.#cursor.value() === null) return
+    this.#cursor.forget()
+    this.#sweepOwed = true
+    this.#state.cursorsRefused += 1
+  }
+
+  /** What happened before the service was met without a cursor was told by nobody. */
+  #tellOwedSweep(): void {
+    if (this.#sweepOwed) this.#tell({ type: 'sweep' })
+    this.#sweepOwed = false
+  }
+
+  /** Whether it went well; the outside's failures are expected here, a defect of ours is not. */
+  async #operating(run: () => Promise<void>): Promise<boolean> {
+    try {
+      await run()
+      return true
+    } catch (error) {
+      if (!(error instanceof RolekeeperError)) throw error
+      this.#tellRefused(error)
+      return false
+    }
+  }
+
+  #tellRefused(error: RolekeeperError): void {
+    // A refused cursor is a bad request, and mends itself.
+    if (error.retry !== 'never' || error.code === 'service.bad_request') return
+    if (this.#stopped || this.#refusedCodes.has(error.code)) return
+    this.#refusedCodes.add(error.code)
+    this.#deps.onRefused(error)
+  }
+
+  /** Wait, or less when the feed ends. */
+  #pause(ms: number): Promise<void> {
+    return this.#deps.clock.sleep(Math.max(0, ms), this.#stop.signal).catch(() => undefined)
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  get #nowMs(): number {
+    return this.#deps.clock.nowMs()
+  }
+}

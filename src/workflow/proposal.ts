@@ -1,0 +1,47 @@
+import type { Address } from 'viem'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
+
+/** A value of a workflow's input, as JSON has it. */
+export type InputValue =
+  | string
+  | number
+  | boolean
+  | readonly InputValue[]
+  | { readonly [name: string]: InputValue }
+
+/** A workflow's input, as the service takes it; amounts are decimal strings. */
+export type ProposalInput = Readonly<Record<string, InputValue>>
+
+/** Numbers and words that explain a decision; amounts in base units as decimal strings. */
+export type Reason = Readonly<Record<string, string | number | boolean>>
+
+/** One thing an agent wants done. Pure data; amounts are base units. */
+export type Proposal = {
+  readonly workflowType: WorkflowType
+  /** The part of the role's strategy that asks, for example `liquidate` or `settle`. */
+  readonly kind: string
+  /** What it is about: for a liquidation `market:vault:borrower`, lower case. */
+  readonly subject: string
+  /** The state by value that makes this opportunity, never a clock, block number or transaction hash. */
+  readonly occurrence: string
+  readonly input: ProposalInput
+  /** What it may cost at most: what leaves us, and its worth for the budgets. */
+  readonly exposure: { readonly token: Address | null; readonly assets: bigint; readonly usdMicros: bigint }
+  /** What it is expected to bring, less all costs; absent for a duty that brings nothing itself. */
+  readonly gainUsdMicros?: bigint
+  /** How far it lies from what was done last, for `approval.beyondBps`; absent where nothing is compared. */
+  readonly deviationBps?: number
+  /** It takes a protection away: a person is asked first, whatever `approval` says. */
+  readonly loosens?: true
+  /** The position that it bids for, lower case: no two roles of one keeper bid on the same. */
+  readonly lot?: string
+  /** One sentence with the numbers, for the timeline. */
+  readonly summary: string
+  readonly reason: Reason
+}
+
+/** A member of an input that is text; undefined when it is not there or something else. Pure. */
+export const inputText = (input: ProposalInput, name: string): string | undefined => {
+  const value = input[name]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,153 @@
+import { type Abi, decodeFunctionData, encodeFunctionResult, getAddress } from 'viem'
+import { describe, expect, it } from 'vitest'
+import type { Answer, Look, Question } from '../../../agents/agent.ts'
+import { see } from '../../../agents/asset-manager/see.ts'
+import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
+import { FUND_VIEWS, HOUSE_VIEWS, MOBILITY_VIEWS, ORACLE_VIEWS } from '../../../agents/protocol/recovery.ts'
+import {
+  BORROWER,
+  BTC,
+  FUND,
+  fundRow,
+  HOUSE,
+  lotRow,
+  MARKET,
+  marketRow,
+  moment,
+  POSITION,
+  RIVAL,
+  RIVAL_FUND,
+  SELLER,
+  SIGNER,
+  USD,
+  usd,
+  vaultRow,
+} from './fixtures.ts'
+
+const VIEWS: Abi = [...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...ORACLE_VIEWS]
+const word = `0x${'0'.repeat(64)}` as const
+
+/** What contracts answer, by view; null for a call that reverts. */
+const SAID: Readonly<Record<string, unknown>> = {
+  manager: SIGNER,
+  idleAssets: usd(5),
+  reservedAssets: usd(1),
+  netAssets: usd(6),
+  epochId: 3n,
+  channelPolicy: [true, usd(9), 9_500, 2_500],
+  usedAssets: usd(2),
+  reservationAt: 4n,
+  reservation: [1, HOUSE, 1n, 3n, usd(1)],
+  appraise: usd(50_000),
+  lot: {
+    terms: {
+      ...{ positionId: POSITION, lane: word, market: MARKET, borrower: BORROWER, asset: BTC },
+      ...{ amount: 1n, quoteAsset: USD, reserveAssets: 1n, closesAt: 1n },
+    },
+    ...{ seller: SELLER, state: 1, bestBidder: RIVAL_FUND, bestAssets: usd(31_000) },
+  },
+  read: [7n, 8n, 9n, 1],
+  hasRole: true,
+  transferProfile: 1,
+  shareMobilityPaused: true,
+  restoreAfter: 10n,
+  mobilityEpoch: 11n,
+  pauseReason: 'why',
+  trustedRecipients: [getAddress(RIVAL)],
+}
+
+function answer(question: Question, said: typeof SAID): Answer {
+  if (question.kind !== 'call') throw new TypeError('the asset manager asks the chain alone')
+  const { functionName } = decodeFunctionData({ abi: VIEWS, data: question.data })
+  const result = said[functionName]
+  if (result === null) return { ok: false, check: 'call_failed', message: 'It reverted.' }
+  return { ok: true, text: encodeFunctionResult({ abi: VIEWS, functionName, result }), atMs: 0 }
+}
+
+/** What is seen in the end, and how many questions each wave asked. */
+function look(said: typeof SAID = SAID, rows = {}): { seen: ManagerSeen; waves: readonly number[] } {
+  const all = {
+    funds: [fundRow(), fundRow({ address: RIVAL_FUND, managerAddress: RIVAL })],
+    acquisitions: [lotRow(), lotRow({ lotId: '2', status: 'awarded' })],
+    markets: [marketRow()],
+    vaults: [vaultRow(), vaultRow({ address: RIVAL })],
+    ...rows,
+  }
+  let step: Look<ManagerSeen> = see(all, moment())
+  const waves: number[] = []
+  while ('ask' in step) {
+    waves.push(step.ask.length)
+    step = step.next(step.ask.map((question) => answer(question, said)))
+  }
+  return { seen: step.seen, waves }
+}
+
+describe('a look', () => {
+  const { seen, waves } = look()
+
+  it('asks two waves: of our fund, the open lot, the market and the pinned vault', () => {
+    expect(waves).toEqual([19, 2])
+  })
+
+  it('joins rows with what the contracts say', () => {
+    const policy = { enabled: true, maxAssetsPerEpoch: usd(9), maxPriceBps: 9_500, maxPositionBps: 2_500 }
+    expect(seen.funds[0]?.figures).toEqual({
+      manager: SIGNER,
+      idleAssets: usd(5),
+      reservedAssets: usd(1),
+      netAssets: usd(6),
+      epochId: 3n,
+      usedAssets: usd(2),
+      channels: { acquisition: policy, auction: policy, rfq: policy },
+    })
+    expect(seen.lots).toEqual([
+      {
+        row: lotRow(),
+        house: { open: true, bestFundAddress: RIVAL_FUND, bestAssets: usd(31_000) },
+        funds: [
+          {
+            fundAddress: FUND,
+            appraisedAssets: usd(50_000),
+            reservation: { assets: usd(1), epochId: 3n },
+          },
+        ],
+      },
+    ])
+    expect(seen.markets[0]?.oracle).toEqual({ priceWad: 7n, sourceAsOfS: 8, state: 1 })
+    expect(seen.vaults[0]?.mobility).toEqual({
+      isManager: true,
+      transferProfile: 1,
+      paused: true,
+      restoreAfterS: 10,
+      pauseReason: 'why',
+      mobilityEpoch: 11n,
+      trustedRecipients: [RIVAL],
+    })
+  })
+
+  it('asks nothing of funds that are not ours and vaults that are not pinned', () => {
+    expect(seen.funds[1]?.figures).toBeNull()
+    expect(seen.vaults[1]?.mobility).toBeNull()
+  })
+
+  it('does not know what reverts, and a reservation that was released is none', () => {
+    for (const view of ['manager', 'idleAssets', 'epochId', 'channelPolicy', 'usedAssets']) {
+      expect(look({ ...SAID, [view]: null }).seen.funds[0]?.figures).toBeNull()
+    }
+    expect(look({ ...SAID, lot: null }).seen.lots[0]?.house).toBeNull()
+    expect(look({ ...SAID, appraise: null }).seen.lots[0]?.funds[0]?.appraisedAssets).toBeNull()
+    expect(look({ ...SAID, read: null }).seen.markets[0]?.oracle).toBeNull()
+    expect(look({ ...SAID, pauseReason: null }).seen.vaults[0]?.mobility).toBeNull()
+    const released = { ...SAID, reservation: [2, HOUSE, 1n, 3n, usd(1)] }
+    expect(look(released).seen.lots[0]?.funds[0]?.reservation).toBeNull()
+    expect(look({ ...SAID, reservationAt: 0n }).seen.lots[0]?.funds[0]?.reservation).toBeNull()
+  })
+
+  it('sees nothing where there is nothing', () => {
+    const none = { funds: [], acquisitions: [], markets: [], vaults: [] }
+    expect(look(SAID, none)).toEqual({
+      seen: { funds: [], lots: [], markets: [], vaults: [] },
+      waves: [0, 0],
+    })
+  })
+})

@@ -1,0 +1,440 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { InFlight } from '../../../agents/agent.ts'
+import { decide } from '../../../agents/nav-reporter/decide.ts'
+import { loadYaml } from '../../../src/config/yaml.ts'
+import { approvalPolicy, compileApproval, whyAsk } from '../../../src/guard/approval.ts'
+import {
+  accepted,
+  decided,
+  FUND,
+  fund,
+  later,
+  moment,
+  NONE,
+  NOW_S,
+  ORACLE,
+  observation,
+  policy,
+  readings,
+  typeSeen,
+  VAULT,
+  WAD,
+} from './fixtures.ts'
+
+const GROSS = (104n * WAD) / 100n
+/** 1.04 less a tenth of what lies above 1: carry waits for the preferred return. */
+const NET = (1_036n * WAD) / 1_000n
+
+describe('a report that is due', () => {
+  test('is proposed for its valuation time, less fees, with sources, bridge and deviation', () => {
+    const before = { idleAssets: 450_000_000_000n, holdingsAssets: 59_700_000_000n, supply: 500_000n * WAD }
+    const { proposals, passedOver } = decided({ partsBefore: before })
+    expect(passedOver).toEqual([])
+    expect(proposals).toHaveLength(1)
+    expect(proposals[0]).toMatchObject({
+      workflowType: 'role.nav_reporter.navReportSignAndSubmit',
+      kind: 'scheduled',
+      subject: `${FUND}:${ORACLE}:nav`,
+      occurrence: `${NOW_S}:0`,
+      input: {
+        oracleAddress: ORACLE,
+        assetAddress: FUND,
+        reportType: 'nav',
+        value: String(NET),
+        decimals: 18,
+        valuationTimestamp: String(NOW_S),
+        revision: 0,
+        revisionLabel: 'scheduled',
+      },
+      exposure: { token: null, assets: 0n, usdMicros: 0n },
+      deviationBps: 39,
+    })
+    expect(proposals[0]?.summary).toMatchInlineSnapshot(
+      `"report recoveryFund nav of 2027-01-15T08:00:00Z: 1.036000 (−0.004000, 0.39 %), 4 of 4 sources; idle +0.020000, holdings +0.000000, fees −0.002060, units +0.000000, other −0.021940"`,
+    )
+    expect(proposals[0]?.reason).toMatchInlineSnapshot(`
+      {
+        "accepted": "administrator 1040000000000000000, chain 1040000000000000000, custodian 1040000000000000000, holdings 1040000000000000000",
+        "beforeFees": "1040000000000000000",
+        "bridgeFees": "-2060000000000000",
+        "bridgeHoldings": "0",
+        "bridgeIdle": "20000000000000000",
+        "bridgeOther": "-21940000000000000",
+        "bridgeUnits": "0",
+        "carry": "0",
+        "holdingsAssets": "59700000000",
+        "idleAssets": "460000000000",
+        "performanceFee": "4000000000000000",
+        "rejected": "",
+        "sources": 4,
+        "supply": "500000000000000000000000",
+        "value": "1036000000000000000",
+      }
+    `)
+  })
+
+  test('lays all of its bridge to other where it is not known what the last one was made of', () => {
+    const { reason } = decided().proposal ?? {}
+    expect(Object.entries(reason ?? {}).filter(([name]) => name.startsWith('bridge'))).toEqual([
+      ['bridgeOther', String(NET - GROSS)],
+    ])
+  })
+
+  test('is the first of its oracle without deviation or bridge', () => {
+    const { proposal } = decided({ scheduled: typeSeen(NONE) })
+    expect(proposal).toMatchObject({ occurrence: `${NOW_S}:0` })
+    expect(proposal).not.toHaveProperty('deviationBps')
+    expect(proposal?.reason).not.toHaveProperty('bridgeOther')
+  })
+
+  test('is not proposed twice: not when it is made, under way, or just done', () => {
+    const made = decided({ scheduled: typeSeen(accepted({ valuationTimeS: NOW_S })) })
+    expect([made.proposals, made.checks]).toEqual([[], { recoveryFund: 'not_due' }])
+    const { proposal } = decided()
+    if (proposal === undefined) throw new TypeError('nothing proposed')
+    const flying: InFlight = { workflowId: 'w', ...proposal }
+    expect(decided({}, moment({ inFlight: [flying] })).checks).toEqual({ recoveryFund: 'already_in_flight' })
+    const ended = { ...flying, kind: 'scheduled', state: 'succeeded' as const, endedAtMs: 1, check: null }
+    expect(decided({}, moment({ recent: [ended] })).checks).toEqual({ recoveryFund: 'just_reported' })
+    expect(decided({}, moment({ recent: [{ ...ended, state: 'refused' }] })).proposals).toHaveLength(1)
+  })
+
+  test('is made up to its last second, and then missed', () => {
+    expect(decided({ readings: later25() }, later(24)).proposal?.occurrence).toBe(`${NOW_S}:0`)
+    const { proposals, checks } = decided(
+      { readings: later25() },
+      later(25),
+      policy({ lateSMax: 25, schedule: { everyS: 60 } }),
+    )
+    expect(proposals).toEqual([])
+    expect(checks).toEqual({ [`recoveryFund:${NOW_S}`]: 'period_missed', recoveryFund: 'too_late' })
+  })
+
+  test('after downtime is the latest one alone, and the missed ones are listed', () => {
+    const { proposals, checks } = decided({
+      scheduled: typeSeen(accepted({ valuationTimeS: NOW_S - 120 })),
+    })
+    expect(proposals.map(({ occurrence }) => occurrence)).toEqual([`${NOW_S}:0`])
+    expect(checks).toEqual({
+      [`recoveryFund:${NOW_S - 30}`]: 'period_missed',
+      [`recoveryFund:${NOW_S - 60}`]: 'period_missed',
+      [`recoveryFund:${NOW_S - 90}`]: 'period_missed',
+    })
+  })
+
+  test('says when to look again: when the next is due, or the heartbeat', () => {
+    expect(decided().lookAgainAtMs).toBe((NOW_S + 30) * 1_000)
+    const soon = policy({ schedule: { everyS: 600 } })
+    expect(decided({}, moment(), soon).lookAgainAtMs).toBe((NOW_S + 90) * 1_000)
+  })
+})
+
+const later25 = () =>
+  readings(GROSS).map((reading) => (reading.ok ? { ...reading, asOfS: NOW_S + 25 } : reading))
+
+describe('between scheduled reports', () => {
+  const rarely = policy({ schedule: { everyS: 70_000 } })
+  const made = { scheduled: typeSeen(accepted({ value: NET, valuationTimeS: NOW_S - 60 })) }
+  test('nothing is due, and the nearest is told', () => {
+    const { proposals, passedOver } = decided(made, moment(), rarely)
+    expect(proposals).toEqual([])
+    expect(passedOver).toMatchObject([{ check: 'not_due', near: 61 / 120 }])
+  })
+
+  test('a move opens an interim report at its limit, and not below', () => {
+    const at = {
+      ...made,
+      scheduled: typeSeen(accepted({ value: (NET * 100n) / 101n, valuationTimeS: NOW_S - 60 })),
+    }
+    expect(decided(at, moment(), rarely).proposal).toMatchObject({
+      kind: 'deviation',
+      subject: `${FUND}:${ORACLE}:interim`,
+      occurrence: `${NOW_S}:0`,
+      input: { reportType: 'interim', revisionLabel: 'deviation', valuationTimestamp: String(NOW_S) },
+      deviationBps: 101,
+    })
+    const below = {
+      ...made,
+      scheduled: typeSeen(accepted({ value: (NET * 100n) / 101n + 100n, valuationTimeS: NOW_S - 60 })),
+    }
+    const { proposals, passedOver } = decided(below, moment(), rarely)
+    expect(proposals).toEqual([])
+    expect(passedOver[0]).toMatchObject({ check: 'not_due', near: 1 })
+  })
+
+  test('an old report opens one whatever the value', () => {
+    const old = { scheduled: typeSeen(accepted({ value: NET, valuationTimeS: NOW_S - 119 })) }
+    expect(decided(old, moment(), rarely).proposal).toMatchObject({
+      kind: 'heartbeat',
+      input: { revisionLabel: 'heartbeat' },
+    })
+    const young = { scheduled: typeSeen(accepted({ value: NET, valuationTimeS: NOW_S - 118 })) }
+    expect(decided(young, moment(), rarely).proposals).toEqual([])
+  })
+
+  test('an interim one counts as the last report, and the next waits for its time', () => {
+    const moved = { ...made, interim: typeSeen(accepted({ value: WAD, valuationTimeS: NOW_S })) }
+    expect(decided(moved, moment(), rarely).checks).toEqual({ recoveryFund: 'interim_waits' })
+    expect(decided(moved, later(10), rarely).proposal).toMatchObject({
+      occurrence: `${NOW_S + 10}:0`,
+      deviationBps: 360,
+    })
+  })
+
+  test('none is opened before a first report', () => {
+    expect(
+      decided({ scheduled: typeSeen(NONE) }, moment(), policy({ schedule: { everyS: 7_000 } })).proposals,
+    ).toEqual([])
+  })
+})
+
+describe('what stops a report', () => {
+  test('a quorum that is short, by name, with each source and why', () => {
+    const short = readings(GROSS, GROSS, GROSS * 1_000n, GROSS / 2n)
+    const { proposals, passedOver } = decided({ readings: short })
+    expect(proposals).toEqual([])
+    expect(passedOver.map(({ subject, check }) => [subject, check])).toEqual([
+      ['recoveryFund:chain', 'source_out_of_bounds'],
+      ['recoveryFund:holdings', 'source_outlier'],
+      ['recoveryFund', 'quorum_short'],
+    ])
+    expect(passedOver.map(({ alarm }) => alarm !== undefined)).toEqual([false, false, true])
+    expect(passedOver.at(-1)?.message).toMatchInlineSnapshot(
+      `"2 sources agree; the policy demands 3: chain source_out_of_bounds, holdings source_outlier."`,
+    )
+  })
+
+  test('a fund without shares, which is nobody’s alarm', () => {
+    const none = readings(GROSS).map(({ source }) => ({
+      ...{ ok: false as const, source, message: '' },
+      check: source === 'holdings' ? 'fund_without_shares' : 'source_status',
+    }))
+    const last = decided({ readings: none }).passedOver.at(-1)
+    expect([last?.check, last?.alarm]).toEqual(['fund_without_shares', undefined])
+  })
+
+  test.each([
+    ['an oracle that is not pinned', { oracle: null }, 'oracle_not_pinned'],
+    ['an oracle that does not answer', { scheduled: null }, 'oracle_not_read'],
+    ['an oracle that does not say its interim reports', { interim: null }, 'oracle_not_read'],
+    ['an unknown asset', { asset: null }, 'oracle_not_read'],
+    ['an asset that is not pinned', { asset: ORACLE }, 'asset_not_pinned'],
+    ['other decimals', { decimals: 6 }, 'decimals_differ'],
+    ['no row of the fund', { fund: null }, 'fund_terms_differ'],
+    ['other terms of the fund', { fund: fund({ carryRateBps: 2_001 }) }, 'fund_terms_differ'],
+    ['unknown terms of the fund', { fund: fund({ performanceFeeBps: null }) }, 'fund_terms_differ'],
+    [
+      'an interim report of no time',
+      { interim: typeSeen(accepted({ valuationTimeS: 2 ** 64 })) },
+      'report_from_future',
+    ],
+    [
+      'a report of tomorrow',
+      { scheduled: typeSeen(accepted({ valuationTimeS: NOW_S + 2 })) },
+      'report_from_future',
+    ],
+    [
+      'a move beyond what the oracle takes',
+      { scheduled: typeSeen(accepted({ value: 2n * NET + 10n })) },
+      'beyond_oracle_move',
+    ],
+    [
+      'a value below what the oracle takes',
+      { scheduled: { ...typeSeen(NONE), valueMin: NET + 1n } },
+      'beyond_oracle_bounds',
+    ],
+    [
+      'a type that the oracle does not take',
+      { scheduled: { ...typeSeen(NONE), valueMax: 0n } },
+      'beyond_oracle_bounds',
+    ],
+  ])('%s', (_, changes, check) => {
+    const { proposals, checks } = decided(changes)
+    expect([proposals, checks]).toEqual([[], { recoveryFund: check }])
+  })
+
+  test('a move is made at what the oracle takes', () => {
+    expect(decided({ scheduled: typeSeen(accepted({ value: 2n * NET })) }).proposals).toHaveLength(1)
+  })
+
+  test('old figures of the service', () => {
+    const freshness = { ok: false, ageMs: 90_000, message: 'funds lags 90000 ms' }
+    expect(decided({}, moment({ freshness })).checks).toEqual({ recoveryFund: 'observation_not_fresh' })
+  })
+
+  test('a vault is reported without terms of a fund', () => {
+    const { fees: _, interim: __, ...rest } = policy().reports.recoveryFund ?? {}
+    const by = {
+      ...policy(),
+      reports: { recoveryFund: rest as NonNullable<ReturnType<typeof policy>['reports'][string]> },
+    }
+    expect(
+      decided({ asset: VAULT, fund: null, interim: null, parts: null }, moment(), by).proposal?.input.value,
+    ).toBe(String(GROSS))
+  })
+})
+
+test('a value beyond the tolerance is one that a person is asked about first', () => {
+  const { approval } = z
+    .object({ approval: approvalPolicy })
+    .parse(loadYaml('policies/nav-reporter.yaml').value)
+  const asks = compileApproval(approval, { assets: [] })
+  const asked = (lastValue: bigint) => {
+    const { proposal } = decided({ scheduled: typeSeen(accepted({ value: lastValue })) })
+    return proposal === undefined ? undefined : whyAsk(proposal, asks)?.check
+  }
+  expect(asked((NET * 100n) / 103n + 1n)).toBeUndefined()
+  expect(asked((NET * 100n) / 103n - 1n)).toBe('approval_beyond_bps')
+  expect(asked(2n * NET)).toBe('approval_beyond_bps')
+})
+
+describe('a clock', () => {
+  test('that runs ahead of the chain makes no report of a time that is not there', () => {
+    const ahead = moment({ nowMs: (NOW_S + 59) * 1_000 })
+    expect(decided({}, ahead).proposal?.occurrence).toBe(`${NOW_S}:0`)
+    // Both clocks are near enough at the limit, but what sources said is older than a minute by ours.
+    const edge = moment({ nowMs: (NOW_S + 61) * 1_000 })
+    expect(decided({}, edge).checks).toMatchObject({
+      recoveryFund: 'quorum_short',
+      'recoveryFund:chain': 'source_stale',
+    })
+    const jumped = moment({ nowMs: (NOW_S + 62) * 1_000 })
+    expect(decided({}, jumped).checks).toEqual({ recoveryFund: 'clock_apart' })
+    expect(decided({}, moment({ nowMs: NOW_S * 1_000_000 })).checks).toEqual({ recoveryFund: 'clock_apart' })
+  })
+
+  test('that goes back far is named, with the chain or alone', () => {
+    const back = moment({ nowMs: (NOW_S - 60) * 1_000 })
+    expect(decided({}, back).checks).toEqual({ recoveryFund: 'clock_apart' })
+    const both = { ...observation({}, later(-300)), latestMs: moment().nowMs }
+    expect(decide(both, policy()).passedOver.map(({ check }) => check)).toEqual(['clock_went_back'])
+    expect(decided({}, later(-300)).checks).toEqual({ recoveryFund: 'report_from_future' })
+  })
+})
+
+describe('whatever is seen', () => {
+  const bps = fc.integer({ min: -15_000, max: 15_000 })
+  const someReadings = fc
+    .tuple(bps, bps, bps, bps)
+    .map((each) => readings(...each.map((one) => GROSS + (GROSS * BigInt(one)) / 20_000n)))
+  const policies = [7, 30, 70_000].map((everyS) => policy({ schedule: { everyS } }))
+  const seen = fc
+    .record({
+      readings: someReadings,
+      agoS: fc.integer({ min: -5, max: 400 }),
+      laterS: fc.integer({ min: 0, max: 100 }),
+      apartS: fc.integer({ min: -70, max: 70 }),
+      by: fc.constantFrom(...policies),
+    })
+    .map((given) => {
+      const at = later(given.laterS)
+      return {
+        by: given.by,
+        seen: observation(
+          { readings: given.readings, scheduled: typeSeen(accepted({ valuationTimeS: NOW_S - given.agoS })) },
+          { ...at, nowMs: at.nowMs + given.apartS * 1_000 },
+        ),
+      }
+    })
+
+  test('the same is decided again, and made once: what is made is not due', () => {
+    fc.assert(
+      fc.property(seen, ({ seen: one, by }) => {
+        const decision = decide(one, by)
+        expect(decide(structuredClone(one), by)).toEqual(decision)
+        for (const { input, subject, occurrence } of decision.proposals) {
+          const valuationTimeS = Number(input.valuationTimestamp)
+          const type = typeSeen(accepted({ valuationTimeS, value: BigInt(String(input.value)) }))
+          const isInterim = input.reportType === 'interim'
+          const reports = one.reports.map((report) => ({
+            ...report,
+            ...(isInterim ? { interim: type } : { scheduled: type }),
+          }))
+          const again = decide({ ...one, reports }, by).proposals
+          expect(again.filter((each) => each.subject === subject && each.occurrence === occurrence)).toEqual(
+            [],
+          )
+        }
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('however wild, a decision is made, and a report is within what policy and oracle believe', () => {
+    const by = policy()
+    const uint = fc.oneof(
+      fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+      fc.constantFrom(0n, 1n, WAD, GROSS, NET, 2n ** 64n - 1n),
+    )
+    const seconds = fc.oneof(
+      fc.constantFrom(0, NOW_S - 60, NOW_S, NOW_S + 1),
+      fc.nat(2 ** 31),
+      fc.constant(2 ** 63),
+    )
+    const report = fc.record({
+      value: uint,
+      valuationTimeS: seconds,
+      revision: fc.nat(9),
+      submittedAtS: seconds,
+    })
+    // The look takes a report of nothing for none.
+    const latest = report.map((one) => (one.value === 0n ? NONE : one))
+    const type = fc.option(
+      fc.record({
+        latest: fc.oneof(latest, fc.constant(accepted())),
+        valueMin: uint,
+        valueMax: uint,
+        moveBpsMax: uint,
+      }),
+      { nil: null },
+    )
+    const said = fc.record({
+      source: fc.constant(''),
+      ok: fc.constant(true as const),
+      value: uint,
+      asOfS: seconds,
+    })
+    const parts = fc.record({
+      idleAssets: uint,
+      holdingsAssets: uint,
+      supply: uint.map((supply) => supply + 1n),
+    })
+    const anything = fc.record({
+      scheduled: type,
+      interim: type,
+      readings: fc
+        .tuple(said, said, said, said)
+        .map((four) => four.map((one, index) => ({ ...one, source: readings()[index]?.source ?? '' }))),
+      parts: fc.option(parts, { nil: null }),
+      partsBefore: fc.option(parts, { nil: null }),
+    })
+    fc.assert(
+      fc.property(anything, (changes) =>
+        decide(observation(changes), by).proposals.every(({ input }) => {
+          const value = BigInt(String(input.value))
+          const to = input.reportType === 'interim' ? changes.interim : changes.scheduled
+          return (
+            to !== null && value > 0n && value <= 10n * WAD && value >= to.valueMin && value <= to.valueMax
+          )
+        }),
+      ),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('no report is for a time that is not there or was reported, or on the word of less than a quorum', () => {
+    fc.assert(
+      fc.property(seen, ({ seen: one, by }) => {
+        const nowS = Math.min(one.nowMs / 1_000, one.chain.timestampS)
+        return decide(one, by).proposals.every(({ input, reason }) => {
+          const timeS = Number(input.valuationTimestamp)
+          const last = one.reports[0]?.scheduled?.latest.valuationTimeS ?? 0
+          return timeS <= nowS && timeS > last && String(reason.accepted).split(', ').length >= 3
+        })
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+})

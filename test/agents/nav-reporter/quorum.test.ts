@@ -1,0 +1,187 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseDecimal } from '../../../agents/nav-reporter/decimal.ts'
+import { median } from '../../../agents/nav-reporter/median.ts'
+import { agree, distanceBps, type Reading } from '../../../agents/nav-reporter/quorum.ts'
+import { readStatement } from '../../../agents/nav-reporter/statement.ts'
+import { iso, NOW_S, WAD } from './fixtures.ts'
+
+const JSON_LAYOUT = { format: 'json', value: '/nav/value', asOf: '/nav/asOf' } as const
+const CSV_LAYOUT = { format: 'csv', value: 'micros', asOf: 'asOf' } as const
+const asOf = iso(NOW_S)
+
+describe('a statement', () => {
+  test.each([
+    [`{"nav":{"value":"1.012345678901234567","asOf":"${asOf}"}}`, 1_012_345_678_901_234_567n],
+    [`{"nav":{"value":1.012345678901234567,"asOf":"${asOf}"}}`, 1_012_345_678_901_234_567n],
+    [`{"nav":{"value":"1.0123456789012345679","asOf":${NOW_S}}}`, 1_012_345_678_901_234_567n],
+    [`{"nav":{"value":"2","asOf":"${NOW_S}"}}`, 2n * WAD],
+  ])('of JSON %s is read without a float', (text, value) => {
+    expect(readStatement(text, JSON_LAYOUT, 0, 18)).toEqual({ value, asOfS: NOW_S })
+  })
+
+  test('of a file is its last line', () => {
+    const text = `asOf,micros\n2026-01-01T00:00:00Z,1\r\n${asOf},1012345\n`
+    expect(readStatement(text, CSV_LAYOUT, 6, 18)).toEqual({ value: 1_012_345n * 10n ** 12n, asOfS: NOW_S })
+  })
+
+  const nav = (value: string, time = `"${asOf}"`) => `{"nav":{"value":${value},"asOf":${time}}}`
+  test.each([
+    ['<html><body>503</body></html>', 'source_not_json'],
+    ['', 'source_not_json'],
+    ['{"nav":{"value":NaN}}', 'source_not_json'],
+    [`${'['.repeat(60_000)}`, 'source_not_json'],
+    [nav('"NaN"'), 'source_not_number'],
+    [nav('"Infinity"'), 'source_not_number'],
+    [nav('1e3'), 'source_not_number'],
+    [nav('"1,02"'), 'source_not_number'],
+    [nav('" 1.02"'), 'source_not_number'],
+    [nav('""'), 'source_not_number'],
+    [nav(`"${'9'.repeat(61)}"`), 'source_not_number'],
+    [nav('-1.02'), 'source_negative'],
+    [nav('"-1.02"'), 'source_negative'],
+    [nav('null'), 'source_without_value'],
+    [nav('true'), 'source_without_value'],
+    [nav('{}'), 'source_without_value'],
+    ['{"nav":{}}', 'source_without_value'],
+    ['null', 'source_without_value'],
+    [nav('"1.02"', '"yesterday"'), 'source_without_date'],
+    [nav('"1.02"', '"2026-13-01T00:00:00Z"'), 'source_without_date'],
+    [nav('"1.02"', '"2026-01-01T00:00:00"'), 'source_without_date'],
+    [nav('"1.02"', '"2026-02-30T00:00:00Z"'), 'source_without_date'],
+    [nav('"1.02"', 'null'), 'source_without_date'],
+  ])('of JSON %j is refused as %s', (text, check) => {
+    expect(readStatement(text, JSON_LAYOUT, 0, 18)).toMatchObject({ check })
+  })
+
+  test.each([
+    ['asOf,micros', 'source_not_csv'],
+    ['<html>\n<p>\n</html>', 'source_without_value'],
+    [`asOf,micros\n${asOf},1,2`, 'source_not_csv'],
+    [`asOf,value\n${asOf},1`, 'source_without_value'],
+    [`asOf,micros\n${asOf},1.5e3`, 'source_not_number'],
+    ['asOf,micros\nsoon,15', 'source_without_date'],
+  ])('of CSV %j is refused as %s', (text, check) => {
+    expect(readStatement(text, CSV_LAYOUT, 6, 18)).toMatchObject({ check })
+  })
+
+  test('does not reach what an object inherits', () => {
+    const layout = { format: 'json', value: '/constructor/name', asOf: '/nav/asOf' } as const
+    expect(readStatement('{}', layout, 0, 18)).toMatchObject({ check: 'source_without_value' })
+  })
+
+  test('gives back any number that it was given exactly', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: 10n ** 40n }),
+        fc.integer({ min: 0, max: 18 }),
+        (units, places) => {
+          const digits = units.toString().padStart(places + 1, '0')
+          const text = places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`
+          return parseDecimal(text, 0, places) === units && parseDecimal(digits, places, places) === units
+        },
+      ),
+      { numRuns: 10_000 },
+    )
+  })
+})
+
+const SOURCES = ['a', 'b', 'c', 'd']
+const TRUST = { ageSMax: 60, valueMin: WAD / 10n, valueMax: 10n * WAD }
+const trusts = new Map(SOURCES.map((source) => [source, TRUST]))
+const RULE = { quorum: 3, outlierBps: 200n }
+const says = (source: string, value: bigint, asOfS = NOW_S): Reading => ({ source, ok: true, value, asOfS })
+const sayAll = (...values: readonly bigint[]) =>
+  SOURCES.flatMap((source, index) => {
+    const value = values[index]
+    return value === undefined ? [] : [says(source, value)]
+  })
+const checksOf = (readings: readonly Reading[]) =>
+  agree(readings, trusts, RULE, NOW_S).rejected.map(({ source, check }) => `${source} ${check}`)
+
+describe('a quorum', () => {
+  test('is the median of those who agree', () => {
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, WAD + 6n), trusts, RULE, NOW_S).value).toBe(WAD + 3n)
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n), trusts, RULE, NOW_S).value).toBe(WAD + 2n)
+    // Of all four it would be half a unit further.
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, 2n * WAD), trusts, RULE, NOW_S).value).toBe(WAD + 2n)
+  })
+
+  test('rejects a source at a distance one past the limit, and not at it', () => {
+    const [at, past] = [(WAD * 102n) / 100n, (WAD * 102n) / 100n + 1n]
+    expect(agree(sayAll(WAD, WAD, WAD, at), trusts, RULE, NOW_S).accepted).toHaveLength(4)
+    expect(checksOf(sayAll(WAD, WAD, WAD, past))).toEqual(['d source_outlier'])
+  })
+
+  test('rejects a value off by a power of ten, a stale one, one of tomorrow, and one that was not read', () => {
+    const off = says('d', WAD * 1_000n)
+    const failed: Reading = { source: 'c', ok: false, check: 'source_timeout', message: 'no' }
+    expect(checksOf([...sayAll(WAD, WAD), failed, off])).toEqual([
+      'c source_timeout',
+      'd source_out_of_bounds',
+    ])
+    const [old, older] = [says('a', WAD, NOW_S - 60), says('b', WAD, NOW_S - 61)]
+    expect(checksOf([old, older])).toEqual(['b source_stale'])
+    expect(checksOf([says('a', WAD, NOW_S + 5), says('b', WAD, NOW_S + 6)])).toEqual(['b source_from_future'])
+    expect(checksOf([says('stranger', WAD)])).toEqual(['stranger source_not_listed'])
+    expect(checksOf([says('a', TRUST.valueMin), says('b', TRUST.valueMin - 1n)])).toEqual([
+      'b source_out_of_bounds',
+    ])
+  })
+
+  test('two against two agree on nothing', () => {
+    const { value, accepted } = agree(sayAll(WAD, WAD, WAD * 2n, WAD * 2n), trusts, RULE, NOW_S)
+    expect([value, accepted.length]).toEqual([null, 0])
+  })
+})
+
+const units = fc.bigInt({ min: WAD / 10n, max: 10n * WAD })
+
+test('the order of the sources does not matter', () => {
+  fc.assert(
+    fc.property(
+      fc.array(units, { minLength: 4, maxLength: 4 }),
+      fc.integer({ min: 0, max: 23 }),
+      (values, turn) => {
+        const readings = sayAll(...values)
+        const turned = [...readings.slice(turn % 4), ...readings.slice(0, turn % 4)]
+        const swapped = turn % 2 === 0 ? turned : turned.toReversed()
+        expect(agree(swapped, trusts, RULE, NOW_S)).toEqual(agree(readings, trusts, RULE, NOW_S))
+      },
+    ),
+    { numRuns: 10_000 },
+  )
+})
+
+test('one hostile source, wherever and whatever it says, never moves the value out of the honest range', () => {
+  const honest = fc.array(fc.bigInt({ min: -90n, max: 90n }), { minLength: 2, maxLength: 3 })
+  fc.assert(
+    fc.property(units, honest, fc.bigInt({ min: -30_000n, max: 30_000n }), (fair, noise, lie) => {
+      const values = noise.map((bps) => fair + (fair * bps) / 10_000n)
+      const hostile = fair + (fair * lie) / 10_000n
+      const { value } = agree(sayAll(...values, hostile), trusts, RULE, NOW_S)
+      const sorted = values.toSorted((a, b) => Number(a - b))
+      const [low, high] = [sorted[0] ?? 0n, sorted.at(-1) ?? 0n]
+      return value === null || (value >= low && value <= high)
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('the median grows with each of its values', () => {
+  fc.assert(
+    fc.property(fc.array(units, { minLength: 1, maxLength: 7 }), fc.nat(), units, (values, pick, more) => {
+      const index = pick % values.length
+      const raised = values.map((value, at) => (at === index ? value + more : value))
+      const [before, after] = [median(values), median(raised)]
+      return before !== null && after !== null && after >= before
+    }),
+    { numRuns: 10_000 },
+  )
+})
+
+test('a distance is rounded up, so that a limit is never passed by rounding', () => {
+  expect(distanceBps(WAD + 1n, WAD)).toBe(1n)
+  expect(distanceBps((WAD * 102n) / 100n, WAD)).toBe(200n)
+  expect(distanceBps(WAD, WAD)).toBe(0n)
+})

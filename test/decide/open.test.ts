@@ -1,0 +1,121 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openProposal } from '../../src/decide/open.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { TERMINAL_STATES, type TerminalState } from '../../src/workflow/workflow.ts'
+import { proposalOf, SIGNER } from '../support/workflows.ts'
+
+let journal: Journal
+let nowMs: number
+beforeEach(() => {
+  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
+  nowMs = 10_000
+})
+afterEach(() => journal.close())
+
+const OPENER = { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false } as const
+const open = (changes: Parameters<typeof proposalOf>[0] = {}) =>
+  openProposal(proposalOf(changes), OPENER, { nowMs: () => nowMs, journal })
+const opened = async () => {
+  const result = await open()
+  if (!result.ok) throw new TypeError(result.message)
+  return result.workflow
+}
+const check = async () => {
+  const result = await open()
+  return result.ok ? `round ${result.workflow.round}` : result.check
+}
+const end = async (state: TerminalState) => {
+  await journal.write({ ...(await opened()), state, updatedAtMs: nowMs })
+}
+
+describe('opening a proposal', () => {
+  it('lets one role alone bid on a lot, until its workflow has ended', async () => {
+    const bid = { lot: '0xlot' }
+    const another = { role: 'rfq-bidder', chainId: 31_337, signer: SIGNER, shadow: false } as const
+    const openBid = () =>
+      openProposal(proposalOf({ ...bid, subject: 'rfq' }), another, { nowMs: () => nowMs, journal })
+    const first = await open(bid)
+    expect(await openBid()).toMatchObject({ ok: false, check: 'lot_taken' })
+    if (first.ok) await journal.write({ ...first.workflow, state: 'refused' })
+    expect(await openBid()).toMatchObject({ ok: true })
+  })
+
+  it('begins it discovered at round 0, whose id is its idempotency key', async () => {
+    const workflow = await opened()
+    expect(workflow).toMatchObject({
+      state: 'discovered',
+      round: 0,
+      version: 0,
+      slots: [],
+      createdAtMs: 10_000,
+    })
+    expect(await journal.get(workflow.id)).toEqual(workflow)
+  })
+
+  it('opens one opportunity once, also when asked twice in one turn, and another beside it', async () => {
+    const both = await Promise.all([open(), open()])
+    expect(both.map(({ ok }) => ok)).toEqual([true, false])
+    expect(await check()).toBe('already_in_flight')
+    expect((await open({ occurrence: '100:201' })).ok).toBe(true)
+  })
+
+  it('takes another input of the same occurrence for the same opportunity', async () => {
+    await opened()
+    expect(await open({ input: { repayAssets: '2' } })).toMatchObject({ check: 'already_in_flight' })
+  })
+
+  it('reopens only after ends without the payload’s effect', async () => {
+    const found: Record<string, string> = {}
+    for (const state of TERMINAL_STATES) {
+      await journal.close()
+      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
+      await end(state)
+      nowMs += 2_000
+      found[state] = await check()
+    }
+    expect(found).toEqual({
+      succeeded: 'already_done',
+      refused: 'round 1',
+      expired: 'round 1',
+      reverted: 'round 1',
+      superseded: 'round 1',
+      cancelled: 'round 1',
+      unconfirmed: 'already_done',
+      quarantined: 'already_done',
+      shadowed: 'already_done',
+    })
+  })
+
+  it('backs off two seconds, then four, up to two minutes, to the millisecond', async () => {
+    const waits: number[] = []
+    for (let round = 0; round < 8; round += 1) {
+      await end('refused')
+      const endedMs = nowMs
+      const result = await open()
+      nowMs += Number(/in (\d+) ms/.exec(result.ok ? '' : result.message)?.[1]) - 1
+      expect(await check()).toBe('backing_off')
+      nowMs += 1
+      waits.push(nowMs - endedMs)
+    }
+    expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 120_000, 120_000])
+  })
+
+  it('does not wait for a clock that was put back', async () => {
+    nowMs = 86_400_000
+    await end('refused')
+    nowMs -= 3_600_000
+    expect(await check()).toBe('round 1')
+  })
+
+  it('gives an opportunity sixty-four tries and not one more', async () => {
+    for (let round = 0; round < 64; round += 1) {
+      await end('refused')
+      nowMs += 120_000
+    }
+    expect(await check()).toBe('rounds_exhausted')
+  })
+})

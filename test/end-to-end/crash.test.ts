@@ -1,0 +1,180 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Address } from 'viem'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { lendingMarketAbi } from '../../sandbox/contracts/abis.ts'
+import { readSqliteJournal } from '../../src/journal/sqlite.ts'
+import type { KeeperEvent } from '../../src/ops/events.ts'
+import { BTC } from '../sandbox/indexer/scene.ts'
+import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
+import { startTap, type Tap, type Tapped } from '../support/tap.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+let world: KeeperScene
+let taps: Readonly<Record<'service' | 'node' | 'kms', Tap>>
+let file: string
+let borrowers: readonly Opened[]
+
+type Opened = { readonly borrower: Address; readonly price: string }
+
+/** Open borrowers whose health falls below 1 one after the other, each at a price 1 % lower than the one before. */
+async function openAll(count: number): Promise<readonly Opened[]> {
+  const opened: Opened[] = []
+  for (let index = 0; index < count; index += 1) {
+    const debt = 40_000 * 0.99 ** index
+    const borrower = await world.openBorrower(debt.toFixed(0))
+    opened.push({ borrower, price: ((debt / 0.8) * 0.998).toFixed(0) })
+  }
+  return opened
+}
+
+beforeAll(async () => {
+  world = await createKeeperScene()
+  borrowers = await world.quickly(() => openAll(CASES.length))
+  const { rpcUrl, chainId } = world.scene.chain
+  taps = {
+    service: await startTap(world.service.url),
+    node: await startTap(rpcUrl),
+    kms: await startTap(world.kms.url),
+  }
+  const { kms, agents } = world.config()
+  const [agent] = agents
+  if (kms === undefined || agent === undefined) throw new TypeError('the scene signs with a KMS')
+  file = world.configFile({
+    chain: {
+      id: String(chainId),
+      finality: { confirmations: '1' },
+      nodes: { read: [taps.node.url], send: [taps.node.url] },
+    },
+    // Sessions name the service's own host; the stream goes to it directly.
+    service: { url: taps.service.url, streamUrl: world.service.streamUrl, secretKey: 'env:TEST_SECRET_KEY' },
+    kms: {
+      region: kms.region,
+      endpoint: taps.kms.url,
+      accessKeyId: kms.accessKeyId,
+      secretAccessKey: 'env:TEST_KMS_SECRET',
+    },
+  })
+})
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL')
+  children.length = 0
+})
+afterAll(async () => {
+  for (const tap of Object.values(taps)) await tap.stop()
+  await world.stop()
+})
+
+type Child = {
+  readonly process: ChildProcess
+  readonly events: KeeperEvent[]
+  readonly until: (fits: (event: KeeperEvent) => boolean) => Promise<void>
+}
+
+/** Whatever a test that failed left running. */
+const children: ChildProcess[] = []
+
+function startChild(): Child {
+  const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
+    env: { ...process.env, ...ENVIRONMENT },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  children.push(child)
+  const events: KeeperEvent[] = []
+  const waiting = new Set<() => void>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    events.push(JSON.parse(line))
+    for (const look of waiting) look()
+  })
+  return {
+    process: child,
+    events,
+    until: (fits) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!events.some(fits)) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+const liquidations = (borrower: Address) =>
+  world.scene.client.getContractEvents({
+    address: world.scene.at(BTC.market),
+    abi: lendingMarketAbi,
+    eventName: 'Liquidated',
+    args: { borrower },
+    fromBlock: 0n,
+  })
+
+const prepare = ({ path }: Tapped) => path === '/v1/workflows/prepare'
+const sign = ({ body, method }: Tapped) => method === 'POST' && body.includes('ECDSA_SHA_256')
+const send = ({ body }: Tapped) => body.includes('eth_sendRawTransaction')
+const register = ({ path }: Tapped) => /^\/v1\/workflows\/[^/]+\/transactions$/.test(path)
+const receipt = ({ body }: Tapped) => body.includes('eth_getTransactionReceipt')
+const progress = ({ path, method }: Tapped) => method === 'GET' && path.startsWith('/v1/workflows/')
+
+const POINTS = [
+  ['service', 'prepare', prepare],
+  ['kms', 'sign', sign],
+  ['node', 'send', send],
+  ['service', 'register', register],
+  ['node', 'read a receipt', receipt],
+  ['service', 'read the progress', progress],
+] as const
+
+const CASES = POINTS.flatMap(([at, name, matches]) =>
+  (['before', 'after'] as const).map((when) => ({ at, name, matches, when })),
+)
+
+describe('a keeper killed with SIGKILL', () => {
+  for (const [index, { at, name, matches, when }] of CASES.entries()) {
+    it(`${when} it could ${name} resumes, with one effect on the chain`, async () => {
+      const { borrower, price } = borrowers[index] ?? { borrower: '0x', price: '0' }
+      await world.scene.price(BTC, price)
+      const victim = startChild()
+      const died = once(victim.process, 'exit')
+      taps[at].setRule((tapped) =>
+        matches(tapped) ? { when, act: () => victim.process.kill('SIGKILL') } : null,
+      )
+      await died
+      taps[at].setRule(null)
+      const survivor = startChild()
+      const concerns = (event: KeeperEvent) =>
+        event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
+      await survivor.until((event) => concerns(event) && reached('succeeded')(event))
+      const ended = once(survivor.process, 'exit')
+      survivor.process.kill('SIGTERM')
+      await ended
+      expect(await liquidations(borrower)).toHaveLength(1)
+    })
+  }
+
+  it('signed nothing that the ledger does not hold, and one payload for each nonce', async () => {
+    const journal = readSqliteJournal(world.config().directory)
+    const signed = world.kms
+      .calls()
+      .filter(({ operation, outcome }) => operation === 'Sign' && outcome === 'ok')
+    for (const { digest } of signed) {
+      expect(await journal.ledgerEntry(`0x${digest}`), `digest ${digest}`).not.toBeNull()
+    }
+    for (const workflow of await journal.list(1_000)) {
+      for (const slot of workflow.slots) {
+        expect(slot.attempts.filter(({ purpose }) => purpose === 'payload').length).toBe(1)
+      }
+    }
+    const count = await world.scene.client.getTransactionCount({ address: world.signer })
+    const nonces = (await journal.list(1_000)).flatMap(({ slots }) => slots.map(({ nonce }) => nonce))
+    expect(nonces.filter((nonce) => nonce < count).toSorted((a, b) => a - b)).toEqual([
+      ...Array(count).keys(),
+    ])
+    await journal.close()
+  })
+})

@@ -1,0 +1,221 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { assetAbi } from '../../sandbox/contracts/abis.ts'
+import { rolekeeper as runLine } from '../../src/cli/rolekeeper.ts'
+import { loadRunConfig } from '../../src/config/config.ts'
+import { readSqliteJournal } from '../../src/journal/sqlite.ts'
+import type { KeeperEvent } from '../../src/ops/events.ts'
+import { isWellKnown } from '../../src/sign/well-known.ts'
+import {
+  createKeeperScene,
+  ENVIRONMENT,
+  type KeeperScene,
+  reached,
+  startTestKeeper,
+  type TestKeeper,
+} from '../support/keeper-scene.ts'
+
+let world: KeeperScene
+let running: TestKeeper | undefined
+
+beforeAll(async () => {
+  world = await createKeeperScene()
+})
+afterEach(async () => {
+  await running?.keeper.stop({ drainMs: 0 })
+  running = undefined
+})
+afterAll(() => world.stop())
+
+/** The liquidator's policy, which lets its signer also lend to a vault by hand. */
+function policyFile(always: readonly string[]): string {
+  const file = world.config().agents[0]?.policy ?? ''
+  const policy = parse(readFileSync(file, 'utf8'), { schema: 'failsafe' })
+  const shared = { workflowType: 'deposit', valueWeiMax: '0' }
+  policy.guard.allow.push(
+    {
+      ...{ ...shared, id: 'approve-deposit', gasMax: '120000', target: '$asset.sUSD' },
+      function: 'function approve(address spender, uint256 amount) returns (bool)',
+      params: { spender: { eq: '$input.vaultAddress' }, amount: { eq: '$input.assets' } },
+    },
+    {
+      ...{ ...shared, id: 'deposit', gasMax: '600000', target: '$vault' },
+      function: 'function depositNow(uint256 assets, address receiver, uint256 minShares)',
+      params: {
+        assets: { eq: '$input.assets' },
+        receiver: { eq: '$self' },
+        minShares: { eq: '$input.minShares' },
+      },
+    },
+  )
+  const out = [{ token: '$asset.sUSD', assetsMax: '$input.assets' }]
+  policy.guard.effects.push({ workflowType: 'deposit', out, in: [] })
+  policy.approval.always = always
+  const written = join(world.directory, `policy-${always.length}.yaml`)
+  writeFileSync(written, stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' }))
+  return written
+}
+
+const configFile = (always: readonly string[] = []) => {
+  const [agent] = world.config().agents
+  const { keyId, address } = agent?.signer.kind === 'kms' ? agent.signer : { keyId: '', address: '0x' }
+  const signer = { kms: { keyId, address } }
+  return world.configFile({
+    agents: [{ role: 'liquidator', mode: 'live', policy: policyFile(always), signer }],
+  })
+}
+const keeperOf = async (always: readonly string[] = []) => {
+  running = await startTestKeeper(loadRunConfig(configFile(always), { env: ENVIRONMENT, isWellKnown }))
+  return running
+}
+
+/** Run a command line in this process. */
+async function rolekeeper(...args: string[]) {
+  let [out, err] = ['', '']
+  const code = await runLine(args, {
+    out: (text) => {
+      out += text
+    },
+    err: (text) => {
+      err += text
+    },
+    outIsTty: false,
+    errIsTty: false,
+    env: ENVIRONMENT,
+  })
+  return { code, out, err }
+}
+
+function inputFile(assets: string): string {
+  const file = join(world.directory, `deposit-${assets}.json`)
+  const receiverAddress = world.signer
+  writeFileSync(
+    file,
+    JSON.stringify({ vaultAddress: world.scene.at('primeVault'), assets, receiverAddress, minShares: '1' }),
+  )
+  return file
+}
+const submit = (assets: string, ...more: string[]) =>
+  rolekeeper('submit', 'deposit', '--role', 'liquidator', '--input', inputFile(assets), ...more)
+const directory = () => world.config().directory
+/** A wallet session is a signature too; a transaction's is one that the chain counts. */
+const sent = () => world.scene.client.getTransactionCount({ address: world.signer })
+const shares = () =>
+  world.scene.client.readContract({
+    address: world.scene.at('primeVault'),
+    abi: assetAbi,
+    functionName: 'balanceOf',
+    args: [world.signer],
+  })
+const held = ({ type }: KeeperEvent) => type === 'held'
+
+describe('a workflow submitted by hand', () => {
+  it('is said in shadow: verdict, calls, tokens and gas, and nothing is sent', async () => {
+    await keeperOf()
+    const before = await sent()
+    const { code, out } = await submit('1000000', '--shadow', '--directory', directory())
+    expect(code).toBe(0)
+    expect(out).toContain('Nothing was signed; the guard clears it.')
+    expect(out).toMatch(/0x[0-9a-f]{40}\.approve\(spender: 0x[0-9a-fA-F]{40}, amount: 1000000\)/)
+    expect(out).toMatch(/0x[0-9a-f]{40}\.depositNow\(assets: 1000000, receiver: 0x\w{40}, minShares: 1\)/)
+    expect(out).toMatch(/0x[0-9a-f]{40} {2}-1000000\n/)
+    expect(out).toMatch(/Gas: \d+, at most \d+ wei/)
+    expect(await sent()).toBe(before)
+    expect(await shares()).toBe(0n)
+  })
+
+  it('is carried by a keeper of its own where none runs, and counts against the budgets', async () => {
+    const { code, out } = await submit('2000000', '--config', configFile(), '--json')
+    const lines = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect({ code, end: lines.at(-1) }).toMatchObject({ code: 0, end: { type: 'order', state: 'succeeded' } })
+    expect(lines.flatMap(({ type, state }) => (type === 'workflow' ? [state] : []))).toEqual([
+      'discovered',
+      'requested',
+      'prepared',
+      'attested',
+      'cleared',
+      'in_flight',
+      'confirmed',
+      'succeeded',
+    ])
+    expect(await shares()).toBeGreaterThan(0n)
+    const journal = readSqliteJournal(directory())
+    const spent = (await journal.reservations('liquidator', 0)).filter(({ shadow }) => shadow !== true)
+    await journal.close()
+    // $2 of sUSD at the least price that the policy counts it at.
+    expect(spent).toMatchObject([{ usdMicros: 1_960_000n }])
+  })
+
+  it('that the policy asks about waits for a person, also over a restart', async () => {
+    const first = await keeperOf(['deposit'])
+    const before = await sent()
+    const following = submit('3000000', '--directory', directory())
+    await first.until(held)
+    await first.keeper.stop({ drainMs: 0 })
+    const second = await keeperOf(['deposit'])
+    const list = await rolekeeper('approve', '--directory', directory())
+    expect(list.out).toMatch(/^[0-9a-f]{8} {2}liquidator {2}deposit$/m)
+    expect(list.out).toContain('approval_always: The policy asks about every deposit.')
+    expect(await (await fetch(`${opsUrl(second)}/metrics`)).text()).toContain(
+      'rolekeeper_workflows_held{role="liquidator"} 1',
+    )
+    expect(await sent()).toBe(before)
+    const id = /^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? ''
+    expect(await rolekeeper('approve', id, '--directory', directory())).toMatchObject({ code: 0 })
+    const { code, out } = await following
+    expect(code).toBe(0)
+    expect(out).toMatch(/\? held +.*approval_always/)
+    expect(out).toMatch(/✓ succeeded/)
+    const again = await rolekeeper('approve', id, '--directory', directory())
+    expect(again.err).toContain('does not wait; it is succeeded, approved already.')
+    expect((await rolekeeper('workflows', 'show', id, '--directory', directory())).out).toMatch(
+      /Held: approval_always: .*\n {2}hash [0-9a-f]{64}\n {2}approved 2/,
+    )
+  })
+
+  it('that a person rejects ends, and nothing of it was prepared', async () => {
+    const keeper = await keeperOf(['deposit'])
+    const following = submit('4000000', '--directory', directory(), '--json')
+    const event = await keeper.until(held)
+    await expect
+      .poll(() => rolekeeper('approve', '--directory', directory()))
+      .not.toMatchObject({
+        out: 'Nothing waits.\n',
+      })
+    const id = event.type === 'held' ? event.id : ''
+    expect(await rolekeeper('reject', id, '--directory', directory())).toMatchObject({ code: 0 })
+    const { code, out } = await following
+    expect({ code, end: JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') }).toMatchObject({
+      code: 1,
+      end: { state: 'cancelled', check: 'approval_rejected' },
+    })
+    expect(keeper.events.some(reached('requested'))).toBe(false)
+  })
+
+  it('is refused in one line where its role is not there, or no rule lets it pass', async () => {
+    await keeperOf()
+    const absent = await rolekeeper(
+      ...['submit', 'deposit', '--role', 'allocator', '--input', inputFile('1'), '--directory', directory()],
+    )
+    expect(absent).toMatchObject({ code: 1 })
+    expect(absent.err).toMatch(/^error order\.refused: role_absent: [^\n]*\n$/)
+    const file = join(world.directory, 'borrow.json')
+    const { at } = world.scene
+    writeFileSync(
+      file,
+      JSON.stringify({ marketAddress: at('btcMarket'), vaultAddress: at('primeVault'), assets: '1' }),
+    )
+    const unruled = await rolekeeper(
+      ...['submit', 'borrow', '--role', 'liquidator', '--input', file, '--directory', directory()],
+    )
+    expect(unruled.err).toMatch(/^error order\.refused: workflow_not_allowed: [^\n]*\n$/)
+  })
+})
+
+const opsUrl = ({ events }: TestKeeper) =>
+  events.flatMap((event) => (event.type === 'ready' ? [event.opsUrl] : []))[0] ?? ''

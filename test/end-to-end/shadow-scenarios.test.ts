@@ -1,0 +1,70 @@
+import { createPublicClient, http } from 'viem'
+import { expect, it } from 'vitest'
+import { SCENARIOS } from '../../sandbox/scenarios.ts'
+import { shadow } from '../../src/cli/shadow.ts'
+import { createRoleSession, type RoleSession } from '../support/role-session.ts'
+
+/** Each goes on until this many workflows have their score, of this many roles. */
+const SCORED = 3
+const ROLES_SCORED = 2
+const MS_MAX = 60_000
+
+/** What the service's audit log holds of changes, each action once. */
+async function audited({ sandbox: { info } }: RoleSession): Promise<ReadonlySet<string>> {
+  const answer = await fetch(`${info.serviceUrl}/v1/audit-log?limit=100`, {
+    headers: { authorization: `Bearer ${info.secretKey}` },
+  })
+  const { items } = (await answer.json()) as { items: readonly { action: string }[] }
+  return new Set(items.map(({ action }) => action))
+}
+
+/** Of every role's signer, on the chain. */
+const transactionCounts = ({ sandbox, config }: RoleSession) => {
+  const chain = createPublicClient({ transport: http(sandbox.chain.rpcUrl, { retryCount: 0 }) })
+  return Promise.all(config.agents.map(({ signer: { address } }) => chain.getTransactionCount({ address })))
+}
+
+async function score({ config: { directory } }: RoleSession): Promise<readonly { wouldHaveDone: number }[]> {
+  let said = ''
+  const nothing = () => {}
+  const out = (text: string) => {
+    said += text
+  }
+  const io = { out, err: nothing, outIsTty: false, errIsTty: false, env: {} }
+  await shadow(['--directory', directory, '--json'], io)
+  return said
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+async function play(name: keyof typeof SCENARIOS): Promise<void> {
+  const session = await createRoleSession(SCENARIOS[name], 4)
+  try {
+    const before = await transactionCounts(session)
+    const { keeper, until } = await session.begin('shadow')
+    const scored = new Map<string, number>()
+    await until((event) => {
+      if (event.type === 'workflow' && event.state === 'shadowed')
+        scored.set(event.role, (scored.get(event.role) ?? 0) + 1)
+      const sum = [...scored.values()].reduce((all, count) => all + count, 0)
+      return sum >= SCORED && scored.size >= ROLES_SCORED
+    })
+    await keeper.stop({ drainMs: 0 })
+    expect(session.sandbox.kms.calls(), name).toEqual([])
+    expect(await audited(session), name).toEqual(new Set(['prepareWorkflow', 'createStreamToken']))
+    expect(await transactionCounts(session), name).toEqual(before)
+    const done = (await score(session)).reduce((sum, { wouldHaveDone }) => sum + wouldHaveDone, 0)
+    expect(done, name).toBeGreaterThanOrEqual(SCORED)
+  } finally {
+    await session.stop()
+  }
+}
+
+const names = Object.keys(SCENARIOS) as (keyof typeof SCENARIOS)[]
+
+it.concurrent.each(names)(
+  'signs nothing and changes nothing in shadow, and says what it would have done: %s',
+  play,
+  MS_MAX,
+)

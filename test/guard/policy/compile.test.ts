@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest'
+import { compileRuleset } from '../../../src/guard/policy/compile.ts'
+import {
+  freshnessPolicy,
+  type GuardPolicy,
+  guardPolicy,
+  limitsPolicy,
+} from '../../../src/guard/policy/policy.ts'
+import { deployment, ruleset, STRANGER, sections } from '../fixtures.ts'
+
+type SourceRule = GuardPolicy['allow'][number]
+
+const withGuard = (changes: Partial<GuardPolicy>) =>
+  compileRuleset({ ...sections, guard: { ...sections.guard, ...changes } }, deployment)
+const withRule = (index: number, change: (rule: SourceRule) => Partial<SourceRule>) =>
+  withGuard({
+    allow: sections.guard.allow.map((rule, at) => (at === index ? { ...rule, ...change(rule) } : rule)),
+  })
+const withParam = (index: number, name: string, tests: SourceRule['params'][string]) =>
+  withRule(index, (rule) => ({ params: { ...rule.params, [name]: tests } }))
+const APPROVE = 0
+const LIQUIDATE = 1
+const SETTLE = 2
+
+describe('a ruleset', () => {
+  it('has the same hash for the same rules, in whatever order a mapping was written', () => {
+    const reversed = Object.fromEntries(Object.entries(sections.limits).toReversed())
+    const again = compileRuleset({ ...sections, limits: { ...sections.limits, ...reversed } }, deployment)
+    expect(again.hash).toBe(ruleset.hash)
+    expect(ruleset.hash).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('has another hash when a limit or a pin changes', () => {
+    const perHour = { ...sections.limits.perHour, revertsMax: 1 }
+    const limited = compileRuleset({ ...sections, limits: { ...sections.limits, perHour } }, deployment)
+    const moved = compileRuleset(sections, { ...deployment, vaults: [] })
+    expect(new Set([ruleset.hash, limited.hash, moved.hash]).size).toBe(3)
+  })
+
+  it.each([
+    [
+      'a condition for every parameter',
+      () => withRule(LIQUIDATE, () => ({ params: {} })),
+      'guard.allow[1].params.vault',
+    ],
+    [
+      'a parameter that the function has',
+      () => withParam(LIQUIDATE, 'victim', { eq: '$self' }),
+      'guard.allow[1].params.victim',
+    ],
+    [
+      'a member of the input that exists',
+      () => withParam(LIQUIDATE, 'borrower', { eq: '$input.borrower' }),
+      'guard.allow[1].params.borrower.eq',
+    ],
+    [
+      'a member of the right kind',
+      () => withParam(LIQUIDATE, 'borrower', { eq: '$input.repayAssets' }),
+      'guard.allow[1].params.borrower.eq',
+    ],
+    [
+      'a reference that exists',
+      () => withParam(LIQUIDATE, 'recipient', { eq: '$treasury' }),
+      'guard.allow[1].params.recipient.eq',
+    ],
+    [
+      'an amount that is digits',
+      () => withParam(LIQUIDATE, 'repayAssets', { max: '1e9' }),
+      'guard.allow[1].params.repayAssets.max',
+    ],
+    [
+      'a list that exists',
+      () => withParam(LIQUIDATE, 'vault', { in: '$deployment.friends' }),
+      'guard.allow[1].params.vault.in',
+    ],
+    [
+      'no order of addresses',
+      () => withParam(LIQUIDATE, 'vault', { max: '$self' }),
+      'guard.allow[1].params.vault.max',
+    ],
+    [
+      'a bounded approval',
+      () => withParam(APPROVE, 'amount', { min: '$input.repayAssets' }),
+      'guard.allow[0].params.amount',
+    ],
+    [
+      'an approval for what the request names',
+      () => withParam(APPROVE, 'amount', { eq: '1000' }),
+      'guard.allow[0].params.amount',
+    ],
+    [
+      'a use for an approval',
+      () => withGuard({ allow: sections.guard.allow.slice(0, 1), effects: [] }),
+      'guard.allow',
+    ],
+    [
+      'a function',
+      () => withRule(LIQUIDATE, () => ({ function: 'liquidate it' })),
+      'guard.allow[1].function',
+    ],
+    [
+      'a function, not an event',
+      () => withRule(LIQUIDATE, () => ({ function: 'event Liquidated(address a)' })),
+      'guard.allow[1].function',
+    ],
+    [
+      'no transfer',
+      () => withRule(LIQUIDATE, () => ({ function: 'function transfer(address to, uint256 value)' })),
+      'guard.allow[1].function',
+    ],
+    [
+      'no permit',
+      () =>
+        withRule(LIQUIDATE, () => ({
+          function:
+            'function permit(address a, address b, uint256 c, uint256 d, uint8 e, bytes32 f, bytes32 g)',
+        })),
+      'guard.allow[1].function',
+    ],
+    [
+      'no multicall',
+      () => withRule(LIQUIDATE, () => ({ function: 'function multicall(bytes[] calls)' })),
+      'guard.allow[1].function',
+    ],
+    [
+      'no bytes',
+      () =>
+        withRule(LIQUIDATE, () => ({
+          function: 'function liquidate(bytes data)',
+          params: { data: { eq: '$self' } },
+        })),
+      'guard.allow[1].params.data',
+    ],
+    ['an id of its own', () => withRule(LIQUIDATE, () => ({ id: 'approve-repayment' })), 'guard.allow[1].id'],
+    [
+      'effects for every type',
+      () => withGuard({ effects: sections.guard.effects.slice(1) }),
+      'guard.effects',
+    ],
+    [
+      'effects once',
+      () => withGuard({ effects: [...sections.guard.effects, ...sections.guard.effects] }),
+      'guard.effects[2]',
+    ],
+    ['views that only read', () => withGuard({ views: ['function pause()'] }), 'guard.views[0]'],
+    ['every view that we judge by', () => withGuard({ views: sections.guard.views.slice(1) }), 'guard.views'],
+    [
+      'views with our types',
+      () => withGuard({ views: sections.guard.views.map((text) => text.replace('(uint16)', '(int16)')) }),
+      'guard.views',
+    ],
+  ])('demands %s', (_name, compile, path) => {
+    expect(compile).toThrow(expect.objectContaining({ code: 'policy.guard_invalid', facts: { path } }))
+    expect(compile).toThrow(/ Fix: /)
+  })
+
+  it('demands that markets lend and take pinned assets', () => {
+    const markets = deployment.markets.map((market) => ({ ...market, loanAsset: STRANGER }))
+    expect(() => compileRuleset(sections, { ...deployment, markets })).toThrow(
+      /deployment\.markets\[0\]\.loanAsset/,
+    )
+  })
+
+  it('takes rules of any type whose input is known, and no other', () => {
+    const typed = (workflowType: SourceRule['workflowType']) =>
+      withRule(SETTLE, () => ({ workflowType, target: '$market' }))
+    expect(() => typed('role.curator.partnerChannelDeploy')).toThrow(
+      expect.objectContaining({ facts: { path: 'guard.allow[2].workflowType' } }),
+    )
+    const effects = sections.guard.effects.map((item) => ({
+      ...item,
+      workflowType: item.workflowType.replace('role.liquidator.settle', 'settle') as typeof item.workflowType,
+    }))
+    const allow = sections.guard.allow.map((rule) =>
+      rule.id === 'settle-claim' ? { ...rule, workflowType: 'settleLiquidationClaim' as const } : rule,
+    )
+    expect([...withGuard({ allow, effects }).rules.keys()]).toContain('settleLiquidationClaim')
+  })
+})
+
+describe('a policy', () => {
+  const spend = { usdMicrosMax: '10', gasWeiMax: '10' }
+  const rolling = { ...spend, revertsMax: '2' }
+  const valid = { perWorkflow: spend, perHour: rolling, perDay: rolling, pricesUsdMicros: { sUSD: '1' } }
+  const fresh = {
+    ageMsMax: '1',
+    blockLagMax: '0',
+    headAgeMsMax: '1',
+    expiryMarginMs: '0',
+    lifetimeMsMax: '1',
+  }
+
+  it('takes limits that are equal', () => {
+    expect(limitsPolicy.safeParse(valid).success).toBe(true)
+  })
+
+  it.each([
+    ['a workflow above an hour', { ...valid, perWorkflow: { ...spend, usdMicrosMax: '11' } }],
+    ['an hour above a day', { ...valid, perHour: { ...rolling, gasWeiMax: '11' } }],
+    ['more reverts an hour than a day', { ...valid, perHour: { ...rolling, revertsMax: '3' } }],
+    ['a number that is no text', { ...valid, perWorkflow: { ...spend, usdMicrosMax: 10 } }],
+    ['a unit', { ...valid, perWorkflow: { ...spend, usdMicrosMax: '10 USD' } }],
+    ['a key that it does not know', { ...valid, perWeek: rolling }],
+    ['nothing for a day', { ...valid, perDay: undefined }],
+    ['a token that is worth nothing', { ...valid, pricesUsdMicros: { sUSD: '0' } }],
+  ])('refuses %s among limits', (_name, limits) => {
+    expect(limitsPolicy.safeParse(limits).success).toBe(false)
+  })
+
+  it('bounds freshness at and one past', () => {
+    expect(freshnessPolicy.safeParse({ ...fresh, ageMsMax: '600000' }).success).toBe(true)
+    expect(freshnessPolicy.safeParse({ ...fresh, ageMsMax: '600001' }).success).toBe(false)
+    expect(freshnessPolicy.safeParse({ ...fresh, ageMsMax: '0' }).success).toBe(false)
+  })
+
+  it('refuses a condition that tests nothing, and a head room below a refund', () => {
+    const { shape } = guardPolicy('liquidator')
+    expect(shape.gasHeadroomBps.safeParse('12500').success).toBe(true)
+    expect(shape.gasHeadroomBps.safeParse('12499').success).toBe(false)
+    expect(shape.allow.element.shape.params.safeParse({ amount: {} }).success).toBe(false)
+  })
+})

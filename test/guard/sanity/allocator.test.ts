@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs'
+import { type Address, decodeFunctionData, encodeFunctionResult, type Hex } from 'viem'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import type { Call } from '../../../src/chain/nodes.ts'
+import type { Subject } from '../../../src/guard/policy/conditions.ts'
+import { allocatorSanity } from '../../../src/guard/sanity/allocator.ts'
+import { ALLOCATION_VIEWS } from '../../../src/guard/sanity/allocator-views.ts'
+import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
+import { createReads } from '../../../src/guard/views.ts'
+import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
+
+const VIEWS = [...ALLOCATION_VIEWS, ...PRICE_VIEWS] as const
+
+const WAD = 10n ** 18n
+const NOW_S = NOW_MS / 1_000
+const file: { readonly guard: { readonly sanity: Record<string, string> } } = parse(
+  readFileSync('policies/allocator.yaml', 'utf8'),
+  { schema: 'failsafe' },
+)
+
+const WITHDRAWN = 300n
+const SUPPLIED = 500n
+const input = {
+  vaultAddress: VAULT,
+  withdrawals: [{ marketAddress: MARKET, assets: String(WITHDRAWN) }],
+  supplies: [{ marketAddress: OTHER_MARKET, assets: String(SUPPLIED) }],
+}
+const LISTING = { approved: true, allocationEnabled: true, relativeCapBps: 8_000, absoluteCapAssets: 5_000n }
+
+/** What a scripted chain says, by view or by view and contract; null is no answer. */
+type Says = Readonly<Record<string, unknown>>
+const BEFORE: Says = {
+  hasRole: true,
+  totalAssets: 10_000n,
+  idleAssets: 1_000n,
+  queuedAssets: 100n,
+  liquidityBufferBps: 500,
+  listing: LISTING,
+  partition: [WITHDRAWN, 1n, 0n],
+  paused: false,
+  read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 1],
+}
+const AFTER: Says = {
+  ...BEFORE,
+  idleAssets: 1_000n + WITHDRAWN - SUPPLIED,
+  allocatedAssets: 4_000n,
+  utilizationWad: WAD / 2n,
+}
+
+const answer =
+  (says: Says) =>
+  ({ to, data }: Call): Hex | null => {
+    const { functionName } = decodeFunctionData({ abi: VIEWS, data })
+    const said = says[`${functionName} ${to}`] ?? says[functionName]
+    const result = said as never
+    return said === null || said === undefined
+      ? null
+      : encodeFunctionResult({ abi: VIEWS, functionName, result })
+  }
+
+type Script = {
+  readonly before?: Says
+  readonly after?: Says
+  readonly kind?: string
+  readonly limits?: Record<string, string>
+  readonly asks?: Readonly<Record<string, unknown>>
+}
+
+/** Judge the batch above on a scripted chain: what `position` says, and then what `outcome` does. */
+function judge({ before = {}, after = {}, kind = 'yield', limits = {}, asks = input }: Script = {}) {
+  const { byType } = allocatorSanity.parse({ ...file.guard.sanity, ...limits })
+  const sanity = byType.get('role.allocator.vaultReallocationBatch')
+  if (sanity === undefined) throw new TypeError('the policy judges batches')
+  const reads = { before: createReads(), after: createReads() }
+  const vault = deployment.vaults.find(({ address }) => address === VAULT) ?? null
+  const subject: Subject = {
+    ...{ input: asks, self: SELF, deadlineS: BigInt(NOW_S), market: null, vault, fund: null, deployment },
+  }
+  const look = sanity.look({ subject, proposal: { kind } as Proposal, ...reads })
+  reads.before.fill(reads.before.calls.map(answer({ ...BEFORE, ...before })))
+  reads.after.fill(reads.after.calls.map(answer({ ...AFTER, ...after })))
+  const shown = { gasWei: 0n, changeOf: () => 0n }
+  return (look.position(NOW_S) ?? look.outcome(shown))?.check ?? 'cleared'
+}
+const at = (view: string, market: Address) => `${view} ${market}`
+
+describe('a reallocation on a scripted chain', () => {
+  it('is cleared when every figure is at its limit', () => {
+    expect(judge()).toBe('cleared')
+    expect(judge({ after: { [at('allocatedAssets', OTHER_MARKET)]: 5_000n } })).toBe('cleared')
+    // 5 % of 10,000, and what is queued.
+    expect(judge({ before: { idleAssets: 800n }, after: { idleAssets: 600n } })).toBe('cleared')
+    expect(judge({ after: { utilizationWad: (WAD * 91n) / 100n } })).toBe('cleared')
+  })
+
+  it.each([
+    'hasRole',
+    'partition',
+    'listing',
+    'paused',
+    'read',
+    'totalAssets',
+    'idleAssets',
+    'liquidityBufferBps',
+  ])('is refused while %s cannot be read', (view) =>
+    expect(judge({ before: { [view]: null } })).toBe('read_failed'),
+  )
+
+  it.each(['totalAssets', 'idleAssets', 'queuedAssets', 'listing', 'allocatedAssets', 'utilizationWad'])(
+    'is refused while %s cannot be read afterwards',
+    (view) => expect(judge({ after: { [view]: null } })).toBe('read_failed'),
+  )
+
+  it.each([
+    ['not_allocator', { hasRole: false }],
+    ['market_liquidity_short', { partition: [WITHDRAWN - 1n, 1n, 0n] }],
+    ['allocation_disabled', { listing: { ...LISTING, allocationEnabled: false } }],
+    ['allocation_disabled', { listing: { ...LISTING, approved: false } }],
+    ['market_paused', { [at('paused', OTHER_MARKET)]: true }],
+    ['oracle_not_healthy', { read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 2] }],
+    ['oracle_not_healthy', { read: [0n, BigInt(NOW_S), BigInt(NOW_S), 1] }],
+    ['price_stale', { read: [WAD, BigInt(NOW_S - 301), BigInt(NOW_S), 1] }],
+  ])('is refused before anything is simulated: %s', (check, before) => {
+    expect(judge({ before })).toBe(check)
+  })
+
+  it('may leave a market that is paused', () => {
+    expect(judge({ before: { [at('paused', MARKET)]: true } })).toBe('cleared')
+  })
+
+  it.each([
+    ['value_lost', { totalAssets: 9_999n }],
+    ['idle_differs', { idleAssets: 799n }],
+    ['idle_differs', { idleAssets: 801n }],
+    ['above_cap', { [at('allocatedAssets', OTHER_MARKET)]: 5_001n }],
+    ['above_cap', { listing: { ...LISTING, relativeCapBps: 3_999 } }],
+    ['utilization_above_limit', { utilizationWad: (WAD * 91n) / 100n + 1n }],
+  ])('is refused for what it leaves: %s', (check, after) => {
+    expect(judge({ after })).toBe(check)
+  })
+
+  it('keeps buffer and queue to the base unit', () => {
+    expect(judge({ before: { idleAssets: 799n }, after: { idleAssets: 599n } })).toBe('buffer_not_kept')
+  })
+
+  it('keeps the policy’s own share where the vault allows more', () => {
+    expect(judge({ limits: { shareBpsMax: '4000' } })).toBe('cleared')
+    expect(judge({ limits: { shareBpsMax: '3999' } })).toBe('above_cap')
+  })
+
+  it('lets a redemption use up a market, and yield not', () => {
+    const drained = { [at('utilizationWad', MARKET)]: WAD }
+    expect(judge({ after: drained, kind: 'redemptions' })).toBe('cleared')
+    expect(judge({ after: drained, kind: 'yield' })).toBe('utilization_above_limit')
+  })
+
+  it('knows no market beside those of the deployment, and moves nothing of nothing', () => {
+    const asking = (changes: object) => judge({ asks: { ...input, ...changes } })
+    expect(asking({ supplies: [{ marketAddress: STRANGER, assets: '1' }] })).toBe('market_not_pinned')
+    expect(asking({ withdrawals: 'all' })).toBe('market_not_pinned')
+    expect(asking({ supplies: [{ marketAddress: OTHER_MARKET, assets: '0' }] })).toBe('amount_is_zero')
+    expect(asking({ withdrawals: [{ marketAddress: MARKET, assets: '0' }] })).toBe('market_liquidity_short')
+  })
+})

@@ -1,0 +1,296 @@
+import {
+  type Abi,
+  type AbiFunction,
+  type Address,
+  encodeFunctionResult,
+  type Hex,
+  keccak256,
+  size,
+  toFunctionSelector,
+  zeroAddress,
+} from 'viem'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
+import { loadYaml } from '../../../src/config/yaml.ts'
+import type { Subject } from '../../../src/guard/policy/conditions.ts'
+import { guardPolicy } from '../../../src/guard/policy/policy.ts'
+import { BID_VIEWS, CHANNEL_VIEWS, MOBILITY_VIEWS } from '../../../src/guard/sanity/asset-manager-views.ts'
+import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
+import { createReads } from '../../../src/guard/views.ts'
+import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
+import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { COLLATERAL, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
+
+const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
+const CHANNEL = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
+const MOBILITY = 'role.asset_manager.vaultShareMobilityManagerAction'
+const FUND: Address = `0x${'f0'.repeat(20)}`
+const HOUSE: Address = `0x${'de'.repeat(20)}`
+const POSITION: Hex = `0x${'ab'.repeat(32)}`
+const NOW_S = 1_800_000_000
+const WAD = 10n ** 18n
+const PRICE = 50_000n * WAD
+const usd = (whole: number) => BigInt(whole) * 1_000_000n
+
+const file = z
+  .object({
+    guard: z.object({
+      sanity: z.record(z.string(), z.unknown()),
+      allow: z.array(
+        z.looseObject({ creation: z.object({ codeHash: z.string(), codeBytes: z.string() }).optional() }),
+      ),
+    }),
+  })
+  .parse(loadYaml('policies/asset-manager.yaml').value).guard
+const { byType } = guardPolicy('asset-manager').shape.sanity.parse(file.sanity)
+
+/** What a scripted chain says by view; null is no answer. One sBTC from 30,000 sUSD on, a rival leading with 31,000. */
+const HONEST = {
+  lot: {
+    terms: {
+      positionId: POSITION,
+      lane: POSITION,
+      market: MARKET,
+      borrower: STRANGER,
+      asset: COLLATERAL,
+      amount: 100_000_000n,
+      quoteAsset: LOAN,
+      reserveAssets: usd(30_000),
+      closesAt: BigInt(NOW_S + 30),
+    },
+    seller: STRANGER,
+    state: 1,
+    bestBidder: STRANGER,
+    bestAssets: usd(31_000),
+  },
+  read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
+  manager: SELF,
+  fundReadinessApproved: true,
+  quoteAssetProfileApproved: true,
+  purchasesEnabled: true,
+  impairment: 0,
+  idleAssets: usd(500_000),
+  netAssets: usd(500_000),
+  channelPolicy: [true, usd(250_000), 9_500, 2_500],
+  hasRole: true,
+  transferProfile: 1,
+  shareMobilityPaused: false,
+  restoreAfter: 0n,
+  mobilityEpoch: 4n,
+} as const
+type Name = keyof typeof HONEST
+type Said = Partial<Record<Name, unknown>>
+
+const LOT = HONEST.lot
+const terms = (changes: object): Said => ({ lot: { ...LOT, terms: { ...LOT.terms, ...changes } } })
+const lot = (changes: object): Said => ({ lot: { ...LOT, ...changes } })
+
+const views: readonly AbiFunction[] = [...BID_VIEWS, ...PRICE_VIEWS, ...CHANNEL_VIEWS, ...MOBILITY_VIEWS]
+function encode(data: Hex, said: Said): Hex | null {
+  const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
+  if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)
+  const result: unknown = { ...HONEST, ...said }[item.name as Name]
+  if (result === null) return null
+  return encodeFunctionResult({
+    abi: [item] as Abi,
+    functionName: item.name,
+    result: result as readonly unknown[],
+  })
+}
+
+type Given = {
+  readonly input?: Proposal['input']
+  readonly before?: Said
+  readonly after?: Said
+  readonly proposal?: Partial<Proposal>
+  readonly timestampS?: number
+}
+
+const INPUTS: Readonly<Record<string, Proposal['input']>> = {
+  [BID]: { fundAddress: FUND, acquisitionAddress: HOUSE, lotId: '7', bidAssets: String(usd(32_000)) },
+  [CHANNEL]: {
+    fundAddress: FUND,
+    channel: 'rfq',
+    enabled: true,
+    maxAssetsPerEpoch: String(usd(200_000)),
+    maxPriceBps: 9_000,
+    maxPositionBps: 2_500,
+  },
+  [MOBILITY]: { vaultAddress: VAULT, action: 'set_transfer_profile', transferProfile: 'frozen' },
+}
+
+/** The first refusal's name, of the position or of the outcome; null when it may be signed. */
+function judged(type: WorkflowType, given: Given): string | null {
+  const { input = INPUTS[type] ?? {}, before = {}, after = {}, proposal = {}, timestampS = NOW_S } = given
+  const proposed: Proposal = {
+    workflowType: type,
+    kind: type === BID ? 'bid' : 'tighten',
+    subject: 'any',
+    occurrence: 'any',
+    input,
+    exposure: { token: null, assets: 0n, usdMicros: 0n },
+    lot: POSITION,
+    summary: 'any',
+    reason: { priceWad: String(PRICE) },
+    ...proposal,
+  }
+  const subject: Subject = {
+    input,
+    self: SELF,
+    deadlineS: BigInt(NOW_S + 60),
+    market: null,
+    vault: type === MOBILITY ? { address: VAULT, codeHash: '0x' } : null,
+    fund: type === MOBILITY ? null : { address: FUND, codeHash: '0x', quoteAsset: LOAN },
+    deployment,
+  }
+  const [reads, then] = [createReads(), createReads()]
+  const look = byType.get(type)?.look({ subject, proposal: proposed, before: reads, after: then })
+  if (look === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
+  reads.fill(reads.calls.map(({ data }) => encode(data, before)))
+  then.fill(then.calls.map(({ data }) => encode(data, { ...before, ...after })))
+  return (look.position(timestampS) ?? look.outcome({ gasWei: 1n, changeOf: () => 0n }))?.check ?? null
+}
+
+describe('a bid', () => {
+  const leading = { lot: { ...LOT, bestBidder: FUND, bestAssets: usd(32_000) }, idleAssets: usd(468_000) }
+  const bid = (given: Given = {}) => judged(BID, { after: leading, ...given })
+  const bidding = (assets: bigint) => ({
+    input: { ...INPUTS[BID], bidAssets: String(assets) },
+    after: { lot: { ...LOT, bestBidder: FUND, bestAssets: assets } },
+  })
+
+  it('that is as it says may be signed', () => expect(bid()).toBeNull())
+
+  it.each<[string, Given]>([
+    ['read_failed', { before: { lot: null } }],
+    ['read_failed', { before: { manager: null } }],
+    ['read_failed', { before: { purchasesEnabled: null } }],
+    ['read_failed', { before: { read: null } }],
+    ['read_failed', { before: { netAssets: null } }],
+    ['not_manager', { before: { manager: STRANGER } }],
+    ['fund_closed', { before: { fundReadinessApproved: false } }],
+    ['fund_closed', { before: { quoteAssetProfileApproved: false } }],
+    ['fund_closed', { before: { purchasesEnabled: false } }],
+    ['fund_impaired', { before: { impairment: 1 } }],
+    ['lot_closed', { before: lot({ state: 2 }) }],
+    ['lot_closed', { timestampS: NOW_S + 29 }],
+    ['position_differs', { proposal: { lot: `0x${'cd'.repeat(32)}` } }],
+    ['quote_asset_differs', { before: terms({ quoteAsset: COLLATERAL }) }],
+    ['own_lot', { before: lot({ bestBidder: FUND }) }],
+    ['own_lot', { before: lot({ seller: SELF }) }],
+    ['own_lot', { before: lot({ seller: FUND }) }],
+    ['outbid', { before: lot({ bestAssets: usd(32_000) }) }],
+    ['outbid', { before: terms({ reserveAssets: usd(32_000) + 1n }) }],
+    ['market_not_pinned', { before: terms({ market: STRANGER }) }],
+    ['market_not_pinned', { before: terms({ asset: LOAN }) }],
+    ['oracle_not_healthy', { before: { read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 2] } }],
+    ['price_stale', { before: { read: [PRICE, BigInt(NOW_S - 121), BigInt(NOW_S), 1] } }],
+    ['price_not_stated', { proposal: { reason: {} } }],
+    ['price_moved', { proposal: { reason: { priceWad: String((PRICE * 99n) / 100n - 1n) } } }],
+    ['bid_above_worth', bidding(usd(47_500) + 1n)],
+    ['position_too_large', { before: { netAssets: usd(127_999) } }],
+    ['read_failed', { after: { lot: null } }],
+    ['not_leading', { after: { lot: LOT } }],
+    ['not_leading', { after: lot({ bestBidder: FUND, bestAssets: usd(31_999) }) }],
+    ['fund_overspent', { after: { ...leading, idleAssets: usd(468_000) - 1n } }],
+  ])('is refused: %s', (check, given) => expect(bid(given)).toBe(check))
+
+  it('may be signed at each limit', () => {
+    expect(bid({ timestampS: NOW_S + 28 })).toBeNull()
+    expect(bid(bidding(usd(47_500)))).toBeNull()
+    expect(bid({ before: { netAssets: usd(128_000) } })).toBeNull()
+    expect(bid({ before: lot({ bestBidder: zeroAddress, bestAssets: 0n }) })).toBeNull()
+  })
+
+  it('that a person orders states neither position nor price, and is held to the rest', () => {
+    const order = { kind: 'order', lot: 'none', reason: {} }
+    expect(bid({ proposal: order })).toBeNull()
+    expect(bid({ ...bidding(usd(47_500) + 1n), proposal: order })).toBe('bid_above_worth')
+  })
+})
+
+describe('a channel policy', () => {
+  const then = { channelPolicy: [true, usd(200_000), 9_000, 2_500] }
+  const set = (given: Given = {}) => judged(CHANNEL, { after: then, ...given })
+  const strict = { before: { channelPolicy: [false, usd(200_000), 9_000, 2_500] } }
+
+  it('that is stricter may be signed', () => expect(set()).toBeNull())
+
+  it.each<[string, Given]>([
+    ['read_failed', { before: { channelPolicy: null } }],
+    ['not_manager', { before: { manager: STRANGER } }],
+    ['not_stricter', strict],
+    ['not_stricter', { before: { channelPolicy: [true, usd(199_999), 9_500, 2_500] } }],
+    ['not_stricter', { before: { channelPolicy: [true, usd(200_000), 8_999, 2_500] } }],
+    ['not_stricter', { before: { channelPolicy: [true, usd(200_000), 9_000, 2_499] } }],
+    ['loosening_not_stated', { ...strict, proposal: { kind: 'loosen' } }],
+    ['policy_not_set', { after: HONEST }],
+    ['read_failed', { after: { channelPolicy: null } }],
+  ])('is refused: %s', (check, given) => expect(set(given)).toBe(check))
+
+  it('that is looser may be signed where it says so, or a person orders it', () => {
+    expect(set({ ...strict, proposal: { kind: 'loosen', loosens: true } })).toBeNull()
+    expect(set({ ...strict, proposal: { kind: 'order' } })).toBeNull()
+  })
+})
+
+describe('an action on mobility', () => {
+  const act = (given: Given) => judged(MOBILITY, given)
+  const profile = { after: { transferProfile: 2, mobilityEpoch: 5n } }
+  const pause = {
+    input: { vaultAddress: VAULT, action: 'pause', restoreAfterTimestamp: String(NOW_S + 60), reason: 'x' },
+    proposal: { kind: 'pause' },
+    after: { shareMobilityPaused: true, mobilityEpoch: 5n },
+  }
+  const restore = {
+    input: { vaultAddress: VAULT, action: 'restore' },
+    proposal: { kind: 'restore' },
+    before: { shareMobilityPaused: true, restoreAfter: BigInt(NOW_S) },
+    after: { shareMobilityPaused: false, mobilityEpoch: 5n },
+  }
+  const trust = (trusted: boolean) => ({
+    input: { vaultAddress: VAULT, action: 'set_trusted_recipient', recipientAddress: STRANGER, trusted },
+    after: { mobilityEpoch: 5n },
+  })
+  const until = (seconds: number) => ({
+    ...pause,
+    input: { ...pause.input, restoreAfterTimestamp: String(NOW_S + seconds) },
+  })
+
+  it.each<[string, Given]>([
+    ['a stricter profile', profile],
+    ['a pause', pause],
+    ['the longest pause', until(3_600)],
+    ['the end of a pause that has lasted', restore],
+    ['the end of one by anyone', { ...restore, before: { ...restore.before, hasRole: false } }],
+    ['trust taken away', trust(false)],
+    ['trust that is said to loosen', { ...trust(true), proposal: { kind: 'loosen', loosens: true } }],
+  ])('may be signed: %s', (_name, given) => expect(act(given)).toBeNull())
+
+  it.each<[string, Given]>([
+    ['read_failed', { ...profile, before: { transferProfile: null } }],
+    ['not_manager', { ...profile, before: { hasRole: false } }],
+    ['not_stricter', { ...profile, input: { ...INPUTS[MOBILITY], transferProfile: 'open' } }],
+    ['already_paused', { ...pause, before: { shareMobilityPaused: true } }],
+    ['pause_out_of_range', until(3_601)],
+    ['pause_out_of_range', until(0)],
+    ['not_paused', { ...restore, before: {} }],
+    ['loosening_not_stated', { ...restore, timestampS: NOW_S - 1 }],
+    ['not_stricter', trust(true)],
+    ['loosening_not_stated', { ...trust(true), proposal: { kind: 'loosen' } }],
+    ['mobility_not_set', { ...profile, after: { transferProfile: 2 } }],
+    ['mobility_not_set', { ...profile, after: { mobilityEpoch: 5n } }],
+    ['mobility_not_set', { ...pause, after: { mobilityEpoch: 5n } }],
+    ['mobility_not_set', { ...restore, after: { shareMobilityPaused: true, mobilityEpoch: 5n } }],
+    ['read_failed', { ...profile, after: { mobilityEpoch: null } }],
+  ])('is refused: %s', (check, given) => expect(act(given)).toBe(check))
+})
+
+describe('the vault that may be deployed', () => {
+  it('is the one of the contracts here', () => {
+    const { bytecode } = loadArtifacts().LendingVault
+    const creations = file.allow.flatMap(({ creation }) => (creation === undefined ? [] : [creation]))
+    expect(creations).toEqual([{ codeHash: keccak256(bytecode), codeBytes: String(size(bytecode)) }])
+  })
+})

@@ -1,0 +1,290 @@
+import {
+  type AbiFunction,
+  type Address,
+  encodeAbiParameters,
+  type Hex,
+  pad,
+  parseAbiParameters,
+  toEventSelector,
+  toFunctionSelector,
+} from 'viem'
+import { describe, expect, it } from 'vitest'
+import type { Call, Log, SimulationRequest, SimulationResult } from '../../../src/chain/nodes.ts'
+import { checkFinal, type FinalOptions } from '../../../src/guard/check-final.ts'
+import { CLAIM_VIEWS, LIQUIDATION_VIEWS } from '../../../src/guard/sanity/liquidator-views.ts'
+import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
+import { TOKEN_VIEWS } from '../../../src/guard/views.ts'
+import {
+  bound,
+  CHAIN_ID,
+  COLLATERAL,
+  deployment,
+  freeze,
+  judgedWith,
+  LOAN,
+  liquidation,
+  liquidationAnswer,
+  MARKET,
+  MIN_COLLATERAL,
+  NOW_MS,
+  REPAY,
+  ruleset,
+  SELF,
+  STRANGER,
+  settlement,
+  settlementAnswer,
+} from '../fixtures.ts'
+
+const WAD = 10n ** 18n
+const PRICE = 60_000n * WAD
+const NOW_S = NOW_MS / 1_000
+
+/** What a scripted chain says; each view's answer can be replaced, and null is no answer. */
+const HONEST: Readonly<Record<string, unknown>> = {
+  healthFactorWad: WAD - 1n,
+  debtOf: 2n * REPAY,
+  collateralOf: 10n ** 8n,
+  closeFactorBps: 5_000,
+  liquidationBonusBps: 500,
+  paused: false,
+  read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
+  claim: [SELF, SELF, STRANGER, STRANGER, 5n, BigInt(NOW_S), false],
+}
+/** What only some contracts answer: balances and allowances by token. */
+type Tokens = {
+  readonly balances: Readonly<Record<Address, bigint>>
+  readonly allowances: Readonly<Record<Address, bigint>>
+}
+
+type Script = {
+  readonly says?: Readonly<Record<string, unknown>>
+  readonly before?: Partial<Tokens>
+  readonly after?: Partial<Tokens>
+  readonly logs?: readonly Log[]
+  readonly status?: 'success' | 'reverted'
+  readonly chainId?: number
+}
+
+const views: readonly AbiFunction[] = [...TOKEN_VIEWS, ...LIQUIDATION_VIEWS, ...PRICE_VIEWS, ...CLAIM_VIEWS]
+const itemOf = (data: Hex): AbiFunction => {
+  const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
+  if (item === undefined) throw new TypeError(`no view of the policy has the selector of ${data}`)
+  return item
+}
+
+/** A plain object in the place of our nodes, which says what the script says. */
+function scripted({ says = {}, before, after, logs = [], status = 'success', chainId = CHAIN_ID }: Script) {
+  const answer =
+    (tokens: Partial<Tokens>) =>
+    (call: Call): Hex | null => {
+      const item = itemOf(call.data)
+      const kind = { balanceOf: 'balances', allowance: 'allowances' } as const
+      const byToken =
+        item.name === 'balanceOf' || item.name === 'allowance' ? tokens[kind[item.name]] : undefined
+      const said: unknown = {
+        ...HONEST,
+        balanceOf: byToken?.[call.to] ?? 0n,
+        allowance: byToken?.[call.to] ?? 0n,
+        ...says,
+      }[item.name]
+      const values: readonly unknown[] = Array.isArray(said) ? said : [said]
+      return said === null ? null : encodeAbiParameters(item.outputs, values)
+    }
+  const simulate = async (request: SimulationRequest): Promise<SimulationResult> => ({
+    block: {
+      number: 100n,
+      hash: `0x${'bb'.repeat(32)}`,
+      parentHash: '0x',
+      timestampS: NOW_S - 1,
+      baseFeePerGasWei: 1n,
+    },
+    timestampS: NOW_S,
+    pending: [],
+    before: request.before.map(answer({ balances: { [LOAN]: REPAY, [COLLATERAL]: 7n }, ...before })),
+    bundle: request.bundle.map(() => ({ status, gasUsed: 100_000n, returnData: '0x' as const, logs })),
+    after: request.after.map(answer({ balances: { [LOAN]: 0n, [COLLATERAL]: 7n }, ...after })),
+  })
+  const pinned = [...deployment.assets, ...deployment.markets, ...deployment.vaults]
+  const codeHashes = async (addresses: readonly Address[]) =>
+    addresses.map((address) => {
+      const oracle = deployment.markets.find((market) => market.oracle === address)?.oracleCodeHash
+      return oracle ?? pinned.find((pin) => pin.address === address)?.codeHash ?? null
+    })
+  return { chainId, simulate, codeHashes }
+}
+
+const liquidating: FinalOptions = {
+  workflow: { ...bound(liquidation), prepared: freeze(liquidationAnswer()) },
+  ruleset,
+  signer: {
+    nextNonce: 0,
+    pending: [],
+    maxFeePerGasWei: 10n ** 9n,
+    maxPriorityFeePerGasWei: 1n,
+    standing: [],
+  },
+  nowMs: NOW_MS,
+}
+const settling: FinalOptions = {
+  ...liquidating,
+  workflow: { ...bound(settlement), prepared: freeze(settlementAnswer()) },
+}
+const reasonOf = async (script: Script, options = liquidating) => {
+  const checked = await checkFinal(options, { nodes: scripted(script) })
+  return checked.ok ? 'cleared' : checked.check
+}
+const log = (address: Address, event: string, to: Address): Log => ({
+  address,
+  topics: [toEventSelector(event), pad(SELF), pad(to)],
+  data: encodeAbiParameters(parseAbiParameters('uint256'), [1n]),
+})
+
+describe('a liquidation on a scripted chain', () => {
+  it('is cleared with its gas, head room on top', async () => {
+    const checked = await checkFinal(liquidating, { nodes: scripted({}) })
+    if (!checked.ok) throw new TypeError(checked.message)
+    expect(checked.clearance.payloads.map(({ payload }) => payload.gasLimit)).toEqual([120_000n, 130_000n])
+    expect(checked.clearance).toMatchObject({
+      blockNumber: 100n,
+      predictedTokens: [{ token: LOAN, assets: -REPAY }],
+    })
+  })
+
+  it.each([
+    'healthFactorWad',
+    'debtOf',
+    'collateralOf',
+    'closeFactorBps',
+    'liquidationBonusBps',
+    'paused',
+    'read',
+    'balanceOf',
+    'allowance',
+  ])('is refused while %s cannot be read', async (name) => {
+    expect(await reasonOf({ says: { [name]: null } })).toBe('read_failed')
+  })
+
+  it('is refused at a health of exactly one', async () => {
+    expect(await reasonOf({ says: { healthFactorWad: WAD } })).toBe('position_healthy')
+  })
+
+  it('may repay the close factor’s part rounded up, and not one base unit more', async () => {
+    expect(await reasonOf({ says: { debtOf: 2n * REPAY - 1n } })).toBe('cleared')
+    expect(await reasonOf({ says: { debtOf: 2n * REPAY - 2n } })).toBe('repay_above_close_factor')
+  })
+
+  it('needs the repayment in our balance, to the base unit', async () => {
+    const short = { balances: { [LOAN]: REPAY - 1n, [COLLATERAL]: 7n } }
+    expect(await reasonOf({ before: short })).toBe('insufficient_balance')
+  })
+
+  it('counts a seizure no larger than the collateral that is there', async () => {
+    // 1,000 sUSD and 5 % at 60,000 are 0.0175 sBTC; the policy demands 95 % of what is due.
+    const least = (MIN_COLLATERAL * 10_000n) / 9_500n
+    expect(await reasonOf({ says: { read: [PRICE / 2n, BigInt(NOW_S), 0n, 1] } })).toBe('price_moved')
+    expect(await reasonOf({ says: { liquidationBonusBps: 900 } })).toBe('min_collateral_too_low')
+    expect(await reasonOf({ says: { liquidationBonusBps: 900, collateralOf: least } })).toBe('cleared')
+  })
+
+  it('is judged by a price as old as the policy allows, and not a second older', async () => {
+    const at = (ageS: number) => ({ says: { read: [PRICE, BigInt(NOW_S - ageS), 0n, 1] } })
+    expect(await reasonOf(at(120))).toBe('cleared')
+    expect(await reasonOf(at(121))).toBe('price_stale')
+  })
+
+  it('needs the profit floor after gas, to the millionth of a dollar', async () => {
+    // 0.0175 sBTC are worth 1,050 sUSD; 200,000 gas at 1 gwei cost $0.60 of the $50 bonus.
+    const floor = (profitUsdMicrosMin: string): FinalOptions => ({
+      ...liquidating,
+      ruleset: { ...ruleset, sanity: judgedWith({ profitUsdMicrosMin }) },
+    })
+    expect(await reasonOf({}, floor('49400000'))).toBe('cleared')
+    expect(await reasonOf({}, floor('49400001'))).toBe('profit_below_floor')
+  })
+
+  it('is refused without the price it was decided on', async () => {
+    const proposal = { ...liquidation, reason: {} }
+    expect(await reasonOf({}, { ...liquidating, workflow: { ...liquidating.workflow, proposal } })).toBe(
+      'price_not_stated',
+    )
+  })
+
+  it('is refused when the approval is not used up', async () => {
+    expect(await reasonOf({ after: { allowances: { [LOAN]: 1n } } })).toBe('allowance_left')
+  })
+
+  it('is refused when an allowance over the collateral grows', async () => {
+    const standing = { allowances: { [COLLATERAL]: 4n } }
+    expect(await reasonOf({ before: standing, after: standing })).toBe('cleared')
+    expect(await reasonOf({ before: standing, after: { allowances: { [COLLATERAL]: 5n } } })).toBe(
+      'allowance_left',
+    )
+  })
+
+  it('is refused when a token leaves that nobody pinned, or one that no effect names', async () => {
+    expect(await reasonOf({ logs: [log(STRANGER, 'Transfer(address,address,uint256)', MARKET)] })).toBe(
+      'unknown_token_left',
+    )
+    expect(await reasonOf({ after: { balances: { [LOAN]: 0n, [COLLATERAL]: 6n } } })).toBe('token_left')
+    expect(await reasonOf({ before: { balances: { [LOAN]: REPAY + 1n, [COLLATERAL]: 7n } } })).toBe(
+      'token_left',
+    )
+  })
+
+  it('is refused when it approves somebody on the way', async () => {
+    expect(await reasonOf({ logs: [log(LOAN, 'Approval(address,address,uint256)', STRANGER)] })).toBe(
+      'unknown_approval',
+    )
+    expect(await reasonOf({ logs: [log(LOAN, 'Approval(address,address,uint256)', MARKET)] })).toBe('cleared')
+  })
+
+  it('is refused by nodes on another chain', async () => {
+    expect(await reasonOf({ chainId: 1 })).toBe('chain_mismatch')
+  })
+
+  it('is refused when it reverts', async () => {
+    expect(await reasonOf({ status: 'reverted' })).toBe('simulation_reverted')
+  })
+})
+
+describe('a settlement on a scripted chain', () => {
+  const paid = (assets: bigint): Script => ({
+    before: { balances: { [COLLATERAL]: 7n } },
+    after: { balances: { [COLLATERAL]: 7n + assets } },
+  })
+  const claim = (...parts: readonly unknown[]) => ({ says: { claim: parts } })
+
+  it('is cleared when it pays what the claim holds, to the base unit', async () => {
+    expect(await reasonOf(paid(5n), settling)).toBe('cleared')
+    expect(await reasonOf(paid(4n), settling)).toBe('claim_short')
+    expect(await reasonOf(paid(0n), settling)).toBe('token_missing')
+  })
+
+  it('does not wait for an allowance that stands elsewhere', async () => {
+    const standing = [{ token: LOAN, spender: STRANGER, assets: 1n }]
+    expect(await reasonOf(paid(5n), { ...settling, signer: { ...settling.signer, standing } })).toBe(
+      'cleared',
+    )
+  })
+
+  it.each([
+    ['belongs to another', [STRANGER, SELF, STRANGER, STRANGER, 5n, 0n, false], 'claim_not_ours'],
+    ['pays another', [SELF, STRANGER, STRANGER, STRANGER, 5n, 0n, false], 'claim_not_ours'],
+    ['is settled', [SELF, SELF, STRANGER, STRANGER, 5n, 0n, true], 'claim_settled'],
+    [
+      'is due one second after the next block',
+      [SELF, SELF, STRANGER, STRANGER, 5n, BigInt(NOW_S + 1), false],
+      'claim_not_settleable',
+    ],
+  ])('is refused when the claim %s', async (_name, parts, reason) => {
+    expect(await reasonOf({ ...paid(5n), ...claim(...parts) }, settling)).toBe(reason)
+  })
+
+  it('is refused while a balance cannot be read', async () => {
+    expect(await reasonOf({ says: { balanceOf: null } }, settling)).toBe('read_failed')
+  })
+
+  it('is refused while the claim cannot be read', async () => {
+    expect(await reasonOf({ ...paid(5n), says: { claim: null } }, settling)).toBe('read_failed')
+  })
+})

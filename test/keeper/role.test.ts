@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { expect, it } from 'vitest'
+import { checkRunConfig } from '../../src/config/config.ts'
+import { parseYaml } from '../../src/config/yaml.ts'
+import { loadRolePolicy } from '../../src/keeper/role-policy.ts'
+
+const env = {
+  ROLEKEEPER_NODE_A: 'https://a.example',
+  ROLEKEEPER_NODE_B: 'https://b.example',
+  ROLEKEEPER_NODE_SEND: 'https://send.example',
+  ROLEKEEPER_SECRET_KEY: 'secret-key-0123456789',
+}
+const NAMED = ['fundAdministrator', 'fundCustodian', 'vaultAdministrator', 'vaultCustodian']
+
+/** The example's configuration with sources of these names, asked to staff the NAV reporter. */
+function load(names: readonly string[]) {
+  const sources = names.map((name) => `  - { name: ${name}, file: ${name}.csv }`)
+  const text = [readFileSync('config/example.yaml', 'utf8'), 'sources:', ...sources, ''].join('\n')
+  const config = checkRunConfig(parseYaml('run.yaml', text), resolve('config'), {
+    env,
+    isWellKnown: () => false,
+  })
+  const [agent] = config.agents
+  if (agent === undefined) throw new TypeError('the example has no agent')
+  return loadRolePolicy(
+    { ...agent, role: 'nav-reporter', policy: resolve('policies/nav-reporter.yaml') },
+    config,
+  )
+}
+
+it('starts no role whose policy takes a value from a source that is nowhere', () => {
+  expect(() => load(NAMED.filter((name) => name !== 'fundCustodian'))).toThrow(
+    /takes a value from fundCustodian, which is not among .* sources\..*there are: fundAdministrator, vault/,
+  )
+  expect(load(NAMED).agent.role).toBe('nav-reporter')
+})

@@ -1,0 +1,103 @@
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { liquidator as role } from '../../agents/liquidator/agent.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type AgentConfig, loadRunConfig } from '../../src/config/config.ts'
+import { Secret } from '../../src/config/secret.ts'
+import {
+  checkAccess,
+  clientOf,
+  operationsOf,
+  proveAccess,
+  proveService,
+} from '../../src/keeper/startup-checks.ts'
+import { createLog } from '../../src/ops/log.ts'
+import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { OPERATIONS, type OperationId } from '../../src/service/contract/catalogue.ts'
+import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
+import { collection, failure, json, type Scripted, startScripted } from '../service/scripted-service.ts'
+
+const names = ['SECRET_KEY', 'NODE_A', 'NODE_B', 'NODE_SEND']
+const env = Object.fromEntries(names.map((name) => [`ROLEKEEPER_${name}`, 'https://node.example/key']))
+const example = loadRunConfig(fileURLToPath(new URL('../../config/example.yaml', import.meta.url)), {
+  env,
+  isWellKnown: () => false,
+})
+const { secretKey, ...keyless } = example.service
+const liquidator = example.agents[0] as AgentConfig
+const log = createLog({ level: 'error', secrets: [] })
+const operations = operationsOf(role)
+const own: AgentConfig = { ...liquidator, secretKey: new Secret('sk_own') }
+
+let service: Scripted
+let client: ServiceClient
+beforeEach(async () => {
+  service = await startScripted((_, response) => json(response, 200, collection([])))
+  client = createServiceClient(
+    { baseUrl: service.url, secretKey: 'sk_keeper', timeouts: SERVICE_TIMEOUTS },
+    systemClock,
+  )
+})
+afterEach(async () => {
+  await client.close()
+  await service.close()
+})
+
+test('derives what the liquidator uses from what it watches and proposes', () => {
+  expect(operations).toEqual([
+    ...['listMarkets', 'listCreditFacilities', 'listPositions', 'listLiquidationRecovery', 'listEligibility'],
+    ...['prepareWorkflow', 'registerTransaction', 'getWorkflow'],
+  ])
+  const scopes = new Set(operations.map((id: OperationId) => OPERATIONS[id].scope))
+  expect([...scopes]).toEqual([null, 'canonical:read', 'workflows:write', 'workflows:read'])
+})
+
+test('accepts a key for all, or one of each agent beside the keeper’s own', () => {
+  checkAccess(example, [{ agent: liquidator, operations }])
+  checkAccess({ ...example, agents: [own] }, [{ agent: own, operations }])
+})
+
+test('names who, operation, scope and fix where a key is missing', () => {
+  expect(() => checkAccess({ ...example, service: keyless }, [{ agent: liquidator, operations }])).toThrow(
+    'No secret key is configured, and agents[0], the liquidator, uses listPositions, which needs one with the scope canonical:read. Fix: add `agents[0].secretKey: env:NAME`, or `service.secretKey` for all.',
+  )
+  const config = { ...example, service: keyless, agents: [own] }
+  expect(() => checkAccess(config, [{ agent: own, operations }])).toThrow(
+    'No secret key is configured, and the keeper itself uses createStreamToken, which needs one with the scope events:read. Fix: add `service.secretKey: env:NAME`.',
+  )
+})
+
+test('reads with the agent’s own key, and says in the configuration’s words whose was refused', async () => {
+  const config = { ...example, agents: [own] }
+  const mine = clientOf(client, config, own)
+  await proveAccess(mine, role, log)
+  expect(service.arrived.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+    ['/v1/positions', 'Bearer sk_own'],
+  ])
+  expect(clientOf(client, example, liquidator)).toBe(client)
+  service.script.answer = (_, response) => json(response, 403, failure('insufficient_scope'))
+  await expect(proveAccess(mine, role, log)).rejects.toMatchObject({
+    code: 'service.forbidden',
+    facts: { operation: 'listPositions', keyPath: 'agents[0].secretKey' },
+    fix: expect.stringContaining('the scope `canonical:read`'),
+  })
+})
+
+test('starts with no keeper’s key that lacks its events, and waits for a service that is down', async () => {
+  const serving = (eventsStatus: number) => {
+    service.script.answer = ({ path }, response) =>
+      path === '/v1/deployments'
+        ? json(response, 200, collection([{ chainId: 1, network: 'n' }]))
+        : json(response, eventsStatus, eventsStatus === 200 ? collection([]) : failure('no'))
+  }
+  serving(403)
+  await expect(proveService(client, 1, log)).rejects.toMatchObject({
+    code: 'service.forbidden',
+    facts: { operation: 'pollEvents', keyPath: 'service.secretKey' },
+    fix: 'give the key of `service.secretKey` the scope `events:read`: pollEvents needs secret, with this scope.',
+  })
+  serving(200)
+  await proveService(client, 1, log)
+  service.script.answer = (_, response) => json(response, 503, failure('down', { retryable: true }))
+  await proveService(client, 1, log)
+})

@@ -1,0 +1,126 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Refusal, refuse } from '../../src/errors.ts'
+import { replyKey, takeSubmissions } from '../../src/keeper/submissions.ts'
+import { readSubmissions, type Submission, writeSubmission } from '../../src/ops/orders.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+
+const UUID = '11111111-2222-4333-8444-555555555555'
+const VAULT = `0x${'7A'.repeat(20)}`
+const submission: Submission = {
+  role: 'allocator',
+  workflowType: 'deposit',
+  input: { vaultAddress: VAULT, assets: '5', receiverAddress: `0x${'11'.repeat(20)}`, minShares: '1' },
+  shadow: false,
+}
+const exposure = { token: null, assets: 0n, usdMicros: 7n }
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'submit-'))
+})
+
+function createWorld() {
+  const world = {
+    values: new Map<string, string>(),
+    opened: [] as (readonly [Proposal, boolean])[],
+    mode: 'live' as 'live' | 'shadow',
+    counted: { ok: true, exposure } as { readonly ok: true; readonly exposure: typeof exposure } | Refusal,
+    stopped: null as Refusal | null,
+    /** The process ends before the reply is kept. */
+    crash: false,
+  }
+  const take = () =>
+    takeSubmissions({
+      directory,
+      journal: {
+        getValue: async (key) => world.values.get(key) ?? null,
+        setValue: async (key, value) => {
+          if (world.crash) throw new TypeError('crash')
+          if (value !== null) world.values.set(key, value)
+        },
+        barrier: async () => {},
+      },
+      role: (role) =>
+        role === 'allocator'
+          ? {
+              mode: world.mode,
+              exposureOf: () => world.counted,
+              open: async (proposal, shadow) => {
+                world.opened.push([proposal, shadow])
+                return { ok: true, workflowId: `workflow of ${proposal.occurrence}` }
+              },
+            }
+          : undefined,
+      stopped: () => world.stopped,
+    })
+  const reply = () => JSON.parse(world.values.get(replyKey(UUID)) ?? 'null')
+  const checkOf = async (changes: Partial<Submission> = {}) => {
+    writeSubmission(directory, UUID, { ...submission, ...changes })
+    await take()
+    expect(readSubmissions(directory)).toEqual([])
+    return reply().check
+  }
+  return { world, take, reply, checkOf }
+}
+
+describe('a submission', () => {
+  it('becomes one proposal, whose exposure the policy counts', async () => {
+    const { world, take, reply } = createWorld()
+    writeSubmission(directory, UUID, submission)
+    await take()
+    await take()
+    expect(world.opened).toEqual([
+      [
+        {
+          ...{ workflowType: 'deposit', kind: 'order', occurrence: UUID, input: submission.input, exposure },
+          subject: `${VAULT.toLowerCase()}:0x${'11'.repeat(20)}`,
+          summary: `submitted by hand as order ${UUID}`,
+          reason: {},
+        },
+        false,
+      ],
+    ])
+    expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
+    expect(readSubmissions(directory)).toEqual([])
+  })
+
+  it('is taken again, as the same order, when its reply was lost', async () => {
+    const { world, take, reply } = createWorld()
+    writeSubmission(directory, UUID, submission)
+    world.crash = true
+    await expect(take()).rejects.toThrow('crash')
+    expect(readSubmissions(directory)).toHaveLength(1)
+    world.crash = false
+    await take()
+    expect(world.opened.map(([{ occurrence }]) => occurrence)).toEqual([UUID, UUID])
+    expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
+  })
+
+  it('carries what a proposal says besides, where it is given', async () => {
+    const { world, take } = createWorld()
+    const said = { subject: 'a:b', summary: 'restate', reason: { value: '1' }, deviationBps: 30 }
+    writeSubmission(directory, UUID, { ...submission, ...said, shadow: true })
+    await take()
+    expect(world.opened).toMatchObject([[said, true]])
+  })
+
+  it('is refused by name, and nothing is opened', async () => {
+    const { world, checkOf } = createWorld()
+    expect(await checkOf({ role: 'nav-reporter' })).toBe('role_absent')
+    world.values.clear()
+    expect(await checkOf({ workflowType: 'role.lender.investorRequestRedeem' })).toBe('type_unknown')
+    world.values.clear()
+    world.counted = refuse('exposure_unpriced', 'no price')
+    expect(await checkOf()).toBe('exposure_unpriced')
+    world.values.clear()
+    world.stopped = refuse('paused', 'The keeper is paused.')
+    expect(await checkOf()).toBe('paused')
+    world.values.clear()
+    world.mode = 'shadow'
+    expect(await checkOf()).toBe('role_in_shadow')
+    expect(world.opened).toEqual([])
+  })
+})

@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
+import { createAlarms } from '../../src/ops/alarms.ts'
+
+it('tells an alarm of one code and workflow once a minute, also after the clock was put back', () => {
+  let nowMs = 86_400_000
+  const told: string[] = []
+  const alarm = createAlarms(
+    ({ facts }, atMs) => void told.push(`${facts.workflowId} ${atMs}`),
+    () => nowMs,
+  )
+  const raise = (workflowId: string) => alarm(new RolekeeperError('a.b', 'No.', { facts: { workflowId } }))
+  raise('1')
+  raise('2')
+  nowMs += 59_999
+  raise('1')
+  expect(told).toEqual(['1 86400000', '2 86400000'])
+  nowMs += 1
+  raise('1')
+  expect(told.at(-1)).toBe('1 86460000')
+  nowMs -= 3_600_000
+  raise('1')
+  raise('1')
+  expect(told.slice(3)).toEqual(['1 82860000'])
+})

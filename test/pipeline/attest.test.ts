@@ -1,0 +1,142 @@
+import { type Hex, parseSignature } from 'viem'
+import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { LedgerEntry } from '../../src/journal/journal.ts'
+import type { Gate } from '../../src/ops/control.ts'
+import { attest } from '../../src/pipeline/attest.ts'
+import type { PreparedWorkflow } from '../../src/service/contract/workflows.ts'
+import type { Step } from '../../src/workflow/step.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { CHAIN_ID, freeze, NOW_MS } from '../guard/fixtures.ts'
+import { answerOf, kindOf, NAV_DIGEST } from '../guard/kinds.ts'
+import { NAV_RULE, ROLE, rulesetOf } from '../guard/rules.ts'
+import { workflowOf } from '../support/workflows.ts'
+
+const ruleset = rulesetOf([NAV_RULE], [{ workflowType: NAV_RULE.workflowType }])
+const kind = kindOf('report')
+const digest = NAV_DIGEST
+const privateKey = generatePrivateKey()
+const { address } = privateKeyToAccount(privateKey)
+
+let told: string[]
+let ledger: Map<Hex, LedgerEntry>
+let gate: Gate
+let asked: Hex[]
+beforeEach(() => {
+  told = []
+  ledger = new Map()
+  gate = { closed: false, paused: false }
+  asked = []
+})
+
+const workflow = (
+  answer: PreparedWorkflow = answerOf(kind, kind.drafts),
+  changes: Partial<Workflow> = {},
+): Workflow => ({
+  ...workflowOf('prepared'),
+  role: ROLE,
+  chainId: CHAIN_ID,
+  signer: address,
+  proposal: kind.proposal,
+  prepared: freeze(answer),
+  ...changes,
+})
+
+const run = (each: Workflow, key = privateKey): Promise<Step> =>
+  attest(each, {
+    nowMs: () => NOW_MS,
+    ruleset,
+    nodes: {
+      head: async () => ({
+        number: 100n,
+        hash: '0x',
+        parentHash: '0x',
+        timestampS: NOW_MS / 1_000,
+        baseFeePerGasWei: 1n,
+      }),
+      calls: async () => [],
+    },
+    journal: {
+      enterDigest: async (entry) => {
+        told.push('entered')
+        if (!ledger.has(entry.digest)) ledger.set(entry.digest, entry)
+      },
+      barrier: async () => {
+        told.push('on disk')
+      },
+      ledgerEntry: async (hash) => ledger.get(hash) ?? null,
+    },
+    signer: {
+      address,
+      keyId: 'a key',
+      signDigest: async (hash) => {
+        told.push('signed')
+        asked.push(hash)
+        const { r, s, yParity } = parseSignature(await sign({ hash, privateKey: key, to: 'hex' }))
+        return { r, s, yParity: yParity === 0 ? 0 : 1 }
+      },
+    },
+    gate: () => gate,
+  })
+
+const recorded = workflow(undefined, { attestation: { digest } })
+
+describe('attesting typed data', () => {
+  it('records the digest, enters it into the ledger, waits for the disk, and asks the key for it alone', async () => {
+    const first = await run(workflow())
+    expect(first).toMatchObject({ type: 'moved', workflow: { state: 'prepared', attestation: { digest } } })
+    expect(told).toEqual([])
+    const second = await run(recorded)
+    expect(told).toEqual(['entered', 'on disk', 'signed'])
+    expect(asked).toEqual([digest])
+    expect(ledger.get(digest)).toMatchObject({ kind: 'typed_data', workflowId: recorded.id, nonce: null })
+    expect(second).toMatchObject({ type: 'moved', workflow: { state: 'attested', attestation: { digest } } })
+    const { attestation } = second.type === 'moved' ? second.workflow : recorded
+    expect(attestation?.signature).toMatch(/^0x[0-9a-f]{130}$/)
+  })
+
+  it('signs nothing other than what it recorded first', async () => {
+    const other = workflow(undefined, { attestation: { digest: `0x${'11'.repeat(32)}` } })
+    expect(await run(other)).toMatchObject({
+      workflow: { state: 'refused', note: { check: 'digest_changed' } },
+    })
+    expect(asked).toEqual([])
+  })
+
+  it('asks no key for what the rules refuse', async () => {
+    const answer = answerOf(kind, kind.drafts)
+    const [intent] = answer.transactions
+    if (intent === undefined) throw new TypeError('one intent')
+    const hostile = { ...answer, transactions: [{ ...intent, target: address }] }
+    expect(await run(workflow(hostile, { attestation: { digest } }))).toMatchObject({
+      workflow: { state: 'refused', note: { check: 'target_not_allowed' } },
+    })
+    expect(told).toEqual([])
+  })
+
+  it.each([
+    { closed: true, paused: false },
+    { closed: false, paused: true },
+  ])('waits while the gate is %o', async (held) => {
+    gate = held
+    expect(await run(recorded)).toMatchObject({ type: 'wait' })
+    expect(asked).toEqual([])
+  })
+
+  it('takes no digest that stands in the ledger for something else', async () => {
+    ledger.set(digest, {
+      digest,
+      kind: 'typed_data',
+      signer: address,
+      workflowId: 'another',
+      nonce: null,
+      atMs: 0,
+    })
+    await expect(run(recorded)).rejects.toThrow(/for something else/)
+    expect(asked).toEqual([])
+  })
+
+  it('takes no signature of another key', async () => {
+    await expect(run(recorded, generatePrivateKey())).rejects.toThrow(/not the signer's/)
+  })
+})

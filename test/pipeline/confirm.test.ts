@@ -1,0 +1,137 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
+import { type ConfirmDeps, confirm } from '../../src/pipeline/confirm.ts'
+import type { WorkflowProgress } from '../../src/service/contract/assumptions.ts'
+import { slotOf, workflowOf } from '../support/workflows.ts'
+
+const HASH = `0x${'aa'.repeat(32)}` as const
+const WANTED = { entityType: 'claim', entityId: 'm:1', field: 'assets', expected: { op: 'lte', value: '5' } }
+const SEEN = { ...WANTED, satisfied: true, blockNumber: '10' }
+
+const createWorld = () => {
+  const world = {
+    nowMs: 1_000,
+    block: HASH as `0x${string}` | null,
+    progress: {
+      requestId: 'wf-1',
+      workflowType: 'role.liquidator.liquidate',
+      status: 'final_success',
+      transactions: [],
+      canonicalPostconditions: [SEEN],
+    } as WorkflowProgress,
+    failure: null as Error | null,
+  }
+  const deps: ConfirmDeps = {
+    nowMs: () => world.nowMs,
+    progress: async () => {
+      if (world.failure !== null) throw world.failure
+      return world.progress
+    },
+    nodes: {
+      block: async (number) =>
+        world.block === null
+          ? null
+          : { number, hash: world.block, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1n },
+    },
+  }
+  return { world, deps }
+}
+const confirmed = () =>
+  workflowOf('confirmed', {
+    slots: [
+      slotOf({
+        state: 'final',
+        inclusion: {
+          hash: HASH,
+          purpose: 'payload',
+          blockNumber: 10n,
+          blockHash: HASH,
+          status: 'success',
+          gasUsed: 1n,
+          effectiveGasPriceWei: 1n,
+        },
+      }),
+    ],
+    awaiting: { blockNumber: 10n, postconditions: [WANTED], sinceMs: 1_000 },
+  })
+
+let setup: ReturnType<typeof createWorld>
+beforeEach(() => {
+  setup = createWorld()
+})
+const state = async () => {
+  const step = await confirm(confirmed(), setup.deps)
+  return step.type === 'wait' ? 'wait' : step.workflow.state
+}
+const report = (changes: Partial<typeof SEEN>) => {
+  setup.world.progress = {
+    ...setup.world.progress,
+    canonicalPostconditions: [{ ...SEEN, ...changes }],
+  }
+}
+
+describe('confirming', () => {
+  it('succeeds when the service shows every postcondition at our block', async () => {
+    expect(await state()).toBe('succeeded')
+  })
+
+  it('does not when it was one block earlier', async () => {
+    report({ blockNumber: '9' })
+    expect(await state()).toBe('wait')
+  })
+
+  it('does not when one is not satisfied, is about something else, or is absent', async () => {
+    const others = [
+      { satisfied: false },
+      { entityId: 'm:2' },
+      { field: 'x' },
+      { expected: { op: 'gte', value: '5' } },
+    ]
+    for (const other of others) {
+      report(other)
+      expect([other, await state()]).toEqual([other, 'wait'])
+    }
+    setup.world.progress = { ...setup.world.progress, canonicalPostconditions: [] }
+    expect(await state()).toBe('wait')
+  })
+
+  it('reads the same expectation whatever the order of its members', async () => {
+    report({ expected: { value: '5', op: 'lte' } })
+    expect(await state()).toBe('succeeded')
+  })
+
+  it('does not before the service says final_success', async () => {
+    setup.world.progress = { ...setup.world.progress, status: 'indexed' }
+    expect(await state()).toBe('wait')
+  })
+
+  it('waits ten minutes for a service that is down, and not one millisecond longer', async () => {
+    setup.world.failure = new RolekeeperError('service.unreachable', 'down', { retry: 'later' })
+    setup.world.nowMs = 600_999
+    expect(await state()).toBe('wait')
+    setup.world.nowMs = 601_000
+    expect(await state()).toBe('unconfirmed')
+  })
+
+  it('goes back in flight when another block is in the place of its own', async () => {
+    setup.world.block = `0x${'bb'.repeat(32)}`
+    const step = await confirm(confirmed(), setup.deps)
+    expect(step).toMatchObject({ workflow: { state: 'in_flight', slots: [{ state: 'mined' }] } })
+  })
+
+  it('neither goes back nor succeeds on a node that shows no block there', async () => {
+    setup.world.block = null
+    expect(await state()).toBe('wait')
+  })
+})
+
+it('takes the block of the whole answer where a postcondition names none, and no block as too early', async () => {
+  const { blockNumber: _none, ...unplaced } = SEEN
+  setup.world.progress = { ...setup.world.progress, canonicalPostconditions: [unplaced] }
+  expect(await confirm(confirmed(), setup.deps)).toMatchObject({ type: 'wait' })
+  const at = (blockNumber: string) => ({ status: 'current', lagSeconds: 0, blockNumber })
+  setup.world.progress = { ...setup.world.progress, freshness: at('9') }
+  expect(await confirm(confirmed(), setup.deps)).toMatchObject({ type: 'wait' })
+  setup.world.progress = { ...setup.world.progress, freshness: at('10') }
+  expect(await confirm(confirmed(), setup.deps)).toMatchObject({ workflow: { state: 'succeeded' } })
+})

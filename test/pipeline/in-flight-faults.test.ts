@@ -1,0 +1,184 @@
+import { keccak256 } from 'viem'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { createWorld, pair, purposes, receiptOf } from '../support/carry-world.ts'
+
+let setup: ReturnType<typeof createWorld>
+beforeEach(() => {
+  setup = createWorld()
+})
+const sends = () => setup.world.log.filter((line) => line.startsWith('send'))
+
+/** The same workflow, had its fees been offered at the cap. */
+const atCap = (workflow: Workflow): Workflow => ({
+  ...workflow,
+  slots: workflow.slots.map((slot) => ({
+    ...slot,
+    attempts: slot.attempts.map((attempt) => ({ ...attempt, maxFeePerGasWei: 50_000_000_000n })),
+  })),
+})
+
+/** The same workflow, as the journal has it when the process died between its sends and their record. */
+const unrecorded = (workflow: Workflow): Workflow => ({
+  ...workflow,
+  updatedAtMs: 2_000,
+  slots: workflow.slots.map((slot) => ({
+    ...slot,
+    attempts: slot.attempts.map((attempt) => ({ ...attempt, state: 'signed' as const })),
+  })),
+})
+
+describe('a slot whose payload must not run', () => {
+  it('is neither signed nor sent while the fee cap leaves no room for its no-op', async () => {
+    setup.world.recheck = { ok: false, check: 'position_healthy', message: 'healthy again' }
+    setup.world.kms = new RolekeeperError('kms.timeout', 'late', { retry: 'later' })
+    setup.world.baseFeePerGasWei = 50_000_000_001n
+    const { workflow } = await setup.settle(pair())
+    setup.world.kms = null
+    const held = (await setup.settle(workflow)).workflow
+    expect(held.slots.map(purposes)).toEqual([['payload ordered'], ['payload ordered']])
+    setup.world.baseFeePerGasWei = 50_000_000_000n
+    const closed = (await setup.settle(held)).workflow
+    expect(closed.slots.map(purposes)).toEqual([
+      ['payload ordered', 'noop sent'],
+      ['payload ordered', 'noop sent'],
+    ])
+  })
+
+  it('does not have its public payload sent again', async () => {
+    const workflow = atCap((await setup.settle(pair())).workflow)
+    setup.world.baseFeePerGasWei = 50_000_000_001n
+    setup.world.nowMs = 60_000
+    setup.world.headNumber = 12n
+    const before = sends().length
+    const expired = (await setup.settle(workflow)).workflow
+    expect(expired.slots.map(({ closing }) => closing)).toEqual(['expired', 'earlier_slot_failed'])
+    expect(sends()).toHaveLength(before)
+  })
+})
+
+describe('a process that died between a send and its record', () => {
+  const died = async () => unrecorded((await setup.settle(pair())).workflow)
+
+  it('finds what it had sent once the chain is past the nonce, and signs nothing more', async () => {
+    const before = await died()
+    for (const slot of before.slots) {
+      const hash = slot.attempts[0]?.hash ?? '0x'
+      setup.world.receipts.set(hash, receiptOf(hash))
+    }
+    setup.world.chainNonce = 9
+    setup.world.nowMs = 59_000
+    setup.world.asked.length = 0
+    const { workflow } = await setup.settle(before)
+    expect(workflow.slots.map(({ state, closing }) => ({ state, closing }))).toEqual([
+      { state: 'mined', closing: undefined },
+      { state: 'mined', closing: undefined },
+    ])
+    expect(setup.world.asked).toEqual([])
+  })
+
+  it('finds the payload that landed although its no-op was sent', async () => {
+    const before = await died()
+    setup.world.nowMs = 30_000
+    const closed = (await setup.settle(before)).workflow
+    expect(closed.slots.map(purposes)).toEqual([
+      ['payload signed', 'noop sent'],
+      ['payload signed', 'noop sent'],
+    ])
+    const hash = closed.slots[0]?.attempts[0]?.hash ?? '0x'
+    setup.world.receipts.set(hash, receiptOf(hash))
+    setup.world.finalizedCount = 8
+    const found = (await setup.settle(closed)).workflow
+    expect(found.slots[0]).toMatchObject({ state: 'mined', inclusion: { hash, purpose: 'payload' } })
+  })
+
+  it('offers a no-op that replaces what may be public', async () => {
+    const before = await died()
+    setup.world.nowMs = 30_000
+    const [payload, noop] = (await setup.settle(before)).workflow.slots[0]?.attempts ?? []
+    expect(noop?.maxPriorityFeePerGasWei).toBe(((payload?.maxPriorityFeePerGasWei ?? 0n) * 11_250n) / 10_000n)
+  })
+})
+
+describe('the last look', () => {
+  const signedOnly = async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.log.length = 0
+    return unrecorded(workflow)
+  }
+
+  it('that is two seconds old lets the first send go', async () => {
+    const signed = await signedOnly()
+    setup.world.nowMs = 4_000
+    setup.world.recheck = { ok: false, check: 'position_healthy', message: 'healthy again' }
+    expect((await setup.settle(signed)).workflow.slots.map(purposes)).toEqual([
+      ['payload sent'],
+      ['payload sent'],
+    ])
+  })
+
+  it('that is a millisecond older is taken again, and closes what it refuses', async () => {
+    const signed = await signedOnly()
+    setup.world.nowMs = 4_001
+    setup.world.recheck = { ok: false, check: 'position_healthy', message: 'healthy again' }
+    const { workflow } = await setup.settle(signed)
+    expect(workflow.slots.map(purposes)).toEqual([
+      ['payload signed', 'noop sent'],
+      ['payload signed', 'noop sent'],
+    ])
+    const payloads = signed.slots.map((slot) => `send ${keccak256(slot.attempts[0]?.raw ?? '0x')}`)
+    expect(sends().filter((line) => payloads.includes(line))).toEqual([])
+  })
+})
+
+describe('the kill switch', () => {
+  it('ends a KMS call that is under way within half a second', async () => {
+    setup.world.kmsHangs = true
+    setup.world.onKms = () => {
+      setup.world.gate = { closed: true, paused: false }
+    }
+    const startedAtMs = performance.now()
+    const { workflow } = await setup.settle(pair())
+    expect(performance.now() - startedAtMs).toBeLessThan(500)
+    expect(workflow.slots.map(purposes)).toEqual([['payload ordered'], ['payload ordered']])
+    expect(setup.world.alarms).toEqual([])
+  })
+
+  it('holds a bump back, and lets the public bytes be sent again', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.gate = { closed: true, paused: false }
+    setup.world.headNumber = 14n
+    const [first] = sends()
+    setup.world.log.length = 0
+    const held = (await setup.settle(workflow)).workflow
+    expect(purposes(held.slots[0])).toEqual(['payload sent', 'payload ordered'])
+    expect(sends()[0]).toBe(first)
+  })
+})
+
+describe('a nonce at the fee cap', () => {
+  it('stays as it is, and is closed by a no-op at the cap once it expired', async () => {
+    setup.world.baseFeePerGasWei = 49_000_000_000n
+    const capped = atCap((await setup.settle(pair())).workflow)
+    setup.world.headNumber = 13n
+    expect(purposes((await setup.settle(capped)).workflow.slots[0])).toEqual(['payload sent'])
+    setup.world.nowMs = 60_000
+    const closed = (await setup.settle(capped)).workflow
+    expect(purposes(closed.slots[0])).toEqual(['payload sent', 'noop sent'])
+    expect(closed.slots[0]?.attempts[1]?.maxFeePerGasWei).toBe(50_000_000_000n)
+    // Not one more for each block from there on.
+    setup.world.headNumber = 30n
+    expect((await setup.settle(closed)).workflow.slots[0]?.attempts).toHaveLength(2)
+  })
+
+  it('is told of once it is open for longer than a minute', async () => {
+    setup.world.gate = { closed: true, paused: false }
+    setup.world.nowMs = 61_000
+    const { workflow } = await setup.settle(pair())
+    expect(setup.world.alarms).toEqual([])
+    setup.world.nowMs = 61_001
+    await setup.settle(workflow)
+    expect(setup.world.alarms).toEqual(['nonce.stuck'])
+  })
+})

@@ -1,0 +1,182 @@
+import { serializeTransaction } from 'viem'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
+import { createWorld, FEES, freshSlot, HASH, pair, purposes, receiptOf } from '../support/carry-world.ts'
+
+let setup: ReturnType<typeof createWorld>
+beforeEach(() => {
+  setup = createWorld()
+})
+
+describe('carrying a workflow in flight', () => {
+  it('signs once per slot, behind a barrier, then sends behind another', async () => {
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([['payload sent'], ['payload sent']])
+    const shape = setup.world.log.map((line) => line.split(' ')[0])
+    expect(shape).toEqual(['barrier', 'kms', 'kms', 'barrier', 'send', 'send', 'outbox', 'outbox'])
+  })
+
+  it('signs the stored digest after a crash, never another', async () => {
+    const before = pair()
+    const digests = before.slots.map((slot) => slot.attempts[0]?.digest)
+    await setup.settle(before)
+    expect(setup.world.asked).toEqual(digests)
+  })
+
+  it('sends the very bytes again when it does not know whether they arrived', async () => {
+    setup.world.sendOutcome = 'unknown'
+    const { workflow } = await setup.settle(pair())
+    const sent = setup.world.log.filter((line) => line.startsWith('send'))
+    setup.world.headNumber = 12n
+    await setup.settle(workflow)
+    expect(setup.world.log.filter((line) => line.startsWith('send'))).toEqual([...sent, ...sent])
+    expect(setup.world.asked).toHaveLength(2)
+  })
+
+  it('asks no KMS and sends nothing first while the gate is closed, and keeps its nonces', async () => {
+    setup.world.gate = { closed: true, paused: false }
+    const { workflow } = await setup.settle(pair())
+    expect(setup.world.asked).toEqual([])
+    expect(workflow.slots.map(purposes)).toEqual([['payload ordered'], ['payload ordered']])
+  })
+
+  it('closes its nonces with no-ops when the clearance runs out before anything was sent', async () => {
+    setup.world.nowMs = 30_000
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([
+      ['payload ordered', 'noop sent'],
+      ['payload ordered', 'noop sent'],
+    ])
+    expect(workflow.slots.map((slot) => slot.closing)).toEqual(['expired', 'earlier_slot_failed'])
+  })
+
+  it('still signs a payload one millisecond before the clearance runs out', async () => {
+    setup.world.nowMs = 29_999
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([['payload sent'], ['payload sent']])
+  })
+
+  it('closes its nonces when the last look refuses, and sends no payload', async () => {
+    setup.world.recheck = { ok: false, check: 'position_healthy', message: 'healthy again' }
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([
+      ['payload signed', 'noop sent'],
+      ['payload signed', 'noop sent'],
+    ])
+    expect(workflow.note?.check).toBe('position_healthy')
+  })
+
+  it('closes with no-ops what a changed ruleset no longer covers', async () => {
+    setup.world.rulesetHash = 'other'
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots[0]?.closing).toBe('ruleset_changed')
+    expect(purposes(workflow.slots[0])).toEqual(['payload ordered', 'noop sent'])
+  })
+
+  it('while paused sends no payload that no node has, and still bumps what is public', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.gate = { closed: false, paused: true }
+    setup.world.headNumber = 13n
+    const bumped = await setup.settle(workflow)
+    expect(purposes(bumped.workflow.slots[0])).toEqual(['payload sent', 'payload sent'])
+    const fresh = await setup.settle(pair())
+    expect(purposes(fresh.workflow.slots[0])).toEqual(['payload ordered'])
+  })
+
+  it('bumps only the nonce whose turn it is, at the block it is due and not before', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.headNumber = 12n
+    expect(purposes((await setup.settle(workflow)).workflow.slots[0])).toEqual(['payload sent'])
+    setup.world.headNumber = 13n
+    const bumped = (await setup.settle(workflow)).workflow
+    expect(bumped.slots.map(purposes)).toEqual([['payload sent', 'payload sent'], ['payload sent']])
+    const [first, second] = bumped.slots[0]?.attempts ?? []
+    expect(second?.maxFeePerGasWei).toBe(((first?.maxFeePerGasWei ?? 0n) * 11_250n) / 10_000n)
+  })
+
+  it('takes whichever of its own hashes was mined', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.headNumber = 13n
+    const bumped = (await setup.settle(workflow)).workflow
+    const older = bumped.slots[0]?.attempts[0]?.hash ?? '0x'
+    setup.world.receipts.set(older, receiptOf(older))
+    const mined = (await setup.settle(bumped)).workflow
+    expect(mined.slots[0]).toMatchObject({ state: 'mined', inclusion: { hash: older } })
+  })
+
+  it('replaces the action by a no-op when the approval reverted', async () => {
+    const { workflow } = await setup.settle(pair())
+    const hash = workflow.slots[0]?.attempts[0]?.hash ?? '0x'
+    setup.world.receipts.set(hash, receiptOf(hash, 'reverted'))
+    const { workflow: closed } = await setup.settle(workflow)
+    expect(purposes(closed.slots[1])).toEqual(['payload sent', 'noop sent'])
+  })
+
+  it('opens a mined slot again when a reorg took its block, and sends the same bytes', async () => {
+    const { workflow } = await setup.settle(pair())
+    const hash = workflow.slots[0]?.attempts[0]?.hash ?? '0x'
+    setup.world.receipts.set(hash, { ...receiptOf(hash), blockHash: HASH })
+    const mined = (await setup.settle(workflow)).workflow
+    setup.world.receipts.clear()
+    const slot = mined.slots[0]
+    if (slot?.inclusion === undefined) throw new Error('not mined')
+    const orphaned = { ...slot, inclusion: { ...slot.inclusion, blockHash: `0x${'00'.repeat(32)}` as const } }
+    const reopened = (await setup.settle({ ...mined, slots: [orphaned, ...mined.slots.slice(1)] })).workflow
+    expect(reopened.slots[0]?.state).toBe('open')
+    expect(setup.world.asked).toHaveLength(2)
+  })
+
+  it('gives a slot up only when a nonce finalized for eight blocks passed it without any of its hashes', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.finalizedCount = 7
+    expect((await setup.settle(workflow)).workflow.slots[0]?.consumedByOther).toBeUndefined()
+    setup.world.finalizedCount = 8
+    const passed = (await setup.settle(workflow)).workflow
+    setup.world.finalized = 7n
+    expect((await setup.settle(passed)).workflow.slots[0]?.consumedByOther).toBeUndefined()
+    setup.world.finalized = 8n
+    const given = (await setup.settle(passed)).workflow
+    expect(given.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })
+  })
+
+  it('keeps the nonce and raises an alarm when every node rejects', async () => {
+    setup.world.sendOutcome = 'rejected'
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([['payload sent'], ['payload sent']])
+    expect(setup.world.alarms).toEqual(['broadcast.refused', 'broadcast.refused'])
+  })
+
+  it('keeps its order and alarms when the KMS denies', async () => {
+    setup.world.kms = new RolekeeperError('kms.denied', 'denied')
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([['payload ordered'], ['payload ordered']])
+    expect(setup.world.alarms).toEqual(['kms.denied'])
+  })
+
+  it('is concluded once every slot is final', async () => {
+    const { workflow } = await setup.settle(pair())
+    for (const slot of workflow.slots) {
+      const hash = slot.attempts[0]?.hash ?? '0x'
+      setup.world.receipts.set(hash, receiptOf(hash))
+    }
+    setup.world.finalized = 11n
+    expect((await setup.settle(workflow)).ms).toBe(123_456)
+  })
+})
+
+describe('an order', () => {
+  it('is exactly the unsigned EIP-1559 bytes of its fields', () => {
+    const slot = freshSlot(0)
+    expect(slot.attempts[0]?.unsigned).toBe(
+      serializeTransaction({
+        type: 'eip1559',
+        chainId: 31_337,
+        nonce: 7,
+        to: slot.payload.to,
+        gas: 100_000n,
+        maxFeePerGas: FEES.maxFeePerGasWei,
+        maxPriorityFeePerGas: FEES.maxPriorityFeePerGasWei,
+      }),
+    )
+  })
+})

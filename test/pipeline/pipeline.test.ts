@@ -1,0 +1,199 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { type PipelineDeps, run, type Stage, type Stages, step } from '../../src/pipeline/pipeline.ts'
+import { moved, wait } from '../../src/workflow/step.ts'
+import { move, TERMINAL_STATES, type Workflow, type WorkflowState } from '../../src/workflow/workflow.ts'
+import { slotOf, workflowOf } from '../support/workflows.ts'
+
+let journal: Journal
+beforeEach(() => {
+  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'pipeline-')))
+})
+afterEach(() => journal.close())
+
+const unused: Stage = async (workflow) => {
+  throw new TypeError(`no stage for ${workflow.state}`)
+}
+const NONE: Stages = {
+  request: unused,
+  prepare: unused,
+  attest: unused,
+  clear: unused,
+  claim: unused,
+  carry: unused,
+  confirm: unused,
+}
+const to =
+  (state: WorkflowState): Stage =>
+  async (workflow) =>
+    moved(move(workflow, state, 2_000))
+
+const createWorld = (stages: Partial<Stages>) => {
+  const world = { moves: [] as string[], strikes: 0, held: 0, turns: 0, onMove: () => {} }
+  const deps: PipelineDeps = {
+    nowMs: () => 2_000,
+    journal,
+    stages: () => ({ ...NONE, ...stages }),
+    alone: async (_signer, work) => {
+      world.held += 1
+      world.turns += 1
+      try {
+        return await work()
+      } finally {
+        world.held -= 1
+      }
+    },
+    onMove: (before, after) => {
+      world.moves.push(`${before.state} ${after.state}`)
+      world.onMove()
+    },
+    onStrike: () => {
+      world.strikes += 1
+    },
+  }
+  const opened = async (state: WorkflowState, changes: Partial<Workflow> = {}) => {
+    const workflow = workflowOf(state, changes)
+    await journal.open(workflow)
+    return workflow.id
+  }
+  return { world, deps, opened }
+}
+
+describe('a step', () => {
+  it('of each state is one stage', async () => {
+    const waits =
+      (ms: number): Stage =>
+      async () =>
+        wait(ms)
+    const named: Stages = {
+      request: waits(0),
+      prepare: waits(1),
+      attest: waits(2),
+      clear: waits(3),
+      claim: waits(4),
+      carry: waits(5),
+      confirm: waits(6),
+    }
+    const states = [
+      'discovered',
+      'requested',
+      'prepared',
+      'attested',
+      'cleared',
+      'in_flight',
+      'confirmed',
+    ] as const
+    const reached = await Promise.all(states.map((state) => step(workflowOf(state), named)))
+    expect(reached).toEqual([0, 1, 2, 3, 4, 5, 6].map(wait))
+  })
+
+  it('is never taken from a terminal', () => {
+    for (const state of TERMINAL_STATES)
+      expect(() => step(workflowOf(state), NONE)).toThrow(/nothing more happens/)
+  })
+})
+
+describe('running a workflow', () => {
+  it('goes from discovered to a terminal in one run, each state written', async () => {
+    const { world, deps, opened } = createWorld({ request: to('requested'), prepare: to('refused') })
+    const id = await opened('discovered')
+    expect(await run(id, deps)).toBeNull()
+    expect(world.moves).toEqual(['discovered requested', 'requested refused'])
+    expect((await journal.get(id))?.state).toBe('refused')
+  })
+
+  it('answers when it wants to be looked at again, and nothing for what is not there', async () => {
+    const { deps, opened } = createWorld({ confirm: async () => wait(1_234) })
+    expect(await run(await opened('confirmed'), deps)).toBe(1_234)
+    expect(await run('absent', deps)).toBeNull()
+  })
+
+  it('holds the signer from the clearing to the claim, once', async () => {
+    const heldAt: number[] = []
+    const { world, deps, opened } = createWorld({
+      clear: async (workflow) => {
+        heldAt.push(world.held)
+        return moved(move(workflow, 'cleared', 2_000))
+      },
+      claim: async (workflow) => {
+        heldAt.push(world.held)
+        return moved(move(workflow, 'refused', 2_000))
+      },
+    })
+    await run(await opened('attested'), deps)
+    expect(heldAt).toEqual([1, 1])
+    expect(world).toMatchObject({ turns: 1, held: 0 })
+  })
+
+  it('does the step again on the stored record when another writer was first', async () => {
+    let tries = 0
+    const { world, deps, opened } = createWorld({
+      prepare: async (workflow) => {
+        tries += 1
+        if (tries === 1) await journal.write({ ...workflow, updatedAtMs: 9 })
+        return moved(move(workflow, 'refused', 2_000))
+      },
+    })
+    const id = await opened('requested')
+    expect(await run(id, deps)).toBeNull()
+    expect({ tries, strikes: world.strikes }).toEqual({ tries: 2, strikes: 0 })
+  })
+
+  it('waits, and counts no strike, when a node or the service may answer later', async () => {
+    const later = new RolekeeperError('node.timeout', 'late', { retry: 'later' })
+    const { world, deps, opened } = createWorld({ carry: async () => Promise.reject(later) })
+    const id = await opened('in_flight')
+    expect(await run(id, deps)).toBe(500)
+    expect(world.strikes).toBe(0)
+    expect((await journal.get(id))?.version).toBe(0)
+  })
+
+  it('quarantines at the third strike in a row and not at the second', async () => {
+    const { world, deps, opened } = createWorld({ carry: unused })
+    const id = await opened('in_flight', { slots: [slotOf()] })
+    expect(await run(id, deps)).toBe(1_000)
+    expect(await run(id, deps)).toBe(1_000)
+    expect(await journal.get(id)).toMatchObject({ state: 'in_flight', strikes: 2 })
+    expect(await run(id, deps)).toBeNull()
+    expect(await journal.get(id)).toMatchObject({ state: 'quarantined', note: { check: 'three_strikes' } })
+    expect(world.strikes).toBe(3)
+  })
+
+  it('forgets strikes after a step that went well, also when that one only waits', async () => {
+    let fails = true
+    const { deps, opened } = createWorld({
+      confirm: async () => {
+        if (fails) throw new TypeError('boom')
+        return wait(1)
+      },
+    })
+    const id = await opened('confirmed')
+    await run(id, deps)
+    await run(id, deps)
+    fails = false
+    await run(id, deps)
+    fails = true
+    await run(id, deps)
+    expect(await journal.get(id)).toMatchObject({ state: 'confirmed', strikes: 1 })
+  })
+
+  it('goes on from what was written when telling of it failed', async () => {
+    const { world, deps, opened } = createWorld({ request: to('requested'), prepare: to('refused') })
+    world.onMove = () => {
+      throw new TypeError('a listener broke')
+    }
+    const id = await opened('discovered')
+    expect(await run(id, deps)).toBeNull()
+    expect((await journal.get(id))?.state).toBe('refused')
+    expect((await journal.transitions(id)).map(({ state }) => state)).toEqual([
+      'discovered',
+      'requested',
+      'refused',
+    ])
+  })
+})

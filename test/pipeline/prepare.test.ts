@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { type Retry, RolekeeperError, refuse } from '../../src/errors.ts'
+import { type PrepareDeps, prepare } from '../../src/pipeline/prepare.ts'
+import { type RequestDeps, request } from '../../src/pipeline/request.ts'
+import { answerOf, SIGNER, workflowOf } from '../support/workflows.ts'
+
+describe('a request', () => {
+  const deps: RequestDeps = {
+    nowMs: () => 2_000,
+    stopped: () => null,
+    hold: () => null,
+    checkRequest: () => ({ ok: true }),
+    checkBudget: async () => ({ ok: true }),
+    deploymentNamespace: 'sandbox',
+  }
+  const asked = async (changes: Partial<RequestDeps> = {}) => {
+    const step = await request(workflowOf('discovered'), { ...deps, ...changes })
+    if (step.type === 'wait') throw new TypeError('waits')
+    return step.workflow
+  }
+
+  it('fixes its key, the workflow’s own, and the exact bytes', async () => {
+    const workflow = await asked()
+    expect(workflow.state).toBe('requested')
+    expect(workflow.request?.idempotencyKey).toBe(workflow.id)
+    expect(JSON.parse(workflow.request?.body ?? '')).toEqual({
+      workflowType: 'role.liquidator.liquidate',
+      chainId: 31_337,
+      deploymentNamespace: 'sandbox',
+      principalAddress: SIGNER,
+      input: workflow.proposal.input,
+    })
+    expect((await asked()).request).toEqual(workflow.request)
+  })
+
+  it('is cancelled while stopped, and refused by policy and budget', async () => {
+    expect(await asked({ stopped: () => refuse('killed', 'k') })).toMatchObject({
+      state: 'cancelled',
+      note: { check: 'killed' },
+    })
+    expect(await asked({ checkRequest: () => refuse('input_invalid', 'i') })).toMatchObject({
+      state: 'refused',
+      note: { check: 'input_invalid' },
+    })
+    expect(await asked({ checkBudget: async () => refuse('limit_hour_usd', 'b') })).toMatchObject({
+      state: 'refused',
+      note: { check: 'limit_hour_usd' },
+    })
+  })
+})
+
+describe('preparing', () => {
+  const workflow = workflowOf('requested', { request: { idempotencyKey: 'key', body: '{"a":1}' } })
+  const prepared = async (post: PrepareDeps['post'], nowMs = 2_000) => {
+    const step = await prepare(workflow, { nowMs: () => nowMs, post })
+    return step.type === 'wait' ? step : step.workflow
+  }
+  const failing = (code: string, retry: Retry) => async () => {
+    throw new RolekeeperError(code, 'no', { retry })
+  }
+
+  it('posts the stored bytes under the stored key, and freezes the answer with its hash', async () => {
+    const posts: string[][] = []
+    const answer = answerOf()
+    const done = await prepared(async (...args) => {
+      posts.push(args)
+      return { bytes: 'bytes', answer }
+    })
+    expect(posts).toEqual([['key', '{"a":1}']])
+    const bytesSha256 = createHash('sha256').update('bytes').digest('hex')
+    expect(done).toMatchObject({ state: 'prepared', prepared: { bytesSha256, answer, receivedAtMs: 2_000 } })
+  })
+
+  it('tries again for a minute while the service may answer, and then gives up with nothing claimed', async () => {
+    const down = failing('service.unreachable', 'later')
+    expect(await prepared(down, 61_000)).toEqual({ type: 'wait', ms: 1_000 })
+    expect(await prepared(down, 61_001)).toMatchObject({ state: 'expired', slots: [] })
+  })
+
+  it('tries as long for what a person took an hour to approve', async () => {
+    const held = { ...workflow, updatedAtMs: 3_600_000 }
+    const at = (nowMs: number) => ({ nowMs: () => nowMs, post: failing('service.unreachable', 'later') })
+    expect(await prepare(held, at(3_660_000))).toEqual({ type: 'wait', ms: 1_000 })
+    expect(await prepare(held, at(3_660_001))).toMatchObject({ workflow: { state: 'expired' } })
+  })
+
+  it('is refused where asking again cannot help, and quarantined where our key has other bytes', async () => {
+    expect(await prepared(failing('service.bad_request', 'never'))).toMatchObject({
+      state: 'refused',
+      note: { check: 'service.bad_request' },
+    })
+    expect(await prepared(failing('service.conflict', 'never'))).toMatchObject({ state: 'quarantined' })
+  })
+
+  it('leaves what is no operating error to whoever counts strikes', async () => {
+    const broken = async () => Promise.reject(new TypeError('boom'))
+    await expect(prepared(broken)).rejects.toThrow('boom')
+  })
+})

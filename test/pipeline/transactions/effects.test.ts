@@ -1,0 +1,75 @@
+import { encodeAbiParameters, encodeEventTopics, erc20Abi, pad, parseAbi } from 'viem'
+import { describe, expect, it } from 'vitest'
+import { differences, openedClaim, tokenChanges } from '../../../src/pipeline/transactions/effects.ts'
+import { MARKET, SIGNER, TOKEN } from '../../support/workflows.ts'
+
+const OTHER = `0x${'99'.repeat(20)}` as const
+const transfer = (from: `0x${string}`, to: `0x${string}`, assets: bigint) => ({
+  address: TOKEN,
+  topics: encodeEventTopics({ abi: erc20Abi, eventName: 'Transfer', args: { from, to } }) as `0x${string}`[],
+  data: encodeAbiParameters([{ type: 'uint256' }], [assets]),
+})
+
+describe('token changes', () => {
+  it('are what came less what left, over all receipts', () => {
+    const receipts = [{ logs: [transfer(SIGNER, OTHER, 7n)] }, { logs: [transfer(OTHER, SIGNER, 10n)] }]
+    expect(tokenChanges(SIGNER, receipts)).toEqual([{ token: TOKEN, assets: 3n }])
+  })
+
+  it('leave out what nets to zero, what is sent to ourselves, and what others move', () => {
+    const logs = [
+      transfer(SIGNER, OTHER, 7n),
+      transfer(OTHER, SIGNER, 7n),
+      transfer(SIGNER, SIGNER, 9n),
+      transfer(OTHER, MARKET, 9n),
+    ]
+    expect(tokenChanges(SIGNER, [{ logs }])).toEqual([])
+  })
+
+  it('pass over a transfer of an ERC-721 token and one whose data is no amount', () => {
+    const whole = transfer(OTHER, SIGNER, 7n)
+    const logs = [
+      { ...whole, topics: [...whole.topics, pad('0x07')] },
+      { ...whole, data: '0x' as const },
+      { ...whole, data: `${whole.data}00` as const },
+    ]
+    expect(tokenChanges(SIGNER, [{ logs }])).toEqual([])
+  })
+})
+
+describe('the claim that a liquidation opened', () => {
+  const abi = parseAbi([
+    'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address liquidator, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
+  ])
+  it('is found by its number, and null without one', () => {
+    const topics = encodeEventTopics({
+      abi,
+      eventName: 'Liquidated',
+      args: { claimId: 7n, vault: OTHER, borrower: OTHER },
+    }) as `0x${string}`[]
+    expect(openedClaim([{ logs: [{ address: MARKET, topics, data: '0x' }] }])).toBe(7n)
+    expect(openedClaim([{ logs: [transfer(SIGNER, OTHER, 7n)] }])).toBeNull()
+  })
+})
+
+describe('differences', () => {
+  const change = (assets: bigint) => [{ token: TOKEN, assets }]
+  it('are none where it went as predicted or better', () => {
+    expect(differences(change(-5n), change(-5n))).toEqual([])
+    expect(differences(change(-5n), change(-4n))).toEqual([])
+    expect(differences(change(5n), change(6n))).toEqual([])
+    expect(differences([], change(1n))).toEqual([])
+  })
+
+  it('name one base unit more that left, one less that came, and what nobody predicted', () => {
+    expect(differences(change(-5n), change(-6n))).toHaveLength(1)
+    expect(differences(change(5n), change(4n))).toHaveLength(1)
+    expect(differences(change(5n), [])).toHaveLength(1)
+    expect(differences([], change(-1n))[0]).toMatch(/changed by -1 base units; the simulation predicted 0/)
+  })
+
+  it('know a token whatever the case of its address', () => {
+    const upper = `0x${TOKEN.slice(2).toUpperCase()}` as const
+    expect(differences([{ token: upper, assets: -5n }], change(-5n))).toEqual([])
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import {
+  hasFailed,
+  isPublic,
+  orderReplacements,
+  type ReplaceView,
+} from '../../../src/pipeline/transactions/replace.ts'
+import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
+import type { Workflow } from '../../../src/workflow/workflow.ts'
+import { attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
+
+const POLICY = {
+  maxFeePerGasWei: 50_000_000_000n,
+  priorityFeePerGasWei: 1_000_000_000n,
+  baseFeeBps: 20_000n,
+  bumpBps: 1_250n,
+  bumpAfterBlocks: 3n,
+}
+const view = (changes: Partial<ReplaceView> = {}): ReplaceView => ({
+  nowMs: 2_000,
+  headNumber: 10n,
+  headTimestampS: 2,
+  baseFeePerGasWei: 500_000_000n,
+  chainNonce: 7,
+  ...changes,
+})
+const sentAttempt = attemptOf({ state: 'sent', raw: '0x01', hash: '0x02', sentAtBlock: 10n })
+const sent = (changes: Partial<Slot> = {}) => slotOf({ attempts: [sentAttempt], ...changes })
+const inFlight = (...slots: readonly Slot[]) => workflowOf('in_flight', { slots })
+const inclusion = (changes: Partial<Inclusion>): Inclusion => ({
+  hash: '0x02',
+  purpose: 'payload',
+  blockNumber: 9n,
+  blockHash: '0x03',
+  status: 'success',
+  gasUsed: 1n,
+  effectiveGasPriceWei: 1n,
+  ...changes,
+})
+const order = (workflow: Workflow, changes: Partial<ReplaceView> = {}, rules = 'rules') =>
+  orderReplacements(workflow, view(changes), POLICY, rules)
+const shape = ({ slots }: Workflow) =>
+  slots.map(({ closing, attempts }) => [closing, ...attempts.map(({ purpose }) => purpose)])
+
+describe('a slot', () => {
+  it('has failed by its receipt where there is one, else by what was wanted', () => {
+    expect(hasFailed(slotOf())).toBe(false)
+    expect(hasFailed(slotOf({ closing: 'expired' }))).toBe(true)
+    expect(hasFailed(slotOf({ consumedByOther: true }))).toBe(true)
+    expect(hasFailed(slotOf({ inclusion: inclusion({ status: 'reverted' }) }))).toBe(true)
+    expect(hasFailed(slotOf({ inclusion: inclusion({ purpose: 'noop' }) }))).toBe(true)
+    expect(hasFailed(slotOf({ closing: 'expired', inclusion: inclusion({}) }))).toBe(false)
+  })
+
+  it('is public once any form of it was sent', () => {
+    expect(isPublic(slotOf())).toBe(false)
+    expect(isPublic(slotOf({ attempts: [attemptOf({ state: 'signed' })] }))).toBe(false)
+    expect(isPublic(sent({ attempts: [sentAttempt, attemptOf()] }))).toBe(true)
+  })
+})
+
+describe('replacements', () => {
+  it('are none where nothing is due: the very same record', () => {
+    const workflow = inFlight(slotOf(), sent({ index: 1, nonce: 8 }))
+    expect(order(workflow)).toBe(workflow)
+  })
+
+  it('close at the clearance’s end what no node has, by our clock', () => {
+    const workflow = inFlight(slotOf())
+    expect(order(workflow, { nowMs: 29_999 })).toBe(workflow)
+    expect(shape(order(workflow, { nowMs: 30_000 }))).toEqual([['expired', 'payload', 'noop']])
+  })
+
+  it('close at the answer’s end what is public, by the chain’s clock alone', () => {
+    const workflow = inFlight(sent())
+    expect(order(workflow, { nowMs: 999_999, headTimestampS: 59 })).toBe(workflow)
+    expect(shape(order(workflow, { headTimestampS: 60 }))).toEqual([['expired', 'payload', 'noop']])
+  })
+
+  it('close under changed rules what no node has, and leave what is public', () => {
+    expect(shape(order(inFlight(slotOf()), {}, 'other'))).toEqual([['ruleset_changed', 'payload', 'noop']])
+    const workflow = inFlight(sent())
+    expect(order(workflow, {}, 'other')).toBe(workflow)
+  })
+
+  it('close what comes after a slot that failed, not what comes before it', () => {
+    const reverted = sent({
+      index: 1,
+      nonce: 8,
+      state: 'mined',
+      inclusion: inclusion({ status: 'reverted' }),
+    })
+    const last = sent({ index: 2, nonce: 9 })
+    expect(shape(order(inFlight(sent(), reverted, last)))).toEqual([
+      [undefined, 'payload'],
+      [undefined, 'payload'],
+      ['earlier_slot_failed', 'payload', 'noop'],
+    ])
+  })
+
+  it('leave what comes after a payload that landed although it was to be closed', () => {
+    const landed = sent({ closing: 'expired', state: 'mined', inclusion: inclusion({}) })
+    const workflow = inFlight(landed, sent({ index: 1, nonce: 8 }))
+    expect(order(workflow)).toBe(workflow)
+  })
+
+  it('never close a revocation', () => {
+    const failed = sent({ state: 'final', inclusion: inclusion({ status: 'reverted' }) })
+    const workflow = inFlight(failed, slotOf({ index: 1, nonce: 8, kind: 'revoke' }))
+    expect(order(workflow, { nowMs: 999_999, headTimestampS: 999 }, 'other')).toBe(workflow)
+  })
+
+  it('raise the fees at the third block and not at the second, and only of the nonce whose turn it is', () => {
+    const workflow = inFlight(sent())
+    expect(order(workflow, { headNumber: 12n })).toBe(workflow)
+    expect(order(workflow, { headNumber: 13n, chainNonce: 6 })).toBe(workflow)
+    expect(order(workflow, { headNumber: 13n, chainNonce: 8 })).toBe(workflow)
+    const [slot] = order(workflow, { headNumber: 13n }).slots
+    expect(slot?.attempts[1]).toMatchObject({ purpose: 'payload', maxFeePerGasWei: 2_250_000_000n })
+  })
+
+  it('raise a no-op too, as a no-op', () => {
+    const closed = sent({ closing: 'x', attempts: [sentAttempt, { ...sentAttempt, purpose: 'noop' }] })
+    expect(shape(order(inFlight(closed), { headNumber: 13n }))).toEqual([['x', 'payload', 'noop', 'noop']])
+  })
+
+  it('leave a public slot whose cap has no room, and close it at the cap once it must close', () => {
+    const capped = { ...sentAttempt, maxFeePerGasWei: POLICY.maxFeePerGasWei }
+    const workflow = inFlight(sent({ attempts: [capped] }))
+    expect(order(workflow, { headNumber: 99n })).toBe(workflow)
+    const dear = { headTimestampS: 60, baseFeePerGasWei: 49_000_000_000n }
+    const closed = order(workflow, dear)
+    expect(shape(closed)).toEqual([['expired', 'payload', 'noop']])
+    expect(closed.slots[0]?.attempts[1]?.maxFeePerGasWei).toBe(POLICY.maxFeePerGasWei)
+  })
+})
