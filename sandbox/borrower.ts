@@ -10,7 +10,7 @@ import type { Call } from './transactions.ts'
 /** What a borrower has when it acts. */
 type Position = { readonly collateralAssets: bigint; readonly debts: readonly (readonly [Address, bigint])[] }
 
-/** Turns what borrowers do in the story into calls, by what they have on the chain. */
+/** Serial what borrowers do in the story into calls, by what they have on the chain. */
 type BorrowerCalls = (
   acts: readonly BorrowerAct[],
   markets: readonly MarketWeather[],

@@ -1,6 +1,6 @@
 /**
  * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--scenario NAME`, `--fault JSON`, `--allow-loopback-webhooks`. It tells a parent over IPC how it goes
- * ({@link Told}), without one it says so on standard error. It ends when its parent does, by whatever cause, and on
+ * ({@link Message}), without one it says so on standard error. It ends when its parent does, by whatever cause, and on
  * SIGTERM and SIGINT.
  */
 import { parseArgs } from 'node:util'
@@ -10,8 +10,8 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 import { scenarioOf } from './scenarios.ts'
 import { readFault } from './service/faults.ts'
 
-/** What a parent is told. */
-type Told =
+/** What a parent is message. */
+type Message =
   | { readonly type: 'progress'; readonly text: string }
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly code: string; readonly message: string; readonly fix: string }
@@ -30,12 +30,12 @@ const { values } = parseArgs({
 
 let asked = false
 const starting = start()
-// A parent that is gone cannot be told, and its end is what we wait for.
+// A parent that is gone cannot be message, and its end is what we wait for.
 process.on('disconnect', end)
 process.on('SIGTERM', end)
 process.on('SIGINT', end)
 starting.then((sandbox) => {
-  tell({ type: 'ready' })
+  send({ type: 'ready' })
   // Without its chain it would only serve what grows stale.
   void sandbox.chain.died.then(fail).then(end)
 }, fail)
@@ -47,25 +47,29 @@ async function start(): Promise<Sandbox> {
     scenario: scenarioOf(values.scenario),
     clock: systemClock,
     weather: 'at-once',
-    onProgress: (text) => tell({ type: 'progress', text }),
+    onProgress: (text) => send({ type: 'progress', text }),
     onTrouble: (cause) => console.error(new Date().toISOString(), cause),
     fault: values.fault === undefined ? undefined : readFault(values.fault),
     allowLoopbackWebhooks: values['allow-loopback-webhooks'],
   })
 }
 
-function tell(told: Told): void {
-  if (process.connected) process.send?.(told)
+function send(message: Message): void {
+  if (process.connected) process.send?.(message)
   else
     console.error(
-      'text' in told ? told.text : 'message' in told ? `${told.message} Fix: ${told.fix}` : 'ready',
+      'text' in message
+        ? message.text
+        : 'message' in message
+          ? `${message.message} Fix: ${message.fix}`
+          : 'ready',
     )
 }
 
 function fail(error: unknown): void {
   console.error(error)
   const known = error instanceof RolekeeperError
-  tell({
+  send({
     type: 'failed',
     code: known ? error.code : 'sandbox.failed',
     message: known ? error.shortMessage : 'The sandbox could not start.',

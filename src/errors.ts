@@ -58,7 +58,7 @@ const LENGTH_MAX = 200
  * Make a text that others wrote safe to show: control characters become spaces; bidirectional and other invisible
  * characters, and what a terminal would act on, go; the rest is cut at `lengthMax` characters. Pure.
  */
-export function foreign(text: string, lengthMax = LENGTH_MAX): string {
+export function printable(text: string, lengthMax = LENGTH_MAX): string {
   const plain = text
     .slice(0, 4 * lengthMax)
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')

@@ -5,7 +5,7 @@ import { NAV_ORACLE_VIEWS, reportTypeWord } from '../protocol/nav.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
-import { askChain, askHoldings, type Read, readForeign } from './sources.ts'
+import { askChain, askHoldings, type Read, readOutside } from './sources.ts'
 import type { Statement } from './statement.ts'
 import { isStop, type Stop } from './stop.ts'
 import type { Parts, Scale } from './valuation.ts'
@@ -183,7 +183,7 @@ function askSources(
     return {
       source,
       read: (_: readonly Answer[], ofSources: readonly Answer[]) =>
-        readForeign(ofSources[index], policy, report.decimals),
+        readOutside(ofSources[index], policy, report.decimals),
     }
   })
   return (told, ofSources) => {

@@ -79,7 +79,7 @@ export function askHoldings(
 }
 
 /** Read what a foreign source answered. Pure. */
-export function readForeign(
+export function readOutside(
   answer: Answer | undefined,
   policy: ForeignSource,
   wanted: number,

@@ -6,7 +6,7 @@ import { judgeLot, type Scene } from './lot.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { answerRfq } from './rfq.ts'
 import type { AuctionSeen, Observed, OfferSeen, RfqSeen } from './seen.ts'
-import { claimRefunds, finalizeClosed, tellOwed } from './settle.ts'
+import { claimRefunds, finalizeClosed, reportOwed } from './settle.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
@@ -19,7 +19,7 @@ export function decide(seen: Observed, policy: RfqBidderPolicy): Decision {
   const scene: Scene = { seen, policy, self, book: bookOf(seen, self, policy) }
   const answers = [
     ...(seen.freshness.ok ? seen.rfqs.flatMap((rfq) => settle(rfq, scene)) : []),
-    ...seen.auctions.flatMap((lot) => tellOwed(lot, self)),
+    ...seen.auctions.flatMap((lot) => reportOwed(lot, self)),
     ...openOffers(scene).map((offer) =>
       'terms' in offer ? answerRfq(offer, scene) : bidAtAuction(offer, scene),
     ),

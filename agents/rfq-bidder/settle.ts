@@ -47,7 +47,7 @@ export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene
 }
 
 /** Say what an auction that is over still has of ours. Pure. */
-export function tellOwed(lot: AuctionSeen, self: Address): readonly PassedOver[] {
+export function reportOwed(lot: AuctionSeen, self: Address): readonly PassedOver[] {
   const owed: readonly PassedOver[] =
     lot.owedAssets === 0n
       ? []

@@ -16,7 +16,7 @@ export type ActivityContext = {
 }
 
 /** What a log says happened, to which resource. */
-export type Told = {
+export type LogEntry = {
   readonly resourceType:
     | 'market'
     | 'vault'

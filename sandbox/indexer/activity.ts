@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import { claimEntityId } from '../../src/service/contract/assumptions.ts'
-import type { ActivityContext, ActivityEntry, Told } from './activity-entry.ts'
-import { tellFund } from './fund-activity.ts'
+import type { ActivityContext, ActivityEntry, LogEntry } from './activity-entry.ts'
+import { readFundLog } from './fund-activity.ts'
 import { type IndexedLog, lower } from './logs.ts'
-import { tellTrade } from './trade-activity.ts'
+import { readTradeLog } from './trade-activity.ts'
 
 /**
  * Tell one log as an activity row; null for what is bookkeeping (accruals, token transfers, roles). Pure.
@@ -13,13 +13,13 @@ import { tellTrade } from './trade-activity.ts'
  */
 export function activityOf(log: IndexedLog, context: ActivityContext): ActivityEntry | null {
   const told =
-    tellMarket(log) ??
-    tellOracle(log, context.marketByOracle) ??
-    tellPosition(log) ??
-    tellLiquidation(log) ??
-    tellVault(log) ??
-    tellTrade(log) ??
-    tellFund(log)
+    readMarketLog(log) ??
+    readOracleLog(log, context.marketByOracle) ??
+    readPositionLog(log) ??
+    readLiquidationLog(log) ??
+    readVaultLog(log) ??
+    readTradeLog(log) ??
+    readFundLog(log)
   if (told === null) return null
   return {
     resource: {
@@ -39,8 +39,8 @@ export function activityOf(log: IndexedLog, context: ActivityContext): ActivityE
   }
 }
 
-function tellMarket({ event, address }: IndexedLog): Told | null {
-  const market = (type: string, amount?: bigint, vault?: Address): Told => ({
+function readMarketLog({ event, address }: IndexedLog): LogEntry | null {
+  const market = (type: string, amount?: bigint, vault?: Address): LogEntry => ({
     resourceType: 'market',
     resourceId: address,
     type,
@@ -66,10 +66,10 @@ function tellMarket({ event, address }: IndexedLog): Told | null {
   }
 }
 
-function tellOracle(
+function readOracleLog(
   { event, address }: IndexedLog,
   marketByOracle: ReadonlyMap<Address, Address>,
-): Told | null {
+): LogEntry | null {
   const market = marketByOracle.get(address)
   if (market === undefined) return null
   const told = { resourceType: 'market', resourceId: market, marketAddress: market } as const
@@ -83,8 +83,8 @@ function tellOracle(
   }
 }
 
-function tellPosition({ event, address }: IndexedLog): Told | null {
-  const position = (type: string, borrower: Address, amount: bigint, vault?: Address): Told => ({
+function readPositionLog({ event, address }: IndexedLog): LogEntry | null {
+  const position = (type: string, borrower: Address, amount: bigint, vault?: Address): LogEntry => ({
     resourceType: 'position',
     resourceId: `${address}:${lower(borrower)}`,
     type,
@@ -106,7 +106,7 @@ function tellPosition({ event, address }: IndexedLog): Told | null {
   }
 }
 
-function tellLiquidation({ event, address }: IndexedLog): Told | null {
+function readLiquidationLog({ event, address }: IndexedLog): LogEntry | null {
   switch (event.eventName) {
     case 'Liquidated':
       return {
@@ -130,8 +130,8 @@ function tellLiquidation({ event, address }: IndexedLog): Told | null {
   }
 }
 
-function tellVault({ event, address }: IndexedLog): Told | null {
-  const vault = (type: string, amount?: bigint, market?: Address): Told => ({
+function readVaultLog({ event, address }: IndexedLog): LogEntry | null {
+  const vault = (type: string, amount?: bigint, market?: Address): LogEntry => ({
     resourceType: 'vault',
     resourceId: address,
     type,

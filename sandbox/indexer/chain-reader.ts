@@ -98,7 +98,7 @@ export function createChainReader(options: {
 
   /** Whatever ever said that it is a vault. Every token tells of transfers; those of vaults' shares alone are kept. */
   const vaults = new Set<Address>()
-  const isTold = ({ address, topics }: RpcLog): boolean => {
+  const isKnown = ({ address, topics }: RpcLog): boolean => {
     if (topics[0] === VAULT_CREATED) vaults.add(lower(address))
     return topics[0] !== TRANSFER || vaults.has(lower(address))
   }
@@ -135,7 +135,7 @@ export function createChainReader(options: {
             toBlock: numberToHex(last < toBlock ? last : toBlock),
           }
           const logs = await client.request({ method: 'eth_getLogs', params: [{ topics, ...range }] })
-          found.push(...decodeLogs(logs.filter(isTold)))
+          found.push(...decodeLogs(logs.filter(isKnown)))
         }
         const believed = await Promise.all(found.map(isBelieved))
         return found.filter((_, index) => believed[index])

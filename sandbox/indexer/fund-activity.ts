@@ -1,19 +1,19 @@
-import type { Told } from './activity-entry.ts'
+import type { LogEntry } from './activity-entry.ts'
 import type { IndexedLog } from './logs.ts'
 
 /** Tell what happened to a recovery fund or to its NAV oracle; null for any other log. Pure. */
-export function tellFund(log: IndexedLog): Told | null {
-  return tellEpoch(log) ?? tellHolding(log) ?? tellSwitch(log) ?? tellNav(log)
+export function readFundLog(log: IndexedLog): LogEntry | null {
+  return readEpochLog(log) ?? readHoldingLog(log) ?? readSwitchLog(log) ?? readNavLog(log)
 }
 
-const fund = ({ address }: IndexedLog, type: string, amount?: bigint): Told => ({
+const fund = ({ address }: IndexedLog, type: string, amount?: bigint): LogEntry => ({
   resourceType: 'fund',
   resourceId: address,
   type,
   ...(amount === undefined ? {} : { amount }),
 })
 
-function tellEpoch(log: IndexedLog): Told | null {
+function readEpochLog(log: IndexedLog): LogEntry | null {
   const { event } = log
   switch (event.eventName) {
     case 'EpochOpened':
@@ -31,7 +31,7 @@ function tellEpoch(log: IndexedLog): Told | null {
   }
 }
 
-function tellHolding(log: IndexedLog): Told | null {
+function readHoldingLog(log: IndexedLog): LogEntry | null {
   const { event } = log
   switch (event.eventName) {
     case 'AcquisitionReserved':
@@ -51,7 +51,7 @@ function tellHolding(log: IndexedLog): Told | null {
   }
 }
 
-function tellSwitch(log: IndexedLog): Told | null {
+function readSwitchLog(log: IndexedLog): LogEntry | null {
   const { event } = log
   switch (event.eventName) {
     case 'ChannelPolicySet':
@@ -71,7 +71,7 @@ function tellSwitch(log: IndexedLog): Told | null {
   }
 }
 
-function tellNav({ event, address }: IndexedLog): Told | null {
+function readNavLog({ event, address }: IndexedLog): LogEntry | null {
   switch (event.eventName) {
     case 'NavReported':
       return {

@@ -1,14 +1,14 @@
 import { tradeEntityId } from '../../src/service/contract/trade-resources.ts'
-import type { Told } from './activity-entry.ts'
+import type { LogEntry } from './activity-entry.ts'
 import type { IndexedLog } from './logs.ts'
 
 /** Tell what happened to an RFQ, an auction lot or an acquisition lot; null for any other log. Pure. */
-export function tellTrade(log: IndexedLog): Told | null {
-  return tellRfq(log) ?? tellAuction(log) ?? tellAcquisition(log)
+export function readTradeLog(log: IndexedLog): LogEntry | null {
+  return readRfqLog(log) ?? readAuctionLog(log) ?? readAcquisitionLog(log)
 }
 
-function tellRfq({ event, address }: IndexedLog): Told | null {
-  const rfq = (type: string, rfqId: bigint, amount: bigint): Told => ({
+function readRfqLog({ event, address }: IndexedLog): LogEntry | null {
+  const rfq = (type: string, rfqId: bigint, amount: bigint): LogEntry => ({
     resourceType: 'rfq',
     resourceId: tradeEntityId(address, String(rfqId)),
     type,
@@ -34,8 +34,8 @@ function tellRfq({ event, address }: IndexedLog): Told | null {
   }
 }
 
-function tellAuction({ event, address }: IndexedLog): Told | null {
-  const lot = (type: string, lotId: bigint, amount: bigint): Told => ({
+function readAuctionLog({ event, address }: IndexedLog): LogEntry | null {
+  const lot = (type: string, lotId: bigint, amount: bigint): LogEntry => ({
     resourceType: 'auction',
     resourceId: tradeEntityId(address, String(lotId)),
     type,
@@ -55,8 +55,8 @@ function tellAuction({ event, address }: IndexedLog): Told | null {
   }
 }
 
-function tellAcquisition({ event, address }: IndexedLog): Told | null {
-  const lot = (type: string, lotId: bigint, amount: bigint): Told => ({
+function readAcquisitionLog({ event, address }: IndexedLog): LogEntry | null {
+  const lot = (type: string, lotId: bigint, amount: bigint): LogEntry => ({
     resourceType: 'acquisition',
     resourceId: tradeEntityId(address, String(lotId)),
     type,

@@ -57,7 +57,7 @@ const NAMES = new Map<unknown, string>([
   [rfqBidResource, 'RfqBid'],
 ])
 
-/** Turns resources' schemas into GraphQL types, each once. */
+/** Serial resources' schemas into GraphQL types, each once. */
 export type TypeMaker = (name: string, schema: z.ZodObject) => GraphQLObjectType
 
 /**

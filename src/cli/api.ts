@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { foreign, RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import type { Comparison } from '../service/contract-diff/api-diff.ts'
 import type { Difference } from '../service/contract-diff/schema-diff.ts'
 import { command, type Io, usageError } from './command.ts'
@@ -20,7 +20,7 @@ a path of the run configuration, or an entry of the catalogue. Exits with 0 when
       throw usageError('api takes `diff` and a file or URL.', 'see: rolekeeper api --help')
     const { parseContract } = await import('../service/contract-diff/parse-contract.ts')
     const { compareContract } = await import('../service/contract-diff/api-diff.ts')
-    const comparison = compareContract(parseContract(foreign(source), await textOf(source)))
+    const comparison = compareContract(parseContract(printable(source), await textOf(source)))
     if (json === true) writeJson(comparison, io)
     else write(comparison, io)
     return comparison.differences.length === 0 ? 0 : 1
@@ -35,7 +35,7 @@ async function textOf(source: string): Promise<string> {
   try {
     return readFileSync(source, 'utf8')
   } catch {
-    throw new RolekeeperError('config.contract_unreadable', `The file ${foreign(source)} cannot be read.`, {
+    throw new RolekeeperError('config.contract_unreadable', `The file ${printable(source)} cannot be read.`, {
       fix: 'check the path, or give an http or https URL.',
     })
   }
@@ -61,4 +61,4 @@ function write({ differences, unsaid }: Comparison, io: Io): void {
 
 /** The contract is foreign: none of its words reaches the terminal as it is. */
 const textOfDifference = ({ kind, where, ours, theirs, change }: Difference): string =>
-  `${kind.padEnd(17)}  ${foreign(where)}\n  ours: ${foreign(ours)}; theirs: ${foreign(theirs)}\n  → ${foreign(change)}\n`
+  `${kind.padEnd(17)}  ${printable(where)}\n  ours: ${printable(ours)}; theirs: ${printable(theirs)}\n  → ${printable(change)}\n`

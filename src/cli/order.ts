@@ -116,7 +116,7 @@ type FollowDeps = {
 async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
   const workflowId = await taken(id, deps)
   let shown = 0
-  let toldHeld = false
+  let shownHeld = false
   for (;;) {
     const workflow = await deps.journal.get(workflowId)
     if (workflow !== null) {
@@ -125,9 +125,9 @@ async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
         if (index >= shown) deps.show.event(eventOf(workflow, each, transitions[index - 1]))
       }
       shown = transitions.length
-      if (isHeld(workflow) && !toldHeld) {
-        toldHeld = true
-        await tellHeld(workflow, deps.show)
+      if (isHeld(workflow) && !shownHeld) {
+        shownHeld = true
+        await showHeld(workflow, deps.show)
       }
       if (isTerminal(workflow.state)) return workflow
     }
@@ -164,7 +164,7 @@ function eventOf(workflow: Workflow, { state, atMs, note }: Transition, before: 
   }
 }
 
-async function tellHeld(workflow: Workflow, show: Show): Promise<void> {
+async function showHeld(workflow: Workflow, show: Show): Promise<void> {
   const { heldEvent } = await import('../ops/events.ts')
   const { hold: _held, ...before } = workflow
   const event = heldEvent(workflow, before, Date.now())

@@ -1,4 +1,4 @@
-import { foreign } from '../errors.ts'
+import { printable } from '../errors.ts'
 import type { PlannedDifference } from '../keeper/plan.ts'
 import { command, DIRECTORY, usageError } from './command.ts'
 import { configAt } from './order.ts'
@@ -25,7 +25,7 @@ Exits with 0 when everything is as declared, 1 when something differs.
   run: async ({ role, config, directory, json }, _args, io) => {
     if (role !== undefined && role !== 'asset-manager') {
       throw usageError(
-        `The role ${foreign(role)} declares nothing.`,
+        `The role ${printable(role)} declares nothing.`,
         'leave --role out, or give asset-manager',
       )
     }
@@ -64,14 +64,14 @@ function textOf(difference: PlannedDifference): string {
   const { subject, direction, changes, outcome, asked } = difference
   const sign = isAsDeclared(difference) ? '=' : SIGNS[direction]
   const lines = [
-    `${sign} ${foreign(subject)}`,
+    `${sign} ${printable(subject)}`,
     ...changes.map(
-      ({ field, from, to }) => `    ${foreign(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
+      ({ field, from, to }) => `    ${printable(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
     ),
     ...('check' in outcome && !isAsDeclared(difference)
-      ? [`    left: ${foreign(`${outcome.check}: ${outcome.message}`, 1_000)}`]
+      ? [`    left: ${printable(`${outcome.check}: ${outcome.message}`, 1_000)}`]
       : []),
-    ...(asked === null ? [] : [`    a person is asked first: ${foreign(asked)}`]),
+    ...(asked === null ? [] : [`    a person is asked first: ${printable(asked)}`]),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { RunConfig } from '../config/config.ts'
-import { foreign, RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import { command, DIRECTORY, usageError } from './command.ts'
 import { configAt, runOrder } from './order.ts'
 import type { Reported } from './restatement.ts'
@@ -47,7 +47,7 @@ async function readReported(config: RunConfig, name: string, reportType: string)
   const oracle = config.deployment.contracts.find((contract) => contract.name === name)?.address
   if (oracle === undefined) {
     throw usageError(
-      `The deployment pins no contract "${foreign(name)}".`,
+      `The deployment pins no contract "${printable(name)}".`,
       `known: ${config.deployment.contracts.map((contract) => contract.name).join(', ')}`,
     )
   }

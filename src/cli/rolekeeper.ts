@@ -1,4 +1,4 @@
-import { foreign, RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import { type Command, type Io, usageError } from './command.ts'
 
 /** The commands, each loaded only when it is asked for: help is instant, and `run` loads nothing of the sandbox. */
@@ -76,7 +76,8 @@ async function dispatch([name, ...args]: readonly string[], io: Io): Promise<num
     return 0
   }
   const chosen = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (chosen === undefined) throw usageError(`"${foreign(name)}" is not a command.`, 'see: rolekeeper --help')
+  if (chosen === undefined)
+    throw usageError(`"${printable(name)}" is not a command.`, 'see: rolekeeper --help')
   const run = await chosen.load()
   return run(args, io)
 }
@@ -99,13 +100,13 @@ Each has --help. --version shows the version.
 /** Say in one line what went wrong; a stack trace helps nobody who runs this. @returns the exit code. */
 export function report(error: unknown, io: Pick<Io, 'err'>): number {
   if (error instanceof RolekeeperError) {
-    io.err(`error ${error.code}: ${foreign(error.message, 1_000)}\n`)
+    io.err(`error ${error.code}: ${printable(error.message, 1_000)}\n`)
     return /^(usage|config\.)/.test(error.code) ? 2 : 1
   }
-  const name = error instanceof Error ? foreign(error.name) : typeof error
+  const name = error instanceof Error ? printable(error.name) : typeof error
   const at = error instanceof Error ? /^\s+at .*$/m.exec(error.stack ?? '')?.[0]?.trim() : undefined
   io.err(
-    `error internal: An unexpected ${name}${at === undefined ? '' : ` ${foreign(at)}`}. Fix: report it with the log.\n`,
+    `error internal: An unexpected ${name}${at === undefined ? '' : ` ${printable(at)}`}. Fix: report it with the log.\n`,
   )
   return 1
 }

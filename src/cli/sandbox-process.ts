@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { lockSandbox } from '../../sandbox/files.ts'
-import { foreign, RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import { lockDirectory } from '../journal/lock.ts'
 import { atMost } from './session.ts'
 
@@ -44,7 +44,7 @@ export type SandboxOptions = {
 export type SandboxProcess = {
   /** Resolves when it serves; rejects with its own code and fix, `sandbox.ended` or `sandbox.slow`. */
   readonly ready: Promise<void>
-  /** Rejects when it ends without being asked: with the reason that it told, or `sandbox.ended`. */
+  /** Rejects when it ends without being asked: with the reason that it said, or `sandbox.ended`. */
   readonly ended: Promise<never>
   readonly stop: () => Promise<void>
   /** End it at once, without saving. */
@@ -88,13 +88,13 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   const child = spawnSandbox(options)
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let asked = false
-  let told: RolekeeperError | undefined
+  let failure: RolekeeperError | undefined
   child.on('message', (said) => {
-    told ??= failureTold(said)
+    failure ??= failureIn(said)
   })
   const ended = exited.then((): Promise<never> => {
     if (asked) return new Promise<never>(() => {})
-    throw told ?? endedError(directory, child)
+    throw failure ?? endedError(directory, child)
   })
   // It is awaited only while a session runs; before and after, its rejection says nothing new.
   ended.catch(() => {})
@@ -167,21 +167,21 @@ function becomeReady(
     child.once('error', () => settle(() => reject(endedError(directory, child))))
     child.once('exit', () => settle(() => reject(endedError(directory, child))))
     child.on('message', (text) => {
-      const told = message.safeParse(text)
-      if (!told.success) return
-      if (told.data.type === 'progress') onProgress(foreign(told.data.text))
-      else if (told.data.type === 'ready') settle(resolve)
-      else settle(() => reject(failureTold(text)))
+      const said = message.safeParse(text)
+      if (!said.success) return
+      if (said.data.type === 'progress') onProgress(printable(said.data.text))
+      else if (said.data.type === 'ready') settle(resolve)
+      else settle(() => reject(failureIn(text)))
     })
   })
 }
 
 /** Read why the program fails, before it is ready or later; undefined for any other message. */
-function failureTold(text: unknown): RolekeeperError | undefined {
-  const told = message.safeParse(text)
-  if (!told.success || told.data.type !== 'failed') return undefined
-  const { code, message: sentence, fix } = told.data
-  return new RolekeeperError(foreign(code), foreign(sentence, 500), { fix: foreign(fix, 500) })
+function failureIn(text: unknown): RolekeeperError | undefined {
+  const said = message.safeParse(text)
+  if (!said.success || said.data.type !== 'failed') return undefined
+  const { code, message: sentence, fix } = said.data
+  return new RolekeeperError(printable(code), printable(sentence, 500), { fix: printable(fix, 500) })
 }
 
 const endedError = (directory: string, child: ChildProcess) =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { foreign, RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import type { ProposalInput, Reason } from '../workflow/proposal.ts'
 import { command, DIRECTORY, usageError } from './command.ts'
@@ -84,7 +84,7 @@ async function typeOf(named: string | undefined): Promise<WorkflowType> {
   if (type === undefined) {
     const alike = WORKFLOW_TYPES.filter((each) => each.endsWith(`.${named}`))
     const fix = alike.length > 0 ? `write ${alike.join(' or ')}` : 'the README lists the types'
-    throw usageError(`"${foreign(named)}" is no workflow type.`, fix)
+    throw usageError(`"${printable(named)}" is no workflow type.`, fix)
   }
   if (knowsInput(type)) return type
   throw usageError(`What ${type} takes is not documented, so it cannot be judged.`, 'use the service itself')
@@ -101,7 +101,7 @@ async function inputOf(type: WorkflowType, file: string): Promise<ProposalInput>
   const path = issue?.path.join('.') ?? ''
   throw new RolekeeperError(
     'config.input_invalid',
-    `${foreign(file)}: ${path === '' ? 'the input' : foreign(path)} is not as ${type} takes it: ${foreign(issue?.message ?? '')}.`,
+    `${printable(file)}: ${path === '' ? 'the input' : printable(path)} is not as ${type} takes it: ${printable(issue?.message ?? '')}.`,
     { fix: `its members are ${membersOf(schema)}.` },
   )
 }
@@ -116,7 +116,7 @@ function readJson(file: string): ProposalInput {
   }
   throw new RolekeeperError(
     'config.input_unreadable',
-    `${foreign(file)} holds no JSON object of at most ${BYTES_MAX} bytes.`,
+    `${printable(file)} holds no JSON object of at most ${BYTES_MAX} bytes.`,
     {
       fix: 'write the input as the service takes it: {"vaultAddress":"0x…","assets":"1000000"}',
     },

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { foreign } from '../errors.ts'
+import { printable } from '../errors.ts'
 import type {
   HealthEvent,
   KeeperEvent,
@@ -156,7 +156,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
 
 /** Safe to show, on one line, with addresses and hashes shortened: `workflows show` has them whole. */
 const clean = (text: string) =>
-  foreign(stripVTControlCharacters(text), 400).replace(/0x[0-9a-f]{40,}/gi, shortHex)
+  printable(stripVTControlCharacters(text), 400).replace(/0x[0-9a-f]{40,}/gi, shortHex)
 const name = (id: string) => id.slice(0, 6)
 const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
 

@@ -314,10 +314,10 @@ function endpoints({
     [['service', 'streamUrl'], service.streamUrl],
     [['kms', 'endpoint'], kms?.endpoint],
   ] as const
-  const foreign = given.flatMap((one, index) =>
+  const sources = given.flatMap((one, index) =>
     one.kind === 'http' ? [[['sources', index, 'url'], one.url.reveal()] as const] : [],
   )
-  return [...nodes, ...others, ...foreign].flatMap(([path, text]) =>
+  return [...nodes, ...others, ...sources].flatMap(([path, text]) =>
     text === undefined ? [] : [[[...path], text] as const],
   )
 }

@@ -1,4 +1,4 @@
-import { type Checked, foreign, type Refusal, refuse } from '../errors.ts'
+import { type Checked, printable, type Refusal, refuse } from '../errors.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { PreparedWorkflow } from '../service/contract/workflows.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
@@ -93,7 +93,7 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, rules
   const { preflight, canonicalPostconditions } = answer
   const { status, blockedReasons, freshness, revalidateAtExecution } = preflight
   if (status !== 'passed' || blockedReasons.length > 0) {
-    const reasons = blockedReasons.length === 0 ? 'no reason given' : foreign(blockedReasons.join(', '))
+    const reasons = blockedReasons.length === 0 ? 'no reason given' : printable(blockedReasons.join(', '))
     return refuse('preflight_blocked', `The service's preflight is ${status}: ${reasons}.`)
   }
   // Behind the preflight: one that is blocked has none.

@@ -15,7 +15,7 @@ const ORDERS_MS = 250
 const LOTS_MS = 5_000
 
 /** What the chores need. */
-type ChoresDeps = {
+type BackgroundDeps = {
   readonly nowMs: () => number
   readonly directory: string
   readonly journal: Journal
@@ -30,7 +30,7 @@ type ChoresDeps = {
 }
 
 /** What a keeper does again and again, beside the chain's path. */
-export type Chores = {
+export type Background = {
   /** Tell the service now of what was sent. */
   readonly register: () => void
   /** Resolves when what goes on has ended; nothing begins any more. */
@@ -38,7 +38,7 @@ export type Chores = {
 }
 
 /** Start telling the service of what was sent, taking people's orders, and scoring bids in shadow. */
-export function startChores(deps: ChoresDeps): Chores {
+export function startBackground(deps: BackgroundDeps): Background {
   const { nowMs, directory, journal, roles, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
     log.warn('the service refused a registration', { hash }, error)
@@ -103,7 +103,7 @@ async function post(
   { workflowId, requestId }: Parameters<Parameters<typeof registerDue>[0]['post']>[0],
   idempotencyKey: string,
   body: Parameters<Parameters<typeof registerDue>[0]['post']>[2],
-  { journal, roles, client: own }: ChoresDeps,
+  { journal, roles, client: own }: BackgroundDeps,
 ): Promise<void> {
   const role = (await journal.get(workflowId))?.role
   const client = roles.find((each) => each.role === role)?.client ?? own

@@ -8,7 +8,7 @@ import { isHeld, type Workflow } from '../workflow/workflow.ts'
 import type { StaffedRole } from './role.ts'
 
 /** What a running keeper is looked at by. */
-export type PulseDeps = {
+export type HealthDeps = {
   readonly clock: Clock
   readonly journal: Pick<Journal, 'reservations'>
   readonly feed: Feed
@@ -34,7 +34,7 @@ const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => 
   return Math.max(0, ...ages)
 }
 
-async function budgets(role: StaffedRole, deps: PulseDeps): Promise<Readonly<Record<string, number>>> {
+async function budgets(role: StaffedRole, deps: HealthDeps): Promise<Readonly<Record<string, number>>> {
   const all = await deps.journal.reservations(role.role, deps.clock.nowMs() - HOUR_MS)
   const rows = all.filter(role.counts)
   const { perHour } = role.ruleset.limits
@@ -53,7 +53,7 @@ async function budgets(role: StaffedRole, deps: PulseDeps): Promise<Readonly<Rec
 }
 
 /** Read every gauge, now. */
-export async function readGauges(deps: PulseDeps): Promise<Gauges> {
+export async function readGauges(deps: HealthDeps): Promise<Gauges> {
   const nowMs = deps.clock.nowMs()
   const feed = deps.feed.state()
   const lags = deps.roles
@@ -89,7 +89,7 @@ export async function readGauges(deps: PulseDeps): Promise<Gauges> {
 const facet = (ok: boolean, message: string): Facet => ({ ok, message })
 
 /** Say whether every part does its work, by what it last did and not by whether it runs. */
-export function readReadiness(deps: PulseDeps): Readiness {
+export function readReadiness(deps: HealthDeps): Readiness {
   const nowMs = deps.clock.nowMs()
   const control = deps.control()
   const feed = deps.feed.state()

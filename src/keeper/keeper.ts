@@ -21,13 +21,13 @@ import { createFeed, type Feed, type Hint } from '../service/events/feed.ts'
 import { startWebhookListener } from '../service/events/webhook-listener.ts'
 import { SERVICE_TIMEOUTS } from '../service/http.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { type Chores, startChores } from './background.ts'
+import { type Background, startBackground } from './background.ts'
 import { openNodes } from './connect.ts'
-import { type PulseDeps, readGauges, readReadiness } from './health.ts'
+import { type HealthDeps, readGauges, readReadiness } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
 import { type StaffedRole, staffRole } from './role.ts'
 import { loadRolePolicy, type RolePolicy } from './role-policy.ts'
-import { createRunQueue, createTurns } from './run-queue.ts'
+import { createRunQueue, createSerial } from './run-queue.ts'
 import { checkAccess, proveNoneLeftLive, provePins, proveService } from './startup-checks.ts'
 
 /** A keeper of one configuration. */
@@ -71,7 +71,7 @@ type Running = {
   readonly chain: ChainView
   readonly queue: Queue
   readonly feed: Feed
-  readonly chores: Chores
+  readonly chores: Background
   readonly ops: OpsServer
   readonly roles: readonly StaffedRole[]
 }
@@ -85,7 +85,7 @@ class ComposedKeeper implements Keeper {
   readonly #metrics: Metrics
   readonly #listeners = new Set<(event: KeeperEvent) => void>()
   readonly #live: LiveWorkflows
-  readonly #alone = createTurns()
+  readonly #alone = createSerial()
   readonly #tally: ReturnType<typeof createTally>
   /** Undone in reverse order when the keeper stops, or could not start. */
   readonly #opened: (() => unknown)[] = []
@@ -196,7 +196,7 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(ops.close)
     const live = await journal.live()
     proveNoneLeftLive(live, this.#policies)
-    const chores = startChores({
+    const chores = startBackground({
       ...{ nowMs: this.#clock.nowMs, directory, journal, client, roles, log: this.#log },
       stopped: () => stopped(this.#gate()),
       leavesOrders: () => this.#stopping !== undefined,
@@ -205,7 +205,7 @@ class ComposedKeeper implements Keeper {
     this.#running = { journal, nodes, client, chain, queue, feed, chores, ops, roles }
     for (const workflow of live) this.#live.resume(workflow)
     await this.#listenForWebhooks(feed)
-    this.#tellReady(live.length)
+    this.#emitReady(live.length)
     this.#opened.push(() => feed.close())
     feed.start()
   }
@@ -267,7 +267,7 @@ class ComposedKeeper implements Keeper {
     }
   }
 
-  #pulse(journal: Journal, feed: Feed, roles: readonly StaffedRole[]): PulseDeps {
+  #pulse(journal: Journal, feed: Feed, roles: readonly StaffedRole[]): HealthDeps {
     return {
       clock: this.#clock,
       journal,
@@ -311,7 +311,7 @@ class ComposedKeeper implements Keeper {
     () => this.#clock.nowMs(),
   )
 
-  #tellReady(resumed: number): void {
+  #emitReady(resumed: number): void {
     const { ops, roles } = this.#open
     this.#emit({
       type: 'ready',

@@ -27,7 +27,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { RolePolicy } from './role-policy.ts'
-import { openHands } from './signing.ts'
+import { openRoleSigning } from './signing.ts'
 import { clientOf, proveAccess } from './startup-checks.ts'
 
 /** What the roles of one keeper share. */
@@ -90,7 +90,7 @@ export async function staffRole(rolePolicy: RolePolicy, shared: Shared): Promise
   const { role } = agent
   const client = clientOf(shared.client, config, agent)
   await proveAccess(client, does, log)
-  const hands = agent.mode === 'live' ? await openHands(agent, rolePolicy, { ...shared, client }) : null
+  const hands = agent.mode === 'live' ? await openRoleSigning(agent, rolePolicy, { ...shared, client }) : null
   const signer = hands?.signer ?? agent.signer.address
   // What is only in shadow is nothing to a live role: not in flight, not done, no colleague's.
   const counts = ({ shadow }: { readonly shadow?: true }) => hands === null || shadow !== true

@@ -10,14 +10,14 @@ import type { Workflow } from '../workflow/workflow.ts'
 import type { StaffedRole } from './role.ts'
 
 /** Runs works of one name one after another, and those of different names side by side. */
-export type Turns = <T>(name: string, work: () => Promise<T>) => Promise<T>
+export type Serial = <T>(name: string, work: () => Promise<T>) => Promise<T>
 
 /** What running workflows needs. */
 type RunQueueDeps = {
   readonly clock: Clock
   readonly journal: Journal
   readonly roles: readonly StaffedRole[]
-  readonly alone: Turns
+  readonly alone: Serial
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly metrics: Metrics
   readonly log: Log
@@ -64,7 +64,7 @@ function crash(error: RolekeeperError): void {
 }
 
 /** Create turns: a work that failed holds up none after it. */
-export function createTurns(): Turns {
+export function createSerial(): Serial {
   const last = new Map<string, Promise<unknown>>()
   return (name, work) => {
     const turn = (last.get(name) ?? Promise.resolve()).then(work)

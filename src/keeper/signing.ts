@@ -14,7 +14,7 @@ import type { Shared } from './role.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** What a live role has and one in shadow has not: its key, and what only a key opens. */
-export type Hands = {
+export type RoleSigning = {
   readonly signer: Address
   readonly session: WalletSession
   readonly stages: Stages
@@ -23,11 +23,11 @@ export type Hands = {
 }
 
 /** Open the signer of a live role, and join what it signs for. Throws what opening the signer throws. */
-export async function openHands(
+export async function openRoleSigning(
   agent: AgentConfig,
   { policy, ruleset, approval }: RolePolicy,
   shared: Shared,
-): Promise<Hands> {
+): Promise<RoleSigning> {
   const { config, clock, journal, nodes, client } = shared
   let kmsOutcome = 'ok'
   const signer = await openSigner(agent, config, (outcome, tookMs) => {

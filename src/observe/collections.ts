@@ -50,14 +50,14 @@ export function createCollections(
   return {
     markets: async () => {
       const listed = await client.listMarkets()
-      return { ...listed, items: listed.items.map((market) => marketInOurWords(market, assumptions)) }
+      return { ...listed, items: listed.items.map((market) => normalizeMarket(market, assumptions)) }
     },
     'credit-facilities': client.listCreditFacilities,
     positions: client.listPositions,
     'liquidation-recovery': client.listLiquidationRecovery,
     eligibility: async () => {
       const listed = await withSession((token) => client.listEligibility({ session: token }))
-      return { ...listed, items: listed.items.map((row) => eligibilityInOurWords(row, assumptions)) }
+      return { ...listed, items: listed.items.map((row) => normalizeEligibility(row, assumptions)) }
     },
     assets: client.listAssets,
     vaults: client.listVaults,
@@ -79,7 +79,7 @@ const ourWord = <T extends string | null | undefined>(said: T, theirs: string, o
   said === theirs ? ours : said === ours ? `${ours} (by another word)` : said
 
 /** Say a market in the words and scales that agents judge by. Pure. */
-export function marketInOurWords(market: MarketResource, assumed: Assumptions): MarketResource {
+export function normalizeMarket(market: MarketResource, assumed: Assumptions): MarketResource {
   const oracleWord = (said: string | null | undefined) =>
     ourWord(said, assumed.healthyOracleState, HEALTHY_ORACLE_STATE)
   const { oracle } = market
@@ -102,7 +102,7 @@ export function marketInOurWords(market: MarketResource, assumed: Assumptions): 
 }
 
 /** Say what a wallet may do in the words that agents judge by. Pure. */
-export const eligibilityInOurWords = (
+export const normalizeEligibility = (
   row: EligibilityResource,
   { eligibility }: Assumptions,
 ): EligibilityResource => ({

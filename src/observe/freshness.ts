@@ -1,6 +1,6 @@
 import type { Moment } from '../../agents/agent.ts'
 import type { Head } from '../chain/nodes.ts'
-import { foreign } from '../errors.ts'
+import { printable } from '../errors.ts'
 import type { Listed } from './collections.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
@@ -39,7 +39,7 @@ export function freshnessOf(
   for (const [name, { freshness }] of Object.entries(lists)) {
     const lagMs = freshness.lagSeconds * 1_000
     ageMs = Math.max(ageMs, lagMs)
-    if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${foreign(freshness.status)}`)
+    if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${printable(freshness.status)}`)
     if (lagMs > limits.ageMsMax) {
       problems.push(`${name} lags ${lagMs} ms; the policy allows ${limits.ageMsMax} ms`)
     }

@@ -7,19 +7,19 @@ const ALARMS_MAX = 1_000
 
 /** Pass on alarms to whoever tells them, each of one code and workflow at most once a minute. */
 export function createAlarms(
-  tell: (error: RolekeeperError, nowMs: number) => void,
+  raise: (error: RolekeeperError, nowMs: number) => void,
   nowMs: () => number,
 ): (error: RolekeeperError) => void {
-  const toldAtMs = new Map<string, number>()
+  const raisedAtMs = new Map<string, number>()
   return (error) => {
     const now = nowMs()
     const about = `${error.code} ${error.facts.workflowId ?? ''}`
     // Either way: a clock that was put back must not silence alarms until it has caught up.
-    if (Math.abs(now - (toldAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
-    toldAtMs.delete(about)
-    toldAtMs.set(about, now)
-    const oldest = toldAtMs.keys().next().value
-    if (toldAtMs.size > ALARMS_MAX && oldest !== undefined) toldAtMs.delete(oldest)
-    tell(error, now)
+    if (Math.abs(now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
+    raisedAtMs.delete(about)
+    raisedAtMs.set(about, now)
+    const oldest = raisedAtMs.keys().next().value
+    if (raisedAtMs.size > ALARMS_MAX && oldest !== undefined) raisedAtMs.delete(oldest)
+    raise(error, now)
   }
 }

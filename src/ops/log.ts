@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { pino } from 'pino'
-import { BrokenInvariant, foreign, RolekeeperError } from '../errors.ts'
+import { BrokenInvariant, printable, RolekeeperError } from '../errors.ts'
 import { createScrubber } from './scrub.ts'
 
 /** What may stand beside a message: flat and plain, so that nothing slips in with an object. */
@@ -58,7 +58,7 @@ const toStandardError = (line: string) => {
 function plain(facts: Facts = {}): Record<string, string | number | boolean | null> {
   const entries = Object.entries(facts).flatMap(
     ([name, value]): [string, string | number | boolean | null][] => {
-      if (typeof value === 'string') return [[name, foreign(value, FACT_LENGTH_MAX)]]
+      if (typeof value === 'string') return [[name, printable(value, FACT_LENGTH_MAX)]]
       if (typeof value === 'bigint') return [[name, String(value)]]
       return typeof value === 'number' || typeof value === 'boolean' || value === null ? [[name, value]] : []
     },
@@ -77,14 +77,15 @@ export function describeError(error: unknown, depth = 3): Record<string, unknown
       : {}
   if (error instanceof RolekeeperError) {
     const { code, shortMessage, facts, fix } = error
-    return { code, message: foreign(shortMessage, FACT_LENGTH_MAX), facts: plain(facts), fix, ...cause }
+    return { code, message: printable(shortMessage, FACT_LENGTH_MAX), facts: plain(facts), fix, ...cause }
   }
   if (!(error instanceof Error)) return { name: typeof error }
-  const code = 'code' in error && typeof error.code === 'string' ? { code: foreign(error.code, 50) } : {}
-  const message = error instanceof BrokenInvariant ? { message: foreign(error.message, FACT_LENGTH_MAX) } : {}
+  const code = 'code' in error && typeof error.code === 'string' ? { code: printable(error.code, 50) } : {}
+  const message =
+    error instanceof BrokenInvariant ? { message: printable(error.message, FACT_LENGTH_MAX) } : {}
   const stack = (error.stack ?? '').split('\n').filter((text) => /^\s+at /.test(text))
   return {
-    name: foreign(error.name, 50),
+    name: printable(error.name, 50),
     ...code,
     ...message,
     at: stack.slice(0, 5).map((text) => text.trim()),

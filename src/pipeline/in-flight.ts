@@ -81,7 +81,7 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const next = ordered.length > 0 ? await sign(workflow, ordered, deps) : await send(workflow, signed, deps)
   if (next.type !== 'wait') return next
   await resend(open, deps)
-  tellStuck(open, deps)
+  alarmStuck(open, deps)
   return next
 }
 
@@ -214,7 +214,7 @@ async function resend(open: readonly Slot[], deps: CarryDeps): Promise<void> {
   await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))
 }
 
-function tellStuck(open: readonly Slot[], deps: CarryDeps): void {
+function alarmStuck(open: readonly Slot[], deps: CarryDeps): void {
   const { nowMs } = deps.view()
   const ageMs = (slot: Slot) => nowMs - (slot.attempts[0]?.orderedAtMs ?? nowMs)
   const stuck = open.find((slot) => ageMs(slot) > OPEN_MS_MAX)

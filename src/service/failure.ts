@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { foreign, type Retry, RolekeeperError } from '../errors.ts'
+import { printable, type Retry, RolekeeperError } from '../errors.ts'
 import { OPERATIONS, type Operation, type OperationId } from './contract/catalogue.ts'
 import { type ServiceApiError, serviceApiError } from './contract/resources.ts'
 import { readJson } from './json.ts'
@@ -94,8 +94,8 @@ export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError 
   const parsed = serviceApiError.safeParse(json.ok ? json.value : null)
   const said: Partial<ServiceApiError> = parsed.success ? parsed.data : {}
   const { code, retry, fix } = classify(reply.status, said.retryable, call)
-  const serviceCode = foreign(said.code ?? 'none')
-  const requestId = foreign(reply.requestId ?? said.requestId ?? 'none')
+  const serviceCode = printable(said.code ?? 'none')
+  const requestId = printable(reply.requestId ?? said.requestId ?? 'none')
   return new RolekeeperError(
     code,
     `The service at ${call.host} answered ${reply.status} (code ${serviceCode}, request ${requestId}) to ${call.method} ${call.path}.`,
@@ -107,8 +107,8 @@ export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError 
         status: reply.status,
         serviceCode,
         requestId,
-        ...(said.message === undefined ? {} : { serviceMessage: foreign(said.message) }),
-        ...(said.blockedReason == null ? {} : { blockedReason: foreign(said.blockedReason) }),
+        ...(said.message === undefined ? {} : { serviceMessage: printable(said.message) }),
+        ...(said.blockedReason == null ? {} : { blockedReason: printable(said.blockedReason) }),
       },
     },
   )
@@ -157,7 +157,7 @@ export function firstIssuePath(error: z.ZodError, root: string): string {
   const path = (error.issues[0]?.path ?? []).map((key) =>
     typeof key === 'number' ? `[${key}]` : `.${String(key)}`,
   )
-  return foreign(`${root}${path.join('')}`)
+  return printable(`${root}${path.join('')}`)
 }
 
 /** The vendor's stable code, or the error's class where it has none. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { eligibilityInOurWords, marketInOurWords } from '../../src/observe/collections.ts'
+import { normalizeEligibility, normalizeMarket } from '../../src/observe/collections.ts'
 import { ASSUMPTIONS, type Assumptions } from '../../src/service/contract/assumptions.ts'
 
 const address = `0x${'a1'.repeat(20)}` as const
@@ -19,7 +19,7 @@ test('says a market by another deployment in the words and the scale of our own'
     marketRegimeState: 'open',
     oracle: { state: 'ok', priceWad: '6000012345678' },
   }
-  expect(marketInOurWords(said, theirs)).toEqual({
+  expect(normalizeMarket(said, theirs)).toEqual({
     ...market,
     oracleState: 'healthy',
     marketRegimeState: 'normal',
@@ -29,21 +29,21 @@ test('says a market by another deployment in the words and the scale of our own'
 
 test('takes our own word from such a deployment for another one', () => {
   const said = { ...market, oracleState: 'healthy', marketRegimeState: 'normal' }
-  const { oracleState, marketRegimeState } = marketInOurWords(said, theirs)
+  const { oracleState, marketRegimeState } = normalizeMarket(said, theirs)
   expect([oracleState, marketRegimeState]).toEqual(['healthy (by another word)', 'normal (by another word)'])
 })
 
 test('changes nothing by the defaults, and fills in nothing that is missing', () => {
-  const { oracle, ...silent } = marketInOurWords(market, theirs)
+  const { oracle, ...silent } = normalizeMarket(market, theirs)
   expect(silent).toEqual({ ...market, oracleState: undefined, marketRegimeState: undefined })
   expect(oracle).toBeUndefined()
   const said = { ...market, oracleState: 'stale', marketRegimeState: null, oracle: { priceWad: '17' } }
-  expect(marketInOurWords(said, ASSUMPTIONS)).toEqual({ ...said, oracle: { priceWad: '17' } })
+  expect(normalizeMarket(said, ASSUMPTIONS)).toEqual({ ...said, oracle: { priceWad: '17' } })
 })
 
 test('says what a wallet may do in our own words', () => {
   const row = { chainId: 1, walletAddress: address, scopeAddress: address }
   expect(
-    eligibilityInOurWords({ ...row, actionType: 'LIQUIDATE', authorizationStatus: 'no' }, theirs),
+    normalizeEligibility({ ...row, actionType: 'LIQUIDATE', authorizationStatus: 'no' }, theirs),
   ).toEqual({ ...row, actionType: 'liquidate', authorizationStatus: 'no' })
 })

@@ -113,10 +113,10 @@ function compileLeaves(
 ): readonly Leaf[] {
   const shapes = parameters.flatMap((parameter) => leavesOf(parameter, '', path))
   const known = shapes.map((leaf) => leaf.path)
-  const foreign = Object.keys(sources).find((name) => !known.includes(name))
-  if (foreign !== undefined) {
+  const unknown = Object.keys(sources).find((name) => !known.includes(name))
+  if (unknown !== undefined) {
     throw wrong(
-      `${path}.${foreign}`,
+      `${path}.${unknown}`,
       'the function has no such parameter.',
       `use its names: ${known.join(', ')}.`,
     )

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { FacilitySeen } from '../../../agents/agent.ts'
 import { accruedDebt } from '../../../agents/protocol/interest.ts'
-import { foreign } from '../../errors.ts'
+import { printable } from '../../errors.ts'
 import type {
   CreditFacilityResource,
   LiquidationRecoveryResource,
@@ -56,7 +56,7 @@ export function joinRows(
     const { marketId, marketAddress, vaultAddress, borrowerAddress: borrower } = row
     const key = `${positionOf(marketAddress, borrower)}:${vaultAddress}`
     rows.set(key, {
-      marketId: foreign(marketId),
+      marketId: printable(marketId),
       marketAddress,
       vaultAddress,
       borrower,
@@ -145,4 +145,5 @@ export function facilitySeen(row: FacilityRow, figures: Figures): FacilitySeen {
 
 const integer = (digits: string | null | undefined) =>
   digits === null || digits === undefined ? null : BigInt(digits)
-const text = (text: string | null | undefined) => (text === null || text === undefined ? null : foreign(text))
+const text = (text: string | null | undefined) =>
+  text === null || text === undefined ? null : printable(text)

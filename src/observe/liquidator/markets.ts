@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { MarketSeen } from '../../../agents/agent.ts'
-import { foreign } from '../../errors.ts'
+import { printable } from '../../errors.ts'
 import { ELIGIBILITY } from '../../service/contract/assumptions.ts'
 import type { EligibilityResource, MarketResource } from '../../service/contract/resources.ts'
 import { type Pins, pinDisagreement } from './pins.ts'
@@ -31,7 +31,7 @@ export function marketSeen(market: MarketResource, readings: MarketReadings): Ma
     pins.assets.find(({ address }) => address === token)?.symbol ?? null
   const disagreement = pinDisagreement(market, pins)
   return {
-    id: foreign(market.id),
+    id: printable(market.id),
     address: market.address,
     symbol: text(market.symbol),
     loanAsset: market.loanAssetAddress ?? null,
@@ -81,4 +81,5 @@ function usdMicros(priceUsd: string | null | undefined): bigint | null {
   return whole === undefined ? null : BigInt(whole + fraction.padEnd(6, '0').slice(0, 6))
 }
 
-const text = (text: string | null | undefined) => (text === null || text === undefined ? null : foreign(text))
+const text = (text: string | null | undefined) =>
+  text === null || text === undefined ? null : printable(text)

@@ -143,7 +143,7 @@ class EventFeed implements Feed {
   hear(event: EventEnvelope): boolean {
     if (this.#stopped) return false
     // The cursor stays: what lies between was not told.
-    this.#tellOnce(event)
+    this.#emitOnce(event)
     return true
   }
 
@@ -154,7 +154,7 @@ class EventFeed implements Feed {
 
   async #sweepForever(): Promise<void> {
     while (!this.#stopped) {
-      this.#tell({ type: 'sweep' })
+      this.#emit({ type: 'sweep' })
       await this.#pause(this.#sweepMs)
     }
   }
@@ -197,7 +197,7 @@ class EventFeed implements Feed {
     this.#state.mode = 'stream'
     this.#state.connections += 1
     try {
-      this.#tellOwedSweep()
+      this.#emitOwedSweep()
       await link.ended.promise
     } finally {
       link.over.abort()
@@ -214,7 +214,7 @@ class EventFeed implements Feed {
     link.lastSeq = Math.max(link.lastSeq, seq)
     if (seq > next) this.#closeGap(link)
     if (message.type === 'event') {
-      this.#tellOnce(message.event)
+      this.#emitOnce(message.event)
       // What comes late or twice lies behind the cursor; what comes while a gap is open lies beyond it.
       if (seq === next && this.#draining === undefined) this.#cursor.move(message.cursor)
     }
@@ -279,7 +279,7 @@ class EventFeed implements Feed {
       this.#state.lastMessageAtMs = this.#nowMs
       this.#state.unreadable += page.dropped
       for (const { event, cursor } of page.items) {
-        this.#tellOnce(event, silent)
+        this.#emitOnce(event, silent)
         this.#cursor.move(cursor)
       }
       // No row of it could be read: its own cursor leads past it.
@@ -288,7 +288,7 @@ class EventFeed implements Feed {
     }
     // What was passed over in silence, or lies beyond the last page, is for a sweep to see.
     this.#sweepOwed ||= silent || more
-    this.#tellOwedSweep()
+    this.#emitOwedSweep()
   }
 
   async #pollPage(cursor: string | null) {
@@ -301,14 +301,14 @@ class EventFeed implements Feed {
   }
 
   /** Give an event as a hint, once; only then may the cursor pass it. */
-  #tellOnce(event: EventEnvelope, silent = false): void {
+  #emitOnce(event: EventEnvelope, silent = false): void {
     if (this.#seen.has(event.id)) this.#state.duplicates += 1
     else if (!silent && this.#types.has(event.type))
-      this.#tell({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
+      this.#emit({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
     this.#seen.add(event.id)
   }
 
-  #tell(hint: Hint): void {
+  #emit(hint: Hint): void {
     if (this.#stopped) return
     if (hint.type !== 'sweep') this.#state.hints += 1
     for (const listener of this.#listeners) listener(hint)
@@ -323,8 +323,8 @@ class EventFeed implements Feed {
   }
 
   /** What happened before the service was met without a cursor was told by nobody. */
-  #tellOwedSweep(): void {
-    if (this.#sweepOwed) this.#tell({ type: 'sweep' })
+  #emitOwedSweep(): void {
+    if (this.#sweepOwed) this.#emit({ type: 'sweep' })
     this.#sweepOwed = false
   }
 
@@ -335,12 +335,12 @@ class EventFeed implements Feed {
       return true
     } catch (error) {
       if (!(error instanceof RolekeeperError)) throw error
-      this.#tellRefused(error)
+      this.#reportRefused(error)
       return false
     }
   }
 
-  #tellRefused(error: RolekeeperError): void {
+  #reportRefused(error: RolekeeperError): void {
     // A refused cursor is a bad request, and mends itself.
     if (error.retry !== 'never' || error.code === 'service.bad_request') return
     if (this.#stopped || this.#refusedCodes.has(error.code)) return

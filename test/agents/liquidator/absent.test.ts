@@ -9,7 +9,7 @@ import type { Nodes } from '../../../src/chain/nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
 import { checkPrepared } from '../../../src/guard/check-prepared.ts'
-import { eligibilityInOurWords, marketInOurWords } from '../../../src/observe/collections.ts'
+import { normalizeEligibility, normalizeMarket } from '../../../src/observe/collections.ts'
 import { armMarkets } from '../../../src/observe/liquidator/arming.ts'
 import { type LiquidatorObserveDeps, observeLiquidator } from '../../../src/observe/liquidator/observe.ts'
 import { createRiskBook } from '../../../src/observe/liquidator/risk-book.ts'
@@ -102,14 +102,14 @@ async function decideOn(words: Said): Promise<Decision | null> {
   const service: LiquidatorObserveDeps['service'] = {
     listMarkets: async () => {
       const listed = await markets()
-      return { ...listed, items: listed.items.map((row) => marketInOurWords(row, ASSUMPTIONS)) }
+      return { ...listed, items: listed.items.map((row) => normalizeMarket(row, ASSUMPTIONS)) }
     },
     listCreditFacilities: reading(words.listCreditFacilities, LISTS.listCreditFacilities),
     listPositions: reading(words.listPositions, LISTS.listPositions),
     listLiquidationRecovery: reading(words.listLiquidationRecovery, LISTS.listLiquidationRecovery),
     listEligibility: async () => {
       const listed = await eligibility()
-      return { ...listed, items: listed.items.map((row) => eligibilityInOurWords(row, ASSUMPTIONS)) }
+      return { ...listed, items: listed.items.map((row) => normalizeEligibility(row, ASSUMPTIONS)) }
     },
   }
   try {
