@@ -3,10 +3,10 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
 import { ROLES } from '../src/service/contract/roles.ts'
+import type { KeyedRole } from './cast/keys.ts'
+import type { DeploymentPins } from './deploy/pins.ts'
 import { writeJsonFile, writePrivateFile } from './files.ts'
-import type { KeyedRole } from './keys.ts'
-import type { SourcePin } from './nav-sources.ts'
-import type { DeploymentPins } from './pins.ts'
+import type { SourcePin } from './story/nav-sources.ts'
 
 /** What an outside program needs to know of a running sandbox: the content of `sandbox.json`. */
 export type SandboxInfo = {

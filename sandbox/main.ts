@@ -7,8 +7,8 @@ import { parseArgs } from 'node:util'
 import { systemClock } from '../src/clock.ts'
 import { RolekeeperError } from '../src/errors.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
-import { scenarioOf } from './scenarios.ts'
-import { readFault } from './service/faults.ts'
+import { readFault } from './service/faults/faults.ts'
+import { scenarioOf } from './story/scenarios.ts'
 
 /** What a parent is message. */
 type Message =

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import type { Deployment } from '../deploy.ts'
+import type { Deployment } from '../deploy/deploy.ts'
 import { activityAfter, activityIn } from './book.ts'
 import type { Canonical } from './canonical.ts'
 import { changesBetween } from './changes.ts'

@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import type { Deployment } from '../deploy.ts'
+import type { Deployment } from '../deploy/deploy.ts'
 import type { Canonical, Snapshot } from './canonical.ts'
 import { type BlockHeader, createChainReader } from './chain-reader.ts'
 import { type FollowDeps, follow, isFollowed, type Track } from './follow.ts'

@@ -3,8 +3,8 @@ import type { Clock } from '../../src/clock.ts'
 import { WORKFLOW_STAGES } from '../../src/service/contract/assumptions.ts'
 import { WORKFLOW_CATALOGUE } from '../../src/service/contract/workflow-types.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
-import type { EventLog } from './events.ts'
-import type { EventDraft } from './handler.ts'
+import type { EventLog } from './events/events.ts'
+import type { EventDraft } from './http/handler.ts'
 import { fieldOf, holds } from './postconditions.ts'
 import type {
   Postcondition,

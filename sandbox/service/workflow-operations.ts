@@ -2,9 +2,9 @@ import type { Hex } from 'viem'
 import type { TrackedTransaction } from '../../src/service/contract/assumptions.ts'
 import { hash32 } from '../../src/service/contract/scalars.ts'
 import type { Canonical } from '../indexer/canonical.ts'
-import { ApiError, notFound, unknownChain } from './api-error.ts'
-import type { AnyCall, Handler, Handlers } from './handler.ts'
-import { type Cursors, page } from './page.ts'
+import { ApiError, notFound, unknownChain } from './http/api-error.ts'
+import type { AnyCall, Handler, Handlers } from './http/handler.ts'
+import { type Cursors, page } from './http/page.ts'
 import type { Progress } from './progress.ts'
 import {
   trackedTransactions,

@@ -190,7 +190,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a wrong status',
-    file: 'sandbox/service/fields.ts',
+    file: 'sandbox/service/reads/fields.ts',
     from: "new ApiError(400, 'invalid_fields'",
     to: "new ApiError(403, 'invalid_fields'",
     row: 'GET /v1/vaults/{resourceId}',

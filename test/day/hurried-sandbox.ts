@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util'
 import { createTestClient, http, publicActions } from 'viem'
 import { startSandbox } from '../../sandbox/sandbox.ts'
-import { scenarioOf } from '../../sandbox/scenarios.ts'
+import { scenarioOf } from '../../sandbox/story/scenarios.ts'
 import type { Clock } from '../../src/clock.ts'
 import { hurriedClock } from './hurried-clock.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
-import { SCENARIOS } from '../../sandbox/scenarios.ts'
+import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 
 /** What the roles are for; each must come from an agent's own decision. */

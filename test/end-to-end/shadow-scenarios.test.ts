@@ -1,6 +1,6 @@
 import { createPublicClient, http } from 'viem'
 import { expect, it } from 'vitest'
-import { SCENARIOS } from '../../sandbox/scenarios.ts'
+import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { shadow } from '../../src/cli/shadow.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 

@@ -1,7 +1,7 @@
 import { type Address, encodeDeployData, encodeFunctionData, type Hex, keccak256, parseAbi } from 'viem'
+import { startNodeFront } from '../../sandbox/chain/node-front.ts'
 import { lendingVaultAbi } from '../../sandbox/contracts/abis.ts'
 import { loadArtifacts } from '../../sandbox/contracts/artifacts.ts'
-import { startNodeFront } from '../../sandbox/node-front.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { Nodes, SimulatedTransaction } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Chain, startChain } from '../../sandbox/chain.ts'
+import { type Chain, startChain } from '../../sandbox/chain/chain.ts'
 
 /** The chain id of a test's chain. */
 export const testChainId = 731_337

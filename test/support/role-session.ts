@@ -1,5 +1,5 @@
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
-import type { Scenario } from '../../sandbox/scenarios.ts'
+import type { Scenario } from '../../sandbox/story/scenarios.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { RunConfig } from '../../src/config/config.ts'

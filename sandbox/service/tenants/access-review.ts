@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { notFound } from '../api-error.ts'
-import { admitController } from '../control.ts'
-import { CONTROL_PREFIX } from '../http.ts'
-import { parseBody } from '../parse-body.ts'
+import { notFound } from '../http/api-error.ts'
+import { admitController } from '../http/control.ts'
+import { CONTROL_PREFIX } from '../http/http.ts'
+import { parseBody } from '../http/parse-body.ts'
 import type { Applications } from './applications.ts'
 
 const decision = z.strictObject({ status: z.enum(['approved', 'rejected']) })

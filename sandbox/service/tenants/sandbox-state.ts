@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/clock.ts'
-import { ApiError } from '../api-error.ts'
-import type { Handlers } from '../handler.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Handlers } from '../http/handler.ts'
 import { APPLICATIONS_MAX, applicationOf } from './application-operations.ts'
 import type { Application, Applications } from './applications.ts'
 import { KEYS_MAX } from './key-operations.ts'

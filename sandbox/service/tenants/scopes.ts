@@ -1,6 +1,6 @@
 import { SCOPES, type Scope } from '../../../src/service/contract/catalogue.ts'
-import { ApiError } from '../api-error.ts'
-import type { Caller } from '../handler.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Caller } from '../http/handler.ts'
 
 /** What a live application may be approved for: there is no sandbox behind one. */
 export const PRODUCTION_SCOPES: readonly Scope[] = SCOPES.filter((scope) => !scope.startsWith('sandbox:'))

@@ -1,9 +1,9 @@
 import type { Clock } from '../../../src/clock.ts'
 import type { OperationId } from '../../../src/service/contract/catalogue.ts'
 import type { Freshness } from '../../../src/service/contract/resources.ts'
-import { applicationOf } from '../access.ts'
-import type { Handlers } from '../handler.ts'
-import { type Cursors, page } from '../page.ts'
+import { applicationOf } from '../http/access.ts'
+import type { Handlers } from '../http/handler.ts'
+import { type Cursors, page } from '../http/page.ts'
 import type { Store } from '../store.ts'
 
 const SCHEMA = `

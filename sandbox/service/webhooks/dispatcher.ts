@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/clock.ts'
 import { eventEnvelope } from '../../../src/service/contract/assumptions.ts'
-import { type EventLog, type LoggedEvent, mayHear } from '../events.ts'
+import { type EventLog, type LoggedEvent, mayHear } from '../events/events.ts'
 import type { Store } from '../store.ts'
 import { type DeliveryRows, newDelivery, type WebhookDelivery } from './delivery-rows.ts'
 import type { EndpointRows, WebhookEndpoint } from './endpoint-rows.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../../src/service/contract/workflow-types.ts'
 import type { CanonicalPostcondition, TransactionIntent } from '../../../src/service/contract/workflows.ts'
 import type { Snapshot } from '../../indexer/canonical.ts'
-import { parseBody } from '../parse-body.ts'
+import { parseBody } from '../http/parse-body.ts'
 
 /** What a request is judged by: one snapshot, one moment. */
 export type Moment = {

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { EXIT_TERM_KIND } from '../../../sandbox/vault-plan.ts'
+import { EXIT_TERM_KIND } from '../../../sandbox/deploy/vault-plan.ts'
 import { by, createWorld, EXIT_AT_ONCE, from, refusal, usd, type World } from './world.ts'
 
 let world: World

@@ -22,8 +22,8 @@ import {
   stateLensAbi,
 } from '../../../sandbox/contracts/abis.ts'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
-import { deploySandbox } from '../../../sandbox/deploy.ts'
-import { EXIT_TERM_KIND } from '../../../sandbox/vault-plan.ts'
+import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
+import { EXIT_TERM_KIND } from '../../../sandbox/deploy/vault-plan.ts'
 import { startAnvil } from '../../support/anvil.ts'
 
 /** Whole sUSD in base units. */

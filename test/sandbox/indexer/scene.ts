@@ -17,7 +17,7 @@ import {
   lendingMarketAbi,
   priceOracleAbi,
 } from '../../../sandbox/contracts/abis.ts'
-import { deploySandbox } from '../../../sandbox/deploy.ts'
+import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
 import type { Canonical, CanonicalChange, Snapshot } from '../../../sandbox/indexer/canonical.ts'
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Address, type Hex, toHex } from 'viem'
-import type { Deployment } from '../../../sandbox/deploy.ts'
+import type { Deployment } from '../../../sandbox/deploy/deploy.ts'
 import type {
   Canonical,
   CanonicalChange,

@@ -2,7 +2,7 @@ import { decodeFunctionData, erc20Abi, getAddress, maxUint256, zeroAddress } fro
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { lendingMarketAbi } from '../../../sandbox/contracts/abis.ts'
 import type { Snapshot } from '../../../sandbox/indexer/canonical.ts'
-import { HOSTILITIES } from '../../../sandbox/service/faults.ts'
+import { HOSTILITIES } from '../../../sandbox/service/faults/faults.ts'
 import { type PreparedWorkflow, preparedWorkflow } from '../../../src/service/contract/workflows.ts'
 import {
   BORROWER,

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { type Address, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTransactions, type Transactions } from '../../../../sandbox/chain/transactions.ts'
 import { assetAbi, eligibilityRegistryAbi } from '../../../../sandbox/contracts/abis.ts'
-import { createDonor } from '../../../../sandbox/donor.ts'
 import type { Canonical } from '../../../../sandbox/indexer/canonical.ts'
+import { createDonor } from '../../../../sandbox/service/grants/donor.ts'
 import type { Donor } from '../../../../sandbox/service/grants/grants.ts'
 import { type SandboxService, startService } from '../../../../sandbox/service/service.ts'
-import { createTransactions, type Transactions } from '../../../../sandbox/transactions.ts'
 import {
   faucetClaim,
   SANDBOX_STAGES,

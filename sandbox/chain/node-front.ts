@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { z } from 'zod'
+import { RolekeeperError } from '../../src/errors.ts'
+import { type Ask, estimate, type RpcAnswer, refusal, simulate } from './node-front-rules.ts'
+import { createNodeUpstream, type NodeUpstream } from './node-upstream.ts'
+
+/** The node that people outside the sandbox see. */
+export type NodeFront = { readonly url: string; readonly stop: () => Promise<void> }
+
+/** A raw transaction is 128 kB at most; a batch of a hundred ordinary requests is far smaller than this. */
+const REQUEST_BYTES_MAX = 4 * 1_024 * 1_024
+const BATCH_MAX = 1_000
+const LOOPBACK = /^(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?$/
+
+const rpcRequest = z.looseObject({
+  method: z.string(),
+  params: z.array(z.unknown()).default([]),
+  id: z.union([z.string(), z.number(), z.null()]).default(null),
+})
+type RpcRequest = z.output<typeof rpcRequest>
+
+/** Rules that a real node has and anvil has not. */
+const RULES: Readonly<Record<string, (params: readonly unknown[], ask: Ask) => Promise<RpcAnswer>>> = {
+  eth_simulateV1: simulate,
+  eth_estimateGas: estimate,
+}
+
+/**
+ * Start a JSON-RPC node over HTTP on loopback in front of anvil: it enforces what geth enforces where anvil does not
+ * (`node-front-rules.ts`), does not offer what runs the chain (`anvil_setBalance` and its like), and passes
+ * everything else through. No WebSocket.
+ * @param nodeUrl of anvil, on this machine.
+ */
+export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
+  const upstream = createNodeUpstream(nodeUrl)
+  const server = createServer((incoming, reply) => {
+    serve(incoming, reply, upstream).catch((error: unknown) => {
+      if (reply.headersSent || !(error instanceof RolekeeperError)) reply.destroy()
+      else answer(reply, error.code === 'sandbox.front_upstream' ? 502 : 400, rpcFailure(error.shortMessage))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      upstream.close()
+      await closed
+    },
+  }
+}
+
+const rpcFailure = (message: string) =>
+  JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message } })
+
+async function serve(
+  incoming: IncomingMessage,
+  reply: ServerResponse,
+  upstream: NodeUpstream,
+): Promise<void> {
+  const { method, headers } = incoming
+  // A page in a browser must not reach the chain, by rebinding either.
+  if (headers.origin !== undefined || !LOOPBACK.test(headers.host ?? ''))
+    return answer(reply, 403, rpcFailure('foreign caller'))
+  if (method !== 'POST') return answer(reply, 405, rpcFailure('JSON-RPC is asked by POST'))
+  const parsed = parse(await read(incoming))
+  const requests = Array.isArray(parsed) ? parsed : [parsed]
+  // Serialized anew: what was judged is what anvil gets, not what it would make of a key given twice.
+  if (requests.every(isPlain)) return upstream.pass(JSON.stringify(parsed), reply)
+  const ask = upstream.createAsk()
+  const answers = await Promise.all(requests.map((one) => answerOne(one, ask)))
+  answer(reply, 200, JSON.stringify(Array.isArray(parsed) ? answers : answers[0]))
+}
+
+const isPlain = ({ method }: RpcRequest) => refusal(method) === null && RULES[method] === undefined
+
+async function answerOne({ method, params, id }: RpcRequest, ask: Ask) {
+  const refused = refusal(method)
+  const rule = RULES[method]
+  const answered =
+    refused !== null
+      ? { error: refused }
+      : rule === undefined
+        ? await ask(method, params)
+        : await rule(params, ask)
+  return { jsonrpc: '2.0', id, ...answered }
+}
+
+function parse(text: string): RpcRequest | readonly RpcRequest[] {
+  try {
+    return z.union([rpcRequest, z.array(rpcRequest).min(1).max(BATCH_MAX)]).parse(JSON.parse(text))
+  } catch (cause) {
+    throw new RolekeeperError('sandbox.front_request', 'The request is no JSON-RPC request or batch.', {
+      cause,
+    })
+  }
+}
+
+function answer(reply: ServerResponse, status: number, body: string): void {
+  reply.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+  reply.end(body)
+}
+
+async function read(stream: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > REQUEST_BYTES_MAX) {
+      throw new RolekeeperError('sandbox.front_size', `The request is over ${REQUEST_BYTES_MAX} bytes.`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}

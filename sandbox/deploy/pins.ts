@@ -1,0 +1,83 @@
+import { type Address, createPublicClient, type Hex, http, keccak256 } from 'viem'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Deployment } from './deploy.ts'
+
+type Pin = { readonly address: Address; readonly codeHash: Hex }
+
+/** A deployment as a run configuration pins it: every scalar is text. */
+export type DeploymentPins = {
+  readonly namespace: string
+  readonly assets: readonly (Pin & { readonly symbol: string; readonly decimals: string })[]
+  readonly markets: readonly (Pin & {
+    readonly loanAsset: Address
+    readonly collateralAsset: Address
+    readonly oracle: Address
+    readonly oracleCodeHash: Hex
+  })[]
+  readonly vaults: readonly Pin[]
+  readonly funds: readonly (Pin & { readonly quoteAsset: Address })[]
+  readonly contracts: readonly (Pin & { readonly name: string })[]
+}
+
+/** What is pinned by its name alone, beside assets, markets, vaults and our fund. */
+const NAMED = [
+  'rfqDesk',
+  'recoveryAuction',
+  'acquisitionHouse',
+  'fundFactory',
+  'fundNavOracle',
+  'primeNavOracle',
+  'btcReferenceOracle',
+  'ethReferenceOracle',
+  'registry',
+  'btcRateModel',
+  'ethRateModel',
+  'fundLens',
+  'lens',
+] as const
+
+/** Read the code of a deployment's contracts and pin it. Throws `sandbox.contracts_missing` when one is not there. */
+export async function readPins(
+  rpcUrl: string,
+  { namespace, contracts }: Deployment,
+): Promise<DeploymentPins> {
+  const reader = createPublicClient({ transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
+  const names = Object.keys(contracts)
+  const codes = await Promise.all(Object.values(contracts).map(({ address }) => reader.getCode({ address })))
+  const hashes = new Map<Address, Hex>()
+  for (const [index, { address }] of Object.values(contracts).entries()) {
+    const code = codes[index]
+    if (code === undefined) throw missing(names[index] ?? '')
+    hashes.set(address, keccak256(code))
+  }
+  const pin = (address: Address): Pin => {
+    const codeHash = hashes.get(address)
+    if (codeHash === undefined) throw missing(address)
+    return { address, codeHash }
+  }
+  const { sUSD, sBTC, sETH, btcMarket, btcOracle, ethMarket, ethOracle, primeVault, growthVault } = contracts
+  const market = (at: Address, collateralAsset: Address, oracle: Address) => {
+    const oracleCodeHash = pin(oracle).codeHash
+    return { ...pin(at), loanAsset: sUSD.address, collateralAsset, oracle, oracleCodeHash }
+  }
+  return {
+    namespace,
+    assets: [
+      { ...pin(sUSD.address), symbol: 'sUSD', decimals: '6' },
+      { ...pin(sBTC.address), symbol: 'sBTC', decimals: '8' },
+      { ...pin(sETH.address), symbol: 'sETH', decimals: '18' },
+    ],
+    markets: [
+      market(btcMarket.address, sBTC.address, btcOracle.address),
+      market(ethMarket.address, sETH.address, ethOracle.address),
+    ],
+    vaults: [pin(primeVault.address), pin(growthVault.address)],
+    funds: [{ ...pin(contracts.recoveryFund.address), quoteAsset: sUSD.address }],
+    contracts: NAMED.map((name) => ({ name, ...pin(contracts[name].address) })),
+  }
+}
+
+const missing = (name: string) =>
+  new RolekeeperError('sandbox.contracts_missing', `The saved chain does not hold ${name}.`, {
+    fix: 'start over with `--fresh`.',
+  })

@@ -1,0 +1,147 @@
+import { mkdirSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import {
+  type Address,
+  BaseError,
+  ContractFunctionRevertedError,
+  createPublicClient,
+  formatUnits,
+  http,
+} from 'viem'
+import { fundLensAbi, lendingVaultAbi } from '../contracts/abis.ts'
+import type { Deployment } from '../deploy/deploy.ts'
+import { writePrivateFile } from '../files.ts'
+import { badSpellS, type Scenario } from './scenarios.ts'
+import { roll } from './story.ts'
+import type { SideStory } from './weather.ts'
+
+/** What the sources of values are made of. */
+type SourceOptions = {
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly seed: number
+  readonly scenario: Scenario
+  /** Gets the files of the custodians. */
+  readonly directory: string
+}
+
+/** A source as a run configuration names it; files are relative to the sandbox's directory. */
+export type SourcePin = { readonly name: string } & ({ readonly url: string } | { readonly file: string })
+
+/** The sources that run. */
+type NavSources = {
+  readonly pins: readonly SourcePin[]
+  /** Says the values anew every few ticks; it calls nothing. */
+  readonly story: SideStory
+  readonly stop: () => Promise<void>
+}
+
+/** What they say: quote assets for one whole share, times 10^18. */
+type Valued = { readonly asset: Address; readonly valueWad: bigint; readonly asOf: string }
+
+const SUBJECTS = ['recoveryFund', 'primeVault'] as const
+type Subject = (typeof SUBJECTS)[number]
+
+const FOLDER = 'nav'
+const EVERY_TICKS = 5
+/** How far an honest source may be off, either way. */
+const NOISE_BPS = 8
+const BPS = 10_000n
+const WAD_IN_MICROS = 10n ** 12n
+/** Shares of a vault on sUSD: six decimals and six more. */
+const VAULT_SHARE = 10n ** 12n
+
+/**
+ * Start who says what the recovery fund and the Prime vault are worth a share, every few seconds: an administrator
+ * over HTTP and a custodian in a file, each with a small error of its own. Before there are shares the one answers 503
+ * and the other writes nothing; while a holding's market has no price both repeat what they said last. In a bad spell of the scenario the fund's administrator is off by its factor.
+ */
+export async function startNavSources(options: SourceOptions): Promise<NavSources> {
+  const { rpcUrl, deployment, seed, scenario, directory } = options
+  const { recoveryFund, primeVault, fundLens } = deployment.contracts
+  const reader = createPublicClient({
+    cacheTime: 0,
+    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+  })
+  mkdirSync(join(directory, FOLDER), { recursive: true, mode: 0o700 })
+  const known = new Map<Subject, Valued>()
+  let refreshAtTick = 0
+
+  const read = async (): Promise<Readonly<Record<Subject, bigint | null>>> => {
+    const lens = { address: fundLens.address, abi: fundLensAbi } as const
+    const vault = { address: primeVault.address, abi: lendingVaultAbi } as const
+    const [fundWad, vaultAssets] = await Promise.all([
+      reader
+        .readContract({ ...lens, functionName: 'shareValueWad', args: [recoveryFund.address] })
+        .catch(nullIfReverted),
+      reader.readContract({ ...vault, functionName: 'convertToAssets', args: [VAULT_SHARE] }),
+    ])
+    return { recoveryFund: fundWad, primeVault: vaultAssets * WAD_IN_MICROS }
+  }
+  /** The truth with the error of who says it at a moment. */
+  const said = (subject: Subject, source: string, trueWad: bigint, tick: number): bigint => {
+    const error = Math.round((2 * roll(seed, subject, source, tick) - 1) * NOISE_BPS)
+    return (trueWad * (BPS + BigInt(error))) / BPS
+  }
+  const refresh = async (nowS: bigint, tick: number) => {
+    const values = await read()
+    const asOf = `${new Date(Number(nowS) * 1_000).toISOString().slice(0, 19)}Z`
+    const isOff = scenario.sourceFactor !== null && badSpellS(scenario, tick) > 0
+    for (const subject of SUBJECTS) {
+      const trueWad = values[subject]
+      if (trueWad === null) continue
+      const asset = deployment.contracts[subject].address
+      const factor = BigInt(isOff && subject === 'recoveryFund' ? (scenario.sourceFactor ?? 1) : 1)
+      const valueWad = said(subject, 'administrator', trueWad, tick) * factor
+      known.set(subject, { asset, valueWad, asOf })
+      const micros = said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS
+      writePrivateFile(join(directory, FOLDER, `${subject}.csv`), `asOf,microsPerShare\n${asOf},${micros}\n`)
+    }
+  }
+  const server = createServer((request, response) => {
+    const subject = SUBJECTS.find((name) => request.url === `/${FOLDER}/${name}.json`)
+    if (request.method !== 'GET' || subject === undefined)
+      return answer(response, 404, { error: 'not_found' })
+    const valued = known.get(subject)
+    if (valued === undefined) return answer(response, 503, { error: 'no_value' })
+    const { asset, valueWad, asOf } = valued
+    answer(response, 200, { asset, perShare: { value: formatUnits(valueWad, 18), asOf } })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  const pinsOf = (subject: Subject, name: string): readonly SourcePin[] => [
+    { name: `${name}Administrator`, url: `http://127.0.0.1:${port}/${FOLDER}/${subject}.json` },
+    { name: `${name}Custodian`, file: `${FOLDER}/${subject}.csv` },
+  ]
+  return {
+    pins: [...pinsOf('recoveryFund', 'fund'), ...pinsOf('primeVault', 'vault')],
+    story: async (nowS, tick) => {
+      if (tick >= refreshAtTick) {
+        refreshAtTick = tick + EVERY_TICKS
+        await refresh(nowS, tick)
+      }
+      return []
+    },
+    stop: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function nullIfReverted(error: unknown): null {
+  if (error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError) !== null) {
+    return null
+  }
+  throw error
+}
+
+function answer(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}

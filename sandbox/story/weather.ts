@@ -1,0 +1,160 @@
+import { type Address, createPublicClient, createTestClient, encodeFunctionData, http } from 'viem'
+import { z } from 'zod'
+import type { Clock } from '../../src/clock.ts'
+import { marketContracts } from '../cast/cast.ts'
+import type { SandboxKeys } from '../cast/keys.ts'
+import type { Call, Transactions } from '../chain/transactions.ts'
+import { lendingMarketAbi, priceOracleAbi } from '../contracts/abis.ts'
+import type { Deployment } from '../deploy/deploy.ts'
+import { readJsonFile, writeJsonFile } from '../files.ts'
+import { createBorrowerCalls } from './borrower.ts'
+import { badSpellS, type Scenario } from './scenarios.ts'
+import { type MarketName, type MarketWeather, roll, story } from './story.ts'
+
+/**
+ * What happens in a tick beside the weather, at the newest block's time in seconds. Its calls travel with the tick's,
+ * because the deployer's nonces have one source.
+ */
+export type SideStory = (nowS: bigint, tick: number) => Promise<readonly Call[]>
+
+/** What the weather works on. */
+type WeatherOptions = {
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly keys: SandboxKeys
+  readonly transactions: Transactions
+  readonly clock: Clock
+  readonly sideStories: readonly SideStory[]
+  /** Remembers the seed and the next tick, so that a restart goes on where it stopped. */
+  readonly file: string
+  readonly scenario: Scenario
+  /** Another seed than the remembered one changes the story from the next tick on. */
+  readonly seed: number | undefined
+  /** Gets why a tick failed, such as a node that does not answer; once, until a tick succeeds. Each one is tried. */
+  readonly onTrouble: (cause: unknown) => void
+}
+
+/** The running weather. */
+export type Weather = {
+  readonly seed: number
+  /** The tick that comes next. */
+  readonly tick: () => number
+  /** Let no further tick begin; resolves when none is being carried out. */
+  readonly pause: () => Promise<void>
+  readonly resume: () => void
+  readonly isPaused: () => boolean
+  readonly stop: () => Promise<void>
+}
+
+const TICK_MS = 1_000
+const ORACLE_STATES = { healthy: 1, stale: 2 } as const
+const memory = z.strictObject({ seed: z.number().int(), tick: z.number().int().min(0) })
+
+/** Start telling the story on the chain, a tick a second, beginning at once unless `paused`. */
+export function startWeather(options: WeatherOptions, begins: 'at-once' | 'paused'): Weather {
+  const { clock, file, onTrouble } = options
+  const stored = readJsonFile(file, memory)
+  const seed = options.seed ?? stored?.seed ?? clock.nowMs() % 1_000_000
+  let tick = stored?.tick ?? 0
+  writeJsonFile(file, { seed, tick })
+  const perform = createPerformance(options, seed)
+  const stopping = new AbortController()
+  let paused = begins === 'paused'
+  let failing = false
+  let performing: Promise<void> = Promise.resolve()
+
+  const step = async () => {
+    const now = tick
+    // First remembered, then done: after a crash a tick is left out rather than done twice.
+    tick += 1
+    writeJsonFile(file, { seed, tick })
+    await perform(now)
+    failing = false
+  }
+  const running = (async () => {
+    let dueMs = clock.nowMs()
+    while (!stopping.signal.aborted) {
+      if (!paused) {
+        performing = step().catch((cause: unknown) => {
+          if (!failing && !stopping.signal.aborted) onTrouble(cause)
+          failing = true
+        })
+        await performing
+      }
+      // A machine that slept does not catch up on what it missed.
+      dueMs = Math.max(dueMs + TICK_MS, clock.nowMs())
+      await clock.sleep(dueMs - clock.nowMs(), stopping.signal).catch(() => undefined)
+    }
+  })()
+
+  return {
+    seed,
+    tick: () => tick,
+    pause: async () => {
+      paused = true
+      await performing
+    },
+    resume: () => {
+      paused = false
+    },
+    isPaused: () => paused,
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+type Performance = (tick: number) => Promise<void>
+
+/** The reference oracle of a market trembles by itself, a part of its price in so many. */
+const REFERENCE_TREMBLE_BPS = 5
+const BPS = 10_000n
+
+/** Carry out ticks. What a market's switches are is known from what was sent last; at the start, nothing is. */
+function createPerformance(options: WeatherOptions, seed: number): Performance {
+  const { rpcUrl, deployment, keys, transactions, scenario, sideStories } = options
+  const transport = http(rpcUrl, { retryCount: 0, timeout: 5_000 })
+  const reader = createPublicClient({ cacheTime: 0, transport })
+  const tester = createTestClient({ mode: 'anvil', transport })
+  const borrowerCalls = createBorrowerCalls(rpcUrl, deployment, keys)
+  const last = new Map<MarketName, MarketWeather>()
+
+  const marketCalls = (now: MarketWeather, tick: number, sourceAsOfS: bigint): readonly Call[] => {
+    const { market, oracle, reference } = marketContracts(deployment, now.market)
+    const before = last.get(now.market)
+    const feed = (to: Address, data: Call['data']): Call => ({ from: keys.feeder, to, data })
+    return [
+      feed(oracle, setPrice(now.priceWad, sourceAsOfS)),
+      feed(reference, setPrice(referencePriceWad(now, tick), sourceAsOfS)),
+      ...(before?.oracle === now.oracle ? [] : [feed(oracle, setState(ORACLE_STATES[now.oracle]))]),
+      ...(before?.paused === now.paused ? [] : [setPaused(keys.deployer, market, now.paused)]),
+    ]
+  }
+  const referencePriceWad = ({ market, priceWad }: MarketWeather, tick: number): bigint => {
+    const tremble = Math.round((2 * roll(seed, 'reference', market, tick) - 1) * REFERENCE_TREMBLE_BPS)
+    const wrong = scenario.sourceFactor !== null && badSpellS(scenario, tick) > 0
+    return ((priceWad * (BPS + BigInt(tremble))) / BPS) * BigInt(wrong ? scenario.sourceFactor : 1)
+  }
+
+  return async (tick) => {
+    const { markets, acts, baseFeePerGasWei } = story(scenario.markets, seed, tick)
+    // The next block's time is not earlier than this one's, and the oracle takes no time to come.
+    const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
+    const beside = await Promise.all(sideStories.map((tell) => tell(timestamp, tick)))
+    const weather = markets.flatMap((market) => marketCalls(market, tick, timestamp))
+    if (baseFeePerGasWei !== null) await tester.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFeePerGasWei })
+    await transactions.send([...weather, ...calls, ...beside.flat()])
+    for (const market of markets) last.set(market.market, market)
+  }
+}
+
+const setPrice = (priceWad: bigint, sourceAsOfS: bigint) =>
+  encodeFunctionData({ abi: priceOracleAbi, functionName: 'setPrice', args: [priceWad, sourceAsOfS] })
+const setState = (state: number) =>
+  encodeFunctionData({ abi: priceOracleAbi, functionName: 'setState', args: [state] })
+const setPaused = (from: Call['from'], market: Address, paused: boolean): Call => ({
+  from,
+  to: market,
+  data: encodeFunctionData({ abi: lendingMarketAbi, functionName: 'setPaused', args: [paused] }),
+})
