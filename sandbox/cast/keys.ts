@@ -5,7 +5,7 @@ import { generatePrivateKey } from 'viem/accounts'
 import { z } from 'zod'
 import { ROLES } from '../../src/service/contract/roles.ts'
 import { readJsonFile, writeJsonFile } from '../files.ts'
-import { BORROWERS } from '../story/story.ts'
+import { BORROWERS } from './borrowers.ts'
 
 /** Who has a KMS key and a key of the service: every role that ships, and a guest for one of your own. */
 export const KEYED_ROLES = [...ROLES, 'guest'] as const

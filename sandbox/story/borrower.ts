@@ -1,10 +1,10 @@
 import { type Address, createPublicClient, encodeFunctionData, http, maxUint256 } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
-import { marketContracts } from '../cast/cast.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Call } from '../chain/transactions.ts'
 import { lendingMarketAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
+import { marketContracts } from '../deploy/markets.ts'
 import type { BorrowerAct, MarketWeather } from './story.ts'
 
 /** What a borrower has when it acts. */

@@ -1,12 +1,11 @@
 import { type Address, createPublicClient, encodeFunctionData, http, maxUint256, parseUnits } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
-import { marketContracts } from '../cast/cast.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Call } from '../chain/transactions.ts'
 import { lendingMarketAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
+import { type MarketName, marketContracts } from '../deploy/markets.ts'
 import type { Lending } from './scenarios.ts'
-import type { MarketName } from './story.ts'
 import type { SideStory } from './weather.ts'
 
 /** What the whale borrows against, in whole collateral tokens: many times what the vaults hold. */

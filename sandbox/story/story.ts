@@ -1,14 +1,9 @@
 import { parseGwei, parseUnits } from 'viem'
+import { BORROWERS_A_MARKET } from '../cast/borrowers.ts'
+import type { MarketName } from '../deploy/markets.ts'
 import type { Mood } from './scenarios.ts'
 
-/** The markets of the story. */
-export const MARKET_NAMES = ['btc', 'eth'] as const
-export type MarketName = (typeof MARKET_NAMES)[number]
 type VaultName = 'prime' | 'growth'
-
-/** Borrowers of each market, and of both: a borrower stays in its market. */
-const BORROWERS_A_MARKET = 6
-export const BORROWERS = MARKET_NAMES.length * BORROWERS_A_MARKET
 
 /** How a market is from a tick on. */
 export type MarketWeather = {

@@ -5,15 +5,15 @@ import type {
   AuctionResource,
   RfqResource,
 } from '../../src/service/contract/trade-resources.ts'
-import { marketContracts } from '../cast/cast.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Call } from '../chain/transactions.ts'
 import { acquisitionHouseAbi, recoveryAuctionAbi, recoveryFundAbi, rfqDeskAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
+import { MARKET_NAMES, type MarketName, marketContracts } from '../deploy/markets.ts'
 import type { Snapshot } from '../indexer/canonical.ts'
 import { lower } from '../indexer/logs.ts'
 import type { Trade } from './scenarios.ts'
-import { MARKET_NAMES, type MarketName, roll } from './story.ts'
+import { roll } from './story.ts'
 import type { SideStory } from './weather.ts'
 
 /** What the story of the trades works on. */

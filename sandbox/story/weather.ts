@@ -1,15 +1,15 @@
 import { type Address, createPublicClient, createTestClient, encodeFunctionData, http } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
-import { marketContracts } from '../cast/cast.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
+import { type MarketName, marketContracts } from '../deploy/markets.ts'
 import { readJsonFile, writeJsonFile } from '../files.ts'
 import { createBorrowerCalls } from './borrower.ts'
 import { badSpellS, type Scenario } from './scenarios.ts'
-import { type MarketName, type MarketWeather, roll, story } from './story.ts'
+import { type MarketWeather, roll, story } from './story.ts'
 
 /**
  * What happens in a tick beside the weather, at the newest block's time in seconds. Its calls travel with the tick's,

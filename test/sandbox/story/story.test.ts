@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { BORROWERS } from '../../../sandbox/cast/borrowers.ts'
+import type { MarketName } from '../../../sandbox/deploy/markets.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
-import { BORROWERS, type MarketName, story, type Tick } from '../../../sandbox/story/story.ts'
+import { story, type Tick } from '../../../sandbox/story/story.ts'
 
 const THRESHOLD_BPS = { btc: 8_000, eth: 7_800 }
 const LLTV_BPS = { btc: 7_500, eth: 7_000 }

@@ -1,7 +1,7 @@
 import { createTestClient, http, publicActions } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { expect, onTestFinished, test } from 'vitest'
-import { fundCast } from '../../../sandbox/cast/cast.ts'
+import { fundCast } from '../../../sandbox/cast/funding.ts'
 import { loadKeys } from '../../../sandbox/cast/keys.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
