@@ -1,5 +1,6 @@
 import { type Address, encodeFunctionData } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
+import type { LiquidationRecoveryResource } from '../../src/service/contract/resources.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { lendingMarketAbi } from '../contracts/abis.ts'
@@ -10,10 +11,10 @@ import { roll } from './story.ts'
 /** What a rival liquidator works with. */
 type RivalOptions = {
   readonly canonical: Pick<Canonical, 'onSnapshot'>
-  readonly keys: Pick<SandboxKeys, 'rivalLiquidator'>
+  readonly keys: Pick<SandboxKeys, 'rivalLiquidator' | 'borrowers'>
   readonly transactions: Pick<Transactions, 'send'>
   readonly seed: number
-  /** Of what can be liquidated, how much it goes for. */
+  /** Of the times that a borrower of the story goes under water, how many it goes for. */
   readonly share: number
   /** It rests while the weather does. */
   readonly isPaused: () => boolean
@@ -28,13 +29,20 @@ const TIP_WEI_MAX = 2_000_000_000
 /** A transaction that is not in a block after so many seconds is not waited for. */
 const FORGET_S = 10
 
+/** Under water from one health factor above 1 to the next: what the rival does about it is decided once. */
+type Spell = { readonly goes: boolean; readonly tip: number }
+
 /**
- * Start a liquidator that is not ours: as soon as a block is indexed it goes for a share of what can be liquidated,
- * for a tip of its own, and settles its claims. Which it goes for follows from the seed and the position.
+ * Start the rival liquidator: as soon as a block is indexed it goes for a share of the story's borrowers that are
+ * under water, for a tip of its own, and settles its claims. Which it goes for follows from the seed, the borrower
+ * and how often that one was under water before. A position of anybody else it leaves alone, so that a program that
+ * tries the service out has its own to itself.
  */
 export function startRivalLiquidator(options: RivalOptions): { readonly stop: () => Promise<void> } {
   const { canonical, keys, transactions, seed, share, isPaused, onTrouble } = options
   const self = lower(privateKeyToAddress(keys.rivalLiquidator))
+  const seats = new Map(keys.borrowers.map((key, seat) => [lower(privateKeyToAddress(key)), seat]))
+  const spells = createSpells((what, seat, number) => roll(seed, 'rival', what, seat, number), share)
   const tried = new Map<string, number>()
   let sending: Promise<unknown> = Promise.resolve()
 
@@ -52,17 +60,18 @@ export function startRivalLiquidator(options: RivalOptions): { readonly stop: ()
     if (isPaused()) return
     const nowS = block.timestampS
     for (const [key, triedS] of tried) if (nowS - triedS > FORGET_S) tried.delete(key)
+    spells.follow(recoveries.map(nameOf))
     const liquidations = recoveries.flatMap((row): readonly Call[] => {
       const { marketAddress, vaultAddress, borrowerAddress } = row
+      const seat = seats.get(borrowerAddress)
       const repayAssets = BigInt(row.repayAssets ?? 0)
-      if (row.executable !== true || repayAssets < REPAY_ASSETS_MIN) return []
-      const name = `${marketAddress}:${vaultAddress}:${borrowerAddress}`
-      // By what is owed rather than who owes it: addresses are another each time.
-      const chance = (what: string) => roll(seed, 'rival', what, String(repayAssets))
-      if (chance('goes') >= share || !once(name, nowS)) return []
+      if (seat === undefined) return []
+      const { goes, tip } = spells.of(nameOf(row), seat)
+      if (!goes || row.executable !== true || repayAssets < REPAY_ASSETS_MIN) return []
+      if (!once(nameOf(row), nowS)) return []
       const args = [vaultAddress, borrowerAddress, repayAssets, 1n, self, BigInt(nowS + FORGET_S)] as const
       const data = encodeFunctionData({ abi: lendingMarketAbi, functionName: 'liquidate', args })
-      return [call(marketAddress, data, chance('tip'))]
+      return [call(marketAddress, data, tip)]
     })
     const settlements = claims.flatMap((claim): readonly Call[] => {
       const { marketAddress, claimId } = claim
@@ -80,6 +89,32 @@ export function startRivalLiquidator(options: RivalOptions): { readonly stop: ()
     stop: async () => {
       unsubscribe()
       await sending
+    },
+  }
+}
+
+const nameOf = (row: LiquidationRecoveryResource) =>
+  `${row.marketAddress}:${row.vaultAddress}:${row.borrowerAddress}`
+
+type Chance = (what: 'goes' | 'tip', seat: number, number: number) => number
+
+/** Remember which debts are under water, and what was decided when they went there. */
+function createSpells(chance: Chance, share: number) {
+  const current = new Map<string, Spell>()
+  const counts = new Map<string, number>()
+  return {
+    /** Forget what is under water no more: the next time is decided anew. */
+    follow: (names: readonly string[]) => {
+      for (const name of current.keys()) if (!names.includes(name)) current.delete(name)
+    },
+    of: (name: string, seat: number): Spell => {
+      const known = current.get(name)
+      if (known !== undefined) return known
+      const number = counts.get(name) ?? 0
+      counts.set(name, number + 1)
+      const spell = { goes: chance('goes', seat, number) < share, tip: chance('tip', seat, number) }
+      current.set(name, spell)
+      return spell
     },
   }
 }

@@ -3,13 +3,13 @@ import { isObject, type Json } from './shape-check.ts'
 
 /** The events that a polling application sees. */
 export type ApplicationEvents = {
-  /** Wait for an event of a type that names `id`; null when none comes in time. */
+  /** Wait for an event of a type that names `id`; null when none comes in time. Rejects when polling has failed. */
   readonly find: (type: string, id: string) => Promise<Json | null>
   readonly stop: () => Promise<void>
 }
 
 const POLL_MS = 400
-const FIND_MS_MAX = 10_000
+const FIND_MS_MAX = 20_000
 
 /** Ask for pages of events, one after the other, until stopped; keep those of workflows and of the sandbox. */
 export function followEvents(page: (query: string) => Promise<readonly Json[]>): ApplicationEvents {
@@ -30,13 +30,16 @@ export function followEvents(page: (query: string) => Promise<readonly Json[]>):
       if (rows.length < 100) await sleep(POLL_MS, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
-  // Whoever waits for an event then says which one did not come.
-  const following = follow().catch(() => {})
+  let failure: { readonly cause: unknown } | undefined
+  const following = follow().catch((cause: unknown) => {
+    failure = { cause }
+    for (const wake of waiting) wake()
+  })
   return {
     find: async (type, id) => {
       const match = () => seen.find((event) => event.type === type && JSON.stringify(event).includes(id))
       const deadline = Date.now() + FIND_MS_MAX
-      while (match() === undefined && Date.now() < deadline) {
+      while (match() === undefined && failure === undefined && Date.now() < deadline) {
         await new Promise<void>((resolve) => {
           const wake = () => {
             waiting.delete(wake)
@@ -47,7 +50,10 @@ export function followEvents(page: (query: string) => Promise<readonly Json[]>):
           waiting.add(wake)
         })
       }
-      return match() ?? null
+      const found = match()
+      if (found === undefined && failure !== undefined)
+        throw new Error('the events cannot be polled', { cause: failure.cause })
+      return found ?? null
     },
     stop: async () => {
       stopping.abort()

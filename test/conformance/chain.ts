@@ -23,7 +23,9 @@ export type Chain = {
   readonly id: number
   /** Call a view that gives one unsigned number, by its Solidity signature: `balanceOf(address)`. */
   readonly number: (contract: Address, view: string, ...args: readonly unknown[]) => Promise<bigint>
-  /** Sign intents with consecutive nonces, send them and wait until all are mined, none reverted. */
+  /** Sign intents with consecutive nonces, send them and wait until all are mined, reverted or not. */
+  readonly mined: (wallet: Wallet, intents: readonly Intent[]) => Promise<readonly TransactionReceipt[]>
+  /** As `mined`; throws when one reverted. */
   readonly send: (wallet: Wallet, intents: readonly Intent[]) => Promise<readonly TransactionReceipt[]>
 }
 
@@ -37,6 +39,33 @@ export function createChain(info: SandboxInfo): Chain {
     transport: http(info.rpcUrl, { retryCount: 0, timeout: 10_000 }),
     pollingInterval: 250,
   })
+  const mined: Chain['mined'] = async (wallet, intents) => {
+    const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
+      client.getTransactionCount({ address: wallet.address, blockTag: 'pending' }),
+      client.estimateFeesPerGas(),
+    ])
+    const signed = await Promise.all(
+      intents.map(({ target, calldata, value }, index) =>
+        wallet.signTransaction({
+          type: 'eip1559',
+          chainId: info.chainId,
+          nonce: nonce + index,
+          gas: target === null ? GAS.creation : GAS.call,
+          maxFeePerGas: 2n * maxFeePerGas,
+          maxPriorityFeePerGas,
+          ...(target === null ? {} : { to: target }),
+          data: calldata,
+          value,
+        }),
+      ),
+    )
+    const hashes: Hex[] = []
+    for (const serializedTransaction of signed)
+      hashes.push(await client.sendRawTransaction({ serializedTransaction }))
+    return Promise.all(
+      hashes.map((hash) => client.waitForTransactionReceipt({ hash, timeout: MINED_MS_MAX })),
+    )
+  }
   return {
     client,
     id: info.chainId,
@@ -45,32 +74,9 @@ export function createChain(info: SandboxInfo): Chain {
       const functionName = view.slice(0, view.indexOf('('))
       return BigInt(String(await client.readContract({ address, abi, functionName, args })))
     },
+    mined,
     send: async (wallet, intents) => {
-      const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
-        client.getTransactionCount({ address: wallet.address, blockTag: 'pending' }),
-        client.estimateFeesPerGas(),
-      ])
-      const signed = await Promise.all(
-        intents.map(({ target, calldata, value }, index) =>
-          wallet.signTransaction({
-            type: 'eip1559',
-            chainId: info.chainId,
-            nonce: nonce + index,
-            gas: target === null ? GAS.creation : GAS.call,
-            maxFeePerGas: 2n * maxFeePerGas,
-            maxPriorityFeePerGas,
-            ...(target === null ? {} : { to: target }),
-            data: calldata,
-            value,
-          }),
-        ),
-      )
-      const hashes: Hex[] = []
-      for (const serializedTransaction of signed)
-        hashes.push(await client.sendRawTransaction({ serializedTransaction }))
-      const receipts = await Promise.all(
-        hashes.map((hash) => client.waitForTransactionReceipt({ hash, timeout: MINED_MS_MAX })),
-      )
+      const receipts = await mined(wallet, intents)
       const reverted = receipts.find(({ status }) => status !== 'success')
       if (reverted !== undefined) throw new Error(`transaction ${reverted.transactionHash} reverted`)
       return receipts

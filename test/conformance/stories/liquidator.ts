@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Address } from 'viem'
-import { isHex, parseAbi, parseEventLogs } from 'viem'
+import { type Address, encodeFunctionData, type Hex, isHex, parseAbi, parseEventLogs } from 'viem'
 import { admit, fund, newcomer, placeOf } from '../people.ts'
 import type { Json } from '../shape-check.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
@@ -9,6 +8,11 @@ import { itemsOf, type World } from '../world.ts'
 
 const LIQUIDATED = parseAbi([
   'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address liquidator, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
+])
+const BORROWING = parseAbi([
+  'function approve(address spender, uint256 amount) returns (bool)',
+  'function depositCollateral(uint256 assets)',
+  'function borrow(address vault, uint256 assets) returns (uint256 shares)',
 ])
 
 /** Anybody who is admitted liquidates; and the role's key in the KMS. */
@@ -32,12 +36,15 @@ function liquidating(take: string, settle: string, arrive: (world: World) => Pro
     play: async (stage) => {
       const { world, carry } = stage
       const { chain } = world
-      const wallet = await arrive(world)
-      const position = await underWater(world)
+      // Debts of our own: nobody else is after them, and their borrower does nothing to save them.
+      const [wallet, ...debts] = await Promise.all([
+        arrive(world),
+        ...MARKETS.map((market) => pledge(world, market)),
+      ])
+      const position = await underWater(world, debts)
       const marketAddress = addressOf(position.marketAddress)
       const recipientAddress = wallet.address
-      // A sixteenth leaves the position under water, for whoever else is to liquidate it.
-      const repayAssets = BigInt(String(position.repayAssets)) / 16n
+      const repayAssets = BigInt(String(position.repayAssets)) / 2n
       const { vaultAddress, borrowerAddress } = position
       const owed = () =>
         chain.number(
@@ -74,19 +81,77 @@ function liquidating(take: string, settle: string, arrive: (world: World) => Pro
   }
 }
 
-const WEATHER_MS_MAX = 60_000
-const POLL_MS = 300
+/** Where we borrow: each price falls and recovers about once a minute, one half a minute after the other. */
+const MARKETS = [
+  { market: 'btcMarket', collateral: 'sBTC' },
+  { market: 'ethMarket', collateral: 'sETH' },
+] as const
+/** Of what the faucet gives, one part in so many is pledged: a debt that any vault has the cash for. */
+const PLEDGED_PART = 100n
 
-/** Wait for a position that can be liquidated: the sandbox's weather makes one every few seconds. */
-async function underWater(world: World): Promise<Json> {
-  const deadline = Date.now() + WEATHER_MS_MAX
+/** A debt of a borrower of ours, who pledges once. */
+type Debt = {
+  readonly borrower: Wallet
+  readonly market: Address
+  readonly vault: Address
+  /** What the collateral allowed to owe at the last look. */
+  limit: bigint
+}
+
+async function pledge(world: World, at: (typeof MARKETS)[number]): Promise<Debt> {
+  const collateral = placeOf(world, at.collateral)
+  const market = placeOf(world, at.market)
+  const borrower = await newcomer(world, collateral)
+  const owned = await world.chain.number(collateral, 'balanceOf(address)', borrower.address)
+  const assets = owned / PLEDGED_PART
+  await world.chain.send(borrower, [
+    call(collateral, encodeFunctionData({ abi: BORROWING, functionName: 'approve', args: [market, assets] })),
+    call(market, encodeFunctionData({ abi: BORROWING, functionName: 'depositCollateral', args: [assets] })),
+  ])
+  return { borrower, market, vault: placeOf(world, 'primeVault'), limit: 0n }
+}
+
+const call = (target: Address, calldata: Hex) => ({ target, calldata, value: 0n })
+
+/**
+ * Borrow what the collateral allows unless the price is falling. A debt of the last moment before a fall goes under
+ * water in the middle of it, with a dozen seconds until the price is back; one that began in a fall might not.
+ */
+async function borrowMore({ chain }: World, debt: Debt): Promise<void> {
+  const { borrower, market, vault, limit } = debt
+  const [owed, room] = await Promise.all([
+    chain.number(market, 'debtOf(address,address)', vault, borrower.address),
+    chain.number(market, 'maxBorrowable(address)', borrower.address),
+  ])
+  debt.limit = owed + room
+  const falling = debt.limit * 1_000n < limit * 997n
+  const margin = debt.limit / 100n
+  if (limit === 0n || falling || room < 2n * margin) return
+  const args = [vault, room - margin] as const
+  const data = encodeFunctionData({ abi: BORROWING, functionName: 'borrow', args })
+  // A price that fell meanwhile reverts it, and the next look sees what is possible then.
+  await chain.mined(borrower, [call(market, data)])
+}
+
+/** Long enough for the next fall of one of two prices, even when the one that goes on has begun without us. */
+const FALL_MS_MAX = 110_000
+const LOOK_MS = 1_000
+
+/** Wait until one of our debts can be liquidated. */
+async function underWater(world: World, debts: readonly Debt[]): Promise<Json> {
+  const ours = debts.map(({ borrower }) => borrower.address.toLowerCase())
+  const deadline = Date.now() + FALL_MS_MAX
   while (Date.now() < deadline) {
     const rows = itemsOf(await world.ask('GET /v1/liquidation-recovery', {}))
-    const found = rows.find(({ liquidatable, executable }) => liquidatable === true && executable === true)
+    const found = rows.find(
+      ({ borrowerAddress, liquidatable, executable }) =>
+        ours.includes(String(borrowerAddress)) && liquidatable === true && executable === true,
+    )
     if (found !== undefined) return found
-    await sleep(POLL_MS)
+    await Promise.all(debts.map((debt) => borrowMore(world, debt)))
+    await sleep(LOOK_MS)
   }
-  throw new Error('no position went under water')
+  throw new Error('none of our debts went under water')
 }
 
 function addressOf(value: unknown): Address {
