@@ -1,7 +1,8 @@
 /**
- * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--scenario NAME`, `--fault JSON`, `--allow-loopback-webhooks`. It tells a parent over IPC how it goes
- * ({@link Message}), without one it says so on standard error. It ends when its parent does, by whatever cause, and on
- * SIGTERM and SIGINT.
+ * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--scenario NAME`, `--fault JSON`,
+ * `--allow-loopback-webhooks`, and `--waits`: the story begins when the parent sends `begin`. It reports to a parent
+ * over IPC how it goes ({@link Message}), without one on standard error. It ends when its parent does, by whatever
+ * cause, and on SIGTERM and SIGINT.
  */
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/clock.ts'
@@ -10,7 +11,7 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 import { readFault } from './service/faults/faults.ts'
 import { scenarioOf } from './story/scenarios.ts'
 
-/** What a parent is message. */
+/** What a parent is sent. */
 type Message =
   | { readonly type: 'progress'; readonly text: string }
   | { readonly type: 'ready' }
@@ -25,13 +26,21 @@ const { values } = parseArgs({
     scenario: { type: 'string' },
     fault: { type: 'string' },
     'allow-loopback-webhooks': { type: 'boolean' },
+    waits: { type: 'boolean' },
   },
 })
 
 let asked = false
 const starting = start()
-// A parent that is gone cannot be message, and its end is what we wait for.
+// A parent that is gone cannot be sent anything, and its end is what we wait for.
 process.on('disconnect', end)
+process.on('message', (said) => {
+  if (said === 'begin')
+    starting.then(
+      ({ weather }) => weather.resume(),
+      () => {},
+    )
+})
 process.on('SIGTERM', end)
 process.on('SIGINT', end)
 starting.then((sandbox) => {
@@ -46,7 +55,7 @@ async function start(): Promise<Sandbox> {
     seed: values.seed === undefined ? undefined : Number(values.seed),
     scenario: scenarioOf(values.scenario),
     clock: systemClock,
-    weather: 'at-once',
+    weather: values.waits === true ? 'paused' : 'at-once',
     onProgress: (text) => send({ type: 'progress', text }),
     onTrouble: (cause) => console.error(new Date().toISOString(), cause),
     fault: values.fault === undefined ? undefined : readFault(values.fault),

@@ -21,6 +21,9 @@ const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed'), code: z.string(), message: z.string(), fix: z.string() }),
 ])
 
+/** What we send the sandbox, when its story waits. */
+const BEGIN = 'begin'
+
 /** The sandbox of this release. */
 export const SANDBOX_PROGRAM = new URL('../../sandbox/main.ts', import.meta.url)
 
@@ -37,6 +40,8 @@ export type SandboxOptions = {
   readonly fault?: string | undefined
   /** Whether webhooks may be delivered to this machine. */
   readonly allowLoopbackWebhooks?: boolean
+  /** Whether the story waits for `begin`; it begins with the sandbox where absent. */
+  readonly waits?: boolean
   readonly onProgress: (text: string) => void
 }
 
@@ -46,6 +51,8 @@ export type SandboxProcess = {
   readonly ready: Promise<void>
   /** Rejects when it ends without being asked: with the reason that it said, or `sandbox.ended`. */
   readonly ended: Promise<never>
+  /** Let a story that waits begin; once more does nothing. */
+  readonly begin: () => void
   readonly stop: () => Promise<void>
   /** End it at once, without saving. */
   readonly kill: () => void
@@ -101,6 +108,10 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   return {
     ready: becomeReady(child, directory, onProgress),
     ended,
+    begin: () => {
+      // One that is ending cannot be sent anything, and `ended` says so.
+      if (child.connected) child.send(BEGIN, () => {})
+    },
     stop: async () => {
       asked = true
       if (child.connected) child.disconnect()
@@ -139,6 +150,7 @@ function spawnSandbox({
       ...(scenario === undefined ? [] : ['--scenario', scenario]),
       ...(fault === undefined ? [] : ['--fault', fault]),
       ...(options.allowLoopbackWebhooks === true ? ['--allow-loopback-webhooks'] : []),
+      ...(options.waits === true ? ['--waits'] : []),
     ]
     return spawn(process.execPath, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] })
   } finally {

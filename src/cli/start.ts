@@ -51,12 +51,19 @@ Ctrl-C ends it; started again, it resumes what was in flight.
         seed,
         scenario: given.scenario,
         fault: given.fault,
+        // A slow machine takes a while until the keeper is ready: what there is to do must not be over by then.
+        waits: true,
         onProgress: progress.say,
       })
       const first = await Promise.race([sandbox.ready.then(() => 'ready'), interrupts.first])
       progress.end()
       if (first !== 'ready') return 0
-      return await runSession(await createSandboxKeeper(directory, { json, shadow: given.shadow === true }), {
+      const keeper = await createSandboxKeeper(directory, { json, shadow: given.shadow === true })
+      const { begin } = sandbox
+      keeper.onEvent(({ type }) => {
+        if (type === 'ready') begin()
+      })
+      return await runSession(keeper, {
         show: await createShow(io, json),
         interrupted: interrupts.first,
         broken: sandbox.ended,
