@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
-import { canonicalJson } from './policy/canonical-json.ts'
+import { contentHash } from './content-hash.ts'
 import type { Deployment } from './policy/deployment.ts'
 import { amount, count } from './policy/scalars.ts'
 
@@ -96,7 +95,4 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
 export const approvalHash = (
   { role, chainId, signer, proposal }: Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>,
   rulesetHash: string,
-): string =>
-  createHash('sha256')
-    .update(canonicalJson({ role, chainId, signer: signer.toLowerCase(), proposal, rulesetHash }))
-    .digest('hex')
+): string => contentHash({ role, chainId, signer: signer.toLowerCase(), proposal, rulesetHash })

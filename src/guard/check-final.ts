@@ -9,7 +9,7 @@ import { contractsOf, frame } from './frame.ts'
 import { checkHeadAge } from './head-age.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads, type PinnedContract } from './policy/deployment.ts'
-import type { Ruleset } from './policy/rule.ts'
+import type { Ruleset } from './ruleset.ts'
 import { createReads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
@@ -70,7 +70,7 @@ export async function checkFinal(
   invariant(effects !== undefined && sanity !== undefined, `the rules judge ${proposal.workflowType}`)
   const framing = frame(effects, subject, calls)
   const sane = { before: createReads(), after: createReads() }
-  const look = sanity.look({ subject, proposal, ...sane })
+  const judgement = sanity.judge({ subject, proposal, ...sane })
   const reads = [...sane.before.calls, ...sane.after.calls]
   const unpinned = checkReads(reads, subject.deployment)
   if (unpinned !== null) return unpinned
@@ -100,12 +100,12 @@ export async function checkFinal(
   const refusal =
     checkPins(pins, hashes) ??
     checkBlock(result, frozen, ruleset, nowMs) ??
-    look.position(result.timestampS) ??
+    judgement.checkState(result.timestampS) ??
     checkRan(result, calls) ??
     checkLogs(logs, subject, allowances) ??
     checkAllowances(allowances) ??
     checkChanges(changes, effects, subject) ??
-    look.outcome({ gasWei, changeOf })
+    judgement.checkOutcome({ gasWei, changeOf })
   if (refusal !== null) return refusal
   return withinGas(
     {

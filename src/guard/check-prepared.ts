@@ -6,7 +6,7 @@ import type { ClearedCall } from './calls.ts'
 import { checkRequest } from './check-request.ts'
 import type { Subject } from './policy/conditions.ts'
 import type { Freshness } from './policy/policy.ts'
-import type { Ruleset } from './policy/rule.ts'
+import type { Ruleset } from './ruleset.ts'
 import { checkSequence } from './sequence.ts'
 
 /** The parts of a workflow that an answer is bound to. */

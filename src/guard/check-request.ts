@@ -6,8 +6,9 @@ import type { Proposal } from '../workflow/proposal.ts'
 import { type Reference, type Subject, sumOf } from './policy/conditions.ts'
 import type { PinnedContract } from './policy/deployment.ts'
 import { asAddress } from './policy/paths.ts'
-import type { Effects, Ruleset } from './policy/rule.ts'
-import { rulesFor } from './sequence.ts'
+import type { Effects } from './policy/rule.ts'
+import { rulesFor } from './policy/rule.ts'
+import type { Ruleset } from './ruleset.ts'
 
 /**
  * Judge a proposal by policy before the service hears of it: role, type, input, the contracts that it is about, its

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../errors.ts'
-import type { Ruleset } from './policy/rule.ts'
+import type { Ruleset } from './ruleset.ts'
 
 /**
  * Judge the age of our node's head by our clock: null when it is neither older than the policy allows nor further ahead,

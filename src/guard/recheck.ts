@@ -6,7 +6,7 @@ import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkHeadAge } from './head-age.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
-import type { Ruleset } from './policy/rule.ts'
+import type { Ruleset } from './ruleset.ts'
 import { createReads } from './views.ts'
 
 /**
@@ -53,7 +53,7 @@ export async function lookNow(
   const sanity = ruleset.sanity.get(proposal.workflowType)
   invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
   const reads = createReads()
-  const look = sanity.look({ subject, proposal, before: reads, after: createReads() })
+  const judgement = sanity.judge({ subject, proposal, before: reads, after: createReads() })
   const unpinned = checkReads(reads.calls, subject.deployment)
   if (unpinned !== null) return unpinned
   const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
@@ -61,5 +61,5 @@ export async function lookNow(
   const aged = checkHeadAge(head.timestampS, ruleset.freshness, nowMs)
   if (aged !== null) return aged
   const nextBlockS = Math.max(head.timestampS + 1, Math.floor(nowMs / 1_000))
-  return look.position(nextBlockS) ?? { ok: true }
+  return judgement.checkState(nextBlockS) ?? { ok: true }
 }

@@ -3,12 +3,7 @@ import type { PreparedWorkflow } from '../service/contract/workflows.ts'
 import type { Attestation } from '../workflow/workflow.ts'
 import { type ClearedCall, checkCall } from './calls.ts'
 import type { Subject } from './policy/conditions.ts'
-import { memberAt } from './policy/paths.ts'
-import type { Rule } from './policy/rule.ts'
-
-/** The rules that apply to an input, in order: those whose `when` it meets. Pure. */
-export const rulesFor = (rules: readonly Rule[], input: Readonly<Record<string, unknown>>): readonly Rule[] =>
-  rules.filter(({ when }) => Object.entries(when).every(([name, value]) => memberAt(input, name) === value))
+import { type Rule, rulesFor } from './policy/rule.ts'
 
 /**
  * Demand that the intents are the rules' calls: all of them, in order, and no other. Optional calls are all there or

@@ -4,9 +4,10 @@ import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { loadPolicy } from '../config/policy.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
-import { compileRuleset } from '../guard/policy/compile.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
-import type { Ruleset } from '../guard/policy/rule.ts'
+import type { Ruleset } from '../guard/ruleset.ts'
+import { compileRuleset } from '../guard/ruleset.ts'
+import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
 import type { OperationId } from '../service/contract/catalogue.ts'
@@ -29,7 +30,7 @@ export const sectionsOf = <Strategy>({ role, policy }: Pick<Agent<Strategy, neve
   approval: approvalPolicy,
   limits: limitsPolicy,
   freshness: freshnessPolicy,
-  guard: guardPolicy(role),
+  guard: guardPolicy(sanityOf(role).limits),
   fees: feePolicy,
 })
 

@@ -1,6 +1,6 @@
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { checkFinal } from '../guard/check-final.ts'
-import type { Ruleset } from '../guard/policy/rule.ts'
+import type { Ruleset } from '../guard/ruleset.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'

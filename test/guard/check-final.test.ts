@@ -2,10 +2,10 @@ import type { Address, Hex } from 'viem'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { checkFinal, type FinalOptions, type SignerView } from '../../src/guard/check-final.ts'
-import { compileRuleset } from '../../src/guard/policy/compile.ts'
-import type { Ruleset } from '../../src/guard/policy/rule.ts'
 import { recheck } from '../../src/guard/recheck.ts'
-import type { Sanity } from '../../src/guard/sanity/look.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import type { SanityCheck } from '../../src/guard/sanity/judgement.ts'
 import { balanceView } from '../../src/guard/views.ts'
 import type { Clearance } from '../../src/workflow/workflow.ts'
 import { by, usd } from '../sandbox/contracts/world.ts'
@@ -427,11 +427,11 @@ describe('what the guard judges by', () => {
     const stranger: Address = '0x9999999999999999999999999999999999999999'
     const judged = options.ruleset.sanity.get('role.liquidator.liquidate')
     if (judged === undefined) throw new TypeError('a judgement')
-    const look: Sanity['look'] = (about) => {
+    const judge: SanityCheck['judge'] = (about) => {
       about.before.ask(balanceView(stranger, market.address))
-      return judged.look(about)
+      return judged.judge(about)
     }
-    const sanity = new Map([['role.liquidator.liquidate', { ...judged, look }]] as const)
+    const sanity = new Map([['role.liquidator.liquidate', { ...judged, judge }]] as const)
     const strange = withRules(options, { sanity })
     expect(await reasonOf(strange)).toBe('read_not_pinned')
     const clearance = await cleared(options)

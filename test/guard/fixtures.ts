@@ -1,9 +1,13 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { z } from 'zod'
 import { loadYaml } from '../../src/config/yaml.ts'
-import { compileRuleset, type GuardSections } from '../../src/guard/policy/compile.ts'
 import type { Deployment } from '../../src/guard/policy/deployment.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/policy/policy.ts'
+import { compileRuleset, type GuardSections } from '../../src/guard/ruleset.ts'
+import { sanityOf } from '../../src/guard/sanity/by-role.ts'
+import type { SanityCheck } from '../../src/guard/sanity/judgement.ts'
+import type { Role } from '../../src/service/contract/roles.ts'
+import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { PreparedWorkflow, TransactionIntent } from '../../src/service/contract/workflows.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { FrozenAnswer, Workflow } from '../../src/workflow/workflow.ts'
@@ -45,7 +49,7 @@ export const deployment: Deployment = {
   contracts: [],
 }
 
-const guard = guardPolicy('liquidator')
+const guard = guardPolicy(sanityOf('liquidator').limits)
 const { value: policy } = loadYaml('policies/liquidator.yaml')
 
 /** The guard's sections of the liquidator's own policy file. */
@@ -57,9 +61,15 @@ const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.string()) }) })
   .parse(policy).guard
 
+/** A role's judgements by workflow type, under limits of `guard.sanity` as a file states them. */
+export function judgementsOf(role: Role, limits: unknown): ReadonlyMap<WorkflowType, SanityCheck> {
+  const own = sanityOf(role)
+  return new Map(own.checks(own.limits.parse(limits)))
+}
+
 /** The liquidator's judgements as they would be under other limits of `guard.sanity`. */
 export const judgedWith = (changes: Readonly<Record<string, string>>) =>
-  guard.shape.sanity.parse({ ...sanity, ...changes }).byType
+  judgementsOf('liquidator', { ...sanity, ...changes })
 
 export const ruleset = compileRuleset(sections, deployment)
 

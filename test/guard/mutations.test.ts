@@ -11,7 +11,8 @@ import {
   type Value,
   type ValueKind,
 } from '../../src/guard/policy/paths.ts'
-import type { Leaf, Rule, Ruleset } from '../../src/guard/policy/rule.ts'
+import type { Leaf, Rule } from '../../src/guard/policy/rule.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { STRANGER } from './fixtures.ts'
 import { answerOf, type Kind } from './kinds.ts'
 import { judge, reasonOf } from './rules.ts'

@@ -1,10 +1,11 @@
 import { keccak256, size } from 'viem'
 import { loadArtifacts } from '../../sandbox/contracts/artifacts.ts'
 import { checkPrepared } from '../../src/guard/check-prepared.ts'
-import { compileRuleset } from '../../src/guard/policy/compile.ts'
 import type { Deployment } from '../../src/guard/policy/deployment.ts'
 import { guardPolicy } from '../../src/guard/policy/policy.ts'
-import type { Ruleset } from '../../src/guard/policy/rule.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import { sanityOf } from '../../src/guard/sanity/by-role.ts'
 import type { PreparedWorkflow } from '../../src/service/contract/workflows.ts'
 import type { Attestation } from '../../src/workflow/workflow.ts'
 import { CHAIN_ID, freeze, NOW_MS, SELF, sections } from './fixtures.ts'
@@ -31,7 +32,7 @@ export const rulesetOf = (
       role: ROLE,
       limits: sections.limits,
       freshness: sections.freshness,
-      guard: guardPolicy(ROLE).parse({
+      guard: guardPolicy(sanityOf(ROLE).limits).parse({
         views: VIEWS,
         allow: allow.map((rule, index) => ({
           id: `rule-${index}`,

@@ -1,79 +1,16 @@
-import { createHash } from 'node:crypto'
 import { invariant } from '../../errors.ts'
-import type { Assumptions } from '../../service/contract/assumptions.ts'
-import type { Role } from '../../service/contract/roles.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import { PLAIN, type Sanity } from '../sanity/look.ts'
-import { rulesFor } from '../sequence.ts'
-import { TOKEN_VIEWS, viewShape } from '../views.ts'
-import { canonicalJson } from './canonical-json.ts'
 import { compileRule, needReference } from './compile-rule.ts'
 import type { Reference, Scope } from './conditions.ts'
 import type { Deployment } from './deployment.ts'
-import { parseFunction } from './functions.ts'
 import { type InputShape, inputShape } from './inputs.ts'
-import type { Freshness, GuardPolicy, Limits } from './policy.ts'
-import type { Effects, Rule, Ruleset } from './rule.ts'
+import type { GuardPolicy } from './policy.ts'
+import type { Effects, Rule } from './rule.ts'
+import { rulesFor } from './rule.ts'
 import { wrong } from './scalars.ts'
 
-/** The sections of a policy that the guard enforces, with the role they are for. */
-export type GuardSections = {
-  readonly role: Role
-  readonly limits: Limits
-  readonly freshness: Freshness
-  readonly guard: GuardPolicy
-}
-
-/**
- * Compile a policy's guard sections against the pinned deployment, and what the service calls our revalidations.
- * Everything that could only fail later fails here.
- * Throws RolekeeperError `policy.guard_invalid`, naming the path, the value and the fix. Pure.
- */
-export function compileRuleset(
-  policy: GuardSections,
-  deployment: Deployment,
-  revalidations: Assumptions['revalidations'] = {},
-): Ruleset {
-  checkDeployment(deployment)
-  const { role, limits, freshness, guard } = policy
-  const rules = compileRules(guard.allow, deployment)
-  const sanity = new Map([...rules.keys()].map((type) => [type, guard.sanity.byType.get(type) ?? PLAIN]))
-  checkViews(guard.views, sanity)
-  const hashed = { ...guard, sanity: guard.sanity.limits }
-  return {
-    hash: createHash('sha256')
-      .update(canonicalJson({ role, limits, freshness, guard: hashed, deployment, revalidations }))
-      .digest('hex'),
-    role,
-    limits,
-    freshness,
-    gasHeadroomBps: guard.gasHeadroomBps,
-    deployment,
-    revalidations: new Map(Object.entries(revalidations)),
-    rules,
-    effects: compileEffects(guard.effects, rules, deployment),
-    sanity,
-  }
-}
-
-function checkDeployment({ assets, markets, funds }: Deployment): void {
-  const known = new Set(assets.map(({ address }) => address))
-  const used = [
-    ...markets.map(({ loanAsset }, index) => [`markets[${index}].loanAsset`, loanAsset] as const),
-    ...markets.map(({ collateralAsset }, at) => [`markets[${at}].collateralAsset`, collateralAsset] as const),
-    ...funds.map(({ quoteAsset }, index) => [`funds[${index}].quoteAsset`, quoteAsset] as const),
-  ]
-  for (const [path, asset] of used) {
-    if (known.has(asset)) continue
-    throw wrong(
-      `deployment.${path}`,
-      `${asset} is not in deployment.assets.`,
-      'pin the asset there, or correct this entry.',
-    )
-  }
-}
-
-function compileRules(
+/** Compile `guard.allow`: the calls of each workflow type, in order. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function compileRules(
   sources: GuardPolicy['allow'],
   deployment: Deployment,
 ): ReadonlyMap<WorkflowType, readonly Rule[]> {
@@ -117,25 +54,8 @@ function checkSequences(type: WorkflowType, rules: readonly Rule[]): void {
   }
 }
 
-function checkViews(signatures: readonly string[], sanity: ReadonlyMap<WorkflowType, Sanity>): void {
-  const listed = new Set<string>()
-  for (const [index, text] of signatures.entries()) {
-    const path = `guard.views[${index}]`
-    const item = parseFunction(text, path)
-    if (item.stateMutability !== 'view' && item.stateMutability !== 'pure') {
-      throw wrong(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
-    }
-    const shape = viewShape(item)
-    if (listed.has(shape)) throw wrong(path, `${shape} is listed twice.`, 'keep one.')
-    listed.add(shape)
-  }
-  const needed = [...TOKEN_VIEWS, ...[...sanity.values()].flatMap(({ views }) => views)]
-  const missing = needed.map(viewShape).find((shape) => !listed.has(shape))
-  if (missing === undefined) return
-  throw wrong('guard.views', `${missing} is not listed.`, 'add it with these types, or correct its entry.')
-}
-
-function compileEffects(
+/** Compile `guard.effects`, one entry for each type that the rules allow. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function compileEffects(
   sources: GuardPolicy['effects'],
   rules: ReadonlyMap<WorkflowType, readonly Rule[]>,
   deployment: Deployment,

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import type { Role } from '../../service/contract/roles.ts'
 import { hash32 } from '../../service/contract/scalars.ts'
 import { WORKFLOW_TYPES } from '../../service/contract/workflow-types.ts'
-import { sanityPolicy } from '../sanity/sanity.ts'
 import { amount, count } from './scalars.ts'
 
 const spend = {
@@ -126,15 +124,16 @@ export const effects = z.strictObject({
     .optional(),
 })
 
-/** `guard` of a role's policy: what may be signed. Whatever no rule allows is refused. */
-export const guardPolicy = (role: Role) =>
+/** `guard` of a policy, with the role's own `sanity`: what may be signed. Whatever no rule allows is refused. */
+export const guardPolicy = (sanity: z.ZodType) =>
   z.strictObject({
     /** Reads that stand behind our own judgement, as Solidity writes them. */
     views: z.array(signature).min(1).max(100),
     /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
     allow: z.array(rule).min(1).max(50),
     effects: z.array(effects).max(50),
-    sanity: sanityPolicy(role),
+    /** The limits of the role's own judgements. */
+    sanity,
     /** Gas limit over the gas simulated; 12500 at least, because a refund is paid only after the gas was there. */
     gasHeadroomBps: count('basis points', 12_500, 50_000).transform(BigInt),
   })

@@ -1,13 +1,7 @@
 import type { AbiFunction, Hex } from 'viem'
-import type { Revalidation } from '../../service/contract/assumptions.ts'
-import type { Role } from '../../service/contract/roles.ts'
-import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import type { Sanity } from '../sanity/look.ts'
 import type { Condition, Reference } from './conditions.ts'
-import type { Deployment } from './deployment.ts'
 import type { When } from './inputs.ts'
-import type { ValueKind } from './paths.ts'
-import type { Freshness, Limits } from './policy.ts'
+import { memberAt, type ValueKind } from './paths.ts'
 
 /** One value of a call's arguments, and everything that must hold of it. */
 export type Leaf = {
@@ -54,19 +48,6 @@ export type Effects = {
   readonly moves: readonly { readonly token: Reference; readonly assets: Reference }[]
 }
 
-/** A policy and a deployment, compiled: the guard reads nothing else. `hash` names it, 64 hex digits. */
-export type Ruleset = {
-  readonly hash: string
-  readonly role: Role
-  readonly limits: Limits
-  readonly freshness: Freshness
-  readonly gasHeadroomBps: bigint
-  readonly deployment: Deployment
-  /** Our name of a check by the service's, where they differ. */
-  readonly revalidations: ReadonlyMap<string, Revalidation>
-  /** The calls of each workflow type, in order. A type without an entry is not allowed. */
-  readonly rules: ReadonlyMap<WorkflowType, readonly Rule[]>
-  readonly effects: ReadonlyMap<WorkflowType, Effects>
-  /** Our own judgement of each workflow type that the rules allow. */
-  readonly sanity: ReadonlyMap<WorkflowType, Sanity>
-}
+/** The rules that apply to an input, in order: those whose `when` it meets. Pure. */
+export const rulesFor = (rules: readonly Rule[], input: Readonly<Record<string, unknown>>): readonly Rule[] =>
+  rules.filter(({ when }) => Object.entries(when).every(([name, value]) => memberAt(input, name) === value))

@@ -11,7 +11,7 @@ import {
   lotView,
   managerView,
 } from './asset-manager-views.ts'
-import { type About, type Look, unread } from './look.ts'
+import { type About, type Judgement, unread } from './judgement.ts'
 import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
 
 export type ManagerLimits = z.output<typeof managerLimits>
@@ -27,7 +27,7 @@ const OPEN_LOT_CODE = 1n
  * the price fresh and the one decided on, the bid within our share of what the position is worth by our own sum, and
  * afterwards the fund leads with exactly the bid. It shares no arithmetic with the agent.
  */
-export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, after }: About): Look {
+export function judgeBid(limits: ManagerLimits, { subject, proposal, before, after }: About): Judgement {
   const { fund, self, input, deployment } = subject
   const house = asAddress(input.acquisitionAddress)
   invariant(fund !== null && house !== undefined, 'a bid names its fund and its house')
@@ -140,7 +140,7 @@ export function lookAtBid(limits: ManagerLimits, { subject, proposal, before, af
     return refuse('fund_overspent', `The fund would spend ${had - has} base units on a bid of ${bid}.`)
   }
 
-  return { position, outcome }
+  return { checkState: position, checkOutcome: outcome }
 }
 
 export const managerLimits = z.strictObject({

@@ -17,7 +17,7 @@ import {
   utilizationView,
   vaultAssetsView,
 } from './allocator-views.ts'
-import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
+import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
 
 const limitsSchema = z.strictObject({
@@ -59,14 +59,14 @@ function movesOf({ input, deployment }: Subject, type: 'allocate' | 'deallocate'
  * Judge a reallocation by chain reads: we may make it, every market has what is withdrawn, and what is supplied goes to
  * open markets with a healthy price; afterwards caps, buffer and utilisation hold, and nothing was lost on the way.
  */
-function lookAtMoves(limits: Limits, about: About, type: Parameters<typeof movesOf>[1]): Look {
+function judgeMoves(limits: Limits, about: About, type: Parameters<typeof movesOf>[1]): Judgement {
   const { subject, proposal, before, after } = about
   const { vault, self } = subject
   invariant(vault !== null, 'every allocation names its vault')
   const moves = movesOf(subject, type)
   if (moves === null) {
     const unknown = () => refuse('market_not_pinned', 'A move names a market that the deployment does not.')
-    return { position: unknown, outcome: unknown }
+    return { checkState: unknown, checkOutcome: unknown }
   }
   const isAllocator = before.ask(allocatorView(vault.address, self))
   const sources = moves.withdrawals.map((move) => ({
@@ -75,7 +75,7 @@ function lookAtMoves(limits: Limits, about: About, type: Parameters<typeof moves
   }))
   const destinations = moves.supplies.map((move) => ({
     ...move,
-    ...lookAtDestination(before, vault.address, move),
+    ...askDestination(before, vault.address, move),
   }))
   const books = booksOf(before, vault.address)
   const booksAfter = booksOf(after, vault.address)
@@ -146,7 +146,7 @@ function lookAtMoves(limits: Limits, about: About, type: Parameters<typeof moves
     return null
   }
 
-  return { position, outcome }
+  return { checkState: position, checkOutcome: outcome }
 }
 
 const sum = (moves: readonly Move[]) => moves.reduce((total, { assets }) => total + assets, 0n)
@@ -166,7 +166,7 @@ function booksOf(reads: Reads, vault: Address) {
   }
 }
 
-function lookAtDestination(reads: Reads, vault: Address, { market }: Move) {
+function askDestination(reads: Reads, vault: Address, { market }: Move) {
   return {
     listing: reads.ask(listingView(vault, market.address)),
     paused: reads.ask(marketPausedView(market.address)),
@@ -175,7 +175,7 @@ function lookAtDestination(reads: Reads, vault: Address, { market }: Move) {
 }
 
 function checkDestination(
-  { market, assets, listing, paused, oracle }: Move & ReturnType<typeof lookAtDestination>,
+  { market, assets, listing, paused, oracle }: Move & ReturnType<typeof askDestination>,
   { priceAgeSMax }: Limits,
   timestampS: number,
 ): Refusal | null {
@@ -189,7 +189,7 @@ function checkDestination(
   return checkUsable(price, priceAgeSMax, timestampS)
 }
 
-const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): Sanity => ({
+const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): SanityCheck => ({
   views: [...ALLOCATION_VIEWS, ...PRICE_VIEWS],
   revalidations: [
     'vault_allocator',
@@ -199,12 +199,15 @@ const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): Sanity => 
     'allocation_open',
     'intent_not_expired',
   ],
-  look: (about) => lookAtMoves(limits, about, type),
+  judge: (about) => judgeMoves(limits, about, type),
 })
 
 /** The allocator's judgements, with the limits of `guard.sanity` in its policy. */
-export const allocatorSanity = judgedBy(limitsSchema, (limits) => [
-  ['role.allocator.vaultAllocate', sanity(limits, 'allocate')],
-  ['role.allocator.vaultDeallocate', sanity(limits, 'deallocate')],
-  ['role.allocator.vaultReallocationBatch', sanity(limits, 'batch')],
-])
+export const allocatorSanity: RoleSanity<Limits> = {
+  limits: limitsSchema,
+  checks: (limits) => [
+    ['role.allocator.vaultAllocate', sanity(limits, 'allocate')],
+    ['role.allocator.vaultDeallocate', sanity(limits, 'deallocate')],
+    ['role.allocator.vaultReallocationBatch', sanity(limits, 'batch')],
+  ],
+}

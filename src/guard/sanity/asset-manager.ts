@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { asUint } from '../policy/paths.ts'
-import { lookAtBid, type ManagerLimits, managerLimits } from './acquisition-bid.ts'
+import { judgeBid, type ManagerLimits, managerLimits } from './acquisition-bid.ts'
 import {
   BID_VIEWS,
   CHANNEL_VIEWS,
@@ -13,14 +13,14 @@ import {
   roleView,
   standsStillView,
 } from './asset-manager-views.ts'
-import { type About, judgedBy, type Look, unread } from './look.ts'
+import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 
 /**
  * Judge a channel policy by chain reads: we manage the fund, what is said to be stricter is so in every figure, what is
  * looser was said to be, and afterwards it is exactly what was asked for.
  */
-function lookAtChannel({ subject, proposal, before, after }: About): Look {
+function judgeChannel({ subject, proposal, before, after }: About): Judgement {
   const { fund, self, input } = subject
   invariant(fund !== null, 'a channel policy names its fund')
   const channel = String(input.channel)
@@ -34,13 +34,13 @@ function lookAtChannel({ subject, proposal, before, after }: About): Look {
     maxPositionBps: asUint(input.maxPositionBps) ?? 0n,
   }
   return {
-    position: () => {
+    checkState: () => {
       const [who, policy] = [manager(), now()]
       if (who === null || policy === null) return unread('the fund’s manager and policy')
       if (who !== self) return refuse('not_manager', `The fund ${fund.address} is managed by ${who}.`)
       return isLooser(policy, wanted) ? checkLoosening(proposal) : null
     },
-    outcome: () => {
+    checkOutcome: () => {
       const policy = then()
       if (policy === null) return unread('the policy afterwards')
       if (same(policy, wanted)) return null
@@ -70,7 +70,7 @@ function checkLoosening({ kind, loosens }: About['proposal']): Refusal | null {
  * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause is no longer than
  * the policy allows, what is said to be stricter is so, and afterwards it is as was asked for.
  */
-function lookAtMobility({ pauseSecondsMax }: ManagerLimits, about: About): Look {
+function judgeMobility({ pauseSecondsMax }: ManagerLimits, about: About): Judgement {
   const { subject, proposal, before, after } = about
   const { vault, self, input } = subject
   invariant(vault !== null, 'an action on mobility names its vault')
@@ -126,32 +126,35 @@ function lookAtMobility({ pauseSecondsMax }: ManagerLimits, about: About): Look 
     return asAsked ? null : refuse('mobility_not_set', 'Afterwards the vault would not be as was asked for.')
   }
 
-  return { position, outcome }
+  return { checkState: position, checkOutcome: outcome }
 }
 
 /** As the contract numbers them, from the loosest on. */
 const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
 
 /** The asset manager's judgements. Launches have no state of their own before: rules and simulation judge them. */
-export const assetManagerSanity = judgedBy(managerLimits, (limits) => [
-  [
-    'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
-    {
-      views: [...BID_VIEWS, ...PRICE_VIEWS],
-      revalidations: ['intent_not_expired'],
-      look: (about) => lookAtBid(limits, about),
-    },
+export const assetManagerSanity: RoleSanity<ManagerLimits> = {
+  limits: managerLimits,
+  checks: (limits) => [
+    [
+      'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
+      {
+        views: [...BID_VIEWS, ...PRICE_VIEWS],
+        revalidations: ['intent_not_expired'],
+        judge: (about) => judgeBid(limits, about),
+      },
+    ],
+    [
+      'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet',
+      { views: CHANNEL_VIEWS, revalidations: ['intent_not_expired'], judge: judgeChannel },
+    ],
+    [
+      'role.asset_manager.vaultShareMobilityManagerAction',
+      {
+        views: MOBILITY_VIEWS,
+        revalidations: ['intent_not_expired'],
+        judge: (about) => judgeMobility(limits, about),
+      },
+    ],
   ],
-  [
-    'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet',
-    { views: CHANNEL_VIEWS, revalidations: ['intent_not_expired'], look: lookAtChannel },
-  ],
-  [
-    'role.asset_manager.vaultShareMobilityManagerAction',
-    {
-      views: MOBILITY_VIEWS,
-      revalidations: ['intent_not_expired'],
-      look: (about) => lookAtMobility(limits, about),
-    },
-  ],
-])
+}

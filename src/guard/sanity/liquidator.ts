@@ -7,6 +7,7 @@ import type { PinnedMarket } from '../policy/deployment.ts'
 import { asAddress, asUint } from '../policy/paths.ts'
 import { amount, count } from '../policy/scalars.ts'
 import { balanceView } from '../views.ts'
+import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import {
   bonusView,
   CLAIM_VIEWS,
@@ -18,7 +19,6 @@ import {
   LIQUIDATION_VIEWS,
   pausedView,
 } from './liquidator-views.ts'
-import { type About, judgedBy, type Look, unread } from './look.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, type PriceRead, priceLimits, priceView } from './price.ts'
 
 const liquidationLimits = z.strictObject({
@@ -51,7 +51,7 @@ function marketOf({ market }: Subject): PinnedMarket {
  * repayment within the close factor and our balance, and what we insist on close to what is due. It shares no
  * arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function lookAtLiquidation(limits: LiquidationLimits, { before: reads, subject, proposal }: About): Look {
+function judgeLiquidation(limits: LiquidationLimits, { before: reads, subject, proposal }: About): Judgement {
   const { vault, self, input } = subject
   const market = marketOf(subject)
   const borrower = asAddress(input.borrowerAddress)
@@ -143,7 +143,7 @@ function lookAtLiquidation(limits: LiquidationLimits, { before: reads, subject, 
     )
   }
 
-  return { position, outcome }
+  return { checkState: position, checkOutcome: outcome }
 }
 
 function checkPrice(
@@ -160,11 +160,11 @@ function checkPrice(
 }
 
 /** Judge the settlement of a claim: it is ours, for us, due, and pays what it says. */
-function lookAtSettlement({ before: reads, subject }: About): Look {
+function judgeSettlement({ before: reads, subject }: About): Judgement {
   const market = marketOf(subject)
   const claim = reads.ask(claimView(market.address, amountOf(subject, 'claimId')))
   return {
-    position: (timestampS) => {
+    checkState: (timestampS) => {
       const found = claim()
       if (found === null) return unread('the claim')
       if (found.liquidator !== subject.self || found.recipient !== subject.self) {
@@ -180,7 +180,7 @@ function lookAtSettlement({ before: reads, subject }: About): Look {
         `The claim can be settled from second ${found.settleableAtS}; the next block is at ${timestampS}.`,
       )
     },
-    outcome: ({ changeOf }) => {
+    checkOutcome: ({ changeOf }) => {
       const found = claim()
       if (found === null) return unread('the claim')
       const gained = changeOf(market.collateralAsset)
@@ -194,28 +194,31 @@ function lookAtSettlement({ before: reads, subject }: About): Look {
 }
 
 /** The liquidator's judgements, from chain reads by the views below alone. */
-export const liquidatorSanity = judgedBy(liquidationLimits, (limits) => [
-  [
-    'role.liquidator.liquidate',
-    {
-      views: [...LIQUIDATION_VIEWS, ...PRICE_VIEWS],
-      revalidations: [
-        'position_liquidatable',
-        'market_not_paused',
-        'oracle_healthy',
-        'repay_within_close_factor',
-        'liquidator_balance',
-        'intent_not_expired',
-      ],
-      look: (about) => lookAtLiquidation(limits, about),
-    },
+export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
+  limits: liquidationLimits,
+  checks: (limits) => [
+    [
+      'role.liquidator.liquidate',
+      {
+        views: [...LIQUIDATION_VIEWS, ...PRICE_VIEWS],
+        revalidations: [
+          'position_liquidatable',
+          'market_not_paused',
+          'oracle_healthy',
+          'repay_within_close_factor',
+          'liquidator_balance',
+          'intent_not_expired',
+        ],
+        judge: (about) => judgeLiquidation(limits, about),
+      },
+    ],
+    [
+      'role.liquidator.settleLiquidationClaim',
+      {
+        views: CLAIM_VIEWS,
+        revalidations: ['claim_settleable', 'intent_not_expired'],
+        judge: judgeSettlement,
+      },
+    ],
   ],
-  [
-    'role.liquidator.settleLiquidationClaim',
-    {
-      views: CLAIM_VIEWS,
-      revalidations: ['claim_settleable', 'intent_not_expired'],
-      look: lookAtSettlement,
-    },
-  ],
-])
+}

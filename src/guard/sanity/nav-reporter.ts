@@ -4,7 +4,7 @@ import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { asAddress, asUint } from '../policy/paths.ts'
 import { amount, count } from '../policy/scalars.ts'
 import { address, createView, uint, type View } from '../views.ts'
-import { type About, judgedBy, type Look, unread } from './look.ts'
+import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 
 const VIEWS = parseAbi([
   'function asset() view returns (address)',
@@ -117,16 +117,16 @@ function askedBy({ subject: { input } }: About): Asked {
 }
 
 /** Judge a report to an oracle that the policy lists; to any other it is refused. */
-function lookAtReport({ oracles, valuationAgeSMax }: Limits, about: About): Look {
+function judgeReport({ oracles, valuationAgeSMax }: Limits, about: About): Judgement {
   const { input, deployment } = about.subject
   const oracle = deployment.contracts.find((pin) => pin.address === asAddress(input.oracleAddress))
   const limit = oracle === undefined ? undefined : oracles[oracle.name]
   if (oracle !== undefined && limit !== undefined) {
-    return lookAtOracle(oracle.address, limit, valuationAgeSMax, about)
+    return judgeOracle(oracle.address, limit, valuationAgeSMax, about)
   }
   const message = 'guard.sanity.oracles does not list the oracle, or the deployment does not pin it.'
   const refused = () => refuse('oracle_not_listed', message)
-  return { position: refused, outcome: refused }
+  return { checkState: refused, checkOutcome: refused }
 }
 
 /**
@@ -134,7 +134,12 @@ function lookAtReport({ oracles, valuationAgeSMax }: Limits, about: About): Look
  * policy's bounds, and not far from the value that the chain itself gives. After the simulated run the oracle must show
  * the report as ours. It shares no arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function lookAtOracle(oracle: Address, limit: OracleLimits, valuationAgeSMax: bigint, about: About): Look {
+function judgeOracle(
+  oracle: Address,
+  limit: OracleLimits,
+  valuationAgeSMax: bigint,
+  about: About,
+): Judgement {
   const { subject, before, after } = about
   const { self, input, deployment } = subject
   const asked = askedBy(about)
@@ -205,8 +210,8 @@ function lookAtOracle(oracle: Address, limit: OracleLimits, valuationAgeSMax: bi
   }
 
   return {
-    position: (timestampS) => checkOracle() ?? checkSequence(timestampS) ?? checkValue(),
-    outcome: () => {
+    checkState: (timestampS) => checkOracle() ?? checkSequence(timestampS) ?? checkValue(),
+    checkOutcome: () => {
       const now = shown()
       if (now === null) return unread('the report after the run')
       const { value, valuationTimeS, revision } = asked
@@ -245,13 +250,16 @@ function chainView(
 }
 
 /** The guard's judgement of NAV reports, with the limits that `guard.sanity` of the policy states. */
-export const navReporterSanity = judgedBy(limits, (given) => [
-  [
-    'role.nav_reporter.navReportSignAndSubmit',
-    {
-      views: VIEWS,
-      revalidations: ['intent_not_expired'],
-      look: (about) => lookAtReport(given, about),
-    },
+export const navReporterSanity: RoleSanity<Limits> = {
+  limits: limits,
+  checks: (given) => [
+    [
+      'role.nav_reporter.navReportSignAndSubmit',
+      {
+        views: VIEWS,
+        revalidations: ['intent_not_expired'],
+        judge: (about) => judgeReport(given, about),
+      },
+    ],
   ],
-])
+}

@@ -4,7 +4,7 @@ import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { asAddress, asUint } from '../policy/paths.ts'
 import { count } from '../policy/scalars.ts'
 import { balanceView } from '../views.ts'
-import { type About, unread } from './look.ts'
+import { type About, unread } from './judgement.ts'
 import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from './price.ts'
 import type { OfferRead } from './rfq-bidder-views.ts'
 

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
-import { type About, judgedBy, type Look, type Sanity, unread } from './look.ts'
+import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 import {
   addressOf,
@@ -36,18 +36,18 @@ function checkChange(token: Address, actual: bigint, expected: bigint): Refusal 
   )
 }
 
-function lookAtPlace(limits: BidLimits, about: About): Look {
+function judgePlace(limits: BidLimits, about: About): Judgement {
   const desk = addressOf(about, 'rfqAddress')
   const assets = uintOf(about, 'bidAssets')
   const rfq = about.before.ask(rfqView(desk, uintOf(about, 'rfqId')))
   const judge = createBidJudgement(limits, about, assets)
   return {
-    position: (timestampS) => {
+    checkState: (timestampS) => {
       const found = rfq()
       const wrong = judge(found, timestampS, assets)
       return wrong ?? (found === null ? unread('the RFQ') : checkExpiry(about, found, limits))
     },
-    outcome: ({ changeOf }) => checkPaid(rfq(), changeOf, assets),
+    checkOutcome: ({ changeOf }) => checkPaid(rfq(), changeOf, assets),
   }
 }
 
@@ -64,18 +64,18 @@ function checkPaid(
   )
 }
 
-function lookAtReplace(limits: BidLimits, about: About): Look {
+function judgeReplace(limits: BidLimits, about: About): Judgement {
   const assets = uintOf(about, 'bidAssets')
   const { rfq, bid, checkOwn } = askOwnBid(about)
   const judge = createBidJudgement(limits, about, assets)
   return {
-    position: (timestampS) => {
+    checkState: (timestampS) => {
       const [found, own] = [rfq(), bid()]
       if (found === null || own === null) return unread('the RFQ and its bid')
       const more = assets > own.assets ? assets - own.assets : 0n
       return checkOwn() ?? judge(found, timestampS, more) ?? checkExpiry(about, found, limits)
     },
-    outcome: ({ changeOf }) => {
+    checkOutcome: ({ changeOf }) => {
       const own = bid()
       return own === null ? unread('our bid') : checkPaid(rfq(), changeOf, assets - own.assets)
     },
@@ -105,14 +105,14 @@ function askOwnBid(about: About) {
   }
 }
 
-function lookAtCancel(about: About): Look {
+function judgeCancel(about: About): Judgement {
   const { rfq, bid, checkOwn } = askOwnBid(about)
   return {
-    position: (timestampS) => {
+    checkState: (timestampS) => {
       const found = rfq()
       return checkOwn() ?? (found === null ? unread('the RFQ') : checkOpen(found, timestampS))
     },
-    outcome: ({ changeOf }) => checkPaidBack(rfq(), bid(), changeOf),
+    checkOutcome: ({ changeOf }) => checkPaidBack(rfq(), bid(), changeOf),
   }
 }
 
@@ -126,29 +126,29 @@ function checkPaidBack(
   return checkChange(rfq.quoteAsset, changeOf(rfq.quoteAsset), bid.assets)
 }
 
-function lookAtClaim(about: About): Look {
+function judgeClaim(about: About): Judgement {
   const { subject, before } = about
   const bidId = uintOf(about, 'bidId')
   const { rfq, bid } = askOwnBid(about)
   const refundable = before.ask(refundableView(addressOf(about, 'rfqAddress'), bidId))
   return {
-    position: () => {
+    checkState: () => {
       const own = bid()
       const isRefundable = refundable()
       if (own === null || isRefundable === null) return unread('our bid')
       if (own.bidder !== subject.self) return refuse('bid_not_ours', `The bid is ${own.bidder}'s.`)
       return isRefundable ? null : refuse('bid_not_refundable', `Bid ${bidId} has nothing to be claimed.`)
     },
-    outcome: ({ changeOf }) => checkPaidBack(rfq(), bid(), changeOf),
+    checkOutcome: ({ changeOf }) => checkPaidBack(rfq(), bid(), changeOf),
   }
 }
 
 /** Judge that an RFQ is closed and not finalized; what we are to win must come in whole, anything else is nothing. */
-function lookAtFinalize(about: About): Look {
+function judgeFinalize(about: About): Judgement {
   const { before, proposal } = about
   const rfq = before.ask(rfqView(addressOf(about, 'rfqAddress'), uintOf(about, 'rfqId')))
   return {
-    position: (timestampS) => {
+    checkState: (timestampS) => {
       const found = rfq()
       if (found === null) return unread('the RFQ')
       if (found.state !== OPEN) {
@@ -160,7 +160,7 @@ function lookAtFinalize(about: About): Look {
         `It closes at second ${found.closesAt}; the next block is at ${timestampS}.`,
       )
     },
-    outcome: ({ changeOf }) => {
+    checkOutcome: ({ changeOf }) => {
       const found = rfq()
       if (found === null) return unread('the RFQ')
       const gained = changeOf(found.asset)
@@ -174,14 +174,14 @@ function lookAtFinalize(about: About): Look {
   }
 }
 
-function lookAtRaise(limits: BidLimits, about: About): Look {
+function judgeRaise(limits: BidLimits, about: About): Judgement {
   const auction = addressOf(about, 'auctionAddress')
   const assets = uintOf(about, 'bidAssets')
   const lot = about.before.ask(lotView(auction, uintOf(about, 'lotId')))
   const increment = about.before.ask(incrementView(auction))
   const judge = createBidJudgement(limits, about, assets)
   return {
-    position: (timestampS) => {
+    checkState: (timestampS) => {
       const [found, incrementBps] = [lot(), increment()]
       if (found === null || incrementBps === null) return unread('the lot')
       const { bestBidder, bestAssets } = found
@@ -195,34 +195,41 @@ function lookAtRaise(limits: BidLimits, about: About): Look {
       if (assets >= least) return null
       return refuse('below_increment', `The bid is ${assets} base units; the next is ${least} at least.`)
     },
-    outcome: ({ changeOf }) => checkPaid(lot(), changeOf, assets),
+    checkOutcome: ({ changeOf }) => checkPaid(lot(), changeOf, assets),
   }
 }
 
 const PREFIX = 'role.lender.distressedRecoveryFundV3'
-const EXPIRY: Sanity['revalidations'] = ['intent_not_expired']
+const EXPIRY: SanityCheck['revalidations'] = ['intent_not_expired']
 
 /** The RFQ bidder's judgements, from its desk, its auction and the oracles alone. */
-export const rfqBidderSanity = judgedBy(bidLimits, (limits) => {
-  const onDesk = (look: Sanity['look']): Sanity => ({ views: DESK_VIEWS, revalidations: EXPIRY, look })
-  const bidOnDesk = (look: Sanity['look']): Sanity => ({
-    views: [...DESK_VIEWS, ...PRICE_VIEWS],
-    revalidations: EXPIRY,
-    look,
-  })
-  return [
-    [`${PREFIX}RfqPlaceBid`, bidOnDesk((about) => lookAtPlace(limits, about))],
-    [`${PREFIX}RfqReplaceBid`, bidOnDesk((about) => lookAtReplace(limits, about))],
-    [`${PREFIX}RfqCancelBid`, onDesk(lookAtCancel)],
-    [`${PREFIX}RfqFinalize`, onDesk(lookAtFinalize)],
-    [`${PREFIX}RfqClaimRefund`, onDesk(lookAtClaim)],
-    [
-      `${PREFIX}AuctionBid`,
-      {
-        views: [...AUCTION_VIEWS, ...PRICE_VIEWS],
-        revalidations: EXPIRY,
-        look: (about) => lookAtRaise(limits, about),
-      },
-    ],
-  ]
-})
+export const rfqBidderSanity: RoleSanity<BidLimits> = {
+  limits: bidLimits,
+  checks: (limits) => {
+    const onDesk = (judge: SanityCheck['judge']): SanityCheck => ({
+      views: DESK_VIEWS,
+      revalidations: EXPIRY,
+      judge,
+    })
+    const bidOnDesk = (judge: SanityCheck['judge']): SanityCheck => ({
+      views: [...DESK_VIEWS, ...PRICE_VIEWS],
+      revalidations: EXPIRY,
+      judge,
+    })
+    return [
+      [`${PREFIX}RfqPlaceBid`, bidOnDesk((about) => judgePlace(limits, about))],
+      [`${PREFIX}RfqReplaceBid`, bidOnDesk((about) => judgeReplace(limits, about))],
+      [`${PREFIX}RfqCancelBid`, onDesk(judgeCancel)],
+      [`${PREFIX}RfqFinalize`, onDesk(judgeFinalize)],
+      [`${PREFIX}RfqClaimRefund`, onDesk(judgeClaim)],
+      [
+        `${PREFIX}AuctionBid`,
+        {
+          views: [...AUCTION_VIEWS, ...PRICE_VIEWS],
+          revalidations: EXPIRY,
+          judge: (about) => judgeRaise(limits, about),
+        },
+      ],
+    ]
+  },
+}

@@ -4,12 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import type { Call } from '../../../src/chain/nodes.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
-import { allocatorSanity } from '../../../src/guard/sanity/allocator.ts'
 import { ALLOCATION_VIEWS } from '../../../src/guard/sanity/allocator-views.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
+import { deployment, judgementsOf, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 
 const VIEWS = [...ALLOCATION_VIEWS, ...PRICE_VIEWS] as const
 
@@ -68,21 +67,22 @@ type Script = {
   readonly asks?: Readonly<Record<string, unknown>>
 }
 
-/** Judge the batch above on a scripted chain: what `position` says, and then what `outcome` does. */
+/** Judge the batch above on a scripted chain: what `checkState` says, and then what `checkOutcome` does. */
 function judge({ before = {}, after = {}, kind = 'yield', limits = {}, asks = input }: Script = {}) {
-  const { byType } = allocatorSanity.parse({ ...file.guard.sanity, ...limits })
-  const sanity = byType.get('role.allocator.vaultReallocationBatch')
+  const sanity = judgementsOf('allocator', { ...file.guard.sanity, ...limits }).get(
+    'role.allocator.vaultReallocationBatch',
+  )
   if (sanity === undefined) throw new TypeError('the policy judges batches')
   const reads = { before: createReads(), after: createReads() }
   const vault = deployment.vaults.find(({ address }) => address === VAULT) ?? null
   const subject: Subject = {
     ...{ input: asks, self: SELF, deadlineS: BigInt(NOW_S), market: null, vault, fund: null, deployment },
   }
-  const look = sanity.look({ subject, proposal: { kind } as Proposal, ...reads })
+  const judged = sanity.judge({ subject, proposal: { kind } as Proposal, ...reads })
   reads.before.fill(reads.before.calls.map(answer({ ...BEFORE, ...before })))
   reads.after.fill(reads.after.calls.map(answer({ ...AFTER, ...after })))
   const shown = { gasWei: 0n, changeOf: () => 0n }
-  return (look.position(NOW_S) ?? look.outcome(shown))?.check ?? 'cleared'
+  return (judged.checkState(NOW_S) ?? judged.checkOutcome(shown))?.check ?? 'cleared'
 }
 const at = (view: string, market: Address) => `${view} ${market}`
 

@@ -14,13 +14,12 @@ import { z } from 'zod'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
 import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
-import { guardPolicy } from '../../../src/guard/policy/policy.ts'
 import { BID_VIEWS, CHANNEL_VIEWS, MOBILITY_VIEWS } from '../../../src/guard/sanity/asset-manager-views.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { COLLATERAL, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
+import { COLLATERAL, deployment, judgementsOf, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 
 const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
 const CHANNEL = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
@@ -43,7 +42,7 @@ const file = z
     }),
   })
   .parse(loadYaml('policies/asset-manager.yaml').value).guard
-const { byType } = guardPolicy('asset-manager').shape.sanity.parse(file.sanity)
+const judgements = judgementsOf('asset-manager', file.sanity)
 
 /** What a scripted chain says by view; null is no answer. One sBTC from 30,000 sUSD on, a rival leading with 31,000. */
 const HONEST = {
@@ -145,11 +144,13 @@ function judged(type: WorkflowType, given: Given): string | null {
     deployment,
   }
   const [reads, then] = [createReads(), createReads()]
-  const look = byType.get(type)?.look({ subject, proposal: proposed, before: reads, after: then })
-  if (look === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
+  const judged = judgements.get(type)?.judge({ subject, proposal: proposed, before: reads, after: then })
+  if (judged === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
   reads.fill(reads.calls.map(({ data }) => encode(data, before)))
   then.fill(then.calls.map(({ data }) => encode(data, { ...before, ...after })))
-  return (look.position(timestampS) ?? look.outcome({ gasWei: 1n, changeOf: () => 0n }))?.check ?? null
+  return (
+    (judged.checkState(timestampS) ?? judged.checkOutcome({ gasWei: 1n, changeOf: () => 0n }))?.check ?? null
+  )
 }
 
 describe('a bid', () => {

@@ -10,10 +10,10 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
-import { guardPolicy } from '../../../src/guard/policy/policy.ts'
+import { navReporterSanity } from '../../../src/guard/sanity/nav-reporter.ts'
 import { createReads, type Reads } from '../../../src/guard/views.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { deployment, SELF, STRANGER } from '../fixtures.ts'
+import { deployment, judgementsOf, SELF, STRANGER } from '../fixtures.ts'
 
 const TYPE = 'role.nav_reporter.navReportSignAndSubmit'
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
@@ -21,11 +21,10 @@ const [FUND, ORACLE, LENS] = [hex('2'), hex('3'), hex('4')]
 const WAD = 10n ** 18n
 const NOW_S = 1_800_000_000
 
-const guard = guardPolicy('nav-reporter')
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
   .parse(loadYaml('policies/nav-reporter.yaml').value).guard
-const judgement = guard.shape.sanity.parse(sanity).byType.get(TYPE)
+const check = judgementsOf('nav-reporter', sanity).get(TYPE)
 
 const LATEST = parseAbi([
   'function latest(bytes32 reportType) view returns ((uint256 value, uint64 valuationTime, uint32 revision, uint64 submittedAt, address reporter))',
@@ -100,7 +99,7 @@ function judged({
   timestampS = NOW_S + 12,
   oracles,
 }: Given = {}) {
-  if (judgement === undefined) throw new TypeError('the policy judges no reports')
+  if (check === undefined) throw new TypeError('the policy judges no reports')
   const contracts = oracles ?? [
     { name: 'fundNavOracle', address: ORACLE },
     { name: 'fundLens', address: LENS },
@@ -128,12 +127,12 @@ function judged({
     reason: {},
   }
   const [reads, afterwards] = [createReads(), createReads()]
-  const look = judgement.look({ subject, proposal, before: reads, after: afterwards })
+  const judgement = check.judge({ subject, proposal, before: reads, after: afterwards })
   fill(reads, { ...honest, ...before })
   fill(afterwards, { 'latest(bytes32)': after })
   return [
-    look.position(timestampS)?.check ?? null,
-    look.outcome({ gasWei: 0n, changeOf: () => 0n })?.check ?? null,
+    judgement.checkState(timestampS)?.check ?? null,
+    judgement.checkOutcome({ gasWei: 0n, changeOf: () => 0n })?.check ?? null,
   ]
 }
 const position = (given: Given) => judged(given)[0]
@@ -226,6 +225,6 @@ describe("the guard's own judgement of a NAV report", () => {
     const [first] = Object.values(oracles)
     const chain = { ...(first?.chain as object), ...changes }
     const changed = { ...sanity, oracles: { ...oracles, fundNavOracle: { ...first, chain } } }
-    expect(guard.shape.sanity.safeParse(changed).success).toBe(false)
+    expect(navReporterSanity.limits.safeParse(changed).success).toBe(false)
   })
 })

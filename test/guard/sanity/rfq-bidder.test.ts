@@ -10,13 +10,12 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
-import { guardPolicy } from '../../../src/guard/policy/policy.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { AUCTION_VIEWS, DESK_VIEWS } from '../../../src/guard/sanity/rfq-bidder-views.ts'
 import { createReads, TOKEN_VIEWS } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal, ProposalInput } from '../../../src/workflow/proposal.ts'
-import { COLLATERAL, deployment, LOAN, SELF, STRANGER } from '../fixtures.ts'
+import { COLLATERAL, deployment, judgementsOf, LOAN, SELF, STRANGER } from '../fixtures.ts'
 
 const PREFIX = 'role.lender.distressedRecoveryFundV3'
 const DESK: Address = `0x${'de'.repeat(20)}`
@@ -29,7 +28,7 @@ const usd = (whole: number) => BigInt(whole) * 1_000_000n
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
   .parse(loadYaml('policies/rfq-bidder.yaml').value).guard
-const { byType } = guardPolicy('rfq-bidder').shape.sanity.parse(sanity)
+const judgements = judgementsOf('rfq-bidder', sanity)
 
 /** What a scripted chain says by view; null is no answer. 0.2 sBTC for 8,000 sUSD at least, closing in 30 s. */
 const HONEST = {
@@ -153,13 +152,13 @@ function judged(name: string, { says = {}, input = {}, reason, changes, timestam
     deployment: { ...deployment, funds: [{ address: FUND, codeHash: '0x', quoteAsset: LOAN }] },
   }
   const before = createReads()
-  const look = byType.get(type)?.look({ subject, proposal, before, after: createReads() })
-  if (look === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
+  const judged = judgements.get(type)?.judge({ subject, proposal, before, after: createReads() })
+  if (judged === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
   const said = name === 'RfqFinalize' ? { ...closed, ...says } : says
   before.fill(before.calls.map(({ data }) => encode(data, said)))
   const [quote, asset] = changes ?? CHANGES[name] ?? [0n, 0n]
   const changeOf = (token: Address) => (token === LOAN ? quote : token === COLLATERAL ? asset : 0n)
-  return (look.position(timestampS) ?? look.outcome({ gasWei: 1n, changeOf }))?.check ?? null
+  return (judged.checkState(timestampS) ?? judged.checkOutcome({ gasWei: 1n, changeOf }))?.check ?? null
 }
 
 describe('what is as it says', () => {

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { Role } from '../../service/contract/roles.ts'
 import { allocatorSanity } from './allocator.ts'
 import { assetManagerSanity } from './asset-manager.ts'
+import type { RoleSanity } from './judgement.ts'
 import { liquidatorSanity } from './liquidator.ts'
-import { type Judgements, judgedBy } from './look.ts'
 import { navReporterSanity } from './nav-reporter.ts'
 import { rfqBidderSanity } from './rfq-bidder.ts'
 
-const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map<Role, z.ZodType<Judgements>>([
+const BY_ROLE: ReadonlyMap<Role, RoleSanity> = new Map<Role, RoleSanity>([
   ['asset-manager', assetManagerSanity],
   ['liquidator', liquidatorSanity],
   ['allocator', allocatorSanity],
@@ -16,7 +16,7 @@ const ROLE_POLICIES: ReadonlyMap<Role, z.ZodType<Judgements>> = new Map<Role, z.
 ])
 
 /** A role without judgements of its own: rules, effects and simulation decide. */
-const none: z.ZodType<Judgements> = judgedBy(z.strictObject({}), () => [])
+const NONE: RoleSanity = { limits: z.strictObject({}), checks: () => [] }
 
-/** Find the schema of `guard.sanity` in a role's policy; parsed, it holds the role's judgements. Pure. */
-export const sanityPolicy = (role: Role): z.ZodType<Judgements> => ROLE_POLICIES.get(role) ?? none
+/** Find a role's own judgements; none for a role that has no file here. Pure. */
+export const sanityOf = (role: Role): RoleSanity => BY_ROLE.get(role) ?? NONE

@@ -1,5 +1,10 @@
-/** Write a value with sorted keys, so that the same content always has the same hash. Pure. */
-export function canonicalJson(value: unknown): string {
+import { createHash } from 'node:crypto'
+
+/** Name a value by its content alone: sha256 over JSON with sorted keys, 64 hex digits. Pure. */
+export const contentHash = (value: unknown): string =>
+  createHash('sha256').update(canonicalJson(value)).digest('hex')
+
+function canonicalJson(value: unknown): string {
   if (typeof value === 'bigint') return `"${value}n"`
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (value === null || typeof value !== 'object') return JSON.stringify(value)

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { compileRuleset } from '../../../src/guard/policy/compile.ts'
 import {
   freshnessPolicy,
   type GuardPolicy,
   guardPolicy,
   limitsPolicy,
-} from '../../../src/guard/policy/policy.ts'
-import { deployment, ruleset, STRANGER, sections } from '../fixtures.ts'
+} from '../../src/guard/policy/policy.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import { sanityOf } from '../../src/guard/sanity/by-role.ts'
+import { deployment, ruleset, STRANGER, sections } from './fixtures.ts'
 
 type SourceRule = GuardPolicy['allow'][number]
 
@@ -214,7 +215,7 @@ describe('a policy', () => {
   })
 
   it('refuses a condition that tests nothing, and a head room below a refund', () => {
-    const { shape } = guardPolicy('liquidator')
+    const { shape } = guardPolicy(sanityOf('liquidator').limits)
     expect(shape.gasHeadroomBps.safeParse('12500').success).toBe(true)
     expect(shape.gasHeadroomBps.safeParse('12499').success).toBe(false)
     expect(shape.allow.element.shape.params.safeParse({ amount: {} }).success).toBe(false)

@@ -13,16 +13,16 @@ export type About = {
   readonly proposal: Proposal
   /** Reads of the state that the bundle meets. */
   readonly before: Reads
-  /** Reads of the state that the simulated bundle leaves; they are filled for `outcome` alone. */
+  /** Reads of the state that the simulated bundle leaves; they are filled for `checkOutcome` alone. */
   readonly after: Reads
 }
 
-/** What the chain says of a workflow's subject, judged by us alone. */
-export type Look = {
-  /** Whether the world is as the proposal needs it, at a block's time in Unix seconds. */
-  readonly position: (timestampS: number) => Refusal | null
-  /** Whether what the simulation showed is worth it. */
-  readonly outcome: (shown: {
+/** What follows from the reads that a judgement asked for, once they are filled. */
+export type Judgement = {
+  /** Refuse unless the world is as the proposal needs it, at a block's time in Unix seconds. */
+  readonly checkState: (timestampS: number) => Refusal | null
+  /** Refuse unless what the simulation showed is worth it. */
+  readonly checkOutcome: (shown: {
     /** What the gas used would cost at the fee offered. */
     readonly gasWei: bigint
     /** What the bundle does to the signer's balance of a token, base units. */
@@ -30,32 +30,28 @@ export type Look = {
   }) => Refusal | null
 }
 
-/** A workflow type's own judgement. Every contract that it reads must be pinned in the deployment. */
-export type Sanity = {
+/** Our own judgement of a workflow type. Every contract that it reads must be pinned in the deployment. */
+export type SanityCheck = {
   /** The reads it makes: `guard.views` of the policy must list them with these types. */
   readonly views: readonly AbiFunction[]
-  /** The revalidations that `position` covers, beside time and expiry. */
+  /** The revalidations that `checkState` covers, beside time and expiry. */
   readonly revalidations: readonly Revalidation[]
-  readonly look: (about: About) => Look
+  /** Ask for what is to be read. */
+  readonly judge: (about: About) => Judgement
 }
 
-/** A role's judgements, with the limits of `guard.sanity` that they keep. */
-export type Judgements = {
-  readonly limits: unknown
-  readonly byType: ReadonlyMap<WorkflowType, Sanity>
+/** A role's own judgements, and the schema of the limits that they keep: `guard.sanity` of its policy. */
+export type RoleSanity<Limits = unknown> = {
+  readonly limits: z.ZodType<Limits>
+  /** The judgements under these limits, by workflow type. Pure. */
+  checks(limits: Limits): readonly (readonly [WorkflowType, SanityCheck])[]
 }
-
-/** Make the schema of a role's `guard.sanity`, which gives the role's judgements under these limits. Pure. */
-export const judgedBy = <S extends z.ZodType>(
-  schema: S,
-  judgements: (limits: z.output<S>) => readonly (readonly [WorkflowType, Sanity])[],
-) => schema.transform((limits): Judgements => ({ limits, byType: new Map(judgements(limits)) }))
 
 /** The judgement of a type without one of its own: rules, effects and simulation decide alone. */
-export const PLAIN: Sanity = {
+export const PLAIN: SanityCheck = {
   views: [],
   revalidations: ['intent_not_expired'],
-  look: () => ({ position: () => null, outcome: () => null }),
+  judge: () => ({ checkState: () => null, checkOutcome: () => null }),
 }
 
 /** Refuse because a read has no answer. Pure. */

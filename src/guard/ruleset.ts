@@ -1,0 +1,102 @@
+import type { Assumptions, Revalidation } from '../service/contract/assumptions.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
+import { contentHash } from './content-hash.ts'
+import { compileEffects, compileRules } from './policy/compile.ts'
+import type { Deployment } from './policy/deployment.ts'
+import { parseFunction } from './policy/functions.ts'
+import type { Freshness, GuardPolicy, Limits } from './policy/policy.ts'
+import type { Effects, Rule } from './policy/rule.ts'
+import { wrong } from './policy/scalars.ts'
+import { sanityOf } from './sanity/by-role.ts'
+import { PLAIN, type SanityCheck } from './sanity/judgement.ts'
+import { TOKEN_VIEWS, viewShape } from './views.ts'
+
+/** The sections of a policy that the guard enforces, with the role they are for. */
+export type GuardSections = {
+  readonly role: Role
+  readonly limits: Limits
+  readonly freshness: Freshness
+  readonly guard: GuardPolicy
+}
+
+/** A policy and a deployment, compiled: the guard reads nothing else. `hash` names it, 64 hex digits. */
+export type Ruleset = {
+  readonly hash: string
+  readonly role: Role
+  readonly limits: Limits
+  readonly freshness: Freshness
+  readonly gasHeadroomBps: bigint
+  readonly deployment: Deployment
+  /** Our name of a check by the service's, where they differ. */
+  readonly revalidations: ReadonlyMap<string, Revalidation>
+  /** The calls of each workflow type, in order. A type without an entry is not allowed. */
+  readonly rules: ReadonlyMap<WorkflowType, readonly Rule[]>
+  readonly effects: ReadonlyMap<WorkflowType, Effects>
+  /** Our own judgement of each workflow type that the rules allow. */
+  readonly sanity: ReadonlyMap<WorkflowType, SanityCheck>
+}
+
+/**
+ * Compile a policy's guard sections against the pinned deployment, and what the service calls our revalidations.
+ * Everything that could only fail later fails here. The hash is of what is given, not of what is compiled.
+ * Throws RolekeeperError `policy.guard_invalid`, naming the path, the value and the fix. Pure.
+ */
+export function compileRuleset(
+  { role, limits, freshness, guard }: GuardSections,
+  deployment: Deployment,
+  revalidations: Assumptions['revalidations'] = {},
+): Ruleset {
+  checkDeployment(deployment)
+  const rules = compileRules(guard.allow, deployment)
+  const own = new Map(sanityOf(role).checks(guard.sanity))
+  const sanity = new Map([...rules.keys()].map((type) => [type, own.get(type) ?? PLAIN]))
+  checkViews(guard.views, sanity)
+  return {
+    hash: contentHash({ role, limits, freshness, guard, deployment, revalidations }),
+    role,
+    limits,
+    freshness,
+    gasHeadroomBps: guard.gasHeadroomBps,
+    deployment,
+    revalidations: new Map(Object.entries(revalidations)),
+    rules,
+    effects: compileEffects(guard.effects, rules, deployment),
+    sanity,
+  }
+}
+
+function checkDeployment({ assets, markets, funds }: Deployment): void {
+  const known = new Set(assets.map(({ address }) => address))
+  const used = [
+    ...markets.map(({ loanAsset }, index) => [`markets[${index}].loanAsset`, loanAsset] as const),
+    ...markets.map(({ collateralAsset }, at) => [`markets[${at}].collateralAsset`, collateralAsset] as const),
+    ...funds.map(({ quoteAsset }, index) => [`funds[${index}].quoteAsset`, quoteAsset] as const),
+  ]
+  for (const [path, asset] of used) {
+    if (known.has(asset)) continue
+    throw wrong(
+      `deployment.${path}`,
+      `${asset} is not in deployment.assets.`,
+      'pin the asset there, or correct this entry.',
+    )
+  }
+}
+
+function checkViews(signatures: readonly string[], sanity: ReadonlyMap<WorkflowType, SanityCheck>): void {
+  const listed = new Set<string>()
+  for (const [index, text] of signatures.entries()) {
+    const path = `guard.views[${index}]`
+    const item = parseFunction(text, path)
+    if (item.stateMutability !== 'view' && item.stateMutability !== 'pure') {
+      throw wrong(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
+    }
+    const shape = viewShape(item)
+    if (listed.has(shape)) throw wrong(path, `${shape} is listed twice.`, 'keep one.')
+    listed.add(shape)
+  }
+  const needed = [...TOKEN_VIEWS, ...[...sanity.values()].flatMap(({ views }) => views)]
+  const missing = needed.map(viewShape).find((shape) => !listed.has(shape))
+  if (missing === undefined) return
+  throw wrong('guard.views', `${missing} is not listed.`, 'add it with these types, or correct its entry.')
+}
