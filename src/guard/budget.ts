@@ -1,4 +1,6 @@
-import { type Checked, refuse } from '../errors.ts'
+import { type Checked, type Refusal, refuse } from '../errors.ts'
+import type { Proposal } from '../workflow/proposal.ts'
+import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
 
 /** One claim of the past, as far as budgets count it. */
@@ -68,4 +70,36 @@ function overspent(
     )
   }
   return null
+}
+
+/**
+ * Judge a workflow's exposure with what others could still take by allowances that stand; a pair that it approves anew
+ * counts once. Pure.
+ */
+export function checkStanding(
+  exposure: Proposal['exposure'],
+  standing: readonly StandingAllowance[],
+  approvals: readonly StandingAllowance[],
+  limits: Limits,
+): Refusal | null {
+  // What moves nothing out adds no exposure: a settlement need not wait for a revocation.
+  if (exposure.assets === 0n) return null
+  let usdMicros = exposure.usdMicros
+  for (const { token, spender, assets } of standing) {
+    const isReplaced = approvals.some((approval) => approval.token === token && approval.spender === spender)
+    if (isReplaced) continue
+    if (token !== exposure.token?.toLowerCase()) {
+      return refuse(
+        'standing_unpriced',
+        `${spender} may still take ${assets} base units of ${token}, whose worth is not known here.`,
+      )
+    }
+    usdMicros += (assets * exposure.usdMicros) / exposure.assets
+  }
+  const limit = limits.perHour.usdMicrosMax
+  if (usdMicros <= limit) return null
+  return refuse(
+    'limit_standing',
+    `With allowances that still stand, ${usdMicros} millionths of a dollar are exposed; the policy allows ${limit}.`,
+  )
 }

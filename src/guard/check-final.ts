@@ -1,16 +1,20 @@
 import type { Address } from 'viem'
 import type { Call, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import type { TokenChange } from '../workflow/slot.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
-import type { ClearedCall } from './calls.ts'
+import { checkStanding } from './budget.ts'
+import { askTokens, contractsOf, type TokenReads } from './bundle-reads.ts'
+import type { ClearedCall } from './calls/call.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
-import { contractsOf, frame } from './frame.ts'
-import { checkHeadAge } from './head-age.ts'
+import { checkBlockLag, checkHeadAge } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads, type PinnedContract } from './policy/deployment.ts'
+import type { Effects } from './policy/rule.ts'
 import type { Ruleset } from './ruleset.ts'
-import { createReads } from './views.ts'
+import type { Judgement } from './sanity/judgement.ts'
+import { createReads, type Reads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
 export type SignerView = {
@@ -43,13 +47,47 @@ export async function checkFinal(
   options: FinalOptions,
   { nodes }: FinalDeps,
 ): Promise<Checked<{ readonly clearance: Clearance }>> {
+  const bundle = checkWithoutChain(options, nodes.chainId)
+  if (!bundle.ok) return bundle
+  const asked = askChain(options, bundle)
+  if (!asked.ok) return asked
+  const { pins, before, after } = asked
+  const [hashes, simulated] = await Promise.all([
+    nodes.codeHashes(pins.map(({ address }) => address)),
+    simulate(nodes, options, bundle.calls, { before: before.calls, after: after.calls }),
+  ])
+  if (!simulated.ok) return simulated
+  const { result } = simulated
+  before.fill(result.before)
+  after.fill(result.after)
+  const changes = asked.tokens.changes()
+  if (changes === null) {
+    return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
+  }
+  const refusal =
+    checkPins(pins, hashes) ??
+    checkBlock(result, bundle.frozen, options) ??
+    checkShown(result, changes, bundle, asked, options)
+  return refusal ?? withinGas(clearanceOf(result, changes, bundle, options), options)
+}
+
+/** What is certain before the chain is asked. */
+type Bundle = {
+  readonly frozen: FrozenAnswer
+  readonly calls: readonly ClearedCall[]
+  readonly subject: Subject
+  readonly notAfterMs: number
+}
+
+/** Judge again what needs no node: the answer, that all is signed that must be, and what could be taken already. */
+function checkWithoutChain(options: FinalOptions, chainId: number): Checked<Bundle> {
   const { workflow, ruleset, signer, nowMs } = options
   const { prepared: frozen } = workflow
   if (frozen === undefined) return refuse('not_prepared', 'The workflow has no answer of the service.')
-  if (nodes.chainId !== workflow.chainId) {
+  if (chainId !== workflow.chainId) {
     return refuse(
       'chain_mismatch',
-      `The workflow is for chain ${workflow.chainId}; our nodes are on ${nodes.chainId}.`,
+      `The workflow is for chain ${workflow.chainId}; our nodes are on ${chainId}.`,
     )
   }
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs })
@@ -60,93 +98,61 @@ export async function checkFinal(
   if (unsigned !== undefined) {
     return refuse('not_signed', `The call of rule ${unsigned.rule.id} lacks our signature.`)
   }
-  const exposed = checkStanding(options, prepared.calls)
-  if (exposed !== null) return exposed
-  const { calls, subject } = prepared
+  const approvals = prepared.calls.flatMap(({ approval }) => approval ?? [])
+  return (
+    checkStanding(workflow.proposal.exposure, signer.standing, approvals, ruleset.limits) ?? {
+      ...prepared,
+      frozen,
+    }
+  )
+}
 
+/** What is asked of the chain: by our own judgement of the workflow's type, and around every bundle. */
+type Asked = {
+  readonly effects: Effects
+  readonly judgement: Judgement
+  readonly tokens: TokenReads
+  /** The contracts that all of it relies on. */
+  readonly pins: readonly PinnedContract[]
+  /** Reads of the state that the bundle meets, and of the one that it leaves. */
+  readonly before: Reads
+  readonly after: Reads
+}
+
+function askChain({ workflow, ruleset }: FinalOptions, { calls, subject }: Bundle): Checked<Asked> {
   const { proposal } = workflow
   const effects = ruleset.effects.get(proposal.workflowType)
   const sanity = ruleset.sanity.get(proposal.workflowType)
   invariant(effects !== undefined && sanity !== undefined, `the rules judge ${proposal.workflowType}`)
-  const framing = frame(effects, subject, calls)
-  const sane = { before: createReads(), after: createReads() }
-  const judgement = sanity.judge({ subject, proposal, ...sane })
-  const reads = [...sane.before.calls, ...sane.after.calls]
-  const unpinned = checkReads(reads, subject.deployment)
+  const [before, after] = [createReads(), createReads()]
+  const judgement = sanity.judge({ subject, proposal, before, after })
+  const judgedBy = [...before.calls, ...after.calls]
+  const unpinned = checkReads(judgedBy, subject.deployment)
   if (unpinned !== null) return unpinned
-  const pins = contractsOf(calls, effects, subject, reads)
-  const [hashes, simulated] = await Promise.all([
-    nodes.codeHashes(pins.map(({ address }) => address)),
-    simulate(nodes, options, calls, {
-      before: [...framing.before.calls, ...sane.before.calls],
-      after: [...framing.after.calls, ...sane.after.calls],
-    }),
-  ])
-  if (!simulated.ok) return simulated
-  const { result } = simulated
-  for (const when of ['before', 'after'] as const) {
-    const count = framing[when].calls.length
-    framing[when].fill(result[when].slice(0, count))
-    sane[when].fill(result[when].slice(count))
-  }
+  const tokens = askTokens(effects, subject, calls, { before, after })
+  const pins = contractsOf(calls, effects, subject, judgedBy)
+  return { ok: true, effects, judgement, tokens, pins, before, after }
+}
 
-  const gasWei = result.bundle.reduce((sum, { gasUsed }) => sum + gasUsed * signer.maxFeePerGasWei, 0n)
-  const changes = framing.changes()
-  if (changes === null)
-    return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
-  const allowances = framing.allowances()
+/** Judge what the simulation showed: that it is worth doing, that it runs, and that it moves nothing but what it may. */
+function checkShown(
+  result: SimulationResult,
+  changes: readonly TokenChange[],
+  { calls, subject }: Bundle,
+  { judgement, tokens, effects }: Asked,
+  { signer }: FinalOptions,
+): Refusal | null {
+  const allowances = tokens.allowances()
   const logs = result.bundle.flatMap((item) => item.logs)
+  const gasWei = result.bundle.reduce((sum, { gasUsed }) => sum + gasUsed * signer.maxFeePerGasWei, 0n)
   const changeOf = (token: Address) => changes.find((change) => change.token === token)?.assets ?? 0n
-  const refusal =
-    checkPins(pins, hashes) ??
-    checkBlock(result, frozen, ruleset, nowMs) ??
+  return (
     judgement.checkState(result.timestampS) ??
     checkRan(result, calls) ??
     checkLogs(logs, subject, allowances) ??
     checkAllowances(allowances) ??
     checkChanges(changes, effects, subject) ??
     judgement.checkOutcome({ gasWei, changeOf })
-  if (refusal !== null) return refusal
-  return withinGas(
-    {
-      rulesetHash: ruleset.hash,
-      blockNumber: result.block.number,
-      blockHash: result.block.hash,
-      atMs: nowMs,
-      notAfterMs: prepared.notAfterMs,
-      payloads: calls.map((call, index) => payloadOf(call, result.bundle[index], options, subject)),
-      predictedTokens: changes,
-      allowances: calls.flatMap(({ approval }) => (approval === null ? [] : [approval])),
-    },
-    options,
-  )
-}
-
-/** Count what others could still take as part of this workflow's exposure; its own pair is approved anew. */
-function checkStanding(
-  { workflow, ruleset, signer }: FinalOptions,
-  calls: readonly ClearedCall[],
-): Refusal | null {
-  const { exposure } = workflow.proposal
-  // What moves nothing out adds no exposure: a settlement need not wait for a revocation.
-  if (exposure.assets === 0n) return null
-  let usdMicros = exposure.usdMicros
-  for (const { token, spender, assets } of signer.standing) {
-    const isReplaced = calls.some(({ approval }) => approval?.token === token && approval.spender === spender)
-    if (isReplaced) continue
-    if (token !== exposure.token?.toLowerCase()) {
-      return refuse(
-        'standing_unpriced',
-        `${spender} may still take ${assets} base units of ${token}, whose worth is not known here.`,
-      )
-    }
-    usdMicros += (assets * exposure.usdMicros) / exposure.assets
-  }
-  const limit = ruleset.limits.perHour.usdMicrosMax
-  if (usdMicros <= limit) return null
-  return refuse(
-    'limit_standing',
-    `With allowances that still stand, ${usdMicros} millionths of a dollar are exposed; the policy allows ${limit}.`,
   )
 }
 
@@ -200,25 +206,10 @@ async function simulate(
 function checkBlock(
   { block }: SimulationResult,
   { answer }: FrozenAnswer,
-  { freshness }: Ruleset,
-  nowMs: number,
+  { ruleset: { freshness }, nowMs }: FinalOptions,
 ): Refusal | null {
-  const aged = checkHeadAge(block.timestampS, freshness, nowMs)
-  if (aged !== null) return aged
-  const lag = block.number - BigInt(answer.preflight.freshness.blockNumber ?? '0')
-  if (lag > freshness.blockLagMax) {
-    return refuse(
-      'snapshot_behind',
-      `The service's snapshot is ${lag} blocks behind our node; the policy allows ${freshness.blockLagMax}.`,
-    )
-  }
-  if (-lag > freshness.blockLagMax) {
-    return refuse(
-      'node_behind',
-      `Our node is ${-lag} blocks behind the service's snapshot; the policy allows ${freshness.blockLagMax}.`,
-    )
-  }
-  return null
+  const snapshot = BigInt(answer.preflight.freshness.blockNumber ?? '0')
+  return checkHeadAge(block.timestampS, freshness, nowMs) ?? checkBlockLag(block.number, snapshot, freshness)
 }
 
 function checkRan(result: SimulationResult, calls: readonly ClearedCall[]): Refusal | null {
@@ -232,14 +223,31 @@ function checkRan(result: SimulationResult, calls: readonly ClearedCall[]): Refu
   )
 }
 
+/** What is cleared: these bytes, under these rules, with these effects. */
+const clearanceOf = (
+  { block, bundle }: SimulationResult,
+  predictedTokens: readonly TokenChange[],
+  { calls, subject, notAfterMs }: Bundle,
+  { ruleset, nowMs }: FinalOptions,
+): Clearance => ({
+  rulesetHash: ruleset.hash,
+  blockNumber: block.number,
+  blockHash: block.hash,
+  atMs: nowMs,
+  notAfterMs,
+  payloads: calls.map((call, index) => payloadOf(call, bundle[index], ruleset, subject)),
+  predictedTokens,
+  allowances: calls.flatMap(({ approval }) => approval ?? []),
+})
+
 function payloadOf(
   call: ClearedCall,
   ran: SimulationResult['bundle'][number] | undefined,
-  { ruleset }: FinalOptions,
+  { gasHeadroomBps }: Ruleset,
   subject: Subject,
 ): Clearance['payloads'][number] {
   const gasUsed = ran?.gasUsed ?? 0n
-  const wanted = (gasUsed * ruleset.gasHeadroomBps) / BPS
+  const wanted = (gasUsed * gasHeadroomBps) / BPS
   const gasLimit = wanted < call.rule.gasMax ? wanted : call.rule.gasMax
   const tokens = loggedChanges(ran?.logs ?? [], subject.self)
   return {

@@ -2,12 +2,12 @@ import { type Checked, printable, type Refusal, refuse } from '../errors.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { PreparedWorkflow } from '../service/contract/workflows.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
-import type { ClearedCall } from './calls.ts'
+import type { ClearedCall } from './calls/call.ts'
+import { checkSequence } from './calls/sequence.ts'
 import { checkRequest } from './check-request.ts'
+import { checkAnswerAge, lifetimeOf } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
-import type { Freshness } from './policy/policy.ts'
 import type { Ruleset } from './ruleset.ts'
-import { checkSequence } from './sequence.ts'
 
 /** The parts of a workflow that an answer is bound to. */
 export type BoundWorkflow = Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal' | 'attestation'>
@@ -41,7 +41,7 @@ export function checkPrepared(options: {
   const refusal =
     checkBinding(workflow, answer) ??
     checkPreflight(workflow, answer, ruleset) ??
-    checkAge(frozen, ruleset, nowMs, lifetime)
+    checkAnswerAge(frozen, ruleset.freshness, lifetime.notAfterMs, nowMs)
   if (refusal !== null) return refusal
   const deadlineS = BigInt(Math.floor(lifetime.endsAtMs / 1_000))
   const subject: Subject = { ...requested.subject, deadlineS }
@@ -49,15 +49,6 @@ export function checkPrepared(options: {
   const rules = ruleset.rules.get(workflowType) ?? []
   const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
   return calls.ok ? { ok: true, calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs } : calls
-}
-
-/** When an answer ends, capped by our own policy, and when we stop relying on it. Unix milliseconds. */
-function lifetimeOf(frozen: FrozenAnswer, freshness: Freshness) {
-  const endsAtMs = Math.min(
-    Date.parse(frozen.answer.expiresAt),
-    frozen.receivedAtMs + freshness.lifetimeMsMax,
-  )
-  return { endsAtMs, notAfterMs: endsAtMs - freshness.expiryMarginMs }
 }
 
 function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusal | null {
@@ -121,28 +112,6 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, rules
     return refuse(
       'revalidation_unknown',
       `Entry ${unknown} of revalidateAtExecution has no check of ours for ${workflow.proposal.workflowType}.`,
-    )
-  }
-  return null
-}
-
-function checkAge(
-  { answer, receivedAtMs }: FrozenAnswer,
-  { freshness }: Ruleset,
-  nowMs: number,
-  lifetime: { readonly notAfterMs: number },
-): Refusal | null {
-  const ageMs = answer.preflight.freshness.lagSeconds * 1_000 + Math.max(0, nowMs - receivedAtMs)
-  if (ageMs > freshness.ageMsMax) {
-    return refuse(
-      'stale_snapshot',
-      `The snapshot is ${ageMs} ms old; the policy allows ${freshness.ageMsMax} ms. Fix: check the service's indexer lag, or raise freshness.ageMsMax.`,
-    )
-  }
-  if (nowMs >= lifetime.notAfterMs) {
-    return refuse(
-      'expired',
-      `The answer ended ${nowMs - lifetime.notAfterMs} ms ago, ${freshness.expiryMarginMs} ms of margin counted.`,
     )
   }
   return null

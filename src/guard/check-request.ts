@@ -5,9 +5,8 @@ import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { type Reference, type Subject, sumOf } from './policy/conditions.ts'
 import type { PinnedContract } from './policy/deployment.ts'
-import { asAddress } from './policy/paths.ts'
-import type { Effects } from './policy/rule.ts'
-import { rulesFor } from './policy/rule.ts'
+import { type Effects, rulesFor } from './policy/rule.ts'
+import { asAddress } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
 
 /**

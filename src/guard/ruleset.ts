@@ -6,8 +6,8 @@ import { compileEffects, compileRules } from './policy/compile.ts'
 import type { Deployment } from './policy/deployment.ts'
 import { parseFunction } from './policy/functions.ts'
 import type { Freshness, GuardPolicy, Limits } from './policy/policy.ts'
+import { policyError } from './policy/policy-error.ts'
 import type { Effects, Rule } from './policy/rule.ts'
-import { wrong } from './policy/scalars.ts'
 import { sanityOf } from './sanity/by-role.ts'
 import { PLAIN, type SanityCheck } from './sanity/judgement.ts'
 import { TOKEN_VIEWS, viewShape } from './views.ts'
@@ -75,7 +75,7 @@ function checkDeployment({ assets, markets, funds }: Deployment): void {
   ]
   for (const [path, asset] of used) {
     if (known.has(asset)) continue
-    throw wrong(
+    throw policyError(
       `deployment.${path}`,
       `${asset} is not in deployment.assets.`,
       'pin the asset there, or correct this entry.',
@@ -89,14 +89,18 @@ function checkViews(signatures: readonly string[], sanity: ReadonlyMap<WorkflowT
     const path = `guard.views[${index}]`
     const item = parseFunction(text, path)
     if (item.stateMutability !== 'view' && item.stateMutability !== 'pure') {
-      throw wrong(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
+      throw policyError(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
     }
     const shape = viewShape(item)
-    if (listed.has(shape)) throw wrong(path, `${shape} is listed twice.`, 'keep one.')
+    if (listed.has(shape)) throw policyError(path, `${shape} is listed twice.`, 'keep one.')
     listed.add(shape)
   }
   const needed = [...TOKEN_VIEWS, ...[...sanity.values()].flatMap(({ views }) => views)]
   const missing = needed.map(viewShape).find((shape) => !listed.has(shape))
   if (missing === undefined) return
-  throw wrong('guard.views', `${missing} is not listed.`, 'add it with these types, or correct its entry.')
+  throw policyError(
+    'guard.views',
+    `${missing} is not listed.`,
+    'add it with these types, or correct its entry.',
+  )
 }

@@ -1,17 +1,10 @@
 import { encodeAbiParameters, encodeFunctionData, type Hex, maxUint256 } from 'viem'
 import { describe, expect, it } from 'vitest'
-import type { ClearedCall } from '../../src/guard/calls.ts'
+import type { ClearedCall } from '../../src/guard/calls/call.ts'
 import type { Condition } from '../../src/guard/policy/conditions.ts'
-import {
-  type Arguments,
-  asValue,
-  countAt,
-  isEach,
-  memberAt,
-  type Value,
-  type ValueKind,
-} from '../../src/guard/policy/paths.ts'
+import { type Arguments, countAt, isEach, memberAt } from '../../src/guard/policy/paths.ts'
 import type { Leaf, Rule } from '../../src/guard/policy/rule.ts'
+import { asValue, type Value, type ValueKind } from '../../src/guard/policy/values.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { STRANGER } from './fixtures.ts'
 import { answerOf, type Kind } from './kinds.ts'

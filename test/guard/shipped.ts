@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { agents } from '../../agents/index.ts'
 import { loadPolicy } from '../../src/config/policy.ts'
-import type { Ruleset } from '../../src/guard/ruleset.ts'
-import { compileRuleset } from '../../src/guard/ruleset.ts'
+import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import { sectionsOf } from '../../src/keeper/role-policy.ts'
 import { deployment, KINDS, type Kind } from './kinds.ts'
 

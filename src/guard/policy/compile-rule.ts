@@ -1,5 +1,5 @@
 import { type AbiFunction, type AbiParameter, toFunctionSelector } from 'viem'
-import { compileTypedData } from '../typed-data.ts'
+import { compileTypedData } from './compile-typed-data.ts'
 import {
   type Condition,
   compileList,
@@ -13,10 +13,11 @@ import {
 import type { Deployment } from './deployment.ts'
 import { APPROVE, parseCallable, parseConstructor } from './functions.ts'
 import { inputShape } from './inputs.ts'
-import { isEach, kindOf, listOf, VALUE_KINDS, type ValueKind } from './paths.ts'
+import { isEach, listOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
+import { policyError } from './policy-error.ts'
 import type { Leaf, Rule, TypedData } from './rule.ts'
-import { wrong } from './scalars.ts'
+import { kindOf, VALUE_KINDS, type ValueKind } from './values.ts'
 
 type SourceRule = GuardPolicy['allow'][number]
 type SourceTests = SourceRule['params'][string]
@@ -26,7 +27,7 @@ export function compileRule(source: SourceRule, path: string, deployment: Deploy
   const { id, when = {}, creation = null, valueWeiMax, gasMax } = source
   const inputs = inputShape(source.workflowType, when)
   if (inputs === null) {
-    throw wrong(`${path}.when`, 'no input has these members.', 'use the names and values of the input.')
+    throw policyError(`${path}.when`, 'no input has these members.', 'use the names and values of the input.')
   }
   const scope = { inputs, deployment }
   const target = compileTarget(source, scope, path)
@@ -37,7 +38,7 @@ export function compileRule(source: SourceRule, path: string, deployment: Deploy
   const typedData =
     source.typedData === undefined ? null : compileTypedData(source.typedData, abi, `${path}.typedData`)
   if (target === null && typedData !== null) {
-    throw wrong(`${path}.typedData`, 'a creation carries no signature.', 'remove it.')
+    throw policyError(`${path}.typedData`, 'a creation carries no signature.', 'remove it.')
   }
   const { held, params } = apartFromSignature(abi, source.params, typedData, `${path}.params`)
   const leaves = compileLeaves(held, params, scope, `${path}.params`)
@@ -68,7 +69,7 @@ function apartFromSignature(
   if (typedData === null) return { held: inputs, params: sources }
   const { [typedData.signature]: signature, ...params } = sources
   if (signature?.eq !== '$signature') {
-    throw wrong(`${path}.${typedData.signature}`, 'it is what we sign.', 'use eq with $signature.')
+    throw policyError(`${path}.${typedData.signature}`, 'it is what we sign.', 'use eq with $signature.')
   }
   return { held: inputs.filter(({ name }) => name !== typedData.signature), params }
 }
@@ -77,18 +78,18 @@ function apartFromSignature(
 function compileTarget({ target: text, creation }: SourceRule, scope: Scope, path: string): Reference | null {
   if (text === 'deploy' && creation !== undefined) return null
   if (text === 'deploy' || creation !== undefined) {
-    throw wrong(
+    throw policyError(
       `${path}.creation`,
       'a deployment has both its target and its code.',
       'write target: deploy, and the hash and length of the creation code under creation.',
     )
   }
   if (!text.startsWith('$')) {
-    throw wrong(`${path}.target`, `"${text}" is no reference.`, 'pin the contract, and name it.')
+    throw policyError(`${path}.target`, `"${text}" is no reference.`, 'pin the contract, and name it.')
   }
   const target = needReference(text, 'address', scope, `${path}.target`)
   if (target.each === null) return target
-  throw wrong(`${path}.target`, `"${text}" is a whole list.`, 'use a reference to one contract.')
+  throw policyError(`${path}.target`, `"${text}" is a whole list.`, 'use a reference to one contract.')
 }
 
 /** An approval is for what the request names, and for no more. */
@@ -97,7 +98,7 @@ function checkApproval(leaves: readonly Leaf[], sources: SourceRule['params'], p
     const tests = sources[name]
     const bound = kind === 'uint' ? (tests?.eq ?? tests?.max) : tests?.eq
     if (bound?.startsWith('$') === true) continue
-    throw wrong(
+    throw policyError(
       `${path}.params.${name}`,
       'an approval must be for what the action needs.',
       'use eq with a member of the request, or max for an amount that the action may use less of.',
@@ -115,7 +116,7 @@ function compileLeaves(
   const known = shapes.map((leaf) => leaf.path)
   const unknown = Object.keys(sources).find((name) => !known.includes(name))
   if (unknown !== undefined) {
-    throw wrong(
+    throw policyError(
       `${path}.${unknown}`,
       'the function has no such parameter.',
       `use its names: ${known.join(', ')}.`,
@@ -124,7 +125,7 @@ function compileLeaves(
   const leaves = shapes.map((leaf): Leaf => {
     const tests = sources[leaf.path]
     const at = `${path}.${leaf.path}`
-    if (tests === undefined) throw wrong(at, 'the parameter has no condition.', 'state what it may be.')
+    if (tests === undefined) throw policyError(at, 'the parameter has no condition.', 'state what it may be.')
     return { ...leaf, tests: compileTests(tests, leaf, scope, at) }
   })
   checkLengths(leaves, path)
@@ -139,18 +140,18 @@ function leavesOf(
 ): readonly { readonly path: string; readonly kind: ValueKind }[] {
   const at = `${prefix}${parameter.name ?? ''}`
   if (parameter.name === undefined || parameter.name === '') {
-    throw wrong(path, `a parameter of the type ${parameter.type} has no name.`, 'name every parameter.')
+    throw policyError(path, `a parameter of the type ${parameter.type} has no name.`, 'name every parameter.')
   }
   const type = parameter.type.replace(/\[\]$/, '')
   const own = type === parameter.type ? at : `${at}[]`
   if (own.split('[]').length > 2)
-    throw wrong(`${path}.${own}`, 'a list is in a list.', 'there is no rule for it.')
+    throw policyError(`${path}.${own}`, 'a list is in a list.', 'there is no rule for it.')
   if ('components' in parameter && type === 'tuple') {
     return parameter.components.flatMap((component) => leavesOf(component, `${own}.`, path))
   }
   const kind = kindOf(type)
   if (kind !== null) return [{ path: own, kind }]
-  throw wrong(
+  throw policyError(
     `${path}.${own}`,
     `the type ${parameter.type} has no rule language.`,
     `allow only ${VALUE_KINDS.join(', ')}, lists and structs of them.`,
@@ -164,7 +165,7 @@ function checkLengths(leaves: readonly Leaf[], path: string): void {
     const list = listOf(leaf.path)
     const peers = leaves.filter((each) => isEach(each.path) && listOf(each.path) === list)
     if (peers.some(isBound)) continue
-    throw wrong(
+    throw policyError(
       `${path}.${leaf.path}`,
       'its list may be of any length.',
       'use eq with a list of the input, for example $input.supplies[].assets.',
@@ -183,13 +184,14 @@ function compileTests(
     if (text === undefined) return []
     const at = `${path}.${op}`
     if (op === 'in') return [compileIn(text, leaf.kind, scope, at)]
-    if (op !== 'eq' && leaf.kind !== 'uint') throw wrong(at, `a ${leaf.kind} has no order.`, 'use eq or in.')
+    if (op !== 'eq' && leaf.kind !== 'uint')
+      throw policyError(at, `a ${leaf.kind} has no order.`, 'use eq or in.')
     const reference =
       op === 'eq' && tests.map !== undefined
         ? needMapped(text, tests.map, leaf.kind, scope, path)
         : needReference(text, leaf.kind, scope, at)
     if (reference.each !== null && !isEach(leaf.path)) {
-      throw wrong(
+      throw policyError(
         at,
         `"${text}" is a whole list.`,
         'compare a list with a list, or one value with one value.',
@@ -203,7 +205,7 @@ function compileIn(text: string, kind: ValueKind, { deployment }: Scope, path: s
   const list = kind === 'address' ? compileList(text, deployment) : null
   if (list !== null) return { op: 'in', text, list }
   const known = LISTS.map((name) => `$deployment.${name}`).join(', ')
-  throw wrong(path, `"${text}" is no list of addresses.`, `use one of ${known}.`)
+  throw policyError(path, `"${text}" is no list of addresses.`, `use one of ${known}.`)
 }
 
 function needMapped(
@@ -215,7 +217,7 @@ function needMapped(
 ): Reference {
   const reference = compileMapped(text, map, kind, scope)
   if (reference !== null) return reference
-  throw wrong(
+  throw policyError(
     `${path}.map`,
     `it does not lead from a text of the input to a ${kind}.`,
     'name each choice of the input, with its value on chain as quoted text.',
@@ -227,5 +229,5 @@ export function needReference(text: string, kind: ValueKind, scope: Scope, path:
   const reference = compileReference(text, kind, scope)
   if (reference !== null) return reference
   const known = knownReferences(kind, scope).join(', ')
-  throw wrong(path, `"${text}" refers to no ${kind} that is known.`, `use a value, or one of ${known}.`)
+  throw policyError(path, `"${text}" refers to no ${kind} that is known.`, `use a value, or one of ${known}.`)
 }

@@ -5,9 +5,8 @@ import type { Reference, Scope } from './conditions.ts'
 import type { Deployment } from './deployment.ts'
 import { type InputShape, inputShape } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
-import type { Effects, Rule } from './rule.ts'
-import { rulesFor } from './rule.ts'
-import { wrong } from './scalars.ts'
+import { policyError } from './policy-error.ts'
+import { type Effects, type Rule, rulesFor } from './rule.ts'
 
 /** Compile `guard.allow`: the calls of each workflow type, in order. Throws RolekeeperError `policy.guard_invalid`. Pure. */
 export function compileRules(
@@ -20,7 +19,7 @@ export function compileRules(
     const path = `guard.allow[${index}]`
     const type = source.workflowType
     if (ids.has(source.id))
-      throw wrong(`${path}.id`, `"${source.id}" is used twice.`, 'give each rule its own id.')
+      throw policyError(`${path}.id`, `"${source.id}" is used twice.`, 'give each rule its own id.')
     ids.add(source.id)
     needInputs(type, `${path}.workflowType`)
     rules.set(type, [...(rules.get(type) ?? []), compileRule(source, path, deployment)])
@@ -33,7 +32,7 @@ export function compileRules(
 function needInputs(type: WorkflowType, path: string): InputShape {
   const inputs = inputShape(type, {})
   if (inputs !== null) return inputs
-  throw wrong(path, `What an input of ${type} holds is not known.`, 'remove it.')
+  throw policyError(path, `What an input of ${type} holds is not known.`, 'remove it.')
 }
 
 /** Whatever the input is, its calls end with one that is always there and uses what was approved before. */
@@ -41,12 +40,12 @@ function checkSequences(type: WorkflowType, rules: readonly Rule[]): void {
   for (const { when } of rules) {
     const sequence = rulesFor(rules, when)
     if (sequence.filter(({ typedData }) => typedData !== null).length > 1) {
-      throw wrong('guard.allow', `${type} carries more than one signature.`, 'keep one typedData.')
+      throw policyError('guard.allow', `${type} carries more than one signature.`, 'keep one typedData.')
     }
     const last = sequence.at(-1)
     invariant(last !== undefined, `a rule of ${type} is in its own sequence`)
     if (!last.isApproval && !last.optional) continue
-    throw wrong(
+    throw policyError(
       'guard.allow',
       `${type} ends with ${last.isApproval ? 'an approval that nothing uses' : 'a call that may be missing'}.`,
       'put the call that uses it after it.',
@@ -64,15 +63,15 @@ export function compileEffects(
   for (const [index, source] of sources.entries()) {
     const path = `guard.effects[${index}]`
     const type = source.workflowType
-    if (effects.has(type)) throw wrong(path, `${type} is listed twice.`, 'keep one.')
+    if (effects.has(type)) throw policyError(path, `${type} is listed twice.`, 'keep one.')
     if (!rules.has(type))
-      throw wrong(path, `${type} has no rule in guard.allow.`, 'remove it, or add its rules.')
+      throw policyError(path, `${type} has no rule in guard.allow.`, 'remove it, or add its rules.')
     const scope = { inputs: needInputs(type, `${path}.workflowType`), deployment }
     effects.set(type, compileEffect(source, scope, path))
   }
   for (const type of rules.keys()) {
     if (!effects.has(type))
-      throw wrong('guard.effects', `${type} has no entry.`, 'state what may leave and must come in.')
+      throw policyError('guard.effects', `${type} has no entry.`, 'state what may leave and must come in.')
   }
   return effects
 }
@@ -98,5 +97,5 @@ function compileEffect(source: GuardPolicy['effects'][number], scope: Scope, pat
 
 function needOne(reference: Reference, path: string): Reference {
   if (reference.each === null) return reference
-  throw wrong(path, `"${reference.text}" is a whole list.`, 'use a reference to one token.')
+  throw policyError(path, `"${reference.text}" is a whole list.`, 'use a reference to one token.')
 }

@@ -1,7 +1,8 @@
 import type { Address } from 'viem'
 import type { Deployment, PinnedContract, PinnedFund, PinnedMarket } from './deployment.ts'
 import type { InputShape } from './inputs.ts'
-import { asValue, countAt, isEach, memberAt, type Value, type ValueKind } from './paths.ts'
+import { countAt, isEach, memberAt } from './paths.ts'
+import { asValue, type Value, type ValueKind } from './values.ts'
 
 /** What references resolve against: one request of ours, and the contracts of the deployment that it is about. */
 export type Subject = {

@@ -1,5 +1,5 @@
 import { type Abi, type AbiFunction, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
-import { wrong } from './scalars.ts'
+import { policyError } from './policy-error.ts'
 
 /** Never allowed, whatever a rule says: each hands out more than one action needs, or hides what runs inside. */
 const DENIED: ReadonlySet<string> = new Set(
@@ -25,7 +25,7 @@ export const APPROVE = toFunctionSelector('approve(address,uint256)')
 export function parseFunction(text: string, path: string): AbiFunction {
   const item = parsed(text)
   if (isA('function', item)) return item
-  throw wrong(
+  throw policyError(
     path,
     `"${text}" is not a function.`,
     'write it as Solidity does: "function paused() view returns (bool)".',
@@ -36,7 +36,7 @@ export function parseFunction(text: string, path: string): AbiFunction {
 export function parseCallable(text: string, path: string): AbiFunction {
   const abi = parseFunction(text, path)
   if (!DENIED.has(toFunctionSelector(abi))) return abi
-  throw wrong(path, `${toFunctionSignature(abi)} is never allowed.`, 'remove the rule.')
+  throw policyError(path, `${toFunctionSignature(abi)} is never allowed.`, 'remove the rule.')
 }
 
 /** Parse a constructor as Solidity writes it, as a function of that name. Pure. */
@@ -46,7 +46,7 @@ export function parseConstructor(text: string, path: string): AbiFunction {
     const { inputs, stateMutability } = item
     return { type: 'function', name: 'constructor', inputs, outputs: [], stateMutability }
   }
-  throw wrong(
+  throw policyError(
     path,
     `"${text}" is not a constructor.`,
     'write it as Solidity does: "constructor(address owner)".',

@@ -1,7 +1,8 @@
 import type { AbiFunction, Hex } from 'viem'
 import type { Condition, Reference } from './conditions.ts'
 import type { When } from './inputs.ts'
-import { memberAt, type ValueKind } from './paths.ts'
+import { memberAt } from './paths.ts'
+import type { ValueKind } from './values.ts'
 
 /** One value of a call's arguments, and everything that must hold of it. */
 export type Leaf = {

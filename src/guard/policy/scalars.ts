@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { RolekeeperError } from '../../errors.ts'
 
 const digits = (unit: string) =>
   z.string().regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} as quoted digits, without sign, point or unit`)
@@ -12,7 +11,3 @@ export const count = (unit: string, min: number, max: number) =>
   digits(unit)
     .transform(Number)
     .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
-
-/** Say what is wrong with a policy's guard sections: the path, the value and the fix. Pure. */
-export const wrong = (path: string, problem: string, fix: string): RolekeeperError =>
-  new RolekeeperError('policy.guard_invalid', `${path}: ${problem}`, { fix, facts: { path } })

@@ -1,8 +1,8 @@
 import { type Address, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { asAddress, asUint } from '../policy/paths.ts'
 import { count } from '../policy/scalars.ts'
+import { asAddress, asUint } from '../policy/values.ts'
 import {
   flagView,
   fundAssetsView,

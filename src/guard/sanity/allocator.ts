@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { PinnedMarket } from '../policy/deployment.ts'
-import { asAddress, asUint, memberAt } from '../policy/paths.ts'
+import { memberAt } from '../policy/paths.ts'
 import { count } from '../policy/scalars.ts'
+import { asAddress, asUint } from '../policy/values.ts'
 import type { Reads } from '../views.ts'
 import {
   ALLOCATION_VIEWS,

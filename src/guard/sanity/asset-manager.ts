@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { asUint } from '../policy/paths.ts'
+import { asUint } from '../policy/values.ts'
 import { judgeBid, type ManagerLimits, managerLimits } from './acquisition-bid.ts'
 import {
   BID_VIEWS,

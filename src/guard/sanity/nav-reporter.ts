@@ -1,8 +1,8 @@
 import { type AbiFunction, type Address, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { asAddress, asUint } from '../policy/paths.ts'
 import { amount, count } from '../policy/scalars.ts'
+import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 

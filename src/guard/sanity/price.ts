@@ -2,8 +2,8 @@ import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
-import { asUint } from '../policy/paths.ts'
 import { count } from '../policy/scalars.ts'
+import { asUint } from '../policy/values.ts'
 import { createView, uint, type View } from '../views.ts'
 
 /** What a price is judged by: the oracle of a market. */

@@ -1,31 +1,14 @@
-import {
-  type Address,
-  decodeAbiParameters,
-  decodeFunctionData,
-  encodeAbiParameters,
-  encodeFunctionData,
-  type Hex,
-  keccak256,
-  maxUint256,
-  size,
-  slice,
-} from 'viem'
-import { type Checked, type Refusal, refuse } from '../errors.ts'
-import type { TransactionIntent } from '../service/contract/workflows.ts'
-import type { Attestation, StandingAllowance } from '../workflow/workflow.ts'
-import { describeCondition, holds, type Reference, type Subject } from './policy/conditions.ts'
-import { pinOf } from './policy/deployment.ts'
-import {
-  type Arguments,
-  asAddress,
-  asUint,
-  asValue,
-  countAt,
-  isEach,
-  listOf,
-  memberAt,
-} from './policy/paths.ts'
-import type { Leaf, Rule } from './policy/rule.ts'
+import type { Address, Hex } from 'viem'
+import { type Checked, refuse } from '../../errors.ts'
+import type { TransactionIntent } from '../../service/contract/workflows.ts'
+import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
+import type { Reference, Subject } from '../policy/conditions.ts'
+import { pinOf } from '../policy/deployment.ts'
+import type { Arguments } from '../policy/paths.ts'
+import type { Rule } from '../policy/rule.ts'
+import { asAddress, asUint } from '../policy/values.ts'
+import { checkArguments } from './arguments.ts'
+import { decodeCall, decodeCreation } from './decode.ts'
 import { checkTypedData, withSignature } from './typed-data.ts'
 
 /** One call that the rules allow, as it will be signed but for gas, nonce and fees. */
@@ -52,7 +35,7 @@ export function checkCall(
   const envelope = checkEnvelope(intent, rule, subject)
   if (!envelope.ok) return envelope
   const { creation } = rule
-  const decoded = creation === null ? decodeExactly(intent, rule) : decodeCreation(intent, rule, creation)
+  const decoded = creation === null ? decodeCall(intent, rule) : decodeCreation(intent, rule, creation)
   if (!decoded.ok) return decoded
   const { to } = envelope
   const { args } = decoded
@@ -163,117 +146,5 @@ function checkTarget(target: Reference, rule: Rule, subject: Subject): Checked<{
   return refuse(
     'target_not_pinned',
     `Rule ${rule.id}: ${target.text} is ${to ?? 'nothing'}, which is not in ${where}.`,
-  )
-}
-
-/**
- * Decode calldata and demand that its arguments, encoded again, are the same bytes: a decoder forgives trailing bytes,
- * dirty address bits and integers that are too wide, and a contract may not.
- */
-function decodeExactly(
-  { order, calldata }: TransactionIntent,
-  rule: Rule,
-): Checked<{ readonly args: Arguments }> {
-  try {
-    const { args = [] } = decodeFunctionData({ abi: [rule.abi], data: calldata })
-    const again = encodeFunctionData({ abi: [rule.abi], functionName: rule.abi.name, args })
-    const named = rule.abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
-    if (again === calldata) return { ok: true, args: Object.fromEntries(named) }
-  } catch {
-    // Too short, or not these types: the same refusal.
-  }
-  return refuse(
-    'calldata_not_canonical',
-    `Intent ${order} is not the one encoding of a call of ${rule.abi.name}.`,
-  )
-}
-
-function checkArguments(args: Arguments, rule: Rule, subject: Subject): Refusal | null {
-  for (const leaf of rule.leaves) {
-    const refusal = isEach(leaf.path)
-      ? checkElements(args, leaf, rule, subject)
-      : checkValue(args, leaf, rule, subject, 0)
-    if (refusal !== null) return refusal
-  }
-  return null
-}
-
-/** Demand that a list is as long as each list that it is compared with, and that every element passes. */
-function checkElements(args: Arguments, leaf: Leaf, rule: Rule, subject: Subject): Refusal | null {
-  const count = countAt(args, leaf.path) ?? 0
-  for (const test of leaf.tests) {
-    if (test.op === 'in' || test.reference.each === null) continue
-    const wanted = countAt(subject.input, test.reference.each)
-    if (count === wanted) continue
-    return refuse(
-      `${checkNameOf(listOf(leaf.path))}_length`,
-      `Rule ${rule.id}: ${listOf(leaf.path)} has ${count} elements; ${test.reference.text} has ${wanted ?? 'none'}.`,
-    )
-  }
-  const indexes = Array.from({ length: count }, (_, index) => index)
-  return indexes.reduce<Refusal | null>(
-    (refusal, index) => refusal ?? checkValue(args, leaf, rule, subject, index),
-    null,
-  )
-}
-
-function checkValue(
-  args: Arguments,
-  { path, kind, tests }: Leaf,
-  rule: Rule,
-  subject: Subject,
-  index: number,
-): Refusal | null {
-  const actual = asValue(memberAt(args, path, index), kind)
-  const failed = tests.find((test) => actual === undefined || !holds(test, actual, subject, index))
-  if (failed === undefined) return null
-  return refuse(
-    rule.isApproval ? approvalCheck(actual) : checkNameOf(path),
-    `Rule ${rule.id}: ${path.replace('[]', `[${index}]`)} is ${actual ?? 'missing'}; allowed is ${describeCondition(failed, subject, index)}.`,
-  )
-}
-
-/** Name the refusal of a parameter: `report.revisionLabel` is `parameter_report_revision_label`. */
-const checkNameOf = (path: string): string =>
-  `parameter_${path
-    .replaceAll('[]', '')
-    .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-    .replaceAll('.', '_')}`
-
-/** Refusals of approvals have names of their own. */
-function approvalCheck(actual: unknown): string {
-  if (typeof actual !== 'bigint') return 'approval_spender'
-  return actual === maxUint256 ? 'approval_unlimited' : 'approval_not_exact'
-}
-
-/**
- * Take a creation apart: the code must be the one that the rule names, and what comes after it the one encoding of its
- * arguments. Pure.
- */
-export function decodeCreation(
-  { order, calldata }: TransactionIntent,
-  { id, abi }: Rule,
-  { codeHash, codeBytes }: NonNullable<Rule['creation']>,
-): Checked<{ readonly args: Arguments }> {
-  const code: Hex = size(calldata) > codeBytes ? slice(calldata, 0, codeBytes) : calldata
-  const found = keccak256(code)
-  if (found !== codeHash) {
-    return refuse(
-      'creation_code_changed',
-      `Intent ${order} deploys code that hashes to ${found}; rule ${id} allows only ${codeHash}. Fix: find out what changed before you pin it.`,
-    )
-  }
-  try {
-    const encoded: Hex = size(calldata) > codeBytes ? slice(calldata, codeBytes) : '0x'
-    const values = decodeAbiParameters(abi.inputs, encoded)
-    const named = abi.inputs.map(({ name }, index) => [name ?? '', values[index]] as const)
-    if (encodeAbiParameters(abi.inputs, values) === encoded)
-      return { ok: true, args: Object.fromEntries(named) }
-  } catch {
-    // Too short, or not these types: the same refusal.
-  }
-  return refuse(
-    'calldata_not_canonical',
-    `What follows the code of intent ${order} is not the one encoding of its arguments.`,
   )
 }

@@ -1,96 +1,10 @@
-import {
-  type AbiFunction,
-  type AbiParameter,
-  type Address,
-  encodeFunctionData,
-  type Hex,
-  hashTypedData,
-} from 'viem'
-import { type Checked, type Refusal, refuse } from '../errors.ts'
-import { TYPED_DATA_SIGNING } from '../service/contract/fund-assumptions.ts'
-import type { TransactionIntent } from '../service/contract/workflows.ts'
-import { type Arguments, asAddress, asUint, asValue, countAt, kindOf, memberAt } from './policy/paths.ts'
-import type { GuardPolicy } from './policy/policy.ts'
-import type { TypedData } from './policy/rule.ts'
-import { wrong } from './policy/scalars.ts'
-
-/** Signed once, each of these lets whoever holds the signature move more than one action needs. */
-const DENIED_TYPES: ReadonlySet<string> = new Set([
-  'Permit',
-  'PermitSingle',
-  'PermitBatch',
-  'PermitTransferFrom',
-  'PermitBatchTransferFrom',
-  'PermitWitnessTransferFrom',
-  'SafeTx',
-  'SafeMessage',
-  'UserOperation',
-  'PackedUserOperation',
-  'OrderComponents',
-  'BulkOrder',
-  'Delegation',
-  'Authorization',
-])
-
-/**
- * Compile what a call's signature argument signs: our own type, whose members are those of another argument.
- * Throws RolekeeperError `policy.guard_invalid`. Pure.
- */
-export function compileTypedData(
-  source: NonNullable<GuardPolicy['allow'][number]['typedData']>,
-  { inputs }: AbiFunction,
-  path: string,
-): TypedData {
-  const [, primaryType = '', members = ''] = /^([A-Za-z]\w*)\((.*)\)$/.exec(source.type) ?? []
-  const fields = members.split(',').map((member) => {
-    const [, type = '', name = ''] = /^(\w+) (\w+)$/.exec(member) ?? []
-    return { name, type }
-  })
-  if (primaryType === '' || fields.some(({ type }) => kindOf(type) === null)) {
-    throw wrong(
-      `${path}.type`,
-      `"${source.type}" is no EIP-712 type.`,
-      'write it as EIP-712 encodes it: "NavReport(address asset,uint256 value)".',
-    )
-  }
-  if (DENIED_TYPES.has(primaryType) || /permit|authorization/i.test(primaryType)) {
-    throw wrong(`${path}.type`, `${primaryType} is never signed.`, 'remove the rule.')
-  }
-  const message = inputs.find(({ name }) => name === source.message)
-  if (message === undefined || !hasFields(message, fields)) {
-    throw wrong(
-      `${path}.message`,
-      `"${source.message}" is no argument with the members of ${primaryType}.`,
-      'name the struct that is signed; its members are the type’s, in order.',
-    )
-  }
-  const at = inputs.findIndex(({ name, type }) => name === source.signature && type === 'bytes')
-  if (at < 0) {
-    throw wrong(
-      `${path}.signature`,
-      `"${source.signature}" is no argument of the type bytes.`,
-      'name the argument that takes the signature.',
-    )
-  }
-  const { name, version, signature } = source
-  return {
-    name,
-    version,
-    primaryType,
-    fields,
-    message: source.message,
-    signature,
-    placement: `argument:${at}`,
-  }
-}
-
-const hasFields = (parameter: AbiParameter, fields: TypedData['fields']): boolean =>
-  'components' in parameter &&
-  parameter.type === 'tuple' &&
-  parameter.components.length === fields.length &&
-  parameter.components.every(
-    ({ name, type }, index) => name === fields[index]?.name && type === fields[index]?.type,
-  )
+import { type AbiFunction, type Address, encodeFunctionData, type Hex, hashTypedData } from 'viem'
+import { type Checked, type Refusal, refuse } from '../../errors.ts'
+import { TYPED_DATA_SIGNING } from '../../service/contract/fund-assumptions.ts'
+import type { TransactionIntent } from '../../service/contract/workflows.ts'
+import { type Arguments, countAt, memberAt } from '../policy/paths.ts'
+import type { TypedData } from '../policy/rule.ts'
+import { asAddress, asUint, asValue, kindOf } from '../policy/values.ts'
 
 /** What a signature of ours says, and to whom. */
 type Signed = { readonly rule: TypedData; readonly chainId: number; readonly verifyingContract: Address }

@@ -1,18 +1,30 @@
 import type { Address } from 'viem'
 import type { Call } from '../chain/nodes.ts'
 import type { TokenChange } from '../workflow/slot.ts'
-import type { ClearedCall } from './calls.ts'
+import type { ClearedCall } from './calls/call.ts'
 import type { AllowanceSeen } from './effects.ts'
 import type { Subject } from './policy/conditions.ts'
 import { type PinnedContract, pinsOf } from './policy/deployment.ts'
-import { type Arguments, asAddress, countAt, isEach, memberAt } from './policy/paths.ts'
+import { type Arguments, countAt, isEach, memberAt } from './policy/paths.ts'
 import type { Effects, Rule } from './policy/rule.ts'
-import { allowanceView, balanceView, createReads } from './views.ts'
+import { asAddress } from './policy/values.ts'
+import { allowanceView, balanceView, type Reads } from './views.ts'
 
-/** Ask what frames a bundle: our balance of every token, and what each contract that it calls may take. */
-export function frame(effects: Effects, subject: Subject, calls: readonly ClearedCall[]) {
+/** What the tokens say around a bundle, once the reads are filled. */
+export type TokenReads = {
+  /** What the bundle does to our balance of each token; null when a balance is not known. */
+  readonly changes: () => readonly TokenChange[] | null
+  readonly allowances: () => readonly AllowanceSeen[]
+}
+
+/** Ask for our balance of every token, and for what each contract that a bundle calls may take. */
+export function askTokens(
+  effects: Effects,
+  subject: Subject,
+  calls: readonly ClearedCall[],
+  { before, after }: { readonly before: Reads; readonly after: Reads },
+): TokenReads {
   const { self, deployment } = subject
-  const [before, after] = [createReads(), createReads()]
   const balances = deployment.assets.map(({ address: token }) => ({
     token,
     was: before.ask(balanceView(token, self)),
@@ -29,18 +41,14 @@ export function frame(effects: Effects, subject: Subject, calls: readonly Cleare
     }),
   )
   return {
-    before,
-    after,
-    /** Null when a balance is not known. */
-    changes: (): readonly TokenChange[] | null => {
+    changes: () => {
       const known = balances.flatMap(({ token, was, is }) => {
         const [then, now] = [was(), is()]
         return then === null || now === null ? [] : [{ token, assets: now - then }]
       })
       return known.length < balances.length ? null : known.filter(({ assets }) => assets !== 0n)
     },
-    allowances: (): readonly AllowanceSeen[] =>
-      pairs.map(({ was, is, ...pair }) => ({ ...pair, before: was(), after: is() })),
+    allowances: () => pairs.map(({ was, is, ...pair }) => ({ ...pair, before: was(), after: is() })),
   }
 }
 

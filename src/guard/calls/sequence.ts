@@ -1,9 +1,9 @@
-import { type Checked, refuse } from '../errors.ts'
-import type { PreparedWorkflow } from '../service/contract/workflows.ts'
-import type { Attestation } from '../workflow/workflow.ts'
-import { type ClearedCall, checkCall } from './calls.ts'
-import type { Subject } from './policy/conditions.ts'
-import { type Rule, rulesFor } from './policy/rule.ts'
+import { type Checked, refuse } from '../../errors.ts'
+import type { PreparedWorkflow } from '../../service/contract/workflows.ts'
+import type { Attestation } from '../../workflow/workflow.ts'
+import type { Subject } from '../policy/conditions.ts'
+import { type Rule, rulesFor } from '../policy/rule.ts'
+import { type ClearedCall, checkCall } from './call.ts'
 
 /**
  * Demand that the intents are the rules' calls: all of them, in order, and no other. Optional calls are all there or

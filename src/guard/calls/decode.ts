@@ -1,0 +1,68 @@
+import {
+  decodeAbiParameters,
+  decodeFunctionData,
+  encodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+  keccak256,
+  size,
+  slice,
+} from 'viem'
+import { type Checked, refuse } from '../../errors.ts'
+import type { TransactionIntent } from '../../service/contract/workflows.ts'
+import type { Arguments } from '../policy/paths.ts'
+import type { Rule } from '../policy/rule.ts'
+
+/**
+ * Decode calldata and demand that its arguments, encoded again, are the same bytes: a decoder forgives trailing bytes,
+ * dirty address bits and integers that are too wide, and a contract may not. Pure.
+ */
+export function decodeCall(
+  { order, calldata }: TransactionIntent,
+  rule: Rule,
+): Checked<{ readonly args: Arguments }> {
+  try {
+    const { args = [] } = decodeFunctionData({ abi: [rule.abi], data: calldata })
+    const again = encodeFunctionData({ abi: [rule.abi], functionName: rule.abi.name, args })
+    const named = rule.abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
+    if (again === calldata) return { ok: true, args: Object.fromEntries(named) }
+  } catch {
+    // Too short, or not these types: the same refusal.
+  }
+  return refuse(
+    'calldata_not_canonical',
+    `Intent ${order} is not the one encoding of a call of ${rule.abi.name}.`,
+  )
+}
+
+/**
+ * Take a creation apart: the code must be the one that the rule names, and what comes after it the one encoding of its
+ * arguments. Pure.
+ */
+export function decodeCreation(
+  { order, calldata }: TransactionIntent,
+  { id, abi }: Rule,
+  { codeHash, codeBytes }: NonNullable<Rule['creation']>,
+): Checked<{ readonly args: Arguments }> {
+  const code: Hex = size(calldata) > codeBytes ? slice(calldata, 0, codeBytes) : calldata
+  const found = keccak256(code)
+  if (found !== codeHash) {
+    return refuse(
+      'creation_code_changed',
+      `Intent ${order} deploys code that hashes to ${found}; rule ${id} allows only ${codeHash}. Fix: find out what changed before you pin it.`,
+    )
+  }
+  try {
+    const encoded: Hex = size(calldata) > codeBytes ? slice(calldata, codeBytes) : '0x'
+    const values = decodeAbiParameters(abi.inputs, encoded)
+    const named = abi.inputs.map(({ name }, index) => [name ?? '', values[index]] as const)
+    if (encodeAbiParameters(abi.inputs, values) === encoded)
+      return { ok: true, args: Object.fromEntries(named) }
+  } catch {
+    // Too short, or not these types: the same refusal.
+  }
+  return refuse(
+    'calldata_not_canonical',
+    `What follows the code of intent ${order} is not the one encoding of its arguments.`,
+  )
+}
