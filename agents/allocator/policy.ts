@@ -1,30 +1,13 @@
 import { z } from 'zod'
-
-/** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
-const digits = (unit: string) =>
-  z
-    .string()
-    .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
-
-const amount = (unit: string) => digits(unit).transform(BigInt)
-const positive = (unit: string) =>
-  amount(unit).refine((value) => value > 0n, { error: `expected ${unit}, above 0` })
-
-/** A whole number within bounds. */
-const count = (unit: string, min: number, max: number) =>
-  digits(unit)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
-
-const bps = () => count('basis points', 0, 10_000)
-
-/** A token by its symbol in the pinned deployment; the service's own symbols are never looked up here. */
-const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
-
-const named = <T extends z.ZodType>(schema: T) =>
-  z.record(pinnedSymbol, schema).refine((entries) => Object.keys(entries).length > 0, {
-    error: 'expected at least one entry: with none, nothing could ever be supplied',
-  })
+import {
+  amount,
+  bps,
+  count,
+  nonEmpty,
+  pinnedSymbol,
+  positive,
+  usdMicros,
+} from '../../src/service/contract/yaml-scalars.ts'
 
 /** What a vault lends. */
 const asset = z.strictObject({
@@ -40,7 +23,7 @@ const collateral = z
     /** Utilisation that a supply of ours must leave at least; nothing is earned where nobody borrows. */
     utilizationBpsMin: bps(),
     /** Utilisation that a move of ours must leave at most; from a market that is lent out nothing can be withdrawn. */
-    utilizationBpsMax: count('basis points', 1, 10_000),
+    utilizationBpsMax: bps(1),
     /** Expected loss by bad debt a year, taken off what the market pays. */
     lossBpsPerYear: bps(),
   })
@@ -56,7 +39,7 @@ const leaving = z.strictObject({
   /** Oldest price, by the source's own time. */
   priceAgeSMax: count('seconds', 1, 86_400),
   /** Least worth withdrawing from a market that is left. */
-  withdrawUsdMicrosMin: amount('millionths of a US dollar'),
+  withdrawUsdMicrosMin: usdMicros(),
   /** From this long before its maturity a vault takes everything back. */
   maturityLeadS: count('seconds', 0, 31_536_000),
 })
@@ -76,9 +59,9 @@ const yields = z.strictObject({
   /** Least gain over the horizon, costs taken off. */
   gainUsdMicrosMin: positive('millionths of a US dollar'),
   /** Least part that the gain before costs must be of the costs: 20000 is twice. */
-  gainOverCostBpsMin: count('basis points', 10_000, 1_000_000),
+  gainOverCostBpsMin: bps(10_000, 1_000_000),
   /** Least gain as a part of what the vault would earn as it stands, so that noise moves nothing. */
-  improvementBpsMin: count('basis points', 1, 10_000),
+  improvementBpsMin: bps(1),
   /** After a move for yield, or out of a market, nothing is moved for yield for this long; a day is remembered. */
   cooldownS: count('seconds', 0, 86_400),
 })
@@ -88,7 +71,7 @@ const costs = z.strictObject({
   transactionGas: amount('gas'),
   marketGas: positive('gas'),
   /** Added to the head's base fee, for the tip and for blocks to come. */
-  baseFeeHeadroomBps: count('basis points', 0, 100_000),
+  baseFeeHeadroomBps: bps(0, 100_000),
   /** What one whole native coin is taken to be worth. */
   nativePriceUsdMicros: positive('millionths of a US dollar'),
   /** What moving a token costs beside gas, in parts of it. */
@@ -112,12 +95,12 @@ const intelligence = z.strictObject({
  */
 export const allocatorPolicy = z
   .strictObject({
-    assets: named(asset),
-    collaterals: named(collateral),
+    assets: nonEmpty(pinnedSymbol, asset, 'supplied'),
+    collaterals: nonEmpty(pinnedSymbol, collateral, 'supplied'),
     /** Most markets of a vault that the service may call unverified while more is supplied. */
     unverifiedMarketsMax: count('markets', 0, 1_000),
     /** Left free under every cap and in every market, because interest and borrowers move them until we are mined. */
-    headroomBps: count('basis points', 0, 5_000),
+    headroomBps: bps(0, 5_000),
     redemptions,
     leaving,
     yields,

@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import { addr } from '../../src/service/contract/scalars.ts'
 import { EXIT_TERM_KINDS, TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
-import { amount, bps, count, flag, pinnedSymbol } from './quantities.ts'
+import { amount, bps, count, pinnedSymbol } from '../../src/service/contract/yaml-scalars.ts'
 
 /** What a fund buys and sells over. */
 export const CHANNELS = ['acquisition', 'auction', 'rfq'] as const
 export type Channel = (typeof CHANNELS)[number]
+
+/** Yes or no; YAML gives it as text. */
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
 const YEAR_S = 31_536_000
 const UINT64_MAX = Number.MAX_SAFE_INTEGER
@@ -23,9 +26,9 @@ const vault = z
     allocator: person,
     liquidityBufferBps: bps(),
     exitTermKind: z.enum(EXIT_TERM_KINDS),
-    noticeSeconds: count('seconds', YEAR_S),
-    intervalSeconds: count('seconds', YEAR_S),
-    maturityTimestamp: count('Unix seconds', UINT64_MAX),
+    noticeSeconds: count('seconds', 0, YEAR_S),
+    intervalSeconds: count('seconds', 0, YEAR_S),
+    maturityTimestamp: count('Unix seconds', 0, UINT64_MAX),
   })
   .superRefine((terms, context) => {
     const figures = {
@@ -49,7 +52,7 @@ const fund = z
     name,
     symbol,
     quoteAsset: pinnedSymbol,
-    epochDurationSeconds: count('seconds', YEAR_S, 1),
+    epochDurationSeconds: count('seconds', 1, YEAR_S),
     minSubscriptionAssets: amount('base units of the quote asset').refine((assets) => assets > 0n, {
       error: 'expected more than 0: the contract refuses a fund that takes nothing at all',
     }),
@@ -81,7 +84,7 @@ const emergencyPause = z.strictObject({
   /** What the pause says, and how it is known as ours later. */
   reason: z.string().regex(/^[\x20-\x7e]{1,64}$/, 'expected 1 to 64 characters of ASCII'),
   /** From then on anyone may restore; the contract allows 30 days. */
-  pauseSeconds: count('seconds', 2_592_000, 1),
+  pauseSeconds: count('seconds', 1, 2_592_000),
   /** Bad debt of a market that the vault lends to, of what is supplied there: more than this pauses. */
   badDebtBpsMax: bps(),
 })

@@ -1,68 +1,71 @@
 import { z } from 'zod'
+import {
+  amount,
+  bps,
+  count,
+  nonEmpty,
+  pinnedSymbol,
+  usdMicros,
+} from '../../src/service/contract/yaml-scalars.ts'
 import { declaredPolicy } from './declared.ts'
-import { amount, bps, count, pinnedSymbol } from './quantities.ts'
 
 /** Ten years. */
 const RECOVERY_S_MAX = 315_360_000
 
-const named = <T extends z.ZodType>(key: z.ZodType<string, string>, schema: T) =>
-  z.record(key, schema).refine((entries) => Object.keys(entries).length > 0, {
-    error: 'expected at least one entry: with none, nothing could ever be bid for',
-  })
-
 /** How positions of one lane turn into money again. */
 const lane = z.strictObject({
   /** What a sale loses against the oracle's price. */
-  haircutBps: bps(9_999),
+  haircutBps: bps(0, 9_999),
   /** The part of the rest that is expected to come back, over all positions of this lane. */
-  recoveryBps: bps(10_000, 1),
+  recoveryBps: bps(1),
   /** Until it has come back. */
-  recoveryS: count('seconds', RECOVERY_S_MAX),
+  recoveryS: count('seconds', 0, RECOVERY_S_MAX),
   /** How uncertain that value is, as a standard deviation; the shade against the winner's curse grows with it. */
-  uncertaintyBps: bps(5_000),
+  uncertaintyBps: bps(0, 5_000),
   /** Most of a fund's net assets in positions of this lane. */
   concentrationBpsMax: bps(),
 })
 export type Lane = z.output<typeof lane>
 
 const bidding = z.strictObject({
-  lanes: named(z.string().regex(/^[a-z_]{1,31}$/, 'expected a lane, for example liquid'), lane),
+  lanes: nonEmpty(z.string().regex(/^[a-z_]{1,31}$/, 'expected a lane, for example liquid'), lane, 'bid for'),
   /** Quote assets that may be bid, and what a whole one counts as in budgets. */
-  quoteAssets: named(
+  quoteAssets: nonEmpty(
     pinnedSymbol,
     z.strictObject({
-      priceUsdMicros: amount('millionths of a US dollar').refine((price) => price > 0n, {
+      priceUsdMicros: usdMicros().refine((price) => price > 0n, {
         error: 'expected more than 0: at no price, no budget would ever be used',
       }),
     }),
+    'bid for',
   ),
   /** What money tied up costs. */
-  capitalCostBpsPerYear: bps(100_000),
+  capitalCostBpsPerYear: bps(0, 100_000),
   /** Of the price, at purchase; of the proceeds, at sale. */
   purchaseFeeBps: bps(),
-  saleFeeBps: bps(9_999),
+  saleFeeBps: bps(0, 9_999),
   /** What looking after one position costs, whatever its size. */
-  costUsdMicros: amount('millionths of a US dollar'),
+  costUsdMicros: usdMicros(),
   /** Least gain on the price, after all costs. */
   marginBps: bps(),
   /** Rivals to expect at a lot, seen or not: from two on, the limit is shaded against the winner's curse. */
-  rivalsExpected: count('rivals', 20),
+  rivalsExpected: count('rivals', 0, 20),
   /** Least raise over the best bid, of the position's value. */
-  raiseBps: bps(1_000),
+  raiseBps: bps(0, 1_000),
   /** A lot that closes sooner, and an epoch whose funding ends sooner, is left alone. */
-  closeMarginS: count('seconds', 86_400),
+  closeMarginS: count('seconds', 0, 86_400),
   /** Most of a fund's net assets in one position, with one borrower, and in one market. */
   positionBpsMax: bps(),
   borrowerBpsMax: bps(),
   marketBpsMax: bps(),
   /** Kept idle, of the fund's net assets. */
-  idleBpsMin: bps(9_999),
-  priceAgeSMax: count('seconds', 86_400),
+  idleBpsMin: bps(0, 9_999),
+  priceAgeSMax: count('seconds', 0, 86_400),
   /** How far the service's price and our own reading of the oracle may lie apart. */
   priceDivergenceBpsMax: bps(),
   /** Expected gas of a bid, and what one whole native coin is taken to be worth. */
   bidGas: amount('gas'),
-  nativePriceUsdMicros: amount('millionths of a US dollar'),
+  nativePriceUsdMicros: usdMicros(),
 })
 export type Bidding = z.output<typeof bidding>
 

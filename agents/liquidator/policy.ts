@@ -1,37 +1,21 @@
 import { z } from 'zod'
-
-/** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
-const digits = (unit: string) =>
-  z
-    .string()
-    .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
-
-/** An amount in a unit, without an upper limit of its own. */
-const amount = (unit: string) => digits(unit).transform(BigInt)
-
-/** A small whole number from 0 to `max`. */
-const count = (unit: string, max: number) =>
-  digits(unit)
-    .transform(Number)
-    .refine((value) => value <= max, { error: `allowed: 0 to ${max} ${unit}` })
-
-const bps = () => count('basis points', 10_000)
-
-/** A token by its symbol in the pinned deployment; the service's own symbols are never looked up here. */
-const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
-
-const named = <T extends z.ZodType>(schema: T) =>
-  z.record(pinnedSymbol, schema).refine((entries) => Object.keys(entries).length > 0, {
-    error: 'expected at least one entry: with none, nothing could ever be done',
-  })
+import {
+  amount,
+  bps,
+  contractName,
+  count,
+  nonEmpty,
+  pinnedSymbol,
+  usdMicros,
+} from '../../src/service/contract/yaml-scalars.ts'
 
 const loan = z
   .strictObject({
     /** Outside of this band the loan asset's dollar price is not believed; every budget is counted by it. */
-    priceUsdMicrosMin: amount('millionths of a US dollar').refine((value) => value > 0n, {
+    priceUsdMicrosMin: usdMicros().refine((value) => value > 0n, {
       error: 'expected the lowest price to act on, above 0',
     }),
-    priceUsdMicrosMax: amount('millionths of a US dollar'),
+    priceUsdMicrosMax: usdMicros(),
   })
   .refine((band) => band.priceUsdMicrosMin <= band.priceUsdMicrosMax, {
     path: ['priceUsdMicrosMin'],
@@ -53,9 +37,9 @@ const gas = z.strictObject({
   /** Expected gas of settling the claim. */
   settleGas: amount('gas'),
   /** Added to the head's base fee, for the tip and for blocks to come. */
-  baseFeeHeadroomBps: count('basis points', 100_000),
+  baseFeeHeadroomBps: bps(0, 100_000),
   /** What one whole native coin is taken to be worth. */
-  nativePriceUsdMicros: amount('millionths of a US dollar'),
+  nativePriceUsdMicros: usdMicros(),
 })
 
 /** Pairs are named by their symbols, collateral first: `sBTC/sUSD`. */
@@ -65,21 +49,21 @@ const pair = z
 
 const secondPrice = z.strictObject({
   /** A contract of deployment.contracts with the oracle's own `read()`. */
-  contract: z.string().regex(/^[A-Za-z0-9._-]{1,60}$/, 'expected a name of deployment.contracts'),
+  contract: contractName,
   /** How far it and the market's oracle may lie apart. */
   divergenceBpsMax: bps(),
   /** Oldest second price to compare with, by the source's own time. */
-  ageSMax: count('seconds', 86_400),
+  ageSMax: count('seconds', 0, 86_400),
 })
 
 const lostRace = z
   .strictObject({
     /** How long a position is left alone after the first lost race for it; each further one doubles it. */
-    subjectBackOffS: count('seconds', 86_400),
+    subjectBackOffS: count('seconds', 0, 86_400),
     /** The same for its whole market, where the race cost gas. */
-    marketBackOffS: count('seconds', 86_400),
+    marketBackOffS: count('seconds', 0, 86_400),
     /** The longest wait of both. */
-    backOffSMax: count('seconds', 86_400),
+    backOffSMax: count('seconds', 0, 86_400),
     /** Most gas to lose to reverts in an hour; every liquidation in flight is counted as if it did. */
     revertedGasPerHourMax: amount('gas'),
   })
@@ -98,18 +82,18 @@ const lostRace = z
  */
 export const liquidatorPolicy = z
   .strictObject({
-    loans: named(loan),
-    collaterals: named(collateral),
+    loans: nonEmpty(pinnedSymbol, loan, 'done'),
+    collaterals: nonEmpty(pinnedSymbol, collateral, 'done'),
     /** Most to repay in one liquidation. */
-    repayUsdMicrosMax: amount('millionths of a US dollar'),
+    repayUsdMicrosMax: usdMicros(),
     /** Most to repay in an hour. */
-    repayUsdMicrosPerHourMax: amount('millionths of a US dollar'),
+    repayUsdMicrosPerHourMax: usdMicros(),
     /** Least expected profit, after haircut and gas. */
-    profitUsdMicrosMin: amount('millionths of a US dollar'),
+    profitUsdMicrosMin: usdMicros(),
     /** How much less collateral than expected is still accepted. */
-    slippageBps: count('basis points', 9_999),
+    slippageBps: bps(0, 9_999),
     /** Oldest price to act on, by the source's own time. */
-    priceAgeSMax: count('seconds', 86_400),
+    priceAgeSMax: count('seconds', 0, 86_400),
     /** How far the service's price and our own reading of the oracle may lie apart. */
     priceDivergenceBpsMax: bps(),
     /** The second source that each market's price must agree with; `none` trusts the oracle alone. */
@@ -117,10 +101,9 @@ export const liquidatorPolicy = z
       error: 'expected none, or for each pair its contract, divergenceBpsMax and ageSMax in digits',
     }),
     /** Whether to liquidate where not all debt will be paid: `avoid`, or up to so much of unpaid debt a position. */
-    badDebt: z.union(
-      [z.literal('avoid'), z.strictObject({ unpaidUsdMicrosMax: amount('millionths of a US dollar') })],
-      { error: 'expected avoid, or unpaidUsdMicrosMax in digits' },
-    ),
+    badDebt: z.union([z.literal('avoid'), z.strictObject({ unpaidUsdMicrosMax: usdMicros() })], {
+      error: 'expected avoid, or unpaidUsdMicrosMax in digits',
+    }),
     lostRace,
     gas,
   })

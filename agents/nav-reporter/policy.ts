@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { bps, count, name } from '../../src/service/contract/yaml-scalars.ts'
 import { parseCron } from './cron.ts'
-import { bps, count, name, value } from './scalars.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
-import { sourcePolicy } from './source-policy.ts'
+import { sourcePolicy, value } from './source-policy.ts'
 import { DAY_S, isDate, isTimeZone } from './zone.ts'
 
 const date = z
@@ -54,9 +54,9 @@ const schedule = z
   })
 
 const fees = z.strictObject({
-  performanceFeeBps: bps(0, 10_000),
-  carryRateBps: bps(0, 10_000),
-  preferredReturnBps: bps(0, 10_000),
+  performanceFeeBps: bps().transform(BigInt),
+  carryRateBps: bps().transform(BigInt),
+  preferredReturnBps: bps().transform(BigInt),
   /** Value of one share, before fees, up to which nothing is owed. */
   highWaterValue: value(),
   /** From when the preferred return counts. */
@@ -73,7 +73,7 @@ const interim = z.strictObject({
   /** An interim report is for the latest multiple of this time, and only one for each. */
   everyS: count('seconds', 1, 31_536_000),
   /** How far the value must be from the last one reported. */
-  deviationBps: bps(1, 10_000),
+  deviationBps: bps(1).transform(BigInt),
   deviationLabel: label,
   /** Age of the last report, by the time it is for, at which another is due whatever the value. */
   heartbeatS: count('seconds', 1, 31_536_000),
@@ -95,7 +95,7 @@ const report = z
     /** How many sources must agree. */
     quorum: count('sources', 1, 100),
     /** How far a source may be from the median of all. */
-    outlierBps: bps(1, 10_000),
+    outlierBps: bps(1).transform(BigInt),
     /** Sources are asked again after this time. */
     pollS: count('seconds', 1, 86_400),
     fees: fees.optional(),

@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import { amount, bps, count, name } from '../../src/service/contract/yaml-scalars.ts'
 import { parseUintView } from '../protocol/nav.ts'
-import { amount, bps, count, name, value } from './scalars.ts'
+
+/** A value of one share. */
+export const value = () => amount("units of 10^-decimals of the report's value")
 
 /** How far a source is believed; its values are counted in units of the report's. */
 const trust = {
@@ -76,7 +79,7 @@ export const sourcePolicy = z
       /** Views of the fund that sum to its quote assets outside of holdings. */
       idle: z.array(view).min(1).max(5),
       /** What the recovery value of each lane is cut by. */
-      haircutBps: z.record(z.string().min(1).max(40), bps(0, 10_000)),
+      haircutBps: z.record(z.string().min(1).max(40), bps().transform(BigInt)),
       shareDecimals: count('decimals', 0, 36),
       ...trust,
     }),

@@ -1,32 +1,19 @@
 import { z } from 'zod'
+import {
+  amount,
+  bps,
+  contractName,
+  count,
+  nonEmpty,
+  pinnedSymbol,
+  positive,
+  usdMicros,
+} from '../../src/service/contract/yaml-scalars.ts'
 import { SHADE_MAX } from './curse.ts'
-
-/** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
-const digits = (unit: string) =>
-  z
-    .string()
-    .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
-const amount = (unit: string) => digits(unit).transform(BigInt)
-const positive = (unit: string) =>
-  amount(unit).refine((value) => value > 0n, { error: `expected ${unit} above 0` })
-const count = (unit: string, min: number, max: number) =>
-  digits(unit)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
-const bps = () => count('basis points', 0, 10_000)
-const seconds = (min: number, max: number) => count('seconds', min, max)
-const usdMicros = () => amount('millionths of a US dollar')
-
-/** A token by its symbol in the pinned deployment; the service's own symbols are never looked up here. */
-const pinnedSymbol = z.string().regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
-const named = <T extends z.ZodType>(schema: T) =>
-  z.record(pinnedSymbol, schema).refine((entries) => Object.keys(entries).length > 0, {
-    error: 'expected at least one entry: with none, nothing could ever be done',
-  })
 
 const asset = z.strictObject({
   /** A contract of deployment.contracts that prices it too, as the market's own oracle does. */
-  referenceContract: z.string().regex(/^[A-Za-z0-9._-]{1,60}$/, 'expected a name of deployment.contracts'),
+  referenceContract: contractName,
   /** Most of it to hold: balance, and all that open bids of ours may win; base units. */
   inventoryAssetsMax: positive('base units of the asset'),
   /** Most that bids for it may have in escrow together. */
@@ -43,20 +30,20 @@ const rfq = z.strictObject({
   /** How far above the best rival a bid of an open book is placed at least; one base unit is the least. */
   leadByBps: bps(),
   /** So near to the close a bid is the last: beaten, it goes part of the way to our limit at once. */
-  lastCallS: seconds(1, 86_400),
+  lastCallS: count('seconds', 1, 86_400),
   /** How far a bid may lie from what would be bid now before it is replaced. */
   replaceBps: bps(),
   /** Times that one bid is raised in a day; lowering and cancelling are not counted. */
   raisesMax: count('raises', 0, 1_000),
   /** A bid binds so much longer than the RFQ is open. */
-  expiryAfterCloseS: seconds(1, 86_400),
+  expiryAfterCloseS: count('seconds', 1, 86_400),
   /** How long an RFQ that somebody else won is left to others to finalize. */
-  finalizeLostAfterS: seconds(0, 86_400),
+  finalizeLostAfterS: count('seconds', 0, 86_400),
 })
 
 const auction = z.strictObject({
   /** How long before the close bidding begins: earlier it only tells others, and ties up money. */
-  windowS: seconds(1, 2_592_000),
+  windowS: count('seconds', 1, 2_592_000),
   /** Most to have with auctions: where they do not pay back at once who is outbid, no workflow type does. */
   owedUsdMicrosMax: usdMicros(),
 })
@@ -67,7 +54,7 @@ const gas = z.strictObject({
   /** Expected gas of finalizing, cancelling, or claiming a refund. */
   settleGas: amount('gas'),
   /** Added to the head's base fee, for the tip and for blocks to come. */
-  baseFeeHeadroomBps: count('basis points', 0, 100_000),
+  baseFeeHeadroomBps: bps(0, 100_000),
   /** What one whole native coin is taken to be worth. */
   nativePriceUsdMicros: usdMicros(),
 })
@@ -79,18 +66,22 @@ const gas = z.strictObject({
 export const rfqBidderPolicy = z
   .strictObject({
     /** What is paid with, and what a whole token of it counts as in every limit. */
-    quotes: named(z.strictObject({ priceUsdMicros: positive('millionths of a US dollar') })),
-    assets: named(asset),
+    quotes: nonEmpty(
+      pinnedSymbol,
+      z.strictObject({ priceUsdMicros: positive('millionths of a US dollar') }),
+      'done',
+    ),
+    assets: nonEmpty(pinnedSymbol, asset, 'done'),
     /** Kept between what a lot is worth to us and the most that is bid for it. */
     spreadBps: bps(),
     /** Rivals to expect at least; where bids are sealed none is seen. */
     rivalsMin: count('rivals', 0, 100),
     /** What escrow and holding cost. */
-    capitalCostBpsPerYear: count('basis points', 0, 100_000),
+    capitalCostBpsPerYear: bps(0, 100_000),
     /** From the close until what was won is sold. */
-    exitS: seconds(0, 31_536_000),
+    exitS: count('seconds', 0, 31_536_000),
     /** A bid or a change that is nearer than this to the close has no time to land. */
-    landingS: seconds(1, 3_600),
+    landingS: count('seconds', 1, 3_600),
     /** Most that one bid may be. */
     bidUsdMicrosMax: usdMicros(),
     /** Most that all bids together may have in escrow, whatever they are for. */
@@ -98,7 +89,7 @@ export const rfqBidderPolicy = z
     /** Least that winning must be expected to bring, after spread, shade and gas. */
     gainUsdMicrosMin: usdMicros(),
     /** Oldest price to act on, by the source's own time. */
-    priceAgeSMax: seconds(1, 86_400),
+    priceAgeSMax: count('seconds', 1, 86_400),
     /** How far the service's price and the second source may lie from our own reading of the oracle. */
     priceDivergenceBpsMax: bps(),
     rfq,

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { ROLE_NAME } from '../service/contract/roles.ts'
 import { addr, hash32 } from '../service/contract/scalars.ts'
+import { name } from '../service/contract/yaml-scalars.ts'
 import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { Secret } from './secret.ts'
@@ -115,9 +116,7 @@ const deployment = z.strictObject({
     .default([]),
   /** Whatever else a policy speaks about, by a name of its own: a desk, an auction, a factory, an oracle. */
   contracts: z
-    .array(
-      pinned.extend({ name: z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,39}$/, 'expected letters and digits') }),
-    )
+    .array(pinned.extend({ name }))
     .max(100)
     .default([])
     .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
@@ -129,7 +128,7 @@ const deployment = z.strictObject({
 const source = (folder: string, env: Environment) =>
   z
     .strictObject({
-      name: z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,39}$/, 'expected letters and digits'),
+      name,
       url: secretUrl(env).optional(),
       file: z.string().min(1).transform(inside(folder)).optional(),
     })

@@ -2,11 +2,11 @@ import type { Address } from 'viem'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
+import { amount, bps, count, usdMicros } from '../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 import { contentHash } from './content-hash.ts'
 import type { Deployment } from './policy/deployment.ts'
-import { amount, count } from './policy/scalars.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
 export const approvalPolicy = z.strictObject({
@@ -15,9 +15,9 @@ export const approvalPolicy = z.strictObject({
   /** Above this much of what leaves us, by the token's symbol. */
   aboveAssets: z.record(z.string().min(1).max(32), amount('base units')),
   /** Above this worth of what leaves us. */
-  aboveUsdMicros: amount('millionths of a US dollar').optional(),
+  aboveUsdMicros: usdMicros().optional(),
   /** Further than this from what was done last, where the agent compares. */
-  beyondBps: count('basis points', 0, 1_000_000).optional(),
+  beyondBps: bps(0, 1_000_000).optional(),
   /** How long a proposal waits for its answer; then it has expired. */
   expiresAfterS: count('seconds', 1, 604_800),
 })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { hash32 } from '../../service/contract/scalars.ts'
 import { WORKFLOW_TYPES } from '../../service/contract/workflow-types.ts'
-import { amount, count } from './scalars.ts'
+import { amount, bps, count, positive, usdMicros } from '../../service/contract/yaml-scalars.ts'
 
 const spend = {
-  usdMicrosMax: amount('millionths of a US dollar'),
+  usdMicrosMax: usdMicros(),
   gasWeiMax: amount('wei'),
 }
 const rolling = z.strictObject({ ...spend, revertsMax: count('reverts', 1, 1_000) })
@@ -21,10 +21,7 @@ export const limitsPolicy = z
     perHour: rolling,
     perDay: rolling,
     /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
-    pricesUsdMicros: z.record(
-      z.string().min(1).max(32),
-      amount('millionths of a US dollar').refine((price) => price > 0n, { error: 'allowed: more than 0' }),
-    ),
+    pricesUsdMicros: z.record(z.string().min(1).max(32), positive('millionths of a US dollar')),
   })
   .refine((limits) => within(limits.perWorkflow, limits.perHour), {
     path: ['perWorkflow'],
@@ -135,6 +132,6 @@ export const guardPolicy = (sanity: z.ZodType) =>
     /** The limits of the role's own judgements. */
     sanity,
     /** Gas limit over the gas simulated; 12500 at least, because a refund is paid only after the gas was there. */
-    gasHeadroomBps: count('basis points', 12_500, 50_000).transform(BigInt),
+    gasHeadroomBps: bps(12_500, 50_000).transform(BigInt),
   })
 export type GuardPolicy = z.output<ReturnType<typeof guardPolicy>>

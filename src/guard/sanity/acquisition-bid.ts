@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { count } from '../policy/scalars.ts'
+import { bps, count } from '../../service/contract/yaml-scalars.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
   flagView,
@@ -146,9 +146,9 @@ export function judgeBid(limits: ManagerLimits, { subject, proposal, before, aft
 export const managerLimits = z.strictObject({
   ...priceLimits,
   /** Most of the position's worth, by our own sum, to bid. */
-  priceBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  priceBpsMax: bps(1).transform(BigInt),
   /** Most of the fund's net assets to bid. */
-  positionBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  positionBpsMax: bps(1).transform(BigInt),
   /** What is left before the lot's close, at least. */
   closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
   /** Longest pause of a vault's shares. */

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { bps, count } from '../../service/contract/yaml-scalars.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { PinnedMarket } from '../policy/deployment.ts'
 import { memberAt } from '../policy/paths.ts'
-import { count } from '../policy/scalars.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import type { Reads } from '../views.ts'
 import {
@@ -25,9 +25,9 @@ const limitsSchema = z.strictObject({
   /** Oldest price of a market that is supplied, by the oracle's own source time. */
   priceAgeSMax: count('seconds', 1, 86_400).transform(BigInt),
   /** Most of a vault in one market after a supply, beside the vault's own caps. */
-  shareBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  shareBpsMax: bps(1).transform(BigInt),
   /** Most that a market that we touch for yield may be lent out afterwards. */
-  utilizationBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  utilizationBpsMax: bps(1).transform(BigInt),
 })
 type Limits = z.output<typeof limitsSchema>
 

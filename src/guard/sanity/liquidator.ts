@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { bps, usdMicros } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { PinnedMarket } from '../policy/deployment.ts'
-import { amount, count } from '../policy/scalars.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
@@ -24,11 +24,11 @@ import { checkDecided, checkUsable, PRICE_VIEWS, type PriceRead, priceLimits, pr
 const liquidationLimits = z.strictObject({
   ...priceLimits,
   /** Least part of our own computed seizure that the call must insist on. */
-  minCollateralBps: count('basis points', 1, 10_000).transform(BigInt),
+  minCollateralBps: bps(1).transform(BigInt),
   /** What one whole native coin is taken to be worth. */
-  nativePriceUsdMicros: amount('millionths of a US dollar'),
+  nativePriceUsdMicros: usdMicros(),
   /** Least bonus left after gas at the fee offered. */
-  profitUsdMicrosMin: amount('millionths of a US dollar'),
+  profitUsdMicrosMin: usdMicros(),
 })
 type LiquidationLimits = z.output<typeof liquidationLimits>
 

@@ -1,7 +1,7 @@
 import { type AbiFunction, type Address, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { amount, count } from '../policy/scalars.ts'
+import { amount, bps, contractName, count } from '../../service/contract/yaml-scalars.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
@@ -24,7 +24,6 @@ const accepted = z.object({
 
 const REPORTER_ROLE = keccak256(stringToHex('REPORTER_ROLE'))
 const BPS = 10_000n
-const NAME = z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,39}$/, 'expected a name of deployment.contracts')
 
 /** Of addresses and unsigned integers, with one unsigned integer for an answer. */
 const signature = z.string().transform((text, context): AbiFunction => {
@@ -49,12 +48,12 @@ function parsed(text: string): AbiFunction | null {
 const chainValue = z
   .strictObject({
     /** A name of deployment.contracts, or `$asset` for what is reported on. */
-    contract: z.union([z.literal('$asset'), NAME]),
+    contract: z.union([z.literal('$asset'), contractName]),
     function: signature,
     args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
     decimals: count('decimals', 0, 36),
     /** How far a report may be from it: fees are not in it. */
-    apartBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+    apartBpsMax: bps().transform(BigInt),
   })
   .refine(
     (chain) =>
@@ -73,13 +72,13 @@ const limits = z.strictObject({
   valuationAgeSMax: count('seconds', 1, 31_536_000).transform(BigInt),
   /** By their names in deployment.contracts. */
   oracles: z.record(
-    NAME,
+    contractName,
     z
       .strictObject({
         valueMin: amount("units of 10^-decimals of the report's value"),
         valueMax: amount("units of 10^-decimals of the report's value"),
         /** How far a value may be from the last one of its type. */
-        moveBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+        moveBpsMax: bps(1).transform(BigInt),
         chain: chainValue,
       })
       .refine((oracle) => oracle.valueMin <= oracle.valueMax, {

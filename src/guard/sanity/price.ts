@@ -1,8 +1,8 @@
 import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
+import { bps, count } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
-import { count } from '../policy/scalars.ts'
 import { asUint } from '../policy/values.ts'
 import { createView, uint, type View } from '../views.ts'
 
@@ -26,7 +26,7 @@ export const priceLimits = {
   /** Oldest price, by the oracle's own source time against the block simulated. */
   priceAgeSMax: count('seconds', 1, 86_400).transform(BigInt),
   /** How far the oracle's price may be from the one that was decided on. */
-  priceDivergenceBpsMax: count('basis points', 0, 10_000).transform(BigInt),
+  priceDivergenceBpsMax: bps().transform(BigInt),
 }
 
 const BPS = 10_000n

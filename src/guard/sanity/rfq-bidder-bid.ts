@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { count } from '../policy/scalars.ts'
+import { bps, count } from '../../service/contract/yaml-scalars.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
@@ -12,7 +12,7 @@ import type { OfferRead } from './rfq-bidder-views.ts'
 export const bidLimits = z.strictObject({
   ...priceLimits,
   /** Most of a bid, of what the lot is worth at the oracle's price. */
-  bidBpsMax: count('basis points', 1, 10_000).transform(BigInt),
+  bidBpsMax: bps(1).transform(BigInt),
   /** How long after the close a bid may expire. */
   bindsAfterCloseSMax: count('seconds', 1, 2_592_000).transform(BigInt),
 })

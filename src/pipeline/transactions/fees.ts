@@ -1,27 +1,22 @@
 import { z } from 'zod'
 import { type Checked, refuse } from '../../errors.ts'
+import { amount, bps, count } from '../../service/contract/yaml-scalars.ts'
 
-const wei = z
-  .string()
-  .regex(/^[0-9]{1,30}$/, 'a whole number of wei, as quoted digits')
-  .transform(BigInt)
-const count = z
-  .string()
-  .regex(/^[0-9]{1,6}$/, 'a whole number, as quoted digits')
-  .transform(BigInt)
+/** Larger is a slip of the pen. */
+const FIGURE_MAX = 999_999
 
 /** `fees` of a policy: what we pay, chosen by us and never by the service. */
 export const feePolicy = z
   .strictObject({
     /** Never pay more for one unit of gas. */
-    maxFeePerGasWei: wei,
-    priorityFeePerGasWei: wei,
+    maxFeePerGasWei: amount('wei'),
+    priorityFeePerGasWei: amount('wei'),
     /** The first offer covers this much of the head's base fee: 20000 is twice. */
-    baseFeeBps: count,
+    baseFeeBps: bps(0, FIGURE_MAX).transform(BigInt),
     /** Each replacement raises both fees by this much; nodes demand 1000. */
-    bumpBps: count,
+    bumpBps: bps(0, FIGURE_MAX).transform(BigInt),
     /** Replace when the chain has produced this many blocks without the transaction. */
-    bumpAfterBlocks: count,
+    bumpAfterBlocks: count('blocks', 0, FIGURE_MAX).transform(BigInt),
   })
   .refine((fees) => fees.priorityFeePerGasWei <= fees.maxFeePerGasWei, {
     path: ['priorityFeePerGasWei'],
