@@ -97,7 +97,7 @@ export function createEndpoint(options: {
       }
     } catch (error) {
       alive = false
-      // Whoever answers next at this address may be another node.
+      // The next answer at this address may be another node's.
       proven = false
       throw fromTransport(name, timeoutMs, error)
     }

@@ -23,43 +23,23 @@ export function watchHeads(options: {
   readonly pollMs: number
   readonly clock: Clock
 }): Heads {
-  const { nodes, fetchHead, pollMs, clock } = options
-  const seen = new Map<Endpoint, { readonly head: Header; readonly atMs: number }>()
+  const { nodes, pollMs, clock } = options
+  const { look, order, best } = createLooks(options)
   const listeners = new Set<(head: Head) => void>()
-  let told: Header | undefined
+  let announced: Header | undefined
   let polling: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined
 
-  const order = () =>
-    nodes.toSorted((a, b) => {
-      if (a.alive() !== b.alive()) return a.alive() ? -1 : 1
-      const ahead = (seen.get(b)?.head.number ?? -1n) - (seen.get(a)?.head.number ?? -1n)
-      return ahead > 0n ? 1 : ahead < 0n ? -1 : 0
-    })
-
-  function best(): { head: Header; atMs: number } | undefined {
-    for (const node of order()) {
-      const known = seen.get(node)
-      if (known !== undefined) return known
-    }
-    return undefined
-  }
-
-  async function look(node: Endpoint): Promise<void> {
-    const head = await fetchHead(node)
-    seen.set(node, { head, atMs: clock.nowMs() })
-  }
-
-  function tell(): void {
+  function announce(): void {
     const head = best()?.head
-    if (head === undefined || head.hash === told?.hash) return
-    told = head
+    if (head === undefined || head.hash === announced?.hash) return
+    announced = head
     for (const listener of listeners) listener(head)
   }
 
   async function poll(node: Endpoint, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await look(node).then(tell, (error: unknown) => {
-        // The endpoint counts as not alive now; whoever needs an answer gets the error.
+      await look(node).then(announce, (error: unknown) => {
+        // The endpoint counts as not alive now; the next caller that needs an answer gets the error.
         if (!(error instanceof RolekeeperError)) throw error
       })
       await clock.sleep(pollMs, signal).catch(() => undefined)
@@ -106,4 +86,32 @@ export function watchHeads(options: {
   }
 
   return { newest, recent, order, listen, close }
+}
+
+/** A head as a node had it, and when it was read. */
+type Look = { readonly head: Header; readonly atMs: number }
+
+/** Keep the last head of each node, and say which node is best by it. */
+function createLooks({ nodes, fetchHead, clock }: Parameters<typeof watchHeads>[0]) {
+  const last = new Map<Endpoint, Look>()
+  const order = () =>
+    nodes.toSorted((a, b) => {
+      if (a.alive() !== b.alive()) return a.alive() ? -1 : 1
+      const ahead = (last.get(b)?.head.number ?? -1n) - (last.get(a)?.head.number ?? -1n)
+      return ahead > 0n ? 1 : ahead < 0n ? -1 : 0
+    })
+  return {
+    order,
+    best: (): Look | undefined => {
+      for (const node of order()) {
+        const known = last.get(node)
+        if (known !== undefined) return known
+      }
+      return undefined
+    },
+    look: async (node: Endpoint): Promise<void> => {
+      const head = await fetchHead(node)
+      last.set(node, { head, atMs: clock.nowMs() })
+    },
+  }
 }

@@ -5,7 +5,7 @@ import { RolekeeperError } from '../errors.ts'
 import { createEndpoint, type Endpoint, quantity, type RpcAnswer } from './endpoint.ts'
 import { watchHeads } from './heads.ts'
 import { classifySend, classifySimulation } from './node-errors.ts'
-import type { Call, Nodes, SendOutcome, SimulationRequest, SimulationResult } from './nodes.ts'
+import type { Call, Nodes, Receipt, SendOutcome, SimulationRequest, SimulationResult } from './nodes.ts'
 import { nextTimestampS, simulationParams, simulationResult } from './simulation.ts'
 import { type Header, wireCount, wireHeader, wireHex, wireReceipt, wireSimulation, wireUint } from './wire.ts'
 
@@ -19,7 +19,7 @@ export type NodesOptions = {
   /** Whether the chain has a `finalized` tag, or how many blocks deep is deep enough. */
   readonly finality: 'finalized' | { readonly confirmations: bigint }
   readonly timeoutMs: number
-  /** How often each reading node is asked for its head while anybody listens. */
+  /** How often each reading node is asked for its head while somebody listens. */
   readonly pollMs: number
   readonly clock: Clock
 }
@@ -62,85 +62,32 @@ export async function createNodes(options: NodesOptions): Promise<Nodes> {
   await Promise.all([proveChain(readers), proveChain(senders)])
 
   const codeHash = createCodeHasher()
-  const fetchHeader = async (node: Endpoint, tag: Hex | 'latest' | 'finalized'): Promise<Header | null> => {
-    const method = 'eth_getBlockByNumber'
-    return parsed(node.name, method, wireHeader.nullable(), await node.read(method, [tag, false]))
-  }
-  const heads = watchHeads({
-    nodes: readers,
-    fetchHead: async (node) => {
-      const header = await fetchHeader(node, 'latest')
-      if (header === null) throw badAnswer(node.name, 'eth_getBlockByNumber')
-      return header
-    },
-    pollMs: options.pollMs,
-    clock,
-  })
-
-  /** Ask the reading node that is furthest ahead, then the others; throw what the first one failed with. */
-  async function fromBest<T>(ask: (node: Endpoint) => Promise<T>): Promise<T> {
-    let failure: unknown
-    for (const node of heads.order()) {
-      try {
-        return await ask(node)
-      } catch (error) {
-        if (!(error instanceof RolekeeperError) || error.code === 'node.simulation_rejected') throw error
-        failure ??= error
-      }
-    }
-    throw failure
-  }
-
-  /** Ask every reading node at once, and keep the answers of those that gave one; throw when none did. */
-  async function fromAll<T>(ask: (node: Endpoint) => Promise<T>): Promise<readonly T[]> {
-    const settled = await Promise.allSettled(readers.map(ask))
-    const answers = settled.flatMap((item) => (item.status === 'fulfilled' ? [item.value] : []))
-    if (answers.length === 0) throw settled.find((item) => item.status === 'rejected')?.reason
-    return answers
-  }
-
+  const heads = watchHeads({ nodes: readers, fetchHead: newestHeader, pollMs: options.pollMs, clock })
+  const { fromBest, fromAll } = createReaders(readers, heads.order)
   const finalizedNumber = async (): Promise<bigint> => {
-    const heights = await fromAll(async (node) => {
-      const header = await fetchHeader(node, finality === 'finalized' ? 'finalized' : 'latest')
-      if (header === null) return 0n
-      if (finality === 'finalized') return header.number
-      return header.number > finality.confirmations ? header.number - finality.confirmations : 0n
-    })
+    const heights = await fromAll((node) => finalizedOn(node, finality))
     return heights.reduce((lowest, height) => (height < lowest ? height : lowest))
   }
-
-  const countAt = (address: Address, tag: Hex) =>
-    fromAll(async (node) => {
-      const method = 'eth_getTransactionCount'
-      return parsed(node.name, method, wireCount, await node.read(method, [address, tag]))
-    })
+  const countAt = (address: Address, tag: Hex) => fromAll((node) => countOn(node, address, tag))
 
   return {
     chainId,
     head: heads.newest,
-    block: (number) => fromBest((node) => fetchHeader(node, quantity(number))),
-    blockOnAll: (number) => fromAll((node) => fetchHeader(node, quantity(number))),
+    block: (number) => fromBest((node) => headerAt(node, quantity(number))),
+    blockOnAll: (number) => fromAll((node) => headerAt(node, quantity(number))),
     calls: (calls, blockNumber) => {
       const tag = blockNumber === undefined ? 'latest' : quantity(blockNumber)
       return fromBest((node) => Promise.all(calls.map((call) => viewCall(node, call, tag))))
     },
     codeHashes: (addresses) =>
       fromBest((node) => Promise.all(addresses.map((address) => codeHash(node, address)))),
-    balanceWei: (address) =>
-      fromBest(async (node) =>
-        parsed(node.name, 'eth_getBalance', wireUint, await node.read('eth_getBalance', [address, 'latest'])),
-      ),
+    balanceWei: (address) => fromBest((node) => balanceOn(node, address)),
     transactionCount: async (address, at) => {
       if (at !== 'finalized') return Math.max(...(await countAt(address, quantity(at))))
       return Math.min(...(await countAt(address, quantity(await finalizedNumber()))))
     },
     receipt: async (hash) => {
-      const method = 'eth_getTransactionReceipt'
-      const found = await fromAll(async (node) => {
-        const receipt = parsed(node.name, method, wireReceipt.nullable(), await node.read(method, [hash]))
-        if (receipt !== null && receipt.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
-        return receipt
-      })
+      const found = await fromAll((node) => receiptOn(node, hash))
       return found.find((receipt) => receipt !== null) ?? null
     },
     finalizedNumber,
@@ -152,6 +99,70 @@ export async function createNodes(options: NodesOptions): Promise<Nodes> {
     onHead: heads.listen,
     close: heads.close,
   }
+}
+
+/** The two ways to ask the reading nodes of one chain. */
+type Readers = {
+  /** Ask the node that is furthest ahead, then the others; throw what the first one failed with. */
+  readonly fromBest: <T>(ask: (node: Endpoint) => Promise<T>) => Promise<T>
+  /** Ask every node at once, and keep the answers of those that gave one; throw when none did. */
+  readonly fromAll: <T>(ask: (node: Endpoint) => Promise<T>) => Promise<readonly T[]>
+}
+
+const createReaders = (nodes: readonly Endpoint[], order: () => readonly Endpoint[]): Readers => ({
+  fromBest: async (ask) => {
+    let failure: unknown
+    for (const node of order()) {
+      try {
+        return await ask(node)
+      } catch (error) {
+        if (!(error instanceof RolekeeperError) || error.code === 'node.simulation_rejected') throw error
+        failure ??= error
+      }
+    }
+    throw failure
+  },
+  fromAll: async (ask) => {
+    const settled = await Promise.allSettled(nodes.map(ask))
+    const answers = settled.flatMap((item) => (item.status === 'fulfilled' ? [item.value] : []))
+    if (answers.length === 0) throw settled.find((item) => item.status === 'rejected')?.reason
+    return answers
+  },
+})
+
+async function headerAt(node: Endpoint, tag: Hex | 'latest' | 'finalized'): Promise<Header | null> {
+  const method = 'eth_getBlockByNumber'
+  return parsed(node.name, method, wireHeader.nullable(), await node.read(method, [tag, false]))
+}
+
+async function newestHeader(node: Endpoint): Promise<Header> {
+  const header = await headerAt(node, 'latest')
+  if (header === null) throw badAnswer(node.name, 'eth_getBlockByNumber')
+  return header
+}
+
+async function finalizedOn(node: Endpoint, finality: NodesOptions['finality']): Promise<bigint> {
+  const header = await headerAt(node, finality === 'finalized' ? 'finalized' : 'latest')
+  if (header === null) return 0n
+  if (finality === 'finalized') return header.number
+  return header.number > finality.confirmations ? header.number - finality.confirmations : 0n
+}
+
+async function balanceOn(node: Endpoint, address: Address): Promise<bigint> {
+  const method = 'eth_getBalance'
+  return parsed(node.name, method, wireUint, await node.read(method, [address, 'latest']))
+}
+
+async function countOn(node: Endpoint, address: Address, tag: Hex): Promise<number> {
+  const method = 'eth_getTransactionCount'
+  return parsed(node.name, method, wireCount, await node.read(method, [address, tag]))
+}
+
+async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
+  const method = 'eth_getTransactionReceipt'
+  const receipt = parsed(node.name, method, wireReceipt.nullable(), await node.read(method, [hash]))
+  if (receipt !== null && receipt.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
+  return receipt
 }
 
 /** Demand that no node is on another chain and that one answers. */

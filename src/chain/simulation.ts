@@ -48,7 +48,7 @@ const transaction = (item: SimulatedTransaction, chainId: number) => ({
 
 /**
  * Build the one eth_simulateV1 request: our pending transactions, the reads before, the bundle, the reads after, all
- * in a block that looks like the real next one, so that a strict node accepts it and a contract cannot tell.
+ * in a block that looks like the real next one, so that a strict node accepts it and a contract cannot see the difference.
  * Source: execution-apis, eth_simulateV1.
  */
 export function simulationParams(
