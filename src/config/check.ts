@@ -15,7 +15,7 @@ export function checkYaml<S extends z.ZodType>(yaml: YamlFile, schema: S): z.out
   const result = schema.safeParse(yaml.value)
   if (result.success) return result.data
   const { issues } = result.error
-  // A mistyped key is two problems, one unknown and one missing: the unknown one tells more.
+  // A mistyped key is two problems, one unknown and one missing: the unknown one says more.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   invariant(first !== undefined, 'a failed check has an issue')
   const problem = describe(innermost(first), yaml, schema)
@@ -114,7 +114,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   string: 'a text or number in quotes',
 }
 
-/** The keys that a schema takes at a path; empty where that cannot be told. */
+/** The keys that a schema takes at a path; empty where the schema does not say. */
 function keysAt(schema: z.ZodType, path: Path): readonly string[] {
   let node: unknown = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' })
   for (const part of path) {

@@ -6,11 +6,9 @@ import { addr, hash32 } from '../service/contract/scalars.ts'
 import { name } from '../service/contract/yaml-scalars.ts'
 import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
-import { Secret } from './secret.ts'
+import { conflicts } from './conflicts.ts'
+import { type Environment, inside, reference, secret, secretUrl, url, whole } from './scalars.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
-
-/** Environment variables, as `process.env` has them. */
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** How to run: what is in a `config/*.yaml`, checked, with its references resolved and its paths absolute. */
 export type RunConfig = z.output<ReturnType<typeof runConfigSchema>> & {
@@ -45,56 +43,6 @@ export function checkRunConfig(yaml: YamlFile, folder: string, deps: ConfigDeps)
   return { ...config, hash: createHash('sha256').update(JSON.stringify(yaml.value)).digest('hex') }
 }
 
-/** A whole number as digits, within `min` and `max`. */
-const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^[0-9]{1,15}$/, 'expected a whole number in decimal digits, without a unit')
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max}` })
-
-/** An `env:NAME` reference or the text itself. */
-const reference = (env: Environment) =>
-  z.string().transform((text, context) => {
-    const name = /^env:(.*)$/s.exec(text)?.[1]
-    if (name === undefined) return text
-    const value = env[name]
-    if (value !== undefined && value !== '') return value
-    context.addIssue({
-      code: 'custom',
-      message: `the environment variable ${name} is not set`,
-      params: { fix: `set ${name} in the environment that starts rolekeeper` },
-    })
-    return z.NEVER
-  })
-
-/** A secret: only ever a reference, because files are copied, committed and shown. */
-const secret = (env: Environment) =>
-  z
-    .string()
-    .regex(/^env:[A-Za-z_][A-Za-z0-9_]*$/, 'a secret does not belong in a file; write "env:NAME"')
-    .pipe(reference(env))
-    .transform((value) => new Secret(value))
-
-/** A URL with one of `protocols`, given or by reference. Credentials in it are refused: it is shown in messages. */
-const url = (env: Environment, protocols: readonly string[]) =>
-  reference(env).refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
-    error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
-  })
-
-/** The URL of a node or a source: it may hold a key anywhere, so it is kept as a secret. */
-const secretUrl = (env: Environment) =>
-  reference(env)
-    .refine((text) => isUrl(text, ['http', 'https']), { error: 'expected a URL of http or https' })
-    .transform((text) => new Secret(text))
-
-const isUrl = (text: string, protocols: readonly string[]) =>
-  URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1))
-const hasUserinfo = (text: string) => {
-  const { username, password } = new URL(text)
-  return username !== '' || password !== ''
-}
-
 const pinned = z.strictObject({ address: addr, codeHash: hash32 })
 
 /** The contracts that may be talked to, each with the keccak-256 of its deployed code. */
@@ -124,7 +72,7 @@ const deployment = z.strictObject({
     }),
 })
 
-/** A foreign source of values that a policy names: JSON over HTTP, or a file of JSON or CSV. */
+/** A source of values that a policy names, outside service and chain: JSON over HTTP, or a file of JSON or CSV. */
 const source = (folder: string, env: Environment) =>
   z
     .strictObject({
@@ -205,8 +153,6 @@ const agents = (folder: string, env: Environment) =>
       error: 'a role is there twice; expected each role once',
     })
 
-const inside = (folder: string) => (path: string) => resolve(folder, path)
-
 /** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
 export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps) =>
   z
@@ -254,77 +200,10 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
       agents: agents(folder, env),
     })
     .superRefine((config, context) => {
-      const refuse = (path: PropertyKey[], message: string, fix: string) =>
-        context.addIssue({ code: 'custom', path, message, params: { fix } })
-      for (const [index, { signer }] of config.agents.entries()) {
-        const path = ['agents', index, 'signer']
-        if (signer.kind === 'kms' && config.kms === undefined) {
-          refuse(['kms'], 'agents sign with a KMS, and none is configured', 'add `kms` with its region')
-        }
-        if (config.environment !== 'production') continue
-        if (signer.kind === 'keystore') {
-          refuse([...path, 'keystore'], 'a keystore is for the sandbox only', 'sign with a KMS in production')
-        }
-        if (isWellKnown(signer.address)) {
-          refuse(
-            [...path, signer.kind, 'address'],
-            'the key of this address is public',
-            'use a key of your own',
-          )
-        }
-      }
-      if (config.environment !== 'production') return
-      for (const [path, text] of endpoints(config)) {
-        if (/^(http|ws):/.test(text)) {
-          refuse(
-            path,
-            'production refuses an unencrypted endpoint',
-            'use https or wss, or environment: sandbox',
-          )
-        }
-      }
-      if (config.kms?.endpoint !== undefined && isLoopback(config.kms.endpoint)) {
-        refuse(
-          ['kms', 'endpoint'],
-          'production refuses a KMS on this machine',
-          'remove the endpoint to use AWS',
-        )
+      for (const { path, message, fix } of conflicts(config, isWellKnown)) {
+        context.addIssue({ code: 'custom', path: [...path], message, params: { fix } })
       }
     })
-
-type Endpoints = {
-  readonly chain: { readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> }
-  readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
-  readonly kms?: { readonly endpoint?: string | undefined } | undefined
-  readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
-}
-
-function endpoints({
-  chain,
-  service,
-  kms,
-  sources: given,
-}: Endpoints): readonly (readonly [PropertyKey[], string])[] {
-  const nodes = (['read', 'send'] as const).flatMap((use) =>
-    chain.nodes[use].map((node, index) => [['chain', 'nodes', use, index], node.reveal()] as const),
-  )
-  const others = [
-    [['service', 'url'], service.url],
-    [['service', 'streamUrl'], service.streamUrl],
-    [['kms', 'endpoint'], kms?.endpoint],
-  ] as const
-  const sources = given.flatMap((one, index) =>
-    one.kind === 'http' ? [[['sources', index, 'url'], one.url.reveal()] as const] : [],
-  )
-  return [...nodes, ...others, ...sources].flatMap(([path, text]) =>
-    text === undefined ? [] : [[[...path], text] as const],
-  )
-}
-
-const isLoopback = (text: string) => {
-  const { hostname } = new URL(text)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
-}
 
 /** Every secret of a configuration, for the log's scrubber. Pure. */
 export const secretsOf = (config: RunConfig): readonly string[] =>

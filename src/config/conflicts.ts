@@ -1,0 +1,94 @@
+import type { Secret } from './secret.ts'
+
+/** What a run configuration says, as far as its parts can conflict. */
+type Parts = {
+  readonly environment: 'sandbox' | 'production'
+  readonly chain: { readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> }
+  readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
+  readonly kms?: { readonly endpoint?: string | undefined } | undefined
+  readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
+  readonly agents: readonly {
+    readonly signer: { readonly kind: 'kms' | 'keystore'; readonly address: `0x${string}` }
+  }[]
+}
+
+/** A place that does not go with the rest, and what to do about it. */
+type Conflict = { readonly path: readonly PropertyKey[]; readonly message: string; readonly fix: string }
+
+/**
+ * Find what no part of a run configuration can see by itself: an agent whose KMS is not configured, and whatever
+ * production refuses.
+ * @param isWellKnown whether an address belongs to a published development key.
+ */
+export const conflicts = (
+  config: Parts,
+  isWellKnown: (address: `0x${string}`) => boolean,
+): readonly Conflict[] => [
+  ...signerConflicts(config, isWellKnown),
+  ...(config.environment === 'production' ? endpointConflicts(config) : []),
+]
+
+function signerConflicts(
+  { environment, kms, agents }: Parts,
+  isWellKnown: (address: `0x${string}`) => boolean,
+): readonly Conflict[] {
+  return agents.flatMap(({ signer }, index) => {
+    const path = ['agents', index, 'signer']
+    const found: Conflict[] = []
+    if (signer.kind === 'kms' && kms === undefined) {
+      const message = 'agents sign with a KMS, and none is configured'
+      found.push({ path: ['kms'], message, fix: 'add `kms` with its region' })
+    }
+    if (environment !== 'production') return found
+    if (signer.kind === 'keystore') {
+      const message = 'a keystore is for the sandbox only'
+      found.push({ path: [...path, 'keystore'], message, fix: 'sign with a KMS in production' })
+    }
+    if (isWellKnown(signer.address)) {
+      const message = 'the key of this address is public'
+      found.push({ path: [...path, signer.kind, 'address'], message, fix: 'use a key of your own' })
+    }
+    return found
+  })
+}
+
+function endpointConflicts(config: Parts): readonly Conflict[] {
+  const plain = endpoints(config).filter(([, text]) => /^(http|ws):/.test(text))
+  const found: Conflict[] = plain.map(([path]) => ({
+    path,
+    message: 'production refuses an unencrypted endpoint',
+    fix: 'use https or wss, or environment: sandbox',
+  }))
+  if (config.kms?.endpoint !== undefined && isLoopback(config.kms.endpoint)) {
+    const message = 'production refuses a KMS on this machine'
+    found.push({ path: ['kms', 'endpoint'], message, fix: 'remove the endpoint to use AWS' })
+  }
+  return found
+}
+
+function endpoints({
+  chain,
+  service,
+  kms,
+  sources: given,
+}: Parts): readonly (readonly [PropertyKey[], string])[] {
+  const nodes = (['read', 'send'] as const).flatMap((use) =>
+    chain.nodes[use].map((node, index) => [['chain', 'nodes', use, index], node.reveal()] as const),
+  )
+  const others = [
+    [['service', 'url'], service.url],
+    [['service', 'streamUrl'], service.streamUrl],
+    [['kms', 'endpoint'], kms?.endpoint],
+  ] as const
+  const sources = given.flatMap((one, index) =>
+    one.kind === 'http' ? [[['sources', index, 'url'], one.url.reveal()] as const] : [],
+  )
+  return [...nodes, ...others, ...sources].flatMap(([path, text]) =>
+    text === undefined ? [] : [[[...path], text] as const],
+  )
+}
+
+const isLoopback = (text: string) => {
+  const { hostname } = new URL(text)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+}
