@@ -4,12 +4,12 @@ import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { readAnswer } from '../ops/orders.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
-import { createStages } from '../pipeline/stages.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
 import { createKeystoreSigner } from '../sign/keystore.ts'
 import { createKmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
+import { createLiveStages } from './live-stages.ts'
 import type { Shared } from './role.ts'
 import type { RolePolicy } from './role-policy.ts'
 
@@ -47,7 +47,7 @@ export async function openRoleSigning(
         }),
     },
   )
-  const stages = createStages({
+  const stages = createLiveStages({
     nowMs: clock.nowMs,
     journal,
     nodes,

@@ -7,7 +7,6 @@ import { untilClosed } from '../sign/until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from '../workflow/slot.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { registrations } from './register.ts'
 import type { FeePolicy } from './transactions/fees.ts'
 import { type FollowDeps, follow } from './transactions/follow.ts'
 import { isPublic, orderReplacements, type ReplaceView } from './transactions/replace.ts'
@@ -21,7 +20,9 @@ export type CarryDeps = {
   readonly fees: FeePolicy
   readonly signer: Signer
   readonly nodes: FollowDeps['nodes'] & Pick<Nodes, 'send'>
-  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'post'>
+  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry'>
+  /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
+  readonly register: (workflow: Workflow, atMs: number) => Promise<void>
   /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
   readonly recheck: (workflow: Workflow) => Promise<{ readonly ok: true } | Refusal>
   readonly alarm: (error: RolekeeperError) => void
@@ -68,7 +69,7 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const nowMs = deps.view().nowMs
   if (slots.some((slot, index) => slot !== workflow.slots[index])) {
     const followed = withSlots(workflow, slots, nowMs)
-    await deps.journal.post(registrations(followed, nowMs))
+    await deps.register(followed, nowMs)
     return moved(followed)
   }
   if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)
@@ -178,7 +179,7 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
       : slot,
   )
   const sent = withSlots(workflow, next, sentAtMs)
-  await deps.journal.post(registrations(sent, sentAtMs))
+  await deps.register(sent, sentAtMs)
   return moved(sent)
 }
 

@@ -3,6 +3,7 @@ import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { Receipt } from '../../src/chain/nodes.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import { type CarryDeps, carry } from '../../src/pipeline/in-flight.ts'
+import { registrations } from '../../src/pipeline/register.ts'
 import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
@@ -108,9 +109,9 @@ export const createWorld = () => {
         nonce: digests.get(digest) ?? null,
         atMs: 0,
       }),
-      post: async (rows) => {
-        world.log.push(...rows.map((row) => `outbox ${row.order}`))
-      },
+    },
+    register: async (workflow, atMs) => {
+      world.log.push(...registrations(workflow, atMs).map((row) => `outbox ${row.order}`))
     },
     recheck: async () => world.recheck,
     alarm: (error) => {

@@ -4,31 +4,32 @@ import { invariant, type RolekeeperError } from '../errors.ts'
 import { type Approval, approvalHash, whyAsk } from '../guard/approval.ts'
 import { BUDGET_MS, checkBudget } from '../guard/budget.ts'
 import { checkRequest } from '../guard/check-request.ts'
+import type { Ruleset } from '../guard/policy/rule.ts'
 import { recheck } from '../guard/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
-import { type Gate, stopped } from '../ops/control.ts'
+import type { Gate } from '../ops/control.ts'
 import type { Answer } from '../ops/orders.ts'
+import { attest } from '../pipeline/attest.ts'
+import { claim } from '../pipeline/claim.ts'
+import { clear, type SignerState } from '../pipeline/clear.ts'
+import { conclude } from '../pipeline/conclude.ts'
+import { confirm } from '../pipeline/confirm.ts'
+import { hold } from '../pipeline/hold.ts'
+import { carry } from '../pipeline/in-flight.ts'
+import type { Stage, Stages } from '../pipeline/pipeline.ts'
+import { registrations } from '../pipeline/register.ts'
+import { type FeePolicy, quoteFees } from '../pipeline/transactions/fees.ts'
+import type { ChainView } from '../pipeline/transactions/nonces.ts'
+import { hasFailed } from '../pipeline/transactions/replace.ts'
+import { payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { attest } from './attest.ts'
-import { claim } from './claim.ts'
-import { clear, type SignerState } from './clear.ts'
-import { conclude } from './conclude.ts'
-import { confirm } from './confirm.ts'
-import { hold } from './hold.ts'
-import { carry } from './in-flight.ts'
-import type { Stages } from './pipeline.ts'
-import { prepare } from './prepare.ts'
-import { request } from './request.ts'
-import { type FeePolicy, quoteFees } from './transactions/fees.ts'
-import type { ChainView } from './transactions/nonces.ts'
-import { hasFailed } from './transactions/replace.ts'
-import { payloadOf, revocationPayload } from './transactions/transaction.ts'
+import { createRequestStages } from './request-stages.ts'
 
 /** What the stages of one role are joined from. */
-type StagesDeps = {
+type LiveStagesDeps = {
   readonly nowMs: () => number
   readonly journal: Journal
   readonly nodes: Nodes
@@ -45,89 +46,41 @@ type StagesDeps = {
   readonly alarm: (error: RolekeeperError) => void
 }
 
-/** Join the stages of one role to their implementations. */
-export function createStages(deps: StagesDeps): Stages {
-  const { nowMs, journal, nodes, client, signer, ruleset, approval, fees } = deps
-  const view = () => deps.chain.of(signer.address)
-  const quote = () => quoteFees(view().baseFeePerGasWei, fees)
-
+/** Join the stages of one live role to their implementations. */
+export function createLiveStages(deps: LiveStagesDeps): Stages {
+  const { nowMs, journal, nodes, client, ruleset, approval, fees } = deps
+  const view = () => deps.chain.of(deps.signer.address)
   const budget = async (ask: Reservation) => {
     const rows = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
     const reservations = rows.filter((row) => row.shadow !== true)
     return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
   }
-
   return {
-    request: (workflow) =>
-      request(workflow, {
-        nowMs,
-        stopped: () => stopped(deps.gate()),
-        hold: (each) =>
-          hold(each, {
-            nowMs,
-            whyAsk: (proposal) => whyAsk(proposal, approval),
-            hashOf: (held) => approvalHash(held, ruleset.hash),
-            expiresAfterMs: approval.expiresAfterMs,
-            answer: deps.answer,
-          }),
-        checkRequest: (proposal) => checkRequest({ ...workflow, proposal, ruleset }),
-        checkBudget: (proposal) =>
-          budget({
-            workflowId: workflow.id,
-            role: workflow.role,
-            atMs: nowMs(),
-            usdMicros: proposal.exposure.usdMicros,
-            gasWei: 0n,
-            reverted: false,
-          }),
-        deploymentNamespace: ruleset.deployment.namespace,
-      }),
-
-    prepare: async (workflow) => {
-      await journal.barrier()
-      return prepare(workflow, {
-        nowMs,
-        post: (idempotencyKey, bodyText) => client.prepareWorkflow({ bodyText, idempotencyKey }),
-      })
-    },
-
+    ...createRequestStages({
+      ...deps,
+      mayPrepare: () => ({ ok: true }),
+      hold: (workflow) =>
+        hold(workflow, {
+          nowMs,
+          whyAsk: (proposal) => whyAsk(proposal, approval),
+          hashOf: (held) => approvalHash(held, ruleset.hash),
+          expiresAfterMs: approval.expiresAfterMs,
+          answer: deps.answer,
+        }),
+      checkBudget: budget,
+    }),
     attest: (workflow) => attest(workflow, deps),
-
     clear: async (workflow) => clear(workflow, await signerState(workflow, deps), view, deps),
-
     claim: (workflow) =>
       claim(workflow, {
         nowMs,
         rulesetHash: ruleset.hash,
-        fees: quote,
+        fees: () => quoteFees(view().baseFeePerGasWei, fees),
         nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
         checkBudget: budget,
         claim: journal.claim.bind(journal),
       }),
-
-    carry: (workflow) =>
-      carry(workflow, {
-        view,
-        gate: deps.gate,
-        rulesetHash: () => ruleset.hash,
-        fees,
-        signer,
-        nodes,
-        journal,
-        recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
-        alarm: deps.alarm,
-        conclude: (each) =>
-          conclude(each, {
-            nowMs,
-            baseFeePerGasWei: () => view().baseFeePerGasWei,
-            fees,
-            nodes,
-            journal,
-            revocation: revocationPayload,
-            alarm: deps.alarm,
-          }),
-      }),
-
+    carry: createCarryStage(deps),
     confirm: (workflow) =>
       confirm(workflow, {
         nowMs,
@@ -137,13 +90,29 @@ export function createStages(deps: StagesDeps): Stages {
   }
 }
 
+/** Join what carries a workflow in flight, with what ends it once every slot is final. */
+function createCarryStage(deps: LiveStagesDeps): Stage {
+  const { nowMs, journal, nodes, signer, ruleset, fees, gate, alarm } = deps
+  const view = () => deps.chain.of(signer.address)
+  const baseFeePerGasWei = () => view().baseFeePerGasWei
+  const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
+  return (workflow) =>
+    carry(workflow, {
+      ...{ view, gate, fees, signer, nodes, journal, alarm },
+      rulesetHash: () => ruleset.hash,
+      register: (each, atMs) => journal.post(registrations(each, atMs)),
+      recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
+      conclude: (each) => conclude(each, ending),
+    })
+}
+
 async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {
   const nonce = await journal.nextNonce(chainId, signer)
   invariant(nonce !== null, `no nonce of ${signer} was adopted before it was claimed`)
   return nonce
 }
 
-async function signerState(workflow: Workflow, deps: StagesDeps): Promise<SignerState> {
+async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<SignerState> {
   const { chainNonce, headNumber } = deps.chain.of(workflow.signer)
   const others = (await deps.journal.live()).filter(
     (other) => other.signer === workflow.signer && other.state === 'in_flight',

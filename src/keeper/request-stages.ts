@@ -1,0 +1,62 @@
+import type { Checked } from '../errors.ts'
+import { checkRequest } from '../guard/check-request.ts'
+import type { Ruleset } from '../guard/policy/rule.ts'
+import type { Journal, Reservation } from '../journal/journal.ts'
+import { type Gate, stopped } from '../ops/control.ts'
+import type { Stages } from '../pipeline/pipeline.ts'
+import { prepare } from '../pipeline/prepare.ts'
+import { request } from '../pipeline/request.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { Step } from '../workflow/step.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+/** What the first two stages are joined from, live and in shadow alike. */
+type RequestStagesDeps = {
+  readonly nowMs: () => number
+  readonly journal: Pick<Journal, 'barrier'>
+  readonly client: Pick<ServiceClient, 'prepareWorkflow'>
+  readonly ruleset: Ruleset
+  readonly gate: () => Gate
+  /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
+  readonly hold: (workflow: Workflow) => Step | null
+  /** Whether the workflow may be prepared at all, before its rules are asked. */
+  readonly mayPrepare: (workflow: Workflow) => Checked<unknown>
+  readonly checkBudget: (ask: Reservation) => Promise<Checked<unknown>>
+}
+
+/** Join the stages up to the service's answer: what is asked of it, and the asking. */
+export function createRequestStages(deps: RequestStagesDeps): Pick<Stages, 'request' | 'prepare'> {
+  const { nowMs, journal, client, ruleset } = deps
+  return {
+    request: (workflow) =>
+      request(workflow, {
+        nowMs,
+        stopped: () => stopped(deps.gate()),
+        hold: deps.hold,
+        checkRequest: (proposal) => {
+          const may = deps.mayPrepare(workflow)
+          const { role, signer } = workflow
+          return may.ok ? checkRequest({ proposal, role, signer, ruleset }) : may
+        },
+        checkBudget: ({ exposure }) =>
+          deps.checkBudget({
+            workflowId: workflow.id,
+            role: workflow.role,
+            atMs: nowMs(),
+            usdMicros: exposure.usdMicros,
+            gasWei: 0n,
+            reverted: false,
+            ...(workflow.shadow === true ? { shadow: true } : {}),
+          }),
+        deploymentNamespace: ruleset.deployment.namespace,
+      }),
+
+    prepare: async (workflow) => {
+      await journal.barrier()
+      return prepare(workflow, {
+        nowMs,
+        post: (idempotencyKey, bodyText) => client.prepareWorkflow({ bodyText, idempotencyKey }),
+      })
+    },
+  }
+}

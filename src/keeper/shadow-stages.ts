@@ -1,0 +1,77 @@
+import type { Nodes } from '../chain/nodes.ts'
+import { BrokenInvariant, refuse } from '../errors.ts'
+import { type Approval, whyAsk } from '../guard/approval.ts'
+import { BUDGET_MS, checkBudget } from '../guard/budget.ts'
+import type { Ruleset } from '../guard/policy/rule.ts'
+import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Gate } from '../ops/control.ts'
+import { clear } from '../pipeline/clear.ts'
+import type { Stage, Stages } from '../pipeline/pipeline.ts'
+import { judge, score } from '../pipeline/shadow.ts'
+import { isBid } from '../pipeline/shadow-lots.ts'
+import type { FeePolicy } from '../pipeline/transactions/fees.ts'
+import type { ServiceClient } from '../service/client.ts'
+import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
+import { createRequestStages } from './request-stages.ts'
+
+/** What the stages of a shadow are joined from: no signer, no session, nothing that claims a nonce or sends. */
+type ShadowStagesDeps = {
+  readonly nowMs: () => number
+  readonly journal: Pick<Journal, 'barrier' | 'reservations' | 'settle'>
+  readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'calls' | 'transactionCount' | 'simulate' | 'codeHashes'>
+  readonly client: Pick<ServiceClient, 'prepareWorkflow'>
+  readonly ruleset: Ruleset
+  readonly approval: Approval
+  readonly fees: FeePolicy
+  readonly gate: () => Gate
+  /** How each workflow compares with what then happened. */
+  readonly onScored: (verdict: ShadowVerdict) => void
+}
+
+const never: Stage = async ({ id, state }) => {
+  throw new BrokenInvariant(`workflow ${id} is in shadow and ${state}: it holds no nonce`)
+}
+
+/**
+ * Join the stages that a workflow in shadow passes: everything up to the signature, and then, in the place of the
+ * claim, its score against the next block.
+ */
+export function createShadowStages(deps: ShadowStagesDeps): Stages {
+  const { nowMs, journal, nodes, ruleset, approval, fees } = deps
+  const budget = async (ask: Reservation) => {
+    const reservations = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
+    return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
+  }
+  const shadow = {
+    ...{ nowMs, nodes, ruleset, fees, isBid, checkBudget: budget, onScored: deps.onScored },
+    whyAsk: (workflow: Workflow) => whyAsk(workflow.proposal, approval),
+    settle: journal.settle.bind(journal),
+  }
+  return {
+    // Nobody is asked about what is not done; that a person would be is kept with the rest.
+    ...createRequestStages({ ...deps, hold: () => null, mayPrepare, checkBudget: budget }),
+    attest: (workflow) => judge(workflow, shadow),
+    clear: async (workflow) => {
+      const head = await nodes.head()
+      const nextNonce = await nodes.transactionCount(workflow.signer, head.number)
+      const signer = { headNumber: head.number, nextNonce, pending: [], standing: [] }
+      const view = () => ({ headNumber: head.number, baseFeePerGasWei: head.baseFeePerGasWei })
+      return clear(workflow, signer, view, { nowMs, nodes, ruleset, fees })
+    },
+    claim: (workflow) => score(workflow, shadow),
+    carry: never,
+    confirm: never,
+  }
+}
+
+/** Refuse what is done by preparing it. Pure. */
+function mayPrepare({ proposal }: Workflow) {
+  const { executionMode } = WORKFLOW_CATALOGUE[proposal.workflowType]
+  return executionMode === 'onchain_transaction'
+    ? ({ ok: true } as const)
+    : refuse(
+        'shadow_no_prepare',
+        `${proposal.workflowType} is pinned to ${executionMode}: preparing it is its effect, so shadow does not.`,
+      )
+}

@@ -1,0 +1,150 @@
+import type { Address } from 'viem'
+import type { Nodes, SimulationResult } from '../chain/nodes.ts'
+import { type Checked, invariant, RolekeeperError } from '../errors.ts'
+import type { ClearedCall } from '../guard/calls.ts'
+import { checkPrepared } from '../guard/check-prepared.ts'
+import type { Ruleset } from '../guard/policy/rule.ts'
+import { lookNow } from '../guard/recheck.ts'
+import type { Reservation } from '../journal/journal.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
+import { moved, type Step, wait } from '../workflow/step.ts'
+import { move, type Note, type ShadowVerdict, type Workflow } from '../workflow/workflow.ts'
+import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+
+/** What judging and scoring in shadow need: no signer, no session, nothing that claims a nonce or sends. */
+type ShadowDeps = {
+  readonly nowMs: () => number
+  readonly nodes: Pick<Nodes, 'head' | 'calls' | 'transactionCount' | 'simulate'>
+  readonly ruleset: Ruleset
+  readonly fees: FeePolicy
+  /** Why a person would be asked first; null when none would. */
+  readonly whyAsk: (workflow: Workflow) => Note | null
+  readonly checkBudget: (ask: Reservation) => Promise<Checked<unknown>>
+  /** Keep what it would have spent. */
+  readonly settle: (reservation: Reservation) => Promise<void>
+  /** Whether a type bids on a lot that is decided later. */
+  readonly isBid: (type: WorkflowType) => boolean
+  /** How each workflow compares with what then happened. */
+  readonly onScored: (verdict: ShadowVerdict) => void
+}
+
+/** A new head wakes what waits for it; this is for a node that stopped announcing them. */
+const HEAD_WAIT_MS = 2_000
+
+/**
+ * Judge an answer by the rules and by our own reads, and keep it as the guard read it. What would ask a key next ends
+ * here: it cannot be simulated without its signature. Throws what the nodes throw.
+ */
+export async function judge(workflow: Workflow, deps: ShadowDeps): Promise<Step> {
+  const { nowMs, nodes, ruleset } = deps
+  const { prepared: frozen } = workflow
+  invariant(frozen !== undefined, `workflow ${workflow.id} is prepared without an answer`)
+  const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
+  if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: checked }))
+  const shadowed = { calls: checked.calls.map(describeCall), ask: deps.whyAsk(workflow) }
+  if (checked.calls.every(({ digest }) => digest === null)) {
+    return moved(move(workflow, 'attested', nowMs(), { shadowed }))
+  }
+  const looked = await lookNow({ ...checked, proposal: workflow.proposal, ruleset, nowMs: nowMs() }, deps)
+  if (!looked.ok) return moved(move(workflow, 'refused', nowMs(), { note: looked }))
+  const { number: blockNumber } = await nodes.head()
+  const outcome = { verdict: 'unscored', blockNumber, gasWei: 0n } as const
+  deps.onScored(outcome.verdict)
+  const message = `${MESSAGES[outcome.verdict]}: it ends where a key would be asked.`
+  return moved(
+    move(workflow, 'shadowed', nowMs(), {
+      shadowed: { ...shadowed, outcome },
+      note: { check: outcome.verdict, message },
+    }),
+  )
+}
+
+const reservationOf = (workflow: Workflow, gasWei: bigint, atMs: number): Reservation => ({
+  workflowId: workflow.id,
+  role: workflow.role,
+  atMs,
+  usdMicros: workflow.proposal.exposure.usdMicros,
+  gasWei,
+  reverted: false,
+  shadow: true,
+})
+
+const MESSAGES: Readonly<Record<ShadowVerdict, string>> = {
+  won: 'It would still have gone through one block later',
+  contested: 'It went in the very next block, to somebody as fast as we',
+  missed: 'It was gone when it was looked at again',
+  unscored: 'Nobody competes for it',
+}
+
+/** Run the same bundle again on a later block: what still goes through there was there for us to take. */
+export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step> {
+  const { clearance, shadowed } = workflow
+  invariant(clearance !== undefined && shadowed !== undefined, `workflow ${workflow.id} was never cleared`)
+  const head = await deps.nodes.head()
+  if (head.number <= clearance.blockNumber) return wait(HEAD_WAIT_MS)
+  const nowMs = deps.nowMs()
+  const quoted = quoteFees(head.baseFeePerGasWei, deps.fees)
+  if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
+  const gas = clearance.payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n)
+  const gasWei = gas * quoted.fees.maxFeePerGasWei
+  const affordable = await deps.checkBudget(reservationOf(workflow, gasWei, nowMs))
+  if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
+  const result = await runAgain(workflow, head.number, quoted.fees, deps.nodes)
+  const blockNumber = result?.block.number ?? head.number
+  const goesThrough = result?.bundle.every(({ status }) => status === 'success') ?? false
+  const isNext = blockNumber === clearance.blockNumber + 1n
+  const verdict = goesThrough ? 'won' : isNext ? 'contested' : 'missed'
+  await deps.settle(reservationOf(workflow, gasWei, nowMs))
+  deps.onScored(verdict)
+  return moved(
+    move(workflow, 'shadowed', nowMs, {
+      shadowed: {
+        ...shadowed,
+        outcome: {
+          ...{ verdict, blockNumber, gasWei },
+          ...(deps.isBid(workflow.proposal.workflowType) ? { lot: 'undecided' } : {}),
+        },
+      },
+      note: { check: verdict, message: `${MESSAGES[verdict]} (block ${blockNumber}).` },
+    }),
+  )
+}
+
+/** Run what was cleared on top of the newest head; null when a node would not begin it. */
+async function runAgain(
+  { signer, clearance }: Workflow,
+  headNumber: bigint,
+  fees: { readonly maxFeePerGasWei: bigint; readonly maxPriorityFeePerGasWei: bigint },
+  nodes: ShadowDeps['nodes'],
+): Promise<SimulationResult | null> {
+  const from: Address = signer
+  const firstNonce = await nodes.transactionCount(from, headNumber)
+  const bundle = (clearance?.payloads ?? []).map(({ payload }, index) => ({
+    from,
+    ...payload,
+    ...fees,
+    nonce: firstNonce + index,
+  }))
+  try {
+    return await nodes.simulate({ pending: [], before: [], bundle, after: [] })
+  } catch (error) {
+    const isRejected = error instanceof RolekeeperError && error.code === 'node.simulation_rejected'
+    // The real key moved on between the count and the simulation: look again.
+    if (!isRejected || error.facts.reason === 'nonce_mismatch') throw error
+    return null
+  }
+}
+
+/** Write a decoded value as text: base units as digits, lists and structures by their members. Pure. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`
+  if (value === null || typeof value !== 'object') return String(value)
+  const members = Object.entries(value).map(([name, member]) => `${name}: ${shown(member)}`)
+  return `{ ${members.join(', ')} }`
+}
+
+/** Write a cleared call as the guard read it: contract, function, and every argument by its name. Pure. */
+function describeCall({ rule, to, args }: Pick<ClearedCall, 'rule' | 'to' | 'args'>): string {
+  const named = rule.abi.inputs.map(({ name = '' }) => `${name}: ${shown(args[name])}`)
+  return `${to ?? 'new'}.${rule.abi.name}(${named.join(', ')})`
+}
