@@ -1,6 +1,6 @@
 import type { Checked } from '../errors.ts'
 import { checkRequest } from '../guard/check-request.ts'
-import type { Ruleset } from '../guard/policy/rule.ts'
+import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import { type Gate, stopped } from '../ops/control.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
