@@ -68,6 +68,12 @@ export type PassedOver = {
   readonly alarm?: { readonly fix: string }
 }
 
+/** Why something is left alone, before it is said of which subject. */
+export type Stop = Omit<PassedOver, 'subject' | 'reason'> & Partial<Pick<PassedOver, 'reason'>>
+
+/** Pass a subject over. Pure. */
+export const passOver = (subject: string, stop: Stop): PassedOver => ({ subject, reason: {}, ...stop })
+
 /** What an agent wants, and what it left alone. Both are kept, and `explain` prints them. */
 export type Decision = {
   readonly proposals: readonly Proposal[]

@@ -1,7 +1,6 @@
 import { inputText } from '../../src/workflow/proposal.ts'
-import type { Decision, InFlight, Moment, PassedOver } from '../agent.ts'
+import { type Decision, type InFlight, type Moment, type PassedOver, passOver } from '../agent.ts'
 import { proposeDuty } from './duty.ts'
-import type { Stop } from './judge-market.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { seatsOf } from './seats.ts'
@@ -26,20 +25,21 @@ export function decide(seen: Observed, policy: AllocatorPolicy): Decision {
 
 function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): Decision {
   const { address: subject } = look
-  const passed = ({ check, message }: Stop, reason: PassedOver['reason'] = {}): PassedOver => ({
-    ...{ subject, check, message, reason },
-  })
   if (!seen.freshness.ok) {
-    const stop = { check: 'observation_not_fresh', message: seen.freshness.message }
-    return leave(passed(stop, { ageMs: seen.freshness.ageMs }))
+    const stop = {
+      check: 'observation_not_fresh',
+      message: seen.freshness.message,
+      reason: { ageMs: seen.freshness.ageMs },
+    }
+    return leave(passOver(subject, stop))
   }
   const ours = seen.inFlight.filter(({ input }) => inputText(input, 'vaultAddress') === subject)
   const underWay = ({ workflowId }: InFlight) =>
-    passed({ check: 'already_in_flight', message: `Workflow ${workflowId} moves this vault.` })
+    passOver(subject, { check: 'already_in_flight', message: `Workflow ${workflowId} moves this vault.` })
   const busy = ours.find(({ held }) => held !== true)
   if (busy !== undefined) return leave(underWay(busy))
   const vault = judgeVault(look, seen, policy)
-  if ('check' in vault) return leave(passed(vault))
+  if ('check' in vault) return leave(passOver(subject, vault))
   const seats = seatsOf(vault, seen, policy)
   const duty = proposeDuty(vault, seats, policy)
   // Neither a move for yield that waits for a person nor one that failed keeps those who leave from their money.
@@ -50,7 +50,7 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
   if (holdsUp && isWithin(policy.retryAfterS, failed, seen)) {
     const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${policy.retryAfterS} s.`
     const lookAgainAtMs = failed.endedAtMs + policy.retryAfterS * 1_000
-    return { ...leave(passed({ check: 'backing_off', message })), lookAgainAtMs }
+    return { ...leave(passOver(subject, { check: 'backing_off', message })), lookAgainAtMs }
   }
   const markets = seats.flatMap(({ marketAddress, name, impaired, closed, heldAssets, cashAssets }) => {
     const stop = impaired ?? closed

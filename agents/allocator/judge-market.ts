@@ -1,11 +1,8 @@
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
-import type { Moment, PassedOver } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
-
-/** Why something is left alone: a stable name and a sentence with value and limit. */
-export type Stop = Pick<PassedOver, 'check' | 'message'>
 
 /** The oracle's own code for a price that its feeder vouches for. */
 const ORACLE_HEALTHY = 1

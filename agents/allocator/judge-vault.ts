@@ -1,6 +1,5 @@
-import type { Moment } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv } from '../protocol/health.ts'
-import type { Stop } from './judge-market.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { REQUESTS_MAX } from './see-vault.ts'
 import type { ExitSeen, VaultBooks, VaultLook } from './seen.ts'

@@ -1,5 +1,5 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Moment, PassedOver } from '../agent.ts'
+import { type Moment, type PassedOver, passOver } from '../agent.ts'
 import { dollars } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { laneReturn, moveCost, type Pool } from './lane.ts'
@@ -35,7 +35,7 @@ export function proposeYield(
   const targets = planTargets(seats, pool, { bounds: seats, budgetAssets, decimals })
   if (targets === null) {
     const message = `Idle are ${books.idleAssets} base units; buffer and queue need ${vault.neededAssets} before anything is supplied, and the markets cannot give that back.`
-    return { subject, check: 'nothing_to_supply', message, reason: {} }
+    return passOver(subject, { check: 'nothing_to_supply', message })
   }
   const { withdrawals, supplies } = movesOf(seats, targets)
   if (withdrawals.length + supplies.length === 0) {
@@ -43,7 +43,7 @@ export function proposeYield(
       check: 'allocation_optimal',
       message: 'No allocation within the limits earns more, moving included.',
     }
-    return { subject, ...stop, reason: {} }
+    return passOver(subject, stop)
   }
   const gain = gainOf(
     pool,

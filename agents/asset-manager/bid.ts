@@ -1,12 +1,11 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Moment } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
 import { percent, tokens } from '../protocol/text.ts'
 import { BID, heapsOf, hold, type Purse } from './exposure.ts'
 import { isApart, lotOf, type OpenLot } from './lot.ts'
 import type { Bidding } from './policy.ts'
 import type { FundAtLot } from './seen.ts'
-import type { Stop } from './stop.ts'
 import { type Quote, type Valuation, valuate } from './value.ts'
 
 /** A lot with a fund that could bid for it, and what it is worth to that fund. */

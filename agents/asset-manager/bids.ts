@@ -1,12 +1,11 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Decision, Moment, PassedOver } from '../agent.ts'
+import { type Decision, type Moment, type PassedOver, passOver, type Stop } from '../agent.ts'
 import { bidFor, type Candidate, candidateOf } from './bid.ts'
 import { isFor, type Purse, purseOf, unreleased } from './exposure.ts'
 import { judgeFund } from './fund.ts'
 import { judgeLot } from './lot.ts'
 import type { ManagerPolicy } from './policy.ts'
 import type { LotSeen, ManagerSeen } from './seen.ts'
-import { passOver, type Stop } from './stop.ts'
 
 type Seen = Moment & ManagerSeen
 

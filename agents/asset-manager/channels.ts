@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Moment } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import type { DeclaredChannelPolicy } from './declared.ts'
 import {
   asDeclared,
@@ -13,7 +13,6 @@ import {
 } from './difference.ts'
 import { fundsNamed } from './launch.ts'
 import type { ChannelPolicy, ManagerSeen } from './seen.ts'
-import type { Stop } from './stop.ts'
 
 type Seen = Moment & ManagerSeen
 

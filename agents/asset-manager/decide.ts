@@ -1,10 +1,9 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Decision, Moment, PassedOver } from '../agent.ts'
+import { type Decision, type Moment, type PassedOver, passOver } from '../agent.ts'
 import { chooseBids } from './bids.ts'
 import type { ManagerPolicy } from './policy.ts'
 import { reconcile } from './reconcile.ts'
 import type { ManagerSeen } from './seen.ts'
-import { passOver } from './stop.ts'
 
 /**
  * Decide what to pause, what to set up or change as declared, and which positions to bid for, and say of everything

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
-import type { Ended, Moment, PassedOver } from '../agent.ts'
-import { passOver, type Stop } from './stop.ts'
+import { type Ended, type Moment, type PassedOver, passOver, type Stop } from '../agent.ts'
 
 /** What would change of one declared thing; `from` is null where there is nothing yet. */
 export type Change = { readonly field: string; readonly from: string | null; readonly to: string }

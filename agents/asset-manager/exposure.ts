@@ -1,9 +1,8 @@
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import { inputText } from '../../src/workflow/proposal.ts'
-import type { InFlight, Moment } from '../agent.ts'
+import type { InFlight, Moment, Stop } from '../agent.ts'
 import type { OpenFund } from './fund.ts'
 import type { FundSeen, LotSeen, ManagerSeen } from './seen.ts'
-import type { Stop } from './stop.ts'
 
 export const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
 

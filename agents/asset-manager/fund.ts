@@ -1,9 +1,8 @@
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
-import type { Moment } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv } from '../protocol/health.ts'
 import type { ManagerPolicy } from './policy.ts'
 import type { ChannelPolicy, FundFigures, FundSeen } from './seen.ts'
-import type { Stop } from './stop.ts'
 import type { Quote } from './value.ts'
 
 const RAY = 10n ** 27n

@@ -1,10 +1,9 @@
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
-import type { Moment, PinnedDeployment } from '../agent.ts'
+import type { Moment, PinnedDeployment, Stop } from '../agent.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import type { Lane, ManagerPolicy } from './policy.ts'
 import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
-import type { Stop } from './stop.ts'
 
 /** The oracle's own code for a price that its feeder vouches for. */
 const ORACLE_HEALTHY = 1

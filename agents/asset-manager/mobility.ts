@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
 import type { InputValue } from '../../src/workflow/proposal.ts'
-import type { Moment } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import type { DeclaredMobility } from './declared.ts'
 import {
   asDeclared,
@@ -14,7 +14,6 @@ import {
   personOf,
 } from './difference.ts'
 import type { ManagerSeen, MobilityFigures, VaultSeen } from './seen.ts'
-import type { Stop } from './stop.ts'
 import { judgeTrouble } from './trouble.ts'
 
 type Seen = Moment & ManagerSeen

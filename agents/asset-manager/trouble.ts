@@ -1,11 +1,10 @@
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
-import type { Moment } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { percent } from '../protocol/text.ts'
 import type { DeclaredMobility } from './declared.ts'
 import type { ManagerSeen, PricedMarket } from './seen.ts'
-import type { Stop } from './stop.ts'
 
 type Rule = NonNullable<DeclaredMobility['emergencyPause']>
 

@@ -1,11 +1,10 @@
 import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
-import type { Decision, Moment, Observation, PassedOver } from '../agent.ts'
-import { type Due, interimDue, type NotDue, nextLook, scheduledDue } from './due.ts'
+import { type Decision, type Moment, type Observation, passOver, type Stop } from '../agent.ts'
+import { type Due, interimDue, nextLook, scheduledDue } from './due.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
 import { type Agreement, agree } from './quorum.ts'
 import type { NavReporterSeen, ReportSeen, TypeSeen } from './see.ts'
-import { isStop, type Stop } from './stop.ts'
 
 /**
  * Decide which reports to make, and say of everything else why not. Pure. Time is what both our clock and the chain's
@@ -18,7 +17,7 @@ export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPo
     const one = policy.reports[report.name]
     if (one === undefined) return { proposals: [], passedOver: [] }
     const ready = stop ?? readied(report, one, seen, nowS)
-    return isStop(ready)
+    return 'check' in ready
       ? { proposals: [], passedOver: [passOver(report.name, ready)] }
       : judge(ready, one, seen, nowS)
   })
@@ -32,15 +31,6 @@ export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPo
 
 /** A report of which everything is known that is judged. */
 type Ready = KnownReport & { readonly scheduled: TypeSeen }
-
-const passOver = (subject: string, { check, message, near, alarm }: NotDue): PassedOver => ({
-  subject,
-  check,
-  message,
-  reason: {},
-  ...(near === undefined ? {} : { near }),
-  ...(alarm === undefined ? {} : { alarm }),
-})
 
 /** Our clock must go with the chain's, and never far back. */
 function clockStop({ nowMs, chain, latestMs }: Observation<NavReporterSeen>, apartSMax: number): Stop | null {
@@ -121,7 +111,7 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
     ),
   ]
   const made = make(report, policy, seen, nowS, agreement, scheduled)
-  return isStop(made)
+  return 'check' in made
     ? { proposals: [], passedOver: [...passedOver, passOver(name, made)] }
     : { proposals: [made], passedOver }
 }
@@ -133,12 +123,12 @@ function make(
   seen: Moment,
   nowS: number,
   agreement: Agreement,
-  scheduled: Due | NotDue,
-): Proposal | NotDue {
+  scheduled: Due | Stop,
+): Proposal | Stop {
   if (agreement.value === null) return shortOf(agreement, policy)
-  const value = afterFees(agreement.value, policy, isStop(scheduled) ? nowS : scheduled.valuationTimeS)
-  const due = isStop(scheduled) ? unscheduledDue(report, policy, value.value, nowS, scheduled) : scheduled
-  if (isStop(due)) return due
+  const value = afterFees(agreement.value, policy, 'check' in scheduled ? nowS : scheduled.valuationTimeS)
+  const due = 'check' in scheduled ? unscheduledDue(report, policy, value.value, nowS, scheduled) : scheduled
+  if ('check' in due) return due
   if (seen.inFlight.some(({ input }) => inputText(input, 'oracleAddress') === report.oracle)) {
     return { check: 'already_in_flight', message: 'A report to this oracle is under way.' }
   }
@@ -157,10 +147,10 @@ function unscheduledDue(
   policy: ReportPolicy,
   value: bigint,
   nowS: number,
-  scheduled: NotDue,
-): Due | NotDue {
+  scheduled: Stop,
+): Due | Stop {
   const interim = interimDue(report, policy, value, nowS)
-  if (!isStop(interim) || interim.check === 'interim_waits') return interim
+  if (!('check' in interim) || interim.check === 'interim_waits') return interim
   if (scheduled.check === 'too_late') return scheduled
   return (interim.near ?? 0) > (scheduled.near ?? 0) ? interim : scheduled
 }

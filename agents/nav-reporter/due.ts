@@ -1,8 +1,8 @@
+import type { Stop } from '../agent.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { distanceBps } from './quorum.ts'
 import { dueBetween, latestDue, nextDue } from './schedule.ts'
 import { newest, type ReportSeen, type TypeSeen } from './see.ts'
-import type { Stop } from './stop.ts'
 
 /** A report that should be made now. */
 export type Due = {
@@ -15,17 +15,14 @@ export type Due = {
   readonly type: TypeSeen
 }
 
-/** Why nothing is due; `near` is how close it came, 1 being due. */
-export type NotDue = Stop & { readonly near?: number }
-
 /** A scheduled report that will not be made. */
 type Missed = { readonly valuationTimeS: number; readonly message: string }
 
 /** Of a longer downtime only the latest are listed one by one. */
 const MISSED_MAX = 20
 
-/** A moment for people. Pure. */
-export const told = (atS: number): string => new Date(atS * 1_000).toISOString().replace('.000Z', 'Z')
+/** Write a time, Unix seconds, for people. Pure. */
+export const timeText = (atS: number): string => new Date(atS * 1_000).toISOString().replace('.000Z', 'Z')
 
 /**
  * Find the scheduled report that is due, if it is not made yet and not too late. Only the latest counts: what lies
@@ -35,7 +32,7 @@ export function scheduledDue(
   { scheduled }: ReportSeen & { readonly scheduled: TypeSeen },
   policy: ReportPolicy,
   nowS: number,
-): { readonly due: Due | NotDue; readonly missed: readonly Missed[] } {
+): { readonly due: Due | Stop; readonly missed: readonly Missed[] } {
   const { schedule, lateSMax, reportType, revisionLabel } = policy
   const { latest } = scheduled
   const dueS = latestDue(schedule, nowS)
@@ -43,18 +40,21 @@ export function scheduledDue(
   const sinceS = latest.submittedAtS === 0 ? dueS - 1 : latest.valuationTimeS
   const missed = dueBetween(schedule, sinceS, dueS, MISSED_MAX).map((valuationTimeS, index) => ({
     valuationTimeS,
-    message: `It was due at ${told(valuationTimeS)}, and a later one is due already.${index === MISSED_MAX - 1 ? ' So may earlier ones be.' : ''}`,
+    message: `It was due at ${timeText(valuationTimeS)}, and a later one is due already.${index === MISSED_MAX - 1 ? ' So may earlier ones be.' : ''}`,
   }))
   if (dueS <= latest.valuationTimeS && latest.submittedAtS !== 0) {
     const nextS = nextDue(schedule, nowS)
-    const message = `That of ${told(dueS)} is made; the next is due at ${nextS === null ? 'no time' : told(nextS)}.`
+    const message = `That of ${timeText(dueS)} is made; the next is due at ${nextS === null ? 'no time' : timeText(nextS)}.`
     const near = nextS === null ? {} : { near: (nowS - dueS) / (nextS - dueS) }
     return { due: { check: 'not_due', message, ...near }, missed }
   }
   const lateS = nowS - dueS
   if (lateS > lateSMax) {
-    const message = `It was due at ${told(dueS)}, ${lateS} s ago; the policy allows ${lateSMax} s.`
-    const due = { check: 'too_late', message: `That of ${told(dueS)} is ${lateS} s late and is not made.` }
+    const message = `It was due at ${timeText(dueS)}, ${lateS} s ago; the policy allows ${lateSMax} s.`
+    const due = {
+      check: 'too_late',
+      message: `That of ${timeText(dueS)} is ${lateS} s late and is not made.`,
+    }
     return { due, missed: [{ valuationTimeS: dueS, message }, ...missed] }
   }
   return {
@@ -72,7 +72,7 @@ export function interimDue(
   { interim: policy }: ReportPolicy,
   value: bigint,
   nowS: number,
-): Due | NotDue {
+): Due | Stop {
   const { interim } = report
   const last = newest(report)
   if (policy === undefined || interim === null)
@@ -92,7 +92,7 @@ export function interimDue(
   }
   const valuationTimeS = Math.floor(nowS / everyS) * everyS
   if (valuationTimeS <= last.valuationTimeS) {
-    const message = `The value has moved, and there is a report of ${told(last.valuationTimeS)} already; interim ones are ${everyS} s apart.`
+    const message = `The value has moved, and there is a report of ${timeText(last.valuationTimeS)} already; interim ones are ${everyS} s apart.`
     return { check: 'interim_waits', message }
   }
   return {

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { bps, count, name } from '../../src/service/contract/yaml-scalars.ts'
-import { parseCron } from './cron.ts'
+import { DAY_S, isTimeZone, parseCron } from './calendar.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
 import { sourcePolicy, value } from './source-policy.ts'
-import { DAY_S, isDate, isTimeZone } from './zone.ts'
 
 const date = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/, 'expected a date, for example 2026-12-25')
-  .refine(isDate, { error: 'expected a date that exists' })
+  .pipe(z.iso.date('expected a date that exists'))
   .transform((text) => Date.parse(`${text}T00:00:00Z`) / (DAY_S * 1_000))
 
 const byCalendar = z

@@ -1,12 +1,12 @@
 import type { Address } from 'viem'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
+import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { decimal, percent } from '../protocol/text.ts'
-import { type Due, told } from './due.ts'
+import { type Due, timeText } from './due.ts'
 import type { ReportPolicy } from './policy.ts'
 import { type Agreement, distanceBps } from './quorum.ts'
 import { newest, type ReportSeen } from './see.ts'
-import type { Stop } from './stop.ts'
 import { accruedFees, type Bridge, bridgeOf, builtValue } from './valuation.ts'
 
 /** What would be reported of one share, and what was taken off for fees. */
@@ -78,7 +78,7 @@ export function propose(
     },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
     ...(move === null ? {} : { deviationBps: Number(move) }),
-    summary: `report ${name} ${reportType} of ${told(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${report.readings.length} sources${steps}`,
+    summary: `report ${name} ${reportType} of ${timeText(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${report.readings.length} sources${steps}`,
     reason: reasonOf(report, agreement, value, bridge),
   }
 }

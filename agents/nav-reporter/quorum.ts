@@ -1,7 +1,6 @@
+import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
-import { median } from './median.ts'
 import type { Statement } from './statement.ts'
-import type { Stop } from './stop.ts'
 
 /** What one source brought: a statement, or why it counts for nothing. */
 export type Reading = { readonly source: string } & (
@@ -79,4 +78,13 @@ export function agree(
 export function distanceBps(value: bigint, from: bigint): bigint {
   const apart = value > from ? value - from : from - value
   return (apart * BPS + from - 1n) / from
+}
+
+/** Return the median, of an even number the mean of the middle two rounded down; null of none. Pure. */
+export function median(values: readonly bigint[]): bigint | null {
+  const sorted = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const half = Math.floor(sorted.length / 2)
+  const [upper, lower] = [sorted[half], sorted[half - 1]]
+  if (upper === undefined) return null
+  return sorted.length % 2 === 1 || lower === undefined ? upper : (upper + lower) / 2n
 }

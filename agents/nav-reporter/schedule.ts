@@ -1,5 +1,4 @@
-import { type Calendar, namesDay } from './cron.ts'
-import { DAY_S, instantsOf, localDay } from './zone.ts'
+import { type Calendar, DAY_S, instantsOf, localDay, namesDay } from './calendar.ts'
 
 /** What becomes of a report that would be due on a holiday. */
 export const ON_HOLIDAY = ['skip', 'before', 'after'] as const

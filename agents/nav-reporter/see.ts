@@ -1,13 +1,12 @@
 import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
-import type { Answer, Look, Moment, Question, Rows } from '../agent.ts'
+import type { Answer, Look, Moment, Question, Rows, Stop } from '../agent.ts'
 import { NAV_ORACLE_VIEWS, reportTypeWord } from '../protocol/nav.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
 import { askChain, askHoldings, type Read, readOutside } from './sources.ts'
 import type { Statement } from './statement.ts'
-import { isStop, type Stop } from './stop.ts'
 import type { Parts, Scale } from './valuation.ts'
 
 /** A report that the oracle accepted; all zero where there is none. Times are Unix seconds. */
@@ -191,7 +190,7 @@ function askSources(
     const readings = sources.map(({ source, read, built }): Reading => {
       if (read !== undefined) return readingOf(source, read(told, ofSources))
       const made = built(told)
-      if (isStop(made)) return readingOf(source, made)
+      if ('check' in made) return readingOf(source, made)
       parts = made.parts
       return readingOf(source, made)
     })
@@ -204,7 +203,7 @@ function askSources(
 }
 
 const readingOf = (source: string, said: Statement | Stop): Reading =>
-  isStop(said)
+  'check' in said
     ? { source, ok: false, check: said.check, message: said.message }
     : { source, ok: true, value: said.value, asOfS: said.asOfS }
 

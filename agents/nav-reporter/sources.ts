@@ -1,12 +1,11 @@
 import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
-import type { Answer, Moment } from '../agent.ts'
+import type { Answer, Moment, Stop } from '../agent.ts'
 import { askUint } from '../protocol/nav.ts'
 import type { Wave } from '../protocol/reading.ts'
 import type { ReportPolicy } from './policy.ts'
 import type { SourcePolicy } from './source-policy.ts'
 import { readStatement, type Statement } from './statement.ts'
-import { isStop, type Stop } from './stop.ts'
 import { buildUp, builtValue, type Parts, type Scale } from './valuation.ts'
 
 /** Finds what was asked among the answers of its wave. */
@@ -72,7 +71,7 @@ export function askHoldings(
       idleAssets += said
     }
     const parts = buildUp(fund, idleAssets, haircuts)
-    if (isStop(parts)) return parts
+    if ('check' in parts) return parts
     const asOfS = chain.timestampS - Math.ceil(freshness.ageMs / 1_000)
     return { value: builtValue(parts, scale), asOfS, parts }
   }

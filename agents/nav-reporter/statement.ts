@@ -1,6 +1,4 @@
-import { parseDecimal } from './decimal.ts'
-import { isStop, type Stop } from './stop.ts'
-import { isDate } from './zone.ts'
+import type { Stop } from '../agent.ts'
 
 /** What a source states: a value in units of 10^-decimals of the report, and the time it is for, Unix seconds. */
 export type Statement = { readonly value: bigint; readonly asOfS: number }
@@ -31,12 +29,29 @@ export function readStatement(
   wanted: number,
 ): Statement | Stop {
   const found = layout.format === 'json' ? readJsonMember(text, layout) : readCsvLine(text, layout)
-  if (isStop(found)) return found
+  if ('check' in found) return found
   if (found.value === null) return stop('source_without_value', `It states nothing at ${layout.value}.`)
   const asOfS = found.asOf === null ? null : parseTime(found.asOf)
   if (asOfS === null) return stop('source_without_date', `It states no time at ${layout.asOf}.`)
   const value = parseDecimal(found.value, decimals, wanted)
-  return isStop(value) ? value : { value, asOfS }
+  return typeof value === 'bigint' ? { value, asOfS } : value
+}
+
+/** Longer numbers are no price. */
+const NUMBER = /^([0-9]{1,60})(?:\.([0-9]{1,60}))?$/
+
+/**
+ * Read a decimal number exactly, without a float on the way. Pure.
+ * @param text digits with or without a point; it counts units of 10^-`decimals`.
+ * @param wanted decimals of the result; what is smaller is cut off.
+ * @returns units of 10^-`wanted`, or why it is no number of this kind: `source_negative` or `source_not_number`.
+ */
+export function parseDecimal(text: string, decimals: number, wanted: number): bigint | Stop {
+  if (text.startsWith('-')) return { check: 'source_negative', message: 'It says a negative number.' }
+  const found = NUMBER.exec(text)
+  if (found === null) return { check: 'source_not_number', message: 'It says no decimal number.' }
+  const [, whole = '', fraction = ''] = found
+  return (BigInt(whole + fraction) * 10n ** BigInt(wanted)) / 10n ** BigInt(fraction.length + decimals)
 }
 
 type Found = { readonly value: string | null; readonly asOf: string | null }
@@ -87,4 +102,10 @@ function parseTime(text: string): number | null {
   if (/^[0-9]{1,11}$/.test(text)) return Number(text)
   const ms = ISO_TIME.test(text) && isDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
   return Number.isNaN(ms) ? null : Math.floor(ms / 1_000)
+}
+
+/** Whether a date, as in `2026-02-28`, exists: JavaScript takes the 30th of February for the 2nd of March. */
+function isDate(text: string): boolean {
+  const ms = Date.parse(`${text}T00:00:00Z`)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text)
 }

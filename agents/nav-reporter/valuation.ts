@@ -1,6 +1,6 @@
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import type { Stop } from '../agent.ts'
 import { BPS, tokenUnit } from '../protocol/health.ts'
-import type { Stop } from './stop.ts'
 
 /** What a fund's value is made of, base units of its quote asset, and its shares, base units of them. */
 export type Parts = {

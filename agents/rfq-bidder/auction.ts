@@ -1,12 +1,11 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { PassedOver } from '../agent.ts'
+import { type PassedOver, passOver } from '../agent.ts'
 import { tokens } from '../protocol/text.ts'
 import { enter } from './book.ts'
-import { inFlightStop, judgeLot, lateStop, nearness, passOver, type Scene } from './lot.ts'
+import { inFlightStop, judgeLot, lateStop, nearness, type Scene } from './lot.ts'
 import { raise } from './propose.ts'
 import { roomFor } from './room.ts'
 import type { AuctionSeen } from './seen.ts'
-import { stepWith } from './step.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
@@ -17,22 +16,22 @@ import { usdMicrosOf } from './value.ts'
 export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedOver {
   const { seen, policy, self, book } = scene
   const busy = inFlightStop(lot, seen)
-  if (busy !== null) return passOver(lot, busy)
+  if (busy !== null) return passOver(lot.id, busy)
   if (lot.bestBidder === self) {
-    return passOver(lot, {
+    return passOver(lot.id, {
       check: 'leads',
       message: `We lead with ${lot.bestAssets} base units.`,
       reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS },
     })
   }
   const late = lateStop(lot, scene)
-  if (late !== null) return passOver(lot, late)
+  if (late !== null) return passOver(lot.id, late)
   const valued = judgeLot(
     lot,
     lot.bids.map(({ bidder }) => bidder),
     scene,
   )
-  if ('check' in valued) return passOver(lot, valued)
+  if ('check' in valued) return passOver(lot.id, valued)
 
   const { priced, worth } = valued
   const room = roomFor(priced, 'auction', 0n, book, policy)
@@ -48,7 +47,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   }
   const paid = (assets: bigint) => tokens(assets, priced.quote.decimals, priced.quote.symbol)
   if (leastAssets > most || most === 0n) {
-    return passOver(lot, {
+    return passOver(lot.id, {
       check: isRoomy ? 'next_bid_above_limit' : room.limitedBy,
       message: `The next bid is ${paid(leastAssets)} at least; ${isRoomy ? 'our limit is' : `${room.limitedBy} leaves`} ${paid(most)}.`,
       reason: figures,
@@ -58,11 +57,11 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   const leftS = lot.closesAtS - seen.chain.timestampS
   if (leftS > policy.auction.windowS) {
     const message = `It closes in ${leftS} s; we bid in the last ${policy.auction.windowS} s.`
-    return passOver(lot, { check: 'before_window', message, reason: { ...figures, leftS } })
+    return passOver(lot.id, { check: 'before_window', message, reason: { ...figures, leftS } })
   }
   if (book.nativeWei < book.bidGas.wei) {
     const message = `A bid needs ${book.bidGas.wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
-    return passOver(lot, { check: 'out_of_gas', message })
+    return passOver(lot.id, { check: 'out_of_gas', message })
   }
   const stepped = steppedBid(lot, leastAssets, most, worth.gasAssets)
   const assets = stepped < most ? stepped : most
@@ -82,3 +81,12 @@ function steppedBid(
   const stepped = bestAssets + stepWith(most - bestAssets, gasAssets)
   return stepped > leastAssets ? stepped : leastAssets
 }
+
+/**
+ * How far a bid goes above the best one where others answer. A small step is answered often, and each bid takes gas; a
+ * large one overpays by half of itself when it wins. With `most` still to go, `gas·most/step + step/2` is least at
+ * `√(2·gas·most)`. Base units of the quote asset.
+ */
+const stepWith = (mostAssets: bigint, gasAssets: bigint): bigint =>
+  // A step is no sum that is booked: the float's error in it does not matter, and it grows with what it is taken of.
+  mostAssets <= 0n ? 0n : BigInt(Math.floor(Math.sqrt(2 * Number(gasAssets) * Number(mostAssets))))

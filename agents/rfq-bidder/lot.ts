@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
-import type { InFlight, PassedOver } from '../agent.ts'
+import type { InFlight, Stop } from '../agent.ts'
 import { type Book, heldWithout } from './book.ts'
 import type { RfqBidderPolicy } from './policy.ts'
-import { type Priced, priceOf, type Stop } from './price.ts'
+import { type Priced, priceOf } from './price.ts'
 import type { Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 import { CLAIM, claims, isAbout } from './steps.ts'
 import { type Worth, worthOf } from './value.ts'
@@ -86,9 +86,6 @@ function oursStop(
   if (colleague === undefined) return null
   return { check: 'lot_taken', message: `Our ${colleague.role} bids for it, as ${colleague.subject}.` }
 }
-
-/** Say why an offer is left alone. Pure. */
-export const passOver = ({ id }: OfferSeen, stop: Stop): PassedOver => ({ subject: id, reason: {}, ...stop })
 
 /** Whether a workflow bids on an offer, or ends it, already. Pure. */
 export const inFlightStop = (offer: OfferSeen, { inFlight }: Observed): Stop | null =>

@@ -1,15 +1,12 @@
 import type { Address } from 'viem'
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
-import type { PassedOver } from '../agent.ts'
+import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Observed, PriceRead, PriceSeen } from './seen.ts'
 
 /** The oracle's own code for a price that its feeder vouches for. */
 const ORACLE_HEALTHY = 1
-
-/** Why something is left alone: a stable name, a sentence, and the numbers behind it. */
-export type Stop = Pick<PassedOver, 'check' | 'message'> & Partial<Pick<PassedOver, 'reason' | 'near'>>
 
 /** An asset whose price may be acted on, with everything that turns it into amounts. */
 export type Priced = {

@@ -1,19 +1,9 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { PassedOver } from '../agent.ts'
+import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
 import { enter } from './book.ts'
-import {
-  endingStop,
-  inFlightStop,
-  judgeLot,
-  lateStop,
-  nearness,
-  passOver,
-  type Scene,
-  type Valued,
-} from './lot.ts'
-import type { Stop } from './price.ts'
+import { endingStop, inFlightStop, judgeLot, lateStop, nearness, type Scene, type Valued } from './lot.ts'
 import { cancel, place, replace } from './propose.ts'
 import { type Room, roomFor } from './room.ts'
 import type { RfqBidSeen, RfqSeen } from './seen.ts'
@@ -27,11 +17,11 @@ import { usdMicrosOf } from './value.ts'
  */
 export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const busy = endingStop(rfq, scene.seen, CANCEL)
-  if (busy !== null) return passOver(rfq, busy)
+  if (busy !== null) return passOver(rfq.id, busy)
   const answer = freeAnswer(rfq, scene)
   const waiting = inFlightStop(rfq, scene.seen)
   const isTakenBack = 'workflowType' in answer && answer.workflowType === CANCEL
-  return waiting === null || isTakenBack ? answer : passOver(rfq, waiting)
+  return waiting === null || isTakenBack ? answer : passOver(rfq.id, waiting)
 }
 
 /** The answer as if nothing were under way. */
@@ -41,12 +31,12 @@ function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const own = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)
   const [current, spare] = own
   const late = lateStop(rfq, scene)
-  if (late !== null) return passOver(rfq, late)
+  if (late !== null) return passOver(rfq.id, late)
   // Two bids of ours: a crash or a hand. The better one stays.
   if (spare !== undefined) return cancel(rfq, spare, 'second_bid', 'another bid of ours is better')
 
   const stop = (found: Stop) =>
-    current === undefined ? passOver(rfq, found) : cancel(rfq, current, found.check, found.message)
+    current === undefined ? passOver(rfq.id, found) : cancel(rfq, current, found.check, found.message)
   const unfit = termsStop(rfq)
   if (unfit !== null) return stop(unfit)
   const valued = judgeLot(rfq, bidders(rfq), scene)
@@ -129,9 +119,9 @@ function first(
   wanted: bigint | null,
   scene: Scene,
 ): Proposal | PassedOver {
-  if (wanted === null) return passOver(rfq, tooDear(rfq, valued, room, leadAssets))
+  if (wanted === null) return passOver(rfq.id, tooDear(rfq, valued, room, leadAssets))
   const gas = scene.book.bidGas
-  if (scene.book.nativeWei < gas.wei) return passOver(rfq, outOfGas(scene))
+  if (scene.book.nativeWei < gas.wei) return passOver(rfq.id, outOfGas(scene))
   const ownBids = rfq.bids.filter(({ bidder }) => bidder === scene.self).length
   const bid = { ...valued, assets: wanted, limitedBy: limitOf(room, leadAssets, wanted), gas }
   enter(scene.book, rfq, { assets: wanted, usdMicros: usdMicrosOf(wanted, valued.priced.quote) }, 'rfq')
@@ -158,7 +148,7 @@ function next(
     const isNear = (assets: bigint) =>
       assets <= valued.worth.limitAssets + (assets * BigInt(policy.rfq.replaceBps)) / BPS
     if (binds && isNear(current.assets) && (leads || isNear(leadAssets))) {
-      return passOver(rfq, stands(rfq, valued, current))
+      return passOver(rfq.id, stands(rfq, valued, current))
     }
     const dear = tooDear(rfq, valued, room, leadAssets)
     return cancel(rfq, current, dear.check, dear.message)
@@ -166,7 +156,7 @@ function next(
   // Who leads is not raised for fear of a bid that may never come.
   const isEnough = rfq.terms.book === 'open' && wanted >= current.assets
   if (binds && leads && (isEnough || apart(wanted) <= driftAssets))
-    return passOver(rfq, stands(rfq, valued, current))
+    return passOver(rfq.id, stands(rfq, valued, current))
   const ended = seen.recent.filter(
     ({ workflowType, state, input }) =>
       workflowType === REPLACE && state === 'succeeded' && input.bidId === current.bidId,
@@ -175,9 +165,9 @@ function next(
   const isRaise = wanted > current.assets
   if (isRaise && raises >= policy.rfq.raisesMax) {
     const message = `Bid ${current.bidId} was raised ${raises} times today; the policy allows ${policy.rfq.raisesMax}.`
-    return passOver(rfq, { check: 'raises_used_up', message, reason: { raises } })
+    return passOver(rfq.id, { check: 'raises_used_up', message, reason: { raises } })
   }
-  if (book.nativeWei < book.bidGas.wei) return passOver(rfq, outOfGas(scene))
+  if (book.nativeWei < book.bidGas.wei) return passOver(rfq.id, outOfGas(scene))
   const takenAssets = isRaise ? wanted - current.assets : 0n
   const bid = {
     ...valued,

@@ -1,9 +1,8 @@
 import type { Address } from 'viem'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { PassedOver } from '../agent.ts'
+import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import type { Book } from './book.ts'
-import { claimStop, endingStop, passOver, type Scene } from './lot.ts'
-import type { Stop } from './price.ts'
+import { claimStop, endingStop, type Scene } from './lot.ts'
 import { bidSubject, claim, finalize } from './propose.ts'
 import type { AuctionSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 import { FINALIZE } from './steps.ts'
@@ -15,7 +14,7 @@ export function claimRefunds(rfq: RfqSeen, { seen, self, book }: Scene): readonl
     .map((bid) => {
       const subject = bidSubject(rfq, bid)
       const stop = claimStop(rfq, bid, seen) ?? gasStop(book, seen.signer)
-      return stop === null ? claim(rfq, bid) : { subject, reason: {}, ...stop }
+      return stop === null ? claim(rfq, bid) : passOver(subject, stop)
     })
 }
 
@@ -27,23 +26,23 @@ export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene
   const live = rfq.bids.filter(({ status }) => status === 'live')
   const [bid] = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)
   if (bid === undefined) {
-    return passOver(rfq, { check: 'rfq_closed', message: 'It is closed, and no bid of ours binds.' })
+    return passOver(rfq.id, { check: 'rfq_closed', message: 'It is closed, and no bid of ours binds.' })
   }
   const busy = endingStop(rfq, seen, FINALIZE)
-  if (busy !== null) return passOver(rfq, busy)
+  if (busy !== null) return passOver(rfq.id, busy)
   const wins = rfq.terms.book === 'sealed' ? null : doesWin(bid, live)
   const { finalizer } = rfq.terms
   if (finalizer === 'seller' || (finalizer === 'winner' && wins === false)) {
     const message = `It is closed with our bid ${bid.bidId}; only the ${finalizer} finalizes it.`
-    return passOver(rfq, { check: 'awaits_finalizer', message })
+    return passOver(rfq.id, { check: 'awaits_finalizer', message })
   }
   const leftS = rfq.closesAtS + policy.rfq.finalizeLostAfterS - seen.chain.timestampS
   if (wins === false && leftS > 0) {
     const message = `Somebody else won; it is theirs to finalize for ${leftS} s more.`
-    return passOver(rfq, { check: 'left_to_winner', message, reason: { leftS } })
+    return passOver(rfq.id, { check: 'left_to_winner', message, reason: { leftS } })
   }
   const stop = gasStop(book, seen.signer)
-  return stop === null ? finalize(rfq, bid, wins) : passOver(rfq, stop)
+  return stop === null ? finalize(rfq, bid, wins) : passOver(rfq.id, stop)
 }
 
 /** Say what an auction that is over still has of ours. Pure. */
@@ -64,7 +63,7 @@ export function reportOwed(lot: AuctionSeen, self: Address): readonly PassedOver
     lot.bestBidder === self
       ? 'We won it; whoever sells or anybody else settles it, no workflow type does.'
       : 'It is closed, and we do not lead.'
-  return [...owed, passOver(lot, { check: 'auction_closed', message })]
+  return [...owed, passOver(lot.id, { check: 'auction_closed', message })]
 }
 
 /** Whether a bid beats all live ones; null where another is level: who was first, the desk tells. */

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDecimal } from '../../../agents/nav-reporter/decimal.ts'
-import { median } from '../../../agents/nav-reporter/median.ts'
-import { agree, distanceBps, type Reading } from '../../../agents/nav-reporter/quorum.ts'
-import { readStatement } from '../../../agents/nav-reporter/statement.ts'
+import { agree, distanceBps, median, type Reading } from '../../../agents/nav-reporter/quorum.ts'
+import { parseDecimal, readStatement } from '../../../agents/nav-reporter/statement.ts'
 import { iso, NOW_S, WAD } from './fixtures.ts'
 
 const JSON_LAYOUT = { format: 'json', value: '/nav/value', asOf: '/nav/asOf' } as const

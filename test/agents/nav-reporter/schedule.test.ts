@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { parseCron } from '../../../agents/nav-reporter/cron.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { parseCron } from '../../../agents/nav-reporter/calendar.ts'
 import { dueBetween, latestDue, nextDue, type Schedule } from '../../../agents/nav-reporter/schedule.ts'
 
 const at = (text: string) => Date.parse(text) / 1_000
@@ -99,6 +99,29 @@ describe('a calendar', () => {
       '2026-02-08T00:00',
       '2026-02-08T00:30',
     ])
+    // A star with a step restricts nothing: only Mondays with an odd date are left.
+    expect(upcoming(calendar('0 0 */2 * 1', 'UTC'), '2026-02-07T00:00:00Z', 2)).toEqual([
+      '2026-02-09T00:00',
+      '2026-02-23T00:00',
+    ])
+  })
+
+  test('runs a step after a single number to the end, and knows the last day of a month', () => {
+    expect(upcoming(calendar('40/10 23 L * *', 'UTC'), '2026-02-07T00:00:00Z', 3)).toEqual([
+      '2026-02-28T23:40',
+      '2026-02-28T23:50',
+      '2026-03-31T23:40',
+    ])
+  })
+
+  test("is due at the same times whatever the machine's clock shows", () => {
+    const dues = ['1970-01-01T00:00:00Z', '2026-03-29T01:10:00Z', '2040-07-01T00:00:00Z'].map((now) => {
+      vi.useFakeTimers({ now: new Date(now) })
+      const found = upcoming(calendar('30 2,3 * * 0-6'), '2026-03-28T12:00:00Z', 5)
+      vi.useRealTimers()
+      return found
+    })
+    expect(new Set(dues.map(String)).size).toBe(1)
   })
 
   test.each([
@@ -110,6 +133,9 @@ describe('a calendar', () => {
     '5-1 * * * *',
     '*/0 * * * *',
     'a * * * *',
+    '0 0 16 * * 1',
+    '2026-01-01T00:00:00',
+    '@reboot',
   ])('does not take %j for cron', (text) => {
     expect(parseCron(text)).toBeNull()
   })
