@@ -16,6 +16,13 @@ const orderLess1 = (N - 1n).toString(16)
 const int = (hex: string) => `02${(hex.length / 2).toString(16).padStart(2, '0')}${hex}`
 const seq = (hex: string) => `30${(hex.length / 2).toString(16).padStart(2, '0')}${hex}`
 
+/** The fewest bytes of a positive INTEGER: a leading zero only where the first bit would be a sign. */
+function shortest(value: bigint) {
+  const hex = value.toString(16)
+  const even = hex.length % 2 === 0 ? hex : `0${hex}`
+  return Number.parseInt(even.slice(0, 2), 16) >= 0x80 ? `00${even}` : even
+}
+
 function parse(hex: string) {
   return parseSignature(Buffer.from(hex, 'hex'))
 }
@@ -76,16 +83,21 @@ describe('a DER signature', () => {
     ['has r of 33 bytes over n', seq(int(`01${R}`) + int(S))],
     ['has r of 34 bytes', seq(int(`0000${R}`) + int(S))],
     ['is the raw 64 bytes', R + S],
+    ['is one byte longer than any', `${seq(int(`00${orderLess1}`) + int(`00${orderLess1}`))}00`],
+    ['has a length of four bytes that overflows', `3084ffffffff${int(R)}${int(S)}`],
+    ['has an integer length of four bytes that overflows', seq(`0284ffffffff${int(R)}${int(S)}`)],
     ['is 4 kB long', `30820ffc${'00'.repeat(4092)}`],
   ])('is refused when it %s', (_, hex) => {
     expect(() => parse(hex)).toThrow(expect.objectContaining({ code: 'kms.bad_signature' }))
   })
 
-  it('agrees with noble on every pair it can encode', () => {
+  it('is every pair within the order, in its shortest encoding and in no longer one', () => {
     const scalar = fc.bigInt({ min: 1n, max: N - 1n })
     fc.assert(
       fc.property(scalar, scalar, (r, s) => {
-        expect(parseSignature(new secp256k1.Signature(r, s).toBytes('der'))).toEqual({ r, s })
+        expect(parse(seq(int(shortest(r)) + int(shortest(s))))).toEqual({ r, s })
+        expect(() => parse(seq(int(`00${shortest(r)}`) + int(shortest(s))))).toThrow('malformed')
+        expect(() => parse(seq(int(shortest(r)) + int(`00${shortest(s)}`)))).toThrow('malformed')
       }),
       { numRuns: 300 },
     )
