@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { EventEnvelope } from '../../../src/service/contract/assumptions.ts'
 import { createWebhookInbox } from '../../../src/service/events/webhook.ts'
-import { attempts } from '../../webhook-witness/corpus.ts'
-import { createReceiver } from '../../webhook-witness/receiver.ts'
+import { attempts } from '../../support/webhook-witness/corpus.ts'
+import { createReceiver } from '../../support/webhook-witness/receiver.ts'
 
 const T = 1_767_225_600
 const SECRET = 'whsec_current'

@@ -7,7 +7,7 @@ import {
   webhookEndpointCreated,
   webhookEndpointRow,
 } from '../../../../src/service/contract/tenant-resources.ts'
-import { createReceiver, type Delivery } from '../../../webhook-witness/receiver.ts'
+import { createReceiver, type Delivery } from '../../../support/webhook-witness/receiver.ts'
 import { type Answer, type Fixture, newKey, secretHeaders, startFixture } from '../fixture.ts'
 
 const DAYS_30_MS = 30 * 24 * 3_600_000

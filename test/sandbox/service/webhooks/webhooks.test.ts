@@ -22,8 +22,8 @@ import {
 import { type Clock, systemClock } from '../../../../src/clock.ts'
 import { createWebhookInbox } from '../../../../src/service/events/webhook.ts'
 import { leapingClock } from '../../../service/clocks.ts'
-import { attempts } from '../../../webhook-witness/corpus.ts'
-import { createReceiver, type Delivery } from '../../../webhook-witness/receiver.ts'
+import { attempts } from '../../../support/webhook-witness/corpus.ts'
+import { createReceiver, type Delivery } from '../../../support/webhook-witness/receiver.ts'
 
 const APPLICATION = 'app_1'
 

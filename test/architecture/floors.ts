@@ -1,0 +1,156 @@
+import { type Edge, isPackage, isProduct, type Rule, shown, type Tree } from './tree.ts'
+
+/**
+ * The rooms by floors, the lowest first: an import leads to a room of a lower floor. Rooms of one floor do not know
+ * each other. workflow/ holds nouns only and lies below the agents' contract, because a proposal is both what an agent
+ * returns and what a workflow carries.
+ */
+const FLOORS: readonly (readonly string[])[] = [
+  ['clock', 'errors', 'service/contract', 'agents/protocol'],
+  ['service', 'chain', 'sign', 'workflow'],
+  ['agents/agent.ts'],
+  ['observe', 'config', 'agents/ROLE'],
+  ['guard', 'journal', 'queue', 'ops', 'agents/index.ts'],
+  ['decide', 'pipeline'],
+  ['keeper'],
+  ['cli'],
+]
+
+/** Only the composition root joins everything below it. */
+const JOINS_ALL = 'keeper'
+
+/** The room of a file, by its folder alone. Pure. */
+export function roomOf(path: string): string {
+  const [top = '', folder = '', inner = '', ...deeper] = path.split('/')
+  if (top !== 'src') return top === 'agents' ? `agents/${folder}` : top
+  if (folder === 'service' && inner === 'contract' && deeper.length > 0) return 'service/contract'
+  return folder.replace(/\.ts$/, '')
+}
+
+const isRole = (room: string) => /^agents\/(?!protocol$)[^.]+$/.test(room)
+
+const floorOf = (room: string): number =>
+  FLOORS.findIndex((floor) => floor.includes(isRole(room) ? 'agents/ROLE' : room))
+
+/** The imports between rooms of the product. */
+const arrows = ({ files }: Tree): readonly Edge[] =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter(({ from, to }) => isProduct(from) && isProduct(to) && roomOf(from) !== roomOf(to))
+
+/** Every folder of the product has a floor, so that no room is free to import what it likes. */
+export const roomsHaveFloors: Rule = ({ files }) => [
+  ...new Set(
+    files
+      .filter(({ path }) => isProduct(path))
+      .map(({ path }) => roomOf(path))
+      .filter((room) => floorOf(room) === -1),
+  ),
+]
+
+/** Imports lead down. */
+export const arrowsLeadDown: Rule = (tree) =>
+  arrows(tree)
+    .filter(({ from, to }) => floorOf(roomOf(from)) <= floorOf(roomOf(to)))
+    .map(shown)
+
+/** No room but the composition root imports every room below it. */
+export const noRoomImportsAll: Rule = (tree) => {
+  const known = Map.groupBy(arrows(tree), ({ from }) => roomOf(from))
+  return [...known].flatMap(([room, edges]) => {
+    const below = FLOORS.slice(0, Math.max(floorOf(room), 0))
+      .flat()
+      .filter((other) => other.startsWith('agents/') === false)
+    const imported = new Set(edges.map(({ to }) => roomOf(to)))
+    const isAll = below.length > 4 && below.every((other) => imported.has(other))
+    return isAll && room !== JOINS_ALL ? [`${room} imports all of ${below.join(', ')}`] : []
+  })
+}
+
+/** No files import each other in a circle, types included (Tarjan's strongly connected components). */
+export const noCircles: Rule = ({ files }) => {
+  const next = new Map(files.map(({ path, edges }) => [path, edges]))
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const open: string[] = []
+  const circles: string[] = []
+  const visit = (path: string) => {
+    let low = order.size
+    order.set(path, low)
+    open.push(path)
+    for (const { to } of next.get(path) ?? []) {
+      if (!order.has(to)) visit(to)
+      if (open.includes(to)) low = Math.min(low, lowest.get(to) ?? order.get(to) ?? low)
+    }
+    lowest.set(path, low)
+    if (low !== order.get(path)) return
+    const group = open.splice(open.indexOf(path))
+    const isOwn = next.get(path)?.some(({ to }) => to === path) === true
+    if (group.length > 1 || isOwn) circles.push(group.toSorted().join(' ⇄ '))
+  }
+  for (const path of next.keys()) if (!order.has(path)) visit(path)
+  return circles
+}
+
+/** Every import of ours leads to a file that is there. */
+export const importsExist: Rule = ({ files }) => {
+  const paths = new Set(files.map(({ path }) => path))
+  return files
+    .flatMap(({ edges }) => edges)
+    .filter((edge) => !isPackage(edge) && edge.to.endsWith('.ts') && !paths.has(edge.to))
+    .map(shown)
+}
+
+/** What may be known in agents/, beside one's own files: pure nouns, and for a role the contract and the arithmetic. */
+const PURE: Readonly<Record<string, readonly string[]>> = {
+  'agents/agent.ts': ['workflow', 'service/contract'],
+  'agents/protocol': ['agents/agent.ts'],
+  'agents/ROLE': ['workflow', 'service/contract', 'agents/agent.ts', 'agents/protocol'],
+}
+/** What of packages runs in agents/; viem gives types, and encodings to the protocol's arithmetic. */
+const PURE_PACKAGES = ['zod', 'croner']
+const IMPURE =
+  /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.|\bprocess\.|\bsetTimeout\(|\bfetch\(/
+
+/** Agents see pure things only, and no agent sees another. */
+export const agentsArePure: Rule = (tree) => {
+  const impure = arrows(tree).filter(({ from, to }) => {
+    const room = roomOf(from)
+    return PURE[isRole(room) ? 'agents/ROLE' : room]?.includes(roomOf(to)) === false
+  })
+  const packages = tree.files
+    .flatMap(({ edges }) => edges)
+    .filter((edge) => edge.from.startsWith('agents/') && isPackage(edge))
+    .filter(({ from, to, typeOnly }) => {
+      const isViem = to === 'viem' && (typeOnly || roomOf(from) === 'agents/protocol')
+      return !isViem && !PURE_PACKAGES.includes(to)
+    })
+  const calls = tree.files
+    .filter(({ path, text }) => path.startsWith('agents/') && IMPURE.test(text))
+    .map(({ path, text }) => `${path} has ${IMPURE.exec(text)?.[0]}`)
+  return [...impure.map(shown), ...packages.map(shown), ...calls]
+}
+
+/** Outside agents/ a role is known by the registry: nobody imports the files of one. */
+export const rolesAreData: Rule = (tree) =>
+  arrows(tree)
+    .filter(({ from, to }) => isRole(roomOf(to)) && !from.startsWith('agents/'))
+    .map(shown)
+
+/** The guard takes no arithmetic from protocol/: one mistake must not pass twice. */
+export const guardRederives: Rule = (tree) =>
+  arrows(tree)
+    .filter(({ from, to }) => roomOf(from) === 'guard' && roomOf(to) === 'agents/protocol')
+    .map(shown)
+
+/** What joins the verbs: the table of contents, and the stages that are handed to it. */
+const JOINS_VERBS = /\/(pipeline|[a-z-]*stages)\.ts$/
+
+/** A verb of the pipeline imports no other verb. */
+export const verbsStandAlone: Rule = ({ files }) =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter(({ from, to }) => isVerb(from) && /^src\/pipeline\/[^/]+$/.test(to))
+    .map(shown)
+
+const isVerb = (path: string) => /^src\/pipeline\/[^/]+$/.test(path) && !JOINS_VERBS.test(path)

@@ -1,0 +1,149 @@
+import { roomOf } from './floors.ts'
+import { isPackage, isProduct, type Rule, type SourceFile, shown, type Tree } from './tree.ts'
+
+/** Each vendor has its homes, so that replacing it, or its failures, is one folder's matter. Types count. */
+const HOMES: Readonly<Record<string, readonly string[]>> = {
+  // Sources of a value are other hosts than the service, with limits of their own: observe/ reads them itself.
+  undici: ['service', 'observe'],
+  cockatiel: ['service'],
+  ws: ['service', 'sandbox'],
+  '@aws-sdk/client-kms': ['sign'],
+  '@noble/curves': ['sign', 'sandbox'],
+  // A service's contract may be YAML too.
+  yaml: ['config', 'service'],
+  croner: ['agents/nav-reporter'],
+  'prom-client': ['ops'],
+  pino: ['ops'],
+  'node:sqlite': ['journal', 'sandbox'],
+  ioredis: ['journal', 'queue'],
+  bullmq: ['queue'],
+  'yocto-spinner': ['cli'],
+  fastify: ['sandbox'],
+  graphql: ['sandbox'],
+  'ipaddr.js': ['sandbox'],
+  solc: ['sandbox'],
+}
+/** At home everywhere: types, encodings and schemas. */
+const EVERYWHERE = ['viem', 'zod']
+
+/** What of viem talks to a node. */
+const TRANSPORTS = [
+  'http',
+  'webSocket',
+  'ipc',
+  'fallback',
+  'custom',
+  'createClient',
+  'createPublicClient',
+  'createWalletClient',
+  'createTestClient',
+  'createTransport',
+]
+
+const packageOf = (to: string) =>
+  to
+    .split('/')
+    .slice(0, to.startsWith('@') ? 2 : 1)
+    .join('/')
+
+/** Vendors stay at home, and none is without one. */
+export const vendorsStayHome: Rule = ({ files }) =>
+  files
+    .filter(({ path }) => !path.startsWith('test/'))
+    .flatMap(({ edges }) => edges)
+    .filter((edge) => {
+      if (!isPackage(edge)) return false
+      const name = packageOf(edge.to)
+      const homes = HOMES[name]
+      if (homes === undefined) return !name.startsWith('node:') && !EVERYWHERE.includes(name)
+      return !homes.includes(roomOf(edge.from))
+    })
+    .map(shown)
+
+/** Only chain/ and the sandbox talk to nodes. */
+export const nodesAreAskedByChain: Rule = ({ files }) =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter(
+      ({ from, to, names }) =>
+        isProduct(from) &&
+        packageOf(to) === 'viem' &&
+        roomOf(from) !== 'chain' &&
+        names.some((name) => TRANSPORTS.includes(name)),
+    )
+    .map(shown)
+
+/** The product does not know the sandbox, but for the command that starts it; and `run` loads no module of it. */
+export const sandboxIsGuest: Rule = (tree) => {
+  const entering = tree.files
+    .flatMap(({ edges }) => edges)
+    .filter(({ from, to }) => isProduct(from) && roomOf(to) === 'sandbox' && !/^src\/cli\/sandbox/.test(from))
+  const loaded = reachOf(tree, ({ path }) => path === 'src/cli/run.ts')
+  return [
+    ...entering.map(shown),
+    ...[...loaded].filter((path) => roomOf(path) === 'sandbox').map((path) => `run loads ${path}`),
+  ]
+}
+
+/** The sandbox knows the service's contract: one truth for both ends. Its own clock and errors are the product's. */
+export const guestKnowsContract: Rule = ({ files }) =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter(({ from, to }) => roomOf(from) === 'sandbox' && /^(agents|src)\//.test(to))
+    .filter(({ to }) => !['service/contract', 'clock', 'errors'].includes(roomOf(to)))
+    .map(shown)
+
+/** Written from the service's document alone, to witness what we made of it. */
+const WITNESSES = ['test/conformance/', 'test/support/webhook-witness/']
+
+/** A witness knows nothing of what it witnesses. */
+export const witnessesStandApart: Rule = ({ files }) =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter((edge) => {
+      const own = WITNESSES.find((folder) => edge.from.startsWith(folder))
+      return own !== undefined && !isPackage(edge) && !edge.to.startsWith(own)
+    })
+    .map(shown)
+
+/** Nothing that ships imports a test. */
+export const testsStayBehind: Rule = ({ files }) =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter(({ from, to }) => !from.startsWith('test/') && to.startsWith('test/'))
+    .map(shown)
+
+/** Where something is signed or sent, beside sign/ itself. */
+const SIGNS = [
+  'src/keeper/signing.ts',
+  'src/service/session.ts',
+  'src/pipeline/attest.ts',
+  'src/pipeline/in-flight.ts',
+  'src/pipeline/conclude.ts',
+]
+
+/** No signer can be reached from what runs in shadow; it has not even the name of one. */
+export const shadowSignsNothing: Rule = (tree) => {
+  const reached = reachOf(tree, ({ path }) => /^src\/pipeline\/shadow-/.test(path))
+  const named = tree.files
+    .filter(({ path }) => reached.has(path))
+    .flatMap(({ edges }) => edges)
+    .filter(({ to }) => roomOf(to) === 'sign')
+  const paths = tree.files.map(({ path }) => path)
+  return [
+    ...[...reached].filter((path) => SIGNS.includes(path) || roomOf(path) === 'sign'),
+    ...named.map(shown),
+    ...SIGNS.filter((path) => !paths.includes(path)).map((path) => `${path} is gone: name what signs now`),
+  ]
+}
+
+/** Find the files that a run of some files loads, themselves included. */
+function reachOf({ files }: Tree, isStart: (file: SourceFile) => boolean): ReadonlySet<string> {
+  const byPath = new Map(files.map((file) => [file.path, file]))
+  const reached = new Set(files.filter(isStart).map(({ path }) => path))
+  // A set's iteration meets what is added on the way.
+  for (const path of reached) {
+    for (const { to, typeOnly } of byPath.get(path)?.edges ?? []) if (!typeOnly) reached.add(to)
+  }
+  return reached
+}

@@ -1,0 +1,242 @@
+import * as floors from './floors.ts'
+import * as guests from './guests.ts'
+import * as shapes from './shapes.ts'
+import type { Rule } from './tree.ts'
+
+/** What a change would put into the tree: texts by their paths. */
+export type Seed = Readonly<Record<string, string>>
+
+/** A rule, changes that it has to catch, and changes that come near and are right. */
+export type Held = {
+  readonly rule: Rule
+  readonly caught: readonly Seed[]
+  readonly allowed?: readonly Seed[]
+}
+
+const ROOMS =
+  'chain/nodes config/config decide/loop errors guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer workflow/workflow clock'
+const everything = ROOMS.split(' ').map((name) => `import '../${name}.ts'`)
+
+/** Statements on so many lines. */
+const lines = (count: number) => 'void 0\n'.repeat(count)
+/** A function of so many lines, from the first to the brace that closes it. */
+const functionOf = (count: number) => `export function long() {\n${lines(count - 2)}}\n`
+const smallFiles = Array.from({ length: 1_000 }, (_, index) => [`src/chain/part-${index}.ts`, lines(160)])
+const folders = Array.from({ length: 17 }, (_, index) => [`src/room-${index}/a.ts`, ''])
+
+/** Every rule of the house, by what it says. */
+export const RULES: Readonly<Record<string, Held>> = {
+  'every room has a floor': {
+    rule: floors.roomsHaveFloors,
+    caught: [{ 'src/extra/a.ts': '' }, { 'src/staff.ts': '' }],
+    allowed: [{ 'src/chain/a.ts': '', 'agents/own-role/agent.ts': '' }],
+  },
+  'imports lead down': {
+    rule: floors.arrowsLeadDown,
+    caught: [
+      { 'src/journal/a.ts': "import '../keeper/keeper.ts'" },
+      { 'src/sign/a.ts': "import type { Workflow } from '../workflow/workflow.ts'" },
+      { 'src/errors.ts': "export const a: import('./chain/nodes.ts').Nodes | null = null" },
+      { 'src/ops/a.ts': "const a = await import('../guard/approval.ts')" },
+    ],
+    allowed: [{ 'src/pipeline/a.ts': "import '../guard/approval.ts'\nimport '../../agents/agent.ts'" }],
+  },
+  'no room but keeper imports all': {
+    rule: floors.noRoomImportsAll,
+    caught: [{ 'src/cli/a.ts': everything.join('\n') }],
+    allowed: [{ 'src/keeper/a.ts': everything.join('\n') }],
+  },
+  'no files import each other in a circle, types included': {
+    rule: floors.noCircles,
+    caught: [
+      {
+        'src/chain/a.ts': "import type { B } from './b.ts'\nexport type A = B",
+        'src/chain/b.ts': "import type { A } from './a.ts'\nexport type B = A[]",
+      },
+      {
+        'src/chain/a.ts': "import './b.ts'",
+        'src/chain/b.ts': "import './c.ts'",
+        'src/chain/c.ts': "export type C = import('./a.ts').A",
+      },
+      { 'src/chain/a.ts': "import './a.ts'" },
+    ],
+    allowed: [
+      {
+        'src/chain/a.ts': "import './b.ts'\nimport './c.ts'",
+        'src/chain/b.ts': "import './d.ts'",
+        'src/chain/c.ts': "import './d.ts'",
+        'src/chain/d.ts': '',
+      },
+    ],
+  },
+  'every import leads somewhere': {
+    rule: floors.importsExist,
+    caught: [{ 'src/chain/a.ts': "import './gone.ts'" }],
+  },
+  'agents are pure': {
+    rule: floors.agentsArePure,
+    caught: [
+      { 'agents/allocator/a.ts': "import '../liquidator/decide.ts'" },
+      { 'agents/allocator/a.ts': "import type { Journal } from '../../src/journal/journal.ts'" },
+      { 'agents/agent.ts': "import type { Nodes } from '../src/chain/nodes.ts'" },
+      { 'agents/allocator/a.ts': "import { request } from 'undici'" },
+      { 'agents/allocator/a.ts': "import { keccak256 } from 'viem'" },
+      { 'agents/allocator/a.ts': "import 'node:fs'" },
+      { 'agents/protocol/a.ts': 'export const now = () => Date.now()' },
+    ],
+    allowed: [
+      {
+        'agents/allocator/a.ts':
+          "import { z } from 'zod'\nimport type { Address } from 'viem'\nimport '../protocol/health.ts'\nimport '../agent.ts'",
+      },
+    ],
+  },
+  'outside agents/ no file of a role is known': {
+    rule: floors.rolesAreData,
+    caught: [{ 'src/keeper/a.ts': "import type { Book } from '../../agents/liquidator/book.ts'" }],
+    allowed: [{ 'src/keeper/a.ts': "import '../../agents/index.ts'" }],
+  },
+  'the guard takes no arithmetic from the agents': {
+    rule: floors.guardRederives,
+    caught: [{ 'src/guard/a.ts': "import '../../agents/protocol/health.ts'" }],
+  },
+  'a verb of the pipeline imports no other': {
+    rule: floors.verbsStandAlone,
+    caught: [{ 'src/pipeline/attest.ts': "import type { ClearDeps } from './clear.ts'" }],
+    allowed: [{ 'src/pipeline/attest.ts': "import './transactions/fees.ts'" }],
+  },
+  'vendors stay at home': {
+    rule: guests.vendorsStayHome,
+    caught: [
+      { 'src/guard/a.ts': "import { request } from 'undici'" },
+      { 'src/keeper/a.ts': "import type { Logger } from 'pino'" },
+      { 'src/journal/a.ts': "import 'left-pad'" },
+      { 'agents/allocator/a.ts': "import { CronPattern } from 'croner'" },
+      { 'src/keeper/a.ts': "import { DatabaseSync } from 'node:sqlite'" },
+    ],
+    allowed: [{ 'src/ops/a.ts': "import 'pino'\nimport 'node:fs'\nimport 'zod'" }],
+  },
+  'only chain/ talks to nodes': {
+    rule: guests.nodesAreAskedByChain,
+    caught: [{ 'src/guard/a.ts': "import { createPublicClient } from 'viem'" }],
+    allowed: [{ 'src/guard/a.ts': "import { keccak256 } from 'viem'" }],
+  },
+  'the sandbox is a guest': {
+    rule: guests.sandboxIsGuest,
+    caught: [
+      { 'src/keeper/a.ts': "import type { SandboxInfo } from '../../sandbox/info.ts'" },
+      { 'src/cli/run.ts': "import './sandbox-process.ts'" },
+    ],
+  },
+  'the sandbox knows nothing of the product but the contract': {
+    rule: guests.guestKnowsContract,
+    caught: [
+      { 'sandbox/a.ts': "import '../src/service/json.ts'" },
+      { 'sandbox/a.ts': "import '../agents/protocol/health.ts'" },
+    ],
+    allowed: [{ 'sandbox/a.ts': "import '../src/service/contract/roles.ts'\nimport '../src/clock.ts'" }],
+  },
+  'witnesses know nothing of what they witness': {
+    rule: guests.witnessesStandApart,
+    caught: [
+      { 'test/conformance/a.ts': "import '../../src/service/contract/catalogue.ts'" },
+      { 'test/support/webhook-witness/a.ts': "import '../sandbox.ts'" },
+    ],
+  },
+  'nothing that ships imports a test': {
+    rule: guests.testsStayBehind,
+    caught: [{ 'sandbox/a.ts': "import '../test/support/sandbox.ts'" }],
+  },
+  'no signer is in reach of the shadow': {
+    rule: guests.shadowSignsNothing,
+    caught: [
+      { 'src/pipeline/shadow-a.ts': "import './attest.ts'" },
+      { 'src/pipeline/shadow-a.ts': "import type { Signer } from '../sign/signer.ts'" },
+      {
+        'src/pipeline/shadow-a.ts': "import './claim.ts'",
+        'src/pipeline/claim.ts': "import '../sign/kms.ts'",
+      },
+    ],
+    allowed: [{ 'src/pipeline/shadow-a.ts': "import type { AttestDeps } from './attest.ts'" }],
+  },
+  'no function is over 70 lines': {
+    rule: shapes.functionsAreShort,
+    caught: [
+      { 'src/chain/a.ts': functionOf(71) },
+      { 'sandbox/a.ts': `export const a = {\n  b() {\n${lines(69)}  },\n}` },
+      { 'agents/allocator/a.ts': `export const a = () => {\n\n${lines(68)}}` },
+    ],
+    allowed: [{ 'src/chain/a.ts': functionOf(70) }, { 'test/chain/a.test.ts': functionOf(71) }],
+  },
+  'no file is over 300 lines but a table': {
+    rule: shapes.filesAreShort,
+    caught: [{ 'src/chain/a.ts': lines(301) }, { 'src/service/contract/catalogue.ts': '' }],
+    allowed: [{ 'src/chain/a.ts': lines(300) }],
+  },
+  'half of the files are under 150 lines': {
+    rule: shapes.mostFilesAreSmall,
+    caught: [Object.fromEntries(smallFiles)],
+  },
+  'src/ has at most 16 entries': {
+    rule: shapes.srcIsSurveyable,
+    caught: [Object.fromEntries(folders)],
+  },
+  'names say something': {
+    rule: shapes.namesSaySomething,
+    caught: ['src/utils/a.ts', 'src/chain/helpers.ts', 'src/chain/Node.ts', 'src/chain/index.ts'].map(
+      (path) => ({ [path]: '' }),
+    ),
+    allowed: [{ 'src/chain/core-rate.ts': '' }],
+  },
+  'nothing is re-exported': {
+    rule: shapes.nothingIsReExported,
+    caught: [
+      { 'src/chain/a.ts': "export * from './nodes.ts'" },
+      { 'src/chain/a.ts': "export type { Nodes } from './nodes.ts'" },
+    ],
+  },
+  'no file only forwards': {
+    rule: shapes.nothingOnlyForwards,
+    caught: [
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport { b }" },
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport const a = b" },
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport const a = (x: number) => b(x)" },
+      {
+        'src/chain/a.ts':
+          "import { type B, b } from './b.ts'\nexport type A = B\nexport async function a(x: number) {\n  return await b(x)\n}",
+      },
+    ],
+    allowed: [
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport const a = (x: number) => b(x, 2)" },
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport const a = b\nexport const c = 1" },
+    ],
+  },
+  "nothing branches on a role's name": {
+    rule: shapes.noBranchOnRoles,
+    caught: [
+      { 'src/keeper/a.ts': "export const a = (role: string) => role === 'liquidator'" },
+      { 'src/keeper/a.ts': "export const a = (role: string) => { switch (role) { case 'rfq-bidder': } }" },
+      { 'src/keeper/a.ts': 'export const a = { allocator: 1 }' },
+      { 'src/observe/nav-reporter/a.ts': '' },
+    ],
+    allowed: [{ 'src/guard/sanity/liquidator.ts': "export const a = 'liquidator'" }],
+  },
+  'roles are spelled one way': {
+    rule: shapes.rolesAreSpelledOneWay,
+    caught: [{ 'agents/navReporter/agent.ts': '' }],
+  },
+  'test/ mirrors agents/, src/ and sandbox/': {
+    rule: shapes.testsMirror,
+    caught: [
+      { 'test/signing/a.test.ts': '' },
+      { 'test/chain/inner/a.test.ts': '' },
+      { 'test/sandbox/bank/a.test.ts': '' },
+      { 'test/hands.test.ts': '' },
+    ],
+    allowed: [{ 'test/guard/sanity/a.test.ts': '', 'test/agents/protocol/a.test.ts': '' }],
+  },
+  'every test runs, on real modules': {
+    rule: shapes.testsAreRun,
+    caught: [{ 'test/chain/a.test.ts': "it.skip('is slow', () => {})" }],
+  },
+}

@@ -1,0 +1,227 @@
+import {
+  type Function as AnyFunction,
+  type ArrowFunctionExpression,
+  type Statement,
+  Visitor,
+} from 'oxc-parser'
+import { ROLES } from '../../src/service/contract/roles.ts'
+import { type Rule, type SourceFile, shown } from './tree.ts'
+
+const FUNCTION_LINES_MAX = 70
+const FILE_LINES_MAX = 300
+const MEDIAN_LINES_MAX = 150
+const ENTRIES_MAX = 16
+
+/** Files that may be longer, because each is one table. */
+const TABLES: Readonly<Record<string, string>> = {
+  'src/service/contract/catalogue.ts': "one row for each of the service's operations",
+}
+
+const isTest = (path: string) => path.startsWith('test/')
+const linesOf = (text: string) => text.trimEnd().split('\n').length
+
+/** No function is longer than 70 lines, from its first line to the brace that closes it. */
+export const functionsAreShort: Rule = ({ files }) =>
+  files
+    .filter(({ path }) => !isTest(path))
+    .flatMap(({ path, text, program }) => {
+      const long: string[] = []
+      const measure = ({ start, end }: { readonly start: number; readonly end: number }) => {
+        const lines = linesOf(text.slice(start, end))
+        if (lines > FUNCTION_LINES_MAX)
+          long.push(`${path}:${linesOf(text.slice(0, start + 1))} has a function of ${lines} lines`)
+      }
+      new Visitor({
+        FunctionDeclaration: measure,
+        FunctionExpression: measure,
+        ArrowFunctionExpression: measure,
+      }).visit(program)
+      return long
+    })
+
+/** No file is longer than 300 lines that is not a table, and no table is listed that is short or gone. */
+export const filesAreShort: Rule = ({ files }) => {
+  const long = files.filter(({ path, text }) => !isTest(path) && linesOf(text) > FILE_LINES_MAX)
+  const paths = long.map(({ path }) => path)
+  return [
+    ...long
+      .filter(({ path }) => TABLES[path] === undefined)
+      .map(({ path, text }) => `${path} has ${linesOf(text)} lines`),
+    ...Object.keys(TABLES)
+      .filter((path) => !paths.includes(path))
+      .map((path) => `${path} is no long table`),
+  ]
+}
+
+/** Half of the files are under 150 lines. */
+export const mostFilesAreSmall: Rule = ({ files }) => {
+  const lengths = files
+    .filter(({ path }) => !isTest(path))
+    .map(({ text }) => linesOf(text))
+    .toSorted((a, b) => a - b)
+  const median = lengths[Math.floor(lengths.length / 2)] ?? 0
+  return median < MEDIAN_LINES_MAX ? [] : [`half of the files have ${median} lines or more`]
+}
+
+/** At most 16 entries stand directly under src/. */
+export const srcIsSurveyable: Rule = ({ files }) => {
+  const entries = new Set(files.flatMap(({ path }) => /^src\/([^/]+)/.exec(path)?.[1] ?? []))
+  return entries.size <= ENTRIES_MAX ? [] : [`src/ has ${entries.size} entries: ${[...entries].join(', ')}`]
+}
+
+const SAYS_NOTHING =
+  /(^|\/)(utils?|helpers?|common|core|types|services|lib|misc|shared)(\/|\.ts$)|\.(service|utils?|types)\.ts$/
+/** Names that this repository had, and that nobody could guess. */
+const GUESSED = /\/(hands|pulse|tell|turns|gate|carry|sight|chores|foreign|our-nodes)\.ts$/
+
+/** Names say something, in lower case with hyphens, and no folder hides behind an index. */
+export const namesSaySomething: Rule = ({ files }) =>
+  files
+    .map(({ path }) => path)
+    .filter(
+      (path) =>
+        SAYS_NOTHING.test(path) ||
+        GUESSED.test(path) ||
+        !/^[a-z0-9/-]+(\.test)?\.ts$/.test(path) ||
+        (path.endsWith('/index.ts') && path !== 'agents/index.ts'),
+    )
+
+/** Nothing is re-exported. */
+export const nothingIsReExported: Rule = ({ files }) =>
+  files
+    .flatMap(({ edges }) => edges)
+    .filter(({ reExport }) => reExport)
+    .map(shown)
+
+/** No file only forwards: exports nothing but what it imports, or calls that pass on what they were given. */
+export const nothingOnlyForwards: Rule = ({ files }) =>
+  files.filter(({ path }) => !isTest(path) && isForwarder(path, files)).map(({ path }) => path)
+
+function isForwarder(path: string, files: readonly SourceFile[]): boolean {
+  const file = files.find((one) => one.path === path)
+  const exported = file?.program.body.filter(({ type }) => /^Export/.test(type)) ?? []
+  if (file === undefined || exported.length === 0) return false
+  const imported = new Set(
+    file.program.body.flatMap((one) =>
+      one.type === 'ImportDeclaration' ? one.specifiers.map(({ local }) => local.name) : [],
+    ),
+  )
+  return exported.every((one) => forwards(one, imported))
+}
+
+function forwards(one: Statement, imported: ReadonlySet<string>): boolean {
+  if (one.type === 'ExportAllDeclaration') return true
+  if (one.type !== 'ExportNamedDeclaration') return false
+  if (one.source !== null) return true
+  const { declaration, specifiers } = one
+  if (declaration === null) {
+    return specifiers.every(({ local }) => local.type === 'Identifier' && imported.has(local.name))
+  }
+  if (declaration.type === 'FunctionDeclaration') return passesOn(declaration, imported)
+  if (declaration.type === 'TSTypeAliasDeclaration') {
+    const { typeAnnotation: type } = declaration
+    return (
+      type.type === 'TSTypeReference' &&
+      type.typeName.type === 'Identifier' &&
+      imported.has(type.typeName.name)
+    )
+  }
+  if (declaration.type !== 'VariableDeclaration') return false
+  return declaration.declarations.every(({ init }) => {
+    if (init?.type === 'Identifier') return imported.has(init.name)
+    return init?.type === 'ArrowFunctionExpression' && passesOn(init, imported)
+  })
+}
+
+/** Whether a function calls what is imported with exactly what it was given. */
+function passesOn(
+  { params, body }: ArrowFunctionExpression | AnyFunction,
+  imported: ReadonlySet<string>,
+): boolean {
+  const only = body?.type === 'BlockStatement' ? body.body[0] : undefined
+  if (body?.type === 'BlockStatement' && body.body.length !== 1) return false
+  const said =
+    body?.type !== 'BlockStatement'
+      ? body
+      : only?.type === 'ReturnStatement'
+        ? only.argument
+        : only?.type === 'ExpressionStatement'
+          ? only.expression
+          : null
+  const call = said?.type === 'AwaitExpression' ? said.argument : said
+  if (call?.type !== 'CallExpression' || call.callee.type !== 'Identifier') return false
+  const name = (node: { readonly type: string; readonly name?: unknown }) =>
+    node.type === 'Identifier' ? node.name : null
+  const given = params.map((param) => name(param))
+  return (
+    imported.has(call.callee.name) &&
+    call.arguments.length === given.length &&
+    call.arguments.every((argument, index) => name(argument) !== null && name(argument) === given[index])
+  )
+}
+
+/** Where roles may be named: the guard's own files a role, and the contract that says what there are. */
+const NAMES_ROLES = /^src\/(guard|service\/contract)\//
+
+/** Nothing branches on a role's name: outside agents/ and guard/ none is written, as a text, a key or a folder. */
+export const noBranchOnRoles: Rule = ({ files }) =>
+  files
+    .filter(({ path }) => path.startsWith('src/') && !NAMES_ROLES.test(path))
+    .flatMap(({ path, text, program }) => {
+      const found: string[] = path.split(/[/.]/).some(isRoleName) ? [`${path} is named for a role`] : []
+      const note = (name: unknown, start: number) => {
+        if (isRoleName(name)) found.push(`${path}:${linesOf(text.slice(0, start + 1))} says '${name}'`)
+      }
+      new Visitor({
+        Literal: ({ value, start }) => note(value, start),
+        Property: ({ key, start, computed }) => {
+          if (!computed && key.type === 'Identifier') note(key.name, start)
+        },
+      }).visit(program)
+      return found
+    })
+
+const isRoleName = (name: unknown): name is string => ROLES.some((role) => role === name)
+
+/** Roles have one spelling: in agents/, in policies/ and in the contract's list. */
+export const rolesAreSpelledOneWay: Rule = ({ files, policies }) => {
+  const folders = new Set(files.flatMap(({ path }) => /^agents\/([^/.]+)\//.exec(path)?.[1] ?? []))
+  folders.delete('protocol')
+  const named = new Set(policies.map((name) => name.replace(/\..*$/, '')))
+  const odd = (names: ReadonlySet<string>, room: string) => [
+    ...[...names].filter((name) => !isRoleName(name)).map((name) => `${room}/${name} is no role`),
+    ...ROLES.filter((role) => !names.has(role)).map((role) => `${room}/ has no ${role}`),
+  ]
+  return [...odd(folders, 'agents'), ...odd(named, 'policies')]
+}
+
+/** Programs, whole-system tests and what tests share: they stand for no room of their own. */
+const NO_ROOM = /^test\/(end-to-end|support|architecture|bench|conformance|judgement|day|chaos)\//
+
+/** test/ mirrors agents/, src/ and sandbox/, folder by folder. */
+export const testsMirror: Rule = ({ files }) => {
+  const paths = files.map(({ path }) => path)
+  const folders = new Set(paths.filter((path) => !isTest(path)).flatMap(parentsOf))
+  return paths.filter((path) => {
+    if (!isTest(path) || NO_ROOM.test(path) || path === 'test/architecture.test.ts') return false
+    const inner = path.replace(/^test\//, '')
+    if (!inner.includes('/')) return !paths.includes(`src/${inner.replace('.test', '')}`)
+    const mirrored = /^(agents|sandbox)\//.test(inner) ? inner : `src/${inner}`
+    return !folders.has(mirrored.replace(/\/[^/]*$/, ''))
+  })
+}
+
+const parentsOf = (path: string): readonly string[] =>
+  path
+    .split('/')
+    .slice(0, -1)
+    .map((_, index, folders) => folders.slice(0, index + 1).join('/'))
+
+/** No test is skipped, run alone or tried again. */
+export const testsAreRun: Rule = ({ files }) =>
+  files
+    .filter(
+      ({ path, text }) =>
+        path.endsWith('.test.ts') && /\b(it|test|describe)\.(only|skip|todo)\b|\bvi\.mock\(/.test(text),
+    )
+    .map(({ path }) => path)
