@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Abi, Address, Hex } from 'viem'
 import type { z } from 'zod'
 import type { RfqTerms } from '../src/service/contract/assumptions.ts'
 import type { AllocationIntelligenceResource } from '../src/service/contract/directory-resources.ts'
@@ -21,7 +21,7 @@ import type { VaultResource } from '../src/service/contract/vault-resources.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
 
-/** What the keeper does already, as a look is told. */
+/** What the keeper does already. */
 export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues'>
 
 /** The rows of each collection that an agent can watch. */
@@ -47,11 +47,42 @@ export type Rows = {
 /** A collection of the service that an agent reads. */
 export type WatchedCollection = keyof Rows
 
-/** What wakes an agent: events that name a collection's rows, and a full sweep at least this often. */
-export type Watch<C extends WatchedCollection = WatchedCollection> = {
-  readonly collections: readonly C[]
-  /** Collections that it can do without: one that cannot be read is not there, and makes nothing stale. */
+/** Collections with rows of each borrower, as many as there are positions: read by wallet, and folded into books. */
+export type BorrowerCollection = 'positions' | 'credit-facilities' | 'liquidation-recovery'
+
+/** What names a row of a borrower. */
+export type BorrowerKey = {
+  readonly positions: Pick<PositionResource, 'marketAddress' | 'walletAddress'>
+  readonly 'credit-facilities': FacilityKey
+  readonly 'liquidation-recovery': FacilityKey
+}
+type FacilityKey = Pick<CreditFacilityResource, 'marketAddress' | 'vaultAddress' | 'borrowerAddress'>
+
+/** A borrower's row as it is now, or what names one that is gone. */
+export type Change = {
+  [C in BorrowerCollection]:
+    | { readonly collection: C; readonly row: Rows[C][number] }
+    | { readonly collection: C; readonly gone: BorrowerKey[C] }
+}[BorrowerCollection]
+
+/**
+ * An index over every row of some collections, kept from look to look: a deterministic fold, so that one folded from
+ * changes equals one folded from a sweep. `apply` may change the book in place; a sweep begins with another empty one.
+ */
+export type Fold<Book> = {
+  readonly collections: readonly BorrowerCollection[]
+  empty(): Book
+  apply(book: Book, change: Change): Book
+}
+
+/** What an agent reads, and which events are hints to look again; it looks every few seconds whatever they say. */
+export type Watch = {
+  /** Listed whole at each look: small collections only. */
+  readonly collections: readonly WatchedCollection[]
+  /** Listed too; it can do without: one that cannot be read is not there, and makes nothing stale. */
   readonly optional?: readonly WatchedCollection[]
+  /** What only waves ask for, and the agent's key has to open. */
+  readonly asked?: readonly WatchedCollection[]
   /** Event types that are hints to look again. */
   readonly eventTypes: readonly string[]
 }
@@ -64,7 +95,7 @@ export type PassedOver = {
   readonly message: string
   readonly reason: Reason
   readonly near?: number
-  /** A person should look now: it is told as an alarm, with this fix. */
+  /** A person should look now: it is raised as an alarm, with this fix. */
   readonly alarm?: { readonly fix: string }
 }
 
@@ -120,74 +151,6 @@ export type Colleague = {
   readonly lot: string | null
 }
 
-/** What an oracle said: whole loan tokens for one whole collateral token × 10^18, the source's own time, its state. */
-type OracleReading = { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number }
-
-/** A market as the service shows it, beside our own reading of its oracle. Null means the service did not say. */
-export type MarketSeen = {
-  readonly id: string
-  readonly address: Address
-  readonly symbol: string | null
-  readonly loanAsset: Address | null
-  readonly loanDecimals: number | null
-  readonly loanSymbol: string | null
-  /** US dollars for one whole loan token, times 10^6. */
-  readonly loanPriceUsdMicros: bigint | null
-  readonly collateralAsset: Address | null
-  readonly collateralDecimals: number | null
-  readonly collateralSymbol: string | null
-  readonly oracleState: string | null
-  readonly marketRegimeState: string | null
-  readonly marketLive: boolean | null
-  readonly paused: boolean | null
-  readonly collateralGateEnabled: boolean | null
-  readonly liquidationThresholdBps: number | null
-  readonly closeFactorBps: number | null
-  readonly liquidationBonusBps: number | null
-  /** The service's price: whole loan tokens for one whole collateral token, times 10^18. */
-  readonly priceWad: bigint | null
-  /** Our own reading of the market's oracle at `chain.blockNumber`; null when the read failed. */
-  readonly oracle: OracleReading | null
-  /** Whether our arithmetic agreed with the service and the chain on a sample of this market. */
-  readonly armed: { readonly ok: true } | { readonly ok: false; readonly message: string }
-  /** Whether our signer is authorised here; null when no gate applies or it is not known. */
-  readonly eligible: boolean | null
-  /** Why the list behind `eligible` is too old to act on; null when it is fresh, or was not read. */
-  readonly eligibilityStale: string | null
-}
-
-/** A borrower's debt to one vault in one market. */
-export type FacilitySeen = {
-  readonly marketId: string
-  readonly marketAddress: Address
-  readonly vaultAddress: Address
-  readonly borrower: Address
-  /** Debt to this vault now, base units of the loan asset. */
-  readonly debtAssets: bigint | null
-  /** Debt to all vaults of the market: health is judged on it. */
-  readonly positionDebtAssets: bigint | null
-  /** Collateral of the borrower in the market, shared by its debts to all vaults. */
-  readonly collateralAssets: bigint | null
-  readonly debtShares: bigint | null
-  readonly serviceHealthFactorWad: bigint | null
-  readonly monitorState: string | null
-  /** The service's opinion; null when it lists no recovery item. */
-  readonly recovery: {
-    readonly liquidatable: boolean | null
-    readonly executable: boolean | null
-    readonly blockedReason: string | null
-  } | null
-}
-
-/** A liquidation claim of ours that is not settled. `settleableAtS` is chain time in seconds. */
-export type ClaimSeen = {
-  readonly marketAddress: Address
-  readonly claimId: bigint
-  readonly collateralAsset: Address | null
-  readonly collateralAssets: bigint
-  readonly settleableAtS: number
-}
-
 /** A contract that the run configuration pins; addresses are lower case. */
 type Pinned = { readonly address: Address }
 
@@ -205,7 +168,7 @@ export type PinnedDeployment = {
   readonly contracts: readonly (Pinned & { readonly name: string })[]
 }
 
-/** What every agent is told, whatever its role. */
+/** What every agent knows, whatever its role. */
 export type Moment = {
   readonly nowMs: number
   readonly signer: Address
@@ -234,16 +197,6 @@ export type Moment = {
 /** Everything an agent may know when it decides: no more, and nothing that is not here. */
 export type Observation<Seen> = Moment & Seen
 
-/** What the liquidator sees. */
-export type LiquidatorSeen = {
-  readonly markets: readonly MarketSeen[]
-  /** Those at risk at our reading of the price, listed for recovery or not fully known, and the nearest of the others. */
-  readonly facilities: readonly FacilitySeen[]
-  readonly claims: readonly ClaimSeen[]
-  /** Second prices, by the name of the contract that was asked; null when the read failed. */
-  readonly references: Readonly<Record<string, OracleReading | null>>
-}
-
 /**
  * One thing an agent asks for before it decides. A call runs at the observation's block; a source is a URL or a file that
  * the run configuration names.
@@ -257,12 +210,65 @@ export type Answer =
   | { readonly ok: true; readonly text: string; readonly atMs: number }
   | { readonly ok: false; readonly check: string; readonly message: string }
 
-/** A wave of questions with what their answers lead to, or what was seen in the end. Answers are in order. */
-export type Look<Seen> =
-  | { readonly ask: readonly Question[]; readonly next: (answers: readonly Answer[]) => Look<Seen> }
-  | { readonly seen: Seen }
+/** Rows that a wave asks for: those of some wallets, or a whole small collection that it can do without. */
+export type RowsQuestion =
+  | { readonly collection: BorrowerCollection; readonly wallets: readonly Address[] }
+  | { readonly collection: WatchedCollection; readonly optional: true }
 
-/** A price that whoever watches is told when it changes. */
+/** Rows that came back. */
+export type Found<C extends WatchedCollection> = {
+  readonly items: Rows[C]
+  /** Seconds of chain time from what they describe to our head. */
+  readonly elapsedS: number
+  /** Why they are too old to act on, or null. Rows of wallets count in the moment's freshness, optional ones here only. */
+  readonly stale: string | null
+}
+
+/** Rows by collection. One that was not asked for, and an optional one that could not be read, is absent. */
+export type FoundRows = { readonly [C in WatchedCollection]?: Found<C> }
+
+/** What is asked side by side: at most one question for the rows of each collection. */
+export type Wave = { readonly ask: readonly Question[]; readonly rows?: readonly RowsQuestion[] }
+
+/**
+ * A wave with what its answers lead to, or what was seen in the end. Answers are in the order of `ask`. `stale` says why
+ * nothing may be decided on what was seen, whatever its age.
+ */
+export type Look<Seen> =
+  | (Wave & { readonly next: (answers: readonly Answer[], found: FoundRows) => Look<Seen> })
+  | { readonly seen: Seen; readonly stale?: string }
+
+/** What is known before anything is read. */
+export type Known = Pick<Moment, 'signer' | 'chainId' | 'deployment'>
+
+/** Whether our arithmetic agreed with the service and the chain about something, or why not. */
+export type Armed = { readonly ok: true } | { readonly ok: false; readonly message: string }
+
+/** What there is beside the listed collections when an agent sees. */
+export type Beside<Book = unknown> = {
+  /** With every change that is known by now. */
+  readonly book: Book
+  /** To the first wave. */
+  readonly answers: readonly Answer[]
+  readonly found: FoundRows
+  /** What the last proof of units said, by lower-case address; empty before the first. */
+  readonly armed: ReadonlyMap<Address, Armed>
+}
+
+/**
+ * How an agent proves that it reads units right, before it decides anything and every few minutes: what the service
+ * reports is computed again for a sample, and compared at the very block that the service describes.
+ */
+export type Arming<Book> = {
+  /** Listed whole. */
+  readonly collections: readonly WatchedCollection[]
+  /** Rows to recompute. */
+  sample(known: Known, book: Book): readonly RowsQuestion[]
+  /** Say what is armed, by lower-case address. `isOneBlock` is false where the rows are not all of one known block. */
+  prove(rows: Partial<Rows>, known: Known, isOneBlock: boolean): Look<ReadonlyMap<Address, Armed>>
+}
+
+/** A price to announce when it changes. */
 export type PriceSeen = { readonly id: string; readonly symbol: string; readonly priceWad: bigint }
 
 /** A workflow that succeeded, with what it really moved: base units by token (negative left us), and gas in wei. */
@@ -288,25 +294,39 @@ export type Gain = {
  * A role: data and pure functions. It does no I/O, reads no clock and draws no random number; the same observation
  * and policy give the same decision.
  */
-export type Agent<Policy = unknown, Seen = unknown> = {
+export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly role: Role
   readonly watches: Watch
   /** The only workflow types it may propose. */
   readonly workflowTypes: readonly WorkflowType[]
   readonly policy: z.ZodType<Policy>
+  readonly book?: Fold<Book>
+  readonly arming?: Arming<Book>
+  /** The views that it calls; `guard.views` of its policy has to name each with the same types. */
+  readonly views?: Abi
+  /**
+   * What it asks beside the listed collections; calls run at the newest block. `changed` are wallets whose rows events
+   * named since the last look.
+   */
+  first?(known: Known, policy: Policy, previous: Seen | null, book: Book, changed: readonly Address[]): Wave
   /**
    * Turn the watched rows into what `decide` needs, asking for what they do not say: at most 4 waves. Rows of optional
-   * collections may be absent. `previous` is what was seen the time before. Absent, the keeper has a sight of its own
-   * for the role.
+   * collections may be absent. `previous` is what was seen the time before.
    */
-  see?(rows: Partial<Rows>, moment: Moment, policy: Policy, previous: Seen | null): Look<Seen>
+  see(
+    rows: Partial<Rows>,
+    moment: Moment,
+    policy: Policy,
+    previous: Seen | null,
+    beside: Beside<Book>,
+  ): Look<Seen>
   decide(seen: Moment & Seen, policy: Policy): Decision
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
-  /** The pinned contracts, by name, that its policy takes second prices from: they have an oracle's `read()`. */
+  /** The contracts, by the names that the deployment has to pin them under, that its policy takes second prices from. */
   secondPrices?(policy: Policy): readonly string[]
   /** The sources, by the names that the run configuration has to give them, that its policy asks. */
   sources?(policy: Policy): readonly string[]
-  /** Prices to tell whoever watches. */
+  /** Prices to announce when they change. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

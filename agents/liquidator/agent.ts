@@ -1,13 +1,19 @@
-import type { Agent, LiquidatorSeen } from '../agent.ts'
+import type { Agent } from '../agent.ts'
+import { liquidationViews } from '../protocol/liquidation-views.ts'
+import { arming } from './arming.ts'
 import { assess } from './assess.ts'
 import { decide } from './decide.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'
+import { type RiskBook, riskBook } from './risk-book.ts'
+import { first, secondPricesOf, see } from './see.ts'
+import type { LiquidatorSeen } from './seen.ts'
 
 /** The liquidator: repays the debt of positions whose health fell below 1, and settles what it seized. */
-export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen> = {
+export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
   role: 'liquidator',
   watches: {
-    collections: ['markets', 'credit-facilities', 'positions', 'liquidation-recovery', 'eligibility'],
+    collections: ['markets'],
+    asked: ['credit-facilities', 'eligibility'],
     eventTypes: [
       'oracles.updated',
       'markets.updated',
@@ -21,10 +27,14 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen> = {
   },
   workflowTypes: ['role.liquidator.liquidate', 'role.liquidator.settleLiquidationClaim'],
   policy: liquidatorPolicy,
+  book: riskBook,
+  arming,
+  views: liquidationViews,
+  first,
+  see,
   decide,
   assess,
-  secondPrices: ({ secondPrice }) =>
-    secondPrice === 'none' ? [] : [...new Set(Object.values(secondPrice).map(({ contract }) => contract))],
+  secondPrices: secondPricesOf,
   prices: ({ markets }) =>
     markets.flatMap(({ id, oracle, collateralSymbol, loanSymbol }) =>
       oracle === null

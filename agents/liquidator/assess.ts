@@ -1,7 +1,8 @@
-import type { Done, Gain, LiquidatorSeen, Observation } from '../agent.ts'
+import type { Done, Gain, Observation } from '../agent.ts'
 import { BPS, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
 import { dollars, tokens } from '../protocol/text.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { LiquidatorSeen } from './seen.ts'
 
 /**
  * Assess a liquidation and its settlement together, from what really moved: the collateral at the oracle's price now,

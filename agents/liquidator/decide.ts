@@ -1,11 +1,12 @@
 import { inputText } from '../../src/workflow/proposal.ts'
-import type { Decision, InFlight, LiquidatorSeen, Observation, PassedOver } from '../agent.ts'
+import type { Decision, InFlight, Observation, PassedOver } from '../agent.ts'
 import { chooseAffordable } from './affordable.ts'
 import { fundsOf } from './funds.ts'
 import { type Candidate, facilitySubject, judge, positionKey } from './judge.ts'
 import { judgeMarket } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { type BackOffs, backOffsOf } from './races.ts'
+import type { LiquidatorSeen } from './seen.ts'
 import { claimSubject, settle } from './settle.ts'
 
 /**

@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
 import { inputText } from '../../src/workflow/proposal.ts'
-import type { Ended, InFlight, LiquidatorSeen, Observation } from '../agent.ts'
+import type { Ended, InFlight, Observation } from '../agent.ts'
 import { BPS, ceilDiv, WAD } from '../protocol/health.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { LiquidatorSeen } from './seen.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -1,4 +1,4 @@
-import type { FacilitySeen, PassedOver } from '../agent.ts'
+import type { PassedOver } from '../agent.ts'
 import { healthFactorWad, WAD } from '../protocol/health.ts'
 import { unpaidDebt } from '../protocol/liquidation.ts'
 import { dollars, tokens } from '../protocol/text.ts'
@@ -6,6 +6,7 @@ import { isKnown, type Known, missingFigures } from './known.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { BackOff, BackOffs } from './races.ts'
+import type { FacilitySeen } from './seen.ts'
 import { usdMicros } from './sizing.ts'
 import { health } from './text.ts'
 

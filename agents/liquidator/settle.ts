@@ -1,7 +1,8 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { ClaimSeen, LiquidatorSeen, Observation, PassedOver } from '../agent.ts'
+import type { Observation, PassedOver } from '../agent.ts'
 import { tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
+import type { ClaimSeen, LiquidatorSeen } from './seen.ts'
 
 /** Name a claim, as workflows and `explain` do: its number is its market's own. Pure. */
 export const claimSubject = (claim: ClaimSeen): string =>

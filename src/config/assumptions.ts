@@ -22,6 +22,8 @@ export const assumptions = z
         cursor: queryName.default(query.cursor),
         pageSize: queryName.default(query.pageSize),
         fields: queryName.default(query.fields),
+        wallet: queryName.default(query.wallet),
+        borrower: queryName.default(query.borrower),
       })
       .prefault({}),
     /** Query parameters of the stream. */

@@ -18,7 +18,7 @@ export type DutyDeps = {
   readonly nowMs: () => number
   readonly observe: (around: Around) => Promise<Moment>
   readonly decide: (seen: Moment) => Decision
-  /** Prices to tell when they change. */
+  /** Prices to announce when they change. */
   readonly prices: (seen: Moment) => readonly PriceSeen[]
   /** Workflows of this role that ended of late. */
   readonly recent: () => Moment['recent']
@@ -36,7 +36,7 @@ export type DutyDeps = {
 /** No timer is set for longer: a sweep comes sooner. */
 const ALARM_MS_MAX = 60_000
 
-/** A role on duty: it looks when told to, decides, and opens workflows. */
+/** A role on duty: it looks at each hint, decides, and opens workflows. */
 export type Duty = {
   /** Look soon: at once, or once more after the look under way. */
   readonly look: () => void
@@ -59,53 +59,15 @@ function undeclared(
 
 /** Create a role's duty. Hints that come during a look are one more look: state is read anew each time. */
 export function createDuty(deps: DutyDeps): Duty {
-  const remember = createDecisionMemory(deps.role)
-  const announce = createAnnouncer(deps.emit)
-  let previous: Moment | null = null
+  const decider = createDecider(deps)
   let alarm: NodeJS.Timeout | undefined
-  let decidedAtMs: number | null = null
   let looking: Promise<void> | undefined
   let again = false
   let stopped = false
 
-  const lookOnce = async () => {
-    const live = await deps.journal.live()
-    const isMine = ({ role }: Workflow) => role === deps.role
-    const seen = await deps.observe({
-      inFlight: live.filter(isMine).map(inFlight),
-      recent: deps.recent(),
-      colleagues: live.filter((workflow) => !isMine(workflow)).map(colleague),
-    })
-    const startedAtMs = performance.now()
-    const decision = deps.decide(seen)
-    const tookMs = performance.now() - startedAtMs
-    previous = seen
-    decidedAtMs = deps.nowMs()
-    if (stopped) return
-    lookAgainAt(decision.lookAgainAtMs)
-    announce(seen, deps.prices(seen), decision)
-    const halt = deps.stopped()
-    const opened = await Promise.all(
-      decision.proposals.map((proposal) => halt ?? undeclared(proposal, deps) ?? deps.open(proposal)),
-    )
-    for (const result of opened) if (result.ok) deps.onOpened(result.workflow)
-    const stood = {
-      proposals: decision.proposals.filter((_, index) => opened[index]?.ok),
-      passedOver: [
-        ...decision.passedOver,
-        ...decision.proposals.flatMap(({ subject, reason }, index) => {
-          const result = opened[index]
-          return result === undefined || result.ok ? [] : [{ subject, reason, ...result }]
-        }),
-      ],
-    }
-    await deps.journal.addDecisions(remember(stood, decidedAtMs))
-    deps.onDecided(stood, seen, tookMs)
-  }
-
   const lookAgainAt = (atMs: number | undefined) => {
     clearTimeout(alarm)
-    if (atMs === undefined) return
+    if (atMs === undefined || stopped) return
     const inMs = Math.min(Math.max(0, atMs - deps.nowMs()), ALARM_MS_MAX)
     alarm = setTimeout(look, inMs)
   }
@@ -116,9 +78,12 @@ export function createDuty(deps: DutyDeps): Duty {
       await setImmediate()
       again = false
       try {
-        await lookOnce()
+        const decided = await decider.decide()
+        if (stopped) break
+        lookAgainAt(decided.decision.lookAgainAtMs)
+        await decider.act(decided)
       } catch (error) {
-        deps.onFailed(error)
+        if (!stopped) deps.onFailed(error)
       }
     } while (again && !stopped)
     // In the same turn as the test above: a hint that comes now begins a look of its own.
@@ -138,12 +103,69 @@ export function createDuty(deps: DutyDeps): Duty {
       clearTimeout(alarm)
       await looking
     },
-    lastSeen: () => previous,
-    lastDecidedAtMs: () => decidedAtMs,
+    lastSeen: decider.lastSeen,
+    lastDecidedAtMs: decider.lastDecidedAtMs,
   }
 }
 
-/** Tell prices and health factors when they change, for whoever watches. */
+/** A decision, what it was made on, and how long making it took. */
+type Decided = {
+  readonly decision: Decision
+  readonly seen: Moment
+  readonly tookMs: number
+  readonly atMs: number
+}
+
+/** Create what one look is: to observe and decide, and then to open what was proposed and keep what was decided. */
+function createDecider(deps: DutyDeps) {
+  const remember = createDecisionMemory(deps.role)
+  const announce = createAnnouncer(deps.emit)
+  let last: Decided | null = null
+  return {
+    lastSeen: () => last?.seen ?? null,
+    lastDecidedAtMs: () => last?.atMs ?? null,
+    decide: async (): Promise<Decided> => {
+      const live = await deps.journal.live()
+      const isMine = ({ role }: Workflow) => role === deps.role
+      const seen = await deps.observe({
+        inFlight: live.filter(isMine).map(inFlight),
+        recent: deps.recent(),
+        colleagues: live.filter((workflow) => !isMine(workflow)).map(colleague),
+      })
+      const startedAtMs = performance.now()
+      const decision = deps.decide(seen)
+      last = { decision, seen, tookMs: performance.now() - startedAtMs, atMs: deps.nowMs() }
+      return last
+    },
+    act: async ({ decision, seen, tookMs, atMs }: Decided): Promise<void> => {
+      announce(seen, deps.prices(seen), decision)
+      const stood = await openProposals(decision, deps)
+      await deps.journal.addDecisions(remember(stood, atMs))
+      deps.onDecided(stood, seen, tookMs)
+    },
+  }
+}
+
+/** Open what was proposed. Returns the decision as it stood: what was not opened is passed over, by its refusal. */
+async function openProposals(decision: Decision, deps: DutyDeps): Promise<Decision> {
+  const halt = deps.stopped()
+  const opened = await Promise.all(
+    decision.proposals.map((proposal) => halt ?? undeclared(proposal, deps) ?? deps.open(proposal)),
+  )
+  for (const result of opened) if (result.ok) deps.onOpened(result.workflow)
+  return {
+    proposals: decision.proposals.filter((_, index) => opened[index]?.ok),
+    passedOver: [
+      ...decision.passedOver,
+      ...decision.proposals.flatMap(({ subject, reason }, index) => {
+        const result = opened[index]
+        return result === undefined || result.ok ? [] : [{ subject, reason, ...result }]
+      }),
+    ],
+  }
+}
+
+/** Create what announces prices and health factors when they change. */
 function createAnnouncer(emit: (event: KeeperEvent) => void) {
   const prices = new Map<string, bigint>()
   let healths: ReadonlyMap<string, string> = new Map()

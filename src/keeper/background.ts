@@ -3,7 +3,7 @@ import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import { registerDue } from '../pipeline/register.ts'
 import type { ServiceClient } from '../service/client.ts'
-import type { StaffedRole } from './role.ts'
+import type { RoleAtWork } from './role.ts'
 import { takeSubmissions } from './submissions.ts'
 
 const REGISTER_MS = 500
@@ -21,7 +21,7 @@ type BackgroundDeps = {
   readonly journal: Journal
   /** With the keeper's own key, for what is of no staffed role. */
   readonly client: ServiceClient
-  readonly roles: readonly StaffedRole[]
+  readonly roles: readonly Pick<RoleAtWork, 'role' | 'client' | 'orders' | 'lotScores'>[]
   /** Why nothing new may begin, or null. */
   readonly stopped: () => Refusal | null
   /** Whether orders are left for the next start. */
@@ -52,7 +52,7 @@ export function startBackground(deps: BackgroundDeps): Background {
         takeSubmissions({
           directory,
           journal,
-          role: (role) => roles.find((each) => each.role === role),
+          role: (role) => roles.find((each) => each.role === role)?.orders,
           stopped: deps.stopped,
         }),
       (error) => log.error('orders were not taken', {}, error),

@@ -5,14 +5,14 @@ import type { Gauges } from '../ops/metrics.ts'
 import type { Facet, Readiness } from '../ops/server.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
-import type { StaffedRole } from './role.ts'
+import type { RoleAtWork } from './role.ts'
 
 /** What a running keeper is looked at by. */
 export type HealthDeps = {
   readonly clock: Clock
   readonly journal: Pick<Journal, 'reservations'>
   readonly feed: Feed
-  readonly roles: readonly StaffedRole[]
+  readonly roles: readonly Pick<RoleAtWork, 'role' | 'duty' | 'vitals'>[]
   readonly live: () => readonly Workflow[]
   readonly control: () => Control
   readonly sweptAtMs: () => number | null
@@ -34,10 +34,13 @@ const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => 
   return Math.max(0, ...ages)
 }
 
-async function budgets(role: StaffedRole, deps: HealthDeps): Promise<Readonly<Record<string, number>>> {
-  const all = await deps.journal.reservations(role.role, deps.clock.nowMs() - HOUR_MS)
-  const rows = all.filter(role.counts)
-  const { perHour } = role.ruleset.limits
+async function budgets(
+  { role, vitals }: Pick<RoleAtWork, 'role' | 'vitals'>,
+  deps: HealthDeps,
+): Promise<Readonly<Record<string, number>>> {
+  const all = await deps.journal.reservations(role, deps.clock.nowMs() - HOUR_MS)
+  const rows = all.filter(vitals.counts)
+  const { perHour } = vitals.limits
   const part = (used: bigint, max: bigint) => (max === 0n ? 1 : Number((used * 10_000n) / max) / 10_000)
   return {
     usd_per_hour: part(
@@ -77,8 +80,8 @@ export async function readGauges(deps: HealthDeps): Promise<Gauges> {
           slotAgeMs: oldestOpenMs(mine, nowMs),
           decisionAgeMs: ageMs(role.duty.lastDecidedAtMs(), nowMs),
           nativeBalanceWei: seen?.nativeBalanceWei ?? null,
-          marketsArmed: role.arming()?.armed ?? 0,
-          marketsUnarmed: role.arming()?.unarmed ?? 0,
+          marketsArmed: role.vitals.arming()?.armed ?? 0,
+          marketsUnarmed: role.vitals.arming()?.unarmed ?? 0,
           budgets: await budgets(role, deps),
         }
       }),
@@ -101,7 +104,7 @@ export function readReadiness(deps: HealthDeps): Readiness {
   )
   const decisionAgeMs = Math.max(0, ...decisionAges)
   const slotAgeMs = oldestOpenMs(deps.live(), nowMs)
-  const kms = deps.roles.map((role) => role.kmsOutcome()).find((outcome) => outcome !== 'ok')
+  const kms = deps.roles.map((role) => role.vitals.kmsOutcome()).find((outcome) => outcome !== 'ok')
   return {
     journal: facet(true, `${deps.live().length} workflows live`),
     service: facet(fresh, stale ?? (fresh ? 'fresh' : 'not read yet')),

@@ -25,7 +25,7 @@ import { type Background, startBackground } from './background.ts'
 import { openNodes } from './connect.ts'
 import { type HealthDeps, readGauges, readReadiness } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
-import { type StaffedRole, staffRole } from './role.ts'
+import { openRole, type RoleAtWork } from './role.ts'
 import { loadRolePolicy, type RolePolicy } from './role-policy.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
 import { checkAccess, proveNoneLeftLive, provePins, proveService } from './startup-checks.ts'
@@ -73,7 +73,7 @@ type Running = {
   readonly feed: Feed
   readonly chores: Background
   readonly ops: OpsServer
-  readonly roles: readonly StaffedRole[]
+  readonly roles: readonly RoleAtWork[]
 }
 
 class ComposedKeeper implements Keeper {
@@ -222,7 +222,7 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(listener.close)
   }
 
-  #staff(open: Pick<Running, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly StaffedRole[]> {
+  #staff(open: Pick<Running, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly RoleAtWork[]> {
     const sources = createSources(this.#config.sources, this.#clock)
     this.#opened.push(sources.close)
     const shared = {
@@ -238,13 +238,13 @@ class ComposedKeeper implements Keeper {
       onOpened: (workflow: Workflow) => this.#live.moved(null, workflow),
       alone: <T>(work: () => Promise<T>) => this.#alone('open', work),
     }
-    return Promise.all(this.#policies.map((policy) => staffRole(policy, shared)))
+    return Promise.all(this.#policies.map((policy) => openRole(policy, shared)))
   }
 
-  async #createFeed(journal: Journal, client: ServiceClient, roles: readonly StaffedRole[]): Promise<Feed> {
+  async #createFeed(journal: Journal, client: ServiceClient, roles: readonly RoleAtWork[]): Promise<Feed> {
     const { assumptions, streamUrl } = this.#config.service
     const cursor = await journal.getValue('feed.cursor')
-    const types = [...new Set(roles.flatMap(({ watches }) => watches.eventTypes))]
+    const types = [...new Set(roles.flatMap(({ hints }) => hints.eventTypes))]
     const feed = createFeed(
       { types, sweepMs: SWEEP_MS, heartbeatMs: assumptions.streamHeartbeatMs },
       {
@@ -259,15 +259,13 @@ class ComposedKeeper implements Keeper {
     return feed
   }
 
-  #hinted(hint: Hint, roles: readonly StaffedRole[]): void {
+  #hinted(hint: Hint, roles: readonly RoleAtWork[]): void {
     if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
     if (hint.type.startsWith('workflow.')) this.#live.wakeAll('confirmed')
-    for (const { duty, watches } of roles) {
-      if (this.#decides && (hint.type === 'sweep' || watches.eventTypes.includes(hint.type))) duty.look()
-    }
+    if (this.#decides) for (const { hints } of roles) hints.hear(hint)
   }
 
-  #pulse(journal: Journal, feed: Feed, roles: readonly StaffedRole[]): HealthDeps {
+  #pulse(journal: Journal, feed: Feed, roles: readonly RoleAtWork[]): HealthDeps {
     return {
       clock: this.#clock,
       journal,

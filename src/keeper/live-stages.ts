@@ -27,7 +27,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { createRequestStages } from './request-stages.ts'
 
 /** What the stages of one role are joined from. */
-type LiveStagesDeps = {
+export type LiveStagesDeps = {
   readonly nowMs: () => number
   readonly journal: Journal
   readonly nodes: Nodes

@@ -5,7 +5,7 @@ import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { forgetAnswer } from '../ops/orders.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
-import type { StaffedRole } from './role.ts'
+import type { RoleAtWork } from './role.ts'
 
 /** What following workflows needs. */
 type LiveDeps = {
@@ -15,7 +15,7 @@ type LiveDeps = {
   readonly log: Log
   readonly emit: (event: KeeperEvent) => void
   readonly alarm: (error: RolekeeperError) => void
-  readonly role: (workflow: Workflow) => StaffedRole | undefined
+  readonly role: (workflow: Workflow) => Pick<RoleAtWork, 'duty' | 'workflows'> | undefined
   /** Whether agents decide: then one looks again when a workflow of it ended. */
   readonly decides: boolean
   /** Run a workflow soon. */
@@ -55,7 +55,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
     if (workflow.hold !== undefined) forgetAnswer(deps.directory, workflow.id)
     if (workflow.state === 'quarantined') quarantined(workflow, deps)
     const role = deps.role(workflow)
-    role?.ended(workflow)
+    role?.workflows.ended(workflow)
     // What it held back is free again.
     if (deps.decides) role?.duty.look()
   }
@@ -74,7 +74,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
       if (after.state === 'confirmed' || after.state === 'succeeded') {
         deps
           .role(after)
-          ?.assess(after)
+          ?.workflows.assess(after)
           .catch((error: unknown) => deps.log.error('a gain was not assessed', {}, error))
       }
       if (hasEnded) ended(after)

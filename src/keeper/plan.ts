@@ -10,8 +10,9 @@ import { createRecent, inFlight } from '../decide/around.ts'
 import { RolekeeperError } from '../errors.ts'
 import { compileApproval, whyAsk } from '../guard/approval.ts'
 import { readSqliteJournal } from '../journal/sqlite.ts'
+import { createBorrowerRows } from '../observe/borrower-rows.ts'
 import { createCollections } from '../observe/collections.ts'
-import { observeByAsking } from '../observe/observe.ts'
+import { observe } from '../observe/observe.ts'
 import { createServiceClient } from '../service/client.ts'
 import { SERVICE_TIMEOUTS } from '../service/http.ts'
 import { openNodes } from './connect.ts'
@@ -71,12 +72,14 @@ async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
   )
   const nodes = await openNodes(config, systemClock)
   try {
-    return await observeByAsking(
+    const own = clientOf(client, config, agent)
+    return await observe(
       assetManager,
       policy.strategy,
-      null,
+      { previous: null, book: null, armed: new Map() },
       {
-        collections: createCollections(clientOf(client, config, agent), null, service.assumptions),
+        collections: createCollections(own, null, service.assumptions),
+        ofWallets: createBorrowerRows(own, () => {}).ofWallets,
         nodes,
         clock: systemClock,
         outside: async () => ({ ok: false, check: 'source_unknown', message: 'A plan asks no source.' }),

@@ -48,10 +48,23 @@ export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolic
   }
   const policy = loadSections(agent.policy, does)
   assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
-  if (does.role === 'liquidator') assertViews(policy.guard.views)
+  assertViews(does.views ?? [], policy.guard.views)
+  assertContracts(does.secondPrices?.(policy.strategy) ?? [], config)
   const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
   const approval = compileApproval(policy.approval, config.deployment)
   return { agent, does, policy, ruleset, approval, operations: operationsOf(does) }
+}
+
+/** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */
+function assertContracts(names: readonly string[], { deployment: { contracts } }: RunConfig): void {
+  const absent = names.find((name) => !contracts.some((contract) => contract.name === name))
+  if (absent === undefined) return
+  const known = contracts.map(({ name }) => name).join(', ')
+  throw new RolekeeperError(
+    'policy.contract_unknown',
+    `strategy.secondPrice names ${absent}, which deployment.contracts does not pin.`,
+    { fix: `pin it in the run configuration; pinned are: ${known || 'none'}.` },
+  )
 }
 
 /** A source that is nowhere would be one that is missing, each time, and a quorum that looks larger than it is. */

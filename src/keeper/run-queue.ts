@@ -7,7 +7,7 @@ import { run, type Stages } from '../pipeline/pipeline.ts'
 import type { Queue } from '../queue/queue.ts'
 import { createTimers } from '../queue/timers.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import type { StaffedRole } from './role.ts'
+import type { RoleAtWork } from './role.ts'
 
 /** Runs works of one name one after another, and those of different names side by side. */
 export type Serial = <T>(name: string, work: () => Promise<T>) => Promise<T>
@@ -16,7 +16,7 @@ export type Serial = <T>(name: string, work: () => Promise<T>) => Promise<T>
 type RunQueueDeps = {
   readonly clock: Clock
   readonly journal: Journal
-  readonly roles: readonly StaffedRole[]
+  readonly roles: readonly Pick<RoleAtWork, 'role' | 'workflows'>[]
   readonly alone: Serial
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly metrics: Metrics
@@ -46,9 +46,9 @@ export function createRunQueue({ clock, journal, roles, alone, onMove, metrics, 
   })
 }
 
-function stagesOf(workflow: Workflow, roles: readonly StaffedRole[]): Stages {
+function stagesOf(workflow: Workflow, roles: RunQueueDeps['roles']): Stages {
   const found = roles.find(({ role }) => role === workflow.role)
-  if (found !== undefined) return found.stagesOf(workflow)
+  if (found !== undefined) return found.workflows.stagesOf(workflow)
   throw new RolekeeperError(
     'role.absent',
     `Workflow ${workflow.id} belongs to the ${workflow.role}, which is not configured.`,

@@ -1,16 +1,17 @@
 import { type Address, type Hex, serializeSignature } from 'viem'
+import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { readAnswer } from '../ops/orders.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
+import type { ServiceClient } from '../service/client.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
 import { createKeystoreSigner } from '../sign/keystore.ts'
 import { createKmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
-import { createLiveStages } from './live-stages.ts'
-import type { Shared } from './role.ts'
+import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** What a live role has and one in shadow has not: its key, and what only a key opens. */
@@ -22,44 +23,38 @@ export type RoleSigning = {
   readonly kmsOutcome: () => string
 }
 
+/** What a live role is joined from. */
+type SigningDeps = Pick<LiveStagesDeps, 'journal' | 'nodes' | 'chain' | 'gate' | 'alarm'> & {
+  readonly client: ServiceClient
+  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'directory'>
+  readonly clock: Clock
+  readonly onKmsCall: (outcome: string, tookMs: number) => void
+}
+
 /** Open the signer of a live role, and join what it signs for. Throws what opening the signer throws. */
 export async function openRoleSigning(
-  agent: AgentConfig,
-  { policy, ruleset, approval }: RolePolicy,
-  shared: Shared,
+  { agent, policy, ruleset, approval }: RolePolicy,
+  { config, clock, onKmsCall, ...deps }: SigningDeps,
 ): Promise<RoleSigning> {
-  const { config, clock, journal, nodes, client } = shared
+  const { journal, nodes, client, gate } = deps
   let kmsOutcome = 'ok'
   const signer = await openSigner(agent, config, (outcome, tookMs) => {
     kmsOutcome = outcome
-    shared.metrics.kmsCalled(outcome, tookMs)
+    onKmsCall(outcome, tookMs)
   })
+  const attestDeps = { journal, nowMs: clock.nowMs, isClosed: () => gate().closed }
   const session = createWalletSession(
     { address: signer.address, chainId: nodes.chainId },
-    {
-      client,
-      clock,
-      attest: (digest) =>
-        attestChallenge(digest, signer, {
-          journal,
-          nowMs: clock.nowMs,
-          isClosed: () => shared.gate().closed,
-        }),
-    },
+    { client, clock, attest: (digest) => attestChallenge(digest, signer, attestDeps) },
   )
   const stages = createLiveStages({
+    ...deps,
     nowMs: clock.nowMs,
-    journal,
-    nodes,
-    client,
-    chain: shared.chain,
     signer,
     ruleset,
     approval,
     answer: (id) => readAnswer(config.directory, id),
     fees: policy.fees,
-    gate: shared.gate,
-    alarm: shared.alarm,
   })
   return { signer: signer.address, session, stages, kmsOutcome: () => kmsOutcome }
 }
@@ -70,7 +65,7 @@ export async function openRoleSigning(
  */
 export async function openSigner(
   { signer }: AgentConfig,
-  { kms, environment }: RunConfig,
+  { kms, environment }: Pick<RunConfig, 'kms' | 'environment'>,
   onCall: (outcome: string, tookMs: number) => void,
 ): Promise<Signer> {
   if (signer.kind === 'keystore') {

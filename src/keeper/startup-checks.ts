@@ -12,7 +12,6 @@ import {
   type OperationId,
 } from '../service/contract/catalogue.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import type { RolePolicy } from './role-policy.ts'
 
 /** The operation that reads each collection an agent can watch. */
 const READS = {
@@ -47,8 +46,12 @@ const PRESENTED = ['anonymous', 'secret', 'secret+wallet'] as const satisfies re
 export function operationsOf({
   watches,
   workflowTypes,
-}: Pick<Agent, 'watches' | 'workflowTypes'>): readonly OperationId[] {
-  const reads = [...watches.collections, ...(watches.optional ?? [])].map((collection) => READS[collection])
+  book,
+}: Pick<Agent, 'watches' | 'workflowTypes' | 'book'>): readonly OperationId[] {
+  const { collections, optional = [], asked = [] } = watches
+  const reads = [...collections, ...(book?.collections ?? []), ...optional, ...asked].map(
+    (collection) => READS[collection],
+  )
   return [...new Set(reads), ...(workflowTypes.length > 0 ? WORKFLOW_OPERATIONS : [])]
 }
 
@@ -102,11 +105,12 @@ function refuse(who: string, operations: readonly OperationId[], fix: string): v
  */
 export async function proveAccess(
   client: Pick<ServiceClient, 'pages' | 'queryGraphql'>,
-  { watches }: Pick<Agent, 'watches'>,
+  { watches, book }: Pick<Agent, 'watches' | 'book'>,
   log: Log,
 ): Promise<void> {
   // A collection that takes a session besides is proven by its first read: opening one costs a signature.
-  const reads = [...new Set(watches.collections.map((collection) => READS[collection]))].filter(opensWithKey)
+  const collections = [...watches.collections, ...(book?.collections ?? []), ...(watches.asked ?? [])]
+  const reads = [...new Set(collections.map((collection) => READS[collection]))].filter(opensWithKey)
   try {
     await Promise.all(
       reads.map((read) =>
@@ -176,7 +180,7 @@ export async function proveService(
  */
 export function proveNoneLeftLive(
   live: readonly Workflow[],
-  policies: readonly Pick<RolePolicy, 'agent'>[],
+  policies: readonly { readonly agent: AgentConfig }[],
 ): void {
   const shadows = policies.filter(({ agent }) => agent.mode === 'shadow').map(({ agent }) => agent.role)
   const left = live.filter(({ role, shadow }) => shadow !== true && shadows.includes(role))

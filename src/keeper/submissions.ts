@@ -4,7 +4,7 @@ import { forgetSubmission, readSubmissions, type Submission } from '../ops/order
 import type { Role } from '../service/contract/roles.ts'
 import { knowsInput, WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import type { InputValue, Proposal } from '../workflow/proposal.ts'
-import type { StaffedRole } from './role.ts'
+import type { RoleOrders } from './role-orders.ts'
 
 /** What became of a submission: the workflow that it is, or why it is none. Kept in the journal for whoever asked. */
 export type Reply = { readonly workflowId: string } | { readonly check: string; readonly message: string }
@@ -16,7 +16,7 @@ export const replyKey = (orderId: string) => `order:${orderId}`
 type SubmitDeps = {
   readonly directory: string
   readonly journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>
-  readonly role: (role: Role) => Pick<StaffedRole, 'mode' | 'exposureOf' | 'open'> | undefined
+  readonly role: (role: Role) => RoleOrders | undefined
   /** Why nothing new may begin, or null. */
   readonly stopped: () => Refusal | null
 }
@@ -57,7 +57,7 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
 function proposalOf(
   id: string,
   submission: Submission,
-  staffed: Pick<StaffedRole, 'exposureOf'>,
+  staffed: Pick<RoleOrders, 'exposureOf'>,
 ): Checked<{ readonly proposal: Proposal }> {
   const { workflowType: named, input, subject, summary, reason, deviationBps } = submission
   const workflowType = WORKFLOW_TYPES.find((type) => type === named)

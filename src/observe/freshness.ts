@@ -1,6 +1,7 @@
 import type { Moment } from '../../agents/agent.ts'
 import type { Head } from '../chain/nodes.ts'
 import { printable } from '../errors.ts'
+import type { Freshness } from '../service/contract/resources.ts'
 import type { Listed } from './collections.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
@@ -12,18 +13,24 @@ export type FreshnessLimits = {
 
 const FRESH: readonly string[] = ['current', 'healthy']
 
+/** Whether a read is young enough by the service's own word, whatever our head. Pure. */
+export const isFresh = ({ status, lagSeconds }: Freshness, { ageMsMax }: FreshnessLimits): boolean =>
+  FRESH.includes(status) && lagSeconds * 1_000 <= ageMsMax
+
 /**
  * Judge how fresh a set of collections is against each other, our head and our clock: the worst of them counts. Pure.
  * A collection that does not say its block is not fresh. Dropped rows are named; they make nothing stale, because what
  * they held is simply not there to act on.
+ * @param others further reasons that nothing is fresh.
  */
 export function freshnessOf(
   lists: Readonly<Record<string, Listed<unknown>>>,
   head: Head,
   nowMs: number,
   limits: FreshnessLimits,
+  others: readonly string[] = [],
 ): Moment['freshness'] {
-  const problems: string[] = []
+  const problems = [...others]
   const sinceHeadMs = nowMs - head.timestampS * 1_000
   const headAgeMs = Math.max(0, sinceHeadMs)
   let ageMs = headAgeMs

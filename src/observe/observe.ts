@@ -1,72 +1,72 @@
 import type { Address } from 'viem'
-import type {
-  Agent,
-  Answer,
-  Moment,
-  PinnedDeployment,
-  Question,
-  Rows,
-  WatchedCollection,
-} from '../../agents/agent.ts'
+import { decodeFunctionResult, encodeFunctionData, erc20Abi, isHex } from 'viem'
+import type { Agent, Answer, Armed, Known, Moment, Question, RowsQuestion } from '../../agents/agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
-import type { Clock } from '../clock.ts'
-import { invariant, RolekeeperError } from '../errors.ts'
-import type { List, Listed } from './collections.ts'
+import type { KeptBook } from './book.ts'
 import { type FreshnessLimits, freshnessOf } from './freshness.ts'
-import { createBatch, readBalance } from './views.ts'
+import {
+  type Answered,
+  answerWave,
+  follow,
+  foundRows,
+  joinLists,
+  type Lists,
+  listAll,
+  listOptional,
+  rowsOf,
+  type WaveDeps,
+} from './waves.ts'
 
-/** An agent that asks for more than this is not done after it: a defect of the agent. */
-const WAVES_MAX = 4
-
-/** What asking needs from outside. */
-export type AskingDeps = {
-  readonly collections: Readonly<Record<WatchedCollection, List<unknown>>>
-  readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'>
-  readonly clock: Pick<Clock, 'nowMs'>
-  /** Answers questions that are not for the chain. Never throws. */
-  readonly outside: (question: Exclude<Question, { kind: 'call' }>) => Promise<Answer>
-}
+/** What observing needs from outside. */
+export type ObserveDeps = WaveDeps & { readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'> }
 
 /** What the keeper knows when it looks. */
-export type AskingInput = Pick<
+export type ObserveInput = Pick<
   Moment,
-  'signer' | 'chainId' | 'ours' | 'inFlight' | 'recent' | 'colleagues'
+  'signer' | 'chainId' | 'ours' | 'inFlight' | 'recent' | 'colleagues' | 'deployment'
 > & {
-  readonly deployment: PinnedDeployment
   readonly limits: FreshnessLimits
   readonly priorityFeePerGasWei: bigint
 }
 
+/** What an observer keeps from look to look. */
+export type Kept<Seen, Book> = {
+  readonly previous: Seen | null
+  readonly book: KeptBook<Book> | null
+  readonly armed: ReadonlyMap<Address, Armed>
+}
+
 /**
- * Observe for an agent: its collections, our balances and our head side by side, then what it asks for, wave by wave, at
- * the head's block. Throws what the reads throw; an optional collection that cannot be read is absent.
+ * Observe for an agent: its collections, its first wave, our balances and our head side by side, with what changed in
+ * its book; then what it asks for, wave by wave, at the head's block. Throws what the reads throw; an optional collection
+ * that cannot be read is absent.
  */
-export async function observeByAsking<Seen>(
-  agent: Pick<Agent<unknown, Seen>, 'role' | 'watches' | 'see'>,
-  policy: unknown,
-  previous: Seen | null,
-  deps: AskingDeps,
-  input: AskingInput,
+export async function observe<Policy, Seen, Book>(
+  agent: Pick<Agent<Policy, Seen, Book>, 'role' | 'watches' | 'first' | 'see'>,
+  policy: Policy,
+  { previous, book, armed }: Kept<Seen, Book>,
+  deps: ObserveDeps,
+  { limits, priorityFeePerGasWei, ...known }: ObserveInput,
 ): Promise<Moment & Seen> {
   const { nodes, clock } = deps
-  const { collections, optional = [] } = agent.watches
-  const batch = createBatch()
-  const balances = input.deployment.assets.map(({ address }) => ({
-    address,
-    assets: batch.ask(readBalance(address, input.signer)),
-  }))
-  const [required, others, head, nativeBalanceWei] = await Promise.all([
-    Promise.all(collections.map(async (name) => [name, await deps.collections[name]()] as const)),
-    Promise.all(optional.map(async (name) => [name, await readOptional(deps.collections[name])] as const)),
+  // An agent without a book looks at none.
+  const current = () => (book === null ? (undefined as Book) : book.current())
+  const throughBook: WaveDeps = { ...deps, ofWallets: readerOf(book, deps) }
+  const ask = agent.first?.(known, policy, previous, current(), book?.changed() ?? []) ?? { ask: [] }
+  const balances = balanceQuestions(known)
+  const [required, optional, first, head, nativeBalanceWei] = await Promise.all([
+    listAll(agent.watches.collections, deps.collections),
+    listOptional(agent.watches.optional ?? [], deps.collections),
+    answerWave({ ask: [...balances, ...ask.ask], rows: withBook(ask.rows ?? [], book) }, throughBook),
     nodes.head(),
-    nodes.balanceWei(input.signer),
-    batch.run(nodes),
+    nodes.balanceWei(known.signer),
+    book?.sweepIfDue(),
   ])
   const nowMs = clock.nowMs()
-  const { limits, priorityFeePerGasWei, ...known } = input
-  const there = others.filter(
-    (entry): entry is readonly [WatchedCollection, Listed<unknown>] => entry[1] !== null,
-  )
+  const judge = (lists: Lists, others: readonly string[]) =>
+    freshnessOf(withSweeps(lists, book), head, nowMs, limits, others)
+  const bookStale = [book?.staleness(nowMs) ?? []].flat()
+  const listed = joinLists(required, first.lists)
   const moment: Moment = {
     ...known,
     nowMs,
@@ -76,53 +76,75 @@ export async function observeByAsking<Seen>(
       baseFeePerGasWei: head.baseFeePerGasWei,
       priorityFeePerGasWei,
     },
-    freshness: freshnessOf(Object.fromEntries(required), head, nowMs, limits),
+    freshness: judge(listed, bookStale),
     nativeBalanceWei,
-    balances: knownBalances(balances.map(({ address, assets }) => [address, assets()])),
+    balances: knownBalances(known.deployment, first.answers),
   }
-  const rows = Object.fromEntries(
-    [...required, ...there].map(([name, { items }]) => [name, items]),
-  ) as Partial<Rows>
-  invariant(agent.see !== undefined, `the ${agent.role} neither sees by itself nor has a sight of its own`)
-  let look = agent.see(rows, moment, policy, previous)
-  for (let wave = 0; 'ask' in look; wave += 1) {
-    invariant(wave < WAVES_MAX, `the ${agent.role} asks for more than ${WAVES_MAX} waves`)
-    look = look.next(await answer(look.ask, deps, head.number))
-  }
-  return { ...moment, ...look.seen }
+  const describe = (answered: Pick<Answered, 'lists' | 'optional'>) =>
+    foundRows(answered, head, nowMs, limits)
+  const answers = first.answers.slice(balances.length)
+  const beside = { book: current(), answers, found: describe(first), armed }
+  const rows = rowsOf({ ...required, ...optional })
+  const { seen, stale, lists } = await follow(
+    agent.see(rows, moment, policy, previous, beside),
+    (wave) => answerWave(wave, throughBook, head.number),
+    describe,
+    agent.role,
+  )
+  const freshness = judge(joinLists(listed, lists), [...(stale === null ? [] : [stale]), ...bookStale])
+  return { ...moment, freshness, ...seen }
 }
 
-async function readOptional(list: List<unknown>): Promise<Listed<unknown> | null> {
-  try {
-    return await list()
-  } catch (error) {
-    if (error instanceof RolekeeperError) return null
-    throw error
-  }
+/** Rows that a book holds are read through it, so that it takes them in. */
+const readerOf =
+  (book: KeptBook<unknown> | null, { ofWallets }: WaveDeps): WaveDeps['ofWallets'] =>
+  (collection, wallets) =>
+    book?.collections.includes(collection) ? book.read(collection, wallets) : ofWallets(collection, wallets)
+
+/** Every collection of the book is read at each look: for what changed, and for how fresh it is. */
+function withBook(rows: readonly RowsQuestion[], book: KeptBook<unknown> | null): readonly RowsQuestion[] {
+  const asked = rows.map(({ collection }) => collection)
+  const others = (book?.collections ?? []).filter((collection) => !asked.includes(collection))
+  return [...rows, ...others.map((collection) => ({ collection, wallets: [] }))]
 }
 
-function knownBalances(read: readonly (readonly [Address, bigint | null])[]): Moment['balances'] {
-  return Object.fromEntries(read.filter((entry): entry is readonly [Address, bigint] => entry[1] !== null))
-}
+/** A collection of the book is as fresh as its last read and its last sweep. */
+const withSweeps = (lists: Lists, book: KeptBook<unknown> | null): Lists =>
+  book === null
+    ? lists
+    : {
+        ...lists,
+        ...Object.fromEntries(
+          book.collections.flatMap((collection) => {
+            const read = lists[collection]
+            if (read === undefined) return []
+            return [[collection, { ...read, freshness: book.freshnessWith(collection, read.freshness) }]]
+          }),
+        ),
+      }
 
-/** Answer one wave: its calls in one round trip at the block, the others beside them. */
-async function answer(
-  questions: readonly Question[],
-  { nodes, clock, outside }: AskingDeps,
-  blockNumber: bigint,
-): Promise<readonly Answer[]> {
-  const calls = questions.flatMap((question) => (question.kind === 'call' ? [question] : []))
-  const [results, others] = await Promise.all([
-    calls.length === 0 ? [] : nodes.calls(calls, blockNumber),
-    Promise.all(questions.map((question) => (question.kind === 'call' ? null : outside(question)))),
-  ])
-  const byCall = new Map(calls.map((call, index) => [call, results[index] ?? null]))
-  return questions.map((question, index): Answer => {
-    const other = others[index]
-    if (other != null) return other
-    const text = question.kind === 'call' ? (byCall.get(question) ?? null) : null
-    return text === null
-      ? { ok: false, check: 'call_failed', message: 'The call reverted, or nothing is at its address.' }
-      : { ok: true, text, atMs: clock.nowMs() }
+const balanceQuestions = ({ deployment, signer }: Known): readonly Question[] =>
+  deployment.assets.map(({ address }) => ({
+    kind: 'call',
+    to: address,
+    data: encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [signer] }),
+  }))
+
+/** The balances that could be read, from the answers that begin with them. */
+function knownBalances({ assets }: Known['deployment'], answers: readonly Answer[]): Moment['balances'] {
+  const read = assets.flatMap(({ address }, index) => {
+    const balance = balanceOf(answers[index])
+    return balance === null ? [] : [[address, balance] as const]
   })
+  return Object.fromEntries(read)
+}
+
+function balanceOf(answer: Answer | undefined): bigint | null {
+  if (answer?.ok !== true || !isHex(answer.text)) return null
+  try {
+    return decodeFunctionResult({ abi: erc20Abi, functionName: 'balanceOf', data: answer.text })
+  } catch {
+    // Another contract's answer, or none at all: not known, which stops what needs it.
+    return null
+  }
 }

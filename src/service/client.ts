@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
@@ -38,6 +39,8 @@ type CallOf<Id extends OperationId> = {
   readonly session?: string
   readonly signal?: AbortSignal
 } & (keyof ParamsOf<Id> extends never ? unknown : { readonly params: ParamsOf<Id> }) &
+  /** Of whom the rows are wanted; absent, everyone's. */
+  (Entry<Id>['rowsOf'] extends string ? { readonly wallets?: readonly Address[] } : unknown) &
   /** Names or dotted paths; absent, the whole resource. */
   (Entry<Id>['fields'] extends true ? { readonly fields?: readonly string[] } : unknown) &
   /** 1 to 200 visible characters: the same change, sent again whenever, has the same key. */
@@ -107,6 +110,7 @@ type AnyCall = {
   readonly signal?: AbortSignal
   readonly params?: Readonly<Record<string, string>>
   readonly fields?: readonly string[]
+  readonly wallets?: readonly string[]
   readonly idempotencyKey?: string
   readonly body?: unknown
   readonly bodyText?: string
@@ -145,15 +149,16 @@ async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): 
 }
 
 function requestOf(id: OperationId, call: AnyCall, assumed: Assumptions): ServiceRequest {
-  const { body, changes }: Operation = OPERATIONS[id]
+  const { body, changes, rowsOf }: Operation = OPERATIONS[id]
   const key = call.idempotencyKey
   invariant(!changes || /^[\x21-\x7e]{1,200}$/.test(key ?? ''), `${id} is asked with the key "${key}"`)
   return {
     operation: id,
     params: call.params ?? {},
-    query: new URLSearchParams(
-      (call.fields ?? []).map((field): [string, string] => [assumed.query.fields, field]),
-    ),
+    query: new URLSearchParams([
+      ...(call.fields ?? []).map((field): [string, string] => [assumed.query.fields, field]),
+      ...(rowsOf === null ? [] : walletsOf(call, assumed.query[rowsOf])),
+    ]),
     headers: {
       ...(body === null ? {} : { 'content-type': 'application/json' }),
       ...(key === undefined ? {} : { 'idempotency-key': key }),
@@ -163,3 +168,6 @@ function requestOf(id: OperationId, call: AnyCall, assumed: Assumptions): Servic
     signal: call.signal,
   }
 }
+
+const walletsOf = ({ wallets = [] }: AnyCall, name: string) =>
+  wallets.map((wallet): [string, string] => [name, wallet])

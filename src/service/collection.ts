@@ -1,10 +1,10 @@
 import type { z } from 'zod'
-import { invariant, RolekeeperError } from '../errors.ts'
+import { RolekeeperError } from '../errors.ts'
 import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './contract/resources.ts'
-import { firstIssuePath, garbage } from './failure.ts'
+import { type Call, firstIssuePath, garbage } from './failure.ts'
 import type { Sender, ServiceRequest } from './sender.ts'
 
-/** 10,000 rows: more than an agent could judge in a block. */
+/** 10,000 rows in memory at once; a collection that grows with its users is read page by page instead. */
 const PAGES_MAX = 100
 
 /** Rows that could not be read: how many, and where the first one failed. They are left out, the others kept. */
@@ -47,8 +47,8 @@ async function readPage<S extends z.ZodType>(
 }
 
 /**
- * Read a collection page by page, from a cursor; null begins at its start. Throws `service.garbage` when a cursor
- * repeats or is missing, and `service.too_large` past {@link PAGES_MAX} pages: no caller takes a part for the whole.
+ * Read a collection page by page, from a cursor; null begins at its start. However many pages there are, one at a time is
+ * held. Throws `service.garbage` when a cursor repeats or is missing.
  */
 export async function* readPages<S extends z.ZodType>(
   sender: Sender,
@@ -59,7 +59,7 @@ export async function* readPages<S extends z.ZodType>(
   const call = sender.callOf(request)
   const used = new Set(cursor === null ? [] : [cursor])
   let next = cursor
-  for (let pages = 1; ; pages += 1) {
+  for (;;) {
     const page = await readPage(sender, request, row, next)
     yield page
     if (!page.hasMore) return
@@ -67,38 +67,43 @@ export async function* readPages<S extends z.ZodType>(
     if (next === null) throw garbage(call, 'it says that there is more, and gives no cursor')
     if (used.has(next)) throw garbage(call, 'it gives the same cursor twice')
     used.add(next)
-    if (pages >= PAGES_MAX)
-      throw new RolekeeperError(
-        'service.too_large',
-        `The service at ${call.host} has more than ${PAGES_MAX} pages of ${call.path}.`,
-        {
-          fix: 'use a deployment namespace with fewer resources, or report this limit.',
-          facts: { ...call, pagesMax: PAGES_MAX },
-        },
-      )
   }
 }
 
-/** Read a whole collection. Throws what {@link readPages} throws: half a collection is never taken for the whole. */
+/**
+ * Read a whole collection. Throws what {@link readPages} throws, and `service.too_large` past {@link PAGES_MAX} pages:
+ * half a collection is never taken for the whole.
+ */
 export async function readCollection<S extends z.ZodType>(
   sender: Sender,
   request: ServiceRequest,
   row: S,
 ): Promise<Listed<z.output<S>>> {
-  let whole: Listed<z.output<S>> | undefined
-  for await (const { hasMore, nextCursor, ...page } of readPages(sender, request, row, null))
-    whole = whole === undefined ? page : joinPages(whole, page)
-  invariant(whole !== undefined, 'a collection has a first page')
-  return whole
+  const pages: Page<z.output<S>>[] = []
+  for await (const page of readPages(sender, request, row, null)) {
+    pages.push(page)
+    if (page.hasMore && pages.length >= PAGES_MAX) throw tooLarge(sender.callOf(request))
+  }
+  return joinPages(pages)
 }
 
-/** Put a page behind the pages before it. Pure. */
-export function joinPages<T>(whole: Listed<T>, page: Listed<T>): Listed<T> {
-  const droppedPath = whole.droppedPath ?? page.droppedPath
+const tooLarge = (call: Call) =>
+  new RolekeeperError(
+    'service.too_large',
+    `The service at ${call.host} has more than ${PAGES_MAX} pages of ${call.path}.`,
+    {
+      fix: 'use a deployment namespace with fewer resources, or report this limit.',
+      facts: { ...call, pagesMax: PAGES_MAX },
+    },
+  )
+
+/** Join the pages of one collection, at least one. Pure. */
+export function joinPages<T>(pages: readonly Listed<T>[]): Listed<T> {
+  const droppedPath = pages.find((page) => page.droppedPath !== undefined)?.droppedPath
   return {
-    items: [...whole.items, ...page.items],
-    freshness: worstFreshness(whole.freshness, page.freshness),
-    dropped: whole.dropped + page.dropped,
+    items: pages.flatMap(({ items }) => items),
+    freshness: pages.map(({ freshness }) => freshness).reduce(worstFreshness),
+    dropped: pages.reduce((sum, { dropped }) => sum + dropped, 0),
     ...(droppedPath === undefined ? {} : { droppedPath }),
   }
 }
@@ -111,7 +116,7 @@ const statusRank = (status: string) => {
 }
 
 /** Join two freshness reports: the worse status, the longer lag, the lower block (none when either has none). Pure. */
-function worstFreshness(a: Freshness, b: Freshness): Freshness {
+export function worstFreshness(a: Freshness, b: Freshness): Freshness {
   const worse = statusRank(b.status) > statusRank(a.status) ? b : a
   const lower =
     a.blockNumber == null || b.blockNumber == null

@@ -37,9 +37,9 @@ const pageOf = (row: z.ZodType) =>
 export function createTrades(client: Pick<ServiceClient, 'queryGraphql'>): Trades {
   const list = async <T>(field: string, schema: z.ZodType<T>): Promise<Listed<T>> => {
     const query = `query($first: Int, $after: String) { page: ${field}(first: $first, after: $after) ${selectionOf(pageOf(schema))} }`
-    let whole: Listed<T> | undefined
+    const pages: Listed<T>[] = []
     let after: string | null = null
-    for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    while (pages.length < PAGES_MAX) {
       const { answer } = await client.queryGraphql({
         body: { query, variables: { first: PAGE_ROWS, after } },
       })
@@ -48,9 +48,8 @@ export function createTrades(client: Pick<ServiceClient, 'queryGraphql'>): Trade
       const { items: rows, freshness, pageInfo } = read.data.page
       const parsed = rows.map((row) => schema.safeParse(row))
       const items = parsed.flatMap((row) => (row.success ? [row.data] : []))
-      const page: Listed<T> = { items, dropped: rows.length - items.length, freshness }
-      whole = whole === undefined ? page : joinPages(whole, page)
-      if (!pageInfo.hasMore || pageInfo.nextCursor === null) return whole
+      pages.push({ items, dropped: rows.length - items.length, freshness })
+      if (!pageInfo.hasMore || pageInfo.nextCursor === null) return joinPages(pages)
       after = pageInfo.nextCursor
     }
     throw unreadable(field)

@@ -1,4 +1,5 @@
-import type { FacilitySeen, LiquidatorSeen, MarketSeen, Observation } from '../../agents/agent.ts'
+import type { Observation } from '../../agents/agent.ts'
+import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../agents/liquidator/seen.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
 
 /** One repayment as this solver sees it, dollars: `x` of them bring `gain·x − growth·x² − fixed`. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { Agent, Answer, Look, Moment, Question } from '../../agents/agent.ts'
 import type { Head } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import { type AskingDeps, observeByAsking } from '../../src/observe/observe.ts'
-import { listed, pins, SIGNER } from './liquidator/fixtures.ts'
+import { type ObserveDeps, observe as observeAgent } from '../../src/observe/observe.ts'
+import { listed, pins, SIGNER } from '../agents/liquidator/service-fixtures.ts'
 
 const TARGET = `0x${'1'.repeat(40)}` as const
 const call = (data: `0x${string}`): Question => ({ kind: 'call', to: TARGET, data })
@@ -38,15 +38,16 @@ const agent = (
   },
 })
 const blocks: (bigint | undefined)[] = []
-const collections = new Proxy({} as AskingDeps['collections'], {
+const collections = new Proxy({} as ObserveDeps['collections'], {
   get: (_all, name) => async () => {
     if (name === 'allocation-intelligence') throw new RolekeeperError('session.absent', 'none')
     if (name === 'funds') throw new RolekeeperError('service.down', 'down')
     return listed([])
   },
 })
-const deps: AskingDeps = {
+const deps: ObserveDeps = {
   collections,
+  ofWallets: async () => listed([]),
   clock: { nowMs: () => 1_001_000 },
   nodes: {
     head: async () => HEAD,
@@ -59,11 +60,17 @@ const deps: AskingDeps = {
   outside: async () => ({ ok: true, text: 'outside', atMs: 3 }),
 }
 const observe = (asks: ReturnType<typeof agent>, previous: Seen | null = null) =>
-  observeByAsking<Seen & { rows: object }>(asks as never, null, previous as never, deps, {
-    ...{ signer: SIGNER, chainId: 1, ours: [SIGNER], inFlight: [], recent: [], colleagues: [] },
-    ...{ deployment: pins, priorityFeePerGasWei: 2n },
-    limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },
-  })
+  observeAgent<unknown, Seen & { rows: object }, unknown>(
+    asks as never,
+    null,
+    { previous: previous as never, book: null, armed: new Map() },
+    deps,
+    {
+      ...{ signer: SIGNER, chainId: 1, ours: [SIGNER], inFlight: [], recent: [], colleagues: [] },
+      ...{ deployment: pins, priorityFeePerGasWei: 2n },
+      limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },
+    },
+  )
 
 describe('observing by asking', () => {
   it('answers each wave in order, calls at the one block that everything is seen at', async () => {

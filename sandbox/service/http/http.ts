@@ -281,6 +281,7 @@ function checkedQuery(operation: Operation, request: FastifyRequest): Record<str
   const known: readonly string[] = [
     ...(operation.answer.kind === 'collection' ? [QUERY.cursor, QUERY.pageSize] : []),
     ...(operation.fields ? [QUERY.fields] : []),
+    ...(operation.rowsOf === null ? [] : [QUERY[operation.rowsOf]]),
   ]
   const given = Object.entries(request.query as Record<string, string | string[]>)
   return Object.fromEntries(

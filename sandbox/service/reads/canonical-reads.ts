@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { facilityEntityId, type OracleResource } from '../../../src/service/contract/assumptions.ts'
+import { facilityEntityId, type OracleResource, QUERY } from '../../../src/service/contract/assumptions.ts'
 import type { NavReportResource } from '../../../src/service/contract/fund-resources.ts'
 import { type ActivityResource, marketResource } from '../../../src/service/contract/resources.ts'
 import { vaultResource } from '../../../src/service/contract/vault-resources.ts'
@@ -103,14 +103,28 @@ function creditReads(source: Source) {
     listCreditFacilities: collection(
       source,
       'credit facilities',
-      () => now().facilities.map((row) => row.resource),
+      (call) =>
+        ofWallets(
+          call,
+          'borrower',
+          now().facilities.map((row) => row.resource),
+          borrowerOf,
+        ),
       facilityKey,
     ),
-    listLiquidationRecovery: collection(source, 'liquidation recovery', () => now().recoveries, facilityKey),
+    listLiquidationRecovery: collection(
+      source,
+      'liquidation recovery',
+      (call) => ofWallets(call, 'borrower', now().recoveries, borrowerOf),
+      facilityKey,
+    ),
     listPositions: collection(
       source,
       'positions',
-      ({ caller }) => now().positions.filter((row) => mayRead(caller, row.walletAddress)),
+      (call) => {
+        const readable = now().positions.filter((row) => mayRead(call.caller, row.walletAddress))
+        return ofWallets(call, 'wallet', readable, (row) => row.walletAddress)
+      },
       (row) => `${row.marketId}:${row.walletAddress}`,
     ),
     listEligibility: collection(
@@ -121,6 +135,21 @@ function creditReads(source: Source) {
       (row) => `${row.scopeAddress}:${row.actionType}:${row.walletAddress}`,
     ),
   } satisfies Partial<Handlers>
+}
+
+const borrowerOf = (row: { readonly borrowerAddress: string }) => row.borrowerAddress
+
+/** Keep the rows of the wallets that the query names, in any case; all where it names none. Pure. */
+function ofWallets<T>(
+  { query }: AnyCall,
+  name: 'wallet' | 'borrower',
+  rows: readonly T[],
+  walletOf: (row: T) => string,
+): readonly T[] {
+  const asked = query[QUERY[name]]
+  if (asked === undefined) return rows
+  const wallets = new Set(asked.map((wallet) => wallet.toLowerCase()))
+  return rows.filter((row) => wallets.has(walletOf(row).toLowerCase()))
 }
 
 /** A focused read of a vault has one row, or none while it is not known. */

@@ -161,6 +161,8 @@ const ALIKE: Readonly<Record<keyof Assumptions['query'], RegExp>> = {
   cursor: /cursor|after|token|start/i,
   pageSize: /limit|size|per_?page|first|count/i,
   fields: /field|select|only|include/i,
+  wallet: /wallet|owner|account/i,
+  borrower: /borrower|wallet|owner|account/i,
 }
 
 function compareParameters(both: Both, ours: Entry, theirs: Entry): readonly Difference[] {
@@ -172,7 +174,9 @@ function compareParameters(both: Both, ours: Entry, theirs: Entry): readonly Dif
     .filter(({ place }) => place !== 'path')
     .filter(({ name, place }) => !other.some((each) => each.place === place && same(each.name, name)))
     .map(({ name, place }): Difference => {
-      const role = (['cursor', 'pageSize', 'fields'] as const).find((key) => query[key] === name)
+      const role = (['cursor', 'pageSize', 'fields', 'wallet', 'borrower'] as const).find(
+        (key) => query[key] === name,
+      )
       const like = other.find(
         (each) => each.place === 'query' && role !== undefined && ALIKE[role].test(each.name),
       )

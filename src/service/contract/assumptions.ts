@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { z } from 'zod'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, optional, shortText, ts, uintString } from './scalars.ts'
@@ -9,8 +10,17 @@ import { workflowTypeName } from './workflows.ts'
  * {@link Assumptions}; a shape that differs changes here.
  */
 
-/** Assumed: names of the query parameters of collections and of event polling. */
-export const QUERY = { cursor: 'cursor', pageSize: 'limit', fields: 'fields' } as const
+/**
+ * Assumed: names of the query parameters of collections and of event polling. The last two keep the rows of some
+ * wallets, of a collection whose rows name the wallet or borrower so; given several times, of any of them.
+ */
+export const QUERY = {
+  cursor: 'cursor',
+  pageSize: 'limit',
+  fields: 'fields',
+  wallet: 'walletAddress',
+  borrower: 'borrowerAddress',
+} as const
 
 /**
  * Assumed: names that `preflight.revalidateAtExecution` may hold. The guard has a check for each of these right
@@ -53,6 +63,26 @@ export const entityIdOf = (...parts: readonly string[]) => parts.join(':').toLow
 /** Assumed: and a `credit_facility` as `market:vault:borrower`, lower case. */
 export const facilityEntityId = (market: string, vault: string, borrower: string) =>
   entityIdOf(market, vault, borrower)
+/** Assumed: the event that tells of a changed row, for each collection with rows of borrowers. */
+export const BORROWER_EVENTS = {
+  positions: 'positions.updated',
+  'credit-facilities': 'credit.facilities.updated',
+  'liquidation-recovery': 'liquidation.recovery.updated',
+} as const
+
+/**
+ * Assumed: the `subject` of such an event names its row as postconditions do, `market:wallet` or
+ * `market:vault:borrower`. Returns the addresses, or null for anything else. Pure.
+ */
+export function addressesOf(subject: string): readonly Address[] | null {
+  const parts = subject
+    .toLowerCase()
+    .split(':')
+    .map((part) => addr.safeParse(part))
+  const addresses = parts.flatMap((part) => (part.success ? [part.data] : []))
+  return addresses.length === parts.length ? addresses : null
+}
+
 /** Assumed: and a `liquidation_claim` as `market:claim`, lower case. */
 export const claimEntityId = (market: string, claimId: string) => entityIdOf(market, claimId)
 

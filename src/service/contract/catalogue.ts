@@ -120,6 +120,8 @@ export type Operation = {
   readonly permits: readonly Credentials[]
   /** What a key must carry; null where no key is needed. A wallet session alone has no scopes and needs none. */
   readonly scope: Scope | null
+  /** Takes a filter by wallet, under the name that its rows have for it; null, it takes none. */
+  readonly rowsOf: 'wallet' | 'borrower' | null
   /** Takes `fields`. */
   readonly fields: boolean
   /** Needs an idempotency key. */
@@ -138,6 +140,7 @@ const KEY_OR_WALLET = ['publishable', 'wallet', 'secret'] as const
 const KEY_AND_WALLET = ['publishable+wallet', 'secret+wallet'] as const
 
 type Entry<P extends string, S extends z.ZodType, K extends 'collection' | 'one', F extends boolean> = {
+  readonly rowsOf: null
   readonly method: 'GET'
   readonly path: P
   readonly summary: string
@@ -164,7 +167,7 @@ const list = <P extends `/${string}`, S extends z.ZodType>(
   schema: S,
   ...assumed: readonly Assumed[]
 ): Entry<P, S, 'collection', false> => ({
-  ...{ method: 'GET', path, summary, ...needs, fields: false, changes: false, body: null },
+  ...{ method: 'GET', path, summary, ...needs, rowsOf: null, fields: false, changes: false, body: null },
   ...{ answer: { kind: 'collection', schema }, assumed },
 })
 
@@ -177,7 +180,7 @@ const read = <P extends `/${string}`, S extends z.ZodType, const F extends boole
 ): Entry<P, S, 'one', F> => ({
   ...{ method: 'GET', path, summary, permits: needs.permits, scope: needs.scope },
   // Absent, F is false.
-  ...{ fields: (needs.fields ?? false) as F, changes: false, body: null },
+  ...{ rowsOf: null, fields: (needs.fields ?? false) as F, changes: false, body: null },
   ...{ answer: { kind: 'one', schema }, assumed },
 })
 
@@ -195,7 +198,7 @@ const write = <
   schema: S,
   ...assumed: readonly Assumed[]
 ) => ({
-  ...{ method, path, summary, ...needs, fields: false as const, changes: true as const, body },
+  ...{ method, path, summary, ...needs, rowsOf: null, fields: false as const, changes: true as const, body },
   ...{ answer: { kind: 'one' as const, schema }, assumed },
 })
 
@@ -274,7 +277,10 @@ export const OPERATIONS = {
     contractResource,
     'answer',
   ),
-  listCreditFacilities: list('/v1/credit-facilities', 'List credit facilities', open, creditFacilityResource),
+  listCreditFacilities: {
+    ...list('/v1/credit-facilities', 'List credit facilities', open, creditFacilityResource),
+    rowsOf: 'borrower' as const,
+  },
   listDeployments: list('/v1/deployments', 'List deployments', open, deploymentResource),
   listEligibility: list(
     '/v1/eligibility',
@@ -331,12 +337,15 @@ export const OPERATIONS = {
     'credentials',
     'body',
   ),
-  listLiquidationRecovery: list(
-    '/v1/liquidation-recovery',
-    'List liquidation and recovery items',
-    open,
-    liquidationRecoveryResource,
-  ),
+  listLiquidationRecovery: {
+    ...list(
+      '/v1/liquidation-recovery',
+      'List liquidation and recovery items',
+      open,
+      liquidationRecoveryResource,
+    ),
+    rowsOf: 'borrower' as const,
+  },
   listMarkets: list('/v1/markets', 'List markets', open, marketResource),
   getMarket: read('/v1/markets/{resourceId}', 'Read a market', { ...open, fields: true }, marketResource),
   listMarketActivity: list(
@@ -386,7 +395,10 @@ export const OPERATIONS = {
     'credentials',
     'answer',
   ),
-  listPositions: list('/v1/positions', 'List positions', keyOrWallet('canonical:read'), positionResource),
+  listPositions: {
+    ...list('/v1/positions', 'List positions', keyOrWallet('canonical:read'), positionResource),
+    rowsOf: 'wallet' as const,
+  },
   requestProductionAccess: write(
     'POST',
     '/v1/production-access-requests',

@@ -77,11 +77,12 @@ export function openApiDocument(serverUrl: string): JsonObject {
 }
 
 function describe(id: OperationId, operation: Operation, schemas: ApiSchemas): JsonObject {
-  const { body, summary, permits, scope, assumed, changes, fields } = operation
+  const { body, summary, permits, scope, assumed, changes, fields, rowsOf } = operation
   const isCollection = operation.answer.kind === 'collection'
   const answer = schemas.refOf(schemas.answerOf(id))
   const shared = [
     ...(isCollection ? ['Cursor', 'PageSize'] : []),
+    ...(rowsOf === null ? [] : [rowsOf === 'wallet' ? 'OfWallets' : 'OfBorrowers']),
     ...(fields ? ['Fields'] : []),
     ...(changes ? ['IdempotencyKey'] : []),
   ].map((name) => ({ $ref: `#/components/parameters/${name}` }))
@@ -161,6 +162,15 @@ const responses = ({ refOf }: ApiSchemas): JsonObject =>
     ]),
   )
 
+const rowsOfParameter = (name: string) => ({
+  name,
+  in: 'query',
+  description: 'Only rows of these wallets.',
+  style: 'form',
+  explode: true,
+  schema: { type: 'array', items: { type: 'string' } },
+})
+
 const COMPONENTS = {
   securitySchemes: {
     SecretKey: { type: 'http', scheme: 'bearer', description: 'For servers; never from a browser.' },
@@ -180,6 +190,8 @@ const COMPONENTS = {
       in: 'query',
       schema: { type: 'integer', minimum: 1, maximum: PAGE_SIZE_MAX },
     },
+    OfWallets: rowsOfParameter(QUERY.wallet),
+    OfBorrowers: rowsOfParameter(QUERY.borrower),
     Fields: {
       name: QUERY.fields,
       in: 'query',

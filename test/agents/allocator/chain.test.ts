@@ -8,7 +8,7 @@ import { lendingVaultAbi } from '../../../sandbox/contracts/abis.ts'
 import type { Canonical } from '../../../sandbox/indexer/canonical.ts'
 import { createNodes } from '../../../src/chain/http-nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { type AskingDeps, observeByAsking } from '../../../src/observe/observe.ts'
+import { type ObserveDeps, observe as observeAgent } from '../../../src/observe/observe.ts'
 import { marketResource } from '../../../src/service/contract/resources.ts'
 import { vaultResource } from '../../../src/service/contract/vault-resources.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
@@ -79,12 +79,15 @@ async function observe(
   const { vaults, markets } = await scene.caughtUp(canonical)
   const list = (items: readonly unknown[]) => async () => ({ items, freshness: canonical.freshness() })
   asked = 0
-  const deps: AskingDeps = {
+  const deps: ObserveDeps = {
     collections: {
       vaults: list(vaults.map((row) => vaultResource.parse(JSON.parse(JSON.stringify(row))))),
       markets: list(markets.map((row) => say(marketResource.parse(JSON.parse(JSON.stringify(row)))))),
       'allocation-intelligence': list([]),
-    } as unknown as AskingDeps['collections'],
+    } as unknown as ObserveDeps['collections'],
+    ofWallets: async () => {
+      throw new TypeError('no rows of wallets are asked for')
+    },
     nodes: {
       ...nodes,
       calls: (calls, blockNumber) => {
@@ -95,17 +98,11 @@ async function observe(
     clock: systemClock,
     outside: async () => ({ ok: false, check: 'none', message: 'none' }),
   }
-  return observeByAsking(
-    allocator as unknown as Parameters<typeof observeByAsking<AllocatorSeen>>[0],
-    policy(),
-    previous,
-    deps,
-    {
-      ...{ signer, chainId: scene.chain.chainId, ours: [signer], inFlight: [], recent: [], colleagues: [] },
-      ...{ deployment: pins, priorityFeePerGasWei: 1_000_000_000n },
-      limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
-    },
-  )
+  return observeAgent(allocator, policy(), { previous, book: null, armed: new Map() }, deps, {
+    ...{ signer, chainId: scene.chain.chainId, ours: [signer], inFlight: [], recent: [], colleagues: [] },
+    ...{ deployment: pins, priorityFeePerGasWei: 1_000_000_000n },
+    limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
+  })
 }
 
 /** Send what a proposal asks for, as the service would prepare it. */

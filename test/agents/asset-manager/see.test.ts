@@ -77,7 +77,10 @@ function look(said: typeof SAID = SAID, rows = {}): { seen: ManagerSeen; waves: 
   const waves: number[] = []
   while ('ask' in step) {
     waves.push(step.ask.length)
-    step = step.next(step.ask.map((question) => answer(question, said)))
+    step = step.next(
+      step.ask.map((question) => answer(question, said)),
+      {},
+    )
   }
   return { seen: step.seen, waves }
 }

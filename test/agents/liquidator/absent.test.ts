@@ -10,9 +10,6 @@ import { systemClock } from '../../../src/clock.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
 import { checkPrepared } from '../../../src/guard/check-prepared.ts'
 import { normalizeEligibility, normalizeMarket } from '../../../src/observe/collections.ts'
-import { armMarkets } from '../../../src/observe/liquidator/arming.ts'
-import { type LiquidatorObserveDeps, observeLiquidator } from '../../../src/observe/liquidator/observe.ts'
-import { createRiskBook } from '../../../src/observe/liquidator/risk-book.ts'
 import { confirm } from '../../../src/pipeline/confirm.ts'
 import { ASSUMPTIONS, workflowProgress } from '../../../src/service/contract/assumptions.ts'
 import { OPERATIONS } from '../../../src/service/contract/catalogue.ts'
@@ -23,6 +20,7 @@ import { bound, freeze, liquidation, liquidationAnswer, NOW_MS, ruleset } from '
 import { BTC, createScene, ETH, type Scene, usd } from '../../sandbox/indexer/scene.ts'
 import { workflowOf } from '../../support/workflows.ts'
 import { policy } from './fixtures.ts'
+import { armMarkets, type Lists, observeLiquidator } from './service-fixtures.ts'
 
 /** A value of JSON, with something done to one member of it. */
 type Mutant = { readonly what: string; readonly value: unknown }
@@ -99,7 +97,7 @@ const reading =
 async function decideOn(words: Said): Promise<Decision | null> {
   const markets = reading(words.listMarkets, LISTS.listMarkets)
   const eligibility = reading(words.listEligibility, LISTS.listEligibility)
-  const service: LiquidatorObserveDeps['service'] = {
+  const service: Lists = {
     listMarkets: async () => {
       const listed = await markets()
       return { ...listed, items: listed.items.map((row) => normalizeMarket(row, ASSUMPTIONS)) }
@@ -116,7 +114,7 @@ async function decideOn(words: Said): Promise<Decision | null> {
     const { chainId } = scene.chain
     const armed = await armMarkets({ service, nodes, pins }, chainId)
     const seen = await observeLiquidator(
-      { service, nodes, pins, clock: systemClock, book: createRiskBook(chainId), references: [] },
+      { service, nodes, pins, clock: systemClock },
       {
         ...{
           signer,

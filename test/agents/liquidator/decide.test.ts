@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type {
-  FacilitySeen,
-  InFlight,
-  LiquidatorSeen,
-  MarketSeen,
-  Observation,
-} from '../../../agents/agent.ts'
+import type { InFlight, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
+import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
 import { liquidateInput } from '../../../src/service/contract/workflow-inputs.ts'
 import { inputText } from '../../../src/workflow/proposal.ts'
 import {

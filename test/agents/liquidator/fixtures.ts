@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type {
-  ClaimSeen,
-  FacilitySeen,
-  LiquidatorSeen,
-  MarketSeen,
-  Observation,
-} from '../../../agents/agent.ts'
+import type { Observation } from '../../../agents/agent.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from '../../../agents/liquidator/policy.ts'
+import type { ClaimSeen, FacilitySeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')

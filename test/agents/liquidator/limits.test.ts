@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Ended, LiquidatorSeen, Observation } from '../../../agents/agent.ts'
+import type { Ended, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
+import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
 import { BORROWER, claim, facility, LOAN, MARKET, observation, policy, SUBJECT, VAULT } from './fixtures.ts'
 
 const WAD = 10n ** 18n

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
-import type { Ended, InFlight, LiquidatorSeen, Observation } from '../../../agents/agent.ts'
+import type { Ended, InFlight, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
 import { positionKey } from '../../../agents/liquidator/judge.ts'
 import type { LiquidatorPolicy } from '../../../agents/liquidator/policy.ts'
+import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
 import { inputText, type Proposal } from '../../../src/workflow/proposal.ts'
 import { BTC, claim, facility, LOAN, MARKET, market, observation, policy } from './fixtures.ts'
 

@@ -77,6 +77,6 @@ export function look(
   }
   let found = see({ funds: [world.fund] }, at, policy, previous)
   let waves = 0
-  for (; 'ask' in found; waves += 1) found = found.next(found.ask.map(answer))
+  for (; 'ask' in found; waves += 1) found = found.next(found.ask.map(answer), {})
   return { seen: found.seen, asked, waves }
 }

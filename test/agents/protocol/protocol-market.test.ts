@@ -3,20 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { healthFactorWad } from '../../../agents/protocol/health.ts'
 import { accruedDebt } from '../../../agents/protocol/interest.ts'
 import { repayLimit, repayThatExhausts, seizedCollateral } from '../../../agents/protocol/liquidation.ts'
-import type { Nodes } from '../../../src/chain/nodes.ts'
-import {
-  createBatch,
-  readBalance,
-  readClaim,
-  readCollateral,
-  readDebt,
-  readDebtShares,
-  readDecimals,
-  readHealthFactor,
-  readOpenClaims,
-  readOracle,
-  readTotalDebt,
-} from '../../../src/observe/views.ts'
+import { liquidationViews, tokenViews } from '../../../agents/protocol/liquidation-views.ts'
+import { createWave, type Wave } from '../../../agents/protocol/reading.ts'
 import { by, createWorld, eth, from, never, refusal, usd, type World } from '../../sandbox/contracts/world.ts'
 
 const BONUS_BPS = 700
@@ -27,15 +15,10 @@ let world: World
 let borrower: Address
 let liquidator: Address
 let vault: Address
-let nodes: Pick<Nodes, 'calls'>
 
 beforeAll(async () => {
   world = await createWorld()
-  const { market, client, prime } = world
-  nodes = {
-    calls: (calls) =>
-      Promise.all(calls.map(async ({ to, data }) => (await client.call({ to, data })).data ?? null)),
-  }
+  const { market, prime } = world
   vault = prime.address
   await world.price('2000')
   borrower = await world.person(0n, eth('3.141592653589793238'))
@@ -47,33 +30,41 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-/** Read the position as observation does, through our own views. */
+/** Ask the chain what a wave asks. */
+const answersTo = ({ questions }: Wave) =>
+  Promise.all(
+    questions.map(async ({ to, data }) => {
+      const text = (await world.client.call({ to, data })).data
+      return text === undefined ? ({ ok: false } as const) : ({ ok: true, text } as const)
+    }),
+  )
+
+/** Read the position as the liquidator does, through our own views. */
 async function position() {
+  const wave = createWave()
   const { market, oracle } = world
-  const batch = createBatch()
   const reads = {
-    price: batch.ask(readOracle(oracle.address)),
-    collateral: batch.ask(readCollateral(market.address, borrower)),
-    totalDebt: batch.ask(readTotalDebt(market.address, borrower)),
-    debt: batch.ask(readDebt(market.address, vault, borrower)),
-    shares: batch.ask(readDebtShares(market.address, vault, borrower)),
-    health: batch.ask(readHealthFactor(market.address, borrower)),
-    loanDecimals: batch.ask(readDecimals(world.sUSD.address)),
-    balance: batch.ask(readBalance(world.sUSD.address, liquidator)),
+    price: wave.ask(liquidationViews, oracle.address, 'read', []),
+    collateral: wave.ask(liquidationViews, market.address, 'collateralOf', [borrower]),
+    totalDebt: wave.ask(liquidationViews, market.address, 'totalDebtOf', [borrower]),
+    debt: wave.ask(liquidationViews, market.address, 'debtOf', [vault, borrower]),
+    shares: wave.ask(liquidationViews, market.address, 'debtSharesOf', [vault, borrower]),
+    health: wave.ask(liquidationViews, market.address, 'healthFactorWad', [borrower]),
+    loanDecimals: wave.ask(tokenViews, world.sUSD.address, 'decimals', []),
   }
-  await batch.run(nodes)
-  const price = { priceWad: reads.price()?.priceWad ?? 0n, loanDecimals: 6, collateralDecimals: 18 }
+  const answers = await answersTo(wave)
+  const [priceWad, , , oracleState] = reads.price(answers) ?? []
+  const price = { priceWad: priceWad ?? 0n, loanDecimals: 6, collateralDecimals: 18 }
   return {
     price,
     terms: { price, liquidationBonusBps: BONUS_BPS },
-    oracleState: reads.price()?.state,
-    collateralAssets: reads.collateral() ?? 0n,
-    totalDebtAssets: reads.totalDebt() ?? 0n,
-    debtAssets: reads.debt() ?? 0n,
-    debtShares: reads.shares() ?? 0n,
-    healthWad: reads.health(),
-    loanDecimals: reads.loanDecimals(),
-    balance: reads.balance(),
+    oracleState,
+    collateralAssets: reads.collateral(answers) ?? 0n,
+    totalDebtAssets: reads.totalDebt(answers) ?? 0n,
+    debtAssets: reads.debt(answers) ?? 0n,
+    debtShares: reads.shares(answers) ?? 0n,
+    healthWad: reads.health(answers),
+    loanDecimals: reads.loanDecimals(answers),
   }
 }
 
@@ -84,7 +75,6 @@ it('reads the market through its own views', async () => {
     oracleState: 1,
     collateralAssets: eth('3.141592653589793238'),
     loanDecimals: 6,
-    balance: usd('100000'),
   })
   expect(seen.debtAssets).toBe(seen.totalDebtAssets)
   expect(seen.debtAssets).toBeGreaterThan(usd('4321.123456'))
@@ -146,10 +136,10 @@ it('reads the claim that a liquidation opens', async () => {
   const { market } = world
   await market.write.liquidate([vault, borrower, usd('100'), 0n, liquidator, never], by(liquidator))
   const { timestamp } = await world.client.getBlock()
-  const batch = createBatch()
-  const ids = batch.ask(readOpenClaims(market.address, liquidator))
-  const claim = batch.ask(readClaim(market.address, 1n))
-  await batch.run(nodes)
-  expect(ids()).toEqual([1n])
-  expect(claim()).toEqual({ collateralAssets: eth('0.214'), settleableAtS: Number(timestamp) + 2 })
+  const wave = createWave()
+  const ids = wave.ask(liquidationViews, market.address, 'openClaims', [liquidator])
+  const claim = wave.ask(liquidationViews, market.address, 'claim', [1n])
+  const answers = await answersTo(wave)
+  expect(ids(answers)).toEqual([1n])
+  expect(claim(answers)?.slice(4, 6)).toEqual([eth('0.214'), timestamp + 2n])
 })

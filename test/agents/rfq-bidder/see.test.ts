@@ -102,7 +102,7 @@ function seen(
 ) {
   const look = see({ markets: [market], ...rows }, moment, policy())
   if (!('ask' in look)) throw new TypeError('prices are asked for')
-  const done = look.next(answers)
+  const done = look.next(answers, {})
   if (!('seen' in done)) throw new TypeError('one wave is enough')
   return { questions: look.ask, seen: done.seen }
 }

@@ -1,16 +1,15 @@
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { LiquidatorSeen, MarketSeen, Observation, PinnedDeployment } from '../../../agents/agent.ts'
+import type { Armed, Observation, PinnedDeployment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
+import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
 import type { Canonical, Snapshot } from '../../../sandbox/indexer/canonical.ts'
 import { createNodes } from '../../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../../src/chain/nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { armMarkets } from '../../../src/observe/liquidator/arming.ts'
-import { observeLiquidator } from '../../../src/observe/liquidator/observe.ts'
-import { createRiskBook } from '../../../src/observe/liquidator/risk-book.ts'
-import { policy } from '../../agents/liquidator/fixtures.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../../sandbox/indexer/scene.ts'
+import { policy } from './fixtures.ts'
+import { armMarkets, observeLiquidator } from './service-fixtures.ts'
 
 let scene: Scene
 let canonical: Canonical
@@ -80,18 +79,11 @@ function service(pick: (snapshot: Snapshot) => Snapshot = (snapshot) => snapshot
 
 async function look(
   ports = service(),
-  armed: ReadonlyMap<Address, MarketSeen['armed']> = new Map(),
+  armed: ReadonlyMap<Address, Armed> = new Map(),
 ): Promise<Observation<LiquidatorSeen>> {
   await scene.caughtUp(canonical)
   return observeLiquidator(
-    {
-      service: ports,
-      nodes,
-      pins,
-      clock: systemClock,
-      book: createRiskBook(scene.chain.chainId),
-      references: [],
-    },
+    { service: ports, nodes, pins, clock: systemClock },
     {
       signer,
       chainId: scene.chain.chainId,
@@ -121,7 +113,12 @@ it('arms both markets, with and without a position, and passes over one that is 
 
 it('asks the chain for what the service holds back, and sees the same', async () => {
   const [told] = (await look()).facilities
-  const [asked] = (await look(service((snapshot) => ({ ...snapshot, positions: [] })))).facilities
+  const silent = { debtAssets: null, debtShares: null, collateralAssets: null }
+  const withheld = service((snapshot) => ({
+    ...snapshot,
+    positions: snapshot.positions.map((row) => ({ ...row, ...silent })),
+  }))
+  const [asked] = (await look(withheld)).facilities
   expect(asked?.debtAssets).toBeGreaterThanOrEqual(told?.debtAssets ?? 0n)
   expect({ ...asked, debtAssets: 0n, positionDebtAssets: 0n }).toEqual({
     ...told,

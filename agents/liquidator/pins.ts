@@ -1,24 +1,9 @@
 import type { Address } from 'viem'
-import type { MarketResource } from '../../service/contract/resources.ts'
+import type { MarketResource } from '../../src/service/contract/resources.ts'
+import type { PinnedDeployment } from '../agent.ts'
 
-/** The contracts of the deployment that we know by address, lower case, as the run configuration pins them. */
-export type Pins = {
-  readonly assets: readonly {
-    readonly address: Address
-    readonly symbol: string
-    readonly decimals: number
-  }[]
-  readonly markets: readonly PinnedMarket[]
-  readonly vaults: readonly { readonly address: Address }[]
-}
-
-/** A pinned market with the contracts it was built from. */
-export type PinnedMarket = {
-  readonly address: Address
-  readonly loanAsset: Address
-  readonly collateralAsset: Address
-  readonly oracle: Address
-}
+/** What of the deployment a market is held against. */
+export type Pins = Pick<PinnedDeployment, 'assets' | 'markets'>
 
 /**
  * Say where the service's description of a market differs from the pinned one, or null where it does not. Pure.

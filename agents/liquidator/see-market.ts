@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
-import type { MarketSeen } from '../../../agents/agent.ts'
-import { printable } from '../../errors.ts'
-import { ELIGIBILITY } from '../../service/contract/assumptions.ts'
-import type { EligibilityResource, MarketResource } from '../../service/contract/resources.ts'
+import { printable } from '../../src/errors.ts'
+import { ELIGIBILITY } from '../../src/service/contract/assumptions.ts'
+import type { EligibilityResource, MarketResource } from '../../src/service/contract/resources.ts'
+import type { Armed } from '../agent.ts'
 import { type Pins, pinDisagreement } from './pins.ts'
+import type { MarketSeen } from './seen.ts'
 
 /** What was read beside the service's row of a market. */
 type MarketReadings = {
@@ -11,7 +12,7 @@ type MarketReadings = {
   readonly signer: Address
   readonly oracle: MarketSeen['oracle']
   /** What arming said; undefined while it has not looked yet. */
-  readonly armed: MarketSeen['armed'] | undefined
+  readonly armed: Armed | undefined
   /** Our wallet's rows, or null when they are not known. */
   readonly eligibility: readonly EligibilityResource[] | null
   readonly eligibilityStale: MarketSeen['eligibilityStale']

@@ -1,101 +1,90 @@
 import type { Address } from 'viem'
-import type { MarketSeen } from '../../../agents/agent.ts'
-import { healthFactorWad, type Price } from '../../../agents/protocol/health.ts'
-import type { Nodes } from '../../chain/nodes.ts'
-import type { MarketResource, PositionResource } from '../../service/contract/resources.ts'
-import { type Batch, createBatch, readDecimals, readHealthFactor, readOracle } from '../views.ts'
-import type { LiquidatorObserveDeps } from './observe.ts'
-import { type PinnedMarket, type Pins, pinDisagreement } from './pins.ts'
+import type { MarketResource, PositionResource } from '../../src/service/contract/resources.ts'
+import type { Answer, Armed, Arming, Known, Look, Rows } from '../agent.ts'
+import { healthFactorWad, type Price } from '../protocol/health.ts'
+import { liquidationViews, tokenViews } from '../protocol/liquidation-views.ts'
+import { createWave, type Wave } from '../protocol/reading.ts'
+import { type Pins, pinDisagreement } from './pins.ts'
+import type { RiskBook } from './risk-book.ts'
+import { nearestIn } from './watched.ts'
 
 /** Positions to recompute in each market. */
 const SAMPLE_MAX = 5
 /** Interest of the seconds between two reads moves a health factor by less; a mistake of units by far more. */
 const TOLERANCE_BPS = 10n
-/** How often to read until all collections are of one block. Blocks are seconds apart, reads milliseconds. */
-const READS_MAX = 5
 
-/** What arming needs: the observation's own ports. */
-export type ArmingDeps = {
-  readonly service: Pick<LiquidatorObserveDeps['service'], 'listMarkets' | 'listPositions'>
-  readonly nodes: Pick<Nodes, 'calls'>
-  readonly pins: Pins
-}
+type Answers = readonly Answer[]
 
 /**
- * Prove for each pinned market that we read its units right, before anything is decided there: decimals and price of
- * the service must be the chain's, and for a sample of positions the health factor that we compute from the service's
- * figures must be the service's and the chain's. Everything is compared at the block that the service describes, so
- * that a moving price is no disagreement. Run it at start, when a market appears, and every few minutes.
- * @returns by lower-case address; a market that the service does not list has no entry. Throws what the reads throw.
+ * How the liquidator proves for each pinned market that it reads units right: decimals and price of the service must be
+ * the chain's, and for a sample of positions the health factor that it computes from the service's figures must be the
+ * service's and the chain's. A moving price is no disagreement, because all of it is of one block.
  */
-export async function armMarkets(
-  { service, nodes, pins }: ArmingDeps,
-  chainId: number,
-): Promise<ReadonlyMap<Address, MarketSeen['armed']>> {
-  const { markets, positions, blockNumber } = await readOneBlock(service)
-  const batch = createBatch()
-  const verdicts = markets
-    .filter((market) => market.chainId === chainId)
-    .map((market) => ({ market, verdict: askMarket(batch, market, positions, pins) }))
-  const armed = new Map<Address, MarketSeen['armed']>()
-  if (blockNumber === null) {
+export const arming: Arming<RiskBook> = {
+  collections: ['markets'],
+  sample: ({ deployment }, book) => {
+    const wallets = new Set(deployment.markets.flatMap(({ address }) => nearestIn(book, address)))
+    return wallets.size === 0 ? [] : [{ collection: 'positions', wallets: [...wallets] }]
+  },
+  prove,
+}
+
+function prove(
+  { markets = [], positions = [] }: Partial<Rows>,
+  { chainId, deployment }: Known,
+  isOneBlock: boolean,
+): Look<ReadonlyMap<Address, Armed>> {
+  const ours = markets.filter((market) => market.chainId === chainId)
+  if (!isOneBlock) {
     const message =
       'Its figures and its positions are of different or unknown blocks, so nothing can be compared.'
-    for (const { market } of verdicts) armed.set(market.address, { ok: false, message })
-    return armed
+    return { seen: new Map(ours.map(({ address }) => [address, unarmed(message)])) }
   }
-  await batch.run(nodes, blockNumber)
-  for (const { market, verdict } of verdicts) armed.set(market.address, verdict())
-  return armed
-}
-
-async function readOneBlock(service: ArmingDeps['service']) {
-  for (let read = 1; ; read++) {
-    const [markets, positions] = await Promise.all([service.listMarkets(), service.listPositions()])
-    const block = markets.freshness.blockNumber ?? null
-    const same = block !== null && block === positions.freshness.blockNumber
-    if (same || read === READS_MAX) {
-      return {
-        markets: markets.items,
-        positions: positions.items,
-        blockNumber: same ? BigInt(block) : null,
-      }
-    }
+  const wave = createWave()
+  const verdicts = ours.map((market) => ({ market, verdict: askMarket(wave, market, positions, deployment) }))
+  return {
+    ask: wave.questions,
+    next: (answers) => ({
+      seen: new Map(verdicts.map(({ market, verdict }) => [market.address, verdict(answers)])),
+    }),
   }
 }
 
-const unarmed = (message: string) => ({ ok: false, message }) as const
+const unarmed = (message: string): Armed => ({ ok: false, message })
 
 /** Ask the chain what a market needs; the returned function judges the answers. */
 function askMarket(
-  batch: Batch,
+  wave: Wave,
   market: MarketResource,
   positions: readonly PositionResource[],
   pins: Pins,
-): () => MarketSeen['armed'] {
+): (answers: Answers) => Armed {
   const disagreement = pinDisagreement(market, pins)
   const pinned = pins.markets.find(({ address }) => address === market.address)
   if (disagreement !== null || pinned === undefined) return () => unarmed(disagreement ?? 'It is not pinned.')
-  const facts = askFacts(batch, pinned)
+  const facts = askFacts(wave, pinned)
   const sample = sampleOf(positions, market.address).map((position) => ({
     position,
-    chainHealthWad: batch.ask(readHealthFactor(market.address, position.borrower)),
+    chainHealthWad: wave.ask(liquidationViews, market.address, 'healthFactorWad', [position.borrower]),
   }))
-  return () => {
-    const wrong = facts(market) ?? firstWrong(sample, market)
+  return (answers) => {
+    const wrong = facts(market, answers) ?? firstWrong(sample, market, answers)
     return wrong === null ? { ok: true } : unarmed(`Market ${market.address}: ${wrong}`)
   }
 }
 
 /** Ask decimals and price; the returned function says what is wrong with the service's, or null. */
-function askFacts(batch: Batch, pinned: PinnedMarket): (market: MarketResource) => string | null {
-  const loanDecimals = batch.ask(readDecimals(pinned.loanAsset))
-  const collateralDecimals = batch.ask(readDecimals(pinned.collateralAsset))
-  const oracle = batch.ask(readOracle(pinned.oracle))
-  return (market) =>
-    wrongDecimals('loan', market.loanDecimals, loanDecimals()) ??
-    wrongDecimals('collateral', market.collateralDecimals, collateralDecimals()) ??
-    wrongPrice(market, oracle()?.priceWad ?? null)
+function askFacts(
+  wave: Wave,
+  pinned: Pins['markets'][number],
+): (market: MarketResource, answers: Answers) => string | null {
+  const loanDecimals = wave.ask(tokenViews, pinned.loanAsset, 'decimals', [])
+  const collateralDecimals = wave.ask(tokenViews, pinned.collateralAsset, 'decimals', [])
+  const oracle = wave.ask(liquidationViews, pinned.oracle, 'read', [])
+  return (market, answers) =>
+    wrongDecimals('loan', market.loanDecimals, loanDecimals(answers)) ??
+    wrongDecimals('collateral', market.collateralDecimals, collateralDecimals(answers)) ??
+    wrongPrice(market, oracle(answers)?.[0] ?? null)
 }
 
 function wrongDecimals(asset: string, said: number | null | undefined, real: number | null): string | null {
@@ -142,8 +131,12 @@ function sampleOf(positions: readonly PositionResource[], market: Address): read
 }
 
 function firstWrong(
-  sample: readonly { readonly position: Sampled; readonly chainHealthWad: () => bigint | null }[],
+  sample: readonly {
+    readonly position: Sampled
+    readonly chainHealthWad: (answers: Answers) => bigint | null
+  }[],
   market: MarketResource,
+  answers: Answers,
 ): string | null {
   if (sample.length === 0) return null
   const { liquidationThresholdBps, loanDecimals, collateralDecimals, oracle } = market
@@ -161,7 +154,7 @@ function firstWrong(
     const ours = healthFactorWad({ ...position, liquidationThresholdBps }, price)
     const said = [
       ['the service', position.healthWad],
-      ['the chain', chainHealthWad()],
+      ['the chain', chainHealthWad(answers)],
     ] as const
     for (const [who, theirs] of said) {
       if (theirs === null) return `${who} gives no health factor of ${position.borrower}.`

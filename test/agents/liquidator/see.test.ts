@@ -1,16 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { decide } from '../../../agents/liquidator/decide.ts'
+import { liquidationViews } from '../../../agents/protocol/liquidation-views.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
-import { observeLiquidator } from '../../../src/observe/liquidator/observe.ts'
-import { createRiskBook } from '../../../src/observe/liquidator/risk-book.ts'
 import { assertViews } from '../../../src/observe/views.ts'
-import { policy, policyViews } from '../../agents/liquidator/fixtures.ts'
+import { policy, policyViews } from './fixtures.ts'
 import {
   type Answers,
   answers,
   BORROWER,
   BTC,
-  CHAIN_ID,
   facilityRow,
   fakeNodes,
   fresh,
@@ -20,6 +18,7 @@ import {
   MARKET,
   marketRow,
   OTHER,
+  observeLiquidator,
   PRICE,
   pins,
   positionRow,
@@ -27,10 +26,9 @@ import {
   SIGNER,
   service,
   VAULT,
-} from './fixtures.ts'
+} from './service-fixtures.ts'
 
 const clock = { nowMs: () => 1_001_000 }
-const kept = () => ({ book: createRiskBook(CHAIN_ID), references: [] })
 
 function observe(
   setup: {
@@ -40,10 +38,7 @@ function observe(
   } = {},
 ) {
   const nodes = fakeNodes({ ...answers, ...setup.chain })
-  const seen = observeLiquidator(
-    { service: service(setup.service), nodes, pins, clock, ...kept() },
-    input(setup.input),
-  )
+  const seen = observeLiquidator({ service: service(setup.service), nodes, pins, clock }, input(setup.input))
   return { seen, nodes }
 }
 
@@ -109,14 +104,20 @@ describe('an observation', () => {
       if (started.length === 7) open()
       return gate.then(() => value)
     }
+    // The book is swept before; what a look starts with is its markets.
+    let looks = false
+    const afterSweep = <T>(name: string, value: T) => (looks ? held(name, value) : Promise.resolve(value))
     const nodes = fakeNodes(answers)
     await observeLiquidator(
       {
         service: service({
-          listMarkets: () => held('markets', listed([marketRow()])),
+          listMarkets: () => {
+            looks = true
+            return held('markets', listed([marketRow()]))
+          },
           listCreditFacilities: () => held('facilities', listed([facilityRow()])),
-          listPositions: () => held('positions', listed([positionRow()])),
-          listLiquidationRecovery: () => held('recoveries', listed([recoveryRow()])),
+          listPositions: () => afterSweep('positions', listed([positionRow()])),
+          listLiquidationRecovery: () => afterSweep('recoveries', listed([recoveryRow()])),
         }),
         nodes: {
           head: () => nodes.head().then((value) => held('head', value)),
@@ -125,7 +126,6 @@ describe('an observation', () => {
         },
         pins,
         clock,
-        ...kept(),
       },
       input(),
     )
@@ -216,10 +216,14 @@ describe('figures that the service does not give', () => {
       }),
     )
     const last = many.at(-1)?.borrowerAddress ?? OTHER
+    const silent = { debtAssets: null, debtShares: null, collateralAssets: null }
     const { seen } = observe({
       service: {
         listCreditFacilities: async () => listed(many),
-        listPositions: async () => listed([]),
+        listPositions: async () =>
+          listed(
+            many.map(({ borrowerAddress }) => positionRow({ ...silent, walletAddress: borrowerAddress })),
+          ),
         listLiquidationRecovery: async () => listed([recoveryRow({ borrowerAddress: last })]),
       },
       chain,
@@ -391,7 +395,7 @@ describe('freshness', () => {
   it('counts the age of our own head', async () => {
     const at = (nowMs: number) =>
       observeLiquidator(
-        { service: service(), nodes: fakeNodes(answers), pins, clock: { nowMs: () => nowMs }, ...kept() },
+        { service: service(), nodes: fakeNodes(answers), pins, clock: { nowMs: () => nowMs } },
         input(),
       )
     expect((await at(1_015_000)).freshness.ok).toBe(true)
@@ -451,21 +455,23 @@ describe("the policy's views", () => {
   ]
 
   it('must name every read, with its types', () => {
-    expect(() => assertViews(views)).not.toThrow()
+    expect(() => assertViews(liquidationViews, views)).not.toThrow()
     for (const [index] of views.entries()) {
-      expect(() => assertViews(views.toSpliced(index, 1))).toThrow('guard.views lack')
+      expect(() => assertViews(liquidationViews, views.toSpliced(index, 1))).toThrow('guard.views lack')
     }
     const swapped = views.toSpliced(0, 1, 'function read() view returns (uint64, uint256, uint64, uint8)')
-    expect(() => assertViews(swapped)).toThrow(
+    expect(() => assertViews(liquidationViews, swapped)).toThrow(
       "The policy's guard.views lack read() view (uint256,uint64,uint64,uint8).",
     )
   })
 
   it('name every read in the committed policy', () => {
-    expect(() => assertViews(policyViews)).not.toThrow()
+    expect(() => assertViews(liquidationViews, policyViews)).not.toThrow()
   })
 
   it('must be functions', () => {
-    expect(() => assertViews([...views, 'read everything'])).toThrow('guard.views has "read everything"')
+    expect(() => assertViews(liquidationViews, [...views, 'read everything'])).toThrow(
+      'guard.views has "read everything"',
+    )
   })
 })

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { type ArmingDeps, armMarkets } from '../../../src/observe/liquidator/arming.ts'
+import type { PinnedDeployment } from '../../../agents/agent.ts'
 import type { MarketResource, PositionResource } from '../../../src/service/contract/resources.ts'
 import {
   type Answers,
   answers,
+  armMarkets,
   BTC,
   CHAIN_ID,
   fakeNodes,
   fresh,
+  type Lists,
   LOAN,
   listed,
   MARKET,
@@ -17,7 +19,8 @@ import {
   PRICE,
   pins,
   positionRow,
-} from './fixtures.ts'
+  service,
+} from './service-fixtures.ts'
 
 const HEALTH = 975_609_756_097_560_975n
 
@@ -26,18 +29,18 @@ async function arm(
     market?: Partial<MarketResource>
     positions?: readonly PositionResource[]
     chain?: Answers
-    service?: Partial<ArmingDeps['service']>
-    pins?: ArmingDeps['pins']
+    service?: Partial<Lists>
+    pins?: PinnedDeployment
   } = {},
 ) {
   const nodes = fakeNodes({ ...answers, ...setup.chain })
   const armed = await armMarkets(
     {
-      service: {
+      service: service({
         listMarkets: async () => listed([marketRow(setup.market)]),
         listPositions: async () => listed(setup.positions ?? [positionRow()]),
         ...setup.service,
-      },
+      }),
       nodes,
       pins: setup.pins ?? pins,
     },
@@ -163,7 +166,11 @@ describe('a market stays unarmed, and the likely cause is named', () => {
     ["the chain's health", { chain: { healthFactorWad: () => undefined } }],
     [
       'one block',
-      { service: { listPositions: async () => listed([], { freshness: { ...fresh, blockNumber: '9' } }) } },
+      {
+        service: {
+          listPositions: async () => listed([positionRow()], { freshness: { ...fresh, blockNumber: '9' } }),
+        },
+      },
     ],
     [
       'any block',

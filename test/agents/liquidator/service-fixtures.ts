@@ -1,18 +1,29 @@
 import { type Abi, type Address, decodeFunctionData, encodeFunctionResult, type Hex, parseAbi } from 'viem'
-import type { PinnedDeployment } from '../../../agents/agent.ts'
-import type { Call, Head } from '../../../src/chain/nodes.ts'
-import type { Listed } from '../../../src/observe/collections.ts'
-import type {
-  LiquidatorObserveDeps,
-  LiquidatorObserveInput,
-} from '../../../src/observe/liquidator/observe.ts'
+import type { Armed, BorrowerCollection, PinnedDeployment, Rows } from '../../../agents/agent.ts'
+import { liquidator } from '../../../agents/liquidator/agent.ts'
+import { arming } from '../../../agents/liquidator/arming.ts'
+import type { LiquidatorPolicy } from '../../../agents/liquidator/policy.ts'
+import { riskBook } from '../../../agents/liquidator/risk-book.ts'
+import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
+import type { Call, Head, Nodes } from '../../../src/chain/nodes.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
+import { proveUnits } from '../../../src/observe/arming.ts'
+import { createBook } from '../../../src/observe/book.ts'
+import { type BorrowerRows, createBorrowerRows } from '../../../src/observe/borrower-rows.ts'
+import type { Collections, List, Listed } from '../../../src/observe/collections.ts'
+import { type ObserveInput, observe } from '../../../src/observe/observe.ts'
+import type { WaveDeps } from '../../../src/observe/waves.ts'
+import type { ServiceClient } from '../../../src/service/client.ts'
 import type {
   CreditFacilityResource,
+  EligibilityResource,
   Freshness,
   LiquidationRecoveryResource,
   MarketResource,
   PositionResource,
 } from '../../../src/service/contract/resources.ts'
+import { policy } from './fixtures.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
 export const SIGNER = hex('a')
@@ -159,9 +170,16 @@ export function fakeNodes(table: Answers) {
   }
 }
 
-export const service = (
-  changes: Partial<LiquidatorObserveDeps['service']> = {},
-): LiquidatorObserveDeps['service'] => ({
+/** What a service lists, whole. */
+export type Lists = {
+  readonly listMarkets: List<MarketResource>
+  readonly listCreditFacilities: List<CreditFacilityResource>
+  readonly listPositions: List<PositionResource>
+  readonly listLiquidationRecovery: List<LiquidationRecoveryResource>
+  readonly listEligibility: List<EligibilityResource>
+}
+
+export const service = (changes: Partial<Lists> = {}): Lists => ({
   listMarkets: async () => listed([marketRow()]),
   listCreditFacilities: async () => listed([facilityRow()]),
   listPositions: async () => listed([positionRow()]),
@@ -170,7 +188,99 @@ export const service = (
   ...changes,
 })
 
-export const input = (changes: Partial<LiquidatorObserveInput> = {}): LiquidatorObserveInput => ({
+/** A service that filters by wallet what it lists. */
+export function rowsOf({
+  listPositions,
+  listCreditFacilities,
+  listLiquidationRecovery,
+}: Lists): BorrowerRows {
+  const pagesOf = <C extends BorrowerCollection>(
+    list: List<Rows[C][number]>,
+    walletOf: (row: Rows[C][number]) => Address,
+  ) =>
+    async function* ({ wallets }: { readonly wallets?: readonly Address[] } = {}) {
+      const whole = await list()
+      const items = whole.items.filter((row) => wallets?.includes(walletOf(row)) ?? true)
+      yield { ...whole, items, hasMore: false, nextCursor: null }
+    }
+  const pages: Pick<
+    ServiceClient['pages'],
+    'listPositions' | 'listCreditFacilities' | 'listLiquidationRecovery'
+  > = {
+    listPositions: pagesOf<'positions'>(listPositions, (row) => row.walletAddress),
+    listCreditFacilities: pagesOf<'credit-facilities'>(listCreditFacilities, (row) => row.borrowerAddress),
+    listLiquidationRecovery: pagesOf<'liquidation-recovery'>(
+      listLiquidationRecovery,
+      (row) => row.borrowerAddress,
+    ),
+  }
+  return createBorrowerRows({ pages: pages as ServiceClient['pages'] }, () => {})
+}
+
+function depsOf(lists: Lists, nodes: Pick<Nodes, 'calls'>, clock: WaveDeps['clock']) {
+  const listing: Partial<Collections> = { markets: lists.listMarkets, eligibility: lists.listEligibility }
+  const collections = new Proxy(listing, {
+    get: (known, name: keyof Collections) =>
+      known[name] ??
+      (() => {
+        throw new TypeError(`${name} is never listed whole`)
+      }),
+  }) as Collections
+  const outside: WaveDeps['outside'] = async () => ({ ok: false, check: 'source_unknown', message: 'None.' })
+  return { collections, rows: rowsOf(lists), nodes, clock, outside }
+}
+
+/** What a look of the liquidator begins from, beside the service and the chain. */
+export type LookInput = Omit<ObserveInput, 'deployment'> & {
+  readonly armed: ReadonlyMap<Address, Armed>
+  readonly previous: LiquidatorSeen | null
+}
+
+/** Sweep and prove nothing, then look once: as an observer does, with real parts. */
+export async function observeLiquidator(
+  {
+    service: lists,
+    nodes,
+    pins: deployment,
+    clock,
+    strategy = policy(),
+  }: {
+    readonly service: Lists
+    readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'>
+    readonly pins: PinnedDeployment
+    readonly clock: { readonly nowMs: () => number }
+    readonly strategy?: LiquidatorPolicy
+  },
+  { armed, previous, ...known }: LookInput,
+) {
+  const { rows, ...deps } = depsOf(lists, nodes, clock)
+  const book = createBook(riskBook, {
+    ...{ rows, clock: { ...systemClock, ...clock }, chainId: known.chainId, limits: known.limits },
+    ...{ onSwept: () => {}, onSweepFailed: () => {} },
+  })
+  await book.sweepIfDue()
+  const waves = { ...deps, nodes, ofWallets: rows.ofWallets }
+  return observe(liquidator, strategy, { previous, book, armed }, waves, { ...known, deployment })
+}
+
+/** Sweep, and prove units once. */
+export async function armMarkets(
+  setup: { readonly service: Lists; readonly nodes: Pick<Nodes, 'calls'>; readonly pins: PinnedDeployment },
+  chainId: number,
+): Promise<ReadonlyMap<Address, Armed>> {
+  const { rows, ...deps } = depsOf(setup.service, setup.nodes, systemClock)
+  const book = riskBook.empty()
+  try {
+    for (const row of (await setup.service.listPositions()).items)
+      if (row.chainId === chainId) riskBook.apply(book, { collection: 'positions', row })
+  } catch (error) {
+    if (!(error instanceof RolekeeperError)) throw error
+  }
+  const known = { signer: SIGNER, chainId, deployment: setup.pins }
+  return proveUnits(arming, known, book, { ...deps, ofWallets: rows.ofWallets })
+}
+
+export const input = (changes: Partial<LookInput> = {}): LookInput => ({
   signer: SIGNER,
   chainId: CHAIN_ID,
   ours: [SIGNER],

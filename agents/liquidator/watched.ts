@@ -1,0 +1,80 @@
+import type { Address } from 'viem'
+import type { MarketResource, PositionResource } from '../../src/service/contract/resources.ts'
+import { ceilDiv, type HealthTerms, RAY } from '../protocol/health.ts'
+import { accruedDebt } from '../protocol/interest.ts'
+import { endangered } from './book.ts'
+import type { RiskBook } from './risk-book.ts'
+import type { Dated } from './see-facility.ts'
+
+/** Healthy positions of each market that a decision still judges, so that `explain` shows how near they came. */
+const NEAREST_MAX = 50
+/**
+ * Borrowers of each market that are looked at in one block, of those under water and of those listed for recovery each:
+ * more than an hour's budget liquidates. Where there are more, they take turns from block to block, so that what
+ * nobody wants to liquidate never hides what is worth it.
+ */
+const AT_RISK_MAX = 200
+
+/** Our own reading of a market's price, and how its debts grow. */
+type Now = { readonly priceWad: bigint | null; readonly ratePerSecondWad: bigint | null }
+
+/** The nearest of a market whatever its price, which is the head of the order that any price cuts. Pure. */
+export const nearestIn = (book: RiskBook, market: Address): readonly Address[] =>
+  endangered(book.positions, market, null, NEAREST_MAX).nearest
+
+/**
+ * Choose the borrowers of a market that are worth a look: whom the book holds at risk at our own reading of the price,
+ * the nearest of the others, and whom the service lists for recovery. Pure.
+ * @param positions of this market, as the service described them last.
+ */
+export function watchedIn(
+  book: RiskBook,
+  market: MarketResource,
+  positions: readonly Dated<PositionResource>[],
+  now: Now,
+  blockNumber: bigint,
+): ReadonlySet<Address> {
+  const terms = termsOf(market, positions, now)
+  const { underWater, nearest } = endangered(book.positions, market.address, terms, NEAREST_MAX)
+  const listed = [...book.listed.values()]
+    .filter(({ marketAddress }) => marketAddress === market.address)
+    .map(({ borrower }) => borrower)
+  return new Set([...turn(underWater, blockNumber), ...nearest, ...turn(listed, blockNumber)])
+}
+
+/** Those whose turn it is at a block. */
+function turn(borrowers: readonly Address[], blockNumber: bigint): readonly Address[] {
+  const turns = Math.ceil(borrowers.length / AT_RISK_MAX)
+  const from = turns === 0 ? 0 : Number(blockNumber % BigInt(turns)) * AT_RISK_MAX
+  return borrowers.slice(from, from + AT_RISK_MAX)
+}
+
+/** Null where a term is not known: then nobody is under water, and the nearest are those of the highest ratio. */
+function termsOf(
+  { loanDecimals, collateralDecimals, liquidationThresholdBps }: MarketResource,
+  positions: readonly Dated<PositionResource>[],
+  now: Now,
+): HealthTerms | null {
+  const indexRay = indexOf(positions, now)
+  if (loanDecimals == null || collateralDecimals == null || liquidationThresholdBps == null) return null
+  if (now.priceWad === null || indexRay === null) return null
+  return {
+    price: { priceWad: now.priceWad, loanDecimals, collateralDecimals },
+    liquidationThresholdBps,
+    indexRay,
+  }
+}
+
+/** What a share is worth, by the position with most of them: there rounding to base units weighs least. */
+function indexOf(positions: readonly Dated<PositionResource>[], { ratePerSecondWad }: Now): bigint | null {
+  let largest: { readonly shares: bigint; readonly debt: bigint; readonly elapsedS: number } | null = null
+  for (const { row, elapsedS } of positions) {
+    const shares = BigInt(row.debtShares ?? 0)
+    if (shares === 0n || row.debtAssets == null) continue
+    if (largest === null || shares > largest.shares)
+      largest = { shares, debt: BigInt(row.debtAssets), elapsedS }
+  }
+  if (largest === null || ratePerSecondWad === null) return null
+  const { shares, debt, elapsedS } = largest
+  return ceilDiv(accruedDebt(debt, ratePerSecondWad, elapsedS) * RAY, shares)
+}

@@ -1,0 +1,85 @@
+import type { Decision, Moment } from '../../agents/agent.ts'
+import { createDuty, type Duty, type DutyDeps } from '../decide/loop.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Observer } from '../observe/observer.ts'
+import { type Gate, stopped } from '../ops/control.ts'
+import type { KeeperEvent } from '../ops/events.ts'
+import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** What a duty is joined from. */
+type RoleDutyDeps = Report & {
+  readonly clock: { readonly nowMs: () => number }
+  readonly log: Log
+  readonly journal: Pick<Journal, 'addDecisions'>
+  readonly gate: () => Gate
+  readonly onOpened: (workflow: Workflow) => void
+}
+
+/** Where a decision is made known. */
+type Report = {
+  readonly metrics: Pick<Metrics, 'decided' | 'refused'>
+  readonly emit: (event: KeeperEvent) => void
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/** What is the role's own in it. */
+type Own = Pick<DutyDeps, 'recent' | 'open'> & {
+  readonly observer: Pick<Observer, 'observe' | 'close'>
+  readonly live: DutyDeps['journal']['live']
+}
+
+/** Join a role's duty: its agent decides on what its observer sees, and every decision is made known. */
+export function createRoleDuty(
+  { agent: { role }, does, policy }: RolePolicy,
+  { clock, log, journal, gate, onOpened, ...report }: RoleDutyDeps,
+  { observer, live, recent, open }: Own,
+): Duty {
+  const duty = createDuty({
+    role,
+    workflowTypes: does.workflowTypes,
+    nowMs: clock.nowMs,
+    observe: observer.observe,
+    decide: (seen) => does.decide(seen, policy.strategy),
+    prices: (seen) => does.prices?.(seen) ?? [],
+    recent,
+    open,
+    stopped: () => stopped(gate()),
+    journal: { live, addDecisions: (rows) => journal.addDecisions(rows) },
+    onOpened,
+    onDecided: (decision, seen, tookMs) => reportDecision(role, decision, seen, tookMs, report),
+    onFailed: (error) => log.warn('could not look', { role }, error),
+    emit: report.emit,
+  })
+  return {
+    ...duty,
+    stop: () => {
+      const ended = duty.stop()
+      observer.close()
+      return ended
+    },
+  }
+}
+
+/** Make a decision known: alarms for people, counts for metrics, and an event. */
+function reportDecision(
+  role: Role,
+  { proposals, passedOver }: Decision,
+  seen: Moment,
+  tookMs: number,
+  { metrics, emit, alarm: raise }: Report,
+): void {
+  for (const { check, subject, message, alarm } of passedOver) {
+    if (alarm === undefined) continue
+    const facts = { role, subject }
+    raise(new RolekeeperError(`${role}.${check}`, message, { ...alarm, facts, retry: 'later' }))
+  }
+  metrics.decided(role, proposals.length, passedOver.length, tookMs)
+  for (const { check } of passedOver) metrics.refused(role, 'agent', check)
+  const at = new Date(seen.nowMs).toISOString()
+  emit({ type: 'decision', role, at, proposals: proposals.length, passedOver: passedOver.length })
+}

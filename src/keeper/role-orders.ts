@@ -1,0 +1,69 @@
+import type { Address } from 'viem'
+import type { AgentConfig } from '../config/config.ts'
+import { openProposal, opportunityOf } from '../decide/open.ts'
+import type { Checked } from '../errors.ts'
+import { exposureOf } from '../guard/check-request.ts'
+import type { Ruleset } from '../guard/ruleset.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { Proposal } from '../workflow/proposal.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+/** What opening takes. */
+type OpenerDeps = {
+  readonly clock: { readonly nowMs: () => number }
+  readonly nodes: { readonly chainId: number }
+  readonly journal: Journal
+  /** Open one proposal of the keeper after another. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+/** Opens a role's proposals, whether its agent made them or a person. */
+type Opener = {
+  readonly open: (proposal: Proposal, shadow: boolean) => ReturnType<typeof openProposal>
+  readonly opportunityOf: (proposal: Proposal, shadow: boolean) => string
+}
+
+/** Create the opener of a role's proposals. */
+export function createOpener(
+  who: { readonly role: Role; readonly signer: Address },
+  { clock, nodes, journal, alone }: OpenerDeps,
+): Opener {
+  const openerOf = (shadow: boolean) => ({ ...who, chainId: nodes.chainId, shadow })
+  return {
+    open: (proposal, shadow) =>
+      alone(() => openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal })),
+    opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
+  }
+}
+
+/** What a person's order to a role takes. */
+export type RoleOrders = {
+  readonly mode: AgentConfig['mode']
+  /** Count what an input exposes, by guard.effects and limits.pricesUsdMicros. */
+  readonly exposureOf: (request: Pick<Proposal, 'workflowType' | 'input'>) => ReturnType<typeof exposureOf>
+  /** Open what a person submitted, as a workflow of this role; again, it is the same one. */
+  readonly open: (proposal: Proposal, shadow: boolean) => Promise<Checked<{ readonly workflowId: string }>>
+}
+
+/** Join what a person's order to a role takes. */
+export const createRoleOrders = (
+  mode: AgentConfig['mode'],
+  signer: Address,
+  ruleset: Ruleset,
+  opener: Opener,
+  { journal, onOpened }: { readonly journal: Journal; readonly onOpened: (workflow: Workflow) => void },
+): RoleOrders => ({
+  mode,
+  exposureOf: (request) => exposureOf(request, signer, ruleset),
+  open: async (proposal, shadow) => {
+    const opened = await opener.open(proposal, shadow)
+    if (opened.ok) {
+      onOpened(opened.workflow)
+      return { ok: true, workflowId: opened.workflow.id }
+    }
+    // Opened before a crash that came before the reply: it is this order's all the same.
+    const known = await journal.byOpportunity(opener.opportunityOf(proposal, shadow))
+    return known === null ? opened : { ok: true, workflowId: known.id }
+  },
+})

@@ -1,0 +1,67 @@
+import type { Nodes } from '../chain/nodes.ts'
+import { assessGain, rememberClaim } from '../decide/gains.ts'
+import type { Duty } from '../decide/loop.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Gate } from '../ops/control.ts'
+import type { KeeperEvent } from '../ops/events.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import type { Stages } from '../pipeline/pipeline.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { RolePolicy } from './role-policy.ts'
+import { createShadowStages } from './shadow-stages.ts'
+
+/** What a role has to do with its workflows. */
+export type RoleWorkflows = {
+  /** The stages that a workflow of the role passes. */
+  readonly stagesOf: (workflow: Workflow) => Stages
+  /** Take note of a workflow of the role that ended. */
+  readonly ended: (workflow: Workflow) => void
+  /** Remember what a confirmed workflow opened, and say what one that succeeded brought. */
+  readonly assess: (workflow: Workflow) => Promise<void>
+}
+
+/** What a role's workflows are joined to. */
+type WorkflowsDeps = {
+  readonly clock: { readonly nowMs: () => number }
+  readonly journal: Journal
+  readonly nodes: Nodes
+  readonly client: ServiceClient
+  readonly gate: () => Gate
+  readonly metrics: Pick<Metrics, 'scored'>
+  readonly emit: (event: KeeperEvent) => void
+}
+
+/** What is the role's own in it; `live` are its live stages, null where it is in shadow. */
+type Own = {
+  readonly live: Stages | null
+  readonly lastSeen: Duty['lastSeen']
+  readonly onEnded: (workflow: Workflow) => void
+}
+
+/** Join what a role has to do with its workflows, live and in shadow. */
+export function createRoleWorkflows(
+  { agent: { role }, does, policy, ruleset, approval }: RolePolicy,
+  { clock, journal, nodes, client, gate, metrics, emit }: WorkflowsDeps,
+  { live, lastSeen, onEnded }: Own,
+): RoleWorkflows {
+  const shadowStages = createShadowStages({
+    ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, fees: policy.fees, gate },
+    onScored: (verdict) => metrics.scored(role, verdict),
+  })
+  return {
+    stagesOf: ({ shadow }) => (shadow === true || live === null ? shadowStages : live),
+    ended: onEnded,
+    assess: async (workflow) => {
+      if (workflow.state === 'confirmed') return rememberClaim(workflow, journal)
+      const seen = lastSeen()
+      const gain = await assessGain(workflow, journal, (done) =>
+        seen === null ? null : (does.assess?.(done, seen, policy.strategy) ?? null),
+      )
+      if (gain === null) return
+      const at = new Date(clock.nowMs()).toISOString()
+      const profitUsdMicros = String(gain.profitUsdMicros)
+      emit({ type: 'gain', id: workflow.id, role, at, ...gain, profitUsdMicros })
+    },
+  }
+}

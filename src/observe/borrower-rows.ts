@@ -1,0 +1,138 @@
+import type { Address } from 'viem'
+import type { BorrowerCollection, BorrowerKey, Rows } from '../../agents/agent.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { ServiceClient } from '../service/client.ts'
+import { joinPages, type Page } from '../service/collection.ts'
+import type { Listed } from './collections.ts'
+
+/** Wallets to name in one request: about 3,000 characters of a URL. */
+const WALLETS_MAX = 50
+
+/** The rows of one collection, by page and by wallet. */
+type Source<C extends BorrowerCollection> = {
+  readonly pages: (
+    asked: { readonly cursor?: string | null; readonly wallets?: readonly Address[] } & Stop,
+  ) => AsyncGenerator<Page<Rows[C][number]>, void, undefined>
+  /** What names a row, and whose it is. */
+  readonly keyOf: (row: Rows[C][number]) => BorrowerKey[C]
+  readonly walletOf: (row: Rows[C][number]) => Address
+}
+type Stop = { readonly signal?: AbortSignal }
+
+/** Reads rows of borrowers without ever holding a whole collection. */
+export type BorrowerRows = {
+  readonly sources: { readonly [C in BorrowerCollection]: Source<C> }
+  /**
+   * Read the rows of some wallets; of none, one page, which says how fresh the collection is. A service that does not
+   * filter by wallet, or not rightly, is read page by page instead, and what was asked for is kept.
+   */
+  readonly ofWallets: <C extends BorrowerCollection>(
+    collection: C,
+    wallets: readonly Address[],
+    stop?: Stop,
+  ) => Promise<Listed<Rows[C][number]>>
+  /** Do not filter a collection any more: it was seen to answer in part. */
+  readonly distrust: (collection: BorrowerCollection) => void
+}
+
+/**
+ * Join rows of borrowers to the service.
+ * @param onUnfiltered told once of a collection that is not filtered by wallet, from which on every look sweeps it.
+ */
+export function createBorrowerRows(
+  { pages }: Pick<ServiceClient, 'pages'>,
+  onUnfiltered: (collection: BorrowerCollection) => void,
+): BorrowerRows {
+  const unfiltered = new Set<BorrowerCollection>()
+  const sources: BorrowerRows['sources'] = {
+    positions: {
+      pages: pages.listPositions,
+      keyOf: ({ marketAddress, walletAddress }) => ({ marketAddress, walletAddress }),
+      walletOf: ({ walletAddress }) => walletAddress,
+    },
+    'credit-facilities': { pages: pages.listCreditFacilities, keyOf: facilityKey, walletOf: borrowerOf },
+    'liquidation-recovery': {
+      pages: pages.listLiquidationRecovery,
+      keyOf: facilityKey,
+      walletOf: borrowerOf,
+    },
+  }
+  const distrust = (collection: BorrowerCollection) => {
+    if (unfiltered.has(collection)) return
+    unfiltered.add(collection)
+    onUnfiltered(collection)
+  }
+  return {
+    sources,
+    distrust,
+    ofWallets: async (collection, wallets, stop = {}) => {
+      const source = sources[collection]
+      if (wallets.length === 0) return firstPage(source, stop)
+      if (!unfiltered.has(collection)) {
+        const chunks = Array.from({ length: Math.ceil(wallets.length / WALLETS_MAX) }, (_, index) =>
+          wallets.slice(index * WALLETS_MAX, (index + 1) * WALLETS_MAX),
+        )
+        const filtered = await Promise.all(chunks.map((chunk) => readFiltered(source, chunk, stop)))
+        const whole = filtered.filter((pages) => pages !== null)
+        if (whole.length === chunks.length) return joinPages(whole.flat())
+        distrust(collection)
+      }
+      return sift(source, new Set(wallets), stop)
+    },
+  }
+}
+
+type Keyed = {
+  readonly marketAddress: Address
+  readonly vaultAddress: Address
+  readonly borrowerAddress: Address
+}
+const facilityKey = ({ marketAddress, vaultAddress, borrowerAddress }: Keyed): Keyed => ({
+  marketAddress,
+  vaultAddress,
+  borrowerAddress,
+})
+const borrowerOf = ({ borrowerAddress }: Keyed) => borrowerAddress
+
+async function firstPage<C extends BorrowerCollection>(
+  { pages }: Source<C>,
+  stop: Stop,
+): Promise<Listed<Rows[C][number]>> {
+  for await (const page of pages(stop)) return { ...page, items: [] }
+  throw new RolekeeperError('service.garbage', 'A collection of the service has no first page.', {
+    retry: 'later',
+  })
+}
+
+/** The pages of what was filtered; null where the service did not filter, or refused to. */
+async function readFiltered<C extends BorrowerCollection>(
+  { pages, walletOf }: Source<C>,
+  wallets: readonly Address[],
+  stop: Stop,
+): Promise<readonly Page<Rows[C][number]>[] | null> {
+  const asked = new Set(wallets)
+  const whole: Page<Rows[C][number]>[] = []
+  try {
+    for await (const page of pages({ ...stop, wallets })) {
+      if (!page.items.every((row) => asked.has(walletOf(row)))) return null
+      whole.push(page)
+    }
+    return whole
+  } catch (error) {
+    // A parameter that it does not know is a bad request to some services.
+    if (error instanceof RolekeeperError && error.code === 'service.bad_request') return null
+    throw error
+  }
+}
+
+/** Read everything, a page at a time, and keep what is of some wallets. */
+async function sift<C extends BorrowerCollection>(
+  { pages, walletOf }: Source<C>,
+  wallets: ReadonlySet<Address>,
+  stop: Stop,
+): Promise<Listed<Rows[C][number]>> {
+  const kept: Listed<Rows[C][number]>[] = []
+  for await (const page of pages(stop))
+    kept.push({ ...page, items: page.items.filter((row) => wallets.has(walletOf(row))) })
+  return joinPages(kept)
+}

@@ -1,0 +1,98 @@
+import type { Address } from 'viem'
+import { describe, expect, it } from 'vitest'
+import type { RiskBook } from '../../../agents/liquidator/risk-book.ts'
+import { riskBook } from '../../../agents/liquidator/risk-book.ts'
+import { watchedIn } from '../../../agents/liquidator/watched.ts'
+import type { PositionResource } from '../../../src/service/contract/resources.ts'
+import { MARKET, marketRow, PRICE, positionRow, recoveryRow } from './service-fixtures.ts'
+
+const borrowerOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`
+
+/** Borrower `n` owes `n` hundred sUSD against one sBTC: at 50,000 and a threshold of 80 %, 401 and up are under water. */
+const position = (number: number, changes: Partial<PositionResource> = {}) =>
+  positionRow({
+    walletAddress: borrowerOf(number),
+    debtAssets: `${number}00000000`,
+    debtShares: `${number}00000000`,
+    ...changes,
+  })
+
+function bookOf(positions: readonly PositionResource[], listed: readonly number[] = []): RiskBook {
+  const book = riskBook.empty()
+  for (const row of positions) riskBook.apply(book, { collection: 'positions', row })
+  for (const number of listed) {
+    const row = recoveryRow({ borrowerAddress: borrowerOf(number) })
+    riskBook.apply(book, { collection: 'liquidation-recovery', row })
+  }
+  return book
+}
+
+/** Whom a market's look is worth; `told` are the positions that the first wave brought. */
+function watch(
+  book: RiskBook,
+  told: readonly PositionResource[],
+  now: { readonly priceWad?: bigint | null; readonly elapsedS?: number; readonly blockNumber?: bigint } = {},
+): readonly number[] {
+  const { elapsedS = 0, blockNumber = 10n, priceWad = PRICE } = now
+  const positions = told.map((row) => ({ row, elapsedS }))
+  const terms = { priceWad, ratePerSecondWad: 10n ** 14n }
+  const watched = watchedIn(book, marketRow(), positions, terms, blockNumber)
+  return [...watched].map(Number).toSorted((one, other) => one - other)
+}
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+
+describe('the rows that are worth a look', () => {
+  const crowd = range(200, 403).map((number) => position(number))
+
+  it('are those under water and the fifty nearest', () => {
+    expect(watch(bookOf(crowd), crowd)).toEqual(range(351, 403))
+  })
+
+  it('are others after a price move, after interest, and after a borrower came, repaid or left', () => {
+    const book = bookOf(crowd)
+    // 0.8 × 45,000 is 36,000: 361 and up are under water.
+    expect(watch(book, crowd, { priceWad: (PRICE * 9n) / 10n })).toEqual(range(311, 403))
+    // A tenth more of debt: 364 and up.
+    expect(watch(book, crowd, { elapsedS: 1_000 })).toEqual(range(314, 403))
+    for (const number of [390, 402]) {
+      const gone = { marketAddress: MARKET, walletAddress: borrowerOf(number) }
+      riskBook.apply(book, { collection: 'positions', gone })
+    }
+    const repaid = position(403, { debtShares: '20000000000', debtAssets: '20000000000' })
+    for (const row of [repaid, position(500)]) riskBook.apply(book, { collection: 'positions', row })
+    // Who left makes room for the next of the fifty.
+    expect(watch(book, crowd)).toEqual([...range(350, 389), ...range(391, 401), 500])
+  })
+
+  it('are whatever the service lists for recovery or does not say in full, too', () => {
+    const partial = position(201, { collateralAssets: null })
+    const silent = position(203, { debtShares: null })
+    const rows = [
+      ...crowd.filter(({ walletAddress }) => ![201, 203].includes(Number(walletAddress))),
+      partial,
+      silent,
+    ]
+    expect(watch(bookOf(rows, [202]), rows)).toEqual([201, 202, 203, ...range(351, 403)])
+  })
+
+  it('are no more once the service lists it for recovery no more', () => {
+    const book = bookOf(crowd, [202])
+    const { vaultAddress } = recoveryRow()
+    const gone = { marketAddress: MARKET, vaultAddress, borrowerAddress: borrowerOf(202) }
+    riskBook.apply(book, { collection: 'liquidation-recovery', gone })
+    expect(watch(book, crowd)).toEqual(range(351, 403))
+  })
+
+  it('are the nearest while no price is known, or no position says what a share is worth', () => {
+    expect(watch(bookOf(crowd), crowd, { priceWad: null })).toEqual(range(354, 403))
+    expect(watch(bookOf(crowd), [])).toEqual(range(354, 403))
+  })
+
+  it('take turns where more are under water than can be looked at, and all have one', () => {
+    const drowning = range(401, 850).map((number) => position(number))
+    const book = bookOf(drowning)
+    const turns = [10n, 11n, 12n].map((blockNumber) => watch(book, drowning, { blockNumber }))
+    expect(turns.map((numbers) => numbers.length)).toEqual([200, 50, 200])
+    expect(turns.flat().toSorted((one, other) => one - other)).toEqual(range(401, 850))
+  })
+})
