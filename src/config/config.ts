@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
+import { deployment } from '../service/contract/deployment.ts'
 import { ROLE_NAME } from '../service/contract/roles.ts'
-import { addr, hash32 } from '../service/contract/scalars.ts'
-import { name } from '../service/contract/yaml-scalars.ts'
+import { addr } from '../service/contract/scalars.ts'
+import { name, whole } from '../service/contract/yaml-scalars.ts'
 import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
-import { type Environment, inside, reference, secret, secretUrl, url, whole } from './scalars.ts'
+import { type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
 
 /** How to run: what is in a `config/*.yaml`, checked, with its references resolved and its paths absolute. */
@@ -42,35 +43,6 @@ export function checkRunConfig(yaml: YamlFile, folder: string, deps: ConfigDeps)
   const config = checkYaml(yaml, runConfigSchema(folder, deps))
   return { ...config, hash: createHash('sha256').update(JSON.stringify(yaml.value)).digest('hex') }
 }
-
-const pinned = z.strictObject({ address: addr, codeHash: hash32 })
-
-/** The contracts that may be talked to, each with the keccak-256 of its deployed code. */
-const deployment = z.strictObject({
-  namespace: z.string().min(1).max(200),
-  assets: z
-    .array(pinned.extend({ symbol: z.string().min(1).max(32), decimals: whole(0, 36) }))
-    .min(1)
-    .max(100),
-  markets: z
-    .array(pinned.extend({ loanAsset: addr, collateralAsset: addr, oracle: addr, oracleCodeHash: hash32 }))
-    .min(1)
-    .max(100),
-  vaults: z.array(pinned).min(1).max(100),
-  /** Recovery funds; a clone's code hash pins the implementation that it names. */
-  funds: z
-    .array(pinned.extend({ quoteAsset: addr }))
-    .max(100)
-    .default([]),
-  /** Whatever else a policy speaks about, by a name of its own: a desk, an auction, a factory, an oracle. */
-  contracts: z
-    .array(pinned.extend({ name }))
-    .max(100)
-    .default([])
-    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
-      error: 'a name is there twice; expected each once',
-    }),
-})
 
 /** A source of values that a policy names, outside service and chain: JSON over HTTP, or a file of JSON or CSV. */
 const source = (folder: string, env: Environment) =>

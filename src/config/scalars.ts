@@ -5,14 +5,6 @@ import { Secret } from './secret.ts'
 /** Environment variables, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A whole number as digits, within `min` and `max`. */
-export const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^[0-9]{1,15}$/, 'expected a whole number in decimal digits, without a unit')
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max}` })
-
 /** An `env:NAME` reference or the text itself. */
 export const reference = (env: Environment) =>
   z.string().transform((text, context) => {

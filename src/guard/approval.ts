@@ -1,12 +1,12 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { amount, bps, count, usdMicros } from '../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 import { contentHash } from './content-hash.ts'
-import type { Deployment } from './policy/deployment.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
 export const approvalPolicy = z.strictObject({

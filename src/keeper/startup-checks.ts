@@ -2,7 +2,7 @@ import type { Agent, WatchedCollection } from '../../agents/agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type Deployment, pinsOf } from '../guard/policy/deployment.ts'
+import { pinsOf } from '../guard/policy/deployment.ts'
 import type { Log } from '../ops/log.ts'
 import type { ServiceClient } from '../service/client.ts'
 import {
@@ -11,6 +11,7 @@ import {
   OPERATIONS,
   type OperationId,
 } from '../service/contract/catalogue.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /** The operation that reads each collection an agent can watch. */

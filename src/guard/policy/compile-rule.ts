@@ -1,4 +1,5 @@
 import { type AbiFunction, type AbiParameter, toFunctionSelector } from 'viem'
+import type { Deployment } from '../../service/contract/deployment.ts'
 import { compileTypedData } from './compile-typed-data.ts'
 import {
   type Condition,
@@ -10,7 +11,6 @@ import {
   type Reference,
   type Scope,
 } from './conditions.ts'
-import type { Deployment } from './deployment.ts'
 import { APPROVE, parseCallable, parseConstructor } from './functions.ts'
 import { inputShape } from './inputs.ts'
 import { isEach, listOf } from './paths.ts'

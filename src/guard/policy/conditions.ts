@@ -1,5 +1,10 @@
 import type { Address } from 'viem'
-import type { Deployment, PinnedContract, PinnedFund, PinnedMarket } from './deployment.ts'
+import type {
+  Deployment,
+  PinnedContract,
+  PinnedFund,
+  PinnedMarket,
+} from '../../service/contract/deployment.ts'
 import type { InputShape } from './inputs.ts'
 import { countAt, isEach, memberAt } from './paths.ts'
 import { asValue, type Value, type ValueKind } from './values.ts'

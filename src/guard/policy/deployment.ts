@@ -1,31 +1,7 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import type { Call } from '../../chain/nodes.ts'
 import { type Refusal, refuse } from '../../errors.ts'
-
-/** A contract that may be talked to, by the keccak-256 of its deployed code. Addresses are lower case. */
-export type PinnedContract = { readonly address: Address; readonly codeHash: Hex }
-
-/** One market of the deployment, with what it lends, what it takes, and who prices it. */
-export type PinnedMarket = PinnedContract & {
-  readonly loanAsset: Address
-  readonly collateralAsset: Address
-  readonly oracle: Address
-  readonly oracleCodeHash: Hex
-}
-
-/** One recovery fund of the deployment, with what it is subscribed and bids in. */
-export type PinnedFund = PinnedContract & { readonly quoteAsset: Address }
-
-/** The contracts of the deployment: nothing outside of it is ever a target. */
-export type Deployment = {
-  readonly namespace: string
-  readonly assets: readonly (PinnedContract & { readonly symbol: string; readonly decimals: number })[]
-  readonly markets: readonly PinnedMarket[]
-  readonly vaults: readonly PinnedContract[]
-  readonly funds: readonly PinnedFund[]
-  /** Other contracts by their names, for example `rfqDesk`. */
-  readonly contracts: readonly (PinnedContract & { readonly name: string })[]
-}
+import type { Deployment, PinnedContract } from '../../service/contract/deployment.ts'
 
 /** List every contract that a deployment pins, oracles of markets among them. Pure. */
 export const pinsOf = ({

@@ -25,6 +25,14 @@ export const count = (unit: string, min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max} ${unit}` })
 
+/** A whole number without a unit, within bounds: of the run configuration. Pure. */
+export const whole = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,15}$/, 'expected a whole number in decimal digits, without a unit')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max}` })
+
 /** Basis points; a whole is 10000. Pure. */
 export const bps = (min = 0, max = 10_000) => count('basis points', min, max)
 

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { addr, hash32 } from './scalars.ts'
+import { name, whole } from './yaml-scalars.ts'
+
+const pinned = z.strictObject({ address: addr, codeHash: hash32 })
+const asset = pinned.extend({ symbol: z.string().min(1).max(32), decimals: whole(0, 36) })
+const market = pinned.extend({
+  loanAsset: addr,
+  collateralAsset: addr,
+  oracle: addr,
+  oracleCodeHash: hash32,
+})
+const fund = pinned.extend({ quoteAsset: addr })
+
+/**
+ * `deployment` of a run configuration: the service's contracts that may be talked to, each with the keccak-256 of its
+ * deployed code.
+ */
+export const deployment = z.strictObject({
+  namespace: z.string().min(1).max(200),
+  assets: z.array(asset).min(1).max(100),
+  markets: z.array(market).min(1).max(100),
+  vaults: z.array(pinned).min(1).max(100),
+  /** Recovery funds; a clone's code hash pins the implementation that it names. */
+  funds: z.array(fund).max(100).default([]),
+  /** What else a policy speaks about, by a name of its own: a desk, an auction, a factory, an oracle. */
+  contracts: z
+    .array(pinned.extend({ name }))
+    .max(100)
+    .default([])
+    .refine((list) => new Set(list.map((each) => each.name)).size === list.length, {
+      error: 'a name is there twice; expected each once',
+    }),
+})
+
+/** A contract that may be talked to, by the keccak-256 of its deployed code. Addresses are lower case. */
+export type PinnedContract = Readonly<z.output<typeof pinned>>
+/** One market of the deployment, with what it lends, what it takes, and what prices it. */
+export type PinnedMarket = Readonly<z.output<typeof market>>
+/** One recovery fund of the deployment, with what it is subscribed and bids in. */
+export type PinnedFund = Readonly<z.output<typeof fund>>
+
+type Lists<T> = {
+  readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? readonly Readonly<Item>[] : T[K]
+}
+
+/** The pinned deployment: no contract outside of it is ever a target, or read to judge by. */
+export type Deployment = Lists<z.output<typeof deployment>>
+
+/** The pinned deployment as agents know it: which contracts there are, without the hashes of their code. */
+export type PinnedDeployment = {
+  readonly [K in Exclude<keyof Deployment, 'namespace'>]: readonly Omit<
+    Deployment[K][number],
+    'codeHash' | 'oracleCodeHash'
+  >[]
+}
