@@ -20,6 +20,7 @@ import {
 } from './allocator-views.ts'
 import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
+import { BPS, WAD } from './units.ts'
 
 const limitsSchema = z.strictObject({
   /** Oldest price of a market that is supplied, by the oracle's own source time. */
@@ -31,15 +32,14 @@ const limitsSchema = z.strictObject({
 })
 type Limits = z.output<typeof limitsSchema>
 
-const BPS = 10_000n
-const WAD = 10n ** 18n
-
 /** One move of the request, in a market of the deployment; base units. */
 type Move = { readonly market: PinnedMarket; readonly assets: bigint }
+/** What a request moves within a vault. */
 type Moves = { readonly withdrawals: readonly Move[]; readonly supplies: readonly Move[] }
+type Kind = 'allocate' | 'deallocate' | 'batch'
 
 /** The moves of a request; null when it names a market that is not pinned. */
-function movesOf({ input, deployment }: Subject, type: 'allocate' | 'deallocate' | 'batch'): Moves | null {
+function movesOf({ input, deployment }: Subject, kind: Kind): Moves | null {
   const list = (found: unknown): readonly (Move | null)[] =>
     Array.isArray(found)
       ? found.map((item: unknown) => {
@@ -49,134 +49,115 @@ function movesOf({ input, deployment }: Subject, type: 'allocate' | 'deallocate'
           return market === undefined || assets === undefined ? null : { market, assets }
         })
       : [null]
-  const withdrawals = type === 'batch' ? list(input.withdrawals) : type === 'deallocate' ? list([input]) : []
-  const supplies = type === 'batch' ? list(input.supplies) : type === 'allocate' ? list([input]) : []
+  const withdrawals = kind === 'batch' ? list(input.withdrawals) : kind === 'deallocate' ? list([input]) : []
+  const supplies = kind === 'batch' ? list(input.supplies) : kind === 'allocate' ? list([input]) : []
   const isKnown = (moves: readonly (Move | null)[]): moves is readonly Move[] =>
     moves.every((move) => move !== null)
   return isKnown(withdrawals) && isKnown(supplies) ? { withdrawals, supplies } : null
+}
+
+type MoveReads = ReturnType<typeof askMoves>
+
+function askMoves({ withdrawals, supplies }: Moves, vault: Address, { subject, before, after }: About) {
+  return {
+    isAllocator: before.ask(allocatorView(vault, subject.self)),
+    sources: withdrawals.map((move) => ({
+      ...move,
+      cash: before.ask(cashView(move.market.address, vault)),
+    })),
+    destinations: supplies.map((move) => ({ ...move, ...askDestination(before, vault, move) })),
+    books: askBooks(before, vault),
+    booksAfter: askBooks(after, vault),
+    touched: [...withdrawals, ...supplies].map(({ market }) => ({
+      market: market.address,
+      listing: after.ask(listingView(vault, market.address)),
+      allocated: after.ask(allocatedView(market.address, vault)),
+      utilizationWad: after.ask(utilizationView(market.address)),
+    })),
+  }
+}
+
+const askDestination = (reads: Reads, vault: Address, { market }: Move) => ({
+  listing: reads.ask(listingView(vault, market.address)),
+  paused: reads.ask(marketPausedView(market.address)),
+  oracle: reads.ask(priceView(market.oracle)),
+})
+
+/** What a vault holds and must keep. */
+type Books = {
+  readonly total: bigint
+  readonly idle: bigint
+  readonly queued: bigint
+  readonly bufferBps: bigint
+}
+
+/** Ask for a vault's books; null when a read has no answer. */
+function askBooks(reads: Reads, vault: Address): () => Books | null {
+  const asked = {
+    total: reads.ask(vaultAssetsView('totalAssets', vault)),
+    idle: reads.ask(vaultAssetsView('idleAssets', vault)),
+    queued: reads.ask(vaultAssetsView('queuedAssets', vault)),
+    bufferBps: reads.ask(bufferView(vault)),
+  }
+  return () => {
+    const [total, idle] = [asked.total(), asked.idle()]
+    const [queued, bufferBps] = [asked.queued(), asked.bufferBps()]
+    return total === null || idle === null || queued === null || bufferBps === null
+      ? null
+      : { total, idle, queued, bufferBps }
+  }
 }
 
 /**
  * Judge a reallocation by chain reads: we may make it, every market has what is withdrawn, and what is supplied goes to
  * open markets with a healthy price; afterwards caps, buffer and utilisation hold, and nothing was lost on the way.
  */
-function judgeMoves(limits: Limits, about: About, type: Parameters<typeof movesOf>[1]): Judgement {
-  const { subject, proposal, before, after } = about
+function judgeMoves(limits: Limits, about: About, kind: Kind): Judgement {
+  const { subject, proposal } = about
   const { vault, self } = subject
   invariant(vault !== null, 'every allocation names its vault')
-  const moves = movesOf(subject, type)
+  const moves = movesOf(subject, kind)
   if (moves === null) {
     const unknown = () => refuse('market_not_pinned', 'A move names a market that the deployment does not.')
     return { checkState: unknown, checkOutcome: unknown }
   }
-  const isAllocator = before.ask(allocatorView(vault.address, self))
-  const sources = moves.withdrawals.map((move) => ({
-    ...move,
-    cash: before.ask(cashView(move.market.address, vault.address)),
-  }))
-  const destinations = moves.supplies.map((move) => ({
-    ...move,
-    ...askDestination(before, vault.address, move),
-  }))
-  const books = booksOf(before, vault.address)
-  const booksAfter = booksOf(after, vault.address)
-  const touched = [...moves.withdrawals, ...moves.supplies].map(({ market }) => ({
-    market: market.address,
-    listing: after.ask(listingView(vault.address, market.address)),
-    allocated: after.ask(allocatedView(market.address, vault.address)),
-    utilizationWad: after.ask(utilizationView(market.address)),
-  }))
-  const supplied = new Set(moves.supplies.map(({ market }) => market.address))
-  const isYield = proposal.kind === 'yield'
-
-  function position(timestampS: number): Refusal | null {
-    const mayMove = isAllocator()
-    if (mayMove === null) return unread('our role in the vault')
-    if (!mayMove) return refuse('not_allocator', `${self} may not move the assets of ${vault?.address}.`)
-    for (const { market, assets, cash } of sources) {
-      const available = cash()
-      if (available === null) return unread('what can be withdrawn')
-      if (assets === 0n || assets > available) {
-        return refuse(
-          'market_liquidity_short',
-          `${assets} base units would be withdrawn from ${market.address}; it has ${available} for the vault.`,
-        )
-      }
-    }
-    for (const destination of destinations) {
-      const refusal = checkDestination(destination, limits, timestampS)
-      if (refusal !== null) return refusal
-    }
-    return null
-  }
-
-  function outcome(): Refusal | null {
-    const [was, is] = [books(), booksAfter()]
-    if (was === null || is === null) return unread('the vault’s books')
-    if (is.total < was.total) {
-      return refuse('value_lost', `The vault is worth ${was.total} base units before, and ${is.total} after.`)
-    }
-    const expected = was.idle + sum(moves?.withdrawals ?? []) - sum(moves?.supplies ?? [])
-    if (is.idle !== expected) {
-      return refuse('idle_differs', `${is.idle} base units would lie idle; the moves leave ${expected}.`)
-    }
-    const needed = (is.total * is.bufferBps + BPS - 1n) / BPS + is.queued
-    if (supplied.size > 0 && is.idle < needed) {
-      return refuse(
-        'buffer_not_kept',
-        `${is.idle} base units would lie idle; buffer and queue need ${needed}.`,
-      )
-    }
-    for (const { market, listing, allocated, utilizationWad } of touched) {
-      const [terms, assets, lentWad] = [listing(), allocated(), utilizationWad()]
-      if (terms === null || assets === null || lentWad === null) return unread('a market after the move')
-      const shareBps = terms.relativeCapBps < limits.shareBpsMax ? terms.relativeCapBps : limits.shareBpsMax
-      const share = (is.total * shareBps) / BPS
-      const cap = terms.absoluteCapAssets < share ? terms.absoluteCapAssets : share
-      if (supplied.has(market) && assets > cap) {
-        return refuse('above_cap', `${assets} base units would lie in ${market}; its cap is ${cap}.`)
-      }
-      const limitWad = (limits.utilizationBpsMax * WAD) / BPS
-      if (isYield && lentWad > limitWad) {
-        return refuse(
-          'utilization_above_limit',
-          `${market} would be lent out to ${lentWad} wad; the policy allows ${limitWad}.`,
-        )
-      }
-    }
-    return null
-  }
-
-  return { checkState: position, checkOutcome: outcome }
-}
-
-const sum = (moves: readonly Move[]) => moves.reduce((total, { assets }) => total + assets, 0n)
-
-/** What a vault holds and must keep; null when a read has no answer. */
-function booksOf(reads: Reads, vault: Address) {
-  const total = reads.ask(vaultAssetsView('totalAssets', vault))
-  const idle = reads.ask(vaultAssetsView('idleAssets', vault))
-  const queued = reads.ask(vaultAssetsView('queuedAssets', vault))
-  const buffer = reads.ask(bufferView(vault))
-  return () => {
-    const books = { total: total(), idle: idle(), queued: queued(), bufferBps: buffer() }
-    const { total: all, idle: here, queued: owed, bufferBps } = books
-    return all === null || here === null || owed === null || bufferBps === null
-      ? null
-      : { total: all, idle: here, queued: owed, bufferBps }
-  }
-}
-
-function askDestination(reads: Reads, vault: Address, { market }: Move) {
+  const reads = askMoves(moves, vault.address, about)
   return {
-    listing: reads.ask(listingView(vault, market.address)),
-    paused: reads.ask(marketPausedView(market.address)),
-    oracle: reads.ask(priceView(market.oracle)),
+    checkState: (timestampS) =>
+      checkAllocator(reads, self, vault.address) ??
+      first(reads.sources, checkSource) ??
+      first(reads.destinations, (destination) => checkDestination(destination, limits, timestampS)),
+    checkOutcome: () => {
+      const [was, is] = [reads.books(), reads.booksAfter()]
+      if (was === null || is === null) return unread('the vault’s books')
+      return (
+        checkBooks(was, is, moves) ?? checkMarketsAfter(reads, is, moves, limits, proposal.kind === 'yield')
+      )
+    },
   }
+}
+
+const first = <T>(items: readonly T[], check: (item: T) => Refusal | null): Refusal | null =>
+  items.reduce<Refusal | null>((refusal, item) => refusal ?? check(item), null)
+
+function checkAllocator({ isAllocator }: MoveReads, self: Address, vault: Address): Refusal | null {
+  const mayMove = isAllocator()
+  if (mayMove === null) return unread('our role in the vault')
+  return mayMove ? null : refuse('not_allocator', `${self} may not move the assets of ${vault}.`)
+}
+
+function checkSource({ market, assets, cash }: MoveReads['sources'][number]): Refusal | null {
+  const available = cash()
+  if (available === null) return unread('what can be withdrawn')
+  if (assets > 0n && assets <= available) return null
+  return refuse(
+    'market_liquidity_short',
+    `${assets} base units would be withdrawn from ${market.address}; it has ${available} for the vault.`,
+  )
 }
 
 function checkDestination(
-  { market, assets, listing, paused, oracle }: Move & ReturnType<typeof askDestination>,
+  { market, assets, listing, paused, oracle }: MoveReads['destinations'][number],
   { priceAgeSMax }: Limits,
   timestampS: number,
 ): Refusal | null {
@@ -190,7 +171,50 @@ function checkDestination(
   return checkUsable(price, priceAgeSMax, timestampS)
 }
 
-const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): SanityCheck => ({
+/** Demand that nothing is lost, that what lies idle follows from the moves, and that buffer and queue are covered. */
+function checkBooks(was: Books, is: Books, { withdrawals, supplies }: Moves): Refusal | null {
+  if (is.total < was.total) {
+    return refuse('value_lost', `The vault is worth ${was.total} base units before, and ${is.total} after.`)
+  }
+  const expected = was.idle + sum(withdrawals) - sum(supplies)
+  if (is.idle !== expected) {
+    return refuse('idle_differs', `${is.idle} base units would lie idle; the moves leave ${expected}.`)
+  }
+  const needed = (is.total * is.bufferBps + BPS - 1n) / BPS + is.queued
+  if (supplies.length === 0 || is.idle >= needed) return null
+  return refuse('buffer_not_kept', `${is.idle} base units would lie idle; buffer and queue need ${needed}.`)
+}
+
+const sum = (moves: readonly Move[]) => moves.reduce((total, { assets }) => total + assets, 0n)
+
+/** Hold every market that is touched to its caps, and where a move is for yield, to the policy's utilisation. */
+function checkMarketsAfter(
+  { touched }: MoveReads,
+  { total }: Books,
+  { supplies }: Moves,
+  limits: Limits,
+  isYield: boolean,
+): Refusal | null {
+  const limitWad = (limits.utilizationBpsMax * WAD) / BPS
+  return first(touched, ({ market, listing, allocated, utilizationWad }) => {
+    const [terms, assets, lentWad] = [listing(), allocated(), utilizationWad()]
+    if (terms === null || assets === null || lentWad === null) return unread('a market after the move')
+    const shareBps = terms.relativeCapBps < limits.shareBpsMax ? terms.relativeCapBps : limits.shareBpsMax
+    const share = (total * shareBps) / BPS
+    const cap = terms.absoluteCapAssets < share ? terms.absoluteCapAssets : share
+    const isSupplied = supplies.some((move) => move.market.address === market)
+    if (isSupplied && assets > cap) {
+      return refuse('above_cap', `${assets} base units would lie in ${market}; its cap is ${cap}.`)
+    }
+    if (!isYield || lentWad <= limitWad) return null
+    return refuse(
+      'utilization_above_limit',
+      `${market} would be lent out to ${lentWad} wad; the policy allows ${limitWad}.`,
+    )
+  })
+}
+
+const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
   views: [...ALLOCATION_VIEWS, ...PRICE_VIEWS],
   revalidations: [
     'vault_allocator',
@@ -200,7 +224,7 @@ const sanity = (limits: Limits, type: Parameters<typeof movesOf>[1]): SanityChec
     'allocation_open',
     'intent_not_expired',
   ],
-  judge: (about) => judgeMoves(limits, about, type),
+  judge: (about) => judgeMoves(limits, about, kind),
 })
 
 /** The allocator's judgements, with the limits of `guard.sanity` in its policy. */

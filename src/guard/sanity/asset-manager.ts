@@ -1,7 +1,9 @@
 import type { Address } from 'viem'
+import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { count } from '../../service/contract/yaml-scalars.ts'
 import { asUint } from '../policy/values.ts'
-import { judgeBid, type ManagerLimits, managerLimits } from './acquisition-bid.ts'
+import { bidLimits, judgeBid } from './asset-manager-bid.ts'
 import {
   BID_VIEWS,
   CHANNEL_VIEWS,
@@ -15,6 +17,13 @@ import {
 } from './asset-manager-views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
+
+const limitsSchema = z.strictObject({
+  ...bidLimits,
+  /** Longest pause of a vault's shares. */
+  pauseSecondsMax: count('seconds', 1, 2_592_000).transform(BigInt),
+})
+type Limits = z.output<typeof limitsSchema>
 
 /**
  * Judge a channel policy by chain reads: we manage the fund, what is said to be stricter is so in every figure, what is
@@ -70,7 +79,7 @@ function checkLoosening({ kind, loosens }: About['proposal']): Refusal | null {
  * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause is no longer than
  * the policy allows, what is said to be stricter is so, and afterwards it is as was asked for.
  */
-function judgeMobility({ pauseSecondsMax }: ManagerLimits, about: About): Judgement {
+function judgeMobility({ pauseSecondsMax }: Limits, about: About): Judgement {
   const { subject, proposal, before, after } = about
   const { vault, self, input } = subject
   invariant(vault !== null, 'an action on mobility names its vault')
@@ -133,8 +142,8 @@ function judgeMobility({ pauseSecondsMax }: ManagerLimits, about: About): Judgem
 const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
 
 /** The asset manager's judgements. Launches have no state of their own before: rules and simulation judge them. */
-export const assetManagerSanity: RoleSanity<ManagerLimits> = {
-  limits: managerLimits,
+export const assetManagerSanity: RoleSanity<Limits> = {
+  limits: limitsSchema,
   checks: (limits) => [
     [
       'role.asset_manager.distressedRecoveryAcquisitionV3Bid',

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import type { PinnedMarket } from '../../service/contract/deployment.ts'
+import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, usdMicros } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
@@ -19,7 +19,8 @@ import {
   LIQUIDATION_VIEWS,
   pausedView,
 } from './liquidator-views.ts'
-import { checkDecided, checkUsable, PRICE_VIEWS, type PriceRead, priceLimits, priceView } from './price.ts'
+import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
+import { BPS, unitOf, WAD } from './units.ts'
 
 const liquidationLimits = z.strictObject({
   ...priceLimits,
@@ -32,130 +33,163 @@ const liquidationLimits = z.strictObject({
 })
 type LiquidationLimits = z.output<typeof liquidationLimits>
 
-const WAD = 10n ** 18n
-const BPS = 10_000n
-
 const amountOf = (subject: Subject, member: string): bigint => asUint(subject.input[member]) ?? 0n
-const decimalsOf = ({ deployment }: Subject, token: Address): number | null =>
-  deployment.assets.find(({ address }) => address === token)?.decimals ?? null
-const unit = (decimals: number) => 10n ** BigInt(decimals)
-
 /** The market that a request of these types names: it was checked before that it is pinned. */
 function marketOf({ market }: Subject): PinnedMarket {
   invariant(market !== null, 'liquidations and settlements name their market')
   return market
 }
 
+/** What a request of a liquidation asks for. */
+type Liquidation = {
+  readonly market: PinnedMarket
+  readonly vault: PinnedContract
+  readonly borrower: Address
+  readonly self: Address
+  /** Base units of the loan asset. */
+  readonly repay: bigint
+  /** Base units of collateral, below which the call reverts. */
+  readonly minCollateral: bigint
+  readonly proposal: Proposal
+  readonly deployment: Deployment
+}
+
+function liquidationOf({ subject, proposal }: About): Liquidation {
+  const { vault, self, input, deployment } = subject
+  const borrower = asAddress(input.borrowerAddress)
+  invariant(vault !== null && borrower !== undefined, 'a liquidation names its vault and its borrower')
+  const repay = amountOf(subject, 'repayAssets')
+  const minCollateral = amountOf(subject, 'minCollateralAssets')
+  return { market: marketOf(subject), vault, borrower, self, repay, minCollateral, proposal, deployment }
+}
+
+type LiquidationReads = ReturnType<typeof askLiquidation>
+
+const askLiquidation = ({ market, vault, borrower, self }: Liquidation, { before }: About) => ({
+  health: before.ask(healthView(market.address, borrower)),
+  debt: before.ask(debtView(market.address, vault.address, borrower)),
+  collateral: before.ask(collateralView(market.address, borrower)),
+  closeFactor: before.ask(closeFactorView(market.address)),
+  bonus: before.ask(bonusView(market.address)),
+  paused: before.ask(pausedView(market.address)),
+  oracle: before.ask(priceView(market.oracle)),
+  balance: before.ask(balanceView(market.loanAsset, self)),
+})
+
 /**
  * Judge a liquidation by chain reads: the position is really unhealthy, the price fresh and the one decided on, the
  * repayment within the close factor and our balance, and what we insist on close to what is due. It shares no
  * arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function judgeLiquidation(limits: LiquidationLimits, { before: reads, subject, proposal }: About): Judgement {
-  const { vault, self, input } = subject
-  const market = marketOf(subject)
-  const borrower = asAddress(input.borrowerAddress)
-  invariant(vault !== null && borrower !== undefined, 'a liquidation names its vault and its borrower')
-  const repay = amountOf(subject, 'repayAssets')
-  const health = reads.ask(healthView(market.address, borrower))
-  const debt = reads.ask(debtView(market.address, vault.address, borrower))
-  const collateral = reads.ask(collateralView(market.address, borrower))
-  const closeFactor = reads.ask(closeFactorView(market.address))
-  const bonus = reads.ask(bonusView(market.address))
-  const paused = reads.ask(pausedView(market.address))
-  const oracle = reads.ask(priceView(market.oracle))
-  const balance = reads.ask(balanceView(market.loanAsset, self))
-
-  /** What is due for the repayment: collateral, and its worth in the loan asset; base units. Null when not known. */
-  function due(): { readonly seize: bigint; readonly worth: bigint } | null {
-    const [held, bonusBps, price] = [collateral(), bonus(), oracle()]
-    const loanDecimals = decimalsOf(subject, market.loanAsset)
-    const collateralDecimals = decimalsOf(subject, market.collateralAsset)
-    if (held === null || bonusBps === null || price === null || price.priceWad === 0n) return null
-    if (loanDecimals === null || collateralDecimals === null) return null
-    // Loan base units for one base unit of collateral, as a fraction.
-    const above = price.priceWad * unit(loanDecimals)
-    const below = WAD * unit(collateralDecimals)
-    const wanted = (repay * (BPS + bonusBps) * below) / (BPS * above)
-    const seize = wanted < held ? wanted : held
-    return { seize, worth: (seize * above) / below }
+function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
+  const liquidation = liquidationOf(about)
+  const reads = askLiquidation(liquidation, about)
+  return {
+    checkState: (timestampS) =>
+      checkMarket(liquidation, reads, limits, timestampS) ??
+      checkRepayment(liquidation, reads) ??
+      checkMinimum(liquidation, reads, limits),
+    checkOutcome: ({ gasWei }) => checkProfit(liquidation, reads, limits, gasWei),
   }
-
-  function position(timestampS: number): Refusal | null {
-    const [healthWad, owed, factorBps, isPaused, funds] = [
-      health(),
-      debt(),
-      closeFactor(),
-      paused(),
-      balance(),
-    ]
-    if (isPaused === null) return unread('the market’s pause')
-    if (isPaused) return refuse('market_paused', 'The market is paused.')
-    const price = checkPrice(oracle(), limits, proposal, timestampS)
-    if (price !== null) return price
-    if (healthWad === null) return unread('the health factor')
-    if (healthWad >= WAD) {
-      return refuse(
-        'position_healthy',
-        `The health factor is ${healthWad} wad, not below ${WAD}: somebody was first, or the price moved.`,
-      )
-    }
-    if (owed === null || factorBps === null) return unread('the debt and the close factor')
-    const limit = (owed * factorBps + BPS - 1n) / BPS
-    if (repay === 0n || repay > limit) {
-      return refuse(
-        'repay_above_close_factor',
-        `The repayment is ${repay} base units; the close factor allows ${limit}.`,
-      )
-    }
-    if (funds === null) return unread('our balance')
-    if (funds < repay)
-      return refuse(
-        'insufficient_balance',
-        `We hold ${funds} base units of the loan asset; the repayment is ${repay}.`,
-      )
-    return checkMinimum()
-  }
-
-  function checkMinimum(): Refusal | null {
-    const expected = due()
-    if (expected === null) return unread('what would be seized')
-    const insisted = amountOf(subject, 'minCollateralAssets')
-    const least = (expected.seize * limits.minCollateralBps) / BPS
-    if (insisted >= least) return null
-    return refuse(
-      'min_collateral_too_low',
-      `The call insists on ${insisted} base units of collateral; ${expected.seize} are due, and the policy demands ${least}.`,
-    )
-  }
-
-  function outcome({ gasWei }: { readonly gasWei: bigint }): Refusal | null {
-    const expected = due()
-    if (expected === null) return unread('what would be seized')
-    const { exposure } = proposal
-    const { nativePriceUsdMicros, profitUsdMicrosMin } = limits
-    const bonusUsdMicros = ((expected.worth - repay) * exposure.usdMicros) / exposure.assets
-    const profit = bonusUsdMicros - (gasWei * nativePriceUsdMicros) / WAD
-    if (profit >= profitUsdMicrosMin) return null
-    return refuse(
-      'profit_below_floor',
-      `The bonus less gas is ${profit} millionths of a dollar; the policy demands ${profitUsdMicrosMin}.`,
-    )
-  }
-
-  return { checkState: position, checkOutcome: outcome }
 }
 
-function checkPrice(
-  price: PriceRead | null,
+function checkMarket(
+  { proposal }: Liquidation,
+  { paused, oracle }: LiquidationReads,
   limits: LiquidationLimits,
-  proposal: Proposal,
   timestampS: number,
 ): Refusal | null {
+  const isPaused = paused()
+  if (isPaused === null) return unread('the market’s pause')
+  if (isPaused) return refuse('market_paused', 'The market is paused.')
+  const price = oracle()
   if (price === null) return unread('the oracle')
   return (
     checkUsable(price, limits.priceAgeSMax, timestampS) ??
     checkDecided(price, proposal, limits.priceDivergenceBpsMax)
+  )
+}
+
+/** Demand an unhealthy position, and a repayment that it allows and we can pay. */
+function checkRepayment(
+  { repay }: Liquidation,
+  { health, debt, closeFactor, balance }: LiquidationReads,
+): Refusal | null {
+  const [healthWad, owed, factorBps, funds] = [health(), debt(), closeFactor(), balance()]
+  if (healthWad === null) return unread('the health factor')
+  if (healthWad >= WAD) {
+    return refuse(
+      'position_healthy',
+      `The health factor is ${healthWad} wad, not below ${WAD}: somebody was first, or the price moved.`,
+    )
+  }
+  if (owed === null || factorBps === null) return unread('the debt and the close factor')
+  const limit = (owed * factorBps + BPS - 1n) / BPS
+  if (repay === 0n || repay > limit) {
+    return refuse(
+      'repay_above_close_factor',
+      `The repayment is ${repay} base units; the close factor allows ${limit}.`,
+    )
+  }
+  if (funds === null) return unread('our balance')
+  if (funds >= repay) return null
+  return refuse(
+    'insufficient_balance',
+    `We hold ${funds} base units of the loan asset; the repayment is ${repay}.`,
+  )
+}
+
+/** What is due for the repayment: collateral, and its worth in the loan asset; base units. Null when not known. */
+function dueFor(
+  { market, repay, deployment }: Liquidation,
+  { collateral, bonus, oracle }: LiquidationReads,
+): { readonly seize: bigint; readonly worth: bigint } | null {
+  const [held, bonusBps, price] = [collateral(), bonus(), oracle()]
+  const [loanUnit, collateralUnit] = [
+    unitOf(market.loanAsset, deployment),
+    unitOf(market.collateralAsset, deployment),
+  ]
+  if (held === null || bonusBps === null || price === null || price.priceWad === 0n) return null
+  if (loanUnit === null || collateralUnit === null) return null
+  // Loan base units for one base unit of collateral, as a fraction.
+  const above = price.priceWad * loanUnit
+  const below = WAD * collateralUnit
+  const wanted = (repay * (BPS + bonusBps) * below) / (BPS * above)
+  const seize = wanted < held ? wanted : held
+  return { seize, worth: (seize * above) / below }
+}
+
+function checkMinimum(
+  liquidation: Liquidation,
+  reads: LiquidationReads,
+  { minCollateralBps }: LiquidationLimits,
+): Refusal | null {
+  const due = dueFor(liquidation, reads)
+  if (due === null) return unread('what would be seized')
+  const least = (due.seize * minCollateralBps) / BPS
+  if (liquidation.minCollateral >= least) return null
+  return refuse(
+    'min_collateral_too_low',
+    `The call insists on ${liquidation.minCollateral} base units of collateral; ${due.seize} are due, and the policy demands ${least}.`,
+  )
+}
+
+function checkProfit(
+  liquidation: Liquidation,
+  reads: LiquidationReads,
+  { nativePriceUsdMicros, profitUsdMicrosMin }: LiquidationLimits,
+  gasWei: bigint,
+): Refusal | null {
+  const due = dueFor(liquidation, reads)
+  if (due === null) return unread('what would be seized')
+  const { repay, proposal } = liquidation
+  const { exposure } = proposal
+  const bonusUsdMicros = ((due.worth - repay) * exposure.usdMicros) / exposure.assets
+  const profit = bonusUsdMicros - (gasWei * nativePriceUsdMicros) / WAD
+  if (profit >= profitUsdMicrosMin) return null
+  return refuse(
+    'profit_below_floor',
+    `The bonus less gas is ${profit} millionths of a dollar; the policy demands ${profitUsdMicrosMin}.`,
   )
 }
 

@@ -1,10 +1,12 @@
-import { type AbiFunction, type Address, keccak256, parseAbi, stringToHex } from 'viem'
+import { type AbiFunction, type Address, type Hex, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { amount, bps, contractName, count } from '../../service/contract/yaml-scalars.ts'
+import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
+import { BPS } from './units.ts'
 
 const VIEWS = parseAbi([
   'function asset() view returns (address)',
@@ -23,7 +25,6 @@ const accepted = z.object({
 })
 
 const REPORTER_ROLE = keccak256(stringToHex('REPORTER_ROLE'))
-const BPS = 10_000n
 
 /** Of addresses and unsigned integers, with one unsigned integer for an answer. */
 const signature = z.string().transform((text, context): AbiFunction => {
@@ -91,16 +92,20 @@ type Limits = z.output<typeof limits>
 type OracleLimits = Limits['oracles'][string]
 type ChainValue = OracleLimits['chain']
 
-/** What a request asks to report. */
-type Asked = {
+/** What a request asks to report, and to which oracle. */
+type Report = {
+  readonly oracle: Address
+  readonly reportType: Hex
   readonly asset: Address
   readonly value: bigint
   readonly decimals: bigint
   readonly valuationTimeS: bigint
   readonly revision: bigint
+  /** The signer, who must be a reporter of the oracle. */
+  readonly self: Address
 }
 
-function askedBy({ subject: { input } }: About): Asked {
+function reportOf({ input, self }: Subject, oracle: Address): Report {
   const asset = asAddress(input.assetAddress)
   const [value, decimals] = [asUint(input.value), asUint(input.decimals)]
   const [valuationTimeS, revision] = [asUint(input.valuationTimestamp), asUint(input.revision)]
@@ -112,125 +117,139 @@ function askedBy({ subject: { input } }: About): Asked {
       revision !== undefined,
     'the request has passed its schema',
   )
-  return { asset, value, decimals, valuationTimeS, revision }
+  const reportType = stringToHex(String(input.reportType), { size: 32 })
+  return { oracle, reportType, asset, value, decimals, valuationTimeS, revision, self }
 }
 
-/** Judge a report to an oracle that the policy lists; to any other it is refused. */
-function judgeReport({ oracles, valuationAgeSMax }: Limits, about: About): Judgement {
-  const { input, deployment } = about.subject
-  const oracle = deployment.contracts.find((pin) => pin.address === asAddress(input.oracleAddress))
-  const limit = oracle === undefined ? undefined : oracles[oracle.name]
-  if (oracle !== undefined && limit !== undefined) {
-    return judgeOracle(oracle.address, limit, valuationAgeSMax, about)
+type ReportReads = ReturnType<typeof askReport>
+
+function askReport(
+  { oracle, reportType, asset, self }: Report,
+  { chain }: OracleLimits,
+  { subject, before, after }: About,
+) {
+  const latest = view('latest', oracle, [reportType], accepted)
+  const chainValue = chainView(chain, asset, subject.deployment.contracts)
+  return {
+    asset: before.ask(view('asset', oracle, [], address)),
+    decimals: before.ask(view('decimals', oracle, [], uint)),
+    isReporter: before.ask(view('hasRole', oracle, [REPORTER_ROLE, self], z.boolean())),
+    latest: before.ask(latest),
+    latestAfter: after.ask(latest),
+    chainValue: chainValue === null ? () => null : before.ask(chainValue),
   }
-  const message = 'guard.sanity.oracles does not list the oracle, or the deployment does not pin it.'
-  const refused = () => refuse('oracle_not_listed', message)
-  return { checkState: refused, checkOutcome: refused }
 }
 
 /**
- * Judge a NAV report by chain reads: we may report, to this oracle, on this asset, next in its sequence, within the
- * policy's bounds, and not far from the value that the chain itself gives. After the simulated run the oracle must show
- * the report as ours. It shares no arithmetic with the agent, so that one mistake cannot pass twice.
+ * Judge a NAV report by chain reads: the policy lists its oracle, we may report to it, on this asset, next in its
+ * sequence, within the policy's bounds, and not far from the value that the chain itself gives. After the simulated run
+ * the oracle must show the report as ours. It shares no arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function judgeOracle(
-  oracle: Address,
-  limit: OracleLimits,
-  valuationAgeSMax: bigint,
-  about: About,
-): Judgement {
-  const { subject, before, after } = about
-  const { self, input, deployment } = subject
-  const asked = askedBy(about)
-  const latestView = view('latest', oracle, [wordOf(input.reportType)], accepted)
-  const asset = before.ask(view('asset', oracle, [], address))
-  const decimals = before.ask(view('decimals', oracle, [], uint))
-  const isReporter = before.ask(view('hasRole', oracle, [REPORTER_ROLE, self], z.boolean()))
-  const latest = before.ask(latestView)
-  const shown = after.ask(latestView)
-  const chain = chainView(limit.chain, asked.asset, deployment.contracts)
-  const chainSays = chain === null ? () => null : before.ask(chain)
-
-  function checkOracle(): Refusal | null {
-    if (isReporter() !== true) {
-      return refuse('not_reporter', 'The oracle does not say that our signer may report.')
-    }
-    if (asset() !== asked.asset) {
-      return refuse('asset_mismatch', `The oracle is for ${asset()}; the report is about ${asked.asset}.`)
-    }
-    if (decimals() === asked.decimals) return null
-    return refuse(
-      'decimals_mismatch',
-      `The oracle counts ${decimals()} decimals; the report ${asked.decimals}.`,
-    )
+function judgeReport({ oracles, valuationAgeSMax }: Limits, about: About): Judgement {
+  const { input, deployment } = about.subject
+  const oracle = deployment.contracts.find((pin) => pin.address === asAddress(input.oracleAddress))
+  const limits = oracle === undefined ? undefined : oracles[oracle.name]
+  if (oracle === undefined || limits === undefined) {
+    const message = 'guard.sanity.oracles does not list the oracle, or the deployment does not pin it.'
+    const refused = () => refuse('oracle_not_listed', message)
+    return { checkState: refused, checkOutcome: refused }
   }
-
-  function checkSequence(timestampS: number): Refusal | null {
-    const last = latest()
-    if (last === null) return unread('the last report')
-    const { valuationTimeS, revision } = asked
-    const ageS = BigInt(timestampS) - valuationTimeS
-    if (ageS < 0n) {
-      return refuse('valuation_in_future', `The report is for ${-ageS} s after the next block.`)
-    }
-    if (revision === 0n && ageS > valuationAgeSMax) {
-      const message = `The report is for ${ageS} s before the next block; the policy allows ${valuationAgeSMax} s.`
-      return refuse('valuation_too_old', message)
-    }
-    const corrects = last.submittedAt !== 0n && valuationTimeS === last.valuationTime
-    const expected = corrects ? last.revision + 1n : 0n
-    if (valuationTimeS >= last.valuationTime && revision === expected) return null
-    return refuse(
-      'report_out_of_sequence',
-      `The report is revision ${revision} for ${valuationTimeS}; the last one is revision ${last.revision} for ${last.valuationTime}.`,
-    )
-  }
-
-  function checkValue(): Refusal | null {
-    const { value } = asked
-    if (value < limit.valueMin || value > limit.valueMax) {
-      const message = `The value is ${value}; the policy allows ${limit.valueMin} to ${limit.valueMax}.`
-      return refuse('value_out_of_bounds', message)
-    }
-    const last = latest()
-    if (last === null) return unread('the last report')
-    if (last.submittedAt !== 0n && isApart(value, last.value, limit.moveBpsMax)) {
-      const message = `The value is ${value}, the last one ${last.value}; the policy allows ${limit.moveBpsMax} basis points between them.`
-      return refuse('value_moved_too_far', message)
-    }
-    const said = chainSays()
-    if (said === null) return unread('the value')
-    const own = (said * 10n ** asked.decimals) / 10n ** BigInt(limit.chain.decimals)
-    if (!isApart(value, own, limit.chain.apartBpsMax)) return null
-    return refuse(
-      'value_apart_from_chain',
-      `The value is ${value}; the chain says ${own}, and the policy allows ${limit.chain.apartBpsMax} basis points between them.`,
-    )
-  }
-
+  const report = reportOf(about.subject, oracle.address)
+  const reads = askReport(report, limits, about)
   return {
-    checkState: (timestampS) => checkOracle() ?? checkSequence(timestampS) ?? checkValue(),
-    checkOutcome: () => {
-      const now = shown()
-      if (now === null) return unread('the report after the run')
-      const { value, valuationTimeS, revision } = asked
-      if (
-        now.value === value &&
-        now.valuationTime === valuationTimeS &&
-        now.revision === revision &&
-        now.reporter === self
-      ) {
-        return null
-      }
-      return refuse(
-        'report_not_shown',
-        `After the run the oracle shows ${now.value} for ${now.valuationTime}, revision ${now.revision}, by ${now.reporter}.`,
-      )
-    },
+    checkState: (timestampS) =>
+      checkOracle(report, reads) ??
+      checkSequence(report, reads, valuationAgeSMax, timestampS) ??
+      checkValue(report, reads, limits),
+    checkOutcome: () => checkShown(report, reads),
   }
 }
 
-const wordOf = (reportType: unknown) => stringToHex(String(reportType), { size: 32 })
+function checkOracle(report: Report, { isReporter, asset, decimals }: ReportReads): Refusal | null {
+  if (isReporter() !== true) {
+    return refuse('not_reporter', 'The oracle does not say that our signer may report.')
+  }
+  if (asset() !== report.asset) {
+    return refuse('asset_mismatch', `The oracle is for ${asset()}; the report is about ${report.asset}.`)
+  }
+  if (decimals() === report.decimals) return null
+  return refuse(
+    'decimals_mismatch',
+    `The oracle counts ${decimals()} decimals; the report ${report.decimals}.`,
+  )
+}
+
+/** Demand a time that has been and is not long ago, and the revision that comes next for it. */
+function checkSequence(
+  { valuationTimeS, revision }: Report,
+  { latest }: ReportReads,
+  valuationAgeSMax: bigint,
+  timestampS: number,
+): Refusal | null {
+  const last = latest()
+  if (last === null) return unread('the last report')
+  const ageS = BigInt(timestampS) - valuationTimeS
+  if (ageS < 0n) {
+    return refuse('valuation_in_future', `The report is for ${-ageS} s after the next block.`)
+  }
+  if (revision === 0n && ageS > valuationAgeSMax) {
+    const message = `The report is for ${ageS} s before the next block; the policy allows ${valuationAgeSMax} s.`
+    return refuse('valuation_too_old', message)
+  }
+  const corrects = last.submittedAt !== 0n && valuationTimeS === last.valuationTime
+  const expected = corrects ? last.revision + 1n : 0n
+  if (valuationTimeS >= last.valuationTime && revision === expected) return null
+  return refuse(
+    'report_out_of_sequence',
+    `The report is revision ${revision} for ${valuationTimeS}; the last one is revision ${last.revision} for ${last.valuationTime}.`,
+  )
+}
+
+/** Hold the value to the policy's bounds, to the last one, and to what the chain says. */
+function checkValue(
+  { value, decimals }: Report,
+  { latest, chainValue }: ReportReads,
+  { valueMin, valueMax, moveBpsMax, chain }: OracleLimits,
+): Refusal | null {
+  if (value < valueMin || value > valueMax) {
+    const message = `The value is ${value}; the policy allows ${valueMin} to ${valueMax}.`
+    return refuse('value_out_of_bounds', message)
+  }
+  const last = latest()
+  if (last === null) return unread('the last report')
+  if (last.submittedAt !== 0n && isApart(value, last.value, moveBpsMax)) {
+    const message = `The value is ${value}, the last one ${last.value}; the policy allows ${moveBpsMax} basis points between them.`
+    return refuse('value_moved_too_far', message)
+  }
+  const said = chainValue()
+  if (said === null) return unread('the value')
+  const own = (said * 10n ** decimals) / 10n ** BigInt(chain.decimals)
+  if (!isApart(value, own, chain.apartBpsMax)) return null
+  return refuse(
+    'value_apart_from_chain',
+    `The value is ${value}; the chain says ${own}, and the policy allows ${chain.apartBpsMax} basis points between them.`,
+  )
+}
+
+function checkShown(
+  { value, valuationTimeS, revision, self }: Report,
+  { latestAfter }: ReportReads,
+): Refusal | null {
+  const now = latestAfter()
+  if (now === null) return unread('the report after the run')
+  if (
+    now.value === value &&
+    now.valuationTime === valuationTimeS &&
+    now.revision === revision &&
+    now.reporter === self
+  ) {
+    return null
+  }
+  return refuse(
+    'report_not_shown',
+    `After the run the oracle shows ${now.value} for ${now.valuationTime}, revision ${now.revision}, by ${now.reporter}.`,
+  )
+}
 
 /** More than `bps` basis points apart, of the second. */
 const isApart = (one: bigint, other: bigint, bps: bigint) =>

@@ -5,6 +5,7 @@ import { bps, count } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asUint } from '../policy/values.ts'
 import { createView, uint, type View } from '../views.ts'
+import { BPS } from './units.ts'
 
 /** What a price is judged by: the oracle of a market. */
 export const PRICE_VIEWS = parseAbi([
@@ -29,7 +30,6 @@ export const priceLimits = {
   priceDivergenceBpsMax: bps().transform(BigInt),
 }
 
-const BPS = 10_000n
 /** An oracle's `state` that permits its price to be used. */
 const HEALTHY_ORACLE_CODE = 1n
 

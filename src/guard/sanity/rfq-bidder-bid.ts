@@ -7,6 +7,7 @@ import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
 import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from './price.ts'
 import type { OfferRead } from './rfq-bidder-views.ts'
+import { BPS, unitOf, WAD } from './units.ts'
 
 /** `guard.sanity` of the RFQ bidder. */
 export const bidLimits = z.strictObject({
@@ -17,9 +18,6 @@ export const bidLimits = z.strictObject({
   bindsAfterCloseSMax: count('seconds', 1, 2_592_000).transform(BigInt),
 })
 export type BidLimits = z.output<typeof bidLimits>
-
-const WAD = 10n ** 18n
-const BPS = 10_000n
 
 /** The contracts' code of an offer that is neither sold nor unsold. */
 export const OPEN = 1n
@@ -48,7 +46,6 @@ export function createBidJudgement(limits: BidLimits, { subject, proposal, befor
   invariant(token !== null, 'a bid is paid for')
   const prices = deployment.markets.map((market) => ({ market, read: before.ask(priceView(market.oracle)) }))
   const funds = before.ask(balanceView(token, self))
-  const decimalsOf = (asset: Address) => deployment.assets.find(({ address }) => address === asset)?.decimals
 
   function judge(found: OfferRead | null, timestampS: number, freshAssets: bigint): Refusal | null {
     if (found === null) return unread('the lot')
@@ -71,12 +68,9 @@ export function createBidJudgement(limits: BidLimits, { subject, proposal, befor
     const price = market.read()
     const wrong = checkPrice(price, timestampS)
     if (wrong !== null) return wrong
-    const [assetDecimals, quoteDecimals] = [decimalsOf(asset), decimalsOf(quoteAsset)]
-    if (price === null || assetDecimals === undefined || quoteDecimals === undefined)
-      return unread('the price')
-    const most =
-      (found.amount * price.priceWad * 10n ** BigInt(quoteDecimals) * limits.bidBpsMax) /
-      (10n ** BigInt(assetDecimals) * WAD * BPS)
+    const [assetUnit, quoteUnit] = [unitOf(asset, deployment), unitOf(quoteAsset, deployment)]
+    if (price === null || assetUnit === null || quoteUnit === null) return unread('the price')
+    const most = (found.amount * price.priceWad * quoteUnit * limits.bidBpsMax) / (assetUnit * WAD * BPS)
     if (assets > most) {
       return refuse(
         'bid_above_value',

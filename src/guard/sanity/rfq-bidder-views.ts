@@ -19,7 +19,6 @@ export const AUCTION_VIEWS = parseAbi([
 const viewDesk = createView(DESK_VIEWS)
 const viewAuction = createView(AUCTION_VIEWS)
 
-/** A price: whole quote tokens for one whole asset token as a wad; `state` 1 is healthy. */
 /** What is sold, to whom it may go, and until when; `state` 1 is open. */
 const offer = {
   seller: address,

@@ -22,8 +22,8 @@ import {
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'
+import { BPS } from './units.ts'
 
-const BPS = 10_000n
 /** The desk's code of a bid that is in a book. */
 const BOOKED = 1n
 

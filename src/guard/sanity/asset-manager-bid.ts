@@ -1,0 +1,203 @@
+import { type Address, zeroAddress } from 'viem'
+import type { z } from 'zod'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
+import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
+import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import type { Proposal } from '../../workflow/proposal.ts'
+import { asAddress, asUint } from '../policy/values.ts'
+import {
+  flagView,
+  fundAssetsView,
+  impairmentView,
+  type LotRead,
+  lotView,
+  managerView,
+} from './asset-manager-views.ts'
+import { type About, type Judgement, unread } from './judgement.ts'
+import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
+import { BPS, unitOf, WAD } from './units.ts'
+
+/** Members of the asset manager's `guard.sanity` that its bids keep. */
+export const bidLimits = {
+  ...priceLimits,
+  /** Most of the position's worth, by our own sum, to bid. */
+  priceBpsMax: bps(1).transform(BigInt),
+  /** Most of the fund's net assets to bid. */
+  positionBpsMax: bps(1).transform(BigInt),
+  /** What is left before the lot's close, at least. */
+  closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
+}
+type BidLimits = { readonly [K in keyof typeof bidLimits]: z.output<(typeof bidLimits)[K]> }
+
+/** A house's lot that takes bids. */
+const OPEN_LOT_CODE = 1n
+
+/** What a request bids, on what, and for whom. */
+type Bid = {
+  readonly fund: PinnedFund
+  /** The signer, who must manage the fund. */
+  readonly self: Address
+  readonly house: Address
+  readonly lotId: bigint
+  readonly assets: bigint
+  readonly proposal: Proposal
+  /** Who orders by hand decides on no price and names no position; the bid is held to the rest all the same. */
+  readonly isOrdered: boolean
+  readonly deployment: Deployment
+}
+
+function bidOf({ subject, proposal }: About): Bid {
+  const { fund, self, input, deployment } = subject
+  const house = asAddress(input.acquisitionAddress)
+  invariant(fund !== null && house !== undefined, 'a bid names its fund and its house')
+  // The request's schema was checked before: neither is absent. No lot has the number 0, and no bid is of nothing.
+  const [lotId, assets] = [asUint(input.lotId) ?? 0n, asUint(input.bidAssets) ?? 0n]
+  return { fund, self, house, lotId, assets, proposal, isOrdered: proposal.kind === 'order', deployment }
+}
+
+type BidReads = ReturnType<typeof askBid>
+
+function askBid({ fund, house, lotId, deployment }: Bid, { before, after }: About) {
+  return {
+    manager: before.ask(managerView(fund.address)),
+    flags: (['fundReadinessApproved', 'quoteAssetProfileApproved', 'purchasesEnabled'] as const).map(
+      (name) => ({ name, read: before.ask(flagView(fund.address, name)) }),
+    ),
+    impairment: before.ask(impairmentView(fund.address)),
+    net: before.ask(fundAssetsView(fund.address, 'netAssets')),
+    idle: before.ask(fundAssetsView(fund.address, 'idleAssets')),
+    idleAfter: after.ask(fundAssetsView(fund.address, 'idleAssets')),
+    lot: before.ask(lotView(house, lotId)),
+    lotAfter: after.ask(lotView(house, lotId)),
+    // Which market it is, the lot says: every price is read beside it.
+    prices: deployment.markets.map((market) => ({ market, read: before.ask(priceView(market.oracle)) })),
+  }
+}
+
+/**
+ * Judge a fund's bid by chain reads: the fund is ours and may buy, the lot is open, ours to lead and not ours already,
+ * the price fresh and the one decided on, the bid within our share of what the position is worth by our own sum, and
+ * afterwards the fund leads with exactly the bid. It shares no arithmetic with the agent.
+ */
+export function judgeBid(limits: BidLimits, about: About): Judgement {
+  const bid = bidOf(about)
+  const reads = askBid(bid, about)
+  return {
+    checkState: (timestampS) => {
+      const lot = reads.lot()
+      if (lot === null) return unread('the lot')
+      return (
+        checkFund(bid, reads) ??
+        checkLot(bid, lot, limits, timestampS) ??
+        checkPrice(bid, lot, reads, limits, timestampS) ??
+        checkWorth(bid, lot, reads, limits)
+      )
+    },
+    checkOutcome: () => checkLeads(bid, reads),
+  }
+}
+
+function checkFund({ self }: Bid, { manager, impairment, flags }: BidReads): Refusal | null {
+  const [who, impaired] = [manager(), impairment()]
+  if (who === null || impaired === null) return unread('the fund')
+  if (who !== self) return refuse('not_manager', `The fund is managed by ${who}.`)
+  for (const { name, read } of flags) {
+    const value = read()
+    if (value === null) return unread(name)
+    if (!value) return refuse('fund_closed', `The fund's ${name} is false.`)
+  }
+  return impaired === 0n ? null : refuse('fund_impaired', `The fund's impairment is ${impaired}.`)
+}
+
+function checkLot(
+  { fund, self, assets, proposal, isOrdered }: Bid,
+  { terms, seller, state, bestBidder, bestAssets }: LotRead,
+  { closeMarginS }: BidLimits,
+  nowS: number,
+): Refusal | null {
+  if (state !== OPEN_LOT_CODE || terms.closesAt < BigInt(nowS) + closeMarginS) {
+    return refuse(
+      'lot_closed',
+      `The lot is in state ${state} and closes at second ${terms.closesAt}; the next block is at ${nowS}.`,
+    )
+  }
+  if (!isOrdered && terms.positionId !== proposal.lot) {
+    return refuse('position_differs', `The lot offers position ${terms.positionId}.`)
+  }
+  if (terms.quoteAsset !== fund.quoteAsset) {
+    return refuse('quote_asset_differs', `The lot is sold for ${terms.quoteAsset}.`)
+  }
+  if (bestBidder === fund.address || seller === self || seller === fund.address) {
+    return refuse('own_lot', `The lot is led by ${bestBidder} and sold by ${seller}: one of us.`)
+  }
+  if (assets >= terms.reserveAssets && assets > bestAssets) return null
+  const best = bestBidder === zeroAddress ? 'nobody leads' : `${bestBidder} leads with ${bestAssets}`
+  return refuse(
+    'outbid',
+    `The bid is ${assets} base units; the reserve is ${terms.reserveAssets}, and ${best}.`,
+  )
+}
+
+/** The price of the lot's market; null when it is not pinned. */
+const priceOf = ({ terms }: LotRead, { prices }: BidReads) =>
+  prices.find(({ market }) => market.address === terms.market && market.collateralAsset === terms.asset) ??
+  null
+
+function checkPrice(
+  { proposal, isOrdered }: Bid,
+  lot: LotRead,
+  reads: BidReads,
+  { priceAgeSMax, priceDivergenceBpsMax }: BidLimits,
+  timestampS: number,
+): Refusal | null {
+  const place = priceOf(lot, reads)
+  if (place === null) {
+    return refuse(
+      'market_not_pinned',
+      `Market ${lot.terms.market} with ${lot.terms.asset} is not in the deployment.`,
+    )
+  }
+  const price = place.read()
+  if (price === null) return unread('the oracle')
+  return (
+    checkUsable(price, priceAgeSMax, timestampS) ??
+    (isOrdered ? null : checkDecided(price, proposal, priceDivergenceBpsMax))
+  )
+}
+
+/** Hold the bid to the policy's part of what the position and the fund are worth. */
+function checkWorth(
+  { assets, deployment }: Bid,
+  lot: LotRead,
+  reads: BidReads,
+  limits: BidLimits,
+): Refusal | null {
+  const { terms } = lot
+  const [from, to] = [unitOf(terms.asset, deployment), unitOf(terms.quoteAsset, deployment)]
+  const [price, netAssets] = [priceOf(lot, reads)?.read() ?? null, reads.net()]
+  if (from === null || to === null || price === null || netAssets === null) {
+    return unread('decimals and net assets')
+  }
+  const worth = (terms.amount * price.priceWad * to) / (from * WAD)
+  if (assets * BPS > worth * limits.priceBpsMax) {
+    return refuse(
+      'bid_above_worth',
+      `The bid is ${assets} base units of ${worth} that the position is worth; the policy allows ${limits.priceBpsMax} basis points.`,
+    )
+  }
+  if (assets * BPS <= netAssets * limits.positionBpsMax) return null
+  return refuse(
+    'position_too_large',
+    `The bid is ${assets} base units of ${netAssets} that the fund is worth; the policy allows ${limits.positionBpsMax} basis points.`,
+  )
+}
+
+function checkLeads({ fund, assets }: Bid, { lotAfter, idle, idleAfter }: BidReads): Refusal | null {
+  const [lot, had, has] = [lotAfter(), idle(), idleAfter()]
+  if (lot === null || had === null || has === null) return unread('the lot and the fund afterwards')
+  if (lot.bestBidder !== fund.address || lot.bestAssets !== assets) {
+    return refuse('not_leading', `Afterwards ${lot.bestBidder} leads with ${lot.bestAssets}.`)
+  }
+  if (had - has <= assets) return null
+  return refuse('fund_overspent', `The fund would spend ${had - has} base units on a bid of ${assets}.`)
+}

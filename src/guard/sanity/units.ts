@@ -1,0 +1,13 @@
+import type { Address } from 'viem'
+import type { Deployment } from '../../service/contract/deployment.ts'
+
+/** One, as a fraction of 10^18. */
+export const WAD = 10n ** 18n
+/** One, in basis points. */
+export const BPS = 10_000n
+
+/** Count the base units of one whole token; null when the deployment does not pin it. Pure. */
+export function unitOf(token: Address, { assets }: Pick<Deployment, 'assets'>): bigint | null {
+  const decimals = assets.find(({ address }) => address === token)?.decimals
+  return decimals === undefined ? null : 10n ** BigInt(decimals)
+}
