@@ -4,7 +4,7 @@ import { checkYaml } from './check.ts'
 import { loadYaml } from './yaml.ts'
 
 /** The schemas of a policy's sections, each from the room that enforces it. */
-export type PolicySections = {
+type PolicySections = {
   /** The agent's own. */
   readonly strategy: z.ZodType
   /** The guard's. */

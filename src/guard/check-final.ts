@@ -28,6 +28,7 @@ export type SignerView = {
   readonly standing: readonly StandingAllowance[]
 }
 
+/** A workflow with its frozen answer, the rules, and the signer as it is now. */
 export type FinalOptions = {
   readonly workflow: BoundWorkflow & { readonly prepared?: FrozenAnswer }
   readonly ruleset: Ruleset

@@ -12,7 +12,7 @@ import { CHAIN_ID, freeze, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT }
 import { answerOf, type Kind, NAV_DIGEST, navTypedData } from './kinds.ts'
 import { CASES } from './shipped.ts'
 
-/** Serve an answer to a workflow that is one step from its signature; tell how that ended, and what a key was asked. */
+/** Serve an answer to a workflow that is one step from its signature; return how that ended, and what a key was asked. */
 async function serve(kind: Kind, ruleset: Ruleset, answer: PreparedWorkflow) {
   const asked: Hex[] = []
   const step = await attest(

@@ -4,7 +4,7 @@ import { policyError } from './policy-error.ts'
 import type { TypedData } from './rule.ts'
 import { kindOf } from './values.ts'
 
-/** Signed once, each of these lets whoever holds the signature move more than one action needs. */
+/** Signed once, each of these lets its holder move more than one action needs. */
 const DENIED_TYPES: ReadonlySet<string> = new Set([
   'Permit',
   'PermitSingle',

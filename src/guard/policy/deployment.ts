@@ -25,10 +25,10 @@ export const pinOf = (address: Address | undefined, deployment: Deployment): Pin
 
 /** Refuse reads of a contract that is not pinned: they prove nothing. Pure. */
 export function checkReads(reads: readonly Call[], deployment: Deployment): Refusal | null {
-  const stranger = reads.find(({ to }) => pinOf(to, deployment) === undefined)
-  if (stranger === undefined) return null
+  const unpinned = reads.find(({ to }) => pinOf(to, deployment) === undefined)
+  if (unpinned === undefined) return null
   return refuse(
     'read_not_pinned',
-    `The guard would judge by ${stranger.to}, which is not in the deployment. Fix: pin it in deployment.contracts.`,
+    `The guard would judge by ${unpinned.to}, which is not in the deployment. Fix: pin it in deployment.contracts.`,
   )
 }

@@ -1,7 +1,7 @@
 import { type Abi, type AbiFunction, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
 import { policyError } from './policy-error.ts'
 
-/** Never allowed, whatever a rule says: each hands out more than one action needs, or hides what runs inside. */
+/** Never allowed, whatever a rule says: each gives away more than one action needs, or hides what runs inside. */
 const DENIED: ReadonlySet<string> = new Set(
   [
     'transfer(address,uint256)',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../../service/contract/workflow-types.ts'
 
 /** What a member of a workflow's input holds. */
-export type InputKind = 'address' | 'uint' | 'bool' | 'text'
+type InputKind = 'address' | 'uint' | 'bool' | 'text'
 
 /** Members of an input by path, `[]` standing for each element of a list: `withdrawals[].marketAddress`. */
 export type InputShape = ReadonlyMap<string, InputKind>

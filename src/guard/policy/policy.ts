@@ -35,6 +35,7 @@ export const limitsPolicy = z
       message: 'expected no limit above that of perDay',
     },
   )
+/** What may be moved, spent and lost: millionths of a dollar, wei, reverts. */
 export type Limits = z.output<typeof limitsPolicy>
 
 /** `freshness` of a policy: how old what we rely on may be. */
@@ -50,6 +51,7 @@ export const freshnessPolicy = z.strictObject({
   /** Longest life of an answer, whatever it says itself. */
   lifetimeMsMax: count('milliseconds', 1, 3_600_000),
 })
+/** How old what we rely on may be: milliseconds, blocks. */
 export type Freshness = z.output<typeof freshnessPolicy>
 
 /** `$…` refers to the request, the signer or the deployment; anything else is the value itself. */
@@ -69,7 +71,7 @@ const condition = z
   })
   .refine(({ map, eq }) => map === undefined || eq !== undefined, { message: 'expected eq beside map' })
 
-export const signature = z.string().min(1).max(800)
+const signature = z.string().min(1).max(800)
 const memberName = z.string().min(1).max(60)
 
 const rule = z.strictObject({
@@ -108,7 +110,7 @@ const rule = z.strictObject({
   gasMax: count('gas', 21_000, 16_000_000).transform(BigInt),
 })
 
-export const effects = z.strictObject({
+const effects = z.strictObject({
   workflowType: z.enum(WORKFLOW_TYPES),
   /** The only token that may leave the signer, and how much; the proposal's exposure is exactly that. */
   out: z.array(z.strictObject({ token: value, assetsMax: value })).max(1),
@@ -134,4 +136,5 @@ export const guardPolicy = (sanity: z.ZodType) =>
     /** Gas limit over the gas simulated; 12500 at least, because a refund is paid only after the gas was there. */
     gasHeadroomBps: bps(12_500, 50_000).transform(BigInt),
   })
+/** What a file says under `guard`: data, not compiled. `sanity` is what the role's own schema of limits gives. */
 export type GuardPolicy = z.output<ReturnType<typeof guardPolicy>>

@@ -43,6 +43,7 @@ export type Rule = {
   readonly gasMax: bigint
 }
 
+/** What one type of workflow may take out, must bring in, and moves of others, by reference. */
 export type Effects = {
   readonly out: readonly { readonly token: Reference; readonly assetsMax: Reference }[]
   readonly in: readonly { readonly token: Reference; readonly assetsMin: Reference }[]

@@ -2,6 +2,7 @@ import { type Address, size, stringToHex } from 'viem'
 
 /** Kinds of values that a condition compares. */
 export const VALUE_KINDS = ['address', 'uint', 'bool', 'string', 'bytes32'] as const
+/** One of them. */
 export type ValueKind = (typeof VALUE_KINDS)[number]
 
 /** Find the kind of a Solidity type; null when it has no rule language. Pure. */

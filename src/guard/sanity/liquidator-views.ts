@@ -39,7 +39,7 @@ export const bonusView = (market: Address): View<bigint> => view('liquidationBon
 /** Read whether a market is paused. */
 export const pausedView = (market: Address): View<boolean> => view('paused', market, [], z.boolean())
 
-/** A liquidation claim: who may settle it, into whose hands, from which chain second. */
+/** A liquidation claim: who may settle it, who is paid, and from which chain second. */
 type ClaimRead = {
   readonly liquidator: Address
   readonly recipient: Address

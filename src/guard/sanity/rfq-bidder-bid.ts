@@ -17,6 +17,7 @@ export const bidLimits = z.strictObject({
   /** How long after the close a bid may expire. */
   bindsAfterCloseSMax: count('seconds', 1, 2_592_000).transform(BigInt),
 })
+/** What the RFQ bidder holds its bids to. */
 export type BidLimits = z.output<typeof bidLimits>
 
 /** The contracts' code of an offer that is neither sold nor unsold. */

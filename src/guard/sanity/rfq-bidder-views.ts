@@ -33,6 +33,7 @@ const rfqRead = z.object(offer)
 const lotRead = z.object({ ...offer, bestBidder: address, bestAssets: uint })
 /** A bid on an RFQ; `state` 1 is booked. */
 const bidRead = z.object({ bidder: address, state: uint, expiresAt: uint, rfqId: uint, assets: uint })
+/** What an RFQ and a lot of an auction have in common. */
 export type OfferRead = z.output<typeof rfqRead>
 
 /** Read an RFQ; one that never was has state 0. */

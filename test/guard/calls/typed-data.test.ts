@@ -49,8 +49,8 @@ describe('typed data', () => {
   })
 
   it('takes no signature over another digest', () => {
-    const foreign = { digest: `0x${'cd'.repeat(32)}`, signature } as const
-    expect(reasonOf(judge(kind, ruleset, honest, foreign))).toBe('digest_changed')
+    const other = { digest: `0x${'cd'.repeat(32)}`, signature } as const
+    expect(reasonOf(judge(kind, ruleset, honest, other))).toBe('digest_changed')
   })
 
   it('may write integers as numbers, and addresses in any case', () => {

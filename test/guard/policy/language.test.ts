@@ -94,8 +94,8 @@ describe('lists', () => {
       'supplies[].assets': { max: '5' },
     }
     expect(badRule(batchRule, { params: loose })).toBe('guard.allow[0].params.supplies[].market')
-    const foreign = { ...params, 'supplies[].assets': { eq: '$input.supplies[].amount' } }
-    expect(badRule(batchRule, { params: foreign })).toBe('guard.allow[0].params.supplies[].assets.eq')
+    const other = { ...params, 'supplies[].assets': { eq: '$input.supplies[].amount' } }
+    expect(badRule(batchRule, { params: other })).toBe('guard.allow[0].params.supplies[].assets.eq')
     const missing = { ...params, 'supplies[].assets': undefined }
     expect(() => rulesetOf([{ ...batchRule, params: missing }], [batchEffect])).toThrow()
     const single = {
@@ -265,10 +265,8 @@ describe('targets', () => {
   it('must be pinned', () => {
     const input = { ...kind.proposal.input, rfqAddress: STRANGER }
     const draft = kind.drafts.map((each) => ({ ...each, target: STRANGER }))
-    const foreign = { ...kind, drafts: draft, proposal: { ...kind.proposal, input } }
-    expect(reasonOf(judge(foreign, rulesetOf([rule('$input.rfqAddress')], effects)))).toBe(
-      'target_not_pinned',
-    )
+    const other = { ...kind, drafts: draft, proposal: { ...kind.proposal, input } }
+    expect(reasonOf(judge(other, rulesetOf([rule('$input.rfqAddress')], effects)))).toBe('target_not_pinned')
   })
 
   it.each([DESK, '$contract.desk', '$asset.USD', '$fund', '$market', '$vault', '$input.rfqId', '$deadline'])(

@@ -145,7 +145,7 @@ describe("the guard's own judgement of a NAV report", () => {
     ).toBeNull()
   })
 
-  test('refuses whoever may not report, another asset, and other decimals', () => {
+  test('refuses a signer that may not report, another asset, and other decimals', () => {
     expect(position({ before: { 'hasRole(bytes32,address)': word(false) } })).toBe('not_reporter')
     expect(position({ before: { 'hasRole(bytes32,address)': null } })).toBe('not_reporter')
     expect(position({ before: { 'asset()': word(STRANGER) } })).toBe('asset_mismatch')
