@@ -55,7 +55,7 @@ function write({ differences, unsaid }: Comparison, io: Io): void {
   )
   if (unsaid.length > 0)
     io.out(
-      `It says nothing of these, which stay assumed: ${unsaid.join(', ')}. They are listed in the README.\n`,
+      `It says nothing of these, which stay assumed: ${unsaid.join(', ')}. docs/assumptions.md lists them.\n`,
     )
 }
 

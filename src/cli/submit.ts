@@ -83,7 +83,7 @@ async function typeOf(named: string | undefined): Promise<WorkflowType> {
   const type = WORKFLOW_TYPES.find((each) => each === named)
   if (type === undefined) {
     const alike = WORKFLOW_TYPES.filter((each) => each.endsWith(`.${named}`))
-    const fix = alike.length > 0 ? `write ${alike.join(' or ')}` : 'the README lists the types'
+    const fix = alike.length > 0 ? `write ${alike.join(' or ')}` : 'docs/api-on-a-laptop.md lists the types'
     throw usageError(`"${printable(named)}" is no workflow type.`, fix)
   }
   if (knowsInput(type)) return type

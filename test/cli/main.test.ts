@@ -128,7 +128,7 @@ describe('the command line', () => {
     [
       'a type that is none',
       ['submit', 'x\u001b[2J'],
-      'error usage: "x [2J" is no workflow type. Fix: the README',
+      'error usage: "x [2J" is no workflow type. Fix: docs/api-on-a-laptop.md',
     ],
     [
       'half of a type',

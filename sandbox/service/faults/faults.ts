@@ -104,7 +104,7 @@ export function readFault(text: string): Fault {
     'sandbox.fault',
     `The faults do not fit at ${path === '' ? 'their root' : path}.`,
     {
-      fix: 'see "Faults on request" in the README for their names and values.',
+      fix: 'see "Faults" in docs/scenarios-and-faults.md for their names and values.',
     },
   )
 }

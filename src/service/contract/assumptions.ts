@@ -6,7 +6,7 @@ import { workflowTypeName } from './workflows.ts'
 
 /**
  * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one
- * place: client and sandbox both read it, and the README lists it. What is data bends by configuration, see
+ * place: client and sandbox both read it, and docs/assumptions.md lists it. What is data bends by configuration, see
  * {@link Assumptions}; a shape that differs changes here.
  */
 

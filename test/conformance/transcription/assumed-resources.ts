@@ -1,6 +1,6 @@
 import { assumed, each, type Resource } from './notation.ts'
 
-/** What the document does not show, as the README's assumptions state it. */
+/** What the document does not show, as docs/assumptions.md states it. */
 export const ASSUMED_RESOURCES: Readonly<Record<string, Resource>> = {
   OracleResource: assumed({
     id: '~string',

@@ -1,0 +1,338 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, normalize } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readSqliteJournal } from '../src/journal/sqlite.ts'
+import { isHeld } from '../src/workflow/workflow.ts'
+
+type Page = {
+  readonly path: string
+  readonly text: string
+  /** Its fenced blocks. */
+  readonly blocks: readonly { readonly language: string; readonly code: string }[]
+  /** Its text without the fenced blocks. */
+  readonly prose: string
+}
+
+const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm
+const CODE_SPAN = /`([^`\n]+)`/g
+
+function readPage(path: string): Page {
+  const text = readFileSync(path, 'utf8')
+  const blocks = [...text.matchAll(FENCE)].map(([, language = '', code = '']) => ({ language, code }))
+  return { path, text, blocks, prose: text.replace(FENCE, '') }
+}
+
+const inDocs = readdirSync('docs').map((name) => `docs/${name}`)
+const pages = ['README.md', ...inDocs].map(readPage)
+const [readme = readPage('README.md')] = pages
+const codeSpans = ({ prose }: Page) => [...prose.matchAll(CODE_SPAN)].map(([, code = '']) => code)
+const lineCount = ({ text }: Page) => text.trimEnd().split('\n').length
+
+/** The links of a page that lead to a file or a heading of ours, from the repository's root. */
+const linksOf = ({ path, prose }: Page) =>
+  [...prose.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
+    if (URL.canParse(link)) return []
+    const [file = '', anchor] = link.split('#')
+    return [{ file: file === '' ? path : normalize(join(dirname(path), file)), anchor }]
+  })
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = ({ prose }: Page) =>
+  [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+/** Files that a reader makes while following a page. */
+const READERS_OWN = ['agents/treasurer', 'policies/treasurer', 'config/production.yaml']
+/** The languages whose blocks are a reader's own files. */
+const FILES = ['ts', 'yaml']
+
+/** The paths of this repository that a page names; `<role>` stands for any one. */
+const pathsOf = ({ prose, blocks }: Page) =>
+  [prose, ...blocks.flatMap(({ language, code }) => (FILES.includes(language) ? [] : [code]))]
+    .flatMap((text) => [
+      ...text.matchAll(/(?<![\w./-])(?:src|agents|sandbox|config|policies|test|docs)\/[\w./<>-]*/g),
+    ])
+    .map(([path]) => path.replace(/\.$/, '').replace('<role>', 'liquidator'))
+    .filter((path) => !READERS_OWN.some((own) => path.startsWith(own)))
+
+describe('every page', () => {
+  it('has at most 150 lines as the README, and fewer than 200 in docs/', () => {
+    expect(lineCount(readme)).toBeLessThanOrEqual(150)
+    expect(pages.filter((page) => lineCount(page) >= 200).map(({ path }) => path)).toEqual([])
+  })
+
+  it('is linked from the README', () => {
+    const linked = linksOf(readme).map(({ file }) => file)
+    expect(inDocs.filter((path) => !linked.includes(path))).toEqual([])
+  })
+
+  it('links to files and headings that are there', () => {
+    const broken = pages.flatMap((page) =>
+      linksOf(page)
+        .filter(({ file, anchor }) => {
+          const target = pages.find(({ path }) => path === file)
+          return (
+            !existsSync(file) || (anchor !== undefined && !(target && anchorsOf(target).includes(anchor)))
+          )
+        })
+        .map(({ file, anchor = '' }) => `${page.path}: ${file}#${anchor}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  it('names files and metrics that are there', () => {
+    const metrics = readFileSync('src/ops/metrics.ts', 'utf8')
+    const absent = pages.flatMap((page) => [
+      ...pathsOf(page).filter((path) => !existsSync(path)),
+      ...codeSpans(page)
+        .filter((code) => /^rolekeeper_[a-z_]+$/.test(code))
+        .filter((code) => !metrics.includes(`'${code.replace('rolekeeper_', '')}'`)),
+    ])
+    expect(absent).toEqual([])
+  })
+
+  it('shows the two commands in one block of the README', () => {
+    const both = readme.blocks.filter(
+      ({ code }) => code.includes('npm install && npm start') && code.includes('npm install && npm test'),
+    )
+    expect(both).toHaveLength(1)
+  })
+})
+
+/** Commands that this test does not run, by how they begin, and why. */
+const NOT_RUN: readonly (readonly [string, string])[] = [
+  ['npm install', 'changes the machine, and comes before every test'],
+  ['npm run conformance', 'takes a minute; test/conformance covers it'],
+  ['npm run judgement', 'takes a minute; test/judgement covers it'],
+  ['npm run bench', 'takes minutes'],
+  ['npm run day', 'takes minutes'],
+  ['npm start -- --json --for 120s', 'takes minutes'],
+  ['npx vitest run', 'is a part of this suite'],
+  ['npx rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
+  ['npx rolekeeper api diff https://', 'needs a real service'],
+  ['docker compose', 'needs Docker, a real service and AWS'],
+]
+const isRun = (command: string) => !NOT_RUN.some(([begins]) => command.startsWith(begins))
+
+/** Runs until it is interrupted. */
+const isSession = (command: string) => /^(npm start|npx rolekeeper sandbox)\b/.test(command)
+/** The session that all other commands are run beside. */
+const SHARED = 'npm start'
+/** A busy machine takes three times as long as a quiet one. */
+const TIMEOUT_MS = 150_000
+
+/** The commands of a block, one a line, without comments; what belongs together stays together. */
+const commandsIn = (code: string): readonly string[] => {
+  const lines = code
+    .split('\n')
+    .map((line) => line.replace(/\s+#\s.*$/, ''))
+    .filter((line) => line.trim() !== '')
+  const alone = lines.every((line) => isSession(line) || !isRun(line))
+  return alone ? lines : [lines.join('\n')]
+}
+
+const commands = [
+  ...new Set(
+    pages.flatMap((page) => [
+      ...codeSpans(page).filter((code) => /^(npm|npx|docker|rolekeeper) /.test(code)),
+      ...page.blocks.flatMap(({ language, code }) => (language === 'sh' ? commandsIn(code) : [])),
+    ]),
+  ),
+]
+const ran = commands.filter(isRun)
+const sessions = ran.filter((command) => isSession(command) && command !== SHARED)
+const others = ran.filter((command) => !isSession(command))
+
+/** Of `npx`, which takes a second to find what lies beside it, one command is run as it is. */
+const NPX = 'npx rolekeeper --help'
+const SHORT_NPX = 'npx() { shift; node src/cli/main.ts "$@"; }\n'
+
+type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
+
+/** Start a command in a directory, in a process group of its own, as a terminal does. */
+function start(command: string, directory: string) {
+  // A shell that ignored Ctrl-C would pass that on; one that dies of it would hide how the command ended.
+  const script = `trap : INT\n${command === NPX ? '' : SHORT_NPX}${command}`
+  const path = `${dirname(process.execPath)}:${process.env.PATH}`
+  const child = spawn('sh', ['-e', '-c', script], {
+    cwd: directory,
+    detached: true,
+    env: { ...process.env, PATH: path },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject).once('close', (code) => resolve({ code, out, err }))
+  })
+  return { child, ended }
+}
+
+/** Wait until a session says that it is ready, or has ended. */
+const untilReady = ({ child, ended }: ReturnType<typeof start>) =>
+  Promise.race([
+    ended,
+    new Promise<void>((resolve) => {
+      child.stdout.on('data', (text: string) => /\bready\b/.test(text) && resolve())
+    }),
+  ])
+
+/** Press Ctrl-C: the whole group gets it. */
+const interrupt = ({ pid }: ChildProcess) => pid !== undefined && process.kill(-pid, 'SIGINT')
+
+/** Make a directory that is this checkout to a command, but whose state, policies and configurations are its own. */
+function makeCheckout(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-docs-'))
+  for (const part of ['agents', 'src', 'sandbox', 'package.json', 'node_modules'])
+    symlinkSync(join(process.cwd(), part), join(directory, part))
+  for (const part of ['policies', 'config']) cpSync(part, join(directory, part), { recursive: true })
+  return directory
+}
+
+describe.concurrent('every command of the pages', () => {
+  const made: string[] = []
+  const answered: string[] = []
+  const running = new Set<ChildProcess>()
+  let directory: string
+  let state: string
+  let shared: ReturnType<typeof start>
+
+  const launch = (command: string, where: string) => {
+    const started = start(command, where)
+    running.add(started.child)
+    void started.ended.finally(() => running.delete(started.child))
+    return started
+  }
+
+  /** Read the shared session's journal, once there is what `find` looks for. */
+  async function untilFound<T>(
+    find: (journal: ReturnType<typeof readSqliteJournal>) => Promise<T | undefined>,
+  ) {
+    const journal = readSqliteJournal(state)
+    try {
+      for (;;) {
+        const found = await find(journal)
+        if (found !== undefined) return found
+        await setTimeout(100)
+      }
+    } finally {
+      await journal.close()
+    }
+  }
+
+  beforeAll(async () => {
+    directory = makeCheckout()
+    state = join(directory, '.rolekeeper')
+    made.push(directory)
+    shared = launch(SHARED, directory)
+    await untilReady(shared)
+    // The asset manager's policy asks about three things that the sandbox's story begins with.
+    await untilFound(async (journal) =>
+      (await journal.live()).filter(isHeld).length >= 3 ? true : undefined,
+    )
+  }, TIMEOUT_MS)
+
+  afterAll(async () => {
+    for (const child of running) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    for (const each of made) rmSync(each, { recursive: true, force: true })
+  })
+
+  /** Put what a reader would: an id of a workflow, of one that waits for an answer, or an address. */
+  async function fillIn(command: string): Promise<string> {
+    if (command.includes('0xBORROWER')) {
+      const borrower = await untilFound(async (journal) => {
+        const rows = await journal.decisions(':', 100)
+        return rows
+          .find(({ role }) => role === 'liquidator')
+          ?.subject.split(':')
+          .at(-1)
+      })
+      return command.replace('0xBORROWER', borrower)
+    }
+    if (!/\bID\b/.test(command)) return command
+    const asks = /\b(approve|reject) ID/.test(command)
+    const id = await untilFound(async (journal) => {
+      const rows = asks ? (await journal.live()).filter(isHeld) : await journal.list(1)
+      return rows.find(({ id }) => !answered.includes(id))?.id
+    })
+    if (asks) answered.push(id)
+    return command.replace(/\bID\b/, id.slice(0, 8))
+  }
+
+  /** Say what is wrong with how a command ended; null where nothing is. */
+  const problemOf = (command: string, { code, out, err }: Ended, codes: readonly number[]) =>
+    codes.includes(code ?? -1) && out.trim() !== ''
+      ? null
+      : `${command}: exit ${code}, ${out.length} characters of output. ${err}`
+
+  it('is run, or is named with the reason why it is not', () => {
+    expect(commands).toContain(SHARED)
+    expect(others).toContain(NPX)
+    const stale = NOT_RUN.filter(([begins]) => !commands.some((command) => command.startsWith(begins)))
+    expect(stale).toEqual([])
+  })
+
+  it(
+    'works beside a keeper that runs',
+    async () => {
+      const problems: string[] = []
+      for (const command of others) {
+        if (command.includes('restate')) await untilFound(reported)
+        // A plan's exit code is its answer.
+        const codes = command === 'npx rolekeeper plan' ? [0, 1] : [0]
+        const problem = problemOf(command, await launch(await fillIn(command), directory).ended, codes)
+        if (problem !== null) problems.push(problem)
+      }
+      expect(problems).toEqual([])
+      interrupt(shared.child)
+      expect((await shared.ended).out).toContain('■ summary')
+    },
+    TIMEOUT_MS,
+  )
+
+  /** Find the first report of the oracle that the pages restate. */
+  const reported = async (journal: ReturnType<typeof readSqliteJournal>) => {
+    const { contracts } = JSON.parse(readFileSync(join(state, 'sandbox.json'), 'utf8'))
+    const rows = await journal.newestOf('nav-reporter', 100)
+    return rows.find(
+      ({ state, proposal }) =>
+        state === 'succeeded' && proposal.subject.includes(contracts.primeNavOracle.toLowerCase()),
+    )
+  }
+
+  const waiting = sessions.values()
+  it.each(['first', 'second'])(
+    'starts, and ends at Ctrl-C (%s lane)',
+    async () => {
+      const problems: string[] = []
+      for (const command of waiting) {
+        const where = makeCheckout()
+        made.push(where)
+        const session = launch(command, where)
+        await untilReady(session)
+        if (running.has(session.child)) interrupt(session.child)
+        // npm ends by the signal itself, whatever it started ends with; a shell calls that 130.
+        const codes = command.startsWith('npm') ? [130] : [0]
+        const ended = await session.ended
+        const problem = problemOf(command, ended, codes)
+        if (problem !== null) problems.push(problem)
+        else if (command.startsWith('npm')) expect(ended.out).toContain('summary')
+      }
+      expect(problems).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
+})
