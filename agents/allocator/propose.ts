@@ -56,7 +56,9 @@ export function proposeMoves(
       totalAssets: String(books.totalAssets),
       turnoverAssets: String(turnoverAssets),
       ...cause.reason,
-      ...Object.fromEntries(seats.flatMap((seat, index) => told(seat, targets[index] ?? 0n, vault.decimals))),
+      ...Object.fromEntries(
+        seats.flatMap((seat, index) => figuresOf(seat, targets[index] ?? 0n, vault.decimals)),
+      ),
     },
   }
 }
@@ -87,7 +89,7 @@ const sumOf = (moves: readonly SeatMove[]) => moves.reduce((sum, { assets }) => 
 const greatest = (one: bigint, other: bigint) => (one > other ? one : other)
 
 /** Now and then of one market: what is there, and what it pays a year. */
-function told({ name, marketAddress, heldAssets, lane }: Seat, target: bigint, decimals: number) {
+function figuresOf({ name, marketAddress, heldAssets, lane }: Seat, target: bigint, decimals: number) {
   const bpsAt = (assets: bigint) =>
     Math.round(supplyRate(lane, toTokens(assets, decimals)) * SECONDS_A_YEAR * 10_000)
   const key = `${name} ${marketAddress}`

@@ -159,8 +159,8 @@ function boundsOf(
   }
   const cap = capAssets(allocation, vault.books, terms.shareBpsMax, policy.headroomBps)
   const diluted = terms.utilizationBpsMin === 0 ? cap : amountAt(terms.utilizationBpsMin)
-  const told = limitAssets === null ? cap : heldAssets + limitAssets
-  const mostAssets = greatest(heldAssets, least(cap, least(diluted, told)))
+  const advised = limitAssets === null ? cap : heldAssets + limitAssets
+  const mostAssets = greatest(heldAssets, least(cap, least(diluted, advised)))
   return { leastAssets, mostAssets, supplyLeastAssets: scarce }
 }
 

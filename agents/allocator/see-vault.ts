@@ -84,7 +84,7 @@ export function askAllocation(wave: Wave, vault: Address, market: Address) {
   })
 }
 
-/** Join it with what the service says: the vault's row tells the switches, the market's the caps. Pure. */
+/** Join it with what the service says: the vault's row has the switches, the market's the caps. Pure. */
 export function allocationLook(
   vault: Address,
   market: Address,

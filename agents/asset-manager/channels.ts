@@ -46,7 +46,7 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
     const message = `It is stricter than declared: ${changesText(changes)}. Fix: declare what is there, or allowLoosening: "true".`
     return leave(subject, { check: 'loosening_not_allowed', message }, direction, changes)
   }
-  // A policy has no counter: the epoch and what was done of late tell the same figures apart when they come back.
+  // A policy has no counter: the epoch and what was done of late distinguish the same figures when they come back.
   const last = doneAbout(seen, subject)[0]?.workflowId ?? 'none'
   const occurrence = `epoch:${epochId},after:${last},${figuresText(there)}`
   const input = {

@@ -142,7 +142,7 @@ const twice = (what: string, addresses: readonly Address[]) => ({
   message: `There are ${addresses.length} of this ${what}: ${addresses.join(', ')}. Fix: declare another name.`,
 })
 
-/** No workflow changes what a vault or a fund was made with: a difference is told, and left. */
+/** No workflow changes what a vault or a fund was made with: a difference is reported, and left. */
 function compareTerms(
   subject: string,
   there: Readonly<Record<string, unknown>>,

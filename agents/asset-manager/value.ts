@@ -33,7 +33,7 @@ export type Valuation = {
   readonly fixedCostAssets: bigint
   /** Worth less all of these; 0 where they eat it up. */
   readonly fairAssets: bigint
-  /** Off the fair value, because whoever leads has likely guessed too high. */
+  /** Off the fair value, because the bidder that leads has likely guessed too high. */
   readonly shadeBps: bigint
   /** The most to bid, so that the fee and the margin fit below the shaded value too. */
   readonly limitAssets: bigint

@@ -141,7 +141,7 @@ function make(
   return propose(report, policy, due, agreement, value)
 }
 
-/** An interim report, or why none is due; of two that are not due, the nearer one tells more. */
+/** An interim report, or why none is due; of two that are not due, the nearer one says more. */
 function unscheduledDue(
   report: ReportSeen,
   policy: ReportPolicy,

@@ -42,7 +42,7 @@ export type ReportSeen = OracleSeen & {
   /** The service's row of the fund that is reported on; null for anything else. */
   readonly fund: FundResource | null
   readonly readings: readonly Reading[]
-  /** When foreign sources were asked, Unix milliseconds; null when never. */
+  /** When outside sources were asked, Unix milliseconds; null when never. */
   readonly askedAtMs: number | null
   /** What the fund is made of now, and was made of when it was reported last; null when not known. */
   readonly parts: Parts | null
@@ -74,20 +74,20 @@ export function see(
     ask: wave.questions,
     next: (answers) => {
       const second = createWave()
-      const foreign: Question[] = []
+      const outside: Question[] = []
       const looks = oracles.map(({ name, report, oracle, read }) => {
         const before = previous?.reports.find((one) => one.name === name) ?? null
         const context = { rows, moment, report, before, oracle: read(answers) }
-        return { name, oracle, finish: askSources(context, second, foreign) }
+        return { name, oracle, finish: askSources(context, second, outside) }
       })
       return {
-        ask: [...second.questions, ...foreign],
-        next: (told) => {
-          const ofSources = told.slice(second.questions.length)
+        ask: [...second.questions, ...outside],
+        next: (later) => {
+          const ofSources = later.slice(second.questions.length)
           const reports = looks.map(({ name, oracle, finish }) => ({
             name,
             oracle,
-            ...finish(told, ofSources),
+            ...finish(later, ofSources),
           }))
           return { seen: { reports, latestMs } }
         },
@@ -159,12 +159,12 @@ type Context = {
 }
 type Finished = Omit<ReportSeen, 'name' | 'oracle'>
 
-/** Ask all sources of a report; foreign ones only after `pollS`, and what they said stands until then. */
+/** Ask all sources of a report; outside ones only after `pollS`, and what they said stands until then. */
 function askSources(
   { rows, moment, report, before, oracle }: Context,
   wave: Wave,
-  foreign: Question[],
-): (told: readonly Answer[], ofSources: readonly Answer[]) => Finished {
+  outside: Question[],
+): (answers: readonly Answer[], ofSources: readonly Answer[]) => Finished {
   const { asset } = oracle
   // Asked by a clock that has gone back since, they are asked anew.
   const sinceMs = before?.askedAtMs == null ? -1 : moment.nowMs - before.askedAtMs
@@ -178,18 +178,18 @@ function askSources(
     }
     const stated = before?.readings.find((reading) => reading.source === source)
     if (!isDue && stated !== undefined) return { source, read: () => stated }
-    const index = foreign.push({ kind: 'source', name: policy.source, timeoutMs: policy.timeoutMs }) - 1
+    const index = outside.push({ kind: 'source', name: policy.source, timeoutMs: policy.timeoutMs }) - 1
     return {
       source,
       read: (_: readonly Answer[], ofSources: readonly Answer[]) =>
         readOutside(ofSources[index], policy, report.decimals),
     }
   })
-  return (told, ofSources) => {
+  return (answers, ofSources) => {
     let parts: Parts | null = null
     const readings = sources.map(({ source, read, built }): Reading => {
-      if (read !== undefined) return readingOf(source, read(told, ofSources))
-      const made = built(told)
+      if (read !== undefined) return readingOf(source, read(answers, ofSources))
+      const made = built(answers)
       if ('check' in made) return readingOf(source, made)
       parts = made.parts
       return readingOf(source, made)

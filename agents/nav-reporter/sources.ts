@@ -13,7 +13,7 @@ export type Read<T> = (answers: readonly Answer[]) => T
 
 type ChainSource = Extract<SourcePolicy, { kind: 'chain' }>
 type HoldingsSource = Extract<SourcePolicy, { kind: 'holdings' }>
-type ForeignSource = Exclude<SourcePolicy, ChainSource | HoldingsSource>
+type OutsideSource = Exclude<SourcePolicy, ChainSource | HoldingsSource>
 
 /** Ask a view of a pinned contract. */
 export function askChain(
@@ -63,10 +63,10 @@ export function askHoldings(
   }
   const answers = idle.map((view) => askUint(wave, view, asset, []))
   const haircuts = new Map(Object.entries(haircutBps))
-  return (told) => {
+  return (given) => {
     let idleAssets = 0n
     for (const answer of answers) {
-      const said = asUint(answer(told))
+      const said = asUint(answer(given))
       if (said === null) return { check: 'source_unreadable', message: 'The chain did not say what is idle.' }
       idleAssets += said
     }
@@ -77,10 +77,10 @@ export function askHoldings(
   }
 }
 
-/** Read what a foreign source answered. Pure. */
+/** Read what an outside source answered. Pure. */
 export function readOutside(
   answer: Answer | undefined,
-  policy: ForeignSource,
+  policy: OutsideSource,
   wanted: number,
 ): Statement | Stop {
   if (answer === undefined) return { check: 'source_unreadable', message: 'It was not asked.' }

@@ -30,13 +30,13 @@ export type Wave = {
   ) => (answers: readonly ChainAnswer[]) => ContractFunctionReturnType<A, 'view', N> | null
 }
 
-/** Begin a wave of chain reads. Nothing is sent here: whoever asks hands `questions` on and brings the answers. */
+/** Begin a wave of chain reads. Nothing is sent here: the caller passes `questions` on and brings the answers. */
 export function createWave(): Wave {
   const questions: ChainQuestion[] = []
   return {
     questions,
     ask: (abi, to, functionName, args) => {
-      // Viem cannot tell that any view of any ABI has these arguments; the signature above can.
+      // Viem cannot know that any view of any ABI has these arguments; the signature above does.
       const call = { abi: abi as Abi, functionName: functionName as string, args: args as readonly unknown[] }
       const index = questions.push({ kind: 'call', to, data: encodeFunctionData(call) }) - 1
       return (answers) => {

@@ -9,8 +9,8 @@ import type { AuctionSeen } from './seen.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
- * Bid in an open ascending auction: late, because an early bid only tells others, and no more than it takes, up to our
- * limit. Who bids by proxy answers at once and for nothing, so that our step weighs gas against overpaying. Enters what
+ * Bid in an open ascending auction: late, because an early bid only informs others, and no more than it takes, up to our
+ * limit. A bidder by proxy answers at once and for nothing, so that our step weighs gas against overpaying. Enters what
  * it bids into the book; otherwise pure.
  */
 export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedOver {

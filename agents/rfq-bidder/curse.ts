@@ -5,7 +5,7 @@
  * `curse` is how much too high the best signal lies when the next best is level with it, which is when a bid decides:
  * `∫ e f² Fⁿ⁻² / ∫ f² Fⁿ⁻²`. `margin` is what an equilibrium bid of a sealed first-price sale stays below that:
  * `1 / (n (n − 1) ∫ f² Fⁿ⁻²)`, with the normal density `f` and distribution `F`. Both follow from the first-order
- * condition of bidding a constant below one's signal. In an open sale prices tell the margin, and `curse` alone stays.
+ * condition of bidding a constant below one's signal. In an open sale prices reveal the margin, and `curse` alone stays.
  */
 export type Shade = { readonly curse: bigint; readonly margin: bigint }
 
@@ -29,7 +29,7 @@ const SHADES: readonly (readonly [curse: bigint, margin: bigint])[] = [
   [13_979n, 5_574n],
 ]
 
-/** The most bidders that are told apart: more count as these, the shade grows slowly by then. */
+/** The most bidders that are distinguished: more count as these, the shade grows slowly by then. */
 export const BIDDERS_MAX = SHADES.length + 1
 
 /** The largest of all shades, curse and margin together. */

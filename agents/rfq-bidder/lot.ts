@@ -22,7 +22,7 @@ export type Valued = { readonly priced: Priced; readonly worth: Worth }
 
 /**
  * Judge whether a lot may be bid for, and what it is worth; otherwise the first rule that stops it, by a stable name.
- * Pure. It judges the lot alone: whether a bid fits is for whoever makes one.
+ * Pure. It judges the lot alone: whether a bid fits is for its maker to judge.
  * @param bidders whose bids on it may win, as far as they are shown.
  */
 export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: Scene): Valued | Stop {

@@ -32,7 +32,7 @@ function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const [current, spare] = own
   const late = lateStop(rfq, scene)
   if (late !== null) return passOver(rfq.id, late)
-  // Two bids of ours: a crash or a hand. The better one stays.
+  // Two bids of ours: a crash, or one ordered by a person. The better one stays.
   if (spare !== undefined) return cancel(rfq, spare, 'second_bid', 'another bid of ours is better')
 
   const stop = (found: Stop) =>

@@ -19,7 +19,7 @@ export function claimRefunds(rfq: RfqSeen, { seen, self, book }: Scene): readonl
 }
 
 /**
- * Finalize an RFQ that is closed and has a live bid of ours: at once when we won or cannot tell, else when those who won
+ * Finalize an RFQ that is closed and has a live bid of ours: at once when we won or cannot know, else when those who won
  * had their time, because our escrow is free only then. Takes gas from the book; otherwise pure.
  */
 export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene): Proposal | PassedOver {
@@ -61,12 +61,12 @@ export function reportOwed(lot: AuctionSeen, self: Address): readonly PassedOver
   if (lot.status !== 'closed') return owed
   const message =
     lot.bestBidder === self
-      ? 'We won it; whoever sells or anybody else settles it, no workflow type does.'
+      ? 'We won it; the seller or anybody else settles it, no workflow type does.'
       : 'It is closed, and we do not lead.'
   return [...owed, passOver(lot.id, { check: 'auction_closed', message })]
 }
 
-/** Whether a bid beats all live ones; null where another is level: who was first, the desk tells. */
+/** Whether a bid beats all live ones; null where another is level: who was first, the desk decides. */
 function doesWin(bid: RfqBidSeen, live: readonly RfqBidSeen[]): boolean | null {
   const others = live.filter(({ bidder }) => bidder !== bid.bidder)
   if (others.some(({ assets }) => assets > bid.assets)) return false

@@ -13,11 +13,11 @@ export const RAISE = 'role.lender.distressedRecoveryFundV3AuctionBid'
 /** Name what makes a first bid on an RFQ, or after so many of ours, one and the same. Pure. */
 export const placeOccurrence = (ownBids: number): string => `bids:${ownBids}`
 
-/** Whether so many bids of ours show one that was placed; of one ordered by hand it cannot be told. Pure. */
+/** Whether so many bids of ours show one that was placed; of one ordered by a person it cannot be known. Pure. */
 export const showsPlaced = (occurrence: string, ownBids: number): boolean =>
   occurrence.startsWith('bids:') && occurrence !== placeOccurrence(ownBids)
 
-/** Whether a workflow, ours or one ordered by hand, is about an offer. Pure. */
+/** Whether a workflow, ours or one ordered by a person, is about an offer. Pure. */
 export function isAbout({ input }: Pick<InFlight, 'input'>, { venue, number }: OfferSeen): boolean {
   const named = (inputText(input, 'rfqAddress') ?? inputText(input, 'auctionAddress'))?.toLowerCase()
   return named === venue && (inputText(input, 'rfqId') ?? inputText(input, 'lotId')) === number

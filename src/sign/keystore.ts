@@ -98,7 +98,7 @@ async function readKeystore(path: string): Promise<z.infer<typeof Keystore>['cry
 async function decrypt(path: string, password: string): Promise<Uint8Array> {
   const { kdfparams, ciphertext, cipherparams, mac } = await readKeystore(path)
   const { n, r, p, salt, dklen } = kdfparams
-  // Node caps scrypt at 32 MiB unless told; the schema has bounded what the file may ask for.
+  // Node caps scrypt at 32 MiB unless asked for more; the schema has bounded what the file may ask for.
   const derived = await deriveKey(password, salt, dklen, { N: n, r, p, maxmem: 2 ** 29 })
   const expected = keccak256(Buffer.concat([derived.subarray(16), ciphertext]), 'bytes')
   if (!timingSafeEqual(expected, mac)) {

@@ -34,7 +34,7 @@ const WELL_KNOWN = new Set([
   '0x1df62f291b2e969fb0849d99d9ce41e2f137006e',
 ])
 
-/** Tell whether the key of an address is public knowledge: a default account of a development chain. Pure. */
+/** Return whether the key of an address is public knowledge: a default account of a development chain. Pure. */
 export function isWellKnown(address: Address): boolean {
   return WELL_KNOWN.has(address.toLowerCase())
 }

@@ -12,7 +12,7 @@ const { address } = privateKeyToAccount(privateKey)
 const hex = (bytes: Uint8Array) => bytesToHex(bytes).slice(2)
 
 /** A file that another library (ox 0.14) wrote; its password is `testpassword`. */
-const FOREIGN = {
+const OTHER_TOOLS = {
   crypto: {
     cipher: 'aes-128-ctr',
     ciphertext: 'd211ab5b3ce87d591e48ff07a4a76fa8707dfc5c1323e55bcc5eadf3c73e636d',
@@ -66,7 +66,7 @@ const refusal = (code: string) => expect.objectContaining({ code: `keystore.${co
 describe('a keystore', () => {
   it('that another library wrote opens', async () => {
     const pinned = '0xD77429B0Ec867F0377099082515139D259f61fB2'
-    const signer = await open(FOREIGN, { password: 'testpassword', address: pinned })
+    const signer = await open(OTHER_TOOLS, { password: 'testpassword', address: pinned })
     expect(signer.address).toBe(pinned)
   })
 
@@ -113,12 +113,13 @@ describe('a keystore', () => {
     )
   })
 
-  const withCrypto = (change: object) => ({ ...FOREIGN, crypto: { ...FOREIGN.crypto, ...change } })
-  const withScrypt = (change: object) => withCrypto({ kdfparams: { ...FOREIGN.crypto.kdfparams, ...change } })
+  const withCrypto = (change: object) => ({ ...OTHER_TOOLS, crypto: { ...OTHER_TOOLS.crypto, ...change } })
+  const withScrypt = (change: object) =>
+    withCrypto({ kdfparams: { ...OTHER_TOOLS.crypto.kdfparams, ...change } })
   const malformed: [string, unknown][] = [
     ['is no JSON', '{'],
     ['is an array', '[]'],
-    ['is of version 1', { ...FOREIGN, version: 1 }],
+    ['is of version 1', { ...OTHER_TOOLS, version: 1 }],
     ['uses another cipher', withCrypto({ cipher: 'aes-128-cbc' })],
     ['uses another kdf', withCrypto({ kdf: 'pbkdf2' })],
     ['has a mac that is cut short', withCrypto({ mac: 'ab' })],
@@ -127,7 +128,7 @@ describe('a keystore', () => {
     ['asks scrypt for more than r = 1 allows', withScrypt({ n: 2 ** 16 })],
     ['asks scrypt for 512 MiB', withScrypt({ n: 2 ** 19, r: 8 })],
     ['holds a key of zero', encrypt(`0x${'00'.repeat(32)}`, 'right')],
-    ['is over 16 kB', { ...FOREIGN, more: 'x'.repeat(16_384) }],
+    ['is over 16 kB', { ...OTHER_TOOLS, more: 'x'.repeat(16_384) }],
   ]
 
   it.each(malformed)('is refused when it %s', async (_, content) => {

@@ -36,7 +36,7 @@ describe('a signature', () => {
   })
 
   it('keeps s at half the order and flips it one past', () => {
-    // With s fixed, the key that signed is whoever the digest recovers to.
+    // With s fixed, the key that signed is the one that the digest recovers to.
     const digest = keccak256('0x02')
     const { r } = sign(digest)
     const key = new secp256k1.Signature(r, HALF, 0).recoverPublicKey(hexToBytes(digest))

@@ -182,8 +182,8 @@ describe('yield', () => {
     const { netUsdMicros, gainUsdMicros, costUsdMicros } = proposal.reason
     expect(proposal.gainUsdMicros).toBe(BigInt(String(netUsdMicros)))
     expect(Number(gainUsdMicros) - Number(costUsdMicros)).toBeCloseTo(Number(netUsdMicros), -1)
-    const told = Object.keys(proposal.reason).filter((name) => name.endsWith('targetAssets'))
-    expect(told).toEqual([`sBTC/sUSD ${BTC_MARKET} targetAssets`, `sETH/sUSD ${ETH_MARKET} targetAssets`])
+    const targets = Object.keys(proposal.reason).filter((name) => name.endsWith('targetAssets'))
+    expect(targets).toEqual([`sBTC/sUSD ${BTC_MARKET} targetAssets`, `sETH/sUSD ${ETH_MARKET} targetAssets`])
   })
 
   it('has nothing to do after its own move', () => {
@@ -248,14 +248,14 @@ describe('yield', () => {
 
   it('holds the service to the vault’s own notice and maturity', () => {
     const notice = { kind: 'notice', noticeS: 10, maturityS: 0 }
-    const told = (noticeS: number | null) =>
+    const noticed = (noticeS: number | null) =>
       decideOn({
         markets: [market({ debtAssets: usd(3_400_000) }), ethMarket({ debtAssets: usd(3_400_000) })],
         vaults: [vault({ exit: said({ kind: 'notice', noticeS }), books: books({ exit: notice }) })],
       })
-    expect(told(10).proposals).toHaveLength(1)
-    expect(checksOf(told(11))).toEqual(['exit_terms_unknown'])
-    expect(checksOf(told(null))).toEqual(['exit_terms_unknown'])
+    expect(noticed(10).proposals).toHaveLength(1)
+    expect(checksOf(noticed(11))).toEqual(['exit_terms_unknown'])
+    expect(checksOf(noticed(null))).toEqual(['exit_terms_unknown'])
   })
 
   it.each([

@@ -91,7 +91,7 @@ describe('a position that is worth more to us than it costs', () => {
     )
   })
 
-  it('is bid for by the policy’s raise over whoever leads, and by our limit where the raise does not fit', () => {
+  it('is bid for by the policy’s raise over the bidder that leads, and by our limit where the raise does not fit', () => {
     expect(bidOf(moment({ lots: [outbid(usd(40_000))] }))).toBe(usd(40_125))
     expect(bidOf(moment({ lots: [outbid(usd(46_900))] }), TWO_RIVALS)).toBe(46_935_884_530n)
   })
@@ -152,16 +152,16 @@ describe('what a fund may spend', () => {
     expect(checksOf(seen([{ ...at, reservation: null }]))).toEqual(['not_funded'])
   })
 
-  it('is told where it waits in bids that lead nothing, and not where they lead', () => {
+  it('is reported where it waits in bids that lead nothing, and not where they lead', () => {
     const reserving = fund({ figures: figures({ reservedAssets: usd(31_000) }) })
-    const told = (seen: Seen) =>
+    const waiting = (seen: Seen) =>
       decide(seen, policy()).passedOver.filter(({ check }) => check === 'reservation_not_released')
     const waits = moment({ funds: [reserving] })
-    expect(told(waits)).toMatchObject([
+    expect(waiting(waits)).toMatchObject([
       { subject: `fund:${FUND}:reserved`, reason: { waitingAssets: String(usd(31_000)) } },
     ])
     const house = { open: true, bestFundAddress: FUND, bestAssets: usd(31_000) }
-    expect(told(moment({ funds: [reserving], lots: [lot({}, { house })] }))).toEqual([])
+    expect(waiting(moment({ funds: [reserving], lots: [lot({}, { house })] }))).toEqual([])
   })
 
   it('is less what bids in flight may take', () => {
@@ -343,7 +343,7 @@ describe('nothing is bid', () => {
   })
 
   it('and of a fund that is not ours nothing is said', () => {
-    const foreign = fund({ row: fundRow({ address: RIVAL_FUND, managerAddress: RIVAL }), figures: null })
-    expect(checksOf(moment({ funds: [foreign] }))).toEqual(['no_fund'])
+    const others = fund({ row: fundRow({ address: RIVAL_FUND, managerAddress: RIVAL }), figures: null })
+    expect(checksOf(moment({ funds: [others] }))).toEqual(['no_fund'])
   })
 })

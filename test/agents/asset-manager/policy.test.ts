@@ -87,7 +87,7 @@ describe('a strategy that contradicts itself', () => {
     [['bidding', 'raiseBps'], 25, 'bidding.raiseBps: '],
     [['bidding', 'unheard'], '1', 'bidding: Unrecognized key'],
     [['bidding', 'marginBps'], undefined, 'bidding.marginBps: '],
-  ])('at %j is told where', (path, value, problem) => {
+  ])('at %j is refused where it stands', (path, value, problem) => {
     expect(problemOf(path, value)?.startsWith(problem)).toBe(true)
   })
 

@@ -129,7 +129,7 @@ describe('a declared vault', () => {
     expect(stepOf(failed, { vaults: [vaultDeclared] }).kind).toBe('launch')
   })
 
-  it('is told to differ where no workflow changes its terms', () => {
+  it('is said to differ where no workflow changes its terms', () => {
     const [difference] = differencesOf(moment(), {
       vaults: [{ ...vaultDeclared, exitTermKind: 'notice', noticeSeconds: 10 }],
     })
@@ -183,9 +183,9 @@ describe('a declared fund', () => {
     )
   })
 
-  it('is not found in another manager’s, and told to differ in its terms', () => {
-    const foreign = fundRow({ ...terms, managerAddress: RIVAL })
-    expect(stepOf(moment({ funds: [fund({ row: foreign })] }), { funds: [declared] }).kind).toBe('launch')
+  it('is not found in another manager’s, and said to differ in its terms', () => {
+    const others = fundRow({ ...terms, managerAddress: RIVAL })
+    expect(stepOf(moment({ funds: [fund({ row: others })] }), { funds: [declared] }).kind).toBe('launch')
     const other = fundRow({ ...terms, carryRateBps: 9 })
     expect(checkOf(moment({ funds: [fund({ row: other })] }), { funds: [declared] })).toBe('terms_differ')
   })
@@ -362,8 +362,8 @@ describe('a declared mobility', () => {
     expect(step.loosens).toBeUndefined()
     expect(checkOf(at(paused(NOW_S + 1)), declared)).toBe('loosening_not_allowed')
     expect(checkOf(at(paused(NOW_S), { markets: sick }), declared)).toBe('pause_stands')
-    const foreign = { paused: true, pauseReason: 'other', restoreAfterS: 0 }
-    expect(checkOf(at(foreign), declared)).toBe('paused_by_another')
+    const byAnother = { paused: true, pauseReason: 'other', restoreAfterS: 0 }
+    expect(checkOf(at(byAnother), declared)).toBe('paused_by_another')
     const early = { mobility: [{ ...bare, emergencyPause, allowLoosening: true }] }
     expect(stepOf(at(paused(NOW_S + 1)), early).loosens).toBe(true)
   })

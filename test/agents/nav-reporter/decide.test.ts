@@ -137,7 +137,7 @@ const later25 = () =>
 describe('between scheduled reports', () => {
   const rarely = policy({ schedule: { everyS: 70_000 } })
   const made = { scheduled: typeSeen(accepted({ value: NET, valuationTimeS: NOW_S - 60 })) }
-  test('nothing is due, and the nearest is told', () => {
+  test('nothing is due, and the nearest is named', () => {
     const { proposals, passedOver } = decided(made, moment(), rarely)
     expect(proposals).toEqual([])
     expect(passedOver).toMatchObject([{ check: 'not_due', near: 61 / 120 }])

@@ -66,7 +66,7 @@ test('names what a source did not say, and lets the others stand', () => {
   expect(report?.parts).toBeNull()
 })
 
-test('asks foreign sources again after pollS alone, and the chain each time', () => {
+test('asks outside sources again after pollS alone, and the chain each time', () => {
   const first = look(moment(), null)
   const soon = look(later(4), first.seen, { lens: word(WAD) })
   expect(soon.sources).toEqual([])
@@ -78,7 +78,7 @@ test('asks foreign sources again after pollS alone, and the chain each time', ()
   expect(again.report?.readings[0]).toMatchObject({ value: (105n * WAD) / 100n })
 })
 
-test('asks foreign sources anew when the clock has gone back', () => {
+test('asks outside sources anew when the clock has gone back', () => {
   const ahead = look(later(3_600), null)
   expect(look(moment(), ahead.seen).sources).toHaveLength(2)
 })

@@ -462,7 +462,7 @@ describe('what is in flight', () => {
     expect(only(closed).kind).toBe('finalize')
   })
 
-  it('may have been ordered by hand: nothing is bid beside it, and it counts', () => {
+  it('may have been ordered by a person: nothing is bid beside it, and it counts', () => {
     const ordered = { ...underWay(only(withRfq({}))), subject: 'an order', occurrence: 'c0ffee' }
     expect(checksOf(withRfq({}, { inFlight: [ordered] }))).toEqual(['already_in_flight'])
     const other = rfq({ id: `${DESK}:8`, lot: 'other', number: '8' })
@@ -507,7 +507,7 @@ describe('a closed RFQ', () => {
     expect(level).toMatchObject({ kind: 'finalize', reason: { wins: 'null' } })
   })
 
-  it('is finalized at once where nobody can tell who won', () => {
+  it('is finalized at once where nobody knows who won', () => {
     const terms = { ...RFQ_TERMS, book: 'sealed' as const }
     expect(only(closed({ terms, bids: [bid()] }))).toMatchObject({ reason: { wins: 'null' } })
   })
@@ -621,7 +621,7 @@ describe('an auction', () => {
     expect(checksOf(withLot(led))).toEqual(['bidder_is_ours'])
   })
 
-  it('counts what auctions owe us, tells it, and bids no further than the policy lets them owe', () => {
+  it('counts what auctions owe us, says so, and bids no further than the policy lets them owe', () => {
     const owed = (whole: number) => {
       const past = auction({
         id: `${AUCTION}:2`,

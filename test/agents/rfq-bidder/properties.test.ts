@@ -133,7 +133,7 @@ const isInEscrow = ({ bidder, status }: RfqBidSeen) =>
   bidder === SELF && ['live', 'expired', 'displaced', 'lost'].includes(status)
 
 /** Proposals as one text, by subject. */
-const told = (proposals: readonly Proposal[]) =>
+const written = (proposals: readonly Proposal[]) =>
   proposals
     .map((proposal) =>
       JSON.stringify(proposal, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
@@ -211,9 +211,9 @@ describe('every decision', () => {
       fc.property(aScene, (drawn) => {
         const seen = sceneOf(drawn)
         const turned = { ...seen, rfqs: seen.rfqs.toReversed(), auctions: seen.auctions.toReversed() }
-        const first = told(decide(seen, rules).proposals)
-        expect(told(decide(seen, rules).proposals)).toBe(first)
-        expect(told(decide(turned, rules).proposals)).toBe(first)
+        const first = written(decide(seen, rules).proposals)
+        expect(written(decide(seen, rules).proposals)).toBe(first)
+        expect(written(decide(turned, rules).proposals)).toBe(first)
       }),
       RUNS,
     )
@@ -229,8 +229,8 @@ describe('every decision', () => {
         const again = decide({ ...seen, inFlight: proposals.map(underWay) }, rules).proposals
         for (const { subject } of again) expect(subjects).not.toContain(subject)
         // Whatever was looked at was answered.
-        const told = new Set([...subjects, ...passedOver.map(({ subject }) => subject)])
-        for (const { id } of [...seen.rfqs, ...seen.auctions]) expect(told.has(id)).toBe(true)
+        const spokenOf = new Set([...subjects, ...passedOver.map(({ subject }) => subject)])
+        for (const { id } of [...seen.rfqs, ...seen.auctions]) expect(spokenOf.has(id)).toBe(true)
       }),
       RUNS,
     )

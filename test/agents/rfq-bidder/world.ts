@@ -28,7 +28,7 @@ const INCREMENT_BPS = 100n
 
 /**
  * A desk and an auction in memory, by the rules of the contracts: who bids is who pays, every step answers whether it went
- * through. Money may run below zero: whoever looks at it judges.
+ * through. Money may run below zero: the one who looks at it judges.
  */
 export function createTradeWorld(startS: number) {
   const rfqs: Rfq[] = []
@@ -199,7 +199,7 @@ export function createTradeWorld(startS: number) {
         owedAssets: 0n,
       })),
     }),
-    /** One offer as everybody knows it, whoever may not see its bids. */
+    /** One offer as everybody knows it, but for those who may not see its bids. */
     offer: (kind: 'rfq' | 'auction', number: string) => {
       const lot = kind === 'auction' ? lotOf(number) : undefined
       const one = kind === 'rfq' ? rfqOf(number) : undefined
