@@ -1,10 +1,10 @@
 import { inputText } from '../../src/workflow/proposal.ts'
 import { type Decision, type InFlight, type Moment, type PassedOver, passOver } from '../agent.ts'
-import { proposeDuty } from './duty.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'
 import type { AllocatorPolicy } from './policy.ts'
-import { seatsOf } from './seats.ts'
 import type { AllocatorSeen, VaultLook } from './seen.ts'
+import { vaultMarketsOf } from './vault-markets.ts'
+import { proposeWithdrawals } from './withdrawals.ts'
 import { proposeYield } from './yield.ts'
 
 type Observed = Moment & AllocatorSeen
@@ -40,31 +40,36 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
   if (busy !== undefined) return leave(underWay(busy))
   const vault = judgeVault(look, seen, policy)
   if ('check' in vault) return leave(passOver(subject, vault))
-  const seats = seatsOf(vault, seen, policy)
-  const duty = proposeDuty(vault, seats, policy)
+  const vaultMarkets = vaultMarketsOf(vault, seen, policy)
+  const withdrawal = proposeWithdrawals(vault, vaultMarkets, policy)
   // Neither a move for yield that waits for a person nor one that failed keeps those who leave from their money.
-  const waiting = ours.find(({ kind }) => duty === null || !('kind' in duty) || kind === duty.kind)
+  const waiting = ours.find(
+    ({ kind }) => withdrawal === null || !('kind' in withdrawal) || kind === withdrawal.kind,
+  )
   if (waiting !== undefined) return leave(underWay(waiting))
   const failed = lastFailure(subject, seen)
-  const holdsUp = failed !== undefined && (duty === null || failed.kind !== 'yield')
+  const holdsUp = failed !== undefined && (withdrawal === null || failed.kind !== 'yield')
   if (holdsUp && isWithin(policy.retryAfterS, failed, seen)) {
     const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${policy.retryAfterS} s.`
     const lookAgainAtMs = failed.endedAtMs + policy.retryAfterS * 1_000
     return { ...leave(passOver(subject, { check: 'backing_off', message })), lookAgainAtMs }
   }
-  const markets = seats.flatMap(({ marketAddress, name, impaired, closed, heldAssets, cashAssets }) => {
-    const stop = impaired ?? closed
-    if (stop === null || stop === vault.supplyStop) return []
-    return [
-      {
-        subject: `${subject}:${marketAddress}`,
-        check: stop.check,
-        message: `${name}: ${stop.message}`,
-        reason: { heldAssets: String(heldAssets), cashAssets: String(cashAssets) },
-      },
-    ]
-  })
-  const outcome = duty ?? cooling(vault, seen, policy) ?? proposeYield(vault, seats, seen, policy)
+  const markets = vaultMarkets.flatMap(
+    ({ marketAddress, name, impaired, closed, heldAssets, cashAssets }) => {
+      const stop = impaired ?? closed
+      if (stop === null || stop === vault.supplyStop) return []
+      return [
+        {
+          subject: `${subject}:${marketAddress}`,
+          check: stop.check,
+          message: `${name}: ${stop.message}`,
+          reason: { heldAssets: String(heldAssets), cashAssets: String(cashAssets) },
+        },
+      ]
+    },
+  )
+  const outcome =
+    withdrawal ?? cooling(vault, seen, policy) ?? proposeYield(vault, vaultMarkets, seen, policy)
   const next = nextDueMs(vault, seen, policy)
   return {
     ...('check' in outcome
@@ -91,7 +96,7 @@ function isWithin(waitS: number, { endedAtMs }: Observed['recent'][number], { no
   return leftMs > 0 && leftMs <= 2 * waitS * 1_000
 }
 
-/** Why nothing is moved for yield yet; null when it may be. Withdrawals by duty cool nothing. */
+/** Why nothing is moved for yield yet; null when it may be. Withdrawals that must be cool nothing. */
 function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy): PassedOver | null {
   const subject = vault.look.address
   const last = seen.recent

@@ -14,7 +14,7 @@ export type OpenVault = {
   /** What must lie idle before anything may be supplied: buffer and queue; base units. */
   readonly neededAssets: bigint
   /** What must lie idle by duty: requests that fall due, and the buffer once it ran low; base units. */
-  readonly dutyAssets: bigint
+  readonly obligedAssets: bigint
   readonly dueAssets: bigint
   /** Seconds over which a gain counts; 0 when it is being wound down. */
   readonly horizonS: number
@@ -64,7 +64,7 @@ export function judgeVault(look: VaultLook, moment: Moment, policy: AllocatorPol
     symbol: asset.symbol,
     priceUsdMicros: terms.priceUsdMicros,
     neededAssets: headroom(bufferAssets + books.queuedAssets),
-    dutyAssets: refill ? dueAssets + headroom(bufferAssets) : dueAssets,
+    obligedAssets: refill ? dueAssets + headroom(bufferAssets) : dueAssets,
     dueAssets,
     horizonS,
     supplyStop: horizonS === 0 ? MATURING : exitStop(look.exit, books, policy),

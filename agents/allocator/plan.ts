@@ -1,12 +1,12 @@
 import { tokenUnit } from '../protocol/health.ts'
 import type { Pool } from './lane.ts'
 import { type Optimum, optimize } from './optimize.ts'
-import type { Seat } from './seats.ts'
+import type { VaultMarket } from './vault-markets.ts'
 
 /** What the contract takes in one batch, each way. Source: service API, workflow inputs. */
 export const MOVES_MAX = 16
 
-/** Where every seat ends, base units, in the order of the seats. */
+/** Where every market of a vault ends, base units, in the order of the markets. */
 export type Targets = readonly bigint[]
 
 /** What may be there, and what all may hold together; base units. */
@@ -20,40 +20,51 @@ export type Limits = {
  * Find the best targets that one batch can reach, or null when what must stay exceeds the budget. Pure. With more moves
  * than fit, the smaller ones wait and the rest is solved again.
  */
-export function planTargets(seats: readonly Seat[], pool: Pool, limits: Limits): Targets | null {
+export function planTargets(
+  vaultMarkets: readonly VaultMarket[],
+  pool: Pool,
+  limits: Limits,
+): Targets | null {
   const optimum = optimize(pool)
   if (optimum === null) return null
-  const targets = roundTargets(seats, pool, optimum, limits)
-  const moved = movesOf(seats, targets)
+  const targets = roundTargets(vaultMarkets, pool, optimum, limits)
+  const moved = movesOf(vaultMarkets, targets)
   if (moved.withdrawals.length <= MOVES_MAX && moved.supplies.length <= MOVES_MAX) return targets
   const kept = (moves: typeof moved.supplies) =>
     moves
       .toSorted((one, other) => (one.assets > other.assets ? -1 : 1))
       .slice(0, MOVES_MAX)
-      .map(({ seat }) => seat)
+      .map(({ vaultMarket }) => vaultMarket)
   const [outs, ins] = [new Set(kept(moved.withdrawals)), new Set(kept(moved.supplies))]
   const lanes = pool.lanes.map((lane, index) => {
-    const seat = seats[index]
-    const isOut = seat !== undefined && outs.has(seat)
-    const isIn = seat !== undefined && ins.has(seat)
+    const vaultMarket = vaultMarkets[index]
+    const isOut = vaultMarket !== undefined && outs.has(vaultMarket)
+    const isIn = vaultMarket !== undefined && ins.has(vaultMarket)
     return { ...lane, least: isOut ? lane.least : lane.held, most: isIn ? lane.most : lane.held }
   })
   const narrowed = optimize({ ...pool, lanes })
-  return narrowed === null ? null : roundTargets(seats, { ...pool, lanes }, narrowed, limits)
+  return narrowed === null ? null : roundTargets(vaultMarkets, { ...pool, lanes }, narrowed, limits)
 }
 
-/** Assets to or from one seat. */
-export type SeatMove = { readonly seat: Seat; readonly assets: bigint }
+/** Assets to or from one market. */
+export type SeatMove = { readonly vaultMarket: VaultMarket; readonly assets: bigint }
 
 /** Name the moves from what is held to the targets. Pure. */
 export function movesOf(
-  seats: readonly Seat[],
+  vaultMarkets: readonly VaultMarket[],
   targets: Targets,
 ): { readonly withdrawals: readonly SeatMove[]; readonly supplies: readonly SeatMove[] } {
-  const changes = seats.map((seat, index) => ({ seat, change: (targets[index] ?? 0n) - seat.heldAssets }))
+  const changes = vaultMarkets.map((vaultMarket, index) => ({
+    vaultMarket,
+    change: (targets[index] ?? 0n) - vaultMarket.heldAssets,
+  }))
   return {
-    withdrawals: changes.flatMap(({ seat, change }) => (change < 0n ? [{ seat, assets: -change }] : [])),
-    supplies: changes.flatMap(({ seat, change }) => (change > 0n ? [{ seat, assets: change }] : [])),
+    withdrawals: changes.flatMap(({ vaultMarket, change }) =>
+      change < 0n ? [{ vaultMarket, assets: -change }] : [],
+    ),
+    supplies: changes.flatMap(({ vaultMarket, change }) =>
+      change > 0n ? [{ vaultMarket, assets: change }] : [],
+    ),
   }
 }
 
@@ -62,29 +73,29 @@ export function movesOf(
  * miss is taken from the supplies first, then from whatever is above its least.
  */
 function roundTargets(
-  seats: readonly Seat[],
+  vaultMarkets: readonly VaultMarket[],
   { lanes }: Pool,
   { amounts }: Optimum,
   limits: Limits,
 ): Targets {
-  const targets = seats.map((seat, index) => {
+  const targets = vaultMarkets.map((vaultMarket, index) => {
     const amount = amounts[index] ?? 0
     const { leastAssets, mostAssets } = limits.bounds[index] ?? { leastAssets: 0n, mostAssets: 0n }
-    if (amount === lanes[index]?.held) return seat.heldAssets
+    if (amount === lanes[index]?.held) return vaultMarket.heldAssets
     const assets = toAssets(amount, limits.decimals)
     return assets < leastAssets ? leastAssets : assets > mostAssets ? mostAssets : assets
   })
   let excess = targets.reduce((sum, target) => sum + target, 0n) - limits.budgetAssets
-  // Moves give way first, the largest supply before all; a seat that stays is touched for dust as the last.
-  const order = seats.map((_, index) => index)
-  const change = (index: number) => (targets[index] ?? 0n) - (seats[index]?.heldAssets ?? 0n)
+  // Moves give way first, the largest supply before all; a market that stays is touched for dust as the last.
+  const order = vaultMarkets.map((_, index) => index)
+  const change = (index: number) => (targets[index] ?? 0n) - (vaultMarkets[index]?.heldAssets ?? 0n)
   const rank = (index: number) => (change(index) > 0n ? 0 : change(index) < 0n ? 1 : 2)
   order.sort((one, other) => rank(one) - rank(other) || Number(change(other) - change(one)) || one - other)
   for (const index of order) {
     if (excess <= 0n) break
     const target = targets[index] ?? 0n
     const least = limits.bounds[index]?.leastAssets ?? 0n
-    const held = seats[index]?.heldAssets ?? 0n
+    const held = vaultMarkets[index]?.heldAssets ?? 0n
     const floor = target > held ? held : least
     const taken = excess < target - floor ? excess : target - floor
     targets[index] = target - taken

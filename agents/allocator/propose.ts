@@ -4,7 +4,7 @@ import { decimal } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { supplyRate } from './lane.ts'
 import { movesOf, type SeatMove, type Targets } from './plan.ts'
-import { type Seat, toTokens } from './seats.ts'
+import { toTokens, type VaultMarket } from './vault-markets.ts'
 
 /** What a move is for, and the numbers that led to it. */
 type Cause = {
@@ -23,14 +23,14 @@ const SECONDS_A_YEAR = 31_536_000
  */
 export function proposeMoves(
   vault: OpenVault,
-  seats: readonly Seat[],
+  vaultMarkets: readonly VaultMarket[],
   targets: Targets,
   cause: Cause,
 ): Proposal {
-  const { withdrawals, supplies } = movesOf(seats, targets)
+  const { withdrawals, supplies } = movesOf(vaultMarkets, targets)
   const { books } = vault
   const moves = [...withdrawals, ...supplies]
-  const cash = moves.map(({ seat }) => `${seat.marketAddress}=${seat.cashAssets}`)
+  const cash = moves.map(({ vaultMarket }) => `${vaultMarket.marketAddress}=${vaultMarket.cashAssets}`)
   const turnoverAssets = greatest(sumOf(withdrawals), sumOf(supplies))
   return {
     ...requestOf(vault.look.address, withdrawals, supplies),
@@ -57,7 +57,9 @@ export function proposeMoves(
       turnoverAssets: String(turnoverAssets),
       ...cause.reason,
       ...Object.fromEntries(
-        seats.flatMap((seat, index) => figuresOf(seat, targets[index] ?? 0n, vault.decimals)),
+        vaultMarkets.flatMap((vaultMarket, index) =>
+          figuresOf(vaultMarket, targets[index] ?? 0n, vault.decimals),
+        ),
       ),
     },
   }
@@ -80,8 +82,8 @@ function requestOf(
   return { workflowType: 'role.allocator.vaultReallocationBatch', input: { vaultAddress, ...batch } }
 }
 
-const moveInput = ({ seat, assets }: SeatMove) => ({
-  marketAddress: seat.marketAddress,
+const moveInput = ({ vaultMarket, assets }: SeatMove) => ({
+  marketAddress: vaultMarket.marketAddress,
   assets: String(assets),
 })
 
@@ -89,7 +91,7 @@ const sumOf = (moves: readonly SeatMove[]) => moves.reduce((sum, { assets }) => 
 const greatest = (one: bigint, other: bigint) => (one > other ? one : other)
 
 /** Now and then of one market: what is there, and what it pays a year. */
-function figuresOf({ name, marketAddress, heldAssets, lane }: Seat, target: bigint, decimals: number) {
+function figuresOf({ name, marketAddress, heldAssets, lane }: VaultMarket, target: bigint, decimals: number) {
   const bpsAt = (assets: bigint) =>
     Math.round(supplyRate(lane, toTokens(assets, decimals)) * SECONDS_A_YEAR * 10_000)
   const key = `${name} ${marketAddress}`
@@ -102,9 +104,9 @@ function figuresOf({ name, marketAddress, heldAssets, lane }: Seat, target: bigi
 }
 
 /** Write the moves for people: `−400,000 sBTC/sUSD, +400,000 sETH/sUSD`. Pure. */
-export function movesText(seats: readonly Seat[], targets: Targets, decimals: number): string {
-  const { withdrawals, supplies } = movesOf(seats, targets)
+export function movesText(vaultMarkets: readonly VaultMarket[], targets: Targets, decimals: number): string {
+  const { withdrawals, supplies } = movesOf(vaultMarkets, targets)
   const write = (sign: string) => (move: SeatMove) =>
-    `${sign}${decimal(move.assets, decimals, 2)} ${move.seat.name}`
+    `${sign}${decimal(move.assets, decimals, 2)} ${move.vaultMarket.name}`
   return [...withdrawals.map(write('−')), ...supplies.map(write('+'))].join(', ')
 }

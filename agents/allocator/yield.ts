@@ -6,8 +6,8 @@ import { laneReturn, moveCost, type Pool } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { movesText, proposeMoves } from './propose.ts'
-import { gasTokens, type Seat, toTokens } from './seats.ts'
 import type { AllocatorSeen } from './seen.ts'
+import { gasTokens, toTokens, type VaultMarket } from './vault-markets.ts'
 
 /** What an allocation earns over the horizon as it stands, and what moving would change; whole tokens. */
 type Gain = { readonly standing: number; readonly gross: number; readonly cost: number }
@@ -18,26 +18,26 @@ type Gain = { readonly standing: number; readonly gross: number; readonly cost: 
  */
 export function proposeYield(
   vault: OpenVault,
-  seats: readonly Seat[],
+  vaultMarkets: readonly VaultMarket[],
   seen: Moment & AllocatorSeen,
   policy: AllocatorPolicy,
 ): Proposal | PassedOver {
   const { books, decimals } = vault
   const subject = vault.look.address
-  const allocated = seats.reduce((sum, { heldAssets }) => sum + heldAssets, 0n)
+  const allocated = vaultMarkets.reduce((sum, { heldAssets }) => sum + heldAssets, 0n)
   const budgetAssets = allocated + books.idleAssets - vault.neededAssets
   const pool: Pool = {
-    lanes: seats.map(({ lane }) => lane),
+    lanes: vaultMarkets.map(({ lane }) => lane),
     budget: toTokens(budgetAssets, decimals),
     horizonS: vault.horizonS,
     turnoverCost: policy.costs.turnoverBps / 10_000,
   }
-  const targets = planTargets(seats, pool, { bounds: seats, budgetAssets, decimals })
+  const targets = planTargets(vaultMarkets, pool, { bounds: vaultMarkets, budgetAssets, decimals })
   if (targets === null) {
     const message = `Idle are ${books.idleAssets} base units; buffer and queue need ${vault.neededAssets} before anything is supplied, and the markets cannot give that back.`
     return passOver(subject, { check: 'nothing_to_supply', message })
   }
-  const { withdrawals, supplies } = movesOf(seats, targets)
+  const { withdrawals, supplies } = movesOf(vaultMarkets, targets)
   if (withdrawals.length + supplies.length === 0) {
     const stop = vault.supplyStop ?? {
       check: 'allocation_optimal',
@@ -47,7 +47,7 @@ export function proposeYield(
   }
   const gain = gainOf(
     pool,
-    seats,
+    vaultMarkets,
     targets,
     decimals,
     gasTokens(policy.costs.transactionGas, vault, seen, policy),
@@ -61,20 +61,26 @@ export function proposeYield(
     costUsdMicros: String(usdMicros(gain.cost)),
     netUsdMicros: String(netUsdMicros),
   }
-  const moves = movesText(seats, targets, decimals)
+  const moves = movesText(vaultMarkets, targets, decimals)
   const text = `${moves}: earns ${dollars(usdMicros(gain.gross))} more in ${days(vault.horizonS)}, moving costs ${dollars(usdMicros(gain.cost))}`
   const short = shortfall(gain, usdMicros, policy)
   if (short !== null) {
     return { subject, check: short.check, message: `${text}; ${short.needs}.`, reason, near: short.near }
   }
-  return proposeMoves(vault, seats, targets, {
+  return proposeMoves(vault, vaultMarkets, targets, {
     ...{ kind: 'yield', why: text, reason, gainUsdMicros: netUsdMicros },
   })
 }
 
-function gainOf(pool: Pool, seats: readonly Seat[], targets: Targets, decimals: number, gas: number): Gain {
+function gainOf(
+  pool: Pool,
+  vaultMarkets: readonly VaultMarket[],
+  targets: Targets,
+  decimals: number,
+  gas: number,
+): Gain {
   let [standing, reached, cost] = [0, 0, gas]
-  for (const [index, { lane, heldAssets }] of seats.entries()) {
+  for (const [index, { lane, heldAssets }] of vaultMarkets.entries()) {
     const target = targets[index] ?? heldAssets
     const amount = target === heldAssets ? lane.held : toTokens(target, decimals)
     standing += laneReturn(lane, lane.held, pool.horizonS)

@@ -1,20 +1,20 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
 import { tokens } from '../protocol/text.ts'
-import { enter } from './book.ts'
+import { enter } from './commitments.ts'
+import { headroomFor } from './headroom.ts'
 import { inFlightStop, judgeLot, lateStop, nearness, type Scene } from './lot.ts'
 import { raise } from './propose.ts'
-import { roomFor } from './room.ts'
 import type { AuctionSeen } from './seen.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
  * Bid in an open ascending auction: late, because an early bid only informs others, and no more than it takes, up to our
  * limit. A bidder by proxy answers at once and for nothing, so that our step weighs gas against overpaying. Enters what
- * it bids into the book; otherwise pure.
+ * it bids into the commitments; otherwise pure.
  */
 export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedOver {
-  const { seen, policy, self, book } = scene
+  const { seen, policy, self, commitments } = scene
   const busy = inFlightStop(lot, seen)
   if (busy !== null) return passOver(lot.id, busy)
   if (lot.bestBidder === self) {
@@ -34,22 +34,22 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   if ('check' in valued) return passOver(lot.id, valued)
 
   const { priced, worth } = valued
-  const room = roomFor(priced, 'auction', 0n, book, policy)
-  const isRoomy = worth.limitAssets <= room.assets
-  const most = isRoomy ? worth.limitAssets : room.assets
+  const headroom = headroomFor(priced, 'auction', 0n, commitments, policy)
+  const isRoomy = worth.limitAssets <= headroom.assets
+  const most = isRoomy ? worth.limitAssets : headroom.assets
   const leastAssets = lot.nextAssets > lot.reserveAssets ? lot.nextAssets : lot.reserveAssets
   const figures = {
     nextBidAssets: String(leastAssets),
     limitAssets: String(worth.limitAssets),
     valueAssets: String(worth.valueAssets),
     markAssets: String(worth.markAssets),
-    roomAssets: String(room.assets),
+    roomAssets: String(headroom.assets),
   }
   const paid = (assets: bigint) => tokens(assets, priced.quote.decimals, priced.quote.symbol)
   if (leastAssets > most || most === 0n) {
     return passOver(lot.id, {
-      check: isRoomy ? 'next_bid_above_limit' : room.limitedBy,
-      message: `The next bid is ${paid(leastAssets)} at least; ${isRoomy ? 'our limit is' : `${room.limitedBy} leaves`} ${paid(most)}.`,
+      check: isRoomy ? 'next_bid_above_limit' : headroom.limitedBy,
+      message: `The next bid is ${paid(leastAssets)} at least; ${isRoomy ? 'our limit is' : `${headroom.limitedBy} leaves`} ${paid(most)}.`,
       reason: figures,
       near: nearness(most, leastAssets),
     })
@@ -59,15 +59,15 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     const message = `It closes in ${leftS} s; we bid in the last ${policy.auction.windowS} s.`
     return passOver(lot.id, { check: 'before_window', message, reason: { ...figures, leftS } })
   }
-  if (book.nativeWei < book.bidGas.wei) {
-    const message = `A bid needs ${book.bidGas.wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
+  if (commitments.nativeWei < commitments.bidGas.wei) {
+    const message = `A bid needs ${commitments.bidGas.wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
     return passOver(lot.id, { check: 'out_of_gas', message })
   }
   const stepped = steppedBid(lot, leastAssets, most, worth.gasAssets)
   const assets = stepped < most ? stepped : most
-  enter(book, lot, { assets, usdMicros: usdMicrosOf(assets, priced.quote) }, 'auction')
-  const limitedBy = assets === stepped ? 'increment' : isRoomy ? 'limit' : room.limitedBy
-  return raise(lot, { ...valued, assets, limitedBy, gas: book.bidGas })
+  enter(commitments, lot, { assets, usdMicros: usdMicrosOf(assets, priced.quote) }, 'auction')
+  const limitedBy = assets === stepped ? 'increment' : isRoomy ? 'limit' : headroom.limitedBy
+  return raise(lot, { ...valued, assets, limitedBy, gas: commitments.bidGas })
 }
 
 /** The best bid and a step that the gas of many small ones would not pay for; the least there is, at least. */

@@ -1,7 +1,7 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Decision, PassedOver } from '../agent.ts'
 import { bidAtAuction } from './auction.ts'
-import { bookOf } from './book.ts'
+import { commitmentsOf } from './commitments.ts'
 import { judgeLot, type Scene } from './lot.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { answerRfq } from './rfq.ts'
@@ -16,7 +16,7 @@ import { usdMicrosOf } from './value.ts'
  */
 export function decide(seen: Observed, policy: RfqBidderPolicy): Decision {
   const self = seen.signer.toLowerCase() as Observed['signer']
-  const scene: Scene = { seen, policy, self, book: bookOf(seen, self, policy) }
+  const scene: Scene = { seen, policy, self, commitments: commitmentsOf(seen, self, policy) }
   const answers = [
     ...(seen.freshness.ok ? seen.rfqs.flatMap((rfq) => settle(rfq, scene)) : []),
     ...seen.auctions.flatMap((lot) => reportOwed(lot, self)),

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
-import { type Book, heldWithout } from './book.ts'
+import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf } from './price.ts'
 import type { Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
@@ -14,7 +14,7 @@ export type Scene = {
   readonly policy: RfqBidderPolicy
   /** Our signer, lower case. */
   readonly self: Address
-  readonly book: Book
+  readonly commitments: Commitments
 }
 
 /** A lot that may be bid for, priced and valued as things stand. */
@@ -26,13 +26,13 @@ export type Valued = { readonly priced: Priced; readonly worth: Worth }
  * @param bidders whose bids on it may win, as far as they are shown.
  */
 export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: Scene): Valued | Stop {
-  const { seen, policy, self, book } = scene
+  const { seen, policy, self, commitments } = scene
   const stop = venueStop(offer, seen) ?? oursStop(offer, bidders, self, seen)
   if (stop !== null) return stop
   const priced = priceOf(offer, seen, policy)
   if ('check' in priced) return priced
-  if (book.unknown !== null) return { check: 'exposure_unknown', message: book.unknown }
-  const heldAssets = heldWithout(offer, book, seen)
+  if (commitments.unknown !== null) return { check: 'exposure_unknown', message: commitments.unknown }
+  const heldAssets = heldWithout(offer, commitments, seen)
   if (heldAssets === null) {
     return { check: 'inventory_unknown', message: `Our balance of ${priced.asset.symbol} is not known.` }
   }
@@ -48,7 +48,7 @@ export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: S
       heldAssets,
       waitS: Math.max(0, offer.closesAtS - seen.chain.timestampS),
       rivals: new Set(bidders.filter((bidder) => bidder !== self)).size,
-      gasUsdMicros: book.bidGas.usdMicros,
+      gasUsdMicros: commitments.bidGas.usdMicros,
     },
     policy,
   )

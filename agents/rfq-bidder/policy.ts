@@ -9,7 +9,7 @@ import {
   positive,
   usdMicros,
 } from '../../src/service/contract/yaml-scalars.ts'
-import { SHADE_MAX } from './curse.ts'
+import { SHADE_MAX } from './winners-curse.ts'
 
 const asset = z.strictObject({
   /** A contract of deployment.contracts that prices it too, as the market's own oracle does. */

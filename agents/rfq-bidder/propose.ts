@@ -1,7 +1,7 @@
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
 import { BPS, tokenUnit } from '../protocol/health.ts'
 import { decimal, dollars, tokens } from '../protocol/text.ts'
-import type { GasCost } from './book.ts'
+import type { GasCost } from './commitments.ts'
 import type { Valued } from './lot.ts'
 import type { AuctionSeen, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 import { CANCEL, CLAIM, FINALIZE, PLACE, placeOccurrence, RAISE, REPLACE } from './steps.ts'

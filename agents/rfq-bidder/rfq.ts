@@ -2,10 +2,10 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
-import { enter } from './book.ts'
+import { enter } from './commitments.ts'
+import { type Headroom, headroomFor } from './headroom.ts'
 import { endingStop, inFlightStop, judgeLot, lateStop, nearness, type Scene, type Valued } from './lot.ts'
 import { cancel, place, replace } from './propose.ts'
-import { type Room, roomFor } from './room.ts'
 import type { RfqBidSeen, RfqSeen } from './seen.ts'
 import { CANCEL, REPLACE } from './steps.ts'
 import { usdMicrosOf } from './value.ts'
@@ -13,7 +13,7 @@ import { usdMicrosOf } from './value.ts'
 /**
  * Answer an RFQ that takes bids: one bid of ours at most. It is placed, changed when it is beaten or lies too far from
  * what would be bid now, and taken back when no bid is worth its place: the price is in doubt, the lot is not for us, or
- * others pay more than our limit. Enters what it bids into the book; otherwise pure.
+ * others pay more than our limit. Enters what it bids into the commitments; otherwise pure.
  */
 export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const busy = endingStop(rfq, scene.seen, CANCEL)
@@ -43,12 +43,12 @@ function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   if ('check' in valued) return stop(valued)
 
   const standing = current?.assets ?? 0n
-  const room = roomFor(valued.priced, 'rfq', standing, scene.book, scene.policy)
-  const book = readBook(rfq, scene)
-  const wanted = wantedBid(rfq, valued, room, book, scene)
+  const headroom = headroomFor(valued.priced, 'rfq', standing, scene.commitments, scene.policy)
+  const commitments = readBook(rfq, scene)
+  const wanted = wantedBid(rfq, valued, headroom, commitments, scene)
   return current === undefined
-    ? first(rfq, valued, room, book, wanted, scene)
-    : next(rfq, valued, room, book, wanted, current, scene)
+    ? first(rfq, valued, headroom, commitments, wanted, scene)
+    : next(rfq, valued, headroom, commitments, wanted, current, scene)
 }
 
 /** Others' bids that count, as far as the book shows them, and ours. */
@@ -83,18 +83,24 @@ function readBook({ bids, reserveAssets, terms }: RfqSeen, { self, policy }: Sce
   return { bestRival, rivals, leadAssets: least > reserveAssets ? least : reserveAssets }
 }
 
-/** What we would bid if we had not yet; null when that is above our limit, or the room that is left. */
-function wantedBid(rfq: RfqSeen, { worth }: Valued, room: Room, book: OpenBook, scene: Scene): bigint | null {
-  const most = worth.limitAssets < room.assets ? worth.limitAssets : room.assets
-  if (book.leadAssets > most || most === 0n) return null
+/** What we would bid if we had not yet; null when that is above our limit, or the headroom that is left. */
+function wantedBid(
+  rfq: RfqSeen,
+  { worth }: Valued,
+  headroom: Headroom,
+  commitments: OpenBook,
+  scene: Scene,
+): bigint | null {
+  const most = worth.limitAssets < headroom.assets ? worth.limitAssets : headroom.assets
+  if (commitments.leadAssets > most || most === 0n) return null
   const aimed =
     rfq.terms.book === 'sealed'
       ? worth.sealedAssets
       : isLastCall(rfq, scene)
-        ? lastBid(worth, book)
-        : book.leadAssets
+        ? lastBid(worth, commitments)
+        : commitments.leadAssets
   const bounded = aimed < most ? aimed : most
-  return bounded > book.leadAssets ? bounded : book.leadAssets
+  return bounded > commitments.leadAssets ? bounded : commitments.leadAssets
 }
 
 /** Whether nobody has the time to answer any more, we as little as others. */
@@ -114,30 +120,35 @@ function lastBid({ limitAssets, sealedAssets }: Valued['worth'], { bestRival, ri
 function first(
   rfq: RfqSeen,
   valued: Valued,
-  room: Room,
+  headroom: Headroom,
   { leadAssets }: OpenBook,
   wanted: bigint | null,
   scene: Scene,
 ): Proposal | PassedOver {
-  if (wanted === null) return passOver(rfq.id, tooDear(rfq, valued, room, leadAssets))
-  const gas = scene.book.bidGas
-  if (scene.book.nativeWei < gas.wei) return passOver(rfq.id, outOfGas(scene))
+  if (wanted === null) return passOver(rfq.id, tooDear(rfq, valued, headroom, leadAssets))
+  const gas = scene.commitments.bidGas
+  if (scene.commitments.nativeWei < gas.wei) return passOver(rfq.id, outOfGas(scene))
   const ownBids = rfq.bids.filter(({ bidder }) => bidder === scene.self).length
-  const bid = { ...valued, assets: wanted, limitedBy: limitOf(room, leadAssets, wanted), gas }
-  enter(scene.book, rfq, { assets: wanted, usdMicros: usdMicrosOf(wanted, valued.priced.quote) }, 'rfq')
+  const bid = { ...valued, assets: wanted, limitedBy: limitOf(headroom, leadAssets, wanted), gas }
+  enter(
+    scene.commitments,
+    rfq,
+    { assets: wanted, usdMicros: usdMicrosOf(wanted, valued.priced.quote) },
+    'rfq',
+  )
   return place(rfq, bid, ownBids, rfq.closesAtS + scene.policy.rfq.expiryAfterCloseS)
 }
 
 function next(
   rfq: RfqSeen,
   valued: Valued,
-  room: Room,
+  headroom: Headroom,
   { leadAssets, bestRival }: OpenBook,
   wanted: bigint | null,
   current: RfqBidSeen,
   scene: Scene,
 ): Proposal | PassedOver {
-  const { policy, seen, book } = scene
+  const { policy, seen, commitments } = scene
   const leads = rfq.terms.book === 'sealed' || current.assets > bestRival
   const binds = current.expiresAtS > rfq.closesAtS
   const driftAssets = (current.assets * BigInt(policy.rfq.replaceBps)) / BPS
@@ -150,7 +161,7 @@ function next(
     if (binds && isNear(current.assets) && (leads || isNear(leadAssets))) {
       return passOver(rfq.id, stands(rfq, valued, current))
     }
-    const dear = tooDear(rfq, valued, room, leadAssets)
+    const dear = tooDear(rfq, valued, headroom, leadAssets)
     return cancel(rfq, current, dear.check, dear.message)
   }
   // Who leads is not raised for fear of a bid that may never come.
@@ -167,26 +178,31 @@ function next(
     const message = `Bid ${current.bidId} was raised ${raises} times today; the policy allows ${policy.rfq.raisesMax}.`
     return passOver(rfq.id, { check: 'raises_used_up', message, reason: { raises } })
   }
-  if (book.nativeWei < book.bidGas.wei) return passOver(rfq.id, outOfGas(scene))
+  if (commitments.nativeWei < commitments.bidGas.wei) return passOver(rfq.id, outOfGas(scene))
   const takenAssets = isRaise ? wanted - current.assets : 0n
   const bid = {
     ...valued,
     assets: wanted,
-    limitedBy: limitOf(room, leadAssets, wanted),
-    gas: book.bidGas,
+    limitedBy: limitOf(headroom, leadAssets, wanted),
+    gas: commitments.bidGas,
   }
-  enter(book, rfq, { assets: takenAssets, usdMicros: usdMicrosOf(takenAssets, valued.priced.quote) }, 'rfq')
+  enter(
+    commitments,
+    rfq,
+    { assets: takenAssets, usdMicros: usdMicrosOf(takenAssets, valued.priced.quote) },
+    'rfq',
+  )
   return replace(rfq, bid, current, ended.length, rfq.closesAtS + policy.rfq.expiryAfterCloseS)
 }
 
-const limitOf = (room: Room, leadAssets: bigint, assets: bigint): string =>
-  assets === room.assets ? room.limitedBy : assets === leadAssets ? 'lead' : 'shade'
+const limitOf = (headroom: Headroom, leadAssets: bigint, assets: bigint): string =>
+  assets === headroom.assets ? headroom.limitedBy : assets === leadAssets ? 'lead' : 'shade'
 
-/** Why what would win is above what we bid: the lot is not worth it, or there is no room for it. */
+/** Why what would win is above what we bid: the lot is not worth it, or there is no headroom for it. */
 function tooDear(
   { reserveAssets }: RfqSeen,
   { priced, worth }: Valued,
-  room: Room,
+  headroom: Headroom,
   leadAssets: bigint,
 ): Stop {
   const paid = (assets: bigint) => tokens(assets, priced.quote.decimals, priced.quote.symbol)
@@ -196,11 +212,11 @@ function tooDear(
     limitAssets: String(worth.limitAssets),
     valueAssets: String(worth.valueAssets),
     markAssets: String(worth.markAssets),
-    roomAssets: String(room.assets),
+    roomAssets: String(headroom.assets),
   }
   if (leadAssets <= worth.limitAssets) {
-    const message = `${paid(leadAssets)} would lead, and ${room.limitedBy} leaves ${paid(room.assets)}.`
-    return { check: room.limitedBy, message, reason, near: nearness(room.assets, leadAssets) }
+    const message = `${paid(leadAssets)} would lead, and ${headroom.limitedBy} leaves ${paid(headroom.assets)}.`
+    return { check: headroom.limitedBy, message, reason, near: nearness(headroom.assets, leadAssets) }
   }
   const check = leadAssets === reserveAssets ? 'reserve_above_limit' : 'rivals_above_limit'
   const message = `${paid(leadAssets)} would lead; our limit is ${paid(worth.limitAssets)}.`
@@ -213,8 +229,8 @@ const stands = (rfq: RfqSeen, { priced, worth }: Valued, { bidId, assets }: RfqB
   reason: { bidAssets: String(assets), limitAssets: String(worth.limitAssets), closesAtS: rfq.closesAtS },
 })
 
-const outOfGas = ({ seen, book }: Scene): Stop => ({
+const outOfGas = ({ seen, commitments }: Scene): Stop => ({
   check: 'out_of_gas',
-  message: `A bid needs ${book.bidGas.wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`,
-  reason: { haveWei: String(book.nativeWei), needWei: String(book.bidGas.wei) },
+  message: `A bid needs ${commitments.bidGas.wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`,
+  reason: { haveWei: String(commitments.nativeWei), needWei: String(commitments.bidGas.wei) },
 })

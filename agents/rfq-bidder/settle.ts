@@ -1,28 +1,34 @@
 import type { Address } from 'viem'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
-import type { Book } from './book.ts'
+import type { Commitments } from './commitments.ts'
 import { claimStop, endingStop, type Scene } from './lot.ts'
 import { bidSubject, claim, finalize } from './propose.ts'
 import type { AuctionSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 import { FINALIZE } from './steps.ts'
 
-/** Claim the escrow of every bid of ours that cannot win any more. Takes gas from the book; otherwise pure. */
-export function claimRefunds(rfq: RfqSeen, { seen, self, book }: Scene): readonly (Proposal | PassedOver)[] {
+/** Claim the escrow of every bid of ours that cannot win any more. Takes gas from the commitments; otherwise pure. */
+export function claimRefunds(
+  rfq: RfqSeen,
+  { seen, self, commitments }: Scene,
+): readonly (Proposal | PassedOver)[] {
   return rfq.bids
     .filter(({ bidder, refundable }) => bidder === self && refundable)
     .map((bid) => {
       const subject = bidSubject(rfq, bid)
-      const stop = claimStop(rfq, bid, seen) ?? gasStop(book, seen.signer)
+      const stop = claimStop(rfq, bid, seen) ?? gasStop(commitments, seen.signer)
       return stop === null ? claim(rfq, bid) : passOver(subject, stop)
     })
 }
 
 /**
  * Finalize an RFQ that is closed and has a live bid of ours: at once when we won or cannot know, else when those who won
- * had their time, because our escrow is free only then. Takes gas from the book; otherwise pure.
+ * had their time, because our escrow is free only then. Takes gas from the commitments; otherwise pure.
  */
-export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene): Proposal | PassedOver {
+export function finalizeClosed(
+  rfq: RfqSeen,
+  { seen, self, policy, commitments }: Scene,
+): Proposal | PassedOver {
   const live = rfq.bids.filter(({ status }) => status === 'live')
   const [bid] = live.filter(({ bidder }) => bidder === self).toSorted(byAssets)
   if (bid === undefined) {
@@ -41,7 +47,7 @@ export function finalizeClosed(rfq: RfqSeen, { seen, self, policy, book }: Scene
     const message = `Somebody else won; it is theirs to finalize for ${leftS} s more.`
     return passOver(rfq.id, { check: 'left_to_winner', message, reason: { leftS } })
   }
-  const stop = gasStop(book, seen.signer)
+  const stop = gasStop(commitments, seen.signer)
   return stop === null ? finalize(rfq, bid, wins) : passOver(rfq.id, stop)
 }
 
@@ -77,12 +83,16 @@ const byAssets = (one: RfqBidSeen, other: RfqBidSeen) =>
   one.assets === other.assets ? 0 : one.assets > other.assets ? -1 : 1
 
 /** Take the gas of a step that ends a bid, or say that it is not there. */
-function gasStop(book: Book, signer: Address): Stop | null {
-  const { wei } = book.settleGas
-  if (book.nativeWei < wei) {
-    const message = `It needs ${wei} wei for gas; ${book.nativeWei} wei are left. Fix: send native coin to ${signer}.`
-    return { check: 'out_of_gas', message, reason: { haveWei: String(book.nativeWei), needWei: String(wei) } }
+function gasStop(commitments: Commitments, signer: Address): Stop | null {
+  const { wei } = commitments.settleGas
+  if (commitments.nativeWei < wei) {
+    const message = `It needs ${wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${signer}.`
+    return {
+      check: 'out_of_gas',
+      message,
+      reason: { haveWei: String(commitments.nativeWei), needWei: String(wei) },
+    }
   }
-  book.nativeWei -= wei
+  commitments.nativeWei -= wei
   return null
 }

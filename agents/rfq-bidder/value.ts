@@ -1,7 +1,7 @@
 import { BPS, ceilDiv, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
-import { shadeAmong } from './curse.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Priced } from './price.ts'
+import { shadeAmong } from './winners-curse.ts'
 
 const YEAR_S = 31_536_000n
 /** One basis point, as a wad. */

@@ -1,27 +1,27 @@
-import type { Book, Place } from './book.ts'
+import type { Commitments, Place } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Priced } from './price.ts'
 import { assetsFor } from './value.ts'
 
 /** The most that limits leave for a bid, base units of the quote asset, and the tightest one's name. */
-export type Room = { readonly limitedBy: string; readonly assets: bigint }
+export type Headroom = { readonly limitedBy: string; readonly assets: bigint }
 
 /**
  * Return what the limits of the policy and our funds leave for a bid. Pure.
  * @param standing what the bid that it replaces has in escrow, base units of the quote asset: that counts once.
  */
-export function roomFor(
+export function headroomFor(
   { asset, quote, terms }: Priced,
   at: Place,
   standing: bigint,
-  book: Book,
+  commitments: Commitments,
   policy: RfqBidderPolicy,
-): Room {
-  const taken = (counts: (escrow: Book['escrows'][number]) => boolean) =>
-    book.escrows.filter(counts).reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
+): Headroom {
+  const taken = (counts: (escrow: Commitments['escrows'][number]) => boolean) =>
+    commitments.escrows.filter(counts).reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
   const left = (usdMicrosMax: bigint, takenUsdMicros: bigint) =>
     assetsFor(usdMicrosMax - takenUsdMicros, quote) + standing
-  const rooms: readonly Room[] = [
+  const rooms: readonly Headroom[] = [
     { limitedBy: 'bid_max', assets: assetsFor(policy.bidUsdMicrosMax, quote) },
     {
       limitedBy: 'open_bids_max',
@@ -38,7 +38,7 @@ export function roomFor(
         taken((escrow) => escrow.asset === asset.address || escrow.asset === null),
       ),
     },
-    { limitedBy: 'out_of_funds', assets: (book.tokens.get(quote.address) ?? 0n) + standing },
+    { limitedBy: 'out_of_funds', assets: (commitments.tokens.get(quote.address) ?? 0n) + standing },
     ...(at === 'rfq'
       ? []
       : [
@@ -51,6 +51,6 @@ export function roomFor(
           },
         ]),
   ]
-  const tightest = rooms.reduce((least, room) => (room.assets < least.assets ? room : least))
+  const tightest = rooms.reduce((least, headroom) => (headroom.assets < least.assets ? headroom : least))
   return tightest.assets > 0n ? tightest : { ...tightest, assets: 0n }
 }

@@ -8,7 +8,7 @@ import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, AllocatorSeen, MarketLook } from './seen.ts'
 
 /** A market of a vault: what is there, what may be there, and how it earns. Base units. */
-export type Seat = {
+export type VaultMarket = {
   readonly marketAddress: Address
   readonly name: string
   readonly heldAssets: bigint
@@ -30,15 +30,15 @@ const SECONDS_A_YEAR = 31_536_000
 const WAD = 1e18
 
 /** Lay out the markets of a vault for a decision. Pure. */
-export function seatsOf(
+export function vaultMarketsOf(
   vault: OpenVault,
   seen: Moment & AllocatorSeen,
   policy: AllocatorPolicy,
-): readonly Seat[] {
+): readonly VaultMarket[] {
   const touchCost = gasTokens(policy.costs.marketGas, vault, seen, policy)
   return vault.look.allocations.map((allocation) => {
     const market = seen.markets.find(({ address }) => address === allocation.marketAddress)
-    return seatOf(allocation, market, vault, seen, policy, touchCost)
+    return vaultMarketOf(allocation, market, vault, seen, policy, touchCost)
   })
 }
 
@@ -60,14 +60,14 @@ export function gasTokens(
 export const toTokens = (assets: bigint, decimals: number): number =>
   Number(assets) / Number(tokenUnit(decimals))
 
-function seatOf(
+function vaultMarketOf(
   allocation: AllocationSeen,
   market: MarketLook | undefined,
   vault: OpenVault,
   seen: Moment & AllocatorSeen,
   policy: AllocatorPolicy,
   touchCost: number,
-): Seat {
+): VaultMarket {
   const { marketAddress } = allocation
   const heldAssets = allocation.heldAssets ?? 0n
   const name = `${market?.collateralSymbol ?? marketAddress}/${vault.symbol}`
@@ -130,7 +130,7 @@ function figuresOf(market: MarketLook, heldAssets: bigint): Figures | null {
   return { borrowedAssets: debtAssets, othersAssets, rate }
 }
 
-type Bounds = Pick<Seat, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
+type Bounds = Pick<VaultMarket, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
 
 function boundsOf(
   allocation: AllocationSeen,

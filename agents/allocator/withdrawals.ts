@@ -7,32 +7,32 @@ import { supplyRate } from './lane.ts'
 import { MOVES_MAX, movesOf, planTargets, type Targets } from './plan.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { proposeMoves } from './propose.ts'
-import { type Seat, toTokens } from './seats.ts'
+import { toTokens, type VaultMarket } from './vault-markets.ts'
 
 /**
  * Propose what must be withdrawn whatever it costs: what the redemptions that are due need beyond what is idle, and what
  * lies in markets that are impaired. Null when there is neither. Pure. What is withdrawn is what earns least.
  */
-export function proposeDuty(
+export function proposeWithdrawals(
   vault: OpenVault,
-  seats: readonly Seat[],
+  vaultMarkets: readonly VaultMarket[],
   policy: AllocatorPolicy,
 ): Proposal | PassedOver | null {
   const { books, decimals, symbol } = vault
-  const shortAssets = vault.dutyAssets - books.idleAssets
+  const shortAssets = vault.obligedAssets - books.idleAssets
   const worthAssets = (policy.leaving.withdrawUsdMicrosMin * tokenUnit(decimals)) / vault.priceUsdMicros
-  const leaves = ({ impaired, cashAssets, heldAssets }: Seat) =>
+  const leaves = ({ impaired, cashAssets, heldAssets }: VaultMarket) =>
     impaired !== null && least(cashAssets, heldAssets) > worthAssets
-  if (shortAssets <= 0n && !seats.some(leaves)) return null
-  const targets = dutyTargets(vault, seats, leaves, shortAssets, policy)
-  const { withdrawals } = movesOf(seats, targets)
+  if (shortAssets <= 0n && !vaultMarkets.some(leaves)) return null
+  const targets = withdrawalTargets(vault, vaultMarkets, leaves, shortAssets, policy)
+  const { withdrawals } = movesOf(vaultMarkets, targets)
   const isShort = shortAssets > 0n
   const kind = isShort ? 'redemptions' : 'leave'
   const show = (assets: bigint) => tokens(assets, decimals, symbol)
   const withdrawn = withdrawals.reduce((sum, { assets }) => sum + assets, 0n)
   const why = isShort
-    ? `${show(vault.dutyAssets)} are due or kept, ${show(books.idleAssets)} idle`
-    : seats
+    ? `${show(vault.obligedAssets)} are due or kept, ${show(books.idleAssets)} idle`
+    : vaultMarkets
         .filter(leaves)
         .map(({ name, impaired }) => `${name} ${impaired?.check}`)
         .join(', ')
@@ -44,12 +44,12 @@ export function proposeDuty(
       reason: { shortAssets: String(shortAssets), idleAssets: String(books.idleAssets) },
     }
   }
-  return proposeMoves(vault, seats, targets, {
+  return proposeMoves(vault, vaultMarkets, targets, {
     kind,
     why: `${why}: withdraw ${show(withdrawn)}`,
     reason: {
       dueAssets: String(vault.dueAssets),
-      dutyAssets: String(vault.dutyAssets),
+      obligedAssets: String(vault.obligedAssets),
       shortAssets: String(shortAssets),
     },
   })
@@ -58,25 +58,26 @@ export function proposeDuty(
 const least = (one: bigint, other: bigint) => (one < other ? one : other)
 
 /** The cheapest withdrawals that raise what is short; within the utilisation bands if that is enough. */
-function dutyTargets(
+function withdrawalTargets(
   vault: OpenVault,
-  seats: readonly Seat[],
-  leaves: (seat: Seat) => boolean,
+  vaultMarkets: readonly VaultMarket[],
+  leaves: (vaultMarket: VaultMarket) => boolean,
   shortAssets: bigint,
   policy: AllocatorPolicy,
 ): Targets {
   const { decimals } = vault
-  const heldAssets = seats.reduce((sum, seat) => sum + seat.heldAssets, 0n)
+  const heldAssets = vaultMarkets.reduce((sum, vaultMarket) => sum + vaultMarket.heldAssets, 0n)
   const budgetAssets = shortAssets > 0n ? heldAssets - shortAssets : heldAssets
-  const emptied = (seat: Seat) => seat.heldAssets - least(seat.cashAssets, seat.heldAssets)
-  const solve = (leastOf: (seat: Seat) => bigint) => {
-    const bounds = seats.map((seat) =>
-      leaves(seat)
-        ? { leastAssets: emptied(seat), mostAssets: emptied(seat) }
-        : { leastAssets: leastOf(seat), mostAssets: seat.heldAssets },
+  const emptied = (vaultMarket: VaultMarket) =>
+    vaultMarket.heldAssets - least(vaultMarket.cashAssets, vaultMarket.heldAssets)
+  const solve = (leastOf: (vaultMarket: VaultMarket) => bigint) => {
+    const bounds = vaultMarkets.map((vaultMarket) =>
+      leaves(vaultMarket)
+        ? { leastAssets: emptied(vaultMarket), mostAssets: emptied(vaultMarket) }
+        : { leastAssets: leastOf(vaultMarket), mostAssets: vaultMarket.heldAssets },
     )
     // Priced at what it pays now: that our leaving drives a rate up is no reason to take more than is needed.
-    const lanes = seats.map(({ lane }, index) => ({
+    const lanes = vaultMarkets.map(({ lane }, index) => ({
       ...lane,
       rate: supplyRate(lane, lane.held),
       lossRate: 0,
@@ -90,13 +91,15 @@ function dutyTargets(
       horizonS: policy.yields.horizonS,
       turnoverCost: policy.costs.turnoverBps / 10_000,
     }
-    return planTargets(seats, pool, { bounds, budgetAssets, decimals })
+    return planTargets(vaultMarkets, pool, { bounds, budgetAssets, decimals })
   }
   const all = () => {
     const most = new Set(
-      seats.toSorted((one, other) => Number(other.cashAssets - one.cashAssets)).slice(0, MOVES_MAX),
+      vaultMarkets.toSorted((one, other) => Number(other.cashAssets - one.cashAssets)).slice(0, MOVES_MAX),
     )
-    return seats.map((seat) => (most.has(seat) ? emptied(seat) : seat.heldAssets))
+    return vaultMarkets.map((vaultMarket) =>
+      most.has(vaultMarket) ? emptied(vaultMarket) : vaultMarket.heldAssets,
+    )
   }
   return solve(({ leastAssets }) => leastAssets) ?? solve(emptied) ?? all()
 }

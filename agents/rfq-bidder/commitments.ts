@@ -13,7 +13,7 @@ export type Place = 'rfq' | 'auction'
 type Escrow = { readonly asset: Address | null; readonly usdMicros: bigint; readonly at: Place }
 
 /** What is bid, and what is left to bid, as one decision goes on: changed by that decision, and by nothing else. */
-export type Book = {
+export type Commitments = {
   nativeWei: bigint
   /** Base units by token, less what workflows in flight may take; may be below zero. */
   readonly tokens: Map<string, bigint>
@@ -29,11 +29,11 @@ export type Book = {
 }
 
 /** Count what is bid: every escrow that is not paid back, and what is in flight. Pure. */
-export function bookOf(seen: Observed, self: Address, policy: RfqBidderPolicy): Book {
+export function commitmentsOf(seen: Observed, self: Address, policy: RfqBidderPolicy): Commitments {
   const bidGas = gasCost(policy.gas.bidGas + policy.gas.settleGas, seen, policy)
   const tokens = new Map<string, bigint>(Object.entries(seen.balances))
   const escrows: Escrow[] = []
-  const winnable: Book['winnable'] = new Map()
+  const winnable: Commitments['winnable'] = new Map()
   const unpriced: string[] = []
   const addEscrow = (offer: OfferSeen, assets: bigint, at: Place) => {
     const usdMicros = usdMicrosIn(offer.quoteAsset, assets, seen, policy)
@@ -80,22 +80,22 @@ export function bookOf(seen: Observed, self: Address, policy: RfqBidderPolicy): 
 
 /** Enter a bid that is about to be made: what it takes more of the quote asset, and what it may win. */
 export function enter(
-  book: Book,
+  commitments: Commitments,
   offer: OfferSeen,
   taken: { readonly assets: bigint; readonly usdMicros: bigint },
   at: Place,
 ): void {
-  book.nativeWei -= book.bidGas.wei
-  book.tokens.set(offer.quoteAsset, (book.tokens.get(offer.quoteAsset) ?? 0n) - taken.assets)
-  book.escrows.push({ asset: offer.asset, usdMicros: taken.usdMicros, at })
-  book.winnable.set(offer.id, { asset: offer.asset, amount: offer.amount })
+  commitments.nativeWei -= commitments.bidGas.wei
+  commitments.tokens.set(offer.quoteAsset, (commitments.tokens.get(offer.quoteAsset) ?? 0n) - taken.assets)
+  commitments.escrows.push({ asset: offer.asset, usdMicros: taken.usdMicros, at })
+  commitments.winnable.set(offer.id, { asset: offer.asset, amount: offer.amount })
 }
 
 /** What we hold of an offer's asset, and may win of it elsewhere; base units. Null when it is not known. Pure. */
-export function heldWithout(offer: OfferSeen, book: Book, seen: Observed): bigint | null {
+export function heldWithout(offer: OfferSeen, commitments: Commitments, seen: Observed): bigint | null {
   const balance = seen.balances[offer.asset]
   if (balance === undefined) return null
-  return [...book.winnable]
+  return [...commitments.winnable]
     .filter(([id, { asset }]) => id !== offer.id && asset === offer.asset)
     .reduce((sum, [, { amount }]) => sum + amount, balance)
 }
