@@ -143,14 +143,11 @@ export const guardRederives: Rule = (tree) =>
     .filter(({ from, to }) => roomOf(from) === 'guard' && roomOf(to) === 'agents/protocol')
     .map(shown)
 
-/** What joins the verbs: the table of contents, and the stages that are handed to it. */
-const JOINS_VERBS = /\/(pipeline|[a-z-]*stages)\.ts$/
-
-/** A verb of the pipeline imports no other verb. */
+/** A verb of the pipeline imports no other verb, and not the table of contents that lists it. */
 export const verbsStandAlone: Rule = ({ files }) =>
   files
     .flatMap(({ edges }) => edges)
-    .filter(({ from, to }) => isVerb(from) && /^src\/pipeline\/[^/]+$/.test(to))
+    .filter(({ from, to }) => IS_VERB.test(from) && /^src\/pipeline\/[^/]+$/.test(to))
     .map(shown)
 
-const isVerb = (path: string) => /^src\/pipeline\/[^/]+$/.test(path) && !JOINS_VERBS.test(path)
+const IS_VERB = /^src\/pipeline\/(?!pipeline\.ts)[^/]+$/

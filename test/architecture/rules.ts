@@ -151,6 +151,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: guests.shadowSignsNothing,
     caught: [
       { 'src/pipeline/shadow-a.ts': "import './attest.ts'" },
+      { 'src/keeper/shadow-stages.ts': "import './live-stages.ts'" },
       { 'src/pipeline/shadow-a.ts': "import type { Signer } from '../sign/signer.ts'" },
       {
         'src/pipeline/shadow-a.ts': "import './claim.ts'",
