@@ -208,13 +208,10 @@ class SqliteJournal implements Journal {
   }
 
   #settle(reservation: Reservation): void {
-    this.#records.run(
-      'INSERT INTO reservations (workflow_id, role, at_ms, body) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body',
-      reservation.workflowId,
-      reservation.role,
-      reservation.atMs,
-      encodeRecord(reservation),
-    )
+    const { workflowId, role, atMs } = reservation
+    const sql =
+      'INSERT INTO reservations (workflow_id, role, at_ms, body) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body'
+    this.#records.run(sql, workflowId, role, atMs, encodeRecord(reservation))
   }
 
   async settle(reservation: Reservation): Promise<void> {

@@ -3,30 +3,20 @@ import { RolekeeperError } from '../../errors.ts'
 import { type EventEnvelope, STREAM_HEARTBEAT_MS, type StreamMessage } from '../contract/assumptions.ts'
 import type { EventSource } from './event-source.ts'
 import { type CursorStore, createFeedCursor, type FeedCursor } from './feed-cursor.ts'
-import { createRecentIds } from './recent-ids.ts'
+import { createHints, type Hint, type Hints } from './hints.ts'
+import { createPolling, type Polling } from './polling.ts'
 import type { StreamConnection, UnreadableMessage } from './stream.ts'
 
-/** Two heartbeats may be late or lost; the third tells that nobody is there. */
+/** Two heartbeats may be late or lost; the third means that nobody is there. */
 const HEARTBEATS_MISSED = 2.5
 /** While the stream is down; a hint that comes this late still beats most blocks. */
 const POLL_MS = 2_000
-/** One round of polling reads at most this many pages, 2,000 events; a sweep sees the rest sooner. */
-const POLL_PAGES_MAX = 20
-/** A stream that loses something all the time must not take the whole rate limit for its gaps. */
-const DRAIN_AGAIN_MS = 100
 const RECONNECT_MS = 250
 const RECONNECT_MS_MAX = 30_000
 /** A connection that lived this long was a good one: the next one is tried at once. */
 const GOOD_CONNECTION_MS = 10_000
-/** More events than the service replays at once after a gap. */
-const SEEN_LEAST = 4_096
 
-/** A reason to look again, and no more: what is true is read anew. An event's `type` is never `sweep`. */
-export type Hint =
-  | { readonly type: string; readonly subject: string; readonly receivedAtMs: number }
-  | { readonly type: 'sweep' }
-
-/** `stream` while it is open, `polling` while polls answer instead, `down` while nothing does. */
+/** `stream` while it is open, `polling` while polling answers instead, `down` while nothing does. */
 type FeedMode = 'stream' | 'polling' | 'down'
 
 /** What the feed has done since it started, for metrics. */
@@ -46,7 +36,7 @@ type FeedState = {
 type FeedDeps = CursorStore & {
   readonly client: EventSource
   readonly clock: Clock
-  /** Told once a code of what asking again cannot mend, for example a key without the scope: only sweeps are left. */
+  /** Called once a code for what asking again cannot mend, for example a key without the scope: only sweeps are left. */
   readonly onRefused: (error: RolekeeperError) => void
 }
 
@@ -60,7 +50,7 @@ export type Feed = {
    */
   readonly start: () => Promise<void>
   /**
-   * Take an event that came another way, by a webhook: it becomes a hint unless stream or polling told it already.
+   * Take an event that came another way, by a webhook: it becomes a hint unless stream or polling gave it already.
    * @returns false when the feed has ended and nothing was taken.
    */
   readonly hear: (event: EventEnvelope) => boolean
@@ -79,11 +69,11 @@ type FeedOptions = {
 
 /**
  * Create the feed of the service's events: the stream, and polling while it is down, resumed by one cursor. Events may
- * be lost, doubled or late; the sweep finds what they did not tell.
+ * be lost, doubled or late; the sweep finds what they left out.
  */
 export const createFeed = (options: FeedOptions, deps: FeedDeps): Feed => new EventFeed(options, deps)
 
-type Counts = { -readonly [K in keyof FeedState]: FeedState[K] }
+type Counts = { -readonly [K in Exclude<keyof FeedState, 'hints' | 'duplicates'>]: FeedState[K] }
 
 /** One connection: how it ends, whether it is over for us, and the last number heard on it. */
 type Link = {
@@ -93,45 +83,51 @@ type Link = {
 }
 
 class EventFeed implements Feed {
-  readonly #listeners: ((hint: Hint) => void)[] = []
   readonly #state: Counts = {
     mode: 'down',
     lastMessageAtMs: null,
-    hints: 0,
-    duplicates: 0,
     unreadable: 0,
     gaps: 0,
     connections: 0,
     cursorsRefused: 0,
   }
-  readonly #types: ReadonlySet<string>
+  readonly #types: readonly string[]
   readonly #sweepMs: number
   readonly #silenceMsMax: number
   readonly #deps: FeedDeps
   readonly #stop = new AbortController()
-  readonly #seen = createRecentIds(SEEN_LEAST)
   readonly #refusedCodes = new Set<string>()
   readonly #cursor: FeedCursor
-  #sweepOwed: boolean
-  #draining: Promise<void> | undefined
-  #drainAgain = false
+  readonly #hints: Hints
+  readonly #polling: Polling
   #loops: Promise<void> = Promise.resolve()
 
   constructor(options: FeedOptions, deps: FeedDeps) {
-    this.#types = new Set(options.types)
+    this.#types = options.types
     this.#sweepMs = options.sweepMs
     this.#silenceMsMax = HEARTBEATS_MISSED * (options.heartbeatMs ?? STREAM_HEARTBEAT_MS)
     this.#deps = deps
     this.#cursor = createFeedCursor(deps, deps.clock, this.#stop.signal)
-    this.#sweepOwed = this.#cursor.value() === null
+    this.#hints = createHints(options.types, deps.clock.nowMs, this.#stop.signal)
+    // What happened before the service was met without a cursor was given by nobody.
+    if (this.#cursor.value() === null) this.#hints.oweSweep()
+    this.#polling = createPolling({
+      ...{ client: deps.client, clock: deps.clock, stop: this.#stop.signal },
+      ...{ cursor: this.#cursor, hints: this.#hints },
+      onPage: (unreadable) => {
+        this.#state.lastMessageAtMs = this.#nowMs
+        this.#state.unreadable += unreadable
+      },
+      onCursorRefused: () => this.#forgetCursor(),
+    })
   }
 
   onHint(listener: (hint: Hint) => void): void {
-    this.#listeners.push(listener)
+    this.#hints.listen(listener)
   }
 
   state(): FeedState {
-    return { ...this.#state }
+    return { ...this.#state, ...this.#hints.counts() }
   }
 
   start(): Promise<void> {
@@ -142,8 +138,8 @@ class EventFeed implements Feed {
 
   hear(event: EventEnvelope): boolean {
     if (this.#stopped) return false
-    // The cursor stays: what lies between was not told.
-    this.#emitOnce(event)
+    // The cursor stays: what lies between was not given.
+    this.#hints.event(event)
     return true
   }
 
@@ -154,7 +150,7 @@ class EventFeed implements Feed {
 
   async #sweepForever(): Promise<void> {
     while (!this.#stopped) {
-      this.#emit({ type: 'sweep' })
+      this.#hints.sweep()
       await this.#pause(this.#sweepMs)
     }
   }
@@ -169,7 +165,7 @@ class EventFeed implements Feed {
       const backoffMs = Math.min(RECONNECT_MS * 2 ** Math.max(0, failures - 1), RECONNECT_MS_MAX)
       const reconnectAtMs = this.#nowMs + backoffMs * (0.5 + Math.random() / 2)
       do {
-        const polled = await this.#operating(() => this.#drain())
+        const polled = await this.#operating(() => this.#polling.drain())
         this.#state.mode = polled ? 'polling' : 'down'
         await this.#pause(Math.min(POLL_MS, reconnectAtMs - this.#nowMs))
       } while (!this.#stopped && this.#nowMs < reconnectAtMs)
@@ -181,7 +177,7 @@ class EventFeed implements Feed {
   async #streamOnce(): Promise<void> {
     const link: Link = { ended: Promise.withResolvers(), over: new AbortController(), lastSeq: 0 }
     const connection = await this.#deps.client.openStream(
-      { types: [...this.#types], cursor: this.#cursor.value(), signal: this.#stop.signal },
+      { types: this.#types, cursor: this.#cursor.value(), signal: this.#stop.signal },
       {
         onClosed: link.ended.resolve,
         onMessage: (message) => {
@@ -197,7 +193,7 @@ class EventFeed implements Feed {
     this.#state.mode = 'stream'
     this.#state.connections += 1
     try {
-      this.#emitOwedSweep()
+      this.#hints.paySweep()
       await link.ended.promise
     } finally {
       link.over.abort()
@@ -214,9 +210,9 @@ class EventFeed implements Feed {
     link.lastSeq = Math.max(link.lastSeq, seq)
     if (seq > next) this.#closeGap(link)
     if (message.type === 'event') {
-      this.#emitOnce(message.event)
+      this.#hints.event(message.event)
       // What comes late or twice lies behind the cursor; what comes while a gap is open lies beyond it.
-      if (seq === next && this.#draining === undefined) this.#cursor.move(message.cursor)
+      if (seq === next && !this.#polling.isDraining()) this.#cursor.move(message.cursor)
     }
     if (message.type === 'unreadable') this.#state.unreadable += 1
     if (message.type === 'reset') {
@@ -243,89 +239,19 @@ class EventFeed implements Feed {
   /** Messages of the stream were lost: poll for them; where that fails, a new connection resumes at the cursor. */
   #closeGap(link: Link): void {
     this.#state.gaps += 1
-    this.#operating(() => this.#drain()).then((closed) => {
+    this.#operating(() => this.#polling.drain()).then((closed) => {
       if (closed) return
       link.over.abort()
       link.ended.resolve()
     }, link.ended.reject)
   }
 
-  /** Poll from the cursor to the end, once at a time; whoever asks meanwhile gets another round after it. */
-  #drain(): Promise<void> {
-    this.#drainAgain = true
-    this.#draining ??= this.#drainWhileAsked()
-    return this.#draining
-  }
-
-  async #drainWhileAsked(): Promise<void> {
-    try {
-      while (this.#drainAgain) {
-        this.#drainAgain = false
-        await this.#poll()
-        if (this.#drainAgain) await this.#pause(DRAIN_AGAIN_MS)
-      }
-    } finally {
-      this.#draining = undefined
-    }
-  }
-
-  async #poll(): Promise<void> {
-    // Without a cursor the service begins with history: a sweep tells more, and sooner.
-    const silent = this.#cursor.value() === null
-    let more = true
-    for (let pages = 0; more && pages < POLL_PAGES_MAX; pages += 1) {
-      const before = this.#cursor.value()
-      const page = await this.#pollPage(before)
-      this.#state.lastMessageAtMs = this.#nowMs
-      this.#state.unreadable += page.dropped
-      for (const { event, cursor } of page.items) {
-        this.#emitOnce(event, silent)
-        this.#cursor.move(cursor)
-      }
-      // No row of it could be read: its own cursor leads past it.
-      if (this.#cursor.value() === before && page.nextCursor !== null) this.#cursor.move(page.nextCursor)
-      more = page.hasMore && this.#cursor.value() !== before
-    }
-    // What was passed over in silence, or lies beyond the last page, is for a sweep to see.
-    this.#sweepOwed ||= silent || more
-    this.#emitOwedSweep()
-  }
-
-  async #pollPage(cursor: string | null) {
-    try {
-      return await this.#deps.client.pollEvents(cursor, this.#stop.signal)
-    } catch (error) {
-      if (error instanceof RolekeeperError && error.code === 'service.bad_request') this.#forgetCursor()
-      throw error
-    }
-  }
-
-  /** Give an event as a hint, once; only then may the cursor pass it. */
-  #emitOnce(event: EventEnvelope, silent = false): void {
-    if (this.#seen.has(event.id)) this.#state.duplicates += 1
-    else if (!silent && this.#types.has(event.type))
-      this.#emit({ type: event.type, subject: event.subject, receivedAtMs: this.#nowMs })
-    this.#seen.add(event.id)
-  }
-
-  #emit(hint: Hint): void {
-    if (this.#stopped) return
-    if (hint.type !== 'sweep') this.#state.hints += 1
-    for (const listener of this.#listeners) listener(hint)
-  }
-
   /** The service does not know our place any more; the next contact begins anew, with a sweep. */
   #forgetCursor(): void {
     if (this.#cursor.value() === null) return
     this.#cursor.forget()
-    this.#sweepOwed = true
+    this.#hints.oweSweep()
     this.#state.cursorsRefused += 1
-  }
-
-  /** What happened before the service was met without a cursor was told by nobody. */
-  #emitOwedSweep(): void {
-    if (this.#sweepOwed) this.#emit({ type: 'sweep' })
-    this.#sweepOwed = false
   }
 
   /** Whether it went well; the outside's failures are expected here, a defect of ours is not. */
