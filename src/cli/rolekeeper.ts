@@ -5,50 +5,59 @@ import { type Command, type Io, usageError } from './command.ts'
 const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<Command> }>> = {
   start: {
     summary: 'sandbox and keeper together, live, on this machine',
-    load: async () => (await import('./start.ts')).start,
+    load: async () => (await import('./commands/start.ts')).start,
   },
-  sandbox: { summary: 'the sandbox alone', load: async () => (await import('./sandbox.ts')).sandbox },
-  run: { summary: 'the keeper, as a configuration says', load: async () => (await import('./run.ts')).run },
+  sandbox: {
+    summary: 'the sandbox alone',
+    load: async () => (await import('./commands/sandbox.ts')).sandbox,
+  },
+  run: {
+    summary: 'the keeper, as a configuration says',
+    load: async () => (await import('./commands/run.ts')).run,
+  },
   workflows: {
     summary: 'what it did and does',
-    load: async () => (await import('./workflows.ts')).workflows,
+    load: async () => (await import('./commands/workflows.ts')).workflows,
   },
-  explain: { summary: 'why it acted, or why not', load: async () => (await import('./explain.ts')).explain },
+  explain: {
+    summary: 'why it acted, or why not',
+    load: async () => (await import('./commands/explain.ts')).explain,
+  },
   submit: {
     summary: 'a workflow by hand, through the same guard',
-    load: async () => (await import('./submit.ts')).submit,
+    load: async () => (await import('./commands/submit.ts')).submit,
   },
   restate: {
     summary: 'correct a NAV report, as its next revision',
-    load: async () => (await import('./restate.ts')).restate,
+    load: async () => (await import('./commands/restate.ts')).restate,
   },
   shadow: {
     summary: 'what roles in shadow would have done, and gained',
-    load: async () => (await import('./shadow.ts')).shadow,
+    load: async () => (await import('./commands/shadow.ts')).shadow,
   },
   approve: {
     summary: 'what waits for a person, and its yes',
-    load: async () => (await import('./approve.ts')).approve,
+    load: async () => (await import('./commands/approve.ts')).approve,
   },
-  reject: { summary: "a person's no", load: async () => (await import('./approve.ts')).reject },
+  reject: { summary: "a person's no", load: async () => (await import('./commands/reject.ts')).reject },
   plan: {
     summary: 'what differs from what is declared',
-    load: async () => (await import('./plan.ts')).plan,
+    load: async () => (await import('./commands/plan.ts')).plan,
   },
-  pause: { summary: 'begin nothing new', load: async () => (await import('./orders.ts')).pause },
-  resume: { summary: 'take a pause back', load: async () => (await import('./orders.ts')).resume },
+  pause: { summary: 'begin nothing new', load: async () => (await import('./commands/pause.ts')).pause },
+  resume: { summary: 'take a pause back', load: async () => (await import('./commands/resume.ts')).resume },
   kill: {
     summary: 'sign nothing and send nothing new',
-    load: async () => (await import('./orders.ts')).kill,
+    load: async () => (await import('./commands/kill.ts')).kill,
   },
-  unkill: { summary: 'take a kill back', load: async () => (await import('./orders.ts')).unkill },
+  unkill: { summary: 'take a kill back', load: async () => (await import('./commands/unkill.ts')).unkill },
   api: {
     summary: "compare a service's contract with ours",
-    load: async () => (await import('./api.ts')).api,
+    load: async () => (await import('./commands/api.ts')).api,
   },
   schemas: {
     summary: 'write the JSON Schemas of policies, for editors',
-    load: async () => (await import('./schemas.ts')).schemas,
+    load: async () => (await import('./commands/schemas.ts')).schemas,
   },
 }
 

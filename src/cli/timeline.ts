@@ -9,7 +9,7 @@ import type {
   WorkflowEvent,
 } from '../ops/events.ts'
 import { isTerminal } from '../workflow/workflow.ts'
-import { duration, shortHex, shortSubject, usd, wad } from './figures.ts'
+import { duration, shortHex, shortSubject, usd, wad } from './format.ts'
 
 /** A price is drawn when it has moved this far from the one drawn before. */
 const PRICE_MOVE_BPS = 100n

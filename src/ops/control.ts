@@ -10,16 +10,16 @@ export type Gate = {
   readonly paused: boolean
 }
 
-/** What an operator ordered: `killed` stops every KMS call and first send, `paused` stops anything new. */
+/** The switches as they are: `killed` stops every KMS call and first send, `paused` stops anything new. */
 export type Control = { readonly killed: boolean; readonly paused: boolean }
 
-/** The orders, and the file in the state directory whose presence is the order. */
+/** The switches, and the file in the state directory whose presence is "on". */
 const FILES = { kill: 'KILL', pause: 'PAUSE' } as const
-export type Order = keyof typeof FILES
+export type Switch = keyof typeof FILES
 
 /**
- * Read the orders now: two system calls, nothing cached, because this is asked right before each KMS call. Whatever
- * cannot be read counts as killed: a directory that is gone says nothing about the order.
+ * Read the switches now: two system calls, nothing cached, because this is asked right before each KMS call. Whatever
+ * cannot be read counts as killed: a directory that is gone says nothing about them.
  */
 export function readControl(directory: string): Control {
   try {
@@ -30,28 +30,24 @@ export function readControl(directory: string): Control {
   }
 }
 
-const isThere = (directory: string, order: Order) =>
-  statSync(join(directory, FILES[order]), { throwIfNoEntry: false }) !== undefined
+const isThere = (directory: string, which: Switch) =>
+  statSync(join(directory, FILES[which]), { throwIfNoEntry: false }) !== undefined
 
 /**
- * Give or withdraw an order; it survives a restart. Doing it again changes nothing.
+ * Turn a switch on or off; it survives a restart. Doing it again changes nothing.
  * @throws RolekeeperError `control.not_written` when the directory does not take it.
  */
-export function setControl(directory: string, order: Order, given: boolean): void {
-  const file = join(directory, FILES[order])
+export function setControl(directory: string, which: Switch, on: boolean): void {
+  const file = join(directory, FILES[which])
   try {
-    if (given) writeFileSync(file, '', { mode: 0o600 })
+    if (on) writeFileSync(file, '', { mode: 0o600 })
     else rmSync(file, { force: true })
   } catch (cause) {
-    throw new RolekeeperError(
-      'control.not_written',
-      `${file} could not be ${given ? 'written' : 'removed'}.`,
-      {
-        fix: `check that ${directory} is the keeper's directory and yours to write`,
-        facts: { order, given },
-        cause,
-      },
-    )
+    throw new RolekeeperError('control.not_written', `${file} could not be ${on ? 'written' : 'removed'}.`, {
+      fix: `check that ${directory} is the keeper's directory and yours to write`,
+      facts: { order: which, given: on },
+      cause,
+    })
   }
 }
 

@@ -1,7 +1,7 @@
 import { createPublicClient, http } from 'viem'
 import { expect, it } from 'vitest'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
-import { shadow } from '../../src/cli/shadow.ts'
+import { shadow } from '../../src/cli/commands/shadow.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 
 /** Each goes on until this many workflows have their score, of this many roles. */

@@ -1,8 +1,10 @@
-import type { Journal, Transition } from '../journal/journal.ts'
-import type { Slot } from '../workflow/slot.ts'
-import { type Hold, isHeld, type Workflow } from '../workflow/workflow.ts'
-import { command, DEFAULT_DIRECTORY, DIRECTORY, usageError } from './command.ts'
-import { duration, shortSubject } from './figures.ts'
+import type { Transition } from '../../journal/journal.ts'
+import type { Slot } from '../../workflow/slot.ts'
+import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
+import { command, usageError } from '../command.ts'
+import { duration, shortSubject } from '../format.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { findWorkflow, readJournal } from '../read-journal.ts'
 
 const LIST_MAX = 1_000
 const LIST_DEFAULT = 30
@@ -22,7 +24,6 @@ export const workflows = command({
   },
   argumentsMax: 2,
   run: async ({ directory = DEFAULT_DIRECTORY, limit, json }, [what, id], io) => {
-    const { readSqliteJournal } = await import('../journal/sqlite.ts')
     if (what !== 'list' && what !== 'show') throw usageError('Say what to show.', 'write `list` or `show ID`')
     if (what === 'list' && id !== undefined)
       throw usageError(`There is no place for "${id}".`, `write \`show ${id}\``)
@@ -30,38 +31,20 @@ export const workflows = command({
     if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
       throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
     }
-    const journal = readSqliteJournal(directory)
-    try {
+    await readJournal(directory, async (journal) => {
       if (what === 'list') {
         const rows = await journal.list(count)
         io.out(json === true ? rows.map((row) => `${toJson(row)}\n`).join('') : listing(rows))
-        return 0
+        return
       }
       if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
       const workflow = await findWorkflow(journal, id)
       const transitions = await journal.transitions(workflow.id)
       io.out(json === true ? `${toJson({ ...workflow, transitions })}\n` : shown(workflow, transitions))
-      return 0
-    } finally {
-      await journal.close()
-    }
+    })
+    return 0
   },
 })
-
-/**
- * Find a workflow by its id or the beginning of it, among the newest.
- * @throws RolekeeperError `usage` when none or several match.
- */
-export async function findWorkflow(journal: Pick<Journal, 'get' | 'list'>, id: string): Promise<Workflow> {
-  const exact = await journal.get(id)
-  if (exact !== null) return exact
-  const matches = id === '' ? [] : (await journal.list(LIST_MAX)).filter((row) => row.id.startsWith(id))
-  const [first, second] = matches
-  if (first === undefined)
-    throw usageError(`No workflow begins with "${id}".`, 'see: rolekeeper workflows list')
-  if (second !== undefined) throw usageError(`Several workflows begin with "${id}".`, 'write more of the id')
-  return first
-}
 
 const toJson = (value: unknown) =>
   JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))

@@ -1,7 +1,8 @@
-import { printable } from '../errors.ts'
-import type { PlannedDifference } from '../keeper/plan.ts'
-import { command, DIRECTORY, usageError } from './command.ts'
-import { configAt } from './order.ts'
+import { printable } from '../../errors.ts'
+import type { PlannedDifference } from '../../keeper/plan.ts'
+import { command, usageError } from '../command.ts'
+import { DIRECTORY } from '../options.ts'
+import { configAt } from '../run-order.ts'
 
 /** `rolekeeper plan`: what differs from what a policy declares, and what would be done about it. */
 export const plan = command({
@@ -35,7 +36,7 @@ Exits with 0 when everything is as declared, 1 when something differs.
         'a configuration names its directory: give one',
       )
     }
-    const { planOf } = await import('../keeper/plan.ts')
+    const { planOf } = await import('../../keeper/plan.ts')
     const differences = await planOf(await configAt({ config, directory, json: json === true }, io))
     io.out(differences.map(json === true ? jsonOf : textOf).join(''))
     const differing = differences.filter((one) => !isAsDeclared(one))

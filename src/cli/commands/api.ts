@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { printable, RolekeeperError } from '../errors.ts'
-import type { Comparison } from '../service/contract-diff/api-diff.ts'
-import type { Difference } from '../service/contract-diff/schema-diff.ts'
-import { command, type Io, usageError } from './command.ts'
+import { printable, RolekeeperError } from '../../errors.ts'
+import type { Comparison } from '../../service/contract-diff/api-diff.ts'
+import type { Difference } from '../../service/contract-diff/schema-diff.ts'
+import { command, type Io, usageError } from '../command.ts'
 
 /** `rolekeeper api diff`: what a service's own contract says otherwise than we do. */
 export const api = command({
@@ -18,8 +18,8 @@ a path of the run configuration, or an entry of the catalogue. Exits with 0 when
   run: async ({ json }, [verb, source], io) => {
     if (verb !== 'diff' || source === undefined)
       throw usageError('api takes `diff` and a file or URL.', 'see: rolekeeper api --help')
-    const { parseContract } = await import('../service/contract-diff/parse-contract.ts')
-    const { compareContract } = await import('../service/contract-diff/api-diff.ts')
+    const { parseContract } = await import('../../service/contract-diff/parse-contract.ts')
+    const { compareContract } = await import('../../service/contract-diff/api-diff.ts')
     const comparison = compareContract(parseContract(printable(source), await textOf(source)))
     if (json === true) writeJson(comparison, io)
     else write(comparison, io)
@@ -29,7 +29,7 @@ a path of the run configuration, or an entry of the catalogue. Exits with 0 when
 
 async function textOf(source: string): Promise<string> {
   if (/^https?:\/\//.test(source) && URL.canParse(source)) {
-    const { fetchContract } = await import('../service/contract-diff/fetch-contract.ts')
+    const { fetchContract } = await import('../../service/contract-diff/fetch-contract.ts')
     return fetchContract(new URL(source))
   }
   try {

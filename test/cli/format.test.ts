@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { duration, shortHex, shortSubject, usd, wad } from '../../src/cli/figures.ts'
+import { duration, shortHex, shortSubject, usd, wad } from '../../src/cli/format.ts'
 
 describe('figures', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { command } from './command.ts'
+import { command } from '../command.ts'
 
 /** `rolekeeper schemas`: what an editor needs to check policies and run configurations while they are written. */
 export const schemas = command({
@@ -25,10 +25,10 @@ config/run.schema.json. A file names its schema in its first line:
 
 /** Describe every file that a person writes: its path and its JSON Schema. */
 export async function editorSchemas(): Promise<Readonly<Record<string, object>>> {
-  const { agents } = await import('../../agents/index.ts')
-  const { runConfigSchema } = await import('../config/config.ts')
-  const { editorSchema, policySchema } = await import('../config/policy.ts')
-  const { sectionsOf } = await import('../keeper/role-policy.ts')
+  const { agents } = await import('../../../agents/index.ts')
+  const { runConfigSchema } = await import('../../config/config.ts')
+  const { editorSchema, policySchema } = await import('../../config/policy.ts')
+  const { sectionsOf } = await import('../../keeper/role-policy.ts')
   const policies = agents.map((agent) => [
     `policies/${agent.role}.schema.json`,
     editorSchema(`Policy of the ${agent.role}`, policySchema(agent.role, sectionsOf(agent))),

@@ -1,5 +1,6 @@
-import { command, durationMs, usageError } from './command.ts'
-import { createInterrupts, createShow, runSession } from './session.ts'
+import { command, usageError } from '../command.ts'
+import { durationMs } from '../options.ts'
+import { createInterrupts, createShow, runSession } from '../session.ts'
 
 /** `rolekeeper run`: the keeper as a configuration says; it loads nothing of the sandbox. */
 export const run = command({
@@ -19,13 +20,13 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     if (file === undefined)
       throw usageError('--config is missing.', 'name a run configuration, as config/example.yaml')
     const forMs = time === undefined ? undefined : durationMs('for', time)
-    const { loadRunConfig, secretsOf } = await import('../config/config.ts')
-    const { isWellKnown } = await import('../sign/well-known.ts')
-    const { createLog } = await import('../ops/log.ts')
+    const { loadRunConfig, secretsOf } = await import('../../config/config.ts')
+    const { isWellKnown } = await import('../../sign/well-known.ts')
+    const { createLog } = await import('../../ops/log.ts')
     const config = loadRunConfig(file, { env: io.env, isWellKnown })
     const log = createLog({ level: 'info', secrets: secretsOf(config) })
-    const { createKeeper } = await import('../keeper/keeper.ts')
-    const { version } = await import('./version.ts')
+    const { createKeeper } = await import('../../keeper/keeper.ts')
+    const { version } = await import('../version.ts')
     const interrupts = createInterrupts(() => {})
     try {
       const keeper = createKeeper(config, { log, version })

@@ -1,8 +1,9 @@
-import type { DecisionRow } from '../journal/journal.ts'
-import type { Reason } from '../workflow/proposal.ts'
-import type { Workflow } from '../workflow/workflow.ts'
-import { command, DEFAULT_DIRECTORY, DIRECTORY, usageError } from './command.ts'
-import { findWorkflow } from './workflows.ts'
+import type { DecisionRow } from '../../journal/journal.ts'
+import type { Reason } from '../../workflow/proposal.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import { command, usageError } from '../command.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { findWorkflow, readJournal } from '../read-journal.ts'
 
 const DECISIONS_MAX = 20
 
@@ -20,19 +21,15 @@ of market:vault:borrower), what was last decided about it and why.
   run: async ({ directory = DEFAULT_DIRECTORY }, [what], io) => {
     if (what === undefined || what.length < 4)
       throw usageError('Say what to explain.', 'give an id or a part of a subject, at least 4 characters')
-    const { readSqliteJournal } = await import('../journal/sqlite.ts')
-    const journal = readSqliteJournal(directory)
-    try {
+    await readJournal(directory, async (journal) => {
       const subject = /[:x]/i.test(what)
       const rows = subject ? await journal.decisions(what.toLowerCase(), DECISIONS_MAX) : []
       if (rows.length > 0) io.out(decisionsText(rows))
       else if (subject)
         throw usageError(`Nothing was decided about "${what}".`, 'see: rolekeeper workflows list')
       else io.out(workflowText(await findWorkflow(journal, what)))
-      return 0
-    } finally {
-      await journal.close()
-    }
+    })
+    return 0
   },
 })
 

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
-import { command, DEFAULT_DIRECTORY, DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from './command.ts'
-import { createInterrupts } from './session.ts'
+import { command } from '../command.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
+import { createInterrupts } from '../session.ts'
 
 /** `rolekeeper sandbox`: the service, its contracts, a chain and a KMS, for any program to talk to. */
 export const sandbox = command({
@@ -21,8 +22,8 @@ directory names every address and key that a program needs. Ctrl-C ends it.`,
   run: async (given, _args, io) => {
     const seed = seedOf(given.seed)
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
-    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('./sandbox-process.ts')
-    const { createProgress } = await import('./progress.ts')
+    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('../sandbox-process.ts')
+    const { createProgress } = await import('../session.ts')
     prepareDirectory(directory, given.fresh === true)
     const progress = await createProgress('starting the sandbox', io)
     const running = startSandboxProcess({

@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
-import type { RunConfig } from '../config/config.ts'
-import { printable, RolekeeperError } from '../errors.ts'
-import { command, DIRECTORY, usageError } from './command.ts'
-import { configAt, runOrder } from './order.ts'
-import type { Reported } from './restatement.ts'
+import type { RunConfig } from '../../config/config.ts'
+import { printable, RolekeeperError } from '../../errors.ts'
+import { command, usageError } from '../command.ts'
+import { DIRECTORY } from '../options.ts'
+import type { Reported } from '../restatement.ts'
+import { configAt, runOrder } from '../run-order.ts'
 
 /** `rolekeeper restate`: correct the newest NAV report of an oracle, through the same pipeline and guard as any other. */
 export const restate = command({
@@ -32,7 +33,7 @@ approval, and its guard judges it, as any report.
       throw usageError(`--label is missing or longer than ${LABEL_BYTES_MAX} bytes.`, 'say in short why')
     }
     if (!/^[a-z_]{1,32}$/.test(type)) throw usageError('--type is no report type.', 'write for example nav')
-    const { restatementOf } = await import('./restatement.ts')
+    const { restatementOf } = await import('../restatement.ts')
     const { config, directory } = given
     const place = { config, directory, json: given.json === true }
     const reported = await readReported(await configAt(place, io), oracle, type)
@@ -51,8 +52,8 @@ async function readReported(config: RunConfig, name: string, reportType: string)
       `known: ${config.deployment.contracts.map((contract) => contract.name).join(', ')}`,
     )
   }
-  const { NAV_ORACLE_VIEWS, reportTypeWord } = await import('../../agents/protocol/nav.ts')
-  const { createWave } = await import('../../agents/protocol/reading.ts')
+  const { NAV_ORACLE_VIEWS, reportTypeWord } = await import('../../../agents/protocol/nav.ts')
+  const { createWave } = await import('../../../agents/protocol/reading.ts')
   const wave = createWave()
   const asset = wave.ask(NAV_ORACLE_VIEWS, oracle, 'asset', [])
   const decimals = wave.ask(NAV_ORACLE_VIEWS, oracle, 'decimals', [])
@@ -79,8 +80,8 @@ async function callAll(
   config: RunConfig,
   calls: readonly { readonly to: Address; readonly data: `0x${string}` }[],
 ) {
-  const { openNodes } = await import('../keeper/connect.ts')
-  const { systemClock } = await import('../clock.ts')
+  const { openNodes } = await import('../../keeper/connect.ts')
+  const { systemClock } = await import('../../clock.ts')
   const nodes = await openNodes(config, systemClock)
   try {
     const results = await nodes.calls(calls)

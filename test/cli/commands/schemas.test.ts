@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { agents } from '../../agents/index.ts'
-import { editorSchemas } from '../../src/cli/schemas.ts'
-import { loadPolicy } from '../../src/config/policy.ts'
-import { sectionsOf } from '../../src/keeper/role-policy.ts'
+import { agents } from '../../../agents/index.ts'
+import { editorSchemas } from '../../../src/cli/commands/schemas.ts'
+import { loadPolicy } from '../../../src/config/policy.ts'
+import { sectionsOf } from '../../../src/keeper/role-policy.ts'
 
 it('describes the policy of every role, and the run configuration, down to each limit', async () => {
   const schemas = await editorSchemas()

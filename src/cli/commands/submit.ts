@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { printable, RolekeeperError } from '../errors.ts'
-import type { WorkflowType } from '../service/contract/workflow-types.ts'
-import type { ProposalInput, Reason } from '../workflow/proposal.ts'
-import { command, DIRECTORY, usageError } from './command.ts'
-import { runOrder } from './order.ts'
+import { printable, RolekeeperError } from '../../errors.ts'
+import type { WorkflowType } from '../../service/contract/workflow-types.ts'
+import type { ProposalInput, Reason } from '../../workflow/proposal.ts'
+import { command, usageError } from '../command.ts'
+import { DIRECTORY } from '../options.ts'
+import { runOrder } from '../run-order.ts'
 
 /** Far above any workflow's input. */
 const BYTES_MAX = 65_536
@@ -42,7 +43,7 @@ without one, one is run for as long. FILE holds the input as the service takes i
         '--config and --directory are both given.',
         'a configuration names its directory: give one',
       )
-    const { agentRoleOf } = await import('../service/contract/workflow-types.ts')
+    const { agentRoleOf } = await import('../../service/contract/workflow-types.ts')
     const workflowType = await typeOf(named)
     const role = given.role ?? agentRoleOf(workflowType)
     if (role === null)
@@ -79,7 +80,7 @@ function reasonOf(text: string | undefined): { readonly reason?: Reason } {
 async function typeOf(named: string | undefined): Promise<WorkflowType> {
   if (named === undefined)
     throw usageError('Say what to submit.', 'name a workflow type, for example deposit')
-  const { knowsInput, WORKFLOW_TYPES } = await import('../service/contract/workflow-types.ts')
+  const { knowsInput, WORKFLOW_TYPES } = await import('../../service/contract/workflow-types.ts')
   const type = WORKFLOW_TYPES.find((each) => each === named)
   if (type === undefined) {
     const alike = WORKFLOW_TYPES.filter((each) => each.endsWith(`.${named}`))
@@ -92,7 +93,7 @@ async function typeOf(named: string | undefined): Promise<WorkflowType> {
 
 /** Read and check an input. It goes out as it is in the file. */
 async function inputOf(type: WorkflowType, file: string): Promise<ProposalInput> {
-  const { WORKFLOW_CATALOGUE } = await import('../service/contract/workflow-types.ts')
+  const { WORKFLOW_CATALOGUE } = await import('../../service/contract/workflow-types.ts')
   const value = readJson(file)
   const schema: z.ZodType = WORKFLOW_CATALOGUE[type].input
   const checked = schema.safeParse(value)

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rolekeeper } from '../../src/cli/rolekeeper.ts'
-import { sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
+import { rolekeeper } from '../../../src/cli/rolekeeper.ts'
+import { sandboxDirectory, startTestSandbox, type TestSandbox } from '../../support/sandbox.ts'
 
 let sandbox: TestSandbox
 beforeAll(async () => {

@@ -1,18 +1,10 @@
 import { openSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Keeper } from '../keeper/keeper.ts'
-import {
-  command,
-  DEFAULT_DIRECTORY,
-  DIRECTORY,
-  durationMs,
-  FAULT,
-  SCENARIO,
-  SEED,
-  seedOf,
-} from './command.ts'
-import type { SandboxProcess } from './sandbox-process.ts'
-import { createInterrupts, createShow, runSession } from './session.ts'
+import type { Keeper } from '../../keeper/keeper.ts'
+import { command } from '../command.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
+import type { SandboxProcess } from '../sandbox-process.ts'
+import { createInterrupts, createShow, runSession } from '../session.ts'
 
 /** `rolekeeper start`: sandbox and keeper together. */
 export const start = command({
@@ -38,8 +30,8 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     const seed = seedOf(given.seed)
     const json = given.json === true
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
-    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('./sandbox-process.ts')
-    const { createProgress } = await import('./progress.ts')
+    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('../sandbox-process.ts')
+    const { createProgress } = await import('../session.ts')
     prepareDirectory(directory, given.fresh === true)
     let sandbox: SandboxProcess | undefined
     const interrupts = createInterrupts(() => sandbox?.kill())
@@ -80,11 +72,11 @@ Ctrl-C ends it; started again, it resumes what was in flight.
 type How = { readonly json: boolean; readonly shadow: boolean }
 
 async function createSandboxKeeper(directory: string, { json, shadow }: How): Promise<Keeper> {
-  const { sandboxConfig } = await import('./sandbox-config.ts')
-  const { secretsOf } = await import('../config/config.ts')
-  const { createLog } = await import('../ops/log.ts')
-  const { createKeeper } = await import('../keeper/keeper.ts')
-  const { version } = await import('./version.ts')
+  const { sandboxConfig } = await import('../sandbox-config.ts')
+  const { secretsOf } = await import('../../config/config.ts')
+  const { createLog } = await import('../../ops/log.ts')
+  const { createKeeper } = await import('../../keeper/keeper.ts')
+  const { version } = await import('../version.ts')
   const written = sandboxConfig(directory)
   const inShadow = written.agents.map((agent) => ({ ...agent, mode: 'shadow' as const }))
   const config = shadow ? { ...written, agents: inShadow } : written

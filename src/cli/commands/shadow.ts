@@ -1,7 +1,9 @@
-import type { Role } from '../service/contract/roles.ts'
-import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
-import { command, DEFAULT_DIRECTORY, DIRECTORY } from './command.ts'
-import { usd } from './figures.ts'
+import type { Role } from '../../service/contract/roles.ts'
+import type { ShadowVerdict, Workflow } from '../../workflow/workflow.ts'
+import { command } from '../command.ts'
+import { usd } from '../format.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { readJournal } from '../read-journal.ts'
 
 /** `rolekeeper shadow`: what the roles in shadow would have done, and what became of it. */
 export const shadow = command({
@@ -15,17 +17,11 @@ it counts only what was still possible, each subject once, and of bids only thos
   options: { directory: DIRECTORY, json: { help: 'print JSON, one object a line' } },
   argumentsMax: 0,
   run: async ({ directory = DEFAULT_DIRECTORY, json }, _args, io) => {
-    const { readSqliteJournal } = await import('../journal/sqlite.ts')
-    const journal = readSqliteJournal(directory)
-    try {
-      const rows = await journal.shadowed()
-      const scores = [...new Set(rows.map(({ role }) => role))].map((role) => scoreOf(role, rows))
-      if (json === true) io.out(scores.map((score) => `${JSON.stringify(score)}\n`).join(''))
-      else io.out(scores.length === 0 ? 'Nothing ended in shadow yet.\n' : scores.map(text).join(''))
-      return 0
-    } finally {
-      await journal.close()
-    }
+    const rows = await readJournal(directory, (journal) => journal.shadowed())
+    const scores = [...new Set(rows.map(({ role }) => role))].map((role) => scoreOf(role, rows))
+    if (json === true) io.out(scores.map((score) => `${JSON.stringify(score)}\n`).join(''))
+    else io.out(scores.length === 0 ? 'Nothing ended in shadow yet.\n' : scores.map(text).join(''))
+    return 0
   },
 })
 

@@ -2,10 +2,10 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { shadow } from '../../src/cli/shadow.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { move, type ShadowVerdict } from '../../src/workflow/workflow.ts'
-import { proposalOf, workflowOf } from '../support/workflows.ts'
+import { shadow } from '../../../src/cli/commands/shadow.ts'
+import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { move, type ShadowVerdict } from '../../../src/workflow/workflow.ts'
+import { proposalOf, workflowOf } from '../../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'cli-shadow-'))
 const run = async (...args: string[]) => {

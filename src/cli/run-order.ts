@@ -9,7 +9,9 @@ import type { Keeper } from '../keeper/keeper.ts'
 import type { Reply } from '../keeper/submissions.ts'
 import type { Submission } from '../ops/orders.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
-import { DEFAULT_DIRECTORY, type Io } from './command.ts'
+import type { Io } from './command.ts'
+import { DEFAULT_DIRECTORY } from './options.ts'
+import { readJournal } from './read-journal.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
 
 /** Where the keeper is that an order is for: of a run configuration, or of a sandbox's directory. */
@@ -31,7 +33,6 @@ const TAKEN_MS_MAX = 15_000
  * @throws RolekeeperError `order.refused`, `order.not_taken`, and what loading and starting throw.
  */
 export async function runOrder(submission: Submission, place: OrderPlace, io: Io): Promise<number> {
-  const { readSqliteJournal } = await import('../journal/sqlite.ts')
   const { forgetSubmission, writeSubmission } = await import('../ops/orders.ts')
   const config = place.config === undefined ? undefined : await loadConfig(place.config, io)
   const directory = config?.directory ?? place.directory ?? DEFAULT_DIRECTORY
@@ -44,17 +45,14 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   try {
     await keeper?.start()
     writeSubmission(directory, id, submission)
-    const journal = readSqliteJournal(directory)
-    try {
-      const workflow = await Promise.race([follow(id, { directory, journal, show }), interrupts.first])
-      if (workflow === undefined) return 1
-      show.end()
-      if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
-      else if (workflow.shadow === true) io.out(shadowText(workflow))
-      return workflow.state === 'succeeded' || workflow.state === 'shadowed' ? 0 : 1
-    } finally {
-      await journal.close()
-    }
+    const workflow = await readJournal(directory, (journal) =>
+      Promise.race([follow(id, { directory, journal, show }), interrupts.first]),
+    )
+    if (workflow === undefined) return 1
+    show.end()
+    if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
+    else if (workflow.shadow === true) io.out(shadowText(workflow))
+    return workflow.state === 'succeeded' || workflow.state === 'shadowed' ? 0 : 1
   } finally {
     show.end()
     interrupts.release()

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { rolekeeper } from '../../src/cli/rolekeeper.ts'
-import { openApiDocument } from '../../src/service/contract/openapi.ts'
-import { json, startScripted } from '../service/scripted-service.ts'
+import { rolekeeper } from '../../../src/cli/rolekeeper.ts'
+import { openApiDocument } from '../../../src/service/contract/openapi.ts'
+import { json, startScripted } from '../../service/scripted-service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'api-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,0 +1,10 @@
+import { switchCommand } from '../switch-command.ts'
+
+/** `rolekeeper resume`: take a pause back. */
+export const resume = switchCommand({
+  name: 'resume',
+  turns: 'pause',
+  on: false,
+  help: 'Take a pause back.',
+  done: 'Resumed.',
+})

@@ -1,0 +1,47 @@
+import { usageError } from './command.ts'
+
+/** Node's timers take 31 bits of milliseconds; one more fires at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1
+
+/**
+ * Read a duration: a whole number and a unit, `500ms`, `60s`, `10m` or `2h`; at most 596 hours.
+ * @returns milliseconds.
+ * @throws RolekeeperError `usage`.
+ */
+export function durationMs(option: string, text: string): number {
+  const [, digits, unit = ''] = /^(\d{1,10})(ms|s|m|h)$/.exec(text) ?? []
+  const ms = Number(digits) * ({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit] ?? Number.NaN)
+  if (ms <= TIMER_MS_MAX) return ms
+  throw usageError(
+    `--${option} is "${text}".`,
+    'give a number and a unit: 500ms, 60s, 10m or 2h; at most 596h',
+  )
+}
+
+/** Where the state lives when nothing else is said. */
+export const DIRECTORY = { help: 'where the state lives (default: .rolekeeper)', value: 'DIR' } as const
+export const DEFAULT_DIRECTORY = '.rolekeeper'
+
+/** The seed of the sandbox's weather. */
+export const SEED = { help: 'of the weather: the same number tells the same story', value: 'N' } as const
+
+/** How the sandbox's story goes. */
+export const SCENARIO = {
+  help: 'how the story goes: lively (the ordinary one), calm, volatile, crash-with-congestion, rate-spike, …',
+  value: 'NAME',
+} as const
+
+/** What the sandbox's service does wrong. */
+export const FAULT = {
+  help: 'what the service does wrong, for rehearsals: {"latencyMs":200}, {"stream":{"drop":0.3}}, …',
+  value: 'JSON',
+} as const
+
+/**
+ * Read a seed.
+ * @throws RolekeeperError `usage`.
+ */
+export function seedOf(text: string | undefined): number | undefined {
+  if (text === undefined || /^\d{1,9}$/.test(text)) return text === undefined ? undefined : Number(text)
+  throw usageError(`--seed is "${text}".`, 'give a whole number of at most 9 digits')
+}
