@@ -23,7 +23,7 @@ export const DIRECTORY = { help: 'where the state lives (default: .rolekeeper)',
 export const DEFAULT_DIRECTORY = '.rolekeeper'
 
 /** The seed of the sandbox's weather. */
-export const SEED = { help: 'of the weather: the same number tells the same story', value: 'N' } as const
+export const SEED = { help: 'of the weather: the same number gives the same story', value: 'N' } as const
 
 /** How the sandbox's story goes. */
 export const SCENARIO = {

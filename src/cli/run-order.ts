@@ -56,7 +56,7 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   } finally {
     show.end()
     interrupts.release()
-    // Nobody may take it later, when whoever asked has gone.
+    // Nobody may take it once its author has gone.
     forgetSubmission(directory, id)
     await keeper?.stop({ drainMs: 0 })
   }

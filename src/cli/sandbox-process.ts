@@ -14,7 +14,7 @@ const READY_MS = 60_000
 /** The sandbox saves its chain and ends in under this time; Ctrl-C has 2 s altogether. */
 const STOP_MS = 1_000
 
-/** What the sandbox tells its parent. */
+/** The messages of the sandbox to its parent. */
 const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('progress'), text: z.string() }),
   z.object({ type: z.literal('ready') }),
@@ -32,7 +32,7 @@ export type SandboxOptions = {
   /** The program to run, which speaks {@link message}. */
   readonly program: URL
   readonly directory: string
-  /** Of the weather: the same seed tells the same story. */
+  /** Of the weather: the same seed gives the same story. */
   readonly seed: number | undefined
   /** By its name; absent, the ordinary one. */
   readonly scenario?: string | undefined

@@ -6,7 +6,7 @@ import type { Io } from './command.ts'
 type Interrupts = {
   /** Resolves at the first SIGINT, SIGTERM or SIGHUP. */
   readonly first: Promise<void>
-  /** Give the signals back to whoever had them. */
+  /** Stop listening for them. */
   readonly release: () => void
 }
 
@@ -96,7 +96,7 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
   }
 }
 
-/** Shows a keeper's events to whoever runs it. */
+/** Shows a keeper's events on standard output. */
 export type Show = {
   readonly event: (event: KeeperEvent) => void
   /** Show what is still held back. */

@@ -19,7 +19,7 @@ const QUIET_MS = 10_000
 
 type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'none'
 
-/** Draws what a keeper told in one turn: no, one or several lines, without line ends. */
+/** Draws the events of one turn of the event loop: no, one or several lines, without line ends. */
 export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
 
 /**

@@ -14,7 +14,7 @@ const ORDERS_MS = 250
 /** What bids in shadow were for is decided in minutes. */
 const LOTS_MS = 5_000
 
-/** What the chores need. */
+/** What the background work needs. */
 type BackgroundDeps = {
   readonly nowMs: () => number
   readonly directory: string
@@ -31,23 +31,23 @@ type BackgroundDeps = {
 
 /** What a keeper does again and again, beside the chain's path. */
 export type Background = {
-  /** Tell the service now of what was sent. */
+  /** Register with the service now what was sent. */
   readonly register: () => void
   /** Resolves when what goes on has ended; nothing begins any more. */
   readonly stop: () => Promise<void>
 }
 
-/** Start telling the service of what was sent, taking people's orders, and scoring bids in shadow. */
+/** Start registering what was sent, taking people's orders, and scoring bids in shadow. */
 export function startBackground(deps: BackgroundDeps): Background {
   const { nowMs, directory, journal, roles, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
     log.warn('the service refused a registration', { hash }, error)
-  const chores = {
-    register: createChore(
+  const tasks = {
+    register: createTask(
       () => registerDue({ nowMs, journal, post: (row, key, body) => post(row, key, body, deps), onRefused }),
       (error) => log.error('registration failed', {}, error),
     ),
-    orders: createChore(
+    orders: createTask(
       () =>
         takeSubmissions({
           directory,
@@ -57,29 +57,29 @@ export function startBackground(deps: BackgroundDeps): Background {
         }),
       (error) => log.error('orders were not taken', {}, error),
     ),
-    lots: createChore(
+    lots: createTask(
       () => Promise.all(roles.map(({ lotScores }) => lotScores.look())),
       (error) => log.warn('lots of bids in shadow could not be read', {}, error),
     ),
   }
   const timers = [
-    setInterval(chores.register.begin, REGISTER_MS),
+    setInterval(tasks.register.begin, REGISTER_MS),
     setInterval(() => {
-      if (!deps.leavesOrders()) chores.orders.begin()
+      if (!deps.leavesOrders()) tasks.orders.begin()
     }, ORDERS_MS),
-    setInterval(chores.lots.begin, LOTS_MS),
+    setInterval(tasks.lots.begin, LOTS_MS),
   ]
   return {
-    register: chores.register.begin,
+    register: tasks.register.begin,
     stop: async () => {
       for (const timer of timers) clearInterval(timer)
-      await Promise.all(Object.values(chores).map((chore) => chore.stop()))
+      await Promise.all(Object.values(tasks).map((task) => task.stop()))
     },
   }
 }
 
-/** A work of which one goes on at a time: begun meanwhile, it is that one. */
-function createChore(work: () => Promise<unknown>, onFailed: (error: unknown) => void) {
+/** Create a task of which one run goes on at a time: begun meanwhile, it is that run. */
+function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => void) {
   let under: Promise<unknown> | undefined
   let stopped = false
   return {

@@ -286,7 +286,7 @@ class ComposedKeeper implements Keeper {
 
   readonly #gate = (): Gate => {
     const { killed, paused } = readControl(this.#config.directory)
-    // Whoever wants us gone now wants no further signature: what waits for a KMS lets go at once.
+    // A stop at once takes no further signature: what waits for a KMS lets go.
     return { closed: killed || this.#hurry.signal.aborted, paused }
   }
 

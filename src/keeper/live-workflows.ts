@@ -20,7 +20,7 @@ type LiveDeps = {
   readonly decides: boolean
   /** Run a workflow soon. */
   readonly wake: (id: string) => void
-  /** Tell the service now of what was sent. */
+  /** Register with the service now what was sent. */
   readonly register: () => void
   readonly onEnded: (workflow: Workflow) => void
 }
@@ -38,7 +38,7 @@ export type LiveWorkflows = {
 export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
   const live = new Map<string, Workflow>()
 
-  const tell = (before: Workflow | null, after: Workflow) => {
+  const report = (before: Workflow | null, after: Workflow) => {
     const { emit, metrics } = deps
     if (before !== null) for (const event of slotEvents(after, before)) emit(event)
     const held = before === null ? null : heldEvent(after, before, deps.nowMs())
@@ -69,7 +69,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
       const hasEnded = isTerminal(after.state)
       if (hasEnded) live.delete(after.id)
       else live.set(after.id, after)
-      tell(before, after)
+      report(before, after)
       if (before === null) deps.wake(after.id)
       if (after.state === 'confirmed' || after.state === 'succeeded') {
         deps

@@ -63,15 +63,15 @@ function crash(error: RolekeeperError): void {
   })
 }
 
-/** Create turns: a work that failed holds up none after it. */
+/** Create a {@link Serial}: a work that failed holds up none after it. */
 export function createSerial(): Serial {
   const last = new Map<string, Promise<unknown>>()
   return (name, work) => {
-    const turn = (last.get(name) ?? Promise.resolve()).then(work)
+    const done = (last.get(name) ?? Promise.resolve()).then(work)
     last.set(
       name,
-      turn.catch(() => undefined),
+      done.catch(() => undefined),
     )
-    return turn
+    return done
   }
 }

@@ -6,7 +6,7 @@ import { knowsInput, WORKFLOW_TYPES, type WorkflowType } from '../service/contra
 import type { InputValue, Proposal } from '../workflow/proposal.ts'
 import type { RoleOrders } from './role-orders.ts'
 
-/** What became of a submission: the workflow that it is, or why it is none. Kept in the journal for whoever asked. */
+/** What became of a submission: the workflow that it is, or why it is none. Kept in the journal for its author. */
 export type Reply = { readonly workflowId: string } | { readonly check: string; readonly message: string }
 
 /** Where the journal keeps the reply to a submission. Pure. */
@@ -53,7 +53,7 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
   return opened.ok ? { workflowId: opened.workflowId } : opened
 }
 
-/** Make a submission a proposal; what it exposes is counted by the policy, not told by whoever submits. */
+/** Make a submission a proposal; what it exposes is counted by the policy, not stated by its author. */
 function proposalOf(
   id: string,
   submission: Submission,

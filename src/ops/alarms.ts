@@ -1,11 +1,11 @@
 import type { RolekeeperError } from '../errors.ts'
 
-/** The same alarm is told again after this long. */
+/** The same alarm is raised again after this long. */
 const REPEAT_MS = 60_000
-/** Alarms remembered, so that each is told once a minute. */
+/** Alarms remembered, so that each is raised once a minute. */
 const ALARMS_MAX = 1_000
 
-/** Pass on alarms to whoever tells them, each of one code and workflow at most once a minute. */
+/** Limit alarms: each of one code and workflow is raised at most once a minute. */
 export function createAlarms(
   raise: (error: RolekeeperError, nowMs: number) => void,
   nowMs: () => number,

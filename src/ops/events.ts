@@ -144,7 +144,7 @@ export type SummaryEvent = {
 }
 
 /**
- * What the keeper tells whoever runs it: the timeline draws it, `--json` prints it one a line. Plain JSON; times are
+ * What the keeper reports: the timeline draws it, `--json` prints it one a line. Plain JSON; times are
  * ISO 8601, amounts decimal strings.
  */
 export type KeeperEvent =
@@ -161,10 +161,10 @@ export type KeeperEvent =
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-/** A refusal is kept as it was made: only its name and sentence are told. */
+/** A refusal is kept as it was made: an event has only its name and sentence. */
 const whyOf = ({ note }: Workflow) => (note === undefined ? {} : { check: note.check, message: note.message })
 
-/** Tell that a workflow reached a state. Pure. */
+/** Say that a workflow reached a state. Pure. */
 export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperEvent => ({
   type: 'workflow',
   id: after.id,
@@ -178,7 +178,7 @@ export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperE
   ...(isTerminal(after.state) ? whyOf(after) : {}),
 })
 
-/** Tell that a workflow began to wait for a person; null when it did not. Pure. */
+/** Say that a workflow began to wait for a person; null when it did not. Pure. */
 export function heldEvent(after: Workflow, before: Workflow, nowMs: number): KeeperEvent | null {
   const { hold } = after
   if (hold === undefined || hold.hash === before.hold?.hash) return null
@@ -193,7 +193,7 @@ const slotState = (slot: Slot): SlotEvent['state'] | null => {
   return last === undefined || last.state === 'ordered' ? null : last.state
 }
 
-/** Tell what moved among the slots of a workflow in flight. Pure. */
+/** Say what moved among the slots of a workflow in flight. Pure. */
 export function slotEvents(after: Workflow, before: Workflow): readonly SlotEvent[] {
   return after.slots.flatMap((slot): SlotEvent[] => {
     const known = before.slots.find((each) => each.index === slot.index)

@@ -34,7 +34,7 @@ export type Gauges = {
   }[]
 }
 
-/** What happened, told as it happens, and the page that Prometheus reads. No label holds an address or an id. */
+/** What happened, counted as it happens, and the page that Prometheus reads. No label holds an address or an id. */
 export type Metrics = {
   /** A workflow reached a state; `durationMs` since the state before. */
   readonly workflowMoved: (role: Role, type: WorkflowType, state: WorkflowState, durationMs: number) => void

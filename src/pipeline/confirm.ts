@@ -14,7 +14,7 @@ export type ConfirmDeps = {
 
 /** The service is asked again after this long, unless its event wakes us first. */
 const POLL_MS = 1_000
-/** Past this the chain's word stands alone, and a person is told. */
+/** Past this the chain's word stands alone, and the workflow ends unconfirmed. */
 const SERVICE_WAIT_MS_MAX = 600_000
 
 /** A block that is not named is not known to be late enough. */

@@ -30,7 +30,7 @@ export type CarryDeps = {
   readonly conclude: (workflow: Workflow) => Promise<Step>
 }
 
-/** Heads wake a workflow in flight; this is for a node that stopped telling us of them. */
+/** Heads wake a workflow in flight; this is for a node that stopped announcing them. */
 const IDLE_MS = 2_000
 const KMS_RETRY_MS = 1_000
 
@@ -40,7 +40,7 @@ const RESEND_BLOCKS = 2n
 /** The last look may be this old at the first send; over a restart or a kill it is taken again. */
 const LOOK_AGE_MS_MAX = 2_000
 
-/** A nonce that is open for this long holds up every other of its signer: a person is told. */
+/** A nonce that is open for this long holds up every other of its signer: an alarm. */
 const OPEN_MS_MAX = 60_000
 
 const lastAttempt = (slot: Slot): Attempt => {

@@ -5,7 +5,7 @@ import type { TransactionRegistration } from '../service/contract/assumptions.ts
 import type { Workflow } from '../workflow/workflow.ts'
 
 /**
- * Say what the service is to be told of a workflow: each payload of its intents that a node has, by hash. What is in
+ * Say what of a workflow is to be registered with the service: each payload of its intents that a node has, by hash. What is in
  * the outbox stays as it is, so this may be asked again, and is: a crash may have lost rows with the last commit. Pure.
  */
 export function registrations(workflow: Workflow, nowMs: number): readonly Omit<OutboxRow, 'tries'>[] {
@@ -46,11 +46,11 @@ export type RegisterDeps = {
 
 const BACK_OFF_MS = 1_000
 const BACK_OFF_MS_MAX = 60_000
-/** Told at once: after a long outage of the service there may be thousands. The rest is due at the next look. */
+/** Registered at once: after a long outage of the service there may be thousands. The rest is due at the next look. */
 const ROWS_MAX = 32
 
 /**
- * Tell the service of the transactions in the outbox, each until it took it. Apart from the chain's path: a service
+ * Register the transactions in the outbox with the service, each until it took it. Apart from the chain's path: a service
  * that is down delays nothing on the chain.
  */
 export async function registerDue(deps: RegisterDeps): Promise<void> {

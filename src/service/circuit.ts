@@ -42,7 +42,7 @@ type Circuit = {
   ) => Promise<T>
 }
 
-/** Create the circuit of one host. `onPhase` is told of each change. */
+/** Create the circuit of one host. `onPhase` is called at each change. */
 export function createCircuit(clock: Pick<Clock, 'nowMs'>, onPhase: (phase: CircuitPhase) => void): Circuit {
   let untilMs = 0
   let last = 'none'

@@ -43,14 +43,14 @@ type Sent = {
 /** What an attempt brought, whatever its status. */
 export type Reply = { readonly status: number; readonly headers: Headers; readonly text: string }
 
-/** What a host is told about, for metrics. */
+/** What is reported about requests, for metrics. */
 export type HttpEvents = {
   readonly onCircuit: (phase: CircuitPhase) => void
   /** An attempt ended: `ok`, `status_NNN`, or the failure's code. */
   readonly onAttempt: (outcome: string, tookMs: number) => void
 }
 
-/** The one way to the service's origin, whoever asks. */
+/** The one way to the service's origin. */
 export type Http = {
   /** The configured URL, with its path prefix. */
   readonly base: URL

@@ -7,7 +7,7 @@ export const JSON_DEPTH_MAX = 32
 const PROTOTYPE_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
- * Read JSON of a foreign source: nesting is bounded, and keys that name a prototype are dropped. Pure.
+ * Read JSON from outside: nesting is bounded, and keys that name a prototype are dropped. Pure.
  * @returns the value, or a refusal that quotes nothing of the text.
  */
 export function readJson(text: string): Checked<{ value: unknown }> {

@@ -12,7 +12,7 @@ const READ_ATTEMPTS = 2
 const CHANGE_ATTEMPTS = 4
 const BACKOFF_MS = 100
 const BACKOFF_MS_MAX = 2_000
-/** A caller that would wait longer for its turn is told so instead: what it wanted to do grows old. */
+/** A caller that would wait longer for its turn fails instead: what it wanted to do grows old. */
 const TURN_WAIT_MS_MAX = 5_000
 
 /** One request of an operation; a change carries its idempotency key among the headers. */

@@ -20,7 +20,7 @@ type OpportunityParts = {
 }
 
 /**
- * Name an opportunity: one opportunity, one workflow, whoever sees it and however often. Pure.
+ * Name an opportunity: one opportunity, one workflow, however often it is seen. Pure.
  * @returns 64 hex digits.
  */
 export const opportunityKey = (parts: OpportunityParts): string =>

@@ -107,7 +107,7 @@ export type Shadowed = {
 /** The check that a rejected hold ends with: such an opportunity is not opened again. */
 export const REJECTED = 'approval_rejected'
 
-/** One opportunity, carried to its end. The journal's record; every field is what we did or were told. */
+/** One opportunity, carried to its end. The journal's record; every field is what we did or read. */
 export type Workflow = {
   readonly id: string
   readonly role: Role

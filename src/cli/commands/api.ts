@@ -59,6 +59,6 @@ function write({ differences, unsaid }: Comparison, io: Io): void {
     )
 }
 
-/** The contract is foreign: none of its words reaches the terminal as it is. */
+/** The contract is the service's: none of its words reaches the terminal as it is. */
 const textOfDifference = ({ kind, where, ours, theirs, change }: Difference): string =>
   `${kind.padEnd(17)}  ${printable(where)}\n  ours: ${printable(ours)}; theirs: ${printable(theirs)}\n  → ${printable(change)}\n`

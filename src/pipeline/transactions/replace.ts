@@ -4,7 +4,7 @@ import type { Workflow } from '../../workflow/workflow.ts'
 import { bumpFees, type FeePolicy, type Fees, quoteFees } from './fees.ts'
 import { orderAttempt } from './transaction.ts'
 
-/** What the chain looks like to whoever decides about replacements. */
+/** The chain, as far as fees and replacements depend on it. */
 export type ReplaceView = {
   readonly nowMs: number
   readonly headNumber: bigint

@@ -19,7 +19,7 @@ export type FeedCursor = {
   readonly saved: () => Promise<void>
 }
 
-/** Create the cursor, loaded. Once stopped it moves no more: what comes while the feed closes is told to nobody. */
+/** Create the cursor, loaded. Once stopped it moves no more: what comes while the feed closes is given to nobody. */
 export function createFeedCursor(store: CursorStore, clock: Clock, stop: AbortSignal): FeedCursor {
   let cursor = store.loadCursor()
   let onDisk = cursor

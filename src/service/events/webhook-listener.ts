@@ -9,7 +9,7 @@ import { createWebhookInbox, type WebhookInbox } from './webhook.ts'
 const BODY_BYTES_MAX = 262_144
 /** Times {@link BODY_BYTES_MAX}, this is what strangers can make us hold: 16 MiB. */
 const CONNECTIONS_MAX = 64
-/** A delivery is one small body; whoever is slower than this holds a place that others need. */
+/** A delivery is one small body; a slower sender holds a place that others need. */
 const REQUEST_MS = 5_000
 /** Node looks for late requests only this often, and by itself every 30 s. */
 const LATE_CHECK_MS = 1_000
@@ -34,7 +34,7 @@ export type WebhookOutcome = 'taken' | 'duplicate' | 'not_taken' | `refused_${st
 /** What the listener is given. */
 type WebhookDeps = {
   readonly clock: Pick<Clock, 'nowMs'>
-  /** Returns true when it will not forget the event: only then is the service told that it arrived. */
+  /** Returns true when it will not forget the event: only then is the delivery acknowledged. */
   readonly onEvent: (event: EventEnvelope) => boolean
   readonly onOutcome: (outcome: WebhookOutcome) => void
 }
