@@ -1,6 +1,6 @@
 import type { Observation } from '../../agents/agent.ts'
-import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../agents/liquidator/seen.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
+import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../agents/liquidator/seen.ts'
 
 /** One repayment as this solver sees it, dollars: `x` of them bring `gain·x − growth·x² − fixed`. */
 export type Choice = {

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Ended, Observation } from '../../agents/agent.ts'
-import type { LiquidatorSeen } from '../../agents/liquidator/seen.ts'
 import { decide } from '../../agents/liquidator/decide.ts'
+import type { LiquidatorSeen } from '../../agents/liquidator/seen.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { facility, LOAN, market, observation, policy } from '../agents/liquidator/fixtures.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
