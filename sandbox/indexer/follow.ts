@@ -60,8 +60,10 @@ export async function follow(track: Track, head: BlockHeader, deps: FollowDeps):
 
 async function followFromStart(head: BlockHeader, deps: FollowDeps): Promise<Track> {
   const newest = head.number - BigInt(ROLLBACK_BLOCKS_MAX) + 1n
-  const first = newest > deps.startBlock ? newest : deps.startBlock
-  const base = foldLogs(EMPTY_BOOK, await deps.reader.logs(deps.startBlock, first - 1n), deps.context)
+  // Never from genesis: it holds no logs, and anvil gives it another hash when it loads a chain again.
+  const from = deps.startBlock > 0n ? deps.startBlock : 1n
+  const first = newest > from ? newest : from
+  const base = foldLogs(EMPTY_BOOK, await deps.reader.logs(from, first - 1n), deps.context)
   const blocks = await readBlocks(first, head, null, deps.reader)
   return { base, blocks, book: foldLogs(base, logsOf(blocks), deps.context) }
 }

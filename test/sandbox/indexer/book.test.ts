@@ -133,6 +133,16 @@ describe('following', () => {
     }
   })
 
+  test('begins behind genesis, whose hash a node that loads its chain again does not keep', async () => {
+    const chain = memoryChain(10)
+    const reader: FollowDeps['reader'] = {
+      ...chain.deps.reader,
+      header: async (number) => (number === 0n ? header(0, 1) : chain.deps.reader.header(number)),
+    }
+    const { track } = await follow(EMPTY_TRACK, chain.head, { ...chain.deps, reader, startBlock: 0n })
+    expect(track.book.activity).toHaveLength(10)
+  })
+
   test('asks only for the blocks after the last one', async () => {
     const old = memoryChain(10)
     const { track } = await follow(EMPTY_TRACK, old.head, old.deps)
