@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
-import type { Answer, Look, Moment, Rows } from '../agent.ts'
+import type { Answer, Look, Moment } from '../agent.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import {
   FUND_VIEWS,
@@ -14,6 +14,7 @@ import {
   RESERVATION_ACTIVE,
   wordOf,
 } from '../protocol/recovery.ts'
+import type { Rows } from '../rows.ts'
 import type { FundAtLot, FundFigures, LotSeen, ManagerSeen, MobilityFigures } from './seen.ts'
 
 const NOBODY = '0x0000000000000000000000000000000000000000'

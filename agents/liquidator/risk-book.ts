@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Change, Fold } from '../agent.ts'
+import type { Change, Fold } from '../rows.ts'
 import { apply as applyPosition, type Book, emptyBook } from './book.ts'
 
 /** Every position in the order of its risk, and every debt that the service lists for recovery. */

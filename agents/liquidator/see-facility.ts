@@ -1,5 +1,4 @@
 import type { Address } from 'viem'
-import { printable } from '../../src/errors.ts'
 import type {
   CreditFacilityResource,
   LiquidationRecoveryResource,
@@ -71,7 +70,7 @@ export function joinRows(chainId: number, waves: readonly FoundRows[]): readonly
     const position = positionKey(marketAddress, borrower)
     const key = `${position}:${vaultAddress}`
     rows.set(key, {
-      marketId: printable(marketId),
+      marketId,
       marketAddress,
       vaultAddress,
       borrower,
@@ -159,17 +158,16 @@ export function facilitySeen(row: FacilityRow, figures: Figures): FacilitySeen {
     borrower,
     ...figures,
     serviceHealthFactorWad: integer(position?.healthFactorWad ?? facility?.healthFactorWad),
-    monitorState: text(facility?.monitorState ?? position?.monitorState),
+    monitorState: facility?.monitorState ?? position?.monitorState ?? null,
     recovery:
       recovery === null
         ? null
         : {
             liquidatable: recovery.liquidatable ?? null,
             executable: recovery.executable ?? null,
-            blockedReason: text(recovery.blockedReason),
+            blockedReason: recovery.blockedReason ?? null,
           },
   }
 }
 
 const integer = (digits: string | null | undefined) => (digits == null ? null : BigInt(digits))
-const text = (said: string | null | undefined) => (said == null ? null : printable(said))

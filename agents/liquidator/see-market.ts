@@ -1,5 +1,4 @@
 import type { Address } from 'viem'
-import { printable } from '../../src/errors.ts'
 import { ELIGIBILITY } from '../../src/service/contract/assumptions.ts'
 import type { EligibilityResource, MarketResource } from '../../src/service/contract/resources.ts'
 import type { Armed } from '../agent.ts'
@@ -32,9 +31,9 @@ export function marketSeen(market: MarketResource, readings: MarketReadings): Ma
     pins.assets.find(({ address }) => address === token)?.symbol ?? null
   const disagreement = pinDisagreement(market, pins)
   return {
-    id: printable(market.id),
+    id: market.id,
     address: market.address,
-    symbol: text(market.symbol),
+    symbol: market.symbol ?? null,
     loanAsset: market.loanAssetAddress ?? null,
     loanDecimals: market.loanDecimals ?? null,
     loanSymbol: symbolOf(market.loanAssetAddress),
@@ -42,8 +41,8 @@ export function marketSeen(market: MarketResource, readings: MarketReadings): Ma
     collateralAsset: market.collateralAssetAddress ?? null,
     collateralDecimals: market.collateralDecimals ?? null,
     collateralSymbol: symbolOf(market.collateralAssetAddress),
-    oracleState: text(market.oracleState),
-    marketRegimeState: text(market.marketRegimeState),
+    oracleState: market.oracleState ?? null,
+    marketRegimeState: market.marketRegimeState ?? null,
     marketLive: market.marketLive ?? null,
     paused: market.paused ?? null,
     collateralGateEnabled: market.collateralGateEnabled ?? null,
@@ -81,6 +80,3 @@ function usdMicros(priceUsd: string | null | undefined): bigint | null {
   const [, whole, fraction = ''] = /^([0-9]{1,30})(?:\.([0-9]{1,30}))?$/.exec(priceUsd ?? '') ?? []
   return whole === undefined ? null : BigInt(whole + fraction.padEnd(6, '0').slice(0, 6))
 }
-
-const text = (text: string | null | undefined) =>
-  text === null || text === undefined ? null : printable(text)

@@ -4,17 +4,16 @@ import type {
   Answer,
   Wave as Asked,
   Beside,
-  BorrowerCollection,
   FoundRows,
   Known,
   Look,
   Moment,
   PinnedDeployment,
-  Rows,
   RowsQuestion,
 } from '../agent.ts'
 import { liquidationViews } from '../protocol/liquidation-views.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
+import type { BorrowerCollection, Rows } from '../rows.ts'
 import { positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { RiskBook } from './risk-book.ts'
@@ -32,7 +31,7 @@ import {
 } from './see-facility.ts'
 import { isGated, marketSeen } from './see-market.ts'
 import type { FacilitySeen, LiquidatorSeen, MarketSeen, OracleReading } from './seen.ts'
-import { nearestIn, watchedIn } from './watched.ts'
+import { likelyIn, watchedIn } from './watched.ts'
 
 /** Borrowers to read from the chain at once, most urgent first; the others stay unknown, and are not acted on. */
 const CHAIN_ROWS_MAX = 100
@@ -54,13 +53,10 @@ export function first(
   book: RiskBook,
   changed: readonly Address[],
 ): Asked {
-  const nearest = known.deployment.markets.flatMap(({ address }) => nearestIn(book, address))
+  const likely = known.deployment.markets.flatMap(({ address }) => likelyIn(book, address))
   return {
     ask: askChain(known, policy, previous).wave.questions,
-    rows: [
-      ...detailsOf([...new Set([...nearest, ...changed])]),
-      ...(wasGated(previous) ? [ELIGIBILITY] : []),
-    ],
+    rows: [...detailsOf([...new Set([...likely, ...changed])]), ...(wasGated(previous) ? [ELIGIBILITY] : [])],
   }
 }
 

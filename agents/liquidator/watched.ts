@@ -18,9 +18,21 @@ const AT_RISK_MAX = 200
 /** Our own reading of a market's price, and how its debts grow. */
 type Now = { readonly priceWad: bigint | null; readonly ratePerSecondWad: bigint | null }
 
-/** The nearest of a market whatever its price, which is the head of the order that any price cuts. Pure. */
+/** The nearest of a market whatever its price: the head of the order that any price cuts. Pure. */
 export const nearestIn = (book: RiskBook, market: Address): readonly Address[] =>
   endangered(book.positions, market, null, NEAREST_MAX).nearest
+
+/** Whom the service lists for recovery in a market. Pure. */
+const listedIn = (book: RiskBook, market: Address): readonly Address[] =>
+  [...book.listed.values()]
+    .filter(({ marketAddress }) => marketAddress === market)
+    .map(({ borrower }) => borrower)
+
+/** The borrowers of a market who are most likely worth a look, before its price is read. Pure. */
+export const likelyIn = (book: RiskBook, market: Address): readonly Address[] => [
+  ...listedIn(book, market).slice(0, AT_RISK_MAX),
+  ...nearestIn(book, market),
+]
 
 /**
  * Choose the borrowers of a market that are worth a look: whom the book holds at risk at our own reading of the price,
@@ -36,9 +48,7 @@ export function watchedIn(
 ): ReadonlySet<Address> {
   const terms = termsOf(market, positions, now)
   const { underWater, nearest } = endangered(book.positions, market.address, terms, NEAREST_MAX)
-  const listed = [...book.listed.values()]
-    .filter(({ marketAddress }) => marketAddress === market.address)
-    .map(({ borrower }) => borrower)
+  const listed = listedIn(book, market.address)
   return new Set([...turn(underWater, blockNumber), ...nearest, ...turn(listed, blockNumber)])
 }
 

@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { AuctionResource } from '../../src/service/contract/trade-resources.ts'
-import type { Look, Moment, Rows } from '../agent.ts'
+import type { Look, Moment } from '../agent.ts'
 import { createWave } from '../protocol/reading.ts'
+import type { Rows } from '../rows.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type {
   AuctionSeen,

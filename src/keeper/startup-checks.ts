@@ -1,4 +1,5 @@
-import type { Agent, WatchedCollection } from '../../agents/agent.ts'
+import type { Agent } from '../../agents/agent.ts'
+import type { WatchedCollection } from '../../agents/rows.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'

@@ -1,11 +1,11 @@
 import type { Address } from 'viem'
-import type { BorrowerCollection, BorrowerKey, Change, Fold, Rows } from '../../agents/agent.ts'
+import type { BorrowerCollection, Change, Fold, Rows } from '../../agents/rows.ts'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Page, worstFreshness } from '../service/collection.ts'
-import { addressesOf, BORROWER_EVENTS } from '../service/contract/assumptions.ts'
+import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Freshness } from '../service/contract/resources.ts'
-import type { BorrowerRows } from './borrower-rows.ts'
+import { type BorrowerRows, goneOf, type Named, nameOf } from './borrower-rows.ts'
 import type { Listed } from './collections.ts'
 import { type FreshnessLimits, isFresh } from './freshness.ts'
 
@@ -72,8 +72,7 @@ type Swept = {
   readonly read: ReadonlyMap<BorrowerCollection, Freshness>
 }
 
-/** A row that an event named: whose it is, and the change that it is if it is gone. */
-type Named = { readonly wallet: Address; readonly gone: Change }
+/** Rows that events named, by name. */
 type Pending = Map<string, Named>
 
 /** Keep the book of an agent: sweeps into a new one that takes the old one's place, and rows folded in between. */
@@ -285,24 +284,6 @@ class SweptBook<Book> implements KeptBook<Book> {
   }
 }
 
-/** Name a row within its collection, as events do. */
-const nameOf = (key: BorrowerKey[BorrowerCollection]): string => Object.values(key).join(':')
-
 /** A row of a collection is a change of that collection; that both are of one kind is what generics cannot say. */
 const changeTo = <C extends BorrowerCollection>(collection: C, row: Rows[C][number]) =>
   ({ collection, row }) as Change
-
-/** What an event's subject names, as a row that is gone; null where it names none. */
-function goneOf(collection: BorrowerCollection, subject: string): Named | null {
-  const addresses = addressesOf(subject) ?? []
-  const [marketAddress, second, third] = addresses
-  if (marketAddress === undefined || second === undefined) return null
-  if (collection === 'positions')
-    return addresses.length === 2
-      ? { wallet: second, gone: { collection, gone: { marketAddress, walletAddress: second } } }
-      : null
-  if (third === undefined || addresses.length !== 3) return null
-  const gone = { marketAddress, vaultAddress: second, borrowerAddress: third }
-  // One branch for both collections of facilities, which the union of changes keeps apart.
-  return { wallet: third, gone: { collection, gone } as Change }
-}

@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
-import type { BorrowerCollection, BorrowerKey, Rows } from '../../agents/agent.ts'
-import { RolekeeperError } from '../errors.ts'
+import type { BorrowerCollection, BorrowerKey, Change, Rows } from '../../agents/rows.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { joinPages, type Page } from '../service/collection.ts'
+import { addressesOf } from '../service/contract/assumptions.ts'
 import type { Listed } from './collections.ts'
 
 /** Wallets to name in one request: about 3,000 characters of a URL. */
@@ -46,13 +47,17 @@ export function createBorrowerRows(
   const unfiltered = new Set<BorrowerCollection>()
   const sources: BorrowerRows['sources'] = {
     positions: {
-      pages: pages.listPositions,
+      pages: cleaned(pages.listPositions),
       keyOf: ({ marketAddress, walletAddress }) => ({ marketAddress, walletAddress }),
       walletOf: ({ walletAddress }) => walletAddress,
     },
-    'credit-facilities': { pages: pages.listCreditFacilities, keyOf: facilityKey, walletOf: borrowerOf },
+    'credit-facilities': {
+      pages: cleaned(pages.listCreditFacilities),
+      keyOf: facilityKey,
+      walletOf: borrowerOf,
+    },
     'liquidation-recovery': {
-      pages: pages.listLiquidationRecovery,
+      pages: cleaned(pages.listLiquidationRecovery),
       keyOf: facilityKey,
       walletOf: borrowerOf,
     },
@@ -92,6 +97,31 @@ const facilityKey = ({ marketAddress, vaultAddress, borrowerAddress }: Keyed): K
   vaultAddress,
   borrowerAddress,
 })
+/** Members that are texts of the service's own. */
+type Texts = {
+  readonly marketId: string
+  readonly monitorState?: string | null | undefined
+  readonly blockedReason?: string | null | undefined
+}
+
+/** The same pages, with texts that are safe to show. */
+const cleaned = <Asked, Row extends Texts>(
+  pages: (asked?: Asked) => AsyncGenerator<Page<Row>, void, undefined>,
+) =>
+  async function* (asked: Asked): AsyncGenerator<Page<Row>, void, undefined> {
+    for await (const page of pages(asked)) yield { ...page, items: page.items.map(clean) }
+  }
+
+function clean<Row extends Texts>(row: Row): Row {
+  const { monitorState, blockedReason } = row
+  return {
+    ...row,
+    marketId: printable(row.marketId),
+    ...(monitorState == null ? {} : { monitorState: printable(monitorState) }),
+    ...(blockedReason == null ? {} : { blockedReason: printable(blockedReason) }),
+  }
+}
+
 const borrowerOf = ({ borrowerAddress }: Keyed) => borrowerAddress
 
 async function firstPage<C extends BorrowerCollection>(
@@ -135,4 +165,25 @@ async function sift<C extends BorrowerCollection>(
   for await (const page of pages(stop))
     kept.push({ ...page, items: page.items.filter((row) => wallets.has(walletOf(row))) })
   return joinPages(kept)
+}
+
+/** Name a row within its collection, as events do. */
+export const nameOf = (key: BorrowerKey[BorrowerCollection]): string => Object.values(key).join(':')
+
+/** A row that an event named: whose it is, and the change that it is if it is gone. */
+export type Named = { readonly wallet: Address; readonly gone: Change }
+
+/** What an event's subject names, as a row that is gone; null where it names none. Pure. */
+export function goneOf(collection: BorrowerCollection, subject: string): Named | null {
+  const addresses = addressesOf(subject) ?? []
+  const [marketAddress, second, third] = addresses
+  if (marketAddress === undefined || second === undefined) return null
+  if (collection === 'positions')
+    return addresses.length === 2
+      ? { wallet: second, gone: { collection, gone: { marketAddress, walletAddress: second } } }
+      : null
+  if (third === undefined || addresses.length !== 3) return null
+  const gone = { marketAddress, vaultAddress: second, borrowerAddress: third }
+  // One branch for both collections of facilities, which the union of changes keeps apart.
+  return { wallet: third, gone: { collection, gone } as Change }
 }

@@ -1,5 +1,5 @@
-import type { Rows, WatchedCollection } from '../../agents/agent.ts'
-import { RolekeeperError } from '../errors.ts'
+import type { Rows, WatchedCollection } from '../../agents/rows.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import type { ServiceClient } from '../service/client.ts'
 import {
   type Assumptions,
@@ -78,15 +78,21 @@ export function createCollections(
 const ourWord = <T extends string | null | undefined>(said: T, theirs: string, ours: string) =>
   said === theirs ? ours : said === ours ? `${ours} (by another word)` : said
 
-/** Say a market in the words and scales that agents judge by. Pure. */
+const shown = (said: string | null | undefined) => (said == null ? said : printable(said))
+
+/** Say a market in the words and scales that agents judge by, safe to show. Pure. */
 export function normalizeMarket(market: MarketResource, assumed: Assumptions): MarketResource {
   const oracleWord = (said: string | null | undefined) =>
-    ourWord(said, assumed.healthyOracleState, HEALTHY_ORACLE_STATE)
+    shown(ourWord(said, assumed.healthyOracleState, HEALTHY_ORACLE_STATE))
   const { oracle } = market
   return {
     ...market,
     oracleState: oracleWord(market.oracleState),
-    marketRegimeState: ourWord(market.marketRegimeState, assumed.normalMarketRegime, NORMAL_MARKET_REGIME),
+    ...(market.symbol == null ? {} : { symbol: printable(market.symbol) }),
+    id: printable(market.id),
+    marketRegimeState: shown(
+      ourWord(market.marketRegimeState, assumed.normalMarketRegime, NORMAL_MARKET_REGIME),
+    ),
     oracle:
       oracle == null
         ? oracle

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
-import type { Agent, Armed, Around, BorrowerCollection, Moment } from '../../agents/agent.ts'
+import type { Agent, Armed, Around, Moment } from '../../agents/agent.ts'
+import type { BorrowerCollection } from '../../agents/rows.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { ServiceClient } from '../service/client.ts'

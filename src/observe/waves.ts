@@ -1,14 +1,5 @@
-import type {
-  Answer,
-  BorrowerCollection,
-  Found,
-  FoundRows,
-  Look,
-  Question,
-  Rows,
-  WatchedCollection,
-  Wave,
-} from '../../agents/agent.ts'
+import type { Answer, Found, FoundRows, Look, Question, Wave } from '../../agents/agent.ts'
+import type { BorrowerCollection, Rows, WatchedCollection } from '../../agents/rows.ts'
 import type { Head, Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import { invariant, RolekeeperError } from '../errors.ts'

@@ -7,7 +7,7 @@ import { type Edge, isPackage, isProduct, type Rule, shown, type Tree } from './
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['clock', 'errors', 'service/contract', 'agents/protocol'],
-  ['service', 'chain', 'sign', 'workflow'],
+  ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts'],
   ['agents/agent.ts'],
   ['observe', 'config', 'agents/ROLE'],
   ['guard', 'journal', 'queue', 'ops', 'agents/index.ts'],
@@ -103,9 +103,10 @@ export const importsExist: Rule = ({ files }) => {
 
 /** What may be known in agents/, beside one's own files: pure nouns, and for a role the contract and the arithmetic. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
-  'agents/agent.ts': ['workflow', 'service/contract'],
+  'agents/rows.ts': ['service/contract'],
+  'agents/agent.ts': ['workflow', 'service/contract', 'agents/rows.ts'],
   'agents/protocol': ['agents/agent.ts'],
-  'agents/ROLE': ['workflow', 'service/contract', 'agents/agent.ts', 'agents/protocol'],
+  'agents/ROLE': ['workflow', 'service/contract', 'agents/rows.ts', 'agents/agent.ts', 'agents/protocol'],
 }
 /** What of packages runs in agents/; viem gives types, and encodings to the protocol's arithmetic. */
 const PURE_PACKAGES = ['zod', 'croner']

@@ -1,164 +1,169 @@
-import { isDeepStrictEqual } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Address } from 'viem'
-import { apply, type Book, emptyBook, endangered } from '../../agents/liquidator/book.ts'
-import { BPS, type HealthTerms, RAY, tokenUnit, WAD } from '../../agents/protocol/health.ts'
+import type { Moment } from '../../agents/agent.ts'
+import { liquidator } from '../../agents/liquidator/agent.ts'
+import type { LiquidatorSeen } from '../../agents/liquidator/seen.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { Collections } from '../../src/observe/collections.ts'
+import { createObserver } from '../../src/observe/observer.ts'
+import { createServiceClient } from '../../src/service/client.ts'
+import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
+import { policy } from '../agents/liquidator/fixtures.ts'
+import {
+  deployment,
+  MARKET,
+  nodes,
+  SIGNER,
+  startManyBorrowers,
+  WATERLINE,
+} from '../support/many-borrowers.ts'
 
-/** What one size of book costs; times in microseconds, of one price move or one change of a position. */
+/** What one size of the world costs. */
 type SizeFigures = {
   readonly positions: number
-  readonly underWater: number
-  readonly moveUs: number
-  readonly rescanUs: number
-  /** A linear rescan's time for the book's. */
-  readonly rescanRatio: number
-  readonly updateUs: number
-  readonly bytesAPosition: number
+  /** From the service's event to the decision, milliseconds: rows read again over HTTP, parsed, folded, seen, decided. */
+  readonly eventP50Ms: number
+  readonly eventP95Ms: number
+  /** Requests to the service in that time. */
+  readonly requests: number
+  /** What the same took by sweeping, and in how many pages. */
+  readonly sweepMs: number
+  readonly sweepPages: number
+  /** Heap and array buffers that hold the book, after a collection; null where the process's own noise is more. */
+  readonly bytesAPosition: number | null
 }
 
 /** What `npm run bench book --json` prints. */
 export type BookFigures = {
   readonly sizes: readonly SizeFigures[]
-  /** A price move's cost at the largest size for that at the smallest. */
-  readonly moveRatio: number
-  readonly moveRatioMax: number
+  /** An event's cost at the largest size for that at the smallest. */
+  readonly eventRatio: number
+  readonly eventRatioMax: number
   readonly bytesMax: number
   readonly ok: boolean
 }
 
 const SIZES = [1_000, 100_000, 1_000_000] as const
-const MOVE_RATIO_MAX = 4
-const BYTES_MAX = 150
-/** Positions under water at the price that moves play around. */
-const FEW = 20
-const NEAREST_MAX = 50
-/** At least so many positions are weighed together. */
-const POSITIONS_WEIGHED = 500_000
-const ROUNDS = 61
-/** Measurements of the smallest size before any counts: compiled code is compared with compiled code. */
-const WARM_UPS = 5
-/** A rescan of a million positions takes most of a second. */
-const RESCAN_ROUNDS = 3
-const MARKET: Address = `0x${'3'.repeat(40)}`
+const EVENT_RATIO_MAX = 4
+const BYTES_MAX = 200
+const WEIGHED_FROM = 100_000
+const ROUNDS = 41
+/** Events of each size before any counts: compiled code is compared with compiled code. */
+const WARM_UPS = 20
 
-type Row = { readonly borrower: Address; debtShares: bigint; readonly collateralAssets: bigint }
-
-/** A small generator of our own: the same figures each time. */
-function createDraw(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
-/** Measure the book over sizes, beside a linear rescan whose answers must be the same. `tell` says how it goes. */
-export function measureBook(tell: (text: string) => void): BookFigures {
+/**
+ * Measure what an event costs at three sizes of the world, through the real client, its schemas, the book, and the
+ * liquidator; the service is an HTTP server in this process, and nodes answer at once. `say` says how it goes.
+ */
+export async function measureBook(say: (text: string) => void): Promise<BookFigures> {
   setFlagsFromString('--expose-gc')
   const collectGarbage: () => void = runInNewContext('gc')
-  for (let time = 0; time < WARM_UPS; time += 1) measureSize(SIZES[0], collectGarbage)
-  const sizes = SIZES.map((positions) => {
-    tell(`${positions.toLocaleString('en')} positions`)
-    return measureSize(positions, collectGarbage)
-  })
-  const moveRatio = round((sizes.at(-1)?.moveUs ?? 0) / (sizes[0]?.moveUs ?? 1))
-  const ok = moveRatio <= MOVE_RATIO_MAX && sizes.every(({ bytesAPosition }) => bytesAPosition <= BYTES_MAX)
-  return { sizes, moveRatio, moveRatioMax: MOVE_RATIO_MAX, bytesMax: BYTES_MAX, ok }
+  const sizes: SizeFigures[] = []
+  for (const positions of SIZES) {
+    say(`${positions.toLocaleString('en')} positions`)
+    sizes.push(await measureSize(positions, collectGarbage))
+  }
+  const eventRatio = round((sizes.at(-1)?.eventP50Ms ?? 0) / (sizes[0]?.eventP50Ms ?? 1))
+  const ok =
+    eventRatio <= EVENT_RATIO_MAX && sizes.every(({ bytesAPosition }) => (bytesAPosition ?? 0) <= BYTES_MAX)
+  return { sizes, eventRatio, eventRatioMax: EVENT_RATIO_MAX, bytesMax: BYTES_MAX, ok }
 }
 
-function measureSize(positions: number, collectGarbage: () => void): SizeFigures {
-  const draw = createDraw(positions)
-  const drawShares = () => BigInt(Math.floor(1e10 + draw() * 4e10))
-  const rows: Row[] = Array.from({ length: positions }, () => ({
-    borrower: `0x${Array.from({ length: 5 }, () => hex(draw())).join('')}` as Address,
-    debtShares: drawShares(),
-    collateralAssets: 100_000_000n,
-  }))
-  const debts = rows.map(({ debtShares }) => debtShares).toSorted((one, other) => (one < other ? 1 : -1))
-
-  const book = bookOf(rows)
-  const bytesAPosition = bytesOf(rows, collectGarbage)
-
-  const moves: number[] = []
-  const rescans: number[] = []
-  const updates: number[] = []
-  let underWater = 0
-  for (let round = 0; round < ROUNDS; round += 1) {
-    updates.push(updateSome(rows, book, draw, drawShares))
-    const terms = termsAt(debts[FEW + (round % 3)] ?? 0n)
-    const startedAtMs = performance.now()
-    const found = endangered(book, MARKET, terms, NEAREST_MAX)
-    moves.push(performance.now() - startedAtMs)
-    underWater = found.underWater.length
-    if (round >= RESCAN_ROUNDS) continue
-    const rescannedAtMs = performance.now()
-    const rescanned = rescan(rows, terms)
-    rescans.push(performance.now() - rescannedAtMs)
-    if (!isDeepStrictEqual(found.underWater.toSorted(), rescanned.toSorted()))
-      throw new Error('The book and the rescan disagree.')
-  }
-  const moveUs = round(median(moves) * 1_000)
-  const rescanUs = round(median(rescans) * 1_000)
-  return {
-    ...{ positions, underWater, moveUs, rescanUs, rescanRatio: round(rescanUs / moveUs) },
-    updateUs: round(median(updates) * 1_000),
-    bytesAPosition: round(bytesAPosition),
-  }
-}
-
-const bookOf = (rows: readonly Row[]) =>
-  rows.reduce<Book>((book, row) => apply(book, { marketAddress: MARKET, ...row }), emptyBook())
-
-/** What a position takes of the process's array buffers, by enough books that nothing else of the process shows. */
-function bytesOf(rows: readonly Row[], collectGarbage: () => void): number {
-  const count = Math.ceil(POSITIONS_WEIGHED / rows.length)
-  const settled = () => {
-    collectGarbage()
-    collectGarbage()
-    return process.memoryUsage().arrayBuffers
-  }
-  const before = settled()
-  const books = Array.from({ length: count }, () => bookOf(rows))
-  const after = settled()
-  return (after - before) / rows.length / books.length
-}
-
-/** Let 1 % of the positions borrow or repay. @returns milliseconds for each. */
-function updateSome(rows: readonly Row[], book: Book, draw: () => number, drawShares: () => bigint): number {
-  const changed = Array.from(
-    { length: rows.length / 100 },
-    () => rows[Math.floor(draw() * rows.length)] as Row,
+async function measureSize(positions: number, collectGarbage: () => void): Promise<SizeFigures> {
+  const service = await startManyBorrowers(positions)
+  const client = createServiceClient(
+    { baseUrl: service.url, secretKey: 'bench-secret-key-0123456789', timeouts: SERVICE_TIMEOUTS },
+    systemClock,
   )
-  for (const row of changed) row.debtShares = drawShares()
-  const startedAtMs = performance.now()
-  for (const row of changed) apply(book, { marketAddress: MARKET, ...row })
-  return (performance.now() - startedAtMs) / changed.length
+  const strategy = policy()
+  // A look asks for nothing else, and fails here if it does.
+  const listing: Partial<Collections> = { markets: client.listMarkets }
+  const observer = createObserver(
+    // Proving units is measured nowhere: it runs beside looks, every few minutes.
+    { ...liquidator, arming: { collections: [], sample: () => [], prove: () => ({ seen: ARMED }) } },
+    strategy,
+    {
+      ...{ client, nodes, clock: systemClock, collections: listing as Collections },
+      outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
+      ...{ onArmed: () => {}, onSwept: () => {} },
+      onSweepFailed: (error) => {
+        throw error
+      },
+      onUnfiltered: (collection) => {
+        throw new TypeError(`${collection} was not filtered`)
+      },
+    },
+    {
+      ...{ deployment, signer: SIGNER, ours: [SIGNER], priorityFeePerGasWei: 0n },
+      limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },
+    },
+  )
+  const look = async () => {
+    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [] })
+    return liquidator.decide(seen as Moment & LiquidatorSeen, strategy)
+  }
+  try {
+    const bytesBefore = bytesHeld(collectGarbage)
+    const sweptAtMs = performance.now()
+    await look()
+    const sweepMs = performance.now() - sweptAtMs
+    const sweepPages = service.arrived.filter(
+      ({ path, wallets }) => path === '/v1/positions' && wallets === 0,
+    ).length
+    const bytesAPosition = (bytesHeld(collectGarbage) - bytesBefore) / positions
+    const events = await measureEvents(positions, service, observer.note, look)
+    return {
+      ...{ positions, ...events, sweepMs: round(sweepMs), sweepPages },
+      bytesAPosition: positions < WEIGHED_FROM ? null : round(bytesAPosition),
+    }
+  } finally {
+    observer.close()
+    await client.close()
+    await service.close()
+  }
 }
 
-/** Terms at which one whole collateral token carries this debt. */
-const termsAt = (debtShares: bigint): HealthTerms => ({
-  price: { priceWad: (debtShares * WAD * BPS) / 8_000n / 1_000_000n, loanDecimals: 6, collateralDecimals: 8 },
-  liquidationThresholdBps: 8_000,
-  indexRay: RAY,
-})
+const ARMED = new Map([[MARKET, { ok: true } as const]])
 
-/** What a keeper without a book does: every position's health, after every price move. */
-function rescan(
-  rows: readonly Row[],
-  { price, liquidationThresholdBps, indexRay }: HealthTerms,
-): readonly Address[] {
-  const limit = price.priceWad * tokenUnit(price.loanDecimals) * BigInt(liquidationThresholdBps) * RAY
-  const scale = indexRay * BPS * tokenUnit(price.collateralDecimals) * WAD
-  return rows
-    .filter(({ debtShares, collateralAssets }) => debtShares * scale > collateralAssets * limit)
-    .map(({ borrower }) => borrower)
+/** Let one borrower after another borrow or repay, and wait for the decision about it. */
+async function measureEvents(
+  positions: number,
+  service: Awaited<ReturnType<typeof startManyBorrowers>>,
+  note: (hint: { readonly type: string; readonly subject: string }) => void,
+  look: () => Promise<ReturnType<typeof liquidator.decide>>,
+) {
+  const times: number[] = []
+  let requests = 0
+  for (let number = 0; number < WARM_UPS + ROUNDS; number += 1) {
+    // Twenty are under water at a time: the twentieth before it is so no more.
+    const index = (number * 7_919) % positions
+    if (number >= 20) note({ type: EVENT, subject: service.owe(((number - 20) * 7_919) % positions, 1e10) })
+    const subject = service.owe(index, WATERLINE + 1_000 * (number + 1))
+    service.arrived.length = 0
+    const startedAtMs = performance.now()
+    note({ type: EVENT, subject })
+    const { proposals, passedOver } = await look()
+    if (number >= WARM_UPS) times.push(performance.now() - startedAtMs)
+    requests = service.arrived.length
+    const wallet = service.walletOf(index)
+    const isJudged = [...proposals, ...passedOver].some((one) => one.subject.includes(wallet))
+    if (!isJudged) throw new TypeError('The decision says nothing of the borrower whom the event named.')
+  }
+  const sorted = times.toSorted((one, other) => one - other)
+  return {
+    eventP50Ms: round(sorted[sorted.length >> 1] ?? 0),
+    eventP95Ms: round(sorted[Math.floor(sorted.length * 0.95)] ?? 0),
+    requests,
+  }
 }
 
-const hex = (share: number) =>
-  Math.floor(share * 2 ** 32)
-    .toString(16)
-    .padStart(8, '0')
-const median = (values: readonly number[]) =>
-  values.toSorted((one, other) => one - other)[values.length >> 1] ?? 0
+const EVENT = 'positions.updated'
+
+function bytesHeld(collectGarbage: () => void): number {
+  collectGarbage()
+  collectGarbage()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
 const round = (value: number) => Math.round(value * 100) / 100

@@ -209,28 +209,31 @@ describe('figures that the service does not give', () => {
   })
 
   it('are asked of at most a hundred debts, those up for recovery first', async () => {
-    const many = Array.from({ length: 101 }, (_, index) =>
+    const many = Array.from({ length: 150 }, (_, index) =>
       facilityRow({
         borrowerAddress: `0x${index.toString(16).padStart(40, '0')}`,
         healthFactorWad: String(index),
       }),
     )
-    const last = many.at(-1)?.borrowerAddress ?? OTHER
+    // The fifty nearest are the first fifty; sixty others are listed.
+    const upForRecovery = many.slice(90).map(({ borrowerAddress }) => recoveryRow({ borrowerAddress }))
     const silent = { debtAssets: null, debtShares: null, collateralAssets: null }
-    const { seen } = observe({
+    const { seen, nodes } = observe({
       service: {
         listCreditFacilities: async () => listed(many),
         listPositions: async () =>
           listed(
             many.map(({ borrowerAddress }) => positionRow({ ...silent, walletAddress: borrowerAddress })),
           ),
-        listLiquidationRecovery: async () => listed([recoveryRow({ borrowerAddress: last })]),
+        listLiquidationRecovery: async () => listed(upForRecovery),
       },
       chain,
     })
-    const { facilities } = await seen
-    expect(facilities.filter(({ collateralAssets }) => collateralAssets === null)).toHaveLength(1)
-    expect(facilities.find(({ borrower }) => borrower === last)?.collateralAssets).toBe(43n)
+    const unknown = (await seen).facilities.filter(({ collateralAssets }) => collateralAssets === null)
+    expect((await seen).facilities).toHaveLength(110)
+    expect(unknown).toHaveLength(10)
+    expect(unknown.filter(({ recovery }) => recovery !== null)).toEqual([])
+    expect(nodes.rounds).toHaveLength(2)
   })
 
   it('are never asked of a market that is not pinned', async () => {

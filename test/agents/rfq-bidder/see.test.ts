@@ -1,8 +1,9 @@
 import { encodeAbiParameters } from 'viem'
 import { describe, expect, it } from 'vitest'
-import type { Answer, Rows } from '../../../agents/agent.ts'
+import type { Answer } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/rfq-bidder/decide.ts'
 import { see } from '../../../agents/rfq-bidder/see.ts'
+import type { Rows } from '../../../agents/rows.ts'
 import { RFQ_TERMS } from '../../../src/service/contract/assumptions.ts'
 import {
   AUCTION,
