@@ -106,7 +106,15 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   'agents/rows.ts': ['service/contract'],
   'agents/agent.ts': ['workflow', 'service/contract', 'agents/rows.ts'],
   'agents/protocol': ['agents/agent.ts'],
-  'agents/ROLE': ['workflow', 'service/contract', 'agents/rows.ts', 'agents/agent.ts', 'agents/protocol'],
+  // errors.ts makes texts of others printable, which is pure.
+  'agents/ROLE': [
+    'errors',
+    'workflow',
+    'service/contract',
+    'agents/rows.ts',
+    'agents/agent.ts',
+    'agents/protocol',
+  ],
 }
 /** What of packages runs in agents/; viem gives types, and encodings to the protocol's arithmetic. */
 const PURE_PACKAGES = ['zod', 'croner']
