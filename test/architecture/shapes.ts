@@ -198,12 +198,15 @@ export const rolesAreSpelledOneWay: Rule = ({ files, policies }) => {
 /** Programs, whole-system tests and what tests share: they stand for no room of their own. */
 const NO_ROOM = /^test\/(end-to-end|support|architecture|bench|conformance|judgement|day|chaos)\//
 
+/** Tests of the tree, and of the pages beside it. */
+const OF_THE_WHOLE = ['test/architecture.test.ts', 'test/docs.test.ts']
+
 /** test/ mirrors agents/, src/ and sandbox/, folder by folder. */
 export const testsMirror: Rule = ({ files }) => {
   const paths = files.map(({ path }) => path)
   const folders = new Set(paths.filter((path) => !isTest(path)).flatMap(parentsOf))
   return paths.filter((path) => {
-    if (!isTest(path) || NO_ROOM.test(path) || path === 'test/architecture.test.ts') return false
+    if (!isTest(path) || NO_ROOM.test(path) || OF_THE_WHOLE.includes(path)) return false
     const inner = path.replace(/^test\//, '')
     if (!inner.includes('/')) return !paths.includes(`src/${inner.replace('.test', '')}`)
     const mirrored = /^(agents|sandbox)\//.test(inner) ? inner : `src/${inner}`
