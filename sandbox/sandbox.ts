@@ -21,13 +21,9 @@ import type { Fault } from './service/faults/faults.ts'
 import { createDonor } from './service/grants/donor.ts'
 import { type SandboxService, startService } from './service/service.ts'
 import { newToken } from './service/store.ts'
-import { createFundStory } from './story/fund-story.ts'
-import { createLendingStory } from './story/lending-story.ts'
-import { startNavSources } from './story/nav-sources.ts'
-import { startRivalLiquidator } from './story/rival-liquidator.ts'
-import { badSpellS, type Scenario } from './story/scenarios.ts'
-import { createTradeStory } from './story/trade-story.ts'
-import { type SideStory, startWeather, type Weather } from './story/weather.ts'
+import type { Scenario } from './story/scenarios.ts'
+import { startStory } from './story/start-story.ts'
+import type { Weather } from './story/weather.ts'
 
 /** How a sandbox is started. */
 type SandboxOptions = {
@@ -93,29 +89,87 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     return ending
   }
   try {
-    return await startParts(directory, options, stops, stop)
+    retractInfo(directory)
+    const folder = join(directory, 'sandbox')
+    createPrivateDirectory(folder)
+    const started: Start['started'] = (part) => {
+      stops.push(part.stop)
+      return part
+    }
+    const parts = await startParts({ ...options, directory, folder, keys: loadKeys(folder), started })
+    return { ...parts, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-async function startParts(
-  directory: string,
-  options: SandboxOptions,
-  stops: (() => Promise<void>)[],
-  stop: () => Promise<void>,
-): Promise<Sandbox> {
-  const { clock, onProgress, onTrouble } = options
-  const started = <Part extends { readonly stop: () => Promise<void> }>(part: Part): Part => {
-    stops.push(part.stop)
-    return part
-  }
-  retractInfo(directory)
-  const folder = join(directory, 'sandbox')
-  createPrivateDirectory(folder)
-  const keys = loadKeys(folder)
+/** What every step of a start works with: the options, the directory whole, and what is kept in it. */
+type Start = SandboxOptions & {
+  /** The sandbox's own, inside the directory. */
+  readonly folder: string
+  readonly keys: SandboxKeys
+  /** Note a part that runs, so that it is stopped with the sandbox. */
+  readonly started: <Part extends { readonly stop: () => Promise<void> }>(part: Part) => Part
+}
 
+async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
+  const { directory, keys, clock, started, onProgress } = start
+  const onChain = await startChainWithContracts(start)
+  const { chain, deployment, transactions } = onChain
+  const { rpcUrl } = chain
+  const pins = await readPins(rpcUrl, deployment)
+  await chain.mineEvery(BLOCK_TIME_S)
+
+  onProgress('starting the service and the KMS')
+  const [canonical, kms] = await Promise.all([
+    createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
+    startKeys(start).then(started),
+  ])
+  const front = started(await startNodeFront(rpcUrl))
+  // Of this run alone: one of an earlier run is worth nothing.
+  const controlToken = newToken('ctl')
+  const service = started(await startServiceOn(start, onChain, canonical, controlToken))
+  const { sources, weather } = await startStory(
+    {
+      ...start,
+      ...{ rpcUrl, chainId: keys.chainId, deployment, transactions, canonical, service },
+      ...{ begins: start.weather, fault: start.fault ?? {} },
+      weatherFile: join(start.folder, 'weather.json'),
+    },
+    started,
+  )
+  const info: SandboxInfo = {
+    serviceUrl: service.url,
+    streamUrl: service.streamUrl,
+    rpcUrl: front.url,
+    chainId: keys.chainId,
+    kmsUrl: kms.url,
+    kmsRegion: KMS_REGION,
+    kmsAccessKeyId: keys.kms.accessKeyId,
+    kmsSecretAccessKey: keys.kms.secretAccessKey,
+    secretKey: keys.secretKey,
+    secretKeys: byRole((role) => keys.roles[role].secretKey),
+    controlToken,
+    publishableKey: keys.publishableKey,
+    origins: ORIGINS,
+    contracts: Object.fromEntries(
+      Object.entries(deployment.contracts).map(([name, { address }]) => [name, address]),
+    ),
+    signers: signersOf(kms),
+    deployment: pins,
+    sources: sources.pins,
+    pid: process.pid,
+  }
+  publishInfo(directory, info)
+  return { info, deployment, keys, chain, kms, canonical, service, weather, transactions }
+}
+
+/** The chain, what stands on it, and who sends to it. */
+type OnChain = Pick<Sandbox, 'chain' | 'deployment' | 'transactions'>
+
+/** Start the chain, and deploy the contracts to it when the directory holds no deployment yet. */
+async function startChainWithContracts({ folder, keys, started, onProgress }: Start): Promise<OnChain> {
   onProgress('starting the chain')
   const { chainId } = keys
   // Named for its chain: one that is still ending after `--fresh` cannot write over the next one's.
@@ -126,119 +180,67 @@ async function startParts(
   const chain = started(await startChain({ stateFile, chainId }))
   const { rpcUrl } = chain
   const transactions = createTransactions(rpcUrl, chainId)
-  let deployment = readJsonFile(file, storedDeployment)
-  if (deployment === undefined) {
-    onProgress('deploying the contracts')
-    deployment = await createDeployment(rpcUrl, keys, transactions)
-    writeJsonFile(file, deployment)
-  }
-  const pins = await readPins(rpcUrl, deployment)
-  await chain.mineEvery(BLOCK_TIME_S)
+  const stored = readJsonFile(file, storedDeployment)
+  if (stored !== undefined) return { chain, deployment: stored, transactions }
+  onProgress('deploying the contracts')
+  const deployment = await createDeployment(rpcUrl, keys, transactions)
+  writeJsonFile(file, deployment)
+  return { chain, deployment, transactions }
+}
 
-  onProgress('starting the service and the KMS')
-  const { kms: credentials, secretKey, publishableKey } = keys
-  const [canonical, kms] = await Promise.all([
-    createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
-    startKms({
-      clock,
-      region: KMS_REGION,
-      credentials,
-      keys: KEYED_ROLES.map((role) => {
-        const { id, privateKey } = keys.roles[role]
-        return { id, privateKey, alias: `alias/${role}` }
-      }),
-      logFile: join(folder, 'kms.jsonl'),
-    }).then(started),
-  ])
-  const front = started(await startNodeFront(rpcUrl))
-  // Of this run alone: whoever has an old one has nothing.
-  const controlToken = newToken('ctl')
-  const service = started(
-    await startService({
-      canonical,
-      deployment,
-      entities: castEntities(keys),
-      rpcUrl,
-      clock,
-      dbFile: join(folder, 'service.sqlite'),
-      host: '127.0.0.1',
-      credentials: {
-        ...{ secretKey, publishableKey, origins: ORIGINS },
-        narrowKeys: KEYED_ROLES.map((role) => ({
-          name: role.replaceAll('-', '_'),
-          secretKey: keys.roles[role].secretKey,
-          scopes: ROLE_SCOPES,
-        })),
-      },
-      donor: createDonor(rpcUrl, keys.deployer, transactions),
-      controlToken,
-      fault: options.fault ?? {},
-      allowLoopbackWebhooks: options.allowLoopbackWebhooks === true,
-      onCrash: onTrouble,
+const startKeys = ({ clock, folder, keys }: Start): Promise<Kms> =>
+  startKms({
+    clock,
+    region: KMS_REGION,
+    credentials: keys.kms,
+    keys: KEYED_ROLES.map((role) => {
+      const { id, privateKey } = keys.roles[role]
+      return { id, privateKey, alias: `alias/${role}` }
     }),
-  )
-  const { snapshot } = canonical
-  const { scenario } = options
-  const seed = options.seed ?? chainId
-  const { recoveryFund, rivalFund, sUSD } = deployment.contracts
-  const sources = started(await startNavSources({ rpcUrl, deployment, seed, scenario, directory }))
-  const sideStories = [
-    ...[recoveryFund, rivalFund].map(({ address }) =>
-      createFundStory(rpcUrl, { fundAddress: address, quoteAsset: sUSD.address }, keys),
-    ),
-    createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot }),
-    createLendingStory(rpcUrl, deployment, keys, scenario.lending),
-    sources.story,
-    ...(scenario.indexerStalls ? [createStall(service, options)] : []),
-  ]
-  const weather = started(
-    startWeather(
-      { ...options, rpcUrl, deployment, keys, transactions, sideStories, file: join(folder, 'weather.json') },
-      options.weather,
-    ),
-  )
-  const share = scenario.rivalLiquidatorShare
-  const { isPaused } = weather
-  started(startRivalLiquidator({ canonical, keys, transactions, seed, share, isPaused, onTrouble }))
-  const signerOf = (role: KeyedRole) => {
+    logFile: join(folder, 'kms.jsonl'),
+  })
+
+function startServiceOn(
+  start: Start,
+  { chain: { rpcUrl }, deployment, transactions }: OnChain,
+  canonical: Canonical,
+  controlToken: string,
+): Promise<SandboxService> {
+  const { keys, clock, folder } = start
+  return startService({
+    canonical,
+    deployment,
+    entities: castEntities(keys),
+    rpcUrl,
+    clock,
+    dbFile: join(folder, 'service.sqlite'),
+    host: '127.0.0.1',
+    credentials: {
+      secretKey: keys.secretKey,
+      publishableKey: keys.publishableKey,
+      origins: ORIGINS,
+      narrowKeys: KEYED_ROLES.map((role) => ({
+        name: role.replaceAll('-', '_'),
+        secretKey: keys.roles[role].secretKey,
+        scopes: ROLE_SCOPES,
+      })),
+    },
+    donor: createDonor(rpcUrl, keys.deployer, transactions),
+    controlToken,
+    fault: start.fault ?? {},
+    allowLoopbackWebhooks: start.allowLoopbackWebhooks === true,
+    onCrash: start.onTrouble,
+  })
+}
+
+/** Name each role's key in the KMS, which holds them in the roles' order. */
+function signersOf(kms: Kms): SandboxInfo['signers'] {
+  return byRole((role) => {
     const key = kms.keys[KEYED_ROLES.indexOf(role)]
     invariant(key !== undefined, 'the KMS holds the keys that it was given, in their order')
     return { keyId: key.arn, address: key.address }
-  }
-  const info: SandboxInfo = {
-    serviceUrl: service.url,
-    streamUrl: service.streamUrl,
-    rpcUrl: front.url,
-    chainId,
-    kmsUrl: kms.url,
-    kmsRegion: KMS_REGION,
-    kmsAccessKeyId: credentials.accessKeyId,
-    kmsSecretAccessKey: credentials.secretAccessKey,
-    secretKey,
-    secretKeys: byRole((role) => keys.roles[role].secretKey),
-    controlToken,
-    publishableKey,
-    origins: ORIGINS,
-    contracts: Object.fromEntries(
-      Object.entries(deployment.contracts).map(([name, { address }]) => [name, address]),
-    ),
-    signers: byRole(signerOf),
-    deployment: pins,
-    sources: sources.pins,
-    pid: process.pid,
-  }
-  publishInfo(directory, info)
-  return { info, deployment, keys, chain, kms, canonical, service, weather, transactions, stop }
+  })
 }
-
-/** The story of an indexer that stands still through each bad spell: it serves what it knew when the spell began. */
-const createStall =
-  (service: SandboxService, { scenario, fault = {} }: SandboxOptions): SideStory =>
-  async (_nowS, tick) => {
-    const lagMs = badSpellS(scenario, tick) * 1_000
-    service.setFault(lagMs === 0 ? fault : { ...fault, indexer: { lagMs, admits: true } })
-    return []
-  }
 
 const byRole = <T>(of: (role: KeyedRole) => T): Readonly<Record<KeyedRole, T>> => ({
   liquidator: of('liquidator'),

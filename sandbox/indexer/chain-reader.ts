@@ -10,6 +10,7 @@ import {
   type Hex,
   http,
   numberToHex,
+  type PublicClient,
   type RpcLog,
   TransactionReceiptNotFoundError,
   toEventSelector,
@@ -82,35 +83,10 @@ export function createChainReader(options: {
   /** What a vault of ours says it belongs to. */
   readonly directory: Address
 }): ChainReader {
-  const client = createPublicClient({
-    // No cache and no retry: the poll is the retry.
-    cacheTime: 0,
-    transport: http(options.rpcUrl, {
-      // No abort signal here: clients of one URL share their batches, and so would its abort.
-      batch: { batchSize: 100 },
-      retryCount: 0,
-      timeout: TIMEOUT_MS,
-    }),
-  })
+  const client = createClient(options.rpcUrl)
   const lens = { address: options.lens, abi: stateLensAbi } as const
   const fundLens = { address: options.fundLens, abi: fundLensAbi } as const
-  const vaultBytecode = loadArtifacts().LendingVault.bytecode
-
-  /** Whatever ever said that it is a vault. Every token tells of transfers; those of vaults' shares alone are kept. */
-  const vaults = new Set<Address>()
-  const isKnown = ({ address, topics }: RpcLog): boolean => {
-    if (topics[0] === VAULT_CREATED) vaults.add(lower(address))
-    return topics[0] !== TRANSFER || vaults.has(lower(address))
-  }
-
-  /** Anyone may emit a creation; its transaction tells whether our code, and no other, was created there. */
-  const isBelieved = async ({ event, address, txHash }: IndexedLog): Promise<boolean> => {
-    if (event.eventName !== 'VaultCreated') return true
-    if (lower(event.args.directory) !== lower(options.directory)) return false
-    const { from, to, nonce, input } = await client.getTransaction({ hash: txHash })
-    const created = lower(getContractAddress({ from, nonce: BigInt(nonce) }))
-    return to === null && address === created && input.startsWith(vaultBytecode)
-  }
+  const readLogs = createLogReader(client, options.directory)
 
   return {
     chainId: () => asked(() => client.getChainId()),
@@ -124,22 +100,7 @@ export function createChainReader(options: {
           throw cause
         }
       }),
-    logs: (fromBlock, toBlock) =>
-      asked(async () => {
-        const found: IndexedLog[] = []
-        for (let from = fromBlock; from <= toBlock; from += BLOCKS_PER_LOGS_CALL) {
-          const last = from + BLOCKS_PER_LOGS_CALL - 1n
-          const topics = [[...INDEXED_TOPICS]]
-          const range = {
-            fromBlock: numberToHex(from),
-            toBlock: numberToHex(last < toBlock ? last : toBlock),
-          }
-          const logs = await client.request({ method: 'eth_getLogs', params: [{ topics, ...range }] })
-          found.push(...decodeLogs(logs.filter(isKnown)))
-        }
-        const believed = await Promise.all(found.map(isBelieved))
-        return found.filter((_, index) => believed[index])
-      }),
+    logs: (fromBlock, toBlock) => asked(() => readLogs(fromBlock, toBlock)),
     market: (market, at) =>
       asked(() => client.readContract({ ...lens, functionName: 'market', args: [market], blockHash: at })),
     facilities: (market, pairs, at) =>
@@ -177,6 +138,55 @@ export function createChainReader(options: {
           throw cause
         }
       }),
+  }
+}
+
+const createClient = (rpcUrl: string): PublicClient =>
+  createPublicClient({
+    // No cache and no retry: the poll is the retry.
+    cacheTime: 0,
+    transport: http(rpcUrl, {
+      // No abort signal here: clients of one URL share their batches, and so would its abort.
+      batch: { batchSize: 100 },
+      retryCount: 0,
+      timeout: TIMEOUT_MS,
+    }),
+  })
+
+/** Read the logs that the index is made of, from a block to a block, both included. */
+function createLogReader(client: PublicClient, directory: Address): ChainReader['logs'] {
+  const vaultBytecode = loadArtifacts().LendingVault.bytecode
+
+  /** Every address that ever announced itself as a vault. All tokens log transfers; those of vaults' shares are kept. */
+  const vaults = new Set<Address>()
+  const isKnown = ({ address, topics }: RpcLog): boolean => {
+    if (topics[0] === VAULT_CREATED) vaults.add(lower(address))
+    return topics[0] !== TRANSFER || vaults.has(lower(address))
+  }
+
+  /** Anyone may emit a creation; its transaction shows whether our code, and no other, was created there. */
+  const isBelieved = async ({ event, address, txHash }: IndexedLog): Promise<boolean> => {
+    if (event.eventName !== 'VaultCreated') return true
+    if (lower(event.args.directory) !== lower(directory)) return false
+    const { from, to, nonce, input } = await client.getTransaction({ hash: txHash })
+    const created = lower(getContractAddress({ from, nonce: BigInt(nonce) }))
+    return to === null && address === created && input.startsWith(vaultBytecode)
+  }
+
+  return async (fromBlock, toBlock) => {
+    const found: IndexedLog[] = []
+    for (let from = fromBlock; from <= toBlock; from += BLOCKS_PER_LOGS_CALL) {
+      const last = from + BLOCKS_PER_LOGS_CALL - 1n
+      const topics = [[...INDEXED_TOPICS]]
+      const range = {
+        fromBlock: numberToHex(from),
+        toBlock: numberToHex(last < toBlock ? last : toBlock),
+      }
+      const logs = await client.request({ method: 'eth_getLogs', params: [{ topics, ...range }] })
+      found.push(...decodeLogs(logs.filter(isKnown)))
+    }
+    const believed = await Promise.all(found.map(isBelieved))
+    return found.filter((_, index) => believed[index])
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { holdKey, type KmsKey, type KmsKeySettings } from './keys.ts'
@@ -102,28 +102,11 @@ export async function startKms(settings: KmsServerSettings): Promise<Kms> {
   const scope = { ...credentials, region, clock }
   const keys = settings.keys.map((key) => holdKey(key, region))
   const createdAtMs = clock.nowMs()
-  const calls: KmsCall[] = []
+  const log = createCallLog(clock, logFile)
   const stopping = new AbortController()
   const isThrottled = createShare()
   const isDropped = createShare()
   let faults: KmsFaults = { ...NO_FAULTS, ...settings.faults }
-  let port = 0
-
-  function log(operation: string, outcome: Outcome, requestId: string): void {
-    const { keyId, digest } = outcome
-    const call: KmsCall = {
-      at: clock.nowMs(),
-      operation,
-      ...(keyId === undefined ? {} : { keyId }),
-      ...(digest === undefined ? {} : { digest }),
-      outcome: outcome.ok ? 'ok' : outcome.fault.type,
-      requestId,
-    }
-    calls.push(call)
-    if (calls.length > CALLS_MAX) calls.shift()
-    // Written before the reply leaves, so that no signature is out that the log does not have.
-    if (logFile !== undefined) appendFileSync(logFile, `${JSON.stringify(call)}\n`)
-  }
 
   async function perform(request: IncomingMessage, operation: string): Promise<Outcome> {
     const body = await readBody(request)
@@ -142,43 +125,25 @@ export async function startKms(settings: KmsServerSettings): Promise<Kms> {
     const requestId = randomUUID()
     const operation = TARGET.exec(String(request.headers['x-amz-target']))?.[1] ?? 'Unknown'
     const outcome = await perform(request, operation)
-    log(operation, outcome, requestId)
+    log.add(operation, outcome, requestId)
     if (faults.hang) return
     if (faults.latencyMs > 0) await clock.sleep(faults.latencyMs, stopping.signal)
     if (isDropped(faults.dropRate)) {
       request.socket.destroy()
       return
     }
-    const content = outcome.ok
-      ? outcome.reply
-      : { __type: outcome.fault.type, message: outcome.fault.message }
-    response.writeHead(outcome.ok ? 200 : 400, {
-      'content-type': 'application/x-amz-json-1.1',
-      'x-amzn-requestid': requestId,
-      // The SDK sets its clock by this header, so a sandbox at another time than the machine still verifies.
-      date: new Date(clock.nowMs()).toUTCString(),
-    })
-    response.end(JSON.stringify(content))
+    send(response, outcome, requestId, clock.nowMs())
   }
 
   const server = createServer((request, response) => {
     // Only a connection that ended early, or a stop, can reject: there is nobody left to answer.
     answer(request, response).catch(() => request.socket.destroy())
   })
-  server.listen(settings.port ?? 0, '127.0.0.1')
-  await once(server, 'listening').catch(() => {
-    throw new RolekeeperError('sandbox.port', `The KMS cannot listen on 127.0.0.1:${settings.port}.`, {
-      fix: 'end the program that has this port, or choose another one.',
-      facts: { port: settings.port ?? 0 },
-    })
-  })
-  const address = server.address()
-  if (address !== null && typeof address === 'object') port = address.port
-
+  const port = await listen(server, settings.port ?? 0)
   return {
     url: `http://127.0.0.1:${port}`,
     keys: keys.map(({ id, arn, address }) => ({ id, arn, address })),
-    calls: () => calls,
+    calls: log.calls,
     setFault: (change) => {
       faults = { ...faults, ...change }
     },
@@ -191,4 +156,51 @@ export async function startKms(settings: KmsServerSettings): Promise<Kms> {
       await closed
     },
   }
+}
+
+/** Remember the newest calls, and write each to a file where there is one. */
+function createCallLog(clock: Clock, logFile: string | undefined) {
+  const calls: KmsCall[] = []
+  return {
+    calls: (): readonly KmsCall[] => calls,
+    add: (operation: string, outcome: Outcome, requestId: string): void => {
+      const { keyId, digest } = outcome
+      const call: KmsCall = {
+        at: clock.nowMs(),
+        operation,
+        ...(keyId === undefined ? {} : { keyId }),
+        ...(digest === undefined ? {} : { digest }),
+        outcome: outcome.ok ? 'ok' : outcome.fault.type,
+        requestId,
+      }
+      calls.push(call)
+      if (calls.length > CALLS_MAX) calls.shift()
+      // Written before the reply leaves, so that no signature is out that the log does not have.
+      if (logFile !== undefined) appendFileSync(logFile, `${JSON.stringify(call)}\n`)
+    },
+  }
+}
+
+function send(response: ServerResponse, outcome: Outcome, requestId: string, nowMs: number): void {
+  const content = outcome.ok ? outcome.reply : { __type: outcome.fault.type, message: outcome.fault.message }
+  response.writeHead(outcome.ok ? 200 : 400, {
+    'content-type': 'application/x-amz-json-1.1',
+    'x-amzn-requestid': requestId,
+    // The SDK sets its clock by this header, so a sandbox at another time than the machine still verifies.
+    date: new Date(nowMs).toUTCString(),
+  })
+  response.end(JSON.stringify(content))
+}
+
+/** Listen on loopback, at a port or, for 0, at any free one. Returns the port; throws `sandbox.port`. */
+async function listen(server: Server, port: number): Promise<number> {
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening').catch(() => {
+    throw new RolekeeperError('sandbox.port', `The KMS cannot listen on 127.0.0.1:${port}.`, {
+      fix: 'end the program that has this port, or choose another one.',
+      facts: { port },
+    })
+  })
+  const address = server.address()
+  return address !== null && typeof address === 'object' ? address.port : port
 }

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
@@ -8,7 +9,7 @@ import type { Canonical } from '../indexer/canonical.ts'
 import { createEventLog, type EventLog, eventPolling } from './events/events.ts'
 import { createStreamHub, STREAM_PATH } from './events/stream.ts'
 import { serveFaultControl } from './faults/fault-control.ts'
-import type { Fault } from './faults/faults.ts'
+import { createFaultSwitch, type Fault, type FaultSwitch } from './faults/faults.ts'
 import { createLaggingCanonical } from './faults/lagging-canonical.ts'
 import { createTransmit } from './faults/stream-faults.ts'
 import { faucetQuota, grantCalls, grantOperations } from './grants/grant-operations.ts'
@@ -18,12 +19,12 @@ import { graphqlQuery } from './graphql/graphql.ts'
 import type { Handlers } from './http/handler.ts'
 import { createHttp, isLoopbackHost } from './http/http.ts'
 import { createIdempotency } from './http/idempotency.ts'
-import { createCursors } from './http/page.ts'
+import { type Cursors, createCursors } from './http/page.ts'
 import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from './http/rate-limit.ts'
 import { createWalletSessions, walletSessionOperations } from './http/wallet-sessions.ts'
 import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
-import { createIntelligence, intelligenceReads } from './reads/allocation-intelligence.ts'
+import { createIntelligence, type Intelligence, intelligenceReads } from './reads/allocation-intelligence.ts'
 import { canonicalReads } from './reads/canonical-reads.ts'
 import { deploymentReads, type ServedDeployment } from './reads/deployment-reads.ts'
 import { directoryReads } from './reads/directory-reads.ts'
@@ -31,6 +32,7 @@ import { fundReads } from './reads/fund-reads.ts'
 import { createMessages, type Messages, messageReads } from './reads/messages.ts'
 import { openStore, type Store } from './store.ts'
 import { serveAccessReview } from './tenants/access-review.ts'
+import type { Applications } from './tenants/applications.ts'
 import type { Credentials } from './tenants/seed.ts'
 import { openTenancy } from './tenants/tenancy.ts'
 import { createDeliveryRows } from './webhooks/delivery-rows.ts'
@@ -92,71 +94,127 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { deployment, clock, credentials, host, port = 0 } = settings
   if (!isLoopbackHost(host)) throw notLoopback(host)
   const onCrash = settings.onCrash ?? (() => {})
-  const { chainId } = deployment
-  let fault: Fault = settings.fault ?? {}
-  const setFault = (next: Fault) => {
-    fault = next
-  }
-  const canonical = createLaggingCanonical(settings.canonical, clock, () => fault.indexer)
+  const faults = createFaultSwitch(settings.fault)
+  const canonical = createLaggingCanonical(settings.canonical, clock, () => faults.now().indexer)
   const store = openStore(settings.dbFile, credentials.secretKey)
   const cursors = createCursors(store)
-  const source = { canonical, cursors }
   const log = createEventLog(store, clock)
   const records = createWorkflowRecords(store)
   const progress = createProgress({ canonical, records, log, clock, onCrash })
-  const transmit = createTransmit(() => fault.stream)
   const take = createRateLimiter(settings.rateLimit ?? DEFAULT_RATE_LIMIT, clock)
   const webhooks = startWebhooks(settings, store, log, onCrash)
   const idempotency = createIdempotency(store, clock)
+  const { chainId, namespace } = deployment
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
-    ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId },
-    ...{ namespace: deployment.namespace, faucetQuota: faucetQuota(deployment.contracts) },
+    ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId, namespace },
+    faucetQuota: faucetQuota(deployment.contracts),
     forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
-  const { origins } = credentials
-  const stream = createStreamHub({ log, cursors, clock, transmit, take, origins, keys })
+  const transmit = createTransmit(() => faults.now().stream)
+  const stream = createStreamHub({
+    ...{ log, cursors, clock, transmit, take, keys },
+    origins: credentials.origins,
+  })
   const messages = createMessages(store, clock)
   const { grants, ...granting } = startGrants({ ...settings, canonical }, store, log, messages, onCrash)
   const intelligence = createIntelligence(canonical)
-  const reads = { ...canonicalReads(source), ...fundReads(source) }
   const handlers: Handlers = {
-    ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
-    ...reads,
-    queryGraphql: graphqlQuery(source, reads, onCrash),
-    ...directoryReads(source, settings.entities),
-    ...messageReads(source, messages),
-    ...intelligenceReads(source, intelligence),
+    ...readHandlers({ ...settings, canonical }, cursors, messages, intelligence, onCrash),
     ...walletSessionOperations({ store, clock, chainId }),
     ...eventPolling(log, cursors, canonical.freshness),
     ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
     createStreamToken: stream.createStreamToken,
     prepareWorkflow: prepareOperation({
-      ...{ canonical, records, clock, namespace: deployment.namespace },
+      ...{ canonical, records, clock, namespace, fault: faults.now },
       reads: createReads(settings.rpcUrl, chainId),
-      fault: () => fault,
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
     ...tenancy.handlers,
     ...granting.handlers,
   }
+  const sessions = createWalletSessions(store, clock)
   const app = createHttp({
-    ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash },
-    sessions: createWalletSessions(store, clock),
-    ...{ take, streamPath: STREAM_PATH },
-    fault: () => fault,
+    ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash, sessions, take },
+    ...{ streamPath: STREAM_PATH, fault: faults.now },
   })
+  servePublishedContract(app)
+  serveControl(app, settings.controlToken, faults, applications)
+  app.server.on('upgrade', stream.upgrade)
+  const unsubscribe = followChain(canonical, { log, intelligence, progress, grants }, onCrash)
+  const idle = async () => {
+    await Promise.all([progress.idle(), grants.idle()])
+  }
+  const stop = async () => {
+    unsubscribe()
+    await canonical.stop()
+    stream.close()
+    await app.close()
+    await idle()
+    await webhooks.dispatcher.stop()
+    usage.flush()
+    store.close()
+  }
+  const address = await listen(app, host, port, stop)
+  progress.evaluate()
+  grants.evaluate()
+  const streamUrl = `ws://${address}${STREAM_PATH}`
+  return { url: `http://${address}`, streamUrl, setFault: faults.set, idle, stop }
+}
+
+/** Let who has the token set faults and decide about production access; without a token nobody can. */
+function serveControl(
+  app: FastifyInstance,
+  token: string | undefined,
+  faults: FaultSwitch,
+  applications: Applications,
+): void {
+  if (token === undefined) return
+  serveFaultControl(app, { token, ...faults })
+  serveAccessReview(app, token, applications)
+}
+
+/** What is read without a change of anything: the chain's rows, the deployment, the directory, GraphQL over them. */
+function readHandlers(
+  { canonical, deployment, entities, clock }: ServiceSettings,
+  cursors: Cursors,
+  messages: Messages,
+  intelligence: Intelligence,
+  onCrash: (error: unknown) => void,
+) {
+  const source = { canonical, cursors }
+  const reads = { ...canonicalReads(source), ...fundReads(source) }
+  return {
+    ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
+    ...reads,
+    queryGraphql: graphqlQuery(source, reads, onCrash),
+    ...directoryReads(source, entities),
+    ...messageReads(source, messages),
+    ...intelligenceReads(source, intelligence),
+  }
+}
+
+/** Serve the OpenAPI document, as the address that it was first asked at has it. */
+function servePublishedContract(app: FastifyInstance): void {
   let contract: string | undefined
   app.get('/openapi.json', async (request, reply) => {
     contract ??= JSON.stringify(openApiDocument(`http://${request.headers.host}`))
     return reply.type('application/json').send(contract)
   })
-  const { controlToken: token } = settings
-  if (token !== undefined) {
-    serveFaultControl(app, { token, now: () => fault, set: setFault })
-    serveAccessReview(app, token, applications)
-  }
-  app.server.on('upgrade', stream.upgrade)
-  const unsubscribe = canonical.onSnapshot((snapshot, changes) => {
+}
+
+/** With each snapshot append what changed to the log, and look at what waits for the chain. Returns how to end it. */
+function followChain(
+  canonical: Canonical,
+  parts: {
+    readonly log: EventLog
+    readonly intelligence: Intelligence
+    readonly progress: { readonly evaluate: () => void }
+    readonly grants: { readonly evaluate: () => void }
+  },
+  onCrash: (error: unknown) => void,
+): () => void {
+  const { log, intelligence, progress, grants } = parts
+  return canonical.onSnapshot((snapshot, changes) => {
     try {
       // Events first: a reader that acts on one is waiting; progress is looked at right after.
       const all = [...changes, ...intelligence.advance(snapshot)]
@@ -168,34 +226,22 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     progress.evaluate()
     grants.evaluate()
   })
-  const stop = async () => {
-    unsubscribe()
-    await canonical.stop()
-    stream.close()
-    await app.close()
-    await Promise.all([progress.idle(), grants.idle()])
-    await webhooks.dispatcher.stop()
-    usage.flush()
-    store.close()
-  }
+}
+
+/** Listen, or stop what runs already and throw `sandbox.service_port`. Returns host and port. */
+async function listen(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  stop: () => Promise<void>,
+): Promise<string> {
   try {
     await app.listen({ host, port })
   } catch (cause) {
     await stop()
     throw cannotListen(host, port, cause)
   }
-  const bound = (app.server.address() as AddressInfo).port
-  progress.evaluate()
-  grants.evaluate()
-  return {
-    url: `http://${host}:${bound}`,
-    streamUrl: `ws://${host}:${bound}${STREAM_PATH}`,
-    setFault,
-    idle: async () => {
-      await Promise.all([progress.idle(), grants.idle()])
-    },
-    stop,
-  }
+  return `${host}:${(app.server.address() as AddressInfo).port}`
 }
 
 const notLoopback = (host: string) =>

@@ -71,12 +71,42 @@ export type WorkflowRecords = {
 }
 
 /** Open the workflows in the store. */
-export function createWorkflowRecords(store: Store): WorkflowRecords {
-  const { db } = store
+export const createWorkflowRecords = ({ db }: Store): WorkflowRecords => ({
+  ...workflowReads(db),
+  ...workflowWrites(db),
+})
+
+type Db = Store['db']
+
+function workflowReads(db: Db): Pick<WorkflowRecords, 'find' | 'byTransaction' | 'unsettled'> {
+  const record = createRowReader(db)
+  const find = db.prepare('SELECT * FROM workflows WHERE request_id = ?')
+  const byTransaction = db.prepare(
+    `SELECT * FROM workflows WHERE request_id IN (SELECT request_id FROM transactions WHERE hash = ?)
+     ORDER BY created_ms DESC LIMIT 100`,
+  )
+  const unsettled = db.prepare(
+    `SELECT * FROM workflows AS w WHERE status <> 'final_success' AND created_ms > ?
+     AND (status <> 'failed' OR failed_block >= ?)
+     AND EXISTS (SELECT 1 FROM transactions AS t WHERE t.request_id = w.request_id) ORDER BY created_ms`,
+  )
+  return {
+    find: (requestId) => {
+      const row = find.get(requestId)
+      return row === undefined ? null : record(row)
+    },
+    byTransaction: (hash) => byTransaction.all(hash).map(record),
+    unsettled: (createdAfterMs, failedFromBlock) =>
+      unsettled.all(createdAfterMs, failedFromBlock).map(record),
+  }
+}
+
+/** Read a row of `workflows`, with its transactions. */
+function createRowReader(db: Db): (row: Record<string, unknown>) => WorkflowRecord {
   const transactions = db.prepare(
     'SELECT intent_order, hash, status, block_number FROM transactions WHERE request_id = ? ORDER BY intent_order, rowid',
   )
-  const record = (row: Record<string, unknown>): WorkflowRecord => {
+  return (row) => {
     const requestId = String(row.request_id)
     return {
       requestId,
@@ -96,16 +126,9 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
       })),
     }
   }
-  const find = db.prepare('SELECT * FROM workflows WHERE request_id = ?')
-  const byTransaction = db.prepare(
-    `SELECT * FROM workflows WHERE request_id IN (SELECT request_id FROM transactions WHERE hash = ?)
-     ORDER BY created_ms DESC LIMIT 100`,
-  )
-  const unsettled = db.prepare(
-    `SELECT * FROM workflows AS w WHERE status <> 'final_success' AND created_ms > ?
-     AND (status <> 'failed' OR failed_block >= ?)
-     AND EXISTS (SELECT 1 FROM transactions AS t WHERE t.request_id = w.request_id) ORDER BY created_ms`,
-  )
+}
+
+function workflowWrites(db: Db): Pick<WorkflowRecords, 'insert' | 'register' | 'update' | 'forget'> {
   const purgeTransactions = db.prepare(
     'DELETE FROM transactions WHERE request_id IN (SELECT request_id FROM workflows WHERE created_ms < ?)',
   )
@@ -123,10 +146,6 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
   )
   const forget = db.prepare('DELETE FROM workflows WHERE application_id = ?')
   return {
-    forget: (applicationId) => {
-      forgetTransactions.run(applicationId)
-      forget.run(applicationId)
-    },
     insert: (w) => {
       purgeTransactions.run(w.createdMs - RETENTION_MS)
       purge.run(w.createdMs - RETENTION_MS)
@@ -137,13 +156,6 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
         ...([postconditions, w.createdMs] as const),
       )
     },
-    find: (requestId) => {
-      const row = find.get(requestId)
-      return row === undefined ? null : record(row)
-    },
-    byTransaction: (hash) => byTransaction.all(hash).map(record),
-    unsettled: (createdAfterMs, failedFromBlock) =>
-      unsettled.all(createdAfterMs, failedFromBlock).map(record),
     register: (requestId, order, hash) => {
       register.run(requestId, order, hash)
     },
@@ -152,6 +164,10 @@ export function createWorkflowRecords(store: Store): WorkflowRecords {
       for (const tx of w.transactions) {
         updateTransaction.run(tx.status, tx.blockNumber?.toString() ?? null, w.requestId, tx.order, tx.hash)
       }
+    },
+    forget: (applicationId) => {
+      forgetTransactions.run(applicationId)
+      forget.run(applicationId)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import {
@@ -31,7 +31,7 @@ type SourceOptions = {
 export type SourcePin = { readonly name: string } & ({ readonly url: string } | { readonly file: string })
 
 /** The sources that run. */
-type NavSources = {
+export type NavSources = {
   readonly pins: readonly SourcePin[]
   /** Says the values anew every few ticks; it calls nothing. */
   readonly story: SideStory
@@ -56,36 +56,48 @@ const VAULT_SHARE = 10n ** 12n
 /**
  * Start who says what the recovery fund and the Prime vault are worth a share, every few seconds: an administrator
  * over HTTP and a custodian in a file, each with a small error of its own. Before there are shares the one answers 503
- * and the other writes nothing; while a holding's market has no price both repeat what they said last. In a bad spell of the scenario the fund's administrator is off by its factor.
+ * and the other writes nothing; while a holding's market has no price both repeat what they said last. In a bad spell
+ * of the scenario the fund's administrator is off by its factor.
  */
 export async function startNavSources(options: SourceOptions): Promise<NavSources> {
-  const { rpcUrl, deployment, seed, scenario, directory } = options
-  const { recoveryFund, primeVault, fundLens } = deployment.contracts
-  const reader = createPublicClient({
-    cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
-  })
-  mkdirSync(join(directory, FOLDER), { recursive: true, mode: 0o700 })
+  const folder = join(options.directory, FOLDER)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const known = new Map<Subject, Valued>()
-  let refreshAtTick = 0
-
-  const read = async (): Promise<Readonly<Record<Subject, bigint | null>>> => {
-    const lens = { address: fundLens.address, abi: fundLensAbi } as const
-    const vault = { address: primeVault.address, abi: lendingVaultAbi } as const
-    const [fundWad, vaultAssets] = await Promise.all([
-      reader
-        .readContract({ ...lens, functionName: 'shareValueWad', args: [recoveryFund.address] })
-        .catch(nullIfReverted),
-      reader.readContract({ ...vault, functionName: 'convertToAssets', args: [VAULT_SHARE] }),
-    ])
-    return { recoveryFund: fundWad, primeVault: vaultAssets * WAD_IN_MICROS }
+  const server = await serveAdministrator((subject) => known.get(subject))
+  const { port } = server.address() as AddressInfo
+  const pinsOf = (subject: Subject, name: string): readonly SourcePin[] => [
+    { name: `${name}Administrator`, url: `http://127.0.0.1:${port}/${FOLDER}/${subject}.json` },
+    { name: `${name}Custodian`, file: `${FOLDER}/${subject}.csv` },
+  ]
+  return {
+    pins: [...pinsOf('recoveryFund', 'fund'), ...pinsOf('primeVault', 'vault')],
+    story: createValuations(options, (subject, valued, custodianMicros) => {
+      known.set(subject, valued)
+      const line = `${valued.asOf},${custodianMicros}\n`
+      writePrivateFile(join(folder, `${subject}.csv`), `asOf,microsPerShare\n${line}`)
+    }),
+    stop: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+    },
   }
+}
+
+type Say = (subject: Subject, administrator: Valued, custodianMicros: bigint) => void
+
+/** Value both subjects every few ticks, as each source would. Calls nothing. */
+function createValuations({ rpcUrl, deployment, seed, scenario }: SourceOptions, say: Say): SideStory {
+  const read = createTruth(rpcUrl, deployment)
   /** The truth with the error of who says it at a moment. */
   const said = (subject: Subject, source: string, trueWad: bigint, tick: number): bigint => {
     const error = Math.round((2 * roll(seed, subject, source, tick) - 1) * NOISE_BPS)
     return (trueWad * (BPS + BigInt(error))) / BPS
   }
-  const refresh = async (nowS: bigint, tick: number) => {
+  let valueAtTick = 0
+  return async (nowS, tick) => {
+    if (tick < valueAtTick) return []
+    valueAtTick = tick + EVERY_TICKS
     const values = await read()
     const asOf = `${new Date(Number(nowS) * 1_000).toISOString().slice(0, 19)}Z`
     const isOff = scenario.sourceFactor !== null && badSpellS(scenario, tick) > 0
@@ -95,16 +107,39 @@ export async function startNavSources(options: SourceOptions): Promise<NavSource
       const asset = deployment.contracts[subject].address
       const factor = BigInt(isOff && subject === 'recoveryFund' ? (scenario.sourceFactor ?? 1) : 1)
       const valueWad = said(subject, 'administrator', trueWad, tick) * factor
-      known.set(subject, { asset, valueWad, asOf })
-      const micros = said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS
-      writePrivateFile(join(directory, FOLDER, `${subject}.csv`), `asOf,microsPerShare\n${asOf},${micros}\n`)
+      say(subject, { asset, valueWad, asOf }, said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS)
     }
+    return []
   }
+}
+
+/** Read what a share of each subject is worth, times 10^18; null where the chain has no answer. */
+function createTruth(rpcUrl: string, { contracts }: Deployment) {
+  const reader = createPublicClient({
+    cacheTime: 0,
+    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+  })
+  const { recoveryFund, primeVault, fundLens } = contracts
+  const lens = { address: fundLens.address, abi: fundLensAbi } as const
+  const vault = { address: primeVault.address, abi: lendingVaultAbi } as const
+  return async (): Promise<Readonly<Record<Subject, bigint | null>>> => {
+    const [fundWad, vaultAssets] = await Promise.all([
+      reader
+        .readContract({ ...lens, functionName: 'shareValueWad', args: [recoveryFund.address] })
+        .catch(nullIfReverted),
+      reader.readContract({ ...vault, functionName: 'convertToAssets', args: [VAULT_SHARE] }),
+    ])
+    return { recoveryFund: fundWad, primeVault: vaultAssets * WAD_IN_MICROS }
+  }
+}
+
+/** Answer GET /nav/SUBJECT.json with what the administrator said last, on a free port of this machine. */
+async function serveAdministrator(valuedOf: (subject: Subject) => Valued | undefined): Promise<Server> {
   const server = createServer((request, response) => {
     const subject = SUBJECTS.find((name) => request.url === `/${FOLDER}/${name}.json`)
     if (request.method !== 'GET' || subject === undefined)
       return answer(response, 404, { error: 'not_found' })
-    const valued = known.get(subject)
+    const valued = valuedOf(subject)
     if (valued === undefined) return answer(response, 503, { error: 'no_value' })
     const { asset, valueWad, asOf } = valued
     answer(response, 200, { asset, perShare: { value: formatUnits(valueWad, 18), asOf } })
@@ -113,26 +148,7 @@ export async function startNavSources(options: SourceOptions): Promise<NavSource
     server.once('error', reject)
     server.listen(0, '127.0.0.1', resolve)
   })
-  const { port } = server.address() as AddressInfo
-  const pinsOf = (subject: Subject, name: string): readonly SourcePin[] => [
-    { name: `${name}Administrator`, url: `http://127.0.0.1:${port}/${FOLDER}/${subject}.json` },
-    { name: `${name}Custodian`, file: `${FOLDER}/${subject}.csv` },
-  ]
-  return {
-    pins: [...pinsOf('recoveryFund', 'fund'), ...pinsOf('primeVault', 'vault')],
-    story: async (nowS, tick) => {
-      if (tick >= refreshAtTick) {
-        refreshAtTick = tick + EVERY_TICKS
-        await refresh(nowS, tick)
-      }
-      return []
-    },
-    stop: async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeAllConnections()
-      await closed
-    },
-  }
+  return server
 }
 
 function nullIfReverted(error: unknown): null {

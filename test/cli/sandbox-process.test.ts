@@ -8,7 +8,7 @@ import { prepareDirectory, startSandboxProcess } from '../../src/cli/sandbox-pro
 import { lockDirectory } from '../../src/journal/lock.ts'
 
 /** Start a program in the sandbox's place. */
-function start(source: string, seed?: number) {
+function start(source: string, seed?: number, waits = false) {
   const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-process-'))
   const file = join(directory, 'program.mjs')
   writeFileSync(file, source)
@@ -17,6 +17,7 @@ function start(source: string, seed?: number) {
     program: pathToFileURL(file),
     directory,
     seed,
+    waits,
     onProgress: (text) => said.push(text),
   })
   return { directory, said, sandbox }
@@ -43,6 +44,19 @@ it('is ready when the program says so, and says meanwhile what it does', async (
   expect(said).toEqual(['deploying [2J'])
   await sandbox.stop()
   expect(readFileSync(join(directory, 'sandbox.log'), 'utf8')).toBe(`--directory ${directory} --seed 7\n`)
+})
+
+it('lets a story that waits begin', async () => {
+  const { directory, sandbox } = start(
+    `console.log(process.argv.at(-1)); process.on('message', (said) => { console.log(said); process.exit() }); ${LIVES}`,
+    undefined,
+    true,
+  )
+  await sandbox.ready
+  sandbox.begin()
+  await expect(sandbox.ended).rejects.toMatchObject({ code: 'sandbox.ended' })
+  sandbox.begin()
+  expect(readFileSync(join(directory, 'sandbox.log'), 'utf8')).toBe('--waits\nbegin\n')
 })
 
 it('fails with what the program gives as the reason, and leaves nothing behind', async () => {

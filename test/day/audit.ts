@@ -1,40 +1,59 @@
-import type { PublicClient } from 'viem'
-import type { RunConfig } from '../../src/config/config.ts'
+import {
+  type Address,
+  type PublicClient,
+  TransactionNotFoundError,
+  TransactionReceiptNotFoundError,
+} from 'viem'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
 
 /** More than a day brings. */
 const ROWS_MAX = 1_000_000
 
+/** Where the journal is, and whose transactions it holds. */
+type Books = {
+  readonly directory: string
+  readonly chainId: number
+  readonly signers: readonly { readonly role: string; readonly address: Address }[]
+}
+
+/** Workflows that are looked up side by side: a node that is asked for thousands at once answers some too late. */
+const SIDE_BY_SIDE = 16
+
 /**
- * Hold the journal against the chain: nothing lost (each workflow that was told of is there and has its end, and each nonce
- * that the chain counts is in the journal), nothing doubled (an opportunity succeeds once, a nonce has one holder and one transaction), nothing
- * quarantined or unexplained.
+ * Hold the journal against the chain: nothing lost (each workflow that was announced is there and has its end, and
+ * each nonce that the chain counts is in the journal), nothing doubled (an opportunity succeeds once, a nonce has one
+ * holder and one transaction), nothing quarantined or unexplained. What cannot be read is a problem of its own.
  * @returns one sentence for each thing that is wrong.
  */
 export async function findProblems(
-  config: RunConfig,
+  { directory, chainId, signers }: Books,
   chain: PublicClient,
-  toldOf: number,
+  announced: number,
 ): Promise<readonly string[]> {
-  const journal = readSqliteJournal(config.directory)
+  const journal = readSqliteJournal(directory)
   try {
     const rows = await journal.list(ROWS_MAX)
     const nonces = await Promise.all(
-      config.agents.map(async ({ role, signer: { address } }) => {
+      signers.map(async ({ role, address }) => {
         const [counted, next] = await Promise.all([
           chain.getTransactionCount({ address }),
-          journal.nextNonce(config.chain.id, address),
+          journal.nextNonce(chainId, address),
         ])
         return counted === (next ?? 0)
           ? []
           : [`${role}: the chain counts ${counted} transactions, the journal ${next}`]
       }),
     )
-    const landed = await Promise.all(rows.map((row) => landedProblems(row, chain)))
     const lost =
-      rows.length === toldOf ? [] : [`${toldOf} workflows were begun, the journal has ${rows.length}`]
-    return [...lost, ...endProblems(rows), ...doubled(rows), ...nonces.flat(), ...landed.flat()]
+      rows.length === announced ? [] : [`${announced} workflows were begun, the journal has ${rows.length}`]
+    return [
+      ...lost,
+      ...endProblems(rows),
+      ...doubled(rows),
+      ...nonces.flat(),
+      ...(await allLanded(rows, chain)),
+    ]
   } finally {
     await journal.close()
   }
@@ -68,23 +87,51 @@ function doubled(rows: readonly Workflow[]): readonly string[] {
   ]
 }
 
+async function allLanded(rows: readonly Workflow[], chain: PublicClient): Promise<readonly string[]> {
+  const problems: string[] = []
+  const waiting = rows.values()
+  const work = async () => {
+    for (const row of waiting) problems.push(...(await landedProblems(row, chain)))
+  }
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work))
+  return problems
+}
+
 /** What the journal says landed is on the chain, from its signer at its nonce, and ended as it says. */
 async function landedProblems(row: Workflow, chain: PublicClient): Promise<readonly string[]> {
   const checks = await Promise.all(
-    row.slots.map(async ({ inclusion, nonce, signer }) => {
-      if (inclusion === undefined) return `${named(row)}: nonce ${nonce} has no end`
-      const [receipt, transaction] = await Promise.all([
-        chain.getTransactionReceipt({ hash: inclusion.hash }).catch(() => null),
-        chain.getTransaction({ hash: inclusion.hash }).catch(() => null),
-      ])
-      if (receipt === null || transaction === null)
-        return `${named(row)}: ${inclusion.hash} is not on the chain`
-      const same =
-        transaction.nonce === nonce &&
-        transaction.from.toLowerCase() === signer.toLowerCase() &&
-        receipt.status === inclusion.status
-      return same ? null : `${named(row)}: ${inclusion.hash} is not what the journal says`
+    row.slots.map(async (slot) => {
+      try {
+        return await slotProblem(slot, chain)
+      } catch (error) {
+        return `the chain could not be asked: ${error}`
+      }
     }),
   )
-  return checks.filter((check) => check !== null)
+  return checks.flatMap((problem) => (problem === null ? [] : [`${named(row)}: ${problem}`]))
+}
+
+async function slotProblem(
+  { inclusion, nonce, signer }: Workflow['slots'][number],
+  chain: PublicClient,
+): Promise<string | null> {
+  if (inclusion === undefined) return `nonce ${nonce} has no end`
+  const { hash } = inclusion
+  const [receipt, transaction] = await Promise.all([
+    chain.getTransactionReceipt({ hash }).catch(nullIfAbsent),
+    chain.getTransaction({ hash }).catch(nullIfAbsent),
+  ])
+  if (receipt === null || transaction === null) return `${hash} is not on the chain`
+  const same =
+    transaction.nonce === nonce &&
+    transaction.from.toLowerCase() === signer.toLowerCase() &&
+    receipt.status === inclusion.status
+  return same ? null : `${hash} is not what the journal says`
+}
+
+/** Only the node's own word that it has no such transaction says that there is none. */
+function nullIfAbsent(error: unknown): null {
+  if (error instanceof TransactionNotFoundError || error instanceof TransactionReceiptNotFoundError)
+    return null
+  throw error
 }

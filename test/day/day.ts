@@ -81,7 +81,12 @@ export async function playDay({ directory, seed, blocks, onProgress }: DayOption
     const { workflows: counts } = keeper.summary()
     for (const [role, ends] of Object.entries(counts))
       roles[role] = Object.fromEntries(Object.entries(ends).filter(([, count]) => count > 0))
-    problems.push(...(await findProblems(config, chain, workflows)))
+    const books = {
+      directory: config.directory,
+      chainId: config.chain.id,
+      signers: config.agents.map(({ role, signer: { address } }) => ({ role, address })),
+    }
+    problems.push(...(await findProblems(books, chain, workflows)))
     const tookMs = Date.now() - startedAtMs
     if (blocks >= DAY.blocks && workflows < DAY.workflows)
       problems.push(`only ${workflows} workflows; a day brings ${DAY.workflows}`)

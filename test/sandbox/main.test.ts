@@ -8,14 +8,16 @@ import { z } from 'zod'
 import { removeDirectory, sandboxDirectory } from '../support/sandbox.ts'
 
 const MAIN = fileURLToPath(new URL('../../sandbox/main.ts', import.meta.url))
-/** Starts the sandbox as the command line does and passes on what it says. */
+/** Starts the sandbox as the command line does and passes on what it says, and to it what we write. */
 const PARENT = `
   const { spawn } = require('node:child_process')
-  const child = spawn(process.execPath, [${JSON.stringify(MAIN)}, '--directory', process.argv[1], '--seed', '5'], {
+  const child = spawn(process.execPath, [${JSON.stringify(MAIN)}, '--directory', process.argv[1], '--seed', '5', ...process.argv.slice(2)], {
     detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   child.on('message', (told) => console.log(JSON.stringify(told)))
+  process.stdin.once('data', (line) => child.send(String(line)))
   child.on('exit', (code) => { process.exitCode = code })`
+const markets = z.object({ freshness: z.object({ blockNumber: z.string() }) })
 const told = z.object({ type: z.string(), text: z.string().optional(), code: z.string().optional() })
 
 let directory: string
@@ -28,8 +30,8 @@ afterEach(() => {
   removeDirectory(directory)
 })
 
-const start = () => {
-  parent = spawn(process.execPath, ['-e', PARENT, directory], { stdio: 'pipe' })
+const start = (...args: string[]) => {
+  parent = spawn(process.execPath, ['-e', PARENT, directory, ...args], { stdio: 'pipe' })
 }
 
 /** Collect what the sandbox says until it is ready or has failed. */
@@ -71,4 +73,20 @@ it('tells its parent why it cannot start', async () => {
   start()
   expect(await whatItSays()).toMatchObject([{ type: 'failed', code: 'sandbox.file' }])
   expect((await once(parent, 'exit'))[0]).toBe(1)
+})
+
+it('lets a story wait until its parent says so', async () => {
+  start('--waits')
+  await whatItSays()
+  const { serviceUrl } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
+  const block = async () => {
+    const answer = await fetch(`${serviceUrl}/v1/markets`)
+    return Number(markets.parse(await answer.json()).freshness.blockNumber)
+  }
+  const tick = () => JSON.parse(readFileSync(join(directory, 'sandbox', 'weather.json'), 'utf8')).tick
+  const ready = await block()
+  await expect.poll(block, { timeout: 10_000 }).toBeGreaterThanOrEqual(ready + 3)
+  expect(tick()).toBe(0)
+  parent.stdin?.write('begin')
+  await expect.poll(tick, { timeout: 10_000 }).toBeGreaterThan(0)
 })

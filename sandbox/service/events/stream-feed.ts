@@ -11,7 +11,7 @@ const BUFFER_BYTES_MAX = 1_048_576
 const CATCH_UP_BYTES = 256 * 1_024
 const CATCH_UP_EVENTS = 200
 
-/** What a client is told: only what its application may hear, and of that what it asked for. */
+/** What a client gets: only what its application may hear, and of that what it asked for. */
 export type StreamFilter = {
   readonly applicationId: string
   /** The key that its token was made with. */
@@ -41,6 +41,14 @@ type Connection = {
   seq: number
 }
 
+/** What is said to sockets, and how. */
+type Feed = {
+  readonly log: EventLog
+  readonly cursors: Cursors
+  readonly transmit: Transmit
+  readonly connections: Set<Connection>
+}
+
 /** Feed sockets: filter, resume, heartbeats, bounded buffers. */
 export function createStreamFeed(
   log: EventLog,
@@ -49,61 +57,21 @@ export function createStreamFeed(
   transmit: Transmit,
 ): StreamFeed {
   const connections = new Set<Connection>()
+  const feed: Feed = { log, cursors, transmit, connections }
   const stopped = new AbortController()
 
   log.onAppend((events) => {
     const live = [...connections].filter((connection) => connection.live)
     for (const event of events) {
       const rest = eventRest(cursors, event)
-      for (const connection of live) if (wants(connection, event)) say(connection, 'event', rest)
+      for (const connection of live) if (wants(connection, event)) say(feed, connection, 'event', rest)
     }
   })
-
-  function say(connection: Connection, type: 'event' | 'heartbeat', rest: string): void {
-    // What a closing socket is given waits for ever.
-    if (!isOpen(connection)) return
-    if (connection.socket.bufferedAmount > BUFFER_BYTES_MAX) {
-      letGo(connection, 'slow_client')
-      return
-    }
-    connection.seq += 1
-    transmit(connection.socket, `{"type":"${type}","seq":${connection.seq},${rest}}`)
-  }
-
-  function letGo(connection: Connection, reason: string): void {
-    connections.delete(connection)
-    reset(connection, reason)
-  }
-
-  function catchUp(connection: Connection): void {
-    while (isOpen(connection)) {
-      if (connection.place < log.floor()) {
-        letGo(connection, 'cursor_expired')
-        return
-      }
-      const events = log.after(connection.place, CATCH_UP_EVENTS)
-      if (events.length === 0) {
-        connection.live = true
-        return
-      }
-      for (const event of events) {
-        if (connection.socket.bufferedAmount > CATCH_UP_BYTES) {
-          // Its callback runs when everything before it has left, which is when there is room again.
-          connection.socket.ping('', false, (error?: Error | null) => {
-            if (error == null) catchUp(connection)
-          })
-          return
-        }
-        if (wants(connection, event)) say(connection, 'event', eventRest(cursors, event))
-        connection.place = event.seq
-      }
-    }
-  }
 
   // Half the promised interval, so that a late timer still keeps the promise.
   void repeat(clock, STREAM_HEARTBEAT_MS / 2, stopped.signal, () => {
     const rest = `"at":"${new Date(clock.nowMs()).toISOString()}"`
-    for (const connection of connections) say(connection, 'heartbeat', rest)
+    for (const connection of connections) say(feed, connection, 'heartbeat', rest)
   })
 
   return {
@@ -112,15 +80,58 @@ export function createStreamFeed(
       socket.on('error', () => socket.terminate())
       socket.on('close', () => connections.delete(connection))
       connections.add(connection)
-      catchUp(connection)
+      catchUp(feed, connection)
     },
     connections: () => connections.size,
     end: (keyId) => {
       for (const connection of connections) {
-        if (connection.filter.keyId === keyId && isOpen(connection)) letGo(connection, 'key_revoked')
+        if (connection.filter.keyId === keyId && isOpen(connection)) letGo(feed, connection, 'key_revoked')
       }
     },
     close: () => stopped.abort(),
+  }
+}
+
+function say(feed: Feed, connection: Connection, type: 'event' | 'heartbeat', rest: string): void {
+  // What a closing socket is given waits for ever.
+  if (!isOpen(connection)) return
+  if (connection.socket.bufferedAmount > BUFFER_BYTES_MAX) {
+    letGo(feed, connection, 'slow_client')
+    return
+  }
+  connection.seq += 1
+  feed.transmit(connection.socket, `{"type":"${type}","seq":${connection.seq},${rest}}`)
+}
+
+function letGo({ connections }: Feed, connection: Connection, reason: string): void {
+  connections.delete(connection)
+  reset(connection, reason)
+}
+
+/** Give a connection what the log has after its place, as fast as it reads; then it is live. */
+function catchUp(feed: Feed, connection: Connection): void {
+  const { log, cursors } = feed
+  while (isOpen(connection)) {
+    if (connection.place < log.floor()) {
+      letGo(feed, connection, 'cursor_expired')
+      return
+    }
+    const events = log.after(connection.place, CATCH_UP_EVENTS)
+    if (events.length === 0) {
+      connection.live = true
+      return
+    }
+    for (const event of events) {
+      if (connection.socket.bufferedAmount > CATCH_UP_BYTES) {
+        // Its callback runs when everything before it has left, which is when there is room again.
+        connection.socket.ping('', false, (error?: Error | null) => {
+          if (error == null) catchUp(feed, connection)
+        })
+        return
+      }
+      if (wants(connection, event)) say(feed, connection, 'event', eventRest(cursors, event))
+      connection.place = event.seq
+    }
   }
 }
 

@@ -108,3 +108,21 @@ export function readFault(text: string): Fault {
     },
   )
 }
+
+/** What the service does wrong at the moment. */
+export type FaultSwitch = {
+  readonly now: () => Fault
+  /** Behave so from now on; `{}` ends it. */
+  readonly set: (fault: Fault) => void
+}
+
+/** Create the switch of one service, which starts with a fault or with none. */
+export function createFaultSwitch(first: Fault = {}): FaultSwitch {
+  let fault = first
+  return {
+    now: () => fault,
+    set: (next) => {
+      fault = next
+    },
+  }
+}

@@ -66,3 +66,22 @@ export function rawFailure(
     body,
   ].join('\r\n')
 }
+
+/** A larger body is refused; the largest that an operation takes is a tenth of it. */
+export const BODY_BYTES_MAX = 256 * 1_024
+
+/** Name any failure as the API does. Fastify's own are all the client's, under statuses that it does not declare: 400. Pure. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new ApiError(400, 'body_too_large', `The body is over ${BODY_BYTES_MAX} bytes.`)
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new ApiError(400, 'unsupported_media_type', 'Send application/json.')
+  }
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return new ApiError(400, 'malformed_request', 'The request is not well-formed.')
+  }
+  return new ApiError(500, 'internal', 'The service failed inside.', { retryable: true })
+}

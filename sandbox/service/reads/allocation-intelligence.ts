@@ -40,71 +40,31 @@ type Proposal = Move & {
   readonly row: AllocationIntelligenceResource
 }
 
+type Chain = Pick<Canonical, 'snapshot' | 'activity' | 'marketHistory'>
+
 /**
  * Follow what each vault's allocator could do next. What is idle beyond the liquidity buffer and the redemption queue
  * goes to the best-paying market with room under both caps; what the buffer lacks comes from the worst-paying one. A
  * proposal stands while it can still be carried out; it has landed when its vault moved exactly its amount. Landed ones
  * are forgotten at a restart.
  */
-export function createIntelligence(
-  canonical: Pick<Canonical, 'snapshot' | 'activity' | 'marketHistory'>,
-): Intelligence {
+export function createIntelligence(canonical: Chain): Intelligence {
   let proposed: ReadonlyMap<Address, Proposal> = new Map()
   let landed: readonly Proposal[] = []
-
-  const transactionOf = ({ vault, market, action, amountAssets, sinceBlock }: Proposal): string | null =>
-    canonical
-      .activity({ vaultAddress: vault, marketAddress: market })
-      .find(
-        (row) =>
-          row.type === action &&
-          row.amount === String(amountAssets) &&
-          BigInt(row.blockNumber ?? 0) > sinceBlock,
-      )?.txHash ?? null
-
-  const propose = (move: Move, { block }: Snapshot): Proposal => {
-    const amountAssets = (move.limitAssets * SHARE_OF_LIMIT_PERCENT) / 100n
-    const row: AllocationIntelligenceResource = {
-      id: `${move.vault}:${move.action}:${block.number}`,
-      profileId: move.vault,
-      status: 'proposed',
-      action: move.action,
-      targetVaultAddress: move.vault,
-      targetMarketAddress: move.market,
-      amountAssets: String(amountAssets),
-      confidenceBps: confidenceBps(move, canonical),
-      policyVersion: null,
-      modelVersion: MODEL,
-      projectionStatus: null,
-      txHash: null,
-      createdAt: new Date(block.timestampS * 1_000).toISOString(),
-    }
-    return { ...move, amountAssets, sinceBlock: block.number, row }
-  }
-
-  const rows = () => [...landed, ...proposed.values()].map(({ row }) => row)
+  const all = () => [...landed, ...proposed.values()]
+  const rows = () => all().map(({ row }) => row)
 
   const advance = (snapshot: Snapshot): readonly CanonicalChange[] => {
     const before = new Map(rows().map((row) => [row.id, row]))
     // A reorg may take a transaction back.
-    const still = landed.filter((one) => transactionOf(one) === one.row.txHash)
+    const still = landed.filter((one) => transactionOf(one, canonical) === one.row.txHash)
     const arrived = [...proposed.values()].flatMap((one): Proposal[] => {
-      const txHash = transactionOf(one)
+      const txHash = transactionOf(one, canonical)
       return txHash === null ? [] : [{ ...one, row: { ...one.row, status: 'executed', txHash } }]
     })
     landed = [...still, ...arrived].slice(-LANDED_MAX)
-    const next = new Map<Address, Proposal>()
-    for (const vault of snapshot.vaultReads) {
-      const move = bestMove(vault, snapshot)
-      if (move === null) continue
-      const standing = arrived.some((one) => one.vault === vault.address)
-        ? undefined
-        : proposed.get(vault.address)
-      const stands =
-        standing !== undefined && sameTarget(standing, move) && standing.amountAssets <= move.limitAssets
-      next.set(vault.address, stands ? standing : propose(move, snapshot))
-    }
-    proposed = next
+    const open = [...proposed.values()].filter(({ vault }) => !arrived.some((one) => one.vault === vault))
+    proposed = proposalsAt(snapshot, open, canonical)
     return changesFrom(before, rows(), snapshot)
   }
 
@@ -116,10 +76,64 @@ export function createIntelligence(
       const own = new Set(
         vaultReads.filter(({ entry }) => entry.allocators.has(lower(wallet))).map(({ address }) => address),
       )
-      return [...landed, ...proposed.values()].filter(({ vault }) => own.has(vault)).map(({ row }) => row)
+      return all()
+        .filter(({ vault }) => own.has(vault))
+        .map(({ row }) => row)
     },
   }
 }
+
+/** Propose the best move of each vault; one that is open and can still be carried out stands as it is. */
+function proposalsAt(
+  snapshot: Snapshot,
+  open: readonly Proposal[],
+  canonical: Chain,
+): ReadonlyMap<Address, Proposal> {
+  const next = new Map<Address, Proposal>()
+  for (const vault of snapshot.vaultReads) {
+    const move = bestMove(vault, snapshot)
+    if (move === null) continue
+    const standing = open.find((one) => one.vault === vault.address)
+    const stands =
+      standing !== undefined && sameTarget(standing, move) && standing.amountAssets <= move.limitAssets
+    next.set(vault.address, stands ? standing : propose(move, snapshot, canonical))
+  }
+  return next
+}
+
+function propose(move: Move, { block }: Snapshot, canonical: Chain): Proposal {
+  const amountAssets = (move.limitAssets * SHARE_OF_LIMIT_PERCENT) / 100n
+  const row: AllocationIntelligenceResource = {
+    id: `${move.vault}:${move.action}:${block.number}`,
+    profileId: move.vault,
+    status: 'proposed',
+    action: move.action,
+    targetVaultAddress: move.vault,
+    targetMarketAddress: move.market,
+    amountAssets: String(amountAssets),
+    confidenceBps: confidenceBps(move, canonical),
+    policyVersion: null,
+    modelVersion: MODEL,
+    projectionStatus: null,
+    txHash: null,
+    createdAt: new Date(block.timestampS * 1_000).toISOString(),
+  }
+  return { ...move, amountAssets, sinceBlock: block.number, row }
+}
+
+/** Find the transaction that moved exactly what a proposal says, after it was made; null before there is one. */
+const transactionOf = (
+  { vault, market, action, amountAssets, sinceBlock }: Proposal,
+  canonical: Chain,
+): string | null =>
+  canonical
+    .activity({ vaultAddress: vault, marketAddress: market })
+    .find(
+      (row) =>
+        row.type === action &&
+        row.amount === String(amountAssets) &&
+        BigInt(row.blockNumber ?? 0) > sinceBlock,
+    )?.txHash ?? null
 
 const sameTarget = (a: Move, b: Move) => a.action === b.action && a.market === b.market
 
@@ -161,10 +175,7 @@ const rateOf = (market: Snapshot['markets'][number] | undefined) => market?.lend
 const least = (...amounts: readonly bigint[]) => amounts.reduce((a, b) => (a < b ? a : b))
 
 /** In what share of the last hour's minutes the target paid as well as every market that is known; null without any. */
-function confidenceBps(
-  { action, market }: Move,
-  { snapshot, marketHistory }: Pick<Canonical, 'snapshot' | 'marketHistory'>,
-): number | null {
+function confidenceBps({ action, market }: Move, { snapshot, marketHistory }: Chain): number | null {
   const minutes = (address: Address) => marketHistory(address).filter(({ interval }) => interval === '1m')
   const own = minutes(market).slice(-MINUTES)
   if (own.length === 0) return null

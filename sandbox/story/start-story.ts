@@ -1,0 +1,79 @@
+import type { Clock } from '../../src/clock.ts'
+import type { SandboxKeys } from '../cast/keys.ts'
+import type { Transactions } from '../chain/transactions.ts'
+import type { Deployment } from '../deploy/deploy.ts'
+import type { Canonical } from '../indexer/canonical.ts'
+import type { Fault } from '../service/faults/faults.ts'
+import type { SandboxService } from '../service/service.ts'
+import { createFundStory } from './fund-story.ts'
+import { createLendingStory } from './lending-story.ts'
+import { type NavSources, startNavSources } from './nav-sources.ts'
+import { startRivalLiquidator } from './rival-liquidator.ts'
+import { badSpellS, type Scenario } from './scenarios.ts'
+import { createTradeStory } from './trade-story.ts'
+import { type SideStory, startWeather, type Weather } from './weather.ts'
+
+/** What the story is told with and on. */
+type StoryOptions = {
+  readonly scenario: Scenario
+  /** Of all chance; absent, the chain's id for the side stories and the remembered one for the weather. */
+  readonly seed: number | undefined
+  readonly begins: 'at-once' | 'paused'
+  readonly clock: Clock
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly deployment: Deployment
+  readonly keys: SandboxKeys
+  readonly transactions: Transactions
+  readonly canonical: Canonical
+  readonly service: SandboxService
+  /** What the service does wrong whatever the scenario. */
+  readonly fault: Fault
+  /** Of the sandbox: gets the files of the custodians. */
+  readonly directory: string
+  readonly weatherFile: string
+  readonly onTrouble: (cause: unknown) => void
+}
+
+/** What happens by itself. */
+type Story = {
+  readonly sources: NavSources
+  readonly weather: Weather
+}
+
+/** Start what happens by itself: value sources, the weather with the stories beside it, and the rival liquidator. */
+export async function startStory(
+  options: StoryOptions,
+  started: <Part extends { readonly stop: () => Promise<void> }>(part: Part) => Part,
+): Promise<Story> {
+  const { scenario, rpcUrl, chainId, deployment, keys, transactions, canonical, onTrouble } = options
+  const seed = options.seed ?? chainId
+  const { recoveryFund, rivalFund, sUSD } = deployment.contracts
+  const { directory } = options
+  const sources = started(await startNavSources({ rpcUrl, deployment, seed, scenario, directory }))
+  const sideStories = [
+    ...[recoveryFund, rivalFund].map(({ address }) =>
+      createFundStory(rpcUrl, { fundAddress: address, quoteAsset: sUSD.address }, keys),
+    ),
+    createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot: canonical.snapshot }),
+    createLendingStory(rpcUrl, deployment, keys, scenario.lending),
+    sources.story,
+    ...(scenario.indexerStalls ? [createStall(options)] : []),
+  ]
+  const weather = started(
+    startWeather({ ...options, sideStories, file: options.weatherFile }, options.begins),
+  )
+  const share = scenario.rivalLiquidatorShare
+  const { isPaused } = weather
+  started(startRivalLiquidator({ canonical, keys, transactions, seed, share, isPaused, onTrouble }))
+  return { sources, weather }
+}
+
+/** The story of an indexer that stands still through each bad spell: it serves what it knew when the spell began. */
+const createStall =
+  ({ service, scenario, fault }: StoryOptions): SideStory =>
+  async (_nowS, tick) => {
+    const lagMs = badSpellS(scenario, tick) * 1_000
+    service.setFault(lagMs === 0 ? fault : { ...fault, indexer: { lagMs, admits: true } })
+    return []
+  }
