@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createPublicClient, http } from 'viem'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import type { Inclusion } from '../../src/workflow/slot.ts'
 import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 import { findProblems } from './audit.ts'
 
@@ -18,10 +19,15 @@ beforeEach(async () => {
   const journal = openSqliteJournal(directory)
   for (let nonce = 0; nonce < WORKFLOWS; nonce += 1) {
     const hash = hashOf(nonce)
-    const inclusion = {
-      ...{ hash, purpose: 'payload', blockNumber: 1n, blockHash: hash, status: 'success' },
-      ...{ gasUsed: 21_000n, effectiveGasPriceWei: 1n },
-    } as const
+    const inclusion: Inclusion = {
+      hash,
+      purpose: 'payload',
+      blockNumber: 1n,
+      blockHash: hash,
+      status: 'success',
+      gasUsed: 21_000n,
+      effectiveGasPriceWei: 1n,
+    }
     await journal.open(
       workflowOf('succeeded', {
         id: nonce.toString(16).padStart(32, '0'),
