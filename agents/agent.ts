@@ -1,5 +1,6 @@
 import type { Abi, Address, Hex } from 'viem'
 import type { z } from 'zod'
+import type { PinnedDeployment } from '../src/service/contract/deployment.ts'
 import type { Role } from '../src/service/contract/roles.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
@@ -82,23 +83,6 @@ export type Colleague = {
   readonly workflowType: WorkflowType
   readonly subject: string
   readonly lot: string | null
-}
-
-/** A contract that the run configuration pins; addresses are lower case. */
-type Pinned = { readonly address: Address }
-
-/** The pinned deployment, as agents know it. */
-export type PinnedDeployment = {
-  readonly assets: readonly (Pinned & { readonly symbol: string; readonly decimals: number })[]
-  readonly markets: readonly (Pinned & {
-    readonly loanAsset: Address
-    readonly collateralAsset: Address
-    readonly oracle: Address
-  })[]
-  readonly vaults: readonly Pinned[]
-  readonly funds: readonly (Pinned & { readonly quoteAsset: Address })[]
-  /** Other contracts by their names, for example `rfqDesk`. */
-  readonly contracts: readonly (Pinned & { readonly name: string })[]
 }
 
 /** What every agent knows, whatever its role. */

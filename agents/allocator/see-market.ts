@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
-import type { Answer, PinnedDeployment } from '../agent.ts'
+import type { Answer } from '../agent.ts'
 import { WAD } from '../protocol/health.ts'
 import { marketViews, oracleViews } from '../protocol/lending-views.ts'
 import { borrowRatePerSecondWad, type RateCurve } from '../protocol/rate-curve.ts'

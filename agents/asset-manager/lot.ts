@@ -1,6 +1,7 @@
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
-import type { Moment, PinnedDeployment, Stop } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import type { Lane, ManagerPolicy } from './policy.ts'
 import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'

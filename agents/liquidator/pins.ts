@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
-import type { PinnedDeployment } from '../agent.ts'
 
 /** What of the deployment a market is held against. */
 export type Pins = Pick<PinnedDeployment, 'assets' | 'markets'>

@@ -1,16 +1,7 @@
 import type { Address } from 'viem'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
-import type {
-  Answer,
-  Wave as Asked,
-  Beside,
-  FoundRows,
-  Known,
-  Look,
-  Moment,
-  PinnedDeployment,
-  RowsQuestion,
-} from '../agent.ts'
+import type { Answer, Wave as Asked, Beside, FoundRows, Known, Look, Moment, RowsQuestion } from '../agent.ts'
 import { liquidationViews } from '../protocol/liquidation-views.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { BorrowerCollection, Rows } from '../rows.ts'

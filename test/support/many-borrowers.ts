@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Address, encodeFunctionResult, erc20Abi, toFunctionSelector } from 'viem'
-import type { PinnedDeployment } from '../../agents/agent.ts'
 import { liquidationViews } from '../../agents/protocol/liquidation-views.ts'
 import type { Head, Nodes } from '../../src/chain/nodes.ts'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
 export const SIGNER = hex('a')

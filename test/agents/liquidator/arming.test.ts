@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PinnedDeployment } from '../../../agents/agent.ts'
+import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import type { MarketResource, PositionResource } from '../../../src/service/contract/resources.ts'
 import {
   type Answers,

@@ -1,5 +1,5 @@
 import { type Abi, type Address, decodeFunctionData, encodeFunctionResult, type Hex, parseAbi } from 'viem'
-import type { Armed, PinnedDeployment } from '../../../agents/agent.ts'
+import type { Armed } from '../../../agents/agent.ts'
 import { liquidator } from '../../../agents/liquidator/agent.ts'
 import { arming } from '../../../agents/liquidator/arming.ts'
 import type { LiquidatorPolicy } from '../../../agents/liquidator/policy.ts'
@@ -16,6 +16,7 @@ import type { Collections, List, Listed } from '../../../src/observe/collections
 import { type ObserveInput, observe } from '../../../src/observe/observe.ts'
 import type { WaveDeps } from '../../../src/observe/waves.ts'
 import type { ServiceClient } from '../../../src/service/client.ts'
+import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import type {
   CreditFacilityResource,
   EligibilityResource,

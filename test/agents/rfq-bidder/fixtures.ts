@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type { InFlight, PinnedDeployment } from '../../../agents/agent.ts'
+import type { InFlight } from '../../../agents/agent.ts'
 import { type RfqBidderPolicy, rfqBidderPolicy } from '../../../agents/rfq-bidder/policy.ts'
 import type {
   AuctionSeen,
@@ -10,6 +10,7 @@ import type {
   RfqSeen,
 } from '../../../agents/rfq-bidder/seen.ts'
 import { RFQ_TERMS } from '../../../src/service/contract/assumptions.ts'
+import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
