@@ -15,7 +15,7 @@ const PARENT = `
     detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   child.on('message', (told) => console.log(JSON.stringify(told)))
-  process.stdin.once('data', (line) => child.send(String(line)))
+  process.stdin.once('data', (line) => child.send(String(line))).unref()
   child.on('exit', (code) => { process.exitCode = code })`
 const markets = z.object({ freshness: z.object({ blockNumber: z.string() }) })
 const told = z.object({ type: z.string(), text: z.string().optional(), code: z.string().optional() })
