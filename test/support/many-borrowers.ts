@@ -66,7 +66,7 @@ export async function startManyBorrowers(count: number): Promise<ManyBorrowers> 
     arrived.push({ path, wallets: wallets.length, hasCursor: cursor !== null })
     const row = rows[path as keyof typeof rows]
     const listed = path === '/v1/liquidation-recovery' ? [...changed.keys()].filter(isDrowning) : null
-    let items: readonly string[] = path === '/v1/markets' ? [MARKET_ROW] : []
+    let items: readonly string[] = SMALL[path] ?? []
     let next: string | null = null
     if (wallets.length > 0)
       items = wallets
@@ -110,6 +110,12 @@ const MARKET_ROW = JSON.stringify({
   ...{ closeFactorBps: 5_000, liquidationBonusBps: 500, oracleState: 'healthy', marketRegimeState: 'normal' },
   ...{ marketLive: true, paused: false, collateralGateEnabled: false, oracle: { priceWad: String(PRICE) } },
 })
+
+/** What is listed whole. */
+const SMALL: Readonly<Record<string, readonly string[]>> = {
+  '/v1/markets': [MARKET_ROW],
+  '/v1/vaults': [JSON.stringify({ id: VAULT, chainId: CHAIN_ID, address: VAULT, baseAssetAddress: LOAN })],
+}
 
 export const deployment: PinnedDeployment = {
   funds: [],
