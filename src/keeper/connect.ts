@@ -2,6 +2,8 @@ import { createNodes } from '../chain/http-nodes.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
+import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import { type HttpEvents, SERVICE_TIMEOUTS } from '../service/http.ts'
 
 /** A node that has not answered by then is left for the next one. */
 const NODE_TIMEOUT_MS = 2_000
@@ -19,3 +21,16 @@ export const openNodes = ({ chain: { id, nodes, finality } }: RunConfig, clock: 
     pollMs: HEAD_POLL_MS,
     clock,
   })
+
+/** Open the service that a run configuration names, with the keeper's own key. Nothing is asked yet. */
+export const openService = ({ service }: RunConfig, clock: Clock, events?: HttpEvents): ServiceClient =>
+  createServiceClient(
+    {
+      baseUrl: service.url,
+      ...(service.secretKey === undefined ? {} : { secretKey: service.secretKey.reveal() }),
+      timeouts: SERVICE_TIMEOUTS,
+      assumptions: service.assumptions,
+      ...(events === undefined ? {} : { events }),
+    },
+    clock,
+  )

@@ -6,27 +6,23 @@ import type { Journal } from '../journal/journal.ts'
 import { lockDirectory } from '../journal/lock.ts'
 import { openSqliteJournal } from '../journal/sqlite.ts'
 import { createSources } from '../observe/sources.ts'
-import { createAlarms } from '../ops/alarms.ts'
 import { type Gate, readControl, stopped } from '../ops/control.ts'
-import { createTally, type KeeperEvent, type SummaryEvent } from '../ops/events.ts'
+import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
-import { createMetrics, type Metrics } from '../ops/metrics.ts'
 import { type OpsServer, startOpsServer } from '../ops/server.ts'
 import { type ChainView, watchChain } from '../pipeline/transactions/nonces.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { CircuitPhase } from '../service/circuit.ts'
-import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { createEventSource } from '../service/events/event-source.ts'
-import { createFeed, type Feed } from '../service/events/feed.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { Feed } from '../service/events/feed.ts'
 import type { Hint } from '../service/events/hints.ts'
-import { startWebhookListener } from '../service/events/webhook-listener.ts'
-import { SERVICE_TIMEOUTS } from '../service/http.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Background, startBackground } from './background.ts'
-import { openNodes } from './connect.ts'
+import { openNodes, openService } from './connect.ts'
+import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { type HealthDeps, readGauges, readReadiness } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
-import { openRole, type RoleAtWork } from './role.ts'
+import { createReports, type Reports } from './reports.ts'
+import { openRole, type RoleAtWork, type RoleDeps } from './role.ts'
 import { loadRolePolicy, type RolePolicy } from './role-policy.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
 import { checkAccess, proveNoneLeftLive, provePins, proveService } from './startup-checks.ts'
@@ -51,9 +47,6 @@ export type KeeperDeps = {
   readonly duty?: 'orders'
 }
 
-/** Interest moves health without any event: everything is looked at again at least this often. */
-const SWEEP_MS = 5_000
-
 /**
  * Create the keeper of a configuration: the place where ports meet their implementations. Policies are loaded and
  * compiled here, so that a mistake in them stops the start before anything is watched.
@@ -64,30 +57,23 @@ export function createKeeper(config: RunConfig, deps: KeeperDeps): Keeper {
   return new ComposedKeeper(config, deps, policies)
 }
 
-/** What is open between start and stop. */
+/** What a keeper that runs is reached by. */
 type Running = {
-  readonly journal: Journal
-  readonly nodes: Nodes
-  readonly client: ServiceClient
-  readonly chain: ChainView
-  readonly queue: Queue
-  readonly feed: Feed
-  readonly chores: Background
-  readonly ops: OpsServer
   readonly roles: readonly RoleAtWork[]
+  readonly queue: Queue
+  readonly background: Background
 }
 
 class ComposedKeeper implements Keeper {
+  readonly onEvent: Keeper['onEvent']
   readonly #config: RunConfig
   readonly #log: Log
   readonly #clock: Clock
   readonly #decides: boolean
   readonly #policies: readonly RolePolicy[]
-  readonly #metrics: Metrics
-  readonly #listeners = new Set<(event: KeeperEvent) => void>()
+  readonly #reports: Reports
   readonly #live: LiveWorkflows
   readonly #alone = createSerial()
-  readonly #tally: ReturnType<typeof createTally>
   /** Undone in reverse order when the keeper stops, or could not start. */
   readonly #opened: (() => unknown)[] = []
   readonly #hurry = new AbortController()
@@ -107,39 +93,24 @@ class ComposedKeeper implements Keeper {
     this.#clock = clock
     this.#decides = duty !== 'orders'
     this.#policies = policies
-    this.#tally = createTally(clock.nowMs())
-    this.#metrics = createMetrics({
-      version,
-      environment: config.environment,
-      configHash: config.hash,
-      rulesetHash: policies.map(({ ruleset }) => ruleset.hash).join(','),
-    })
+    this.#reports = createReports(config, policies, { version, log, clock })
+    this.onEvent = this.#reports.onEvent
+    const { metrics, emit, alarm } = this.#reports
     this.#live = createLiveWorkflows({
-      nowMs: clock.nowMs,
-      directory: config.directory,
-      metrics: this.#metrics,
-      log,
-      emit: this.#emit,
-      alarm: this.#alarm,
+      ...{ nowMs: clock.nowMs, directory: config.directory, log, metrics, emit, alarm },
       role: ({ role }) => this.#open.roles.find((each) => each.role === role),
       decides: this.#decides,
       wake: (id) => this.#running?.queue.wake(id, 0),
-      register: () => this.#open.chores.register(),
+      register: () => this.#open.background.register(),
       onEnded: (workflow) => {
-        this.#tally.ended(workflow)
+        this.#reports.ended(workflow)
         if (!isCarrying(this.#live.list())) this.#onDrained?.()
       },
     })
   }
 
-  onEvent(listener: (event: KeeperEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
   summary(): SummaryEvent {
-    const roles = this.#policies.map(({ agent }) => agent.role)
-    return this.#tally.summary(roles, this.#live.list(), this.#clock.nowMs())
+    return this.#reports.summary(this.#live.list())
   }
 
   start(): Promise<void> {
@@ -147,27 +118,63 @@ class ComposedKeeper implements Keeper {
     return this.#starting
   }
 
+  /** Open one part after another, each with those before it; what is opened is closed in reverse. */
   async #start(): Promise<void> {
-    const { directory, chain: settings, service, ops: opsAt } = this.#config
-    const lock = lockDirectory(directory)
-    this.#opened.push(lock.release)
+    const journal = this.#openJournal()
+    const client = await this.#connectService()
+    const nodes = await this.#connectNodes()
+    const chain = await this.#watchChain(journal, nodes)
+    const roles = await this.#staff({ journal, nodes, client, chain })
+    const queue = this.#createQueue(journal, roles)
+    const feed = await this.#createFeed(journal, client, roles)
+    const ops = await this.#startOps({ journal, feed, roles })
+    const live = await journal.live()
+    proveNoneLeftLive(live, this.#policies)
+    const background = this.#startBackground(journal, client, roles)
+    this.#running = { roles, queue, background }
+    for (const workflow of live) this.#live.resume(workflow)
+    const { webhookReceived: onOutcome } = this.#reports.metrics
+    this.#opened.push(await listenForWebhooks(this.#config, { clock: this.#clock, feed, onOutcome }))
+    this.#emitReady(ops.url, roles, live.length)
+    this.#opened.push(() => feed.close())
+    feed.start()
+  }
+
+  #openJournal(): Journal {
+    const { directory } = this.#config
+    this.#opened.push(lockDirectory(directory).release)
     const journal = openSqliteJournal(directory)
     this.#opened.push(() => journal.close())
-    const client = createServiceClient(
-      {
-        baseUrl: service.url,
-        ...(service.secretKey === undefined ? {} : { secretKey: service.secretKey.reveal() }),
-        timeouts: SERVICE_TIMEOUTS,
-        assumptions: service.assumptions,
-        events: { onAttempt: this.#metrics.serviceCalled, onCircuit: this.#onCircuit },
+    return journal
+  }
+
+  async #connectService(): Promise<ServiceClient> {
+    const { serviceCalled, circuitMoved } = this.#reports.metrics
+    const client = openService(this.#config, this.#clock, {
+      onAttempt: serviceCalled,
+      onCircuit: (phase) => {
+        circuitMoved(phase)
+        this.#log.warn('the circuit to the service moved', { phase })
       },
-      this.#clock,
-    )
+    })
     this.#opened.push(() => client.close())
-    await proveService(client, settings.id, this.#log)
+    await proveService(client, this.#config.chain.id, this.#log)
+    return client
+  }
+
+  async #connectNodes(): Promise<Nodes> {
     const nodes = await openNodes(this.#config, this.#clock)
     this.#opened.push(() => nodes.close())
     await provePins(nodes, this.#config.deployment)
+    const send: Nodes['send'] = async (raw) => {
+      const outcomes = await nodes.send(raw)
+      for (const { outcome } of outcomes) this.#reports.metrics.sent(outcome)
+      return outcomes
+    }
+    return { ...nodes, send }
+  }
+
+  async #watchChain(journal: Journal, nodes: Nodes): Promise<ChainView> {
     const chain = await watchChain({
       nowMs: this.#clock.nowMs,
       nodes,
@@ -179,85 +186,42 @@ class ComposedKeeper implements Keeper {
         this.#live.wakeAll('cleared')
       },
       onFailed: (error) => this.#log.warn('could not follow the chain', {}, error),
-      alarm: this.#alarm,
+      alarm: this.#reports.alarm,
     })
     this.#opened.push(chain.stop)
-    const roles = await this.#staff({ journal, nodes, client, chain })
-    const queue = createRunQueue({
-      ...{ clock: this.#clock, journal, roles, alone: this.#alone, metrics: this.#metrics, log: this.#log },
-      onMove: this.#live.moved,
-    })
-    this.#opened.push(queue.close)
-    const feed = await this.#createFeed(journal, client, roles)
-    const pulse = this.#pulse(journal, feed, roles)
-    const ops = await startOpsServer(opsAt, {
-      metrics: async () => this.#metrics.render(await readGauges(pulse)),
-      readiness: () => readReadiness(pulse),
-    })
-    this.#opened.push(ops.close)
-    const live = await journal.live()
-    proveNoneLeftLive(live, this.#policies)
-    const chores = startBackground({
-      ...{ nowMs: this.#clock.nowMs, directory, journal, client, roles, log: this.#log },
-      stopped: () => stopped(this.#gate()),
-      leavesOrders: () => this.#stopping !== undefined,
-    })
-    this.#opened.push(chores.stop)
-    this.#running = { journal, nodes, client, chain, queue, feed, chores, ops, roles }
-    for (const workflow of live) this.#live.resume(workflow)
-    await this.#listenForWebhooks(feed)
-    this.#emitReady(live.length)
-    this.#opened.push(() => feed.close())
-    feed.start()
+    return chain
   }
 
-  /** The service can push, too: what comes so joins the hints of stream and polling. */
-  async #listenForWebhooks(feed: Feed): Promise<void> {
-    const { webhook, assumptions } = this.#config.service
-    if (webhook === undefined) return
-    const { secrets, ...settings } = webhook
-    const listener = await startWebhookListener(
-      { ...settings, headers: assumptions.webhookHeaders, secrets: secrets.map((secret) => secret.reveal()) },
-      { clock: this.#clock, onEvent: (event) => feed.hear(event), onOutcome: this.#metrics.webhookReceived },
-    )
-    this.#opened.push(listener.close)
-  }
-
-  #staff(open: Pick<Running, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly RoleAtWork[]> {
+  #staff(open: Pick<RoleDeps, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly RoleAtWork[]> {
     const sources = createSources(this.#config.sources, this.#clock)
     this.#opened.push(sources.close)
+    const { metrics, emit, alarm } = this.#reports
     const shared = {
       ...open,
-      sources,
-      config: this.#config,
-      clock: this.#clock,
-      log: this.#log,
-      metrics: this.#metrics,
-      gate: this.#gate,
-      emit: this.#emit,
-      alarm: this.#alarm,
+      ...{ config: this.#config, clock: this.#clock, log: this.#log, gate: this.#gate },
+      ...{ sources, metrics, emit, alarm },
       onOpened: (workflow: Workflow) => this.#live.moved(null, workflow),
       alone: <T>(work: () => Promise<T>) => this.#alone('open', work),
     }
     return Promise.all(this.#policies.map((policy) => openRole(policy, shared)))
   }
 
-  async #createFeed(journal: Journal, client: ServiceClient, roles: readonly RoleAtWork[]): Promise<Feed> {
-    const { assumptions, streamUrl } = this.#config.service
-    const cursor = await journal.getValue('feed.cursor')
-    const types = [...new Set(roles.flatMap(({ hints }) => hints.eventTypes))]
-    const feed = createFeed(
-      { types, sweepMs: SWEEP_MS, heartbeatMs: assumptions.streamHeartbeatMs },
-      {
-        client: createEventSource(client, { url: streamUrl, query: assumptions.streamQuery }),
-        clock: this.#clock,
-        onRefused: this.#alarm,
-        loadCursor: () => cursor,
-        saveCursor: (next) => void journal.setValue('feed.cursor', next),
-      },
-    )
-    feed.onHint((hint) => this.#hinted(hint, roles))
-    return feed
+  #createQueue(journal: Journal, roles: readonly RoleAtWork[]): Queue {
+    const queue = createRunQueue({
+      ...{ clock: this.#clock, journal, roles, alone: this.#alone, log: this.#log },
+      metrics: this.#reports.metrics,
+      onMove: this.#live.moved,
+    })
+    this.#opened.push(queue.close)
+    return queue
+  }
+
+  #createFeed(journal: Journal, client: ServiceClient, roles: readonly RoleAtWork[]): Promise<Feed> {
+    return createKeeperFeed(this.#config, {
+      ...{ client, clock: this.#clock, journal, onRefused: this.#reports.alarm },
+      types: roles.flatMap(({ hints }) => hints.eventTypes),
+      onHint: (hint) => this.#hinted(hint, roles),
+    })
   }
 
   #hinted(hint: Hint, roles: readonly RoleAtWork[]): void {
@@ -266,22 +230,34 @@ class ComposedKeeper implements Keeper {
     if (this.#decides) for (const { hints } of roles) hints.hear(hint)
   }
 
-  #pulse(journal: Journal, feed: Feed, roles: readonly RoleAtWork[]): HealthDeps {
-    return {
-      clock: this.#clock,
-      journal,
-      feed,
-      roles,
-      live: this.#live.list,
+  async #startOps(open: Pick<HealthDeps, 'journal' | 'feed' | 'roles'>): Promise<OpsServer> {
+    const health: HealthDeps = {
+      ...{ ...open, clock: this.#clock, live: this.#live.list },
       control: () => readControl(this.#config.directory),
       sweptAtMs: () => this.#sweptAtMs,
     }
+    const ops = await startOpsServer(this.#config.ops, {
+      metrics: async () => this.#reports.metrics.render(await readGauges(health)),
+      readiness: () => readReadiness(health),
+    })
+    this.#opened.push(ops.close)
+    return ops
+  }
+
+  #startBackground(journal: Journal, client: ServiceClient, roles: readonly RoleAtWork[]): Background {
+    const background = startBackground({
+      ...{ nowMs: this.#clock.nowMs, directory: this.#config.directory, log: this.#log },
+      ...{ journal, client, roles },
+      stopped: () => stopped(this.#gate()),
+      leavesOrders: () => this.#stopping !== undefined,
+    })
+    this.#opened.push(background.stop)
+    return background
   }
 
   get #open(): Running {
-    if (this.#running === undefined)
-      throw new RolekeeperError('keeper.not_started', 'The keeper is not running.')
-    return this.#running
+    if (this.#running !== undefined) return this.#running
+    throw new RolekeeperError('keeper.not_started', 'The keeper is not running.')
   }
 
   readonly #gate = (): Gate => {
@@ -290,37 +266,13 @@ class ComposedKeeper implements Keeper {
     return { closed: killed || this.#hurry.signal.aborted, paused }
   }
 
-  readonly #emit = (event: KeeperEvent): void => {
-    if (event.type === 'gain') this.#tally.gained(BigInt(event.profitUsdMicros))
-    for (const listener of this.#listeners) listener(event)
-  }
-
-  readonly #onCircuit = (phase: CircuitPhase): void => {
-    this.#metrics.circuitMoved(phase)
-    this.#log.warn('the circuit to the service moved', { phase })
-  }
-
-  readonly #alarm = createAlarms(
-    (error, nowMs) => {
-      this.#metrics.alarmed(error.code)
-      this.#log.error('alarm', {}, error)
-      const { code, shortMessage: message, fix = '' } = error
-      this.#emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix })
-    },
-    () => this.#clock.nowMs(),
-  )
-
-  #emitReady(resumed: number): void {
-    const { ops, roles } = this.#open
-    this.#emit({
+  #emitReady(opsUrl: string, roles: readonly RoleAtWork[], resumed: number): void {
+    const { environment, chain, directory } = this.#config
+    this.#reports.emit({
       type: 'ready',
       at: new Date(this.#clock.nowMs()).toISOString(),
-      environment: this.#config.environment,
-      chainId: this.#config.chain.id,
-      directory: this.#config.directory,
-      opsUrl: ops.url,
+      ...{ environment, chainId: chain.id, directory, opsUrl, resumed },
       signers: Object.fromEntries(roles.map(({ role, signer }) => [role, signer])),
-      resumed,
     })
   }
 

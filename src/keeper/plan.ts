@@ -13,9 +13,7 @@ import { readSqliteJournal } from '../journal/sqlite.ts'
 import { createBorrowerRows } from '../observe/borrower-rows.ts'
 import { createCollections } from '../observe/collections.ts'
 import { observe } from '../observe/observe.ts'
-import { createServiceClient } from '../service/client.ts'
-import { SERVICE_TIMEOUTS } from '../service/http.ts'
-import { openNodes } from './connect.ts'
+import { openNodes, openService } from './connect.ts'
 import { sectionsOf } from './role-policy.ts'
 import { clientOf } from './startup-checks.ts'
 
@@ -61,15 +59,7 @@ type Policy = ReturnType<typeof loadPolicy<ReturnType<typeof sectionsOf<ManagerP
 
 async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
   const { service, deployment } = config
-  const client = createServiceClient(
-    {
-      baseUrl: service.url,
-      ...(service.secretKey === undefined ? {} : { secretKey: service.secretKey.reveal() }),
-      timeouts: SERVICE_TIMEOUTS,
-      assumptions: service.assumptions,
-    },
-    systemClock,
-  )
+  const client = openService(config, systemClock)
   const nodes = await openNodes(config, systemClock)
   try {
     const own = clientOf(client, config, agent)

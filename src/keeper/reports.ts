@@ -1,0 +1,61 @@
+import type { Clock } from '../clock.ts'
+import type { RunConfig } from '../config/config.ts'
+import type { RolekeeperError } from '../errors.ts'
+import { createAlarms } from '../ops/alarms.ts'
+import { createTally, type KeeperEvent, type SummaryEvent } from '../ops/events.ts'
+import type { Log } from '../ops/log.ts'
+import { createMetrics, type Metrics } from '../ops/metrics.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** What a keeper says of itself: events, alarms, metrics and the summary of its run. */
+export type Reports = {
+  readonly metrics: Metrics
+  /** Give an event to every listener. */
+  readonly emit: (event: KeeperEvent) => void
+  /** Log, count and emit an alarm; the same one at most once a minute. */
+  readonly alarm: (error: RolekeeperError) => void
+  /** @returns how to stop listening. */
+  readonly onEvent: (listener: (event: KeeperEvent) => void) => () => void
+  /** Count a workflow that ended. */
+  readonly ended: (workflow: Workflow) => void
+  /** Sum the run up; what is still live counts as parked. */
+  readonly summary: (live: readonly Workflow[]) => SummaryEvent
+}
+
+/** Create the reports of a keeper whose run begins now. */
+export function createReports(
+  { environment, hash }: RunConfig,
+  policies: readonly RolePolicy[],
+  { version, log, clock }: { readonly version: string; readonly log: Log; readonly clock: Clock },
+): Reports {
+  const listeners = new Set<(event: KeeperEvent) => void>()
+  const tally = createTally(clock.nowMs())
+  const rulesetHash = policies.map(({ ruleset }) => ruleset.hash).join(',')
+  const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash })
+  const emit = (event: KeeperEvent): void => {
+    if (event.type === 'gain') tally.gained(BigInt(event.profitUsdMicros))
+    for (const listener of listeners) listener(event)
+  }
+  return {
+    metrics,
+    emit,
+    alarm: createAlarms((error, nowMs) => {
+      metrics.alarmed(error.code)
+      log.error('alarm', {}, error)
+      const { code, shortMessage: message, fix = '' } = error
+      emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix })
+    }, clock.nowMs),
+    onEvent: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    ended: tally.ended,
+    summary: (live) =>
+      tally.summary(
+        policies.map(({ agent }) => agent.role),
+        live,
+        clock.nowMs(),
+      ),
+  }
+}
