@@ -8,7 +8,7 @@ import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { colleague, inFlight } from './around.ts'
-import { createDecisionMemory } from './memory.ts'
+import { createDecisionRows } from './decision-rows.ts'
 
 /** What a role's duty needs. */
 export type DutyDeps = {
@@ -118,7 +118,7 @@ type Decided = {
 
 /** Create what one look is: to observe and decide, and then to open what was proposed and keep what was decided. */
 function createDecider(deps: DutyDeps) {
-  const remember = createDecisionMemory(deps.role)
+  const remember = createDecisionRows(deps.role)
   const announce = createAnnouncer(deps.emit)
   let last: Decided | null = null
   return {

@@ -38,8 +38,8 @@ export type Gauges = {
 export type Metrics = {
   /** A workflow reached a state; `durationMs` since the state before. */
   readonly workflowMoved: (role: Role, type: WorkflowType, state: WorkflowState, durationMs: number) => void
-  /** A workflow was refused or a subject passed over, by the check that stopped it. */
-  readonly refused: (role: Role, stage: 'agent' | 'guard' | 'budget' | 'control', check: string) => void
+  /** A subject was passed over by its agent, or a workflow refused by the guard: by the check that stopped it. */
+  readonly refused: (role: Role, stage: 'agent' | 'guard', check: string) => void
   readonly decided: (role: Role, proposals: number, passedOver: number, durationMs: number) => void
   /** One call of the KMS; `outcome` is `ok` or the error's code. */
   readonly kmsCalled: (outcome: string, durationMs: number) => void

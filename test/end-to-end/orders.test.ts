@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
@@ -58,16 +60,18 @@ function policyFile(always: readonly string[]): string {
   return written
 }
 
-const configFile = (always: readonly string[] = []) => {
+const configFile = (always: readonly string[] = [], changes: Readonly<Record<string, unknown>> = {}) => {
   const [agent] = world.config().agents
   const { keyId, address } = agent?.signer.kind === 'kms' ? agent.signer : { keyId: '', address: '0x' }
   const signer = { kms: { keyId, address } }
   return world.configFile({
     agents: [{ role: 'liquidator', mode: 'live', policy: policyFile(always), signer }],
+    ...changes,
   })
 }
-const keeperOf = async (always: readonly string[] = []) => {
-  running = await startTestKeeper(loadRunConfig(configFile(always), { env: ENVIRONMENT, isWellKnown }))
+const keeperOf = async (always: readonly string[] = [], changes: Readonly<Record<string, unknown>> = {}) => {
+  const file = configFile(always, changes)
+  running = await startTestKeeper(loadRunConfig(file, { env: ENVIRONMENT, isWellKnown }))
   return running
 }
 
@@ -219,3 +223,78 @@ describe('a workflow submitted by hand', () => {
 
 const opsUrl = ({ events }: TestKeeper) =>
   events.flatMap((event) => (event.type === 'ready' ? [event.opsUrl] : []))[0] ?? ''
+
+/** A port that nothing listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return address !== null && typeof address === 'object' ? address.port : 0
+}
+
+/** The families of a page of metrics, and those of them that have a sample which is a number other than 0. */
+function familiesOf(page: string) {
+  const all = [...page.matchAll(/^# TYPE (rolekeeper_\w+) /gm)].map(([, name = '']) => name)
+  const samples = [...page.matchAll(/^(rolekeeper_\w+?)(?:_sum|_count|_bucket)?(?:\{.*\})? (\S+)$/gm)]
+  const fed = samples.flatMap(([, name = '', value]) => (Math.abs(Number(value)) > 0 ? [name] : []))
+  return { all, fed }
+}
+
+describe('the metrics of a keeper', () => {
+  it('are each fed by a run, with the faults that some of them count', async () => {
+    const port = String(await freePort())
+    const webhook = { host: '127.0.0.1', port, path: '/webhooks', secrets: ['env:TEST_SECRET_KEY'] }
+    const service = { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook }
+    const begun = await keeperOf(['deposit'], { service })
+    const fed = new Set<string>()
+    const scrape = async () => {
+      const families = familiesOf(await (await fetch(`${opsUrl(begun)}/metrics`)).text())
+      for (const name of families.fed) fed.add(name)
+      return families.all
+    }
+    const untilFed = (name: string) =>
+      expect.poll(async () => scrape().then(() => fed.has(name)), { timeout: 20_000 }).toBe(true)
+
+    // A position that the agent passes over.
+    await world.quickly(() => world.openBorrower('30000'))
+    await untilFed('rolekeeper_refusals_total')
+
+    // A step that fails unexpectedly: what listens to it throws, once.
+    const deaf = begun.keeper.onEvent((event) => {
+      if (!reached('prepared', 'deposit')(event)) return
+      deaf()
+      throw new TypeError('a listener failed')
+    })
+    // A workflow that waits for a person, and then for its key.
+    const following = submit('5000000', '--directory', directory())
+    await begun.until(held)
+    await untilFed('rolekeeper_workflows_held')
+    world.kms.setFault({ deny: true })
+    const list = await rolekeeper('approve', '--directory', directory())
+    await rolekeeper('approve', /^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? '', '--directory', directory())
+    await untilFed('rolekeeper_alarms_total')
+    await untilFed('rolekeeper_slot_age_seconds')
+    world.kms.setFault({ deny: false })
+    expect((await following).code).toBe(0)
+    expect((await submit('1000000', '--shadow', '--directory', directory())).code).toBe(0)
+
+    await fetch(`http://127.0.0.1:${port}/webhooks`, { method: 'POST', body: '{}' })
+    for (const [on, off, name] of [
+      ['pause', 'resume', 'rolekeeper_paused'],
+      ['kill', 'unkill', 'rolekeeper_killed'],
+    ] as const) {
+      await rolekeeper(on, '--directory', directory())
+      await untilFed(name)
+      await rolekeeper(off, '--directory', directory())
+    }
+    world.service.setFault({ fail: { path: /./, status: 500 } })
+    await untilFed('rolekeeper_service_circuit_open')
+    world.service.setFault({})
+
+    const all = await scrape()
+    expect(all.length).toBeGreaterThan(25)
+    expect(all.filter((name) => !fed.has(name))).toEqual([])
+  })
+})

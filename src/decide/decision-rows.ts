@@ -12,7 +12,7 @@ const SUBJECTS_MAX = 20_000
  * Remember what was decided of each subject, so that a decision is stored when its reason changes and not each time.
  * @returns a function from a decision to the rows worth storing.
  */
-export function createDecisionMemory(
+export function createDecisionRows(
   role: Role,
 ): (decision: Decision, nowMs: number) => readonly DecisionRow[] {
   const last = new Map<string, { readonly check: string; readonly atMs: number }>()
