@@ -1,0 +1,225 @@
+import fc from 'fast-check'
+import type { Address } from 'viem'
+import { describe, expect, it } from 'vitest'
+import type { Fold } from '../../agents/rows.ts'
+import { systemClock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { createBook } from '../../src/observe/book.ts'
+import { createBorrowerRows } from '../../src/observe/borrower-rows.ts'
+import type { ServiceClient } from '../../src/service/client.ts'
+import type { Freshness, PositionResource } from '../../src/service/contract/resources.ts'
+import { CHAIN_ID, fresh, MARKET, OTHER, positionRow } from '../agents/liquidator/service-fixtures.ts'
+
+/** Every row by its name, word for word. */
+type Rows = Map<string, string>
+const fold: Fold<Rows> = {
+  collections: ['positions'],
+  empty: () => new Map(),
+  apply: (book, change) => {
+    if (change.collection !== 'positions') return book
+    const { marketAddress, walletAddress } = 'row' in change ? change.row : change.gone
+    const name = `${marketAddress}:${walletAddress}`
+    if ('row' in change) book.set(name, String(change.row.debtShares))
+    else book.delete(name)
+    return book
+  },
+}
+
+const wallet = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`
+const LIMITS = { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 }
+type Filter = 'filters' | 'ignores' | 'refuses' | 'takes the first'
+
+/** A service that lists what a test puts there, two rows a page, and counts what it is asked. */
+function createWorld(filter: Filter = 'filters') {
+  const rows = new Map<string, PositionResource>()
+  const world = {
+    ...{ rows, nowMs: 1_000_000, freshness: fresh as Freshness, block: 10 },
+    ...{ pages: 0, swept: 0, unfiltered: 0, failing: 0, onPage: async () => {} },
+  }
+  async function* listPositions({
+    wallets,
+    cursor,
+  }: {
+    readonly wallets?: readonly Address[]
+    readonly cursor?: string | null
+  } = {}) {
+    if (wallets !== undefined && filter === 'refuses') throw new RolekeeperError('service.bad_request', 'No.')
+    const kept =
+      filter === 'ignores' ? undefined : filter === 'takes the first' ? wallets?.slice(0, 1) : wallets
+    for (let after = cursor ?? ''; ; ) {
+      world.pages += 1
+      if (wallets === undefined && cursor == null && after === '') world.swept += 1
+      if (world.failing > 0 && after !== '') {
+        world.failing -= 1
+        throw new RolekeeperError('service.unavailable', 'Not now.', { retry: 'later' })
+      }
+      const names = [...rows.keys()].toSorted().filter((name) => name > after)
+      const items = names
+        .flatMap((name) => rows.get(name) ?? [])
+        .filter((row) => kept?.includes(row.walletAddress) ?? true)
+      const page = items.slice(0, 2)
+      const last = page.at(-1)
+      after = last === undefined ? after : `${last.marketAddress}:${last.walletAddress}`
+      const hasMore = items.length > 2
+      const freshness = { ...world.freshness, blockNumber: String(world.block) }
+      await world.onPage()
+      yield { items: page, freshness, dropped: 0, hasMore, nextCursor: hasMore ? after : null }
+      if (!hasMore) return
+    }
+  }
+  const pages: Pick<ServiceClient['pages'], 'listPositions'> = { listPositions }
+  const book = createBook(fold, {
+    rows: createBorrowerRows({ pages: pages as ServiceClient['pages'] }, () => {
+      world.unfiltered += 1
+    }),
+    clock: { ...systemClock, nowMs: () => world.nowMs, sleep: async () => {} },
+    ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {}, onSweepFailed: () => {} },
+  })
+  const put = (name: string, debtShares: number | null) => {
+    const [marketAddress, walletAddress] = name.split(':') as [Address, Address]
+    if (debtShares === null) rows.delete(name)
+    else rows.set(name, positionRow({ marketAddress, walletAddress, debtShares: String(debtShares) }))
+  }
+  const note = (subject: string) => book.note({ type: 'positions.updated', subject })
+  const held = () => [...book.current()].toSorted()
+  const there = () => [...rows].map(([name, row]) => [name, String(row.debtShares)]).toSorted()
+  return { world, book, put, note, held, there }
+}
+const A = `${MARKET}:${wallet(1)}`
+const B = `${MARKET}:${wallet(2)}`
+const C = `${OTHER}:${wallet(1)}`
+
+const name = fc.constantFrom(A, B, C, `${MARKET}:${wallet(3)}`, `${OTHER}:${wallet(4)}`)
+const step = fc.oneof(
+  fc.record({ name, debtShares: fc.option(fc.nat(9)), told: fc.constantFrom('once', 'twice', 'never') }),
+  fc.constantFrom('look', 'sweep', 'sweep and change'),
+)
+
+describe('a book', () => {
+  it('folded from what events named equals the service, but for what they lost; a sweep finds that too', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const { world, book, put, note, held, there } = createWorld()
+        let sweeping: Promise<void> | undefined
+        const lost = new Set<string>()
+        await book.sweepIfDue()
+        for (const each of steps) {
+          if (each === 'look') await book.read('positions', [])
+          else if (typeof each === 'string') {
+            if (sweeping === undefined) world.nowMs += 5_000
+            sweeping ??= book.sweepIfDue()
+            // What is put before it is awaited changes while its pages are read.
+            if (each === 'sweep') {
+              await sweeping
+              sweeping = undefined
+            }
+          } else {
+            world.block += 1
+            put(each.name, each.debtShares)
+            if (each.told === 'never') lost.add(each.name)
+            else for (let time = 0; time < (each.told === 'once' ? 1 : 2); time += 1) note(each.name)
+          }
+        }
+        await sweeping
+        await book.read('positions', [])
+        const known = (rows: readonly (readonly string[])[]) => rows.filter(([row = '']) => !lost.has(row))
+        expect(known(held())).toEqual(known(there()))
+        world.nowMs += 5_000
+        await book.sweepIfDue()
+        expect(held()).toEqual(there())
+      }),
+      { numRuns: 10_000 },
+    )
+  }, 60_000)
+
+  it('takes a row that was read during a sweep for newer than its page', async () => {
+    const { world, book, put, note, held, there } = createWorld()
+    for (const [index, each] of [A, B, C].entries()) put(each, index)
+    await book.sweepIfDue()
+    world.nowMs += 5_000
+    let reading: Promise<unknown> | undefined
+    world.onPage = async () => {
+      if (reading !== undefined) return
+      // The first page is on its way, with what is no more.
+      put(A, 7)
+      note(A)
+      reading = Promise.resolve()
+      reading = book.read('positions', [])
+      await reading
+    }
+    await book.sweepIfDue()
+    expect(held()).toEqual(there())
+  })
+
+  it('goes on at its cursor where a page fails for now', async () => {
+    const { world, book, put, held, there } = createWorld()
+    for (let number = 0; number < 9; number += 1) put(`${MARKET}:${wallet(number)}`, number)
+    world.failing = 3
+    await book.sweepIfDue()
+    expect(held()).toEqual(there())
+    expect(world.swept).toBe(1)
+  })
+
+  it('is swept again where an event names no row', async () => {
+    const { world, book, put, note, held, there } = createWorld()
+    await book.sweepIfDue()
+    put(A, 1)
+    note('something else')
+    world.nowMs += 1
+    await book.sweepIfDue()
+    expect(held()).toEqual(there())
+  })
+})
+
+describe('a service that does not filter by wallet', () => {
+  it.each<Filter>(['ignores', 'refuses', 'takes the first'])(
+    'is noticed, and read page by page: %s',
+    async (filter) => {
+      const { world, book, put, note, held, there } = createWorld(filter)
+      for (const [index, each] of [A, B, C, `${OTHER}:${wallet(9)}`].entries()) put(each, index)
+      await book.sweepIfDue()
+      for (const each of [A, B, C]) put(each, 8)
+      for (const each of [A, B, C]) note(each)
+      const { items } = await book.read('positions', [])
+      await book.read('positions', [])
+      expect(held()).toEqual(there())
+      expect(items.length).toBeLessThanOrEqual(3)
+      expect(world.unfiltered).toBe(1)
+    },
+  )
+})
+
+describe('the freshness of a book', () => {
+  it('is that of its last read and of its last sweep, whichever is worse', async () => {
+    const { world, book } = createWorld()
+    world.freshness = { ...fresh, lagSeconds: 16 }
+    await book.sweepIfDue()
+    expect(book.freshnessWith('positions', fresh)).toMatchObject({ lagSeconds: 16, blockNumber: '10' })
+    world.freshness = fresh
+    world.nowMs += 1
+    // Not fresh, it is swept again at once.
+    await book.sweepIfDue()
+    expect(book.freshnessWith('positions', fresh)).toMatchObject({ lagSeconds: 0 })
+  })
+
+  it('ends when a sweep is overdue', async () => {
+    const { world, book } = createWorld()
+    expect(book.staleness(world.nowMs)).toContain('not swept yet')
+    await book.sweepIfDue()
+    expect(book.staleness(world.nowMs + 15_000)).toBeNull()
+    expect(book.staleness(world.nowMs + 15_001)).toContain('swept 15001 ms ago; 15000 ms are allowed')
+  })
+
+  it('keeps a row that was read while the service lagged for the next look', async () => {
+    const { world, book, put, note } = createWorld()
+    await book.sweepIfDue()
+    put(A, 1)
+    note(A)
+    world.freshness = { ...fresh, status: 'stale' }
+    await book.read('positions', [])
+    expect(book.changed()).toEqual([wallet(1)])
+    world.freshness = fresh
+    await book.read('positions', [])
+    expect(book.changed()).toEqual([])
+  })
+})
