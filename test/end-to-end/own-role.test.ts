@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Agent } from '../../agents/agent.ts'
@@ -75,10 +75,8 @@ it('staffs the role that the page writes, word for word, and carries its first w
 const BORROWERS = 100_000
 
 it('lets that role decide on a hundred thousand rows without a sweep, once it has made one', async () => {
-  const module: { readonly treasurer: Agent } = await import(
-    pathToFileURL(join(root, 'agents/treasurer/agent.ts')).href
-  )
-  const { treasurer } = module
+  const load = createRequire(import.meta.url)
+  const { treasurer }: { readonly treasurer: Agent } = load(join(root, 'agents/treasurer/agent.ts'))
   const service = await startManyBorrowers(BORROWERS)
   const client = createServiceClient(
     { baseUrl: service.url, secretKey: 'secret-key-0123456789', timeouts: SERVICE_TIMEOUTS },

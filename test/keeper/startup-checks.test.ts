@@ -45,7 +45,7 @@ afterEach(async () => {
 
 test('derives what the liquidator uses from what it watches and proposes', () => {
   expect(operations).toEqual([
-    ...['listMarkets', 'listCreditFacilities', 'listPositions', 'listLiquidationRecovery', 'listEligibility'],
+    ...['listMarkets', 'listPositions', 'listLiquidationRecovery', 'listCreditFacilities', 'listEligibility'],
     ...['prepareWorkflow', 'registerTransaction', 'getWorkflow'],
   ])
   const scopes = new Set(operations.map((id: OperationId) => OPERATIONS[id].scope))

@@ -5,9 +5,11 @@ import { openStore } from '../../../../sandbox/service/store.ts'
 import type { FundResource, NavReportResource } from '../../../../src/service/contract/fund-resources.ts'
 import {
   type Answer,
+  BORROWER,
   baseSnapshot,
   CHAIN_ID,
   type Fixture,
+  LIQUIDATOR,
   LOAN,
   publishableHeaders,
   SECRET,
@@ -116,6 +118,26 @@ describe('recovery funds', () => {
       state: 'missing',
       priceWad: null,
     })
+  })
+})
+
+describe('rows of borrowers', () => {
+  const walletsIn = async (path: string) =>
+    items(await f.get(path, secretHeaders)).map((row) => row.walletAddress ?? row.borrowerAddress)
+
+  it('are those of the wallets that the query names, in any case', async () => {
+    const of = (...wallets: readonly string[]) =>
+      walletsIn(`/v1/positions?${wallets.map((wallet) => `walletAddress=${wallet}`).join('&')}`)
+    expect(await walletsIn('/v1/positions')).toHaveLength(2)
+    expect(await of(BORROWER.toUpperCase().replace('0X', '0x'))).toEqual([BORROWER])
+    expect((await of(BORROWER, LIQUIDATOR)).toSorted()).toEqual([BORROWER, LIQUIDATOR].toSorted())
+    expect(await of(VAULT)).toEqual([])
+  })
+
+  it.each(['credit-facilities', 'liquidation-recovery'])('of %s name them as borrowers', async (name) => {
+    expect(await walletsIn(`/v1/${name}?borrowerAddress=${BORROWER}`)).toEqual([BORROWER])
+    expect(await walletsIn(`/v1/${name}?borrowerAddress=${LIQUIDATOR}`)).toEqual([])
+    expect(code(await f.get(`/v1/${name}?walletAddress=${BORROWER}`))).toEqual([400, 'invalid_request'])
   })
 })
 
