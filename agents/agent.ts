@@ -185,6 +185,19 @@ export type Arming<Book> = {
   prove(rows: Partial<Rows>, known: Known, isOneBlock: boolean): Look<ReadonlyMap<Address, Armed>>
 }
 
+/** What would change of one declared thing; `from` is null where there is nothing yet. */
+export type Change = { readonly field: string; readonly from: string | null; readonly to: string }
+
+/** What stands between one declared thing and what is there. */
+export type Difference = {
+  readonly subject: string
+  /** Whether it brings something new, makes what is there stricter or looser, or is as declared. */
+  readonly direction: 'new' | 'stricter' | 'looser' | 'none'
+  readonly changes: readonly Change[]
+  /** What is done about it, or why nothing is. */
+  readonly outcome: Proposal | PassedOver
+}
+
 /** A price to announce when it changes. */
 export type PriceSeen = { readonly id: string; readonly symbol: string; readonly priceWad: bigint }
 
@@ -244,6 +257,11 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   secondPrices?(policy: Policy): readonly string[]
   /** The sources, by the names that the run configuration has to give them, that its policy asks. */
   sources?(policy: Policy): readonly string[]
+  /**
+   * What differs from what its policy declares, in the order in which it is applied; an empty list where all is as
+   * declared. Absent, the role declares nothing.
+   */
+  plan?(seen: Moment & Seen, policy: Policy): readonly Difference[]
   /** Prices to announce when they change. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

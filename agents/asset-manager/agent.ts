@@ -1,6 +1,7 @@
 import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
 import { type ManagerPolicy, managerPolicy } from './policy.ts'
+import { reconcile } from './reconcile.ts'
 import { see } from './see.ts'
 import type { ManagerSeen } from './seen.ts'
 
@@ -32,4 +33,5 @@ export const assetManager: Agent<ManagerPolicy, ManagerSeen> = {
   policy: managerPolicy,
   see,
   decide,
+  plan: (seen, { declared }) => reconcile(seen, declared),
 }

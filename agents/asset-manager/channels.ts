@@ -1,16 +1,7 @@
 import type { Address } from 'viem'
-import type { Moment, Stop } from '../agent.ts'
+import type { Difference, Moment, Stop } from '../agent.ts'
 import type { DeclaredChannelPolicy } from './declared.ts'
-import {
-  asDeclared,
-  changesOf,
-  changesText,
-  type Difference,
-  differ,
-  doneAbout,
-  isUnderWay,
-  leave,
-} from './difference.ts'
+import { asDeclared, changesOf, changesText, differ, doneAbout, isUnderWay, leave } from './difference.ts'
 import { fundsNamed } from './launch.ts'
 import type { ChannelPolicy, ManagerSeen } from './seen.ts'
 

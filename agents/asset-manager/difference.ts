@@ -1,19 +1,6 @@
 import type { Address } from 'viem'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
-import { type Ended, type Moment, type PassedOver, passOver, type Stop } from '../agent.ts'
-
-/** What would change of one declared thing; `from` is null where there is nothing yet. */
-export type Change = { readonly field: string; readonly from: string | null; readonly to: string }
-
-/** What stands between one declared thing and what is there. */
-export type Difference = {
-  readonly subject: string
-  /** Whether it brings something new, makes what is there stricter or looser, or is as declared. */
-  readonly direction: 'new' | 'stricter' | 'looser' | 'none'
-  readonly changes: readonly Change[]
-  /** What is done about it, or why nothing is. */
-  readonly outcome: Proposal | PassedOver
-}
+import { type Change, type Difference, type Ended, type Moment, passOver, type Stop } from '../agent.ts'
 
 /** What to do about a difference, as far as one thing differs from another. */
 type Step = Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence' | 'input' | 'summary'>

@@ -1,14 +1,12 @@
 import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
-import type { Moment } from '../agent.ts'
+import type { Change, Difference, Moment } from '../agent.ts'
 import type { DeclaredFund, DeclaredVault } from './declared.ts'
 import {
   asDeclared,
-  type Change,
   changesOf,
   changesText,
-  type Difference,
   differ,
   doneAbout,
   isUnderWay,

@@ -1,18 +1,9 @@
 import type { Address } from 'viem'
 import { TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
 import type { InputValue } from '../../src/workflow/proposal.ts'
-import type { Moment, Stop } from '../agent.ts'
+import type { Change, Difference, Moment, Stop } from '../agent.ts'
 import type { DeclaredMobility } from './declared.ts'
-import {
-  asDeclared,
-  type Change,
-  changesText,
-  type Difference,
-  differ,
-  isUnderWay,
-  leave,
-  personOf,
-} from './difference.ts'
+import { asDeclared, changesText, differ, isUnderWay, leave, personOf } from './difference.ts'
 import type { ManagerSeen, MobilityFigures, VaultSeen } from './seen.ts'
 import { judgeTrouble } from './trouble.ts'
 

@@ -1,7 +1,6 @@
-import type { Moment } from '../agent.ts'
+import type { Difference, Moment } from '../agent.ts'
 import { compareChannel } from './channels.ts'
 import type { Declared } from './declared.ts'
-import type { Difference } from './difference.ts'
 import { compareFund, compareVault } from './launch.ts'
 import { compareMobility } from './mobility.ts'
 import type { ManagerSeen } from './seen.ts'

@@ -1,7 +1,8 @@
 import { type Address, parseUnits } from 'viem'
 import { decimal } from '../../agents/protocol/text.ts'
-import { RolekeeperError } from '../errors.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
 import type { Submission } from '../ops/orders.ts'
+import { agentRoleOf } from '../service/contract/workflow-types.ts'
 
 /** A report that an oracle has taken, and what it is the oracle of. */
 export type Reported = {
@@ -15,6 +16,8 @@ export type Reported = {
 }
 
 const BPS = 10_000n
+/** What carries a report, the first and every revision of it. */
+const RESTATES = 'role.nav_reporter.navReportSignAndSubmit'
 
 /**
  * Make the order that corrects a report: its next revision, for the same valuation time. Pure.
@@ -37,11 +40,13 @@ export function restatementOf(reported: Reported, valueText: string, label: stri
     )
   }
   const revision = reported.revision + 1
+  const role = agentRoleOf(RESTATES)
+  invariant(role !== null, `an agent proposes ${RESTATES}`)
   const shown = (units: bigint) => decimal(units, decimals, 6)
   const apart = value > reported.value ? value - reported.value : reported.value - value
   return {
-    role: 'nav-reporter',
-    workflowType: 'role.nav_reporter.navReportSignAndSubmit',
+    role,
+    workflowType: RESTATES,
     shadow: false,
     input: {
       oracleAddress: oracle,

@@ -1,42 +1,53 @@
-import type { Around } from '../../agents/agent.ts'
-import { assetManager } from '../../agents/asset-manager/agent.ts'
-import type { Difference } from '../../agents/asset-manager/difference.ts'
-import type { ManagerPolicy } from '../../agents/asset-manager/policy.ts'
-import { reconcile } from '../../agents/asset-manager/reconcile.ts'
+import type { Around, Difference } from '../../agents/agent.ts'
+import { agents } from '../../agents/index.ts'
 import { systemClock } from '../clock.ts'
-import type { AgentConfig, RunConfig } from '../config/config.ts'
-import { loadPolicy } from '../config/policy.ts'
+import type { RunConfig } from '../config/config.ts'
 import { createRecent, inFlight } from '../decide/around.ts'
 import { RolekeeperError } from '../errors.ts'
-import { compileApproval, whyAsk } from '../guard/approval.ts'
+import { whyAsk } from '../guard/approval.ts'
 import { readSqliteJournal } from '../journal/sqlite.ts'
 import { createBorrowerRows } from '../observe/borrower-rows.ts'
 import { createCollections } from '../observe/collections.ts'
 import { observe } from '../observe/observe.ts'
+import type { Role } from '../service/contract/roles.ts'
 import { openNodes, openService } from './connect.ts'
-import { sectionsOf } from './role-policy.ts'
+import { loadRolePolicy, type RolePolicy } from './role-policy.ts'
 import { clientOf } from './startup-checks.ts'
 
 /** What stands between the declared and what is there; `asked` says why a person would be asked first, or null. */
 export type PlannedDifference = Difference & { readonly asked: string | null }
 
+/** The roles whose policies declare things. */
+export const DECLARING_ROLES: readonly Role[] = agents.flatMap(({ role, plan }) =>
+  plan === undefined ? [] : [role],
+)
+
 /** Workflows of the journal that may still be about a declared thing. */
 const JOURNAL_ROWS = 1_000
 
 /**
- * Compare what the asset manager's policy declares with what is there: a look that signs nothing, opens nothing and
- * waits for nobody. What a keeper of the directory does already is taken into account. Throws RolekeeperError
- * `plan.no_role` or `plan.not_fresh`, and what loading and reading throw.
+ * Compare what policies declare with what is there: a look that signs nothing, opens nothing and waits for nobody. What a
+ * keeper of the directory does already is taken into account. Throws RolekeeperError `plan.no_role` or `plan.not_fresh`,
+ * and what loading and reading throw.
+ * @param roles whose policies, of {@link DECLARING_ROLES}.
  */
-export async function planOf(config: RunConfig): Promise<readonly PlannedDifference[]> {
-  const agent = config.agents.find(({ role }) => role === assetManager.role)
-  if (agent === undefined) {
-    throw new RolekeeperError('plan.no_role', `The run configuration has no ${assetManager.role}.`, {
+export async function planOf(
+  config: RunConfig,
+  roles: readonly Role[],
+): Promise<readonly PlannedDifference[]> {
+  const declaring = config.agents.filter(({ role }) => roles.includes(role))
+  if (declaring.length === 0) {
+    throw new RolekeeperError('plan.no_role', `The run configuration has no ${roles.join(' or ')}.`, {
       fix: 'add it to `agents`; no other role declares anything.',
     })
   }
-  const policy = loadPolicy(agent.policy, agent.role, sectionsOf<ManagerPolicy>(assetManager))
-  const seen = await look(config, agent, policy)
+  const plans = await Promise.all(declaring.map((agent) => planOfRole(loadRolePolicy(agent, config), config)))
+  return plans.flat()
+}
+
+async function planOfRole(rolePolicy: RolePolicy, config: RunConfig): Promise<readonly PlannedDifference[]> {
+  const { does, policy, approval } = rolePolicy
+  const seen = await look(rolePolicy, config)
   if (!seen.freshness.ok) {
     throw new RolekeeperError(
       'plan.not_fresh',
@@ -47,24 +58,21 @@ export async function planOf(config: RunConfig): Promise<readonly PlannedDiffere
       },
     )
   }
-  const approval = compileApproval(policy.approval, config.deployment)
-  return reconcile(seen, policy.strategy.declared).map((difference) => ({
+  return (does.plan?.(seen, policy.strategy) ?? []).map((difference) => ({
     ...difference,
     asked:
       'workflowType' in difference.outcome ? (whyAsk(difference.outcome, approval)?.message ?? null) : null,
   }))
 }
 
-type Policy = ReturnType<typeof loadPolicy<ReturnType<typeof sectionsOf<ManagerPolicy>>>>
-
-async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
+async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
   const { service, deployment } = config
   const client = openService(config, systemClock)
   const nodes = await openNodes(config, systemClock)
   try {
     const own = clientOf(client, config, agent)
     return await observe(
-      assetManager,
+      does,
       policy.strategy,
       { previous: null, book: null, armed: new Map() },
       {
@@ -81,7 +89,7 @@ async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
         deployment,
         limits: policy.freshness,
         priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
-        ...(await around(config.directory)),
+        ...(await around(config.directory, agent.role)),
       },
     )
   } finally {
@@ -90,11 +98,10 @@ async function look(config: RunConfig, agent: AgentConfig, policy: Policy) {
 }
 
 /** What the keeper of a directory does and did of late; nothing where none has run. */
-async function around(directory: string): Promise<Around> {
+async function around(directory: string, role: Role): Promise<Around> {
   const journal = openedJournal(directory)
   if (journal === null) return { inFlight: [], recent: [], colleagues: [] }
   try {
-    const { role } = assetManager
     const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
     return {
       inFlight: live.filter((workflow) => workflow.role === role).map(inFlight),

@@ -13,7 +13,13 @@ export function digestBytes(digest: Hex): Uint8Array {
   return bytes
 }
 
-function recoverAddress(digest: Uint8Array, r: bigint, s: bigint, yParity: 0 | 1): Address | undefined {
+/** Recover whose key signed a digest of 32 bytes; undefined where no key can have. Pure. Source: SEC 1 section 4.1.6. */
+export function recoverAddress(
+  digest: Uint8Array,
+  r: bigint,
+  s: bigint,
+  yParity: number,
+): Address | undefined {
   try {
     const key = new secp256k1.Signature(r, s, yParity).recoverPublicKey(digest)
     return publicKeyToAddress(bytesToHex(key.toBytes(false)))

@@ -8,14 +8,14 @@ import { configAt } from '../run-order.ts'
 export const plan = command({
   name: 'plan',
   usage: '[--role ROLE] [--config FILE | --directory DIR] [--json]',
-  help: `Compare the vaults, funds, channel policies and mobility rules that the asset manager's policy declares with what is
-there, in the order in which they would be applied. It signs nothing and changes nothing; a keeper that runs applies it.
+  help: `Compare the vaults, funds, channel policies and mobility rules that a policy declares with what is there, in the
+order in which they would be applied. It signs nothing and changes nothing; a keeper that runs applies it.
 Exits with 0 when everything is as declared, 1 when something differs.
 
   rolekeeper plan --config config/production.yaml`,
   options: {
     role: {
-      help: 'whose policy (default: asset-manager, the only role that declares anything)',
+      help: 'whose policy (default: of every role that declares anything)',
       value: 'ROLE',
     },
     config: { help: 'the run configuration', value: 'FILE' },
@@ -24,20 +24,21 @@ Exits with 0 when everything is as declared, 1 when something differs.
   },
   argumentsMax: 0,
   run: async ({ role, config, directory, json }, _args, io) => {
-    if (role !== undefined && role !== 'asset-manager') {
-      throw usageError(
-        `The role ${printable(role)} declares nothing.`,
-        'leave --role out, or give asset-manager',
-      )
-    }
     if (config !== undefined && directory !== undefined) {
       throw usageError(
         '--config and --directory are both given.',
         'a configuration names its directory: give one',
       )
     }
-    const { planOf } = await import('../../keeper/plan.ts')
-    const differences = await planOf(await configAt({ config, directory, json: json === true }, io))
+    const { DECLARING_ROLES, planOf } = await import('../../keeper/plan.ts')
+    if (role !== undefined && !DECLARING_ROLES.includes(role)) {
+      throw usageError(
+        `The role ${printable(role)} declares nothing.`,
+        `leave --role out, or give ${DECLARING_ROLES.join(' or ')}`,
+      )
+    }
+    const roles = role === undefined ? DECLARING_ROLES : [role]
+    const differences = await planOf(await configAt({ config, directory, json: json === true }, io), roles)
     io.out(differences.map(json === true ? jsonOf : textOf).join(''))
     const differing = differences.filter((one) => !isAsDeclared(one))
     if (json !== true) io.out(summaryOf(differences.length, differing))

@@ -1,7 +1,5 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
 import {
   type Address,
-  bytesToHex,
   encodeFunctionData,
   erc20Abi,
   type Hex,
@@ -11,8 +9,8 @@ import {
   serializeTransaction,
   type TransactionSerializableEIP1559,
 } from 'viem'
-import { publicKeyToAddress } from 'viem/accounts'
 import { invariant } from '../../errors.ts'
+import { recoverAddress } from '../../sign/signature.ts'
 import type { Attempt, AttemptPurpose, Payload, Slot } from '../../workflow/slot.ts'
 import type { StandingAllowance } from '../../workflow/workflow.ts'
 import type { Fees } from './fees.ts'
@@ -79,12 +77,10 @@ export async function assembleRaw(
     serializeTransaction({ ...rest, type: 'eip1559' } as TransactionSerializableEIP1559) === attempt.unsigned,
     `slot ${slot.nonce}: the raw transaction is not what was ordered`,
   )
-  // The curve that the signer's room has in use: viem's own copy of it would be cold here, and cost 10 ms.
-  const key = new secp256k1.Signature(BigInt(r), BigInt(s), yParity).recoverPublicKey(
-    hexToBytes(attempt.digest),
-  )
+  // By the curve that the signers have in use: viem's own copy of it would be cold here, and cost 10 ms.
+  const recovered = recoverAddress(hexToBytes(attempt.digest), BigInt(r), BigInt(s), yParity)
   invariant(
-    publicKeyToAddress(bytesToHex(key.toBytes(false))).toLowerCase() === slot.signer.toLowerCase(),
+    recovered?.toLowerCase() === slot.signer.toLowerCase(),
     `slot ${slot.nonce}: the signature is not the signer's`,
   )
   return { raw, hash: keccak256(raw) }
