@@ -10,7 +10,7 @@ import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.t
 export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues'>
 
 /** What an agent reads, and which events are hints to look again; it looks every few seconds whatever they say. */
-export type Watch = {
+type Watch = {
   /** Listed whole at each look: small collections only. */
   readonly collections: readonly WatchedCollection[]
   /** Listed too; it can do without: one that cannot be read is not there, and makes nothing stale. */

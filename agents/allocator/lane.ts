@@ -1,5 +1,5 @@
 /** Borrow rate by utilisation, fractions a second: two straight lines that meet at the kink. */
-export type Curve = {
+type Curve = {
   readonly base: number
   /** Gained from 0 to the kink, and from the kink to full utilisation. */
   readonly slope1: number

@@ -78,7 +78,7 @@ function fundOf({ fund: name, channel }: DeclaredChannelPolicy, seen: Seen): Kno
 }
 
 /** The stricter of both, figure by figure. Pure. */
-export const stricter = (one: ChannelPolicy, other: ChannelPolicy): ChannelPolicy => ({
+const stricter = (one: ChannelPolicy, other: ChannelPolicy): ChannelPolicy => ({
   enabled: one.enabled && other.enabled,
   maxAssetsPerEpoch:
     one.maxAssetsPerEpoch < other.maxAssetsPerEpoch ? one.maxAssetsPerEpoch : other.maxAssetsPerEpoch,

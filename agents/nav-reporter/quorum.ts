@@ -12,7 +12,7 @@ export type Reading = { readonly source: string } & (
 export type Trust = { readonly ageSMax: number; readonly valueMin: bigint; readonly valueMax: bigint }
 
 /** A source that does not count, and why. */
-export type Rejected = { readonly source: string } & Stop
+type Rejected = { readonly source: string } & Stop
 
 /** What sources agree on. */
 export type Agreement = {

@@ -72,7 +72,7 @@ export function buildUp(
 }
 
 /** Return what assets (base units of the quote asset) are worth for each of `supply` shares, rounded down. Pure. */
-export const perShare = (assets: bigint, supply: bigint, scale: Scale): bigint =>
+const perShare = (assets: bigint, supply: bigint, scale: Scale): bigint =>
   (assets * tokenUnit(scale.shareDecimals) * tokenUnit(scale.decimals)) /
   (supply * tokenUnit(scale.quoteDecimals))
 

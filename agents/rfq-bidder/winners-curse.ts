@@ -30,7 +30,7 @@ const SHADES: readonly (readonly [curse: bigint, margin: bigint])[] = [
 ]
 
 /** The most bidders that are distinguished: more count as these, the shade grows slowly by then. */
-export const BIDDERS_MAX = SHADES.length + 1
+const BIDDERS_MAX = SHADES.length + 1
 
 /** The largest of all shades, curse and margin together. */
 export const SHADE_MAX = SHADES.reduce((most, [curse, margin]) => {

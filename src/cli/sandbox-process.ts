@@ -59,7 +59,7 @@ export type SandboxProcess = {
 }
 
 /** The sandbox's own log, inside the directory. */
-export const sandboxLog = (directory: string) => join(directory, 'sandbox.log')
+const sandboxLog = (directory: string) => join(directory, 'sandbox.log')
 
 /**
  * Make the directory, for its owner alone. Starting over takes out everything but the locks' own files, and waits for

@@ -63,7 +63,7 @@ export async function openRoleSigning(
  * Open the signer of one agent, proven to be the pinned key.
  * @param onCall told of each signature: `ok` or the error's code, and milliseconds.
  */
-export async function openSigner(
+async function openSigner(
   { signer }: AgentConfig,
   { kms, environment }: Pick<RunConfig, 'kms' | 'environment'>,
   onCall: (outcome: string, tookMs: number) => void,
@@ -108,7 +108,7 @@ const timed = (signer: Signer, onCall: (outcome: string, tookMs: number) => void
  * Sign the digest of a wallet challenge that was recognised as one: into the ledger first, like any other digest.
  * @returns 65 bytes, r then s then v. Throws RolekeeperError `sign.stopped` while the gate is closed.
  */
-export async function attestChallenge(
+async function attestChallenge(
   digest: Hex,
   signer: Signer,
   deps: {

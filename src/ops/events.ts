@@ -29,7 +29,7 @@ export type WorkflowEvent = {
 }
 
 /** A workflow waits for a person: nothing is prepared until `rolekeeper approve` names it. */
-export type HeldEvent = {
+type HeldEvent = {
   readonly type: 'held'
   readonly id: string
   readonly role: Role

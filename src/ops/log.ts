@@ -7,7 +7,7 @@ import { createScrubber } from './scrub.ts'
 export type Facts = Readonly<Record<string, string | number | bigint | boolean | null | undefined>>
 
 /** Write one line of JSON. `message` is ours and constant; what varies is in `facts` and `error`. */
-export type LogLine = (message: string, facts?: Facts, error?: unknown) => void
+type LogLine = (message: string, facts?: Facts, error?: unknown) => void
 
 /** A structured log. */
 export type Log = Readonly<Record<'debug' | 'info' | 'warn' | 'error', LogLine>>
@@ -70,7 +70,7 @@ function plain(facts: Facts = {}): Record<string, string | number | boolean | nu
  * Describe an error for a log. Another's error gives its name, its code and where it was thrown, never its message:
  * that may hold a URL with a key. Pure.
  */
-export function describeError(error: unknown, depth = 3): Record<string, unknown> {
+function describeError(error: unknown, depth = 3): Record<string, unknown> {
   const cause =
     depth > 0 && error instanceof Error && error.cause !== undefined
       ? { cause: describeError(error.cause, depth - 1) }

@@ -88,7 +88,7 @@ export type Hold = Note & {
 export type ShadowVerdict = 'won' | 'contested' | 'missed' | 'unscored'
 
 /** What a workflow in shadow came to. */
-export type Shadowed = {
+type Shadowed = {
   /** Each call as the guard read it, for people. */
   readonly calls: readonly string[]
   /** Why a person would have been asked first; null where none would. */

@@ -8,10 +8,10 @@ import { readMessage } from '../../src/service/events/stream.ts'
 import { createWebhookInbox, type RawDelivery } from '../../src/service/events/webhook.ts'
 
 /** What one way of taking events reached, in CPU seconds of this process: neighbours on the machine do not count. */
-export type IngestRate = { readonly events: number; readonly perSecond: number }
+type IngestRate = { readonly events: number; readonly perSecond: number }
 
 /** Whole megabytes after a collection. */
-export type Memory = { readonly heapMb: number; readonly rssMb: number }
+type Memory = { readonly heapMb: number; readonly rssMb: number }
 
 /** The figures of one run. */
 export type IngestFigures = {

@@ -9,8 +9,8 @@ export const CANARY = 'canary-key-7f3a'
 const request = z.object({ id: z.number(), method: z.string(), params: z.array(z.unknown()) })
 
 /** What a node answers: a result, or `{ fault }` for a JSON-RPC error. */
-export type Answer = (params: readonly unknown[]) => unknown
-export type Fault = { readonly fault: { readonly code: number; readonly message: string } }
+type Answer = (params: readonly unknown[]) => unknown
+type Fault = { readonly fault: { readonly code: number; readonly message: string } }
 const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && 'fault' in value
 

@@ -87,7 +87,7 @@ const ownRows = (world: World, body: Json, credentials: readonly Credential[]): 
     : []
 
 /** By operation. One that is not here is asked for by its bare path. */
-export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'POST /graphql': {
     target: async () => ({ body: { query: '{ __typename }' } }),
     inspect: (_, body) => (isObject(body.data) ? [] : ['the answer holds no data']),

@@ -12,7 +12,7 @@ import type { Wallet } from './wallet.ts'
 import { operationOf, type World } from './world.ts'
 
 /** What a workflow is to do, and the figure on the chain that shows that it did. */
-export type Step = {
+type Step = {
   readonly wallet: Wallet
   readonly input: Json
   /** Read before it is prepared, and once it is final. */
@@ -22,7 +22,7 @@ export type Step = {
 }
 
 /** Carries workflows to their end. The first of a type is a row; the same again is only done. */
-export type Carry = (type: string, step: Step) => Promise<readonly TransactionReceipt[]>
+type Carry = (type: string, step: Step) => Promise<readonly TransactionReceipt[]>
 
 /** What a story is given: where things are, and how to carry a workflow. */
 export type Stage = { readonly world: World; readonly carry: Carry }

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../src/clock.ts'
 
 /** How many of its seconds pass in one of the machine's. */
-export const SPEED = 7
+const SPEED = 7
 
 /** A clock that was right at `startedAtMs` and hurries since: every process that starts it so reads the same time. */
 export const hurriedClock = (startedAtMs: number): Clock => ({

@@ -37,11 +37,11 @@ import {
 
 const address = (byte: string): Address => `0x${byte.repeat(20)}`
 
-export const FUND = address('f0')
+const FUND = address('f0')
 export const DESK = address('d0')
-export const AUCTION = address('d1')
-export const HOUSE = address('d2')
-export const FACTORY = address('d3')
+const AUCTION = address('d1')
+const HOUSE = address('d2')
+const FACTORY = address('d3')
 export const NAV_ORACLE = address('d4')
 export const REGISTRY = address('d5')
 

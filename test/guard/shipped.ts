@@ -6,7 +6,7 @@ import { sectionsOf } from '../../src/keeper/role-policy.ts'
 import { deployment, KINDS, type Kind } from './kinds.ts'
 
 /** The rules of each policy of this repository, with the kinds of workflows that they allow. */
-export const SHIPPED: readonly { readonly ruleset: Ruleset; readonly kinds: readonly Kind[] }[] = agents.map(
+const SHIPPED: readonly { readonly ruleset: Ruleset; readonly kinds: readonly Kind[] }[] = agents.map(
   (agent) => {
     const policy = loadPolicy(join('policies', `${agent.role}.yaml`), agent.role, sectionsOf(agent))
     const ruleset = compileRuleset(policy, deployment)

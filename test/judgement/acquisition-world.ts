@@ -54,7 +54,7 @@ type Truth = {
 }
 
 /** What came of a lot. */
-export type Fate = {
+type Fate = {
   readonly value: number
   readonly reserve: number
   readonly didBid: boolean

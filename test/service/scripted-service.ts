@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 
 /** What reached the server. */
-export type Arrived = {
+type Arrived = {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams

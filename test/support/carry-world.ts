@@ -11,7 +11,7 @@ import { answerOf, slotOf, workflowOf } from './workflows.ts'
 
 const KEY = `0x${'42'.repeat(32)}` as const
 /** Who signs in this world. */
-export const account = privateKeyToAccount(KEY)
+const account = privateKeyToAccount(KEY)
 export const FEES = { maxFeePerGasWei: 2_000_000_000n, maxPriorityFeePerGasWei: 1_000_000_000n }
 /** The hash of every block. */
 export const HASH = `0x${'bb'.repeat(32)}` as const

@@ -8,12 +8,12 @@ import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
 export const SIGNER = hex('a')
-export const LOAN = hex('1')
-export const BTC = hex('2')
+const LOAN = hex('1')
+const BTC = hex('2')
 export const MARKET = hex('3')
-export const VAULT = hex('4')
+const VAULT = hex('4')
 const ORACLE = hex('6')
-export const CHAIN_ID = 31_337
+const CHAIN_ID = 31_337
 /** 1 sBTC is 50,000 sUSD: with a threshold of 80 %, one carries a debt of 40,000. */
 const PRICE = 50_000n * 10n ** 18n
 const COLLATERAL = '100000000'
@@ -21,7 +21,7 @@ const COLLATERAL = '100000000'
 export const WATERLINE = 40_000_000_000
 
 /** A request that arrived: its path, how many wallets it names, and whether it goes on from a cursor. */
-export type Arrived = { readonly path: string; readonly wallets: number; readonly hasCursor: boolean }
+type Arrived = { readonly path: string; readonly wallets: number; readonly hasCursor: boolean }
 
 /** A service with one market and as many borrowers as wanted, made up row by row: it holds those that changed, only. */
 export type ManyBorrowers = {
@@ -36,7 +36,7 @@ export type ManyBorrowers = {
 /** Scrambles an index, so that neighbours look alike in nothing; the index is the last word. */
 const mix = (index: number) => (Math.imul(index + 1, 0x9e3779b1) ^ Math.imul(index + 7, 0x85ebca6b)) >>> 0
 const word = (value: number) => (value >>> 0).toString(16).padStart(8, '0')
-export const walletOf = (index: number): Address =>
+const walletOf = (index: number): Address =>
   `0x${word(mix(index))}${word(mix(index + 1e6))}${word(mix(index + 2e6))}${word(0)}${word(index)}`
 const indexOf = (wallet: string) => Number.parseInt(wallet.slice(-8), 16)
 

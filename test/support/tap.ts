@@ -4,9 +4,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 export type Tapped = { readonly method: string; readonly path: string; readonly body: string }
 
 /** What a tap does at a request: pass it, or call `act` before it goes on, or after its answer came and is dropped. */
-export type TapRule = (
-  tapped: Tapped,
-) => { readonly when: 'before' | 'after'; readonly act: () => void } | null
+type TapRule = (tapped: Tapped) => { readonly when: 'before' | 'after'; readonly act: () => void } | null
 
 /** A pipe in front of an HTTP server that a test can cut at an exact request. */
 export type Tap = {

@@ -38,7 +38,7 @@ export type Application = {
 }
 
 /** What a reviewer decides on. */
-export type AccessRequest = {
+type AccessRequest = {
   readonly id: string
   readonly application: Application
   readonly scopes: readonly Scope[]

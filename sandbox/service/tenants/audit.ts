@@ -19,7 +19,7 @@ const ENTRIES_MAX = 10_000
 const TRIM_EVERY = 256
 
 /** One state-changing call that was performed. `actor` is a caller's id, `target` the id of what was changed. */
-export type AuditEntry = {
+type AuditEntry = {
   readonly applicationId: string
   readonly action: string
   readonly actor: string

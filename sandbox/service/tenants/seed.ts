@@ -5,7 +5,7 @@ import { type ApiKeys, redacted } from './api-keys.ts'
 import type { Applications } from './applications.ts'
 
 /** The application of the keys that the sandbox itself was started with. */
-export const SEEDED_APPLICATION = 'app_sandbox'
+const SEEDED_APPLICATION = 'app_sandbox'
 
 /** The sandbox's own keys, and the web origins that the publishable one is bound to. */
 export type Credentials = {

@@ -8,7 +8,7 @@ import { postDelivery } from './post-delivery.ts'
 import { type Resolve, readReceiverUrl, receiverAddresses } from './receiver-address.ts'
 
 /** Assumed: a delivery is tried this often, the last time about two minutes after the first. */
-export const ATTEMPTS_MAX = 8
+const ATTEMPTS_MAX = 8
 const BACKOFF_MS = 1_000
 const BACKOFF_MS_MAX = 60_000
 /** Deliveries to one receiver that are under way at the same time. */

@@ -24,7 +24,7 @@ export type OutgoingDelivery = {
  * Write the signature header: `t=<unix seconds>,v1=<64 hex>`, one `v1` a secret. Pure.
  * Source: service API, "Webhook delivery".
  */
-export function signatureHeader(delivery: Omit<OutgoingDelivery, 'url' | 'addresses'>): string {
+function signatureHeader(delivery: Omit<OutgoingDelivery, 'url' | 'addresses'>): string {
   const t = Math.floor(delivery.nowMs / 1_000)
   const signed = `${t}.${delivery.deliveryId}.${delivery.body}`
   const parts = delivery.secrets.map((key) => `v1=${createHmac('sha256', key).update(signed).digest('hex')}`)

@@ -15,7 +15,7 @@ import type { RateCurve } from '../../../agents/protocol/rate-curve.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
-export const SIGNER = hex('a')
+const SIGNER = hex('a')
 export const ASSET = hex('1')
 const BTC = hex('2')
 const ETH = hex('3')
@@ -24,7 +24,6 @@ export const BTC_MARKET = hex('5')
 export const ETH_MARKET = hex('6')
 const YEAR_S = 31_536_000n
 const WAD = 10n ** 18n
-const BPS = 10_000n
 
 const policyFile: { readonly strategy: Record<string, unknown> } = parse(
   readFileSync(new URL('../../../policies/allocator.yaml', import.meta.url), 'utf8'),
@@ -209,5 +208,3 @@ export function carriedOut(seen: Moment & AllocatorSeen, proposal: Proposal): Mo
 
 export const decideOn = (changes: Partial<Moment & AllocatorSeen> = {}, by = policy()): Decision =>
   decide(observation(changes), by)
-
-export { BPS }

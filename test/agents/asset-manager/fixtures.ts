@@ -32,7 +32,7 @@ export const FUND = hex('6')
 export const RIVAL_FUND = hex('7')
 export const HOUSE = hex('8')
 export const SELLER = hex('9')
-export const ORACLE = hex('c')
+const ORACLE = hex('c')
 export const POSITION = `0x${'d'.repeat(64)}` as const
 
 /** Unix seconds of every fixture's head. */

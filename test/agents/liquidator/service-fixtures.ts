@@ -50,7 +50,7 @@ export const pins: PinnedDeployment = {
   vaults: [{ address: VAULT }, { address: hex('d') }],
 }
 
-export const head: Head = {
+const head: Head = {
   number: 10n,
   hash: `0x${'1'.repeat(64)}`,
   parentHash: `0x${'0'.repeat(64)}`,
@@ -191,11 +191,7 @@ export const service = (changes: Partial<Lists> = {}): Lists => ({
 })
 
 /** A service that filters by wallet what it lists. */
-export function rowsOf({
-  listPositions,
-  listCreditFacilities,
-  listLiquidationRecovery,
-}: Lists): BorrowerRows {
+function rowsOf({ listPositions, listCreditFacilities, listLiquidationRecovery }: Lists): BorrowerRows {
   const pagesOf = <C extends BorrowerCollection>(
     list: List<Rows[C][number]>,
     walletOf: (row: Rows[C][number]) => Address,

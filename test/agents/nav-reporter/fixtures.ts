@@ -9,12 +9,12 @@ import type { FundResource } from '../../../src/service/contract/fund-resources.
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')
-export const QUOTE = hex('1')
+const QUOTE = hex('1')
 export const FUND = hex('2')
 export const ORACLE = hex('3')
-export const LENS = hex('4')
+const LENS = hex('4')
 export const VAULT = hex('5')
-export const VAULT_ORACLE = hex('6')
+const VAULT_ORACLE = hex('6')
 export const WAD = 10n ** 18n
 /** A multiple of a minute. */
 export const NOW_S = 1_800_000_000
@@ -127,7 +127,7 @@ export const readings = (...values: readonly bigint[]): ReportSeen['readings'] =
     asOfS: NOW_S,
   }))
 
-export const reportSeen = (changes: Partial<ReportSeen> = {}): ReportSeen => ({
+const reportSeen = (changes: Partial<ReportSeen> = {}): ReportSeen => ({
   name: 'recoveryFund',
   oracle: ORACLE,
   asset: FUND,

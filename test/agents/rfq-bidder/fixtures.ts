@@ -44,7 +44,7 @@ export const policy = (changes: Partial<RfqBidderPolicy> = {}): RfqBidderPolicy 
 })
 
 /** What everything is pinned to: sUSD of 6 decimals, sBTC of 8. */
-export const deployment: PinnedDeployment = {
+const deployment: PinnedDeployment = {
   assets: [
     { address: USD, symbol: 'sUSD', decimals: 6 },
     { address: BTC, symbol: 'sBTC', decimals: 8 },

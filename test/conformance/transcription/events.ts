@@ -29,7 +29,7 @@ export const ADMISSION_EVENTS = STAGES.map((stage) => `sandbox.admission.${stage
 export const FAUCET_EVENTS = STAGES.map((stage) => `sandbox.faucet.claim.${stage}`)
 
 /** Names of the workflows whose progress events the document lists; what comes after the last is not shown. */
-export const WORKFLOW_EVENT_NAMES: readonly string[] = [
+const WORKFLOW_EVENT_NAMES: readonly string[] = [
   'assetSubmissionRequestCreate',
   'attachMarketToVault',
   'borrowerBorrow',

@@ -6,7 +6,7 @@ import { TENANT_RESOURCES } from './tenant-resources.ts'
 import { VAULT_RESOURCES } from './vault-resources.ts'
 
 /** Every resource and request body, by the name that the notation uses. */
-export const RESOURCES: Readonly<Record<string, Resource>> = {
+const RESOURCES: Readonly<Record<string, Resource>> = {
   ...PROTOCOL_RESOURCES,
   ...VAULT_RESOURCES,
   ...CONTROL_RESOURCES,

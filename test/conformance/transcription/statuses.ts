@@ -9,9 +9,6 @@ export const ANSWER_HEADERS = [
   'x-ratelimit-reset',
 ] as const
 
-/** The service's version, in its OpenAPI document. Source: the document, "Versioning". */
-export const VERSION = { openapi: '3.1.0', api: '1.0.0-private-preview' } as const
-
 /** Rows a page holds at most. Source: the document, "Limits". */
 export const PAGE_SIZE_MAX = 100
 

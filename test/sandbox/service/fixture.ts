@@ -30,7 +30,7 @@ export const VAULT = address(0xc1)
 export const BORROWER = address(0xd1)
 /** The principal of every request here; the fixture's node says it holds 600 sUSD. */
 export const LIQUIDATOR = address(0xe1)
-export const BALANCE = 600_000_000n
+const BALANCE = 600_000_000n
 export const SECRET = 'sk_test_0123456789abcdef'
 export const PUBLISHABLE = 'pk_test_0123456789abcdef'
 export const ORIGIN = 'http://app.test'
@@ -182,14 +182,14 @@ export const baseSnapshot: Snapshot = {
 }
 
 /** The indexer as a test plays it: `push` makes a new snapshot, `mine` puts a transaction into a block. */
-export type PlayedCanonical = Canonical & {
+type PlayedCanonical = Canonical & {
   push: (changes?: Partial<Snapshot>, events?: readonly CanonicalChange[]) => void
   mine: (hash: Hex, blockNumber: bigint | null, status?: 'success' | 'reverted') => void
   setFreshness: (status: string) => void
   setActivity: (rows: readonly ActivityResource[]) => void
 }
 
-export function playedCanonical(): PlayedCanonical {
+function playedCanonical(): PlayedCanonical {
   let snapshot = baseSnapshot
   let status = 'current'
   let activity: readonly ActivityResource[] = []

@@ -90,7 +90,7 @@ const KINDS: Readonly<Record<string, (from: Genuine, draw: (below: number) => nu
   }),
 }
 
-export const ATTEMPT_KINDS = Object.keys(KINDS)
+const ATTEMPT_KINDS = Object.keys(KINDS)
 
 /**
  * Make `count` attempts, all kinds in turn, from genuine deliveries that the receiver has accepted already; they arrive
