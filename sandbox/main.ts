@@ -1,6 +1,6 @@
 /**
  * The sandbox's own process. Options: `--directory DIR`, `--seed N`, `--scenario NAME`, `--fault JSON`,
- * `--allow-loopback-webhooks`, and `--waits`: the story begins when the parent sends `begin`. It reports to a parent
+ * `--allow-loopback-webhooks`, and `--waits`: the story goes on from its first tick when the parent sends `begin`. It reports to a parent
  * over IPC how it goes ({@link Message}), without one on standard error. It ends when its parent does, by whatever
  * cause, and on SIGTERM and SIGINT.
  */
@@ -55,7 +55,7 @@ async function start(): Promise<Sandbox> {
     seed: values.seed === undefined ? undefined : Number(values.seed),
     scenario: scenarioOf(values.scenario),
     clock: systemClock,
-    weather: values.waits === true ? 'paused' : 'at-once',
+    weather: values.waits === true ? 'first-tick' : 'at-once',
     onProgress: (text) => send({ type: 'progress', text }),
     onTrouble: (cause) => console.error(new Date().toISOString(), cause),
     fault: values.fault === undefined ? undefined : readFault(values.fault),

@@ -23,7 +23,7 @@ import { type SandboxService, startService } from './service/service.ts'
 import { newToken } from './service/store.ts'
 import type { Scenario } from './story/scenarios.ts'
 import { startStory } from './story/start-story.ts'
-import type { Weather } from './story/weather.ts'
+import type { Beginning, Weather } from './story/weather.ts'
 
 /** How a sandbox is started. */
 type SandboxOptions = {
@@ -33,7 +33,7 @@ type SandboxOptions = {
   readonly seed: number | undefined
   readonly scenario: Scenario
   readonly clock: Clock
-  readonly weather: 'at-once' | 'paused'
+  readonly weather: Beginning
   /** What the service does wrong from the start; nothing when absent. */
   readonly fault?: Fault | undefined
   /** Whether webhooks may be delivered to this machine. */

@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Transactions } from '../chain/transactions.ts'
@@ -11,14 +12,14 @@ import { type NavSources, startNavSources } from './nav-sources.ts'
 import { startRivalLiquidator } from './rival-liquidator.ts'
 import { badSpellS, type Scenario } from './scenarios.ts'
 import { createTradeStory } from './trade-story.ts'
-import { type SideStory, startWeather, type Weather } from './weather.ts'
+import { type Beginning, type SideStory, startWeather, type Weather } from './weather.ts'
 
-/** What the story is told with and on. */
+/** What the story is played with and on. */
 type StoryOptions = {
   readonly scenario: Scenario
   /** Of all chance; absent, the chain's id for the side stories and the remembered one for the weather. */
   readonly seed: number | undefined
-  readonly begins: 'at-once' | 'paused'
+  readonly begins: Beginning
   readonly clock: Clock
   readonly rpcUrl: string
   readonly chainId: number
@@ -41,7 +42,11 @@ type Story = {
   readonly weather: Weather
 }
 
-/** Start what happens by itself: value sources, the weather with the stories beside it, and the rival liquidator. */
+/**
+ * Start what happens by itself: value sources, the weather with the stories beside it, and the rival liquidator.
+ * Unless it begins paused, the first tick is indexed by then: nobody finds markets without borrowers, whose cash an
+ * allocator would call back before there are any.
+ */
 export async function startStory(
   options: StoryOptions,
   started: <Part extends { readonly stop: () => Promise<void> }>(part: Part) => Part,
@@ -66,7 +71,22 @@ export async function startStory(
   const share = scenario.rivalLiquidatorShare
   const { isPaused } = weather
   started(startRivalLiquidator({ canonical, keys, transactions, seed, share, isPaused, onTrouble }))
+  if (options.begins !== 'paused') await indexed(await weather.opened, options)
   return { sources, weather }
+}
+
+/** Wait until a transaction is in an indexed block. */
+function indexed(hash: Hex, { canonical, onTrouble }: StoryOptions): Promise<void> {
+  return new Promise((resolve) => {
+    const look = async () => {
+      if ((await canonical.transaction(hash)) === null) return
+      stopLooking()
+      resolve()
+    }
+    // A look that fails is followed by the next block's.
+    const stopLooking = canonical.onSnapshot(() => void look().catch(onTrouble))
+    look().catch(onTrouble)
+  })
 }
 
 /** The story of an indexer that stands still through each bad spell: it serves what it knew when the spell began. */

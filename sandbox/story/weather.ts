@@ -1,6 +1,7 @@
-import { type Address, createPublicClient, createTestClient, encodeFunctionData, http } from 'viem'
+import { type Address, createPublicClient, createTestClient, encodeFunctionData, type Hex, http } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
+import { invariant } from '../../src/errors.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../contracts/abis.ts'
@@ -34,9 +35,17 @@ type WeatherOptions = {
   readonly onTrouble: (cause: unknown) => void
 }
 
+/**
+ * When the story begins: at once; with its first tick at once and the rest when it is resumed, so that there is
+ * something of everything while it waits; or wholly when it is resumed.
+ */
+export type Beginning = 'at-once' | 'first-tick' | 'paused'
+
 /** The running weather. */
 export type Weather = {
   readonly seed: number
+  /** Resolves with a transaction of the first tick that could be played, once it is sent. */
+  readonly opened: Promise<Hex>
   /** The tick that comes next. */
   readonly tick: () => number
   /** Let no further tick begin; resolves when none is being carried out. */
@@ -50,8 +59,8 @@ const TICK_MS = 1_000
 const ORACLE_STATES = { healthy: 1, stale: 2 } as const
 const memory = z.strictObject({ seed: z.number().int(), tick: z.number().int().min(0) })
 
-/** Start telling the story on the chain, a tick a second, beginning at once unless `paused`. */
-export function startWeather(options: WeatherOptions, begins: 'at-once' | 'paused'): Weather {
+/** Play the story on the chain, a tick a second. */
+export function startWeather(options: WeatherOptions, begins: Beginning): Weather {
   const { clock, file, onTrouble } = options
   const stored = readJsonFile(file, memory)
   const seed = options.seed ?? stored?.seed ?? clock.nowMs() % 1_000_000
@@ -59,7 +68,9 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
   writeJsonFile(file, { seed, tick })
   const perform = createPerformance(options, seed)
   const stopping = new AbortController()
+  const { promise: opened, resolve: open } = Promise.withResolvers<Hex>()
   let paused = begins === 'paused'
+  let pausesAfterTick = begins === 'first-tick'
   let failing = false
   let performing: Promise<void> = Promise.resolve()
 
@@ -68,8 +79,10 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
     // First remembered, then done: after a crash a tick is left out rather than done twice.
     tick += 1
     writeJsonFile(file, { seed, tick })
-    await perform(now)
+    open(await perform(now))
     failing = false
+    if (pausesAfterTick) paused = true
+    pausesAfterTick = false
   }
   const running = (async () => {
     let dueMs = clock.nowMs()
@@ -89,12 +102,14 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
 
   return {
     seed,
+    opened,
     tick: () => tick,
     pause: async () => {
       paused = true
       await performing
     },
     resume: () => {
+      pausesAfterTick = false
       paused = false
     },
     isPaused: () => paused,
@@ -105,7 +120,8 @@ export function startWeather(options: WeatherOptions, begins: 'at-once' | 'pause
   }
 }
 
-type Performance = (tick: number) => Promise<void>
+/** Returns the hash of the tick's last transaction. */
+type Performance = (tick: number) => Promise<Hex>
 
 /** The reference oracle of a market trembles by itself, a part of its price in so many. */
 const REFERENCE_TREMBLE_BPS = 5
@@ -141,11 +157,13 @@ function createPerformance(options: WeatherOptions, seed: number): Performance {
     const { markets, acts, baseFeePerGasWei } = story(scenario.markets, seed, tick)
     // The next block's time is not earlier than this one's, and the oracle takes no time to come.
     const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
-    const beside = await Promise.all(sideStories.map((tell) => tell(timestamp, tick)))
+    const beside = await Promise.all(sideStories.map((story) => story(timestamp, tick)))
     const weather = markets.flatMap((market) => marketCalls(market, tick, timestamp))
     if (baseFeePerGasWei !== null) await tester.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFeePerGasWei })
-    await transactions.send([...weather, ...calls, ...beside.flat()])
+    const sent = (await transactions.send([...weather, ...calls, ...beside.flat()])).at(-1)
     for (const market of markets) last.set(market.market, market)
+    invariant(sent !== undefined, 'every tick sends prices')
+    return sent
   }
 }
 

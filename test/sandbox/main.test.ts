@@ -14,11 +14,14 @@ const PARENT = `
   const child = spawn(process.execPath, [${JSON.stringify(MAIN)}, '--directory', process.argv[1], '--seed', '5', ...process.argv.slice(2)], {
     detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  child.on('message', (told) => console.log(JSON.stringify(told)))
+  child.on('message', (message) => console.log(JSON.stringify(message)))
   process.stdin.once('data', (line) => child.send(String(line))).unref()
   child.on('exit', (code) => { process.exitCode = code })`
-const markets = z.object({ freshness: z.object({ blockNumber: z.string() }) })
-const told = z.object({ type: z.string(), text: z.string().optional(), code: z.string().optional() })
+const markets = z.object({
+  freshness: z.object({ blockNumber: z.string() }),
+  items: z.array(z.object({ totalDebt: z.string() })),
+})
+const report = z.object({ type: z.string(), text: z.string().optional(), code: z.string().optional() })
 
 let directory: string
 let parent: ChildProcess
@@ -35,20 +38,20 @@ const start = (...args: string[]) => {
 }
 
 /** Collect what the sandbox says until it is ready or has failed. */
-async function whatItSays(): Promise<z.infer<typeof told>[]> {
-  const said: z.infer<typeof told>[] = []
+async function whatItSays(): Promise<z.infer<typeof report>[]> {
+  const said: z.infer<typeof report>[] = []
   let text = ''
   for await (const chunk of parent.stdout ?? []) {
     text += chunk
     const lines = text.split('\n')
     text = lines.pop() ?? ''
-    said.push(...lines.map((line) => told.parse(JSON.parse(line))))
+    said.push(...lines.map((line) => report.parse(JSON.parse(line))))
     if (said.some(({ type }) => type === 'ready' || type === 'failed')) return said
   }
   return said
 }
 
-it('tells its parent how it starts, and leaves nothing behind when the parent is killed', async () => {
+it('reports to its parent how it starts, and leaves nothing behind when the parent is killed', async () => {
   start()
   const said = await whatItSays()
   expect(said.map(({ type }) => type)).toEqual(['progress', 'progress', 'progress', 'ready'])
@@ -67,7 +70,7 @@ it('tells its parent how it starts, and leaves nothing behind when the parent is
   expect(existsSync(join(directory, 'sandbox.json'))).toBe(false)
 })
 
-it('tells its parent why it cannot start', async () => {
+it('reports to its parent why it cannot start', async () => {
   mkdirSync(join(directory, 'sandbox'))
   writeFileSync(join(directory, 'sandbox', 'keys.json'), '{}')
   start()
@@ -75,18 +78,18 @@ it('tells its parent why it cannot start', async () => {
   expect((await once(parent, 'exit'))[0]).toBe(1)
 })
 
-it('lets a story wait until its parent says so', async () => {
+it('lets a story wait after its first tick, with borrowers in every market, until its parent says so', async () => {
   start('--waits')
   await whatItSays()
   const { serviceUrl } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
-  const block = async () => {
-    const answer = await fetch(`${serviceUrl}/v1/markets`)
-    return Number(markets.parse(await answer.json()).freshness.blockNumber)
-  }
+  const look = async () => markets.parse(await (await fetch(`${serviceUrl}/v1/markets`)).json())
+  const block = async () => Number((await look()).freshness.blockNumber)
   const tick = () => JSON.parse(readFileSync(join(directory, 'sandbox', 'weather.json'), 'utf8')).tick
+  const { items } = await look()
+  expect(items.map(({ totalDebt }) => BigInt(totalDebt) > 0n)).toEqual([true, true])
   const ready = await block()
   await expect.poll(block, { timeout: 10_000 }).toBeGreaterThanOrEqual(ready + 3)
-  expect(tick()).toBe(0)
+  expect(tick()).toBe(1)
   parent.stdin?.write('begin')
-  await expect.poll(tick, { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(tick, { timeout: 10_000 }).toBeGreaterThan(1)
 })
