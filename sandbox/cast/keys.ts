@@ -21,9 +21,9 @@ const sandboxKeys = z.strictObject({
   deployer: privateKey,
   feeder: privateKey,
   borrowers: z.array(privateKey).length(BORROWERS),
-  /** Bid on RFQs and at auctions beside whoever else does. */
+  /** Bid on RFQs and at auctions, as others do. */
   rivals: z.array(privateKey).length(2),
-  /** Liquidates what it finds first, beside whoever else does. */
+  /** Liquidates what it finds first, as others do. */
   rivalLiquidator: privateKey,
   /** Manages a recovery fund that bids for the same lots as ours. */
   rivalManager: privateKey,

@@ -6,13 +6,13 @@ import { type IndexedLog, lower } from './logs.ts'
 import { readTradeLog } from './trade-activity.ts'
 
 /**
- * Tell one log as an activity row; null for what is bookkeeping (accruals, token transfers, roles). Pure.
+ * Describe one log as an activity row; null for what is bookkeeping (accruals, token transfers, roles). Pure.
  * A position's id is `market:borrower`, a liquidation's `market:claim`, an RFQ's or a lot's `contract:number`, the
  * others' their contract's address.
  * Source: service API, "Activity item".
  */
 export function activityOf(log: IndexedLog, context: ActivityContext): ActivityEntry | null {
-  const told =
+  const facts =
     readMarketLog(log) ??
     readOracleLog(log, context.marketByOracle) ??
     readPositionLog(log) ??
@@ -20,22 +20,22 @@ export function activityOf(log: IndexedLog, context: ActivityContext): ActivityE
     readVaultLog(log) ??
     readTradeLog(log) ??
     readFundLog(log)
-  if (told === null) return null
+  if (facts === null) return null
   return {
     resource: {
-      resourceType: told.resourceType,
-      resourceId: told.resourceId,
+      resourceType: facts.resourceType,
+      resourceId: facts.resourceId,
       chainId: context.chainId,
       address: log.address,
-      type: told.type,
-      amount: told.amount === undefined ? null : String(told.amount),
+      type: facts.type,
+      amount: facts.amount === undefined ? null : String(facts.amount),
       txHash: log.txHash,
       logIndex: log.logIndex,
       blockNumber: String(log.blockNumber),
       timestampEpochMs: log.timestampS * 1_000,
     },
-    marketAddress: told.marketAddress ?? null,
-    vaultAddress: told.vaultAddress ?? null,
+    marketAddress: facts.marketAddress ?? null,
+    vaultAddress: facts.vaultAddress ?? null,
   }
 }
 
@@ -72,12 +72,12 @@ function readOracleLog(
 ): LogEntry | null {
   const market = marketByOracle.get(address)
   if (market === undefined) return null
-  const told = { resourceType: 'market', resourceId: market, marketAddress: market } as const
+  const facts = { resourceType: 'market', resourceId: market, marketAddress: market } as const
   switch (event.eventName) {
     case 'PriceSet':
-      return { ...told, type: 'oracle_price', amount: event.args.priceWad }
+      return { ...facts, type: 'oracle_price', amount: event.args.priceWad }
     case 'StateSet':
-      return { ...told, type: 'oracle_state' }
+      return { ...facts, type: 'oracle_state' }
     default:
       return null
   }

@@ -8,7 +8,7 @@ import { EMPTY_NAV_BOOK, foldNav, type NavBook } from './nav-book.ts'
 import { EMPTY_TRADE_BOOK, foldTrades, type TradeBook } from './trade-book.ts'
 import { EMPTY_VAULT_BOOK, foldVaults, type VaultBook } from './vault-book.ts'
 
-/** A claim as the logs tell it; when it may be settled follows from the market's delay. */
+/** A claim as the logs have it; when it may be settled follows from the market's delay. */
 type ClaimEntry = {
   readonly marketAddress: Address
   readonly claimId: string
@@ -21,9 +21,9 @@ type ClaimEntry = {
   readonly settled: boolean
 }
 
-/** What the logs up to a block say: who to ask the contracts about, and what they no longer tell. */
+/** What the logs up to a block say: who to ask the contracts about, and what those no longer show. */
 export type Book = {
-  /** By market, whoever deposited or borrowed there, with the vaults that ever lent to it. */
+  /** By market, everyone who deposited or borrowed there, with the vaults that ever lent to it. */
   readonly borrowers: ReadonlyMap<Address, ReadonlyMap<Address, ReadonlySet<Address>>>
   /** By `market:claim`, oldest first. */
   readonly claims: ReadonlyMap<string, ClaimEntry>
@@ -41,7 +41,7 @@ export type Book = {
 /** The newest activity that is kept: about half an hour of a busy sandbox. */
 export const ACTIVITY_MAX = 5_000
 
-/** Settled claims that are kept, so that whoever settled one can still see it. */
+/** Settled claims that are kept, so that its liquidator can still see it. */
 export const SETTLED_CLAIMS_MAX = 1_000
 
 export const EMPTY_BOOK: Book = {

@@ -142,7 +142,7 @@ function vaultChanges(
 ): readonly Row[] {
   const listed = state.allocations.map((one) => lower(one.market))
   const { exitTerms, mobility } = state
-  const told = print(
+  const shown = print(
     state.totalSupply,
     state.idleAssets,
     state.queueHead,
@@ -161,7 +161,7 @@ function vaultChanges(
     eventType,
     subject: address,
     data: { vaultAddress: address },
-    print: told,
+    print: shown,
   }))
 }
 
@@ -204,8 +204,8 @@ const eligibilityChange = (row: EligibilityResource): Row => ({
 
 /** One event for each thing that something happened to, however much; a price has the event of its oracle. */
 function activityRows(entries: readonly ActivityEntry[]): readonly Row[] {
-  const told = entries.filter((entry) => entry.resource.type !== 'oracle_price')
-  const bySubject = new Map(told.map((entry) => [entry.resource.resourceId, entry]))
+  const announced = entries.filter((entry) => entry.resource.type !== 'oracle_price')
+  const bySubject = new Map(announced.map((entry) => [entry.resource.resourceId, entry]))
   return [...bySubject].map(([subject, { marketAddress, vaultAddress }]) => ({
     eventType: 'activity.updated',
     subject,

@@ -43,7 +43,7 @@ const keyOf = (market: MarketRead, row: FacilityState, chainId: number) => {
   }
 }
 
-/** Tell the debts of a market, one row for each vault and borrower. Pure. Source: service API, "Credit facility". */
+/** Describe the debts of a market, one row for each vault and borrower. Pure. Source: service API, "Credit facility". */
 export function facilityRows(market: MarketRead, chainId: number): readonly CanonicalFacility[] {
   return debtsOf(market).map((row) => {
     const resource: CreditFacilityResource = {
@@ -59,7 +59,7 @@ export function facilityRows(market: MarketRead, chainId: number): readonly Cano
   })
 }
 
-/** Tell the borrowers of a market, one row each, over all its vaults. Pure. Source: service API, "Position". */
+/** Describe the borrowers of a market, one row each, over all its vaults. Pure. Source: service API, "Position". */
 export function positionRows(market: MarketRead, chainId: number): readonly PositionResource[] {
   const byBorrower = Map.groupBy(market.facilities, (row) => lower(row.borrower))
   return [...byBorrower].flatMap(([walletAddress, rows]) => {
@@ -82,7 +82,7 @@ export function positionRows(market: MarketRead, chainId: number): readonly Posi
 }
 
 /**
- * Tell the debts of a market whose health factor is below one, with what a liquidation at the most would do now.
+ * Describe the debts of a market whose health factor is below one, with what a liquidation at the most would do now.
  * Whether one certain wallet may do it on a gated market is the eligibility rows' matter. Pure.
  * Source: service API, "Liquidation recovery item".
  */

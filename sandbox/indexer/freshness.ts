@@ -16,7 +16,7 @@ export type IndexerHealth = {
   readonly failure: string | null
 }
 
-/** Tell the true lag of the snapshot, by the indexed block's time against the clock. Pure. */
+/** Compute the true lag of the snapshot, by the indexed block's time against the clock. Pure. */
 export function freshnessOf(health: IndexerHealth, nowMs: number): Freshness {
   const { block, indexedAtMs } = health.snapshot
   const lagSeconds = Math.max(0, Math.floor(nowMs / 1_000) - block.timestampS)

@@ -1,7 +1,7 @@
 import type { LogEntry } from './activity-entry.ts'
 import type { IndexedLog } from './logs.ts'
 
-/** Tell what happened to a recovery fund or to its NAV oracle; null for any other log. Pure. */
+/** Describe what happened to a recovery fund or to its NAV oracle; null for any other log. Pure. */
 export function readFundLog(log: IndexedLog): LogEntry | null {
   return readEpochLog(log) ?? readHoldingLog(log) ?? readSwitchLog(log) ?? readNavLog(log)
 }

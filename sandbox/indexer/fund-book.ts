@@ -1,7 +1,7 @@
 import { type Address, type Hex, hexToString } from 'viem'
 import { type IndexedLog, lower } from './logs.ts'
 
-/** An epoch as the logs tell it; times in seconds, amounts in base units of the quote asset. */
+/** An epoch as the logs have it; times in seconds, amounts in base units of the quote asset. */
 export type EpochEntry = {
   readonly epochId: string
   readonly openedAtS: number
@@ -42,7 +42,7 @@ export type ChannelPolicyEntry = {
   readonly maxPositionBps: number
 }
 
-/** What a fund's logs say that its contract does not tell in one call. */
+/** What a fund's logs say that its contract does not answer in one call. */
 export type FundEntry = {
   readonly factoryAddress: Address
   /** Who it was launched for. */

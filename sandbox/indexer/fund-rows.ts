@@ -42,7 +42,7 @@ export type FundRows = {
   readonly fundLaunches: readonly { readonly factoryAddress: Address; readonly managerAddress: Address }[]
 }
 
-/** Tell the funds and the NAV reports as of a block. Pure. */
+/** Describe the funds and the NAV reports as of a block. Pure. */
 export function fundRows(
   funds: readonly FundRead[],
   nav: NavBook,
@@ -85,7 +85,7 @@ function navReportRow(report: NavReportEntry, assetName: string | null): NavRepo
   }
 }
 
-/** Without a NAV report there is no net asset value to tell. Source: service API, "Recovery fund (FundResource)". */
+/** Without a NAV report there is no net asset value to show. Source: service API, "Recovery fund (FundResource)". */
 function fundRow(fund: FundRead, context: RowContext & { readonly nowS: number }): FundResource {
   const { address, state, entry } = fund
   const { terms, nav } = state

@@ -48,7 +48,7 @@ export function createHistory(): History {
 }
 
 function createSeries<Resource extends { readonly address: Address }, Row>(
-  tell: (resource: Resource, place: Place) => Row,
+  describe: (resource: Resource, place: Place) => Row,
 ) {
   /** By `address interval`, then by start of the bucket in seconds, oldest first. */
   const series = new Map<string, Map<number, Bucket<Row>>>()
@@ -65,7 +65,7 @@ function createSeries<Resource extends { readonly address: Address }, Row>(
           bucketEnd: new Date((startS + lengthS) * 1_000).toISOString(),
           blockNumber: String(block.number),
         }
-        buckets.set(startS, { blockNumber: block.number, row: tell(resource, place) })
+        buckets.set(startS, { blockNumber: block.number, row: describe(resource, place) })
         const oldest = buckets.keys().next().value
         if (buckets.size > bucketsMax && oldest !== undefined) buckets.delete(oldest)
       }

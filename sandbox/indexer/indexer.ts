@@ -29,7 +29,7 @@ const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_de
 
 /**
  * Create the indexer, and resolve once it has read the chain from the deployment's first block to the head. It keeps
- * nothing on disk: a restart reads again. From then on a failing node only makes it lag, which freshness tells.
+ * nothing on disk: a restart reads again. From then on a failing node only makes it lag, which freshness shows.
  * Throws `indexer.node`, `indexer.no_deployment` or `indexer.other_chain` when the first read fails.
  */
 export async function createIndexer(options: IndexerOptions): Promise<Canonical> {

@@ -12,7 +12,7 @@ type Partition = MarketState['partitions'][number]
 const allocatedTo = (partition: Partition): bigint => partition.cash + partition.debtAssets
 
 /**
- * Tell a market. Its id is its address in lower case. What its contract does not say (a name, a policy) is null.
+ * Describe a market. Its id is its address in lower case. What its contract does not say (a name, a policy) is null.
  * Pure. Source: service API, "Market (MarketResource)".
  */
 export function marketRow(

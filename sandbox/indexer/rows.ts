@@ -18,7 +18,7 @@ const SECONDS_PER_YEAR = 31_536_000
 /** What the resources of one snapshot share. */
 export type RowContext = { readonly chainId: number; readonly blockNumber: string }
 
-/** Tell a time in seconds since the epoch as ISO 8601; null for zero, which the contracts use for never. Pure. */
+/** Write a time in seconds since the epoch as ISO 8601; null for zero, which the contracts use for never. Pure. */
 export const isoOrNull = (timeS: bigint | number): string | null =>
   Number(timeS) === 0 ? null : new Date(Number(timeS) * 1_000).toISOString()
 
@@ -32,7 +32,7 @@ export const apyBps = (ratePerSecondWad: bigint): number =>
 
 const ORACLE_STATES = ['missing', 'healthy', 'stale', 'blocked'] as const
 
-/** Tell a market's oracle. An unknown state of the contract counts as blocked. Pure. */
+/** Describe a market's oracle. An unknown state of the contract counts as blocked. Pure. */
 export function oracleRow(marketAddress: Address, state: MarketState): CanonicalOracle {
   const { oracle } = state
   return {
@@ -50,7 +50,7 @@ type TokenPrice = { readonly priceUsd: string | null; readonly priceAsOf: string
 /** The sandbox's loan asset is a dollar by definition; nothing on its chain prices it. */
 const ONE_DOLLAR: TokenPrice = { priceUsd: '1.00', priceAsOf: null }
 
-/** Tell the two assets of a market, priced in dollars. An asset's id is its address in lower case. Pure. */
+/** Describe the two assets of a market, priced in dollars. An asset's id is its address in lower case. Pure. */
 export function assetRows(
   state: MarketState,
   chainId: number,

@@ -11,7 +11,7 @@ import type { ChainState, MarketRead } from './state.ts'
 import { tradeRows } from './trade-rows.ts'
 import { vaultRow } from './vault-rows.ts'
 
-/** Tell everything the service says as of one block, from the logs up to it and the state at it. Pure. */
+/** Describe everything the service says as of one block, from the logs up to it and the state at it. Pure. */
 export function snapshotOf(
   head: BlockHeader,
   book: Book,

@@ -2,7 +2,7 @@ import { tradeEntityId } from '../../src/service/contract/trade-resources.ts'
 import type { LogEntry } from './activity-entry.ts'
 import type { IndexedLog } from './logs.ts'
 
-/** Tell what happened to an RFQ, an auction lot or an acquisition lot; null for any other log. Pure. */
+/** Describe what happened to an RFQ, an auction lot or an acquisition lot; null for any other log. Pure. */
 export function readTradeLog(log: IndexedLog): LogEntry | null {
   return readRfqLog(log) ?? readAuctionLog(log) ?? readAcquisitionLog(log)
 }

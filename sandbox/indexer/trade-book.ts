@@ -2,7 +2,7 @@ import { type Address, type Hex, hexToString, zeroAddress } from 'viem'
 import { tradeEntityId } from '../../src/service/contract/trade-resources.ts'
 import { type IndexedLog, lower } from './logs.ts'
 
-/** What an RFQ, an auction lot or an acquisition lot offers, as the logs tell it; amounts in base units. */
+/** What an RFQ, an auction lot or an acquisition lot offers, as the logs have it; amounts in base units. */
 export type OfferEntry = {
   readonly contract: Address
   readonly number: string

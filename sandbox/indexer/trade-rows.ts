@@ -22,7 +22,7 @@ export type TradeRows = {
   readonly acquisitions: readonly AcquisitionResource[]
 }
 
-/** Tell what is on offer at the time of a block, in seconds. Pure. */
+/** Describe what is on offer at the time of a block, in seconds. Pure. */
 export function tradeRows(book: TradeBook, chainId: number, nowS: number): TradeRows {
   return {
     rfqs: [...book.rfqs.values()].map((entry) => rfqRow(entry, chainId, nowS)).reverse(),

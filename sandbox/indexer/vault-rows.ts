@@ -14,7 +14,7 @@ const YIELD_AGE_S_MIN = 60
 const YIELD_BPS_MAX = 10_000_000
 
 /**
- * Tell a vault. Its id is its address in lower case; `sharePrice` is whole assets for one whole share, as a decimal.
+ * Describe a vault. Its id is its address in lower case; `sharePrice` is whole assets for one whole share, as a decimal.
  * The contract takes no fee: a net yield is the gross one, and what is said of fees is null. Pure.
  * Source: service API, "Vault (VaultResource)".
  */

@@ -19,7 +19,7 @@ const PAID_SHOWN_MAX = 20
 const orNull = (text: string): string | null => (text === '' ? null : text)
 const secondsOrNull = (seconds: bigint): string | null => (seconds === 0n ? null : String(seconds))
 
-/** Tell when holders are paid; a figure that the kind does not use is null. Pure. */
+/** Describe when holders are paid; a figure that the kind does not use is null. Pure. */
 export const exitTermsOf = (state: VaultState) => ({
   exitTermKind: exitTermKind(state.exitTerms),
   noticeSeconds: secondsOrNull(state.exitTerms.noticeSeconds),
@@ -29,7 +29,7 @@ export const exitTermsOf = (state: VaultState) => ({
 })
 
 /**
- * Tell what a vault could pay. Available at once is what is idle and not needed by the redemption queue. The assets and
+ * Describe what a vault could pay. Available at once is what is idle and not needed by the redemption queue. The assets and
  * the markets of the sandbox have no lock-up. Pure. Source: service API, "VaultLiquidityResource".
  */
 export function liquidityRow(
@@ -54,7 +54,7 @@ export function liquidityRow(
     unverifiedMarketCount: allocations.filter((one) => known(one.market) === undefined).length,
     ...exitTermsOf(state),
     stressCoverageStatus: freeAssets(state) >= bufferAssets ? 'covered' : 'short',
-    // Nothing here is locked up, so whoever may leave can be paid.
+    // Nothing here is locked up, so everyone who may leave can be paid.
     durationCompatible: true,
     blockedReason: mobility.redeemFreezeReason === '' ? null : 'redemption_frozen',
     marketLiquidity: allocations.map((one) => ({
@@ -67,7 +67,7 @@ export function liquidityRow(
 }
 
 /**
- * Tell whether shares may move, and the redemption queue. Pure. Who may hold shares does not depend on who asks, so
+ * Describe whether shares may move, and the redemption queue. Pure. Who may hold shares does not depend on who asks, so
  * nothing is said of a wallet. Source: service API, "VaultShareMobilityResource".
  */
 export function mobilityRow({ address, state, entry }: VaultRead): VaultShareMobilityResource {
@@ -126,7 +126,7 @@ function requestRow(request: RedemptionRequest, state: VaultState) {
   }
 }
 
-/** Tell a vault's figures for the public, all from its own logs and state. Pure. Source: service API, "VaultPublicMetricsResource". */
+/** Describe a vault's figures for the public, all from its own logs and state. Pure. Source: service API, "VaultPublicMetricsResource". */
 export function metricsRow({ state, entry }: VaultRead): NonNullable<VaultResource['publicMetrics']> {
   const sinceS = Number(state.blockTimestamp) - WITHDRAWALS_WINDOW_S
   const waits = [...entry.requests.values()].flatMap(({ paid, requestedAtS }) =>

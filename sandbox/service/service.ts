@@ -67,7 +67,7 @@ export type ServiceSettings = {
   readonly allowLoopbackWebhooks?: boolean
   /** What to do wrong from the start. */
   readonly fault?: Fault
-  /** Lets whoever holds it read and set faults; without one nobody can, over HTTP. */
+  /** Lets its holder read and set faults; without one nobody can, over HTTP. */
   readonly controlToken?: string
   /** Gets what a 500 answer does not show. */
   readonly onCrash?: (error: unknown) => void
@@ -281,7 +281,7 @@ function startGrants(
 }
 
 function createReads(rpcUrl: string, chainId: number): Reads {
-  // One try: a caller that is told "retryable" asks again.
+  // One try: a caller that reads "retryable" asks again.
   const node = createPublicClient({
     cacheTime: 0,
     transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }),

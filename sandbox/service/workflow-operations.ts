@@ -97,7 +97,7 @@ function find(call: AnyCall, records: WorkflowRecords): WorkflowRecord {
 }
 
 /**
- * Another application's workflow is as an unknown one. A wallet's own is not foreign to its session, unless the session
+ * Another application's workflow is as an unknown one. A wallet's own is known to its session, unless the session
  * and the workflow are of two applications.
  */
 function isForeign({ caller }: AnyCall, { applicationId, principal }: WorkflowRecord): boolean {

@@ -10,7 +10,7 @@ import type { BorrowerAct, MarketWeather } from './story.ts'
 /** What a borrower has when it acts. */
 type Position = { readonly collateralAssets: bigint; readonly debts: readonly (readonly [Address, bigint])[] }
 
-/** Serial what borrowers do in the story into calls, by what they have on the chain. */
+/** Turn what borrowers do in the story into calls, by what they have on the chain. */
 type BorrowerCalls = (
   acts: readonly BorrowerAct[],
   markets: readonly MarketWeather[],

@@ -91,7 +91,7 @@ const DRIFT = 0.03
 const DRIFT_TICKS = 600
 
 /**
- * Tell what happens in a tick: how the markets are from it on, and what borrowers do. Pure, and in any order: a tick
+ * Work out what happens in a tick: how the markets are from it on, and what borrowers do. Pure, and in any order: a tick
  * depends on nothing but the mood, the seed and itself. One tick is a second.
  */
 export function story(mood: Mood, seed: number, tick: number): Tick {

@@ -2,7 +2,7 @@ import { parseArgs, styleText } from 'node:util'
 import type { Row } from './row.ts'
 import { runConformance } from './run.ts'
 
-/** One wrong schema can be told in a hundred ways; --json gives them all. */
+/** One wrong schema can be reported in a hundred ways; --json gives them all. */
 const PROBLEMS_SHOWN_MAX = 12
 
 const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })

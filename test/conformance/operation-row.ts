@@ -64,8 +64,8 @@ async function servePermitted(look: Look): Promise<void> {
 }
 
 function held200(findings: Findings, { status, body, label }: Answer): boolean {
-  const told = isObject(body) ? `${body.code}: ${body.message}` : ''
-  findings.hold(status === 200, `${label}: ${status}, not 200 (${told})`)
+  const reason = isObject(body) ? `${body.code}: ${body.message}` : ''
+  findings.hold(status === 200, `${label}: ${status}, not 200 (${reason})`)
   return status === 200
 }
 

@@ -9,9 +9,9 @@ export type Probe = { readonly what: string; readonly value: unknown; readonly a
 type Case = { readonly why: string; readonly value: unknown }
 
 /**
- * List values that tell a right schema of a resource from a wrong one: each field at and one past its limits, absent,
+ * List values that distinguish a right schema of a resource from a wrong one: each field at and one past its limits, absent,
  * null, of another type, and with each value of an enum; also those of resources inside it. A field marked `~` is
- * never left out. Null in place of a field that may be absent is not tried: whoever reads takes both as nothing.
+ * never left out. Null in place of a field that may be absent is not tried: a reader takes both as nothing.
  */
 export function probesOf(resource: string): readonly Probe[] {
   const whole = sampleOf(resource)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What `sandbox.json` tells a program that is not part of rolekeeper. */
+/** What `sandbox.json` gives a program that is not part of rolekeeper. */
 export type SandboxInfo = {
   readonly serviceUrl: string
   readonly rpcUrl: string
@@ -63,7 +63,7 @@ export async function startSandboxUnderTest(root: string = ROOT): Promise<Sandbo
     clearTimeout(force)
     rmSync(directory, { recursive: true, force: true })
   }
-  // Whoever ends the run early leaves neither a process nor a directory behind.
+  // A run that is ended early leaves neither a process nor a directory behind.
   const interrupt = () => void stop().finally(() => process.exit(130))
   for (const signal of SIGNALS) process.once(signal, interrupt)
   try {

@@ -14,7 +14,7 @@ import { isEventType } from './transcription/events.ts'
 import type { Credential, Operation } from './transcription/operations.ts'
 import { itemsOf, type World } from './world.ts'
 
-/** How the witness uses one operation, beyond what the transcription tells by itself. */
+/** How the witness uses one operation, beyond what the transcription says by itself. */
 export type Scenario = {
   /** A target that succeeds; asked again for each call that changes state. Absent: the bare path. */
   readonly target?: (world: World, credentials: readonly Credential[]) => Promise<Target>
@@ -181,7 +181,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'POST /v1/stream-token': empty,
   'GET /v1/transactions/{chainId}/{txHash}': {
     target: async (world, credentials) => {
-      // A publishable key alone is not told of a wallet's workflow, only of what it prepared itself.
+      // A publishable key alone sees no workflow of a wallet, only what it prepared itself.
       const requestId = await preparedBy(world, credentials)
       const body = registration(world)
       await world.ask(`POST /v1/workflows/${requestId}/transactions`, world.secret, body)
@@ -245,10 +245,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       body: registration(world),
     }),
     inspect: async ({ events }, { requestId }, credentials) => {
-      // Of a session alone no application is told; both keys are the same application's.
+      // A session alone has no application's events; both keys are the same application's.
       if (!credentials.includes('secret')) return []
-      const told = await events.find('workflow.deposit.updated', text(requestId))
-      return told === null ? [`no event workflow.deposit.updated names ${text(requestId)}`] : []
+      const event = await events.find('workflow.deposit.updated', text(requestId))
+      return event === null ? [`no event workflow.deposit.updated names ${text(requestId)}`] : []
     },
     refused: ({ info }, right) =>
       changed(right, {

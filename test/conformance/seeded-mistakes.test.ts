@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, RUN_MS_MAX)
 
 describe('the witness', () => {
-  it.each(MISTAKES)('tells $name', ({ row, says }) => {
+  it.each(MISTAKES)('reports $name', ({ row, says }) => {
     expect(rows.get(row)?.problems).toContainEqual(expect.stringMatching(says))
   })
 

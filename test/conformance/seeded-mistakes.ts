@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from './sandbox-under-test.ts'
 
-/** A mistake to be made in a copy of the source, and the row that must tell it. */
+/** A mistake to be made in a copy of the source, and the row that must report it. */
 export type Mistake = {
   readonly name: string
   readonly file: string

@@ -5,7 +5,7 @@ import { WORKFLOW_TYPES } from './transcription/workflow-types.ts'
 /** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>
 
-/** Tell a JSON object from every other value. */
+/** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

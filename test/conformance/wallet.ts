@@ -18,7 +18,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 
-/** Whoever signs: a fresh key of ours, or a role's key in the KMS. */
+/** A signer: a fresh key of ours, or a role's key in the KMS. */
 export type Wallet = {
   readonly address: Address
   readonly signMessage: (message: string) => Promise<Hex>

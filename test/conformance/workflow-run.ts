@@ -170,8 +170,8 @@ async function carryThrough(world: World, type: string, step: Step, findings: Fi
   const after = await read()
   findings.hold(moved(before, after), `the chain's figure went from ${before} to ${after}`)
   const name = type.split('.').at(-1)
-  const told = await world.events.find(`workflow.${name}.updated`, requestId)
-  findings.hold(told !== null, `no event workflow.${name}.updated names ${requestId}`)
+  const event = await world.events.find(`workflow.${name}.updated`, requestId)
+  findings.hold(event !== null, `no event workflow.${name}.updated names ${requestId}`)
   return receipts
 }
 

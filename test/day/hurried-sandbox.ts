@@ -1,5 +1,5 @@
 /**
- * A sandbox whose time hurries: `--directory DIR --seed N`, with the clock's start in `STARTED_AT_MS`. It tells its parent over
+ * A sandbox whose time hurries: `--directory DIR --seed N`, with the clock's start in `STARTED_AT_MS`. It reports to its parent over
  * IPC that it is ready, as the sandbox's own program does, and ends with it.
  */
 import { parseArgs } from 'node:util'

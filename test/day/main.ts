@@ -25,10 +25,10 @@ const failed = report.problems.length > 0
 // What went wrong is still there to be looked at.
 if (failed) process.stderr.write(`day: kept ${directory}\n`)
 else rmSync(directory, { recursive: true })
-process.stdout.write(json ? `${JSON.stringify(report)}\n` : told())
+process.stdout.write(json ? `${JSON.stringify(report)}\n` : summary())
 process.exitCode = failed ? 1 : 0
 
-function told(): string {
+function summary(): string {
   const roles = Object.entries(report.roles).map(([role, counts]) => {
     const ends = Object.entries(counts).map(([state, count]) => `${count} ${state}`)
     return `${role.padEnd(14)} ${ends.join(', ')}`

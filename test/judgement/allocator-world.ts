@@ -154,7 +154,7 @@ function weather(world: World, scenario: ScenarioName, dice: Dice): void {
   if (scenario === 'crash-with-congestion' && first !== undefined) {
     world.congestion = world.step >= 30 && world.step < 42 ? 40 : 1
     first.healthy = world.step < 30 || world.step >= 45
-    // What is bad is written off once the price is known: whoever is still there bears it.
+    // What is bad is written off once the price is known: those still there bear it.
     if (world.step === 33) loseDebt(first, 0.1 + 0.1 * size)
   }
 }

@@ -77,7 +77,7 @@ const RULES = policy({
   lostRace: { subjectBackOffS: 12, marketBackOffS: 0, backOffSMax: 96, revertedGasPerHourMax: 9_000_000n },
 })
 
-/** A number from 0 to 1 that belongs to a seed and a few names: whoever asks again is told the same. */
+/** A number from 0 to 1 that belongs to a seed and a few names: asked again it is the same. */
 function roll(seed: number, ...names: readonly (string | number)[]): number {
   let mixed = seed
   for (const character of names.join('/')) {
@@ -167,7 +167,7 @@ const wholeOf = ({ side, collateral }: Position) => Number(collateral) / 10 ** s
 const isUnder = (position: Position, prices: readonly number[]) =>
   wholeOf(position) * priceOf(position, prices) * 0.8 < Number(position.debt) / 1e6
 
-/** Repay part of a position, whoever does it. */
+/** Repay part of a position. */
 function shrink(position: Position, repayAssets: bigint, prices: readonly number[]): void {
   const { side } = position
   const seized = ((Number(repayAssets) / 1e6) * (1 + side.bonusBps / 1e4)) / priceOf(position, prices)

@@ -19,14 +19,14 @@ for (const judge of judges) {
     for (const finding of judgeScenario(judge, scenario, seeds)) {
       if (finding.failures.length > 0) failed += 1
       else passed += 1
-      print(json ? JSON.stringify(finding) : told(finding))
+      print(json ? JSON.stringify(finding) : text(finding))
     }
   }
 }
 print(json ? JSON.stringify({ passed, failed }) : `\n${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
-function told({ scenario, figure, ours, baseline, failures }: Finding): string {
+function text({ scenario, figure, ours, baseline, failures }: Finding): string {
   const mark = failures.length === 0 ? styleText('green', 'pass') : styleText('red', 'FAIL')
   const pair = ({ median, worst }: Finding['ours']) => `${number(median)} (worst ${number(worst)})`
   const beside = baseline === null ? '' : `beside ${pair(baseline)}`

@@ -18,13 +18,13 @@ export type LoggedEvent = {
   readonly envelope: string
 }
 
-/** Whether an application may be told of an event. Pure. */
+/** Whether an application may get an event. Pure. */
 export const mayHear = (event: LoggedEvent, applicationId: string): boolean =>
   event.applicationId === null || event.applicationId === applicationId
 
 /** The events of the service in order, kept on disk, the newest 10,000. */
 export type EventLog = {
-  /** Record events and `alongside` in one transaction, then tell the listeners. */
+  /** Record events and `alongside` in one transaction, then notify the listeners. */
   readonly append: (drafts: readonly EventDraft[], alongside?: () => void) => void
   /** Up to `limit` events after a place, oldest first. */
   readonly after: (seq: number, limit: number) => readonly LoggedEvent[]

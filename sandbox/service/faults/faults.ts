@@ -51,7 +51,7 @@ const streamFault = z
   .readonly()
 export type StreamFault = z.output<typeof streamFault>
 
-/** What the sandbox is told to do wrong, as JSON. Strict: a fault that is silently ignored would prove nothing. */
+/** What the sandbox is asked to do wrong, as JSON. Strict: a fault that is silently ignored would prove nothing. */
 export const faultSchema = z
   .strictObject({
     /** Wait this long before every answer. */
@@ -74,7 +74,7 @@ export const faultSchema = z
       .string()
       .regex(/^[a-z][a-z0-9_]{0,99}$/)
       .optional(),
-    /** Serve canonical state and its events this late; `admits` says whether freshness tells. */
+    /** Serve canonical state and its events this late; `admits` says whether freshness shows it. */
     indexer: z
       .strictObject({ lagMs: ms, admits: z.boolean().default(true) })
       .readonly()

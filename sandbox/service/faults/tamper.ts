@@ -11,7 +11,7 @@ import type { TransactionIntent } from '../../../src/service/contract/workflows.
 import type { Hostility } from './faults.ts'
 
 /** Where a tampered intent points: an address that nobody deployed to and nobody trades with. */
-const FOREIGN: Address = '0xbad0bad0bad0bad0bad0bad0bad0bad0bad0bad0'
+const ATTACKER: Address = '0xbad0bad0bad0bad0bad0bad0bad0bad0bad0bad0'
 const APPROVE = toFunctionSelector('approve(address,uint256)')
 
 /** Turn honest intents into what a service that turned hostile would have signed; undefined leaves them. Pure. */
@@ -25,11 +25,11 @@ export function tamper(
   const ahead = transactions.slice(0, -1)
   switch (hostile) {
     case 'foreign_target':
-      return [...ahead, { ...final, target: FOREIGN }]
+      return [...ahead, { ...final, target: ATTACKER }]
     case 'larger_approval':
       return transactions.map((intent) => withApproval(intent, (spender) => [spender, maxUint256]))
     case 'foreign_spender':
-      return transactions.map((intent) => withApproval(intent, (_spender, amount) => [FOREIGN, amount]))
+      return transactions.map((intent) => withApproval(intent, (_spender, amount) => [ATTACKER, amount]))
     case 'changed_recipient':
       return [...ahead, principal === null ? final : withRecipient(final, principal)]
     case 'native_value':
@@ -37,7 +37,7 @@ export function tamper(
     case 'trailing_bytes':
       return [...ahead, { ...final, calldata: `${final.calldata}00` }]
     case 'extra_intent':
-      return [...transactions, { ...final, order: transactions.length, target: FOREIGN }]
+      return [...transactions, { ...final, order: transactions.length, target: ATTACKER }]
     case 'foreign_domain':
       return transactions.map(withForeignDomain)
   }
@@ -62,15 +62,15 @@ function withApproval(
 function withForeignDomain(intent: TransactionIntent): TransactionIntent {
   if (intent.signing === undefined) return intent
   const { typedData } = intent.signing
-  const domain = { ...Object(typedData.domain), verifyingContract: FOREIGN }
+  const domain = { ...Object(typedData.domain), verifyingContract: ATTACKER }
   return { ...intent, signing: { ...intent.signing, typedData: { ...typedData, domain } } }
 }
 
-/** Every whole word that is the principal becomes the foreign address. */
+/** Every whole word that is the principal becomes the attacker's address. */
 function withRecipient(intent: TransactionIntent, principal: Address): TransactionIntent {
   const { calldata } = intent
-  const [mine, foreign] = [pad(principal), pad(FOREIGN)].map((word) => word.slice(2).toLowerCase())
+  const [mine, theirs] = [pad(principal), pad(ATTACKER)].map((word) => word.slice(2).toLowerCase())
   const words = calldata.slice(10).match(/.{1,64}/g) ?? []
-  const changed = words.map((word) => (word === mine ? foreign : word)).join('')
+  const changed = words.map((word) => (word === mine ? theirs : word)).join('')
   return { ...intent, calldata: `0x${calldata.slice(2, 10)}${changed}` }
 }

@@ -28,7 +28,7 @@ const faucetAmounts = (contracts: Contracts): ReadonlyMap<Address, bigint> =>
     [lower(contracts.sETH.address), FAUCET_AMOUNTS.sETH],
   ])
 
-/** Tell what the faucet gives, as `faucetQuota` of a sandbox. Pure. */
+/** Describe what the faucet gives, as `faucetQuota` of a sandbox. Pure. */
 export const faucetQuota = (contracts: Contracts) => ({
   claimsPerWalletAndDay: CLAIMS_PER_DAY,
   amounts: Object.fromEntries(
@@ -53,7 +53,7 @@ export function grantOperations(deps: GrantOperationDeps) {
   return {
     requestSandboxAdmission: ({ caller }) => {
       const { wallet, applicationId } = walletOf(caller)
-      // Asked again, it is the same admission; another application gets, and is told of, its own.
+      // Asked again, it is the same admission; another application gets one of its own, with events of its own.
       const known = rows.admission(wallet, applicationId)
       if (known !== null) {
         return { body: grantBody(known, deps.chainId), commit: () => {} }
@@ -86,7 +86,7 @@ export function grantOperations(deps: GrantOperationDeps) {
   } satisfies Partial<Handlers>
 }
 
-/** Encode what the chain is told for a grant: the same calls whenever they are asked for. Pure. */
+/** Encode what the chain is sent for a grant: the same calls whenever they are asked for. Pure. */
 export const grantCalls =
   ({ registry, ethMarket, fundFactory, recoveryFund }: Contracts) =>
   ({ kind, wallet, asset, amount }: Grant): readonly DonorCall[] => {

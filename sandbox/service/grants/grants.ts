@@ -130,9 +130,14 @@ function moveTo(grant: Grant, status: GrantStatus, { rows, log, messages }: Gran
   if (passed.length === 0 && status !== 'failed') return
   const welcomed = grant.kind === 'admission' && status === 'final_success'
   const { applicationId, wallet } = grant
-  const told = { type: 'messaging.updated', subject: wallet, data: { walletAddress: wallet }, applicationId }
+  const welcome = {
+    type: 'messaging.updated',
+    subject: wallet,
+    data: { walletAddress: wallet },
+    applicationId,
+  }
   const drafts = passed.map((stage) => grantEvent({ ...next, status: stage }))
-  log.append([...drafts, ...(welcomed ? [told] : [])], () => {
+  log.append([...drafts, ...(welcomed ? [welcome] : [])], () => {
     rows.update(next)
     if (welcomed) messages.post({ applicationId, walletAddress: wallet, ...WELCOME })
   })
@@ -145,7 +150,7 @@ const WELCOME = {
 
 const EVENT_PREFIXES = { admission: 'sandbox.admission', faucet: 'sandbox.faucet.claim' } as const
 
-/** Tell a grant's stage to its application. Pure. */
+/** Write a grant's stage as an event of its application. Pure. */
 export const grantEvent = (grant: Grant): EventDraft => ({
   type: `${EVENT_PREFIXES[grant.kind]}.${grant.status}`,
   subject: grant.id,

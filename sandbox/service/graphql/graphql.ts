@@ -123,7 +123,7 @@ function schemaOf(source: Source, reads: GraphqlReads, onCrash: (error: unknown)
       try {
         return await read(call, args)
       } catch (error) {
-        throw told(error, onCrash)
+        throw toGraphqlError(error, onCrash)
       }
     }
   const collections = Object.entries(COLLECTIONS).map(([name, { operation, type }]): [string, Field] => [
@@ -190,7 +190,7 @@ const pageType = (make: TypeMaker, type: string, schema: z.ZodObject) =>
   )
 
 /** What a field's failure may show: the service's own sentence and code, and nothing of a crash. */
-function told(error: unknown, onCrash: (error: unknown) => void): GraphQLError {
+function toGraphqlError(error: unknown, onCrash: (error: unknown) => void): GraphQLError {
   if (error instanceof ApiError) {
     return new GraphQLError(error.shortMessage, { extensions: { code: error.apiCode } })
   }

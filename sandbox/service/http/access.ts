@@ -24,7 +24,7 @@ export const ANYONE: Caller = {
 
 /**
  * Say who asks. Throws ApiError 401 for a credential that is not valid (even where none is needed), and 403 for one
- * that is presented from the wrong place: a secret key from a browser, a publishable key from a foreign origin, a
+ * that is presented from the wrong place: a secret key from a browser, a publishable key from another origin, a
  * session beside another application's key.
  */
 export function identify(headers: IncomingHttpHeaders, keys: ApiKeys, sessions: WalletSessions): Caller {

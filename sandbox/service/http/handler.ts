@@ -12,7 +12,7 @@ export type EventDraft = {
   readonly type: string
   readonly subject: string
   readonly data: Readonly<Record<string, unknown>>
-  /** Absent, it is canonical state and everybody's; else only this application is told. */
+  /** Absent, it is canonical state and everybody's; else only this application's. */
   readonly applicationId?: string
 }
 

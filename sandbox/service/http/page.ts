@@ -5,7 +5,7 @@ import type { Store } from '../store.ts'
 import { ApiError } from './api-error.ts'
 import type { AnyCall } from './handler.ts'
 
-/** What tells which page is asked for. */
+/** What says which page is asked for. */
 type Asked = Pick<AnyCall, 'query'>
 
 /** One page of a collection. Source: service API, "Shared envelope for collections". */

@@ -18,7 +18,7 @@ type Quota = {
 /** Takes one request of a caller. */
 export type TakeQuota = (caller: string) => Quota
 
-/** Tell a quota as every response does. Pure. */
+/** Show a quota as every response does. Pure. */
 export const quotaHeaders = ({ limit, remaining, resetS }: Quota) => ({
   [RATE_LIMIT_HEADERS.limit]: limit,
   [RATE_LIMIT_HEADERS.remaining]: remaining,

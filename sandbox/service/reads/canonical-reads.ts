@@ -163,7 +163,7 @@ const facilityKey = (row: { marketAddress: string; vaultAddress: string; borrowe
 const newestFirst = (row: ActivityResource) =>
   `${descending(BigInt(row.blockNumber ?? 0))} ${descending(BigInt(row.logIndex))} ${row.txHash}`
 
-/** Tell every oracle: those of the markets, and those that NAVs are reported to. Pure. */
+/** List every oracle: those of the markets, and those that NAVs are reported to. Pure. */
 function oracleRows({ oracles, markets, navOracles, navReports }: Snapshot): readonly OracleResource[] {
   const chainId = markets[0]?.chainId ?? 0
   const ofNav = [...navOracles.keys()].map((address) =>

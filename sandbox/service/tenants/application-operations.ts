@@ -110,8 +110,8 @@ function requestProductionAccess(deps: TenantDeps): Handler<'requestProductionAc
   return ({ body, caller }) => {
     const application = applicationOf(caller, applications)
     const scopes = grantedScopes(body.scopes, caller)
-    const foreign = scopes.find((scope) => !PRODUCTION_SCOPES.includes(scope))
-    if (scopes.length === 0 || foreign !== undefined) {
+    const unknown = scopes.find((scope) => !PRODUCTION_SCOPES.includes(scope))
+    if (scopes.length === 0 || unknown !== undefined) {
       throw new ApiError(400, 'no_production_scope', 'Ask for one or more scopes other than `sandbox:*`.')
     }
     const id = `par_${randomUUID()}`

@@ -27,9 +27,9 @@ function createKey({ applications, keys, clock }: TenantDeps): Handler<'createKe
   return ({ body, caller }) => {
     const application = applicationOf(caller, applications)
     const scopes = grantedScopes(body.scopes, caller)
-    const foreign = scopes.find((scope) => !application.scopes.includes(scope))
-    if (foreign !== undefined) {
-      throw new ApiError(403, 'insufficient_scope', `The application lacks the scope ${foreign}.`)
+    const unknown = scopes.find((scope) => !application.scopes.includes(scope))
+    if (unknown !== undefined) {
+      throw new ApiError(403, 'insufficient_scope', `The application lacks the scope ${unknown}.`)
     }
     const origins = originsOf(body.kind, body.origins ?? [])
     if (body.kind === 'publishable' && scopes.some((scope) => !PUBLISHABLE_SCOPES.includes(scope))) {
@@ -80,7 +80,7 @@ function rotateKey({ applications, keys, clock }: TenantDeps): Handler<'rotateKe
   }
 }
 
-/** POST /v1/keys/{keyId}/revoke. A key may revoke itself: whoever holds a leaked key can end it. */
+/** POST /v1/keys/{keyId}/revoke. A key may revoke itself, so that a leaked one can be ended by itself. */
 function revokeKey({ keys, clock }: TenantDeps): Handler<'revokeKey'> {
   return (call) => {
     const key = ownKey(call, keys)

@@ -12,7 +12,7 @@ import { type SandboxStateDeps, sandboxStateOperations } from './sandbox-state.t
 import { type Credentials, seedTenant } from './seed.ts'
 import { createUsage, type Usage, usageOperations } from './usage.ts'
 
-/** What tenants are kept by and told with. */
+/** What tenants are kept and served with. */
 export type TenancyDeps = Pick<SandboxStateDeps, 'chainId' | 'namespace' | 'faucetQuota' | 'forget'> & {
   readonly store: Store
   readonly clock: Clock

@@ -117,7 +117,7 @@ class LaneDispatcher implements Dispatcher {
       for (const endpoint of this.#deps.endpoints.enabled()) this.#fanOutTo(endpoint)
       if (this.#madeSinceTrim >= TRIM_EVERY) this.#trim()
     } catch (error) {
-      // A full disk is our trouble, not that of whoever made the event.
+      // A full disk is our trouble, not that of the event's cause.
       this.#deps.onCrash(error)
     }
   }
@@ -132,7 +132,7 @@ class LaneDispatcher implements Dispatcher {
       if (last === undefined) return
       const made = events
         .filter((event) => wants(endpoint, event))
-        .map((event) => newDelivery({ ...target(endpoint), ...told(event) }, clock.nowMs()))
+        .map((event) => newDelivery({ ...target(endpoint), ...payload(event) }, clock.nowMs()))
       store.atomically(() => {
         for (const delivery of made) deliveries.insert(delivery)
         endpoints.moveTo(endpoint.id, last.seq)
@@ -160,7 +160,7 @@ class LaneDispatcher implements Dispatcher {
         if (load.waiting === WAITING_MAX / 2) this.#fanOut()
       }
     } finally {
-      // In the same turn that found the lane empty: whoever sends next opens another.
+      // In the same turn that found the lane empty: the next event opens another.
       this.#lanes.delete(name)
     }
   }
@@ -213,7 +213,7 @@ class LaneDispatcher implements Dispatcher {
 
 const target = ({ id, applicationId }: WebhookEndpoint) => ({ endpointId: id, applicationId })
 
-const told = ({ type, subject, envelope }: LoggedEvent) => ({
+const payload = ({ type, subject, envelope }: LoggedEvent) => ({
   ...{ eventType: type, subject, envelope },
   eventId: eventEnvelope.parse(JSON.parse(envelope)).id,
 })
@@ -240,7 +240,7 @@ async function enter(load: Load): Promise<void> {
   else load.inFlight += 1
 }
 
-/** Give the place to whoever waits, or back. */
+/** Give the place to the next that waits, or back. */
 function leave(load: Load): void {
   const next = load.queue.shift()
   if (next === undefined) load.inFlight -= 1

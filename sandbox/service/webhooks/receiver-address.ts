@@ -46,7 +46,7 @@ export async function receiverAddresses(
 /** A URL spells an IPv6 address in brackets. */
 const hostnameOf = (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Every one of them: whoever answers a name with a public and a private address wants the second. */
+/** Every one of them: a name with a public and a private address is meant to reach the second. */
 function permitted(addresses: readonly string[], url: URL, allowLoopback: boolean): boolean {
   if (addresses.length === 0) return false
   const isLoopback = addresses.every((address) => rangeOf(address) === 'loopback')

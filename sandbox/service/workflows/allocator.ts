@@ -30,7 +30,7 @@ export const allocator: Family = {
     preparer('role.allocator.vaultReallocationBatch', reallocate),
   ],
   fields: {
-    // All that was ever moved: interest and borrowers do not touch it, so it tells one move for certain.
+    // All that was ever moved: interest and borrowers do not touch it, so it shows one move for certain.
     vault_allocation: (snapshot, entityId, field) => {
       const [vaultAddress = '', marketAddress = ''] = entityId.split(':')
       const vault = vaultIn(snapshot, vaultAddress)

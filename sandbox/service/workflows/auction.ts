@@ -37,7 +37,7 @@ async function bid(input: WorkflowInput<typeof TYPE>, moment: Moment, reads: Rea
   const id = tradeEntityId(input.auctionAddress, input.lotId)
   const lot = snapshot.auctions.find((row) => row.id === id)
   const assets = BigInt(input.bidAssets)
-  // Whoever leads pays only what it adds.
+  // The leading bidder pays only what it adds.
   const leads = lot !== undefined && principal !== null && same(lot.bestBidderAddress ?? '', principal)
   const costAssets = assets - (leads ? BigInt(lot.bestBidAssets ?? 0) : 0n)
   const reasons = [

@@ -131,7 +131,7 @@ function judgeRisk({ market, oracle }: Rows): readonly string[] {
 }
 
 /**
- * Whoever repays all names more than is owed. What the debt gains until the intents expire is far below one basis point,
+ * A borrower who repays all names more than is owed. What the debt gains until the intents expire is far below one basis point,
  * so no more than that is allowed on top, and taken back at the end.
  */
 async function repay(input: WorkflowInput<'repay'>, moment: Moment, reads: Reads): Promise<Judgement> {

@@ -73,7 +73,7 @@ function act(input: Input, { snapshot, freshness, principal }: Moment, { chainId
   ])
 }
 
-/** What would change nothing is refused: its effect could not be told from what was. */
+/** What would change nothing is refused: its effect could not be distinguished from what was. */
 function judgeAction(input: Input, vault: VaultRead): readonly string[] {
   const { mobility, blockTimestamp } = vault.state
   switch (input.action) {

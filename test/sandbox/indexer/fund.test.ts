@@ -40,7 +40,7 @@ async function indexed() {
   return { snapshot, fund: found(snapshot.funds, (row) => row.address === lower(world.fund.address)) }
 }
 
-test('a fund that was just launched is told, and what nobody reported is null', async () => {
+test('a fund that was just launched is shown, and what nobody reported is null', async () => {
   const { snapshot, fund } = await indexed()
   expect(snapshot.funds).toHaveLength(3)
   for (const row of snapshot.funds) expect(fundResource.parse(row)).toEqual(row)

@@ -39,10 +39,10 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
     return timestamp
   }
 
-  const tell = createFundStory(chain.rpcUrl, ofStory, keys)
+  const acts = createFundStory(chain.rpcUrl, ofStory, keys)
   const { scheduledCloseAt: firstClose } = await epoch(1n)
-  expect(await tell(firstClose - 1n, 0)).toEqual([])
-  await transactions.mine(await tell(await goTo(firstClose), 0))
+  expect(await acts(firstClose - 1n, 0)).toEqual([])
+  await transactions.mine(await acts(await goTo(firstClose), 0))
   expect((await epoch(1n)).shares).toBe(parseUnits('500000', 18))
   const admin = privateKeyToAddress(keys.deployer)
   const held = () => client.readContract({ ...fund, functionName: 'balanceOf', args: [admin] })
@@ -51,7 +51,7 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
   const second = await epoch(2n)
   expect(second.depositedAssets).toBe(parseUnits('25000', 6))
   expect(second.scheduledCloseAt - second.openedAt).toBe(60n)
-  expect(await tell(second.scheduledCloseAt - 1n, 0)).toEqual([])
+  expect(await acts(second.scheduledCloseAt - 1n, 0)).toEqual([])
   const afresh = createFundStory(chain.rpcUrl, ofStory, keys)
   await transactions.mine(await afresh(await goTo(second.scheduledCloseAt), 0))
   expect(await held()).toBe(parseUnits('525000', 18))

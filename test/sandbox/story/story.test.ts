@@ -11,7 +11,7 @@ const BASE = { btc: 60_000, eth: 3_000 }
 
 const MOOD = SCENARIOS.lively.markets
 const seeds = fc.integer({ min: 0, max: 1_000_000 })
-const tell = (seed: number, ticks: number) =>
+const ticksOf = (seed: number, ticks: number) =>
   Array.from({ length: ticks }, (_, tick) => story(MOOD, seed, tick))
 const marketOf = (tick: Tick | undefined, name: MarketName) => {
   const found = tick?.markets.find(({ market }) => market === name)
@@ -20,19 +20,19 @@ const marketOf = (tick: Tick | undefined, name: MarketName) => {
 }
 
 /** Long enough for crashes and stale oracles in both markets. */
-const LONG = tell(11, 4_000)
+const LONG = ticksOf(11, 4_000)
 
 type Crossing = { readonly tick: number; readonly borrower: number; readonly market: MarketName }
 
 /** Follow every position as the story alone makes it, without a liquidator; say when each first can be liquidated. */
-function crossings(told: readonly Tick[]): readonly Crossing[] {
+function crossings(ticks: readonly Tick[]): readonly Crossing[] {
   type Position = { debt: number; collateral: number; market: MarketName; crossed: boolean }
   const positions = new Map<number, Position>()
   const found: Crossing[] = []
-  for (const [tick, { acts }] of told.entries()) {
+  for (const [tick, { acts }] of ticks.entries()) {
     for (const act of acts) {
       const { borrower, market } = act
-      const { price } = marketOf(told[tick], market)
+      const { price } = marketOf(ticks[tick], market)
       if (act.act === 'close') positions.delete(borrower)
       if (act.act === 'open') {
         const debt = Number(act.debtAssets) / 1e6
@@ -45,7 +45,7 @@ function crossings(told: readonly Tick[]): readonly Crossing[] {
         position.collateral *= 1 + Number(act.collateralBps) / 10_000
     }
     for (const [borrower, position] of positions) {
-      const { price, oracle, paused } = marketOf(told[tick], position.market)
+      const { price, oracle, paused } = marketOf(ticks[tick], position.market)
       const health = (position.collateral * price * THRESHOLD_BPS[position.market]) / 10_000 / position.debt
       if (health >= 1 || position.crossed || oracle !== 'healthy' || paused) continue
       position.crossed = true
@@ -64,13 +64,13 @@ describe('the story', () => {
       }),
       { numRuns: 50 },
     )
-    expect(tell(1, 60)).not.toEqual(tell(2, 60))
+    expect(ticksOf(1, 60)).not.toEqual(ticksOf(2, 60))
   })
 
   it('brings the first liquidatable position within 12 ticks, for any seed', () => {
     fc.assert(
       fc.property(seeds, (seed) => {
-        expect(crossings(tell(seed, 13))).not.toEqual([])
+        expect(crossings(ticksOf(seed, 13))).not.toEqual([])
       }),
       { numRuns: 100 },
     )
@@ -79,7 +79,7 @@ describe('the story', () => {
   it('brings at least 6 liquidatable positions a minute on average, over both markets and many borrowers', () => {
     fc.assert(
       fc.property(seeds, (seed) => {
-        const found = crossings(tell(seed, 600))
+        const found = crossings(ticksOf(seed, 600))
         expect(found.length).toBeGreaterThanOrEqual(60)
         expect(new Set(found.map(({ borrower }) => borrower)).size).toBeGreaterThanOrEqual(BORROWERS / 2)
         for (const name of ['btc', 'eth']) {
@@ -93,23 +93,23 @@ describe('the story', () => {
   it('brings at least 3 liquidatable positions in its first 40 seconds, for any seed', () => {
     fc.assert(
       fc.property(seeds, (seed) => {
-        expect(crossings(tell(seed, 40)).length).toBeGreaterThanOrEqual(3)
+        expect(crossings(ticksOf(seed, 40)).length).toBeGreaterThanOrEqual(3)
       }),
       { numRuns: 100 },
     )
   })
 
   it('has near misses and positions that are closed', () => {
-    const told = tell(7, 600)
-    const opened = told.flatMap(({ acts }) => acts).filter(({ act }) => act === 'open').length
-    const acts = new Set(told.flatMap(({ acts }) => acts.map(({ act }) => act)))
+    const ticks = ticksOf(7, 600)
+    const opened = ticks.flatMap(({ acts }) => acts).filter(({ act }) => act === 'open').length
+    const acts = new Set(ticks.flatMap(({ acts }) => acts.map(({ act }) => act)))
     expect(acts).toEqual(new Set(['open', 'repay', 'topUp', 'close']))
-    expect(crossings(told).length).toBeLessThan(opened * 0.9)
+    expect(crossings(ticks).length).toBeLessThan(opened * 0.9)
   })
 
   it('opens debts of $1,000 to $20,000', () => {
     const debts = [1, 2, 3].flatMap((seed) =>
-      tell(seed, 600).flatMap(({ acts }) =>
+      ticksOf(seed, 600).flatMap(({ acts }) =>
         acts.flatMap((act) => (act.act === 'open' ? [act.debtAssets] : [])),
       ),
     )
@@ -121,11 +121,11 @@ describe('the story', () => {
 
   it('moves a price by less than 1.15 % a tick before the first crash may come, and by less than 2.5 % ever', () => {
     for (const name of ['btc', 'eth'] as const) {
-      const stepMax = (told: readonly Tick[]) => {
-        const prices = told.map((tick) => marketOf(tick, name).price)
+      const stepMax = (ticks: readonly Tick[]) => {
+        const prices = ticks.map((tick) => marketOf(tick, name).price)
         return Math.max(...prices.slice(1).map((price, index) => Math.abs(price / (prices[index] ?? 0) - 1)))
       }
-      for (const seed of [1, 2, 3, 4, 5]) expect(stepMax(tell(seed, 75))).toBeLessThan(0.0115)
+      for (const seed of [1, 2, 3, 4, 5]) expect(stepMax(ticksOf(seed, 75))).toBeLessThan(0.0115)
       expect(stepMax(LONG)).toBeLessThan(0.025)
     }
   })

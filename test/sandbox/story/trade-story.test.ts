@@ -13,7 +13,7 @@ import type { ServiceRole } from '../../../src/service/contract/roles.ts'
 import { startAnvil } from '../../support/anvil.ts'
 import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
 
-/** A tick here is too long for whoever comes in the last seconds. */
+/** A tick here is too long for bidders who come in the last seconds. */
 const TRADE = { ...SCENARIOS.lively.trade, snipes: 0 }
 /** Long enough for each kind to close and be closed, grace and all. */
 const TICKS = 45
@@ -59,10 +59,10 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   }
 
   const start = () => createTradeStory({ deployment, keys, seed: 7, trade: TRADE, snapshot })
-  let tell = start()
+  let acts = start()
   for (let tick = 0; tick < TICKS; tick++) {
-    if (tick % 15 === 14) tell = start()
-    await mine(await tell(BigInt(snapshot().block.timestampS), tick))
+    if (tick % 15 === 14) acts = start()
+    await mine(await acts(BigInt(snapshot().block.timestampS), tick))
     const { rfqs, auctions, acquisitions } = snapshot()
     for (const rows of [rfqs, auctions, acquisitions]) {
       // The next one opens in the block after the last one's time runs short.

@@ -13,7 +13,7 @@ import { type Deployment, deploySandbox } from '../../../sandbox/deploy/deploy.t
 import { marketContracts } from '../../../sandbox/deploy/markets.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { story } from '../../../sandbox/story/story.ts'
-import { startWeather, type Weather } from '../../../sandbox/story/weather.ts'
+import { type Beginning, startWeather, type Weather } from '../../../sandbox/story/weather.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { startAnvil } from '../../support/anvil.ts'
 import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
@@ -64,7 +64,7 @@ function lapse(
   return { clock: { nowMs: () => nowMs, sleep }, reached }
 }
 
-function start(lastTick: number, seed: number | undefined, begins: 'at-once' | 'paused') {
+function start(lastTick: number, seed: number | undefined, begins: Beginning) {
   let weather: Weather | undefined
   const { clock, reached } = lapse(() => weather, lastTick)
   const transactions = createTransactions(chain.rpcUrl, chain.chainId)
@@ -87,8 +87,8 @@ function start(lastTick: number, seed: number | undefined, begins: 'at-once' | '
   return { weather, reached }
 }
 
-/** Tell the story up to a tick, all of it mined. */
-async function tellUntil(tick: number, seed?: number): Promise<Weather> {
+/** Play the story up to a tick, all of it mined. */
+async function playUntil(tick: number, seed?: number): Promise<Weather> {
   const { weather, reached } = start(tick, seed, 'at-once')
   await reached
   await weather.stop()
@@ -114,7 +114,7 @@ const liquidatable = async () => {
 }
 
 it('puts borrowers on the chain under water within 12 ticks, by real transactions', async () => {
-  const weather = await tellUntil(13, 1)
+  const weather = await playUntil(13, 1)
   expect(troubles).toEqual([])
   expect(weather.tick()).toBe(13)
   expect(await liquidatable()).toBeGreaterThanOrEqual(1)
@@ -125,7 +125,7 @@ it('goes on after a restart with the next tick of the same story', async () => {
   const { weather } = start(0, undefined, 'paused')
   expect([weather.seed, weather.tick()]).toEqual([1, 13])
   await weather.stop()
-  await tellUntil(20)
+  await playUntil(20)
   const [priceWad] = await reader().readContract({
     address: deployment.contracts.btcOracle.address,
     abi: priceOracleAbi,
@@ -142,16 +142,16 @@ it('pauses and reopens a market in a crash, while borrowers go on from round to 
   const nonce = () =>
     reader().getTransactionCount({ address: privateKeyToAddress(keys.borrowers[0] ?? '0x') })
   const before = await nonce()
-  await tellUntil(130)
+  await playUntil(130)
   expect(await isPaused()).toBe(true)
-  await tellUntil(140)
+  await playUntil(140)
   expect(await isPaused()).toBe(false)
   expect(troubles).toEqual([])
   expect(await nonce()).toBeGreaterThanOrEqual(before + 4)
   expect(await reader().readContract({ ...contract, functionName: 'totalDebt' })).toBeGreaterThan(0n)
 })
 
-it('tells once that the chain is gone, and goes on', async () => {
+it('reports once that the chain is gone, and goes on', async () => {
   process.kill(chain.pid, 'SIGKILL')
   const { weather, reached } = start(150, undefined, 'at-once')
   await reached

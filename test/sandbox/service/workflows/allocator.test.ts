@@ -73,7 +73,7 @@ test('an allocator moves assets in, out and between markets, each to final succe
   expect([await allocatedTo(btc), await allocatedTo(eth)]).toEqual([usd('1500000'), usd('2000000')])
 })
 
-test('an allocator is told every reason that the vault would have', async () => {
+test('an allocator gets every reason that the vault would have', async () => {
   const { reasons, scene } = world
   const allocate = (
     assets: bigint,
@@ -152,7 +152,7 @@ test('a preflight passes exactly what the vault would carry out at that block', 
   const seen = new Set<string>()
   for (let i = 0; i < 250; i++) {
     const [withdrawals, supplies] = [moves(), moves()]
-    const told = vault === undefined ? [] : judgeMoves(vault.state, markets, withdrawals, supplies)
+    const reasons = vault === undefined ? [] : judgeMoves(vault.state, markets, withdrawals, supplies)
     const done = await scene.client
       .simulateContract({
         ...{ ...ofPrime(), account: allocator, blockNumber: block.number, functionName: 'reallocate' },
@@ -160,10 +160,10 @@ test('a preflight passes exactly what the vault would carry out at that block', 
       })
       .then(() => true, falseIfReverted)
     expect(
-      told.length === 0,
-      `${told} ${JSON.stringify(toArgs([...withdrawals, ...supplies]), String)}`,
+      reasons.length === 0,
+      `${reasons} ${JSON.stringify(toArgs([...withdrawals, ...supplies]), String)}`,
     ).toBe(done)
-    for (const reason of told.length === 0 ? ['passed'] : told) seen.add(reason)
+    for (const reason of reasons.length === 0 ? ['passed'] : reasons) seen.add(reason)
   }
   expect([...seen].sort()).toEqual([
     'above_absolute_cap',
@@ -219,7 +219,7 @@ test('an asset manager deploys a vault by its own key, which is listed and can b
   expect((await carryOut(await prepare('deposit', ann, deposit), ann)).status).toBe('final_success')
 })
 
-test('whoever deploys a vault is told every reason that the contract would have', async () => {
+test('who deploys a vault gets every reason that the contract would have', async () => {
   const deploying = (changes: object, principal: Address | undefined = manager) =>
     world.reasons('role.asset_manager.vaultDeploy', principal, { ...deployment(), ...changes })
   expect(await world.reasons('role.asset_manager.vaultDeploy', undefined, deployment())).toEqual([

@@ -76,7 +76,7 @@ test('a borrower deposits collateral, borrows, repays all and leaves, each to fi
   expect(await collateralOf(ann)).toBe(0n)
 })
 
-test('a borrower is told every reason that the market would have', async () => {
+test('a borrower gets every reason that the market would have', async () => {
   const { reasons, scene } = world
   const ben = await world.trader({ sBTC: BITCOIN, sUSD: usd('10') })
   const loan = { marketAddress: market, vaultAddress: vault, assets: '1' }
@@ -126,7 +126,7 @@ test('a borrower is told every reason that the market would have', async () => {
   await scene.oracleState(BTC, 1)
   await scene.pause(BTC, true)
   expect(await borrow()).toEqual(['market_paused'])
-  // Whoever wants to be safer still may.
+  // A more careful bound is fine.
   expect(await reasons('repay', ben, { ...owner, assets: '2' })).toEqual([])
   expect(await reasons('depositCollateral', ben, { ...coins, assets: '1' })).toEqual([])
 })

@@ -91,7 +91,7 @@ test('a lender deposits, withdraws what is idle, queues and is paid, each to fin
   })
 })
 
-test('a lender is told every reason that the vault would have', async () => {
+test('a lender gets every reason that the vault would have', async () => {
   const { reasons, trader, scene } = world
   const cat = await trader({ sUSD: usd('101') }, [prime, growth])
   const deposit = { vaultAddress: prime, assets: '1', receiverAddress: cat, minShares: '0' }
