@@ -133,7 +133,7 @@ test('a fund that cannot be told does not hold up the seller, and nobody can sta
   expect(await refusal(starved)).toEqual(['NotEnoughGas'])
   await house.write.award([1n], by(world.admin))
   expect(await sUSD.read.balanceOf([seller])).toBe(usd('5000'))
-  const events = await client.getContractEvents({ ...house, eventName: 'FundNotReported' })
+  const events = await client.getContractEvents({ ...house, eventName: 'FundNotTold' })
   expect(events.map(({ args }) => args)).toEqual([{ fund: deaf }])
 })
 

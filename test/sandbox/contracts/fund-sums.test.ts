@@ -207,7 +207,7 @@ test(`a fund's sums are kept through ${actions} random actions (seed ${seed})`, 
     if (i % 25 === 24) for (const fund of funds) await expectSumsKept(fund)
   }
   for (const venue of [world.house, world.auction, world.desk]) {
-    expect(await venue.getEvents.FundNotReported({}, { fromBlock: 0n })).toEqual([])
+    expect(await venue.getEvents.FundNotTold({}, { fromBlock: 0n })).toEqual([])
   }
   // A run in which a kind never worked would have shown nothing of it.
   for (const [kind, times] of done) expect(times, kind).toBeGreaterThan(0)
