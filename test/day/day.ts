@@ -31,8 +31,8 @@ type DayReport = {
 /** What is in flight at the end has this long, as the keeper's clock has it, to come to its own end. */
 const DRAIN_MS = 300_000
 const LOOK_MS = 10_000
-/** What a whole day must bring, and within what time. */
-const DAY = { blocks: 7_200n, workflows: 1_000, tookMs: 20 * 60_000 }
+/** What a whole day must bring. */
+const DAY = { blocks: 7_200n, workflows: 1_000 }
 
 /** Play a day: sandbox and keeper on one hurried clock, every held workflow approved, and then the books checked. */
 export async function playDay({ directory, seed, blocks, onProgress }: DayOptions): Promise<DayReport> {
@@ -87,11 +87,9 @@ export async function playDay({ directory, seed, blocks, onProgress }: DayOption
       signers: config.agents.map(({ role, signer: { address } }) => ({ role, address })),
     }
     problems.push(...(await findProblems(books, chain, workflows)))
-    const tookMs = Date.now() - startedAtMs
     if (blocks >= DAY.blocks && workflows < DAY.workflows)
       problems.push(`only ${workflows} workflows; a day brings ${DAY.workflows}`)
-    if (blocks >= DAY.blocks && tookMs >= DAY.tookMs)
-      problems.push(`it took ${tookMs} ms; a day takes less than ${DAY.tookMs} ms`)
+    const tookMs = Date.now() - startedAtMs
     return { blocks: Number(blocks), workflows, tookMs, roles, reasons, problems }
   } finally {
     await sandbox.stop()
