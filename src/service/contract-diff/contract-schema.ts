@@ -15,7 +15,7 @@ export type SchemaView = {
   readonly items: unknown
 }
 
-/** References that lead on are followed this far: a foreign contract may refer in a circle. */
+/** References that lead on are followed this far: the contract may refer in a circle. */
 const REFERENCES_MAX = 16
 
 export const isObject = (value: unknown): value is JsonObject =>
@@ -71,13 +71,13 @@ function joined(views: readonly SchemaView[]): SchemaView {
   const withMembers = views.filter(({ members }) => members !== null)
   const [only] = withMembers.length === 1 ? withMembers : []
   const withItems = views.find(({ items }) => items !== undefined)
-  const told = views.filter(({ types }) => !(types.size === 1 && types.has('null')))
+  const known = views.filter(({ types }) => !(types.size === 1 && types.has('null')))
   return {
     types: views.some(({ types }) => types.size === 0)
       ? new Set()
       : new Set(views.flatMap(({ types }) => [...types])),
-    values: told.every(({ values }) => values !== null)
-      ? new Set(told.flatMap(({ values }) => [...(values ?? [])]))
+    values: known.every(({ values }) => values !== null)
+      ? new Set(known.flatMap(({ values }) => [...(values ?? [])]))
       : null,
     members: only?.members ?? null,
     required: only?.required ?? new Set(),

@@ -46,14 +46,14 @@ export function compareSchemas(both: Both, ours: unknown, theirs: unknown, at: P
   if (at.depth > DEPTH_MAX) return []
   const [mine, other] = [viewOf(both.ours, ours), viewOf(both.theirs, theirs)]
   const [given, taken] = at.side === 'answer' ? [other, mine] : [mine, other]
-  const tell = (kind: DifferenceKind, a: string, b: string, where = at.where): Difference => ({
+  const difference = (kind: DifferenceKind, a: string, b: string, where = at.where): Difference => ({
     ...{ kind, where, ours: a, theirs: b },
     change: `${at.change}.`,
   })
-  if (!typesFit(given, taken)) return [tell('type', typesText(mine), typesText(other))]
+  if (!typesFit(given, taken)) return [difference('type', typesText(mine), typesText(other))]
   const differences: Difference[] = []
   if (mine.values !== null && other.values !== null && differ(mine.values, other.values))
-    differences.push(tell('enum', valuesText(mine, other), valuesText(other, mine)))
+    differences.push(difference('enum', valuesText(mine, other), valuesText(other, mine)))
   if (mine.items !== undefined && other.items !== undefined) {
     const inside = { ...at, where: `${at.where}[]`, depth: at.depth + 1 }
     differences.push(...compareSchemas(both, mine.items, other.items, inside))
@@ -66,16 +66,16 @@ export function compareSchemas(both: Both, ours: unknown, theirs: unknown, at: P
     if (found === undefined) {
       const tolerated = at.side === 'body' && !other.closed && !mine.required.has(name)
       if (!tolerated)
-        differences.push(tell('member', mine.required.has(name) ? 'required' : 'known', 'none', where))
+        differences.push(difference('member', mine.required.has(name) ? 'required' : 'known', 'none', where))
       continue
     }
-    if (needed) differences.push(tell('required', presence(mine, name), presence(other, name), where))
+    if (needed) differences.push(difference('required', presence(mine, name), presence(other, name), where))
     differences.push(...compareSchemas(both, member, found, { ...at, where, depth: at.depth + 1 }))
   }
   const strangers = [...(other.members?.keys() ?? [])].filter((name) => !mine.members?.has(name))
   for (const name of strangers) {
     const matters = at.side === 'answer' ? mine.closed : other.required.has(name)
-    if (matters) differences.push(tell('member', 'none', presence(other, name), `${at.where} .${name}`))
+    if (matters) differences.push(difference('member', 'none', presence(other, name), `${at.where} .${name}`))
   }
   return differences
 }

@@ -38,7 +38,7 @@ export const canonicalPostcondition = z.strictObject({
 })
 export type CanonicalPostcondition = z.infer<typeof canonicalPostcondition>
 
-/** Published as one of the known types; a text here, so that a type of a later release is told by name. */
+/** Published as one of the known types; a text here, so that a type of a later release is named. */
 export const workflowTypeName = z.string().max(200).meta({ enum: WORKFLOW_TYPES })
 
 /** Source: service API, "POST /v1/workflows/prepare", 200 body. Strict, because it leads to a signature. */
