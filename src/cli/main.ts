@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=2
 // The flag keeps garbage from filling memory: at its default a few busy minutes of young objects hold 200 MB.
 import type { Io } from './command.ts'
-import { report, rolekeeper } from './rolekeeper.ts'
+import { report, rolekeeper } from './dispatch.ts'
 
 // The journal says what we signed and decided: what this process writes is for its owner alone.
 process.umask(0o077)

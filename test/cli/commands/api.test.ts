@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { rolekeeper } from '../../../src/cli/rolekeeper.ts'
+import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { openApiDocument } from '../../../src/service/contract/openapi.ts'
 import { json, startScripted } from '../../service/scripted-service.ts'
 

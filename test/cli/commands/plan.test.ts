@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rolekeeper } from '../../../src/cli/rolekeeper.ts'
+import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { sandboxDirectory, startTestSandbox, type TestSandbox } from '../../support/sandbox.ts'
 
 let sandbox: TestSandbox
