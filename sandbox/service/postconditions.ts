@@ -1,5 +1,5 @@
 import type { ExpectedValue } from '../../src/service/contract/assumptions.ts'
-import type { CanonicalPostcondition } from '../../src/service/contract/workflows.ts'
+import type { CanonicalPostcondition } from '../../src/service/contract/prepared-workflow.ts'
 import type { Snapshot } from '../indexer/canonical.ts'
 import { fieldReaderOf } from './workflows/registry.ts'
 

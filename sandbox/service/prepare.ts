@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { type Hex, keccak256, stringToHex } from 'viem'
 import type { Clock } from '../../src/clock.ts'
+import type {
+  PreparedWorkflow,
+  WorkflowPrepareRequest,
+} from '../../src/service/contract/prepared-workflow.ts'
 import {
   WORKFLOW_CATALOGUE,
   WORKFLOW_TYPES,
   type WorkflowType,
 } from '../../src/service/contract/workflow-types.ts'
-import type { PreparedWorkflow, WorkflowPrepareRequest } from '../../src/service/contract/workflows.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
 import type { Fault } from './faults/faults.ts'
 import { tamper } from './faults/tamper.ts'

@@ -1,6 +1,6 @@
 import { type Checked, printable, type Refusal, refuse } from '../errors.ts'
+import type { PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
-import type { PreparedWorkflow } from '../service/contract/workflows.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
 import type { ClearedCall } from './calls/call.ts'
 import { checkSequence } from './calls/sequence.ts'

@@ -9,7 +9,7 @@ import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
-import type { OperationId } from '../service/contract/catalogue.ts'
+import type { OperationId } from '../service/contract/operations.ts'
 import { operationsOf } from './startup-checks.ts'
 
 /** A role's policy, loaded and compiled against the pinned deployment. */

@@ -6,13 +6,13 @@ import { RolekeeperError } from '../errors.ts'
 import { pinsOf } from '../guard/policy/deployment.ts'
 import type { Log } from '../ops/log.ts'
 import type { ServiceClient } from '../service/client.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import {
   type CollectionId,
   type Credentials,
   OPERATIONS,
   type OperationId,
-} from '../service/contract/catalogue.ts'
-import type { Deployment } from '../service/contract/deployment.ts'
+} from '../service/contract/operations.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /** The operation that reads each collection an agent can watch. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invariant, RolekeeperError, refuse } from '../errors.ts'
-import type { PreparedWorkflow } from '../service/contract/workflows.ts'
+import type { PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 

@@ -12,7 +12,7 @@ import {
   type Operation,
   type OperationId,
   type ParamsOf,
-} from './contract/catalogue.ts'
+} from './contract/operations.ts'
 import { type Freshness, freshness } from './contract/resources.ts'
 import { type Selected, selected } from './contract/selection.ts'
 import { askerOf, type Keys } from './credentials.ts'

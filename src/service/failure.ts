@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { printable, type Retry, RolekeeperError } from '../errors.ts'
-import { OPERATIONS, type Operation, type OperationId } from './contract/catalogue.ts'
+import { OPERATIONS, type Operation, type OperationId } from './contract/operations.ts'
 import { type ServiceApiError, serviceApiError } from './contract/resources.ts'
 import { readJson } from './json.ts'
 

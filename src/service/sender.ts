@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Assumptions } from './contract/assumptions.ts'
-import { OPERATIONS, type OperationId } from './contract/catalogue.ts'
+import { OPERATIONS, type OperationId } from './contract/operations.ts'
 import { type Call, failureOfReply, failureOfTransport, garbage } from './failure.ts'
 import type { Http, Reply } from './http.ts'
 import { readJson } from './json.ts'

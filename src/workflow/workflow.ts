@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { invariant } from '../errors.ts'
+import type { CanonicalPostcondition, PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import type { Role } from '../service/contract/roles.ts'
-import type { CanonicalPostcondition, PreparedWorkflow } from '../service/contract/workflows.ts'
 import type { Proposal } from './proposal.ts'
 import type { Slot, TokenChange } from './slot.ts'
 

@@ -15,7 +15,7 @@ export type Mistake = {
   readonly says: RegExp
 }
 
-const CATALOGUE = 'src/service/contract/catalogue.ts'
+const CATALOGUE = 'src/service/contract/operations.ts'
 const TENANT = 'src/service/contract/tenant-resources.ts'
 
 /** Mistakes that do not hide each other: each changes what another row, or another check of a row, looks at. */
@@ -142,7 +142,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'a required null made optional',
-    file: 'src/service/contract/workflows.ts',
+    file: 'src/service/contract/prepared-workflow.ts',
     from: 'target: addr.nullable()',
     to: 'target: addr.nullish()',
     row: 'POST /v1/workflows/prepare',
@@ -158,7 +158,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     name: 'an enum value missing',
-    file: 'src/service/contract/workflows.ts',
+    file: 'src/service/contract/prepared-workflow.ts',
     from: "status: z.enum(['passed', 'blocked'])",
     to: "status: z.enum(['passed'])",
     row: 'POST /v1/workflows/prepare',

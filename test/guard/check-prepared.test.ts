@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { checkPrepared } from '../../src/guard/check-prepared.ts'
 import { checkRequest } from '../../src/guard/check-request.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
-import type { PreparedWorkflow, TransactionIntent } from '../../src/service/contract/workflows.ts'
+import type { PreparedWorkflow, TransactionIntent } from '../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   approve,

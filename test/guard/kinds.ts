@@ -20,7 +20,7 @@ import { loadArtifacts } from '../../sandbox/contracts/artifacts.ts'
 import { approval, type IntentDraft, intents } from '../../sandbox/service/workflows/intents.ts'
 import type { Deployment } from '../../src/service/contract/deployment.ts'
 import { NAV_REPORT_DOMAIN, NAV_REPORT_TYPES } from '../../src/service/contract/fund-assumptions.ts'
-import type { PreparedWorkflow } from '../../src/service/contract/workflows.ts'
+import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   BORROWER,

@@ -13,7 +13,7 @@ import {
 } from '../../src/keeper/startup-checks.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
-import { OPERATIONS, type OperationId } from '../../src/service/contract/catalogue.ts'
+import { OPERATIONS, type OperationId } from '../../src/service/contract/operations.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { collection, failure, json, type Scripted, startScripted } from '../service/scripted-service.ts'
 

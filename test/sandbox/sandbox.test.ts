@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { loadRunConfig } from '../../src/config/config.ts'
-import { preparedWorkflow } from '../../src/service/contract/workflows.ts'
+import { preparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
 

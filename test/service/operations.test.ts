@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
 import { ASSUMPTIONS } from '../../src/service/contract/assumptions.ts'
-import { OPERATIONS, type OperationId } from '../../src/service/contract/catalogue.ts'
+import { OPERATIONS, type OperationId } from '../../src/service/contract/operations.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { leapingClock } from './clocks.ts'
 import { collection, FRESH, failure, json, type Scripted, startScripted } from './scripted-service.ts'

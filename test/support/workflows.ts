@@ -1,4 +1,4 @@
-import type { PreparedWorkflow } from '../../src/service/contract/workflows.ts'
+import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Attempt, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow, WorkflowState } from '../../src/workflow/workflow.ts'

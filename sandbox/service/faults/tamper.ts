@@ -7,7 +7,7 @@ import {
   pad,
   toFunctionSelector,
 } from 'viem'
-import type { TransactionIntent } from '../../../src/service/contract/workflows.ts'
+import type { TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 import type { Hostility } from './faults.ts'
 
 /** Where a tampered intent points: an address that nobody deployed to and nobody trades with. */

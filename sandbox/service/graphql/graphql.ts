@@ -15,7 +15,7 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 import { QUERY } from '../../../src/service/contract/assumptions.ts'
-import { OPERATIONS } from '../../../src/service/contract/catalogue.ts'
+import { OPERATIONS } from '../../../src/service/contract/operations.ts'
 import { freshness } from '../../../src/service/contract/resources.ts'
 import {
   acquisitionResource,

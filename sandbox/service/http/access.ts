@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { invariant } from '../../../src/errors.ts'
-import type { Operation, Credentials as Presented } from '../../../src/service/contract/catalogue.ts'
+import type { Operation, Credentials as Presented } from '../../../src/service/contract/operations.ts'
 import type { ApiKey, ApiKeys } from '../tenants/api-keys.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './handler.ts'

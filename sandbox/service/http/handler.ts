@@ -5,7 +5,7 @@ import type {
   ParamsOf,
   ParsedBodyOf,
   Scope,
-} from '../../../src/service/contract/catalogue.ts'
+} from '../../../src/service/contract/operations.ts'
 
 /** An event before it has an id and a place. */
 export type EventDraft = {

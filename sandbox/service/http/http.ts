@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { OPERATIONS, type Operation, type OperationId } from '../../../src/service/contract/catalogue.ts'
+import { OPERATIONS, type Operation, type OperationId } from '../../../src/service/contract/operations.ts'
 import type { ApiKeys } from '../tenants/api-keys.ts'
 import type { Usage } from '../tenants/usage.ts'
 import { ANYONE, authorise, identify } from './access.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { Scope } from '../../../src/service/contract/catalogue.ts'
+import type { Scope } from '../../../src/service/contract/operations.ts'
 import { newToken, type Store } from '../store.ts'
 import { type Application, readScopes } from './applications.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { invariant } from '../../../src/errors.ts'
-import { SCOPES, type Scope } from '../../../src/service/contract/catalogue.ts'
+import { SCOPES, type Scope } from '../../../src/service/contract/operations.ts'
 import type { Freshness } from '../../../src/service/contract/resources.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Caller, Handler, Handlers, Performed } from '../http/handler.ts'

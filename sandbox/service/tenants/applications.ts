@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import { SCOPES, type Scope } from '../../../src/service/contract/catalogue.ts'
+import { SCOPES, type Scope } from '../../../src/service/contract/operations.ts'
 import type { Store } from '../store.ts'
 
 const SCHEMA = `

@@ -1,4 +1,4 @@
-import { PUBLISHABLE_SCOPES } from '../../../src/service/contract/catalogue.ts'
+import { PUBLISHABLE_SCOPES } from '../../../src/service/contract/operations.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import type { Call, Caller, Handler, Handlers } from '../http/handler.ts'
 import { page } from '../http/page.ts'

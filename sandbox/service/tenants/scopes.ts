@@ -1,4 +1,4 @@
-import { SCOPES, type Scope } from '../../../src/service/contract/catalogue.ts'
+import { SCOPES, type Scope } from '../../../src/service/contract/operations.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Caller } from '../http/handler.ts'
 

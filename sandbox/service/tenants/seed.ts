@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/clock.ts'
-import { PUBLISHABLE_SCOPES, SCOPES, type Scope } from '../../../src/service/contract/catalogue.ts'
+import { PUBLISHABLE_SCOPES, SCOPES, type Scope } from '../../../src/service/contract/operations.ts'
 import type { Store } from '../store.ts'
 import { type ApiKeys, redacted } from './api-keys.ts'
 import type { Applications } from './applications.ts'

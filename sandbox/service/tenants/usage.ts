@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/clock.ts'
-import type { OperationId } from '../../../src/service/contract/catalogue.ts'
+import type { OperationId } from '../../../src/service/contract/operations.ts'
 import type { Freshness } from '../../../src/service/contract/resources.ts'
 import { applicationOf } from '../http/access.ts'
 import type { Handlers } from '../http/handler.ts'

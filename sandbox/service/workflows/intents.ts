@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, erc20Abi, getAddress, type Hex } from 'viem'
-import type { TransactionIntent } from '../../../src/service/contract/workflows.ts'
+import type { TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 
 /** One intent before it has its place and chain. */
 export type IntentDraft = {

@@ -1,13 +1,16 @@
 import type { Address, PublicClient } from 'viem'
 import type { z } from 'zod'
 import type { ExpectedValue, Revalidation } from '../../../src/service/contract/assumptions.ts'
+import type {
+  CanonicalPostcondition,
+  TransactionIntent,
+} from '../../../src/service/contract/prepared-workflow.ts'
 import type { Freshness } from '../../../src/service/contract/resources.ts'
 import {
   WORKFLOW_CATALOGUE,
   type WorkflowInput,
   type WorkflowType,
 } from '../../../src/service/contract/workflow-types.ts'
-import type { CanonicalPostcondition, TransactionIntent } from '../../../src/service/contract/workflows.ts'
 import type { Snapshot } from '../../indexer/canonical.ts'
 import { parseBody } from '../http/parse-body.ts'
 

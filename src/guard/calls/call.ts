@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { type Checked, refuse } from '../../errors.ts'
-import type { TransactionIntent } from '../../service/contract/workflows.ts'
+import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
 import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
 import type { Reference, Subject } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'

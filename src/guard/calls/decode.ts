@@ -9,7 +9,7 @@ import {
   slice,
 } from 'viem'
 import { type Checked, refuse } from '../../errors.ts'
-import type { TransactionIntent } from '../../service/contract/workflows.ts'
+import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
 import type { Arguments } from '../policy/paths.ts'
 import type { Rule } from '../policy/rule.ts'
 

@@ -1,5 +1,5 @@
 import { type Checked, refuse } from '../../errors.ts'
-import type { PreparedWorkflow } from '../../service/contract/workflows.ts'
+import type { PreparedWorkflow } from '../../service/contract/prepared-workflow.ts'
 import type { Attestation } from '../../workflow/workflow.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { type Rule, rulesFor } from '../policy/rule.ts'

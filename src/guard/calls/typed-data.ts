@@ -1,7 +1,7 @@
 import { type AbiFunction, type Address, encodeFunctionData, type Hex, hashTypedData } from 'viem'
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
 import { TYPED_DATA_SIGNING } from '../../service/contract/fund-assumptions.ts'
-import type { TransactionIntent } from '../../service/contract/workflows.ts'
+import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
 import { type Arguments, countAt, memberAt } from '../policy/paths.ts'
 import type { TypedData } from '../policy/rule.ts'
 import { asAddress, asUint, asValue, kindOf } from '../policy/values.ts'

@@ -1,7 +1,7 @@
 import type { Assumptions } from '../contract/assumptions.ts'
-import { OPERATIONS, type Operation } from '../contract/catalogue.ts'
 import { openApiDocument } from '../contract/openapi.ts'
 import type { JsonObject } from '../contract/openapi-schemas.ts'
+import { OPERATIONS, type Operation } from '../contract/operations.ts'
 import { follow, isObject } from './contract-schema.ts'
 import { type Both, compareSchemas, type Difference, type Place } from './schema-diff.ts'
 
@@ -39,7 +39,7 @@ export function compareContract(theirs: JsonObject): Comparison {
     if (mine.has(key) || moved.has(place)) continue
     differences.push({
       ...{ kind: 'operation_extra', where: place, ours: 'none', theirs: 'there' },
-      change: 'add an entry to OPERATIONS in src/service/contract/catalogue.ts, if it is wanted.',
+      change: 'add an entry to OPERATIONS in src/service/contract/operations.ts, if it is wanted.',
     })
   }
   const assumed = compareAssumptions(both)
@@ -69,19 +69,19 @@ function missing(entry: Entry, others: readonly Entry[]): Difference {
   if (renamed === undefined)
     return {
       ...{ kind: 'operation_missing', where, ours: 'there', theirs: 'none' },
-      change: `nothing that uses \`${id}\` can run here; ask the operator, or remove the entry from OPERATIONS in src/service/contract/catalogue.ts.`,
+      change: `nothing that uses \`${id}\` can run here; ask the operator, or remove the entry from OPERATIONS in src/service/contract/operations.ts.`,
     }
   const place = placeOf(renamed)
   return {
     ...{ kind: 'path', where, ours: where, theirs: place },
-    change: `set method and path of \`${id}\` in OPERATIONS in src/service/contract/catalogue.ts to ${place}.`,
+    change: `set method and path of \`${id}\` in OPERATIONS in src/service/contract/operations.ts to ${place}.`,
   }
 }
 
 function compareOperation(both: Both, ours: Entry, theirs: Entry): readonly Difference[] {
   const id = String(ours.node.operationId)
   const where = placeOf(ours)
-  const change = `change \`${id}\` in OPERATIONS in src/service/contract/catalogue.ts`
+  const change = `change \`${id}\` in OPERATIONS in src/service/contract/operations.ts`
   const differences: Difference[] = []
   const [mine, other] = [credentialsOf(both.ours, ours), credentialsOf(both.theirs, theirs)]
   if (mine !== other)
@@ -111,7 +111,7 @@ function compareOperation(both: Both, ours: Entry, theirs: Entry): readonly Diff
 function changeOfSchema(id: string, side: 'body' | 'answer'): string {
   const entry: Operation | undefined = Object.entries(OPERATIONS).find(([name]) => name === id)?.[1]
   const why = entry?.assumed.includes(side) ? 'which we assumed' : 'which the document shows otherwise'
-  return `correct the ${side} schema of \`${id}\` in src/service/contract/catalogue.ts, ${why}`
+  return `correct the ${side} schema of \`${id}\` in src/service/contract/operations.ts, ${why}`
 }
 
 const schemesOf = (document: JsonObject): JsonObject => {
@@ -198,7 +198,7 @@ function compareParameters(both: Both, ours: Entry, theirs: Entry): readonly Dif
     .map(
       ({ name, place }): Difference => ({
         ...{ kind: 'parameter', where, ours: 'none', theirs: `${place} ${name}, required` },
-        change: `add it to \`${String(ours.node.operationId)}\` in src/service/contract/catalogue.ts.`,
+        change: `add it to \`${String(ours.node.operationId)}\` in src/service/contract/operations.ts.`,
       }),
     )
   return [...lacking, ...demanded]

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
+import { workflowTypeName } from './prepared-workflow.ts'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, optional, shortText, ts, uintString } from './scalars.ts'
-import { workflowTypeName } from './workflows.ts'
 
 /**
  * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one

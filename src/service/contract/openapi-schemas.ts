@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import * as assumed from './assumptions.ts'
-import { OPERATIONS, type Operation, type OperationId } from './catalogue.ts'
 import * as directory from './directory-resources.ts'
 import * as funds from './fund-resources.ts'
+import { OPERATIONS, type Operation, type OperationId } from './operations.ts'
+import * as preparing from './prepared-workflow.ts'
 import * as resources from './resources.ts'
 import { selected } from './selection.ts'
 import * as tenants from './tenant-resources.ts'
 import * as vaults from './vault-resources.ts'
-import * as workflows from './workflows.ts'
 
 /** A JSON Schema, or any part of an OpenAPI document. */
 export type JsonObject = { readonly [name: string]: unknown }
@@ -21,7 +21,7 @@ export type ApiSchemas = {
   readonly answerOf: (id: OperationId) => z.ZodType
 }
 
-const MODULES = [resources, vaults, funds, directory, tenants, workflows, assumed]
+const MODULES = [resources, vaults, funds, directory, tenants, preparing, assumed]
 const capital = (name: string) => name.charAt(0).toUpperCase() + name.slice(1)
 const uri = (id: string) => `#/components/schemas/${id}`
 

@@ -14,6 +14,7 @@ import {
   streamMessage,
   WORKFLOW_STAGES,
 } from './assumptions.ts'
+import { type ApiSchemas, apiSchemas, inlineSchema, type JsonObject } from './openapi-schemas.ts'
 import {
   type Credentials,
   OPERATIONS,
@@ -21,8 +22,7 @@ import {
   type OperationId,
   PUBLISHABLE_SCOPES,
   SCOPES,
-} from './catalogue.ts'
-import { type ApiSchemas, apiSchemas, inlineSchema, type JsonObject } from './openapi-schemas.ts'
+} from './operations.ts'
 import { collectionEnvelope, freshness, PAGE_SIZE_MAX, serviceApiError } from './resources.ts'
 import { WORKFLOW_CATALOGUE } from './workflow-types.ts'
 

@@ -3,7 +3,7 @@ import { invariant } from '../../errors.ts'
 import type { ServiceClient } from '../client.ts'
 import type { Page } from '../collection.ts'
 import type { Assumptions, PolledEvent } from '../contract/assumptions.ts'
-import { OPERATIONS } from '../contract/catalogue.ts'
+import { OPERATIONS } from '../contract/operations.ts'
 import type { Call } from '../failure.ts'
 import {
   connectStream,

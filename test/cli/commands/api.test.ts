@@ -45,7 +45,7 @@ test('exits with 1 for a contract that differs, and says what to change', async 
   const { code, out } = await diff(source)
   expect(code).toBe(1)
   expect(out).toBe(
-    'operation_missing  GET /v1/wrappers\n  ours: there; theirs: none\n  → nothing that uses `listWrappers` can run here; ask the operator, or remove the entry from OPERATIONS in src/service/contract/catalogue.ts.\n1 difference.\n',
+    'operation_missing  GET /v1/wrappers\n  ours: there; theirs: none\n  → nothing that uses `listWrappers` can run here; ask the operator, or remove the entry from OPERATIONS in src/service/contract/operations.ts.\n1 difference.\n',
   )
   const rows = (await diff(source, '--json')).out
     .trim()

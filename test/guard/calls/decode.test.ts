@@ -1,7 +1,7 @@
 import { encodeAbiParameters, type Hex, parseAbi, size, slice } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
-import type { TransactionIntent } from '../../../src/service/contract/workflows.ts'
+import type { TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 import { BORROWER, LOAN, SELF, STRANGER } from '../fixtures.ts'
 import { answerOf, kindOf, REGISTRY } from '../kinds.ts'
 import { DEPLOY_RULE, judge, reasonOf, rulesetOf } from '../rules.ts'

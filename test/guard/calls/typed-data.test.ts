@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { navOracleAbi } from '../../../sandbox/contracts/abis.ts'
-import type { TransactionIntent } from '../../../src/service/contract/workflows.ts'
+import type { TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 import { STRANGER } from '../fixtures.ts'
 import { answerOf, kindOf, NAV_DIGEST, NAV_ORACLE, navReport, navTypedData, UNSIGNED } from '../kinds.ts'
 import { judge, NAV_RULE, reasonOf, rulesetOf } from '../rules.ts'

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { lendingMarketAbi } from '../../../sandbox/contracts/abis.ts'
 import type { Snapshot } from '../../../sandbox/indexer/canonical.ts'
 import { HOSTILITIES } from '../../../sandbox/service/faults/faults.ts'
-import { type PreparedWorkflow, preparedWorkflow } from '../../../src/service/contract/workflows.ts'
+import { type PreparedWorkflow, preparedWorkflow } from '../../../src/service/contract/prepared-workflow.ts'
 import {
   BORROWER,
   baseSnapshot,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { OPERATIONS } from '../../../src/service/contract/catalogue.ts'
 import { openApiDocument } from '../../../src/service/contract/openapi.ts'
+import { OPERATIONS } from '../../../src/service/contract/operations.ts'
 
 type Node = { readonly [name: string]: Node } & { readonly length?: number }
 const document = JSON.parse(JSON.stringify(openApiDocument('http://127.0.0.1:4100'))) as Node

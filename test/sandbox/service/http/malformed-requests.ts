@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { OPERATIONS, type Operation } from '../../../../src/service/contract/catalogue.ts'
+import { OPERATIONS, type Operation } from '../../../../src/service/contract/operations.ts'
 import { CHAIN_ID, liquidation, ORIGIN, PUBLISHABLE, SECRET } from '../fixture.ts'
 
 /** A request as it is sent; an array sends a header more than once. */

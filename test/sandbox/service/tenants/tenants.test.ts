@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PUBLISHABLE_SCOPES, SCOPES } from '../../../../src/service/contract/catalogue.ts'
+import { PUBLISHABLE_SCOPES, SCOPES } from '../../../../src/service/contract/operations.ts'
 import {
   apiKeyCreated,
   applicationBootstrap,

@@ -1,8 +1,8 @@
 import { type Address, decodeFunctionData, erc20Abi, maxUint256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { rfqDeskAbi } from '../../../../sandbox/contracts/abis.ts'
+import type { PreparedWorkflow } from '../../../../src/service/contract/prepared-workflow.ts'
 import { rfqResource } from '../../../../src/service/contract/trade-resources.ts'
-import type { PreparedWorkflow } from '../../../../src/service/contract/workflows.ts'
 import { SENT, usd } from '../../indexer/scene.ts'
 import { createWorkflowScene, type WorkflowScene } from './scene.ts'
 

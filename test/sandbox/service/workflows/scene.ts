@@ -6,8 +6,11 @@ import { assetAbi } from '../../../../sandbox/contracts/abis.ts'
 import { startService } from '../../../../sandbox/service/service.ts'
 import { systemClock } from '../../../../src/clock.ts'
 import { type WorkflowProgress, workflowProgress } from '../../../../src/service/contract/assumptions.ts'
+import {
+  type PreparedWorkflow,
+  preparedWorkflow,
+} from '../../../../src/service/contract/prepared-workflow.ts'
 import type { WorkflowInput, WorkflowType } from '../../../../src/service/contract/workflow-types.ts'
-import { type PreparedWorkflow, preparedWorkflow } from '../../../../src/service/contract/workflows.ts'
 import { poorDonor } from '../../../support/donor.ts'
 import { createScene, SENT } from '../../indexer/scene.ts'
 import { newKey, secretHeaders } from '../fixture.ts'

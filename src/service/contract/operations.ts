@@ -23,6 +23,7 @@ import {
   wrapperResource,
 } from './directory-resources.ts'
 import { fundEpoch, fundHolding, fundResource, navReportResource } from './fund-resources.ts'
+import { preparedWorkflow, workflowPrepareRequest } from './prepared-workflow.ts'
 import {
   activityResource,
   assetResource,
@@ -67,7 +68,6 @@ import {
   vaultResource,
   vaultShareMobility,
 } from './vault-resources.ts'
-import { preparedWorkflow, workflowPrepareRequest } from './workflows.ts'
 
 /** What a caller can present together. Source: service API, "Authentication". */
 const CREDENTIALS = [
