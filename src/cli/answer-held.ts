@@ -1,6 +1,7 @@
+import { readJournal } from '../journal/open.ts'
 import { isHeld } from '../workflow/workflow.ts'
 import { type Io, usageError } from './command.ts'
-import { findWorkflow, readJournal } from './read-journal.ts'
+import { findWorkflow } from './find-workflow.ts'
 
 /**
  * Answer a workflow that waits for a person. The keeper alone writes the journal: an answer is a file beside it, for

@@ -3,8 +3,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
-import { lockDirectory } from '../journal/lock.ts'
-import { openSqliteJournal } from '../journal/sqlite.ts'
+import { openJournal } from '../journal/open.ts'
 import { createSources } from '../observe/sources.ts'
 import { type Gate, readControl, stopped } from '../ops/control.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
@@ -141,10 +140,8 @@ class ComposedKeeper implements Keeper {
   }
 
   #openJournal(): Journal {
-    const { directory } = this.#config
-    this.#opened.push(lockDirectory(directory).release)
-    const journal = openSqliteJournal(directory)
-    this.#opened.push(() => journal.close())
+    const { journal, close } = openJournal(this.#config.directory)
+    this.#opened.push(close)
     return journal
   }
 

@@ -5,7 +5,7 @@ import type { RunConfig } from '../config/config.ts'
 import { createRecent, inFlight } from '../decide/around.ts'
 import { RolekeeperError } from '../errors.ts'
 import { whyAsk } from '../guard/approval.ts'
-import { readSqliteJournal } from '../journal/sqlite.ts'
+import { readJournal } from '../journal/open.ts'
 import { createBorrowerRows } from '../observe/borrower-rows.ts'
 import { createCollections } from '../observe/collections.ts'
 import { observe } from '../observe/observe.ts'
@@ -99,25 +99,17 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
 
 /** What the keeper of a directory does and did of late; nothing where none has run. */
 async function around(directory: string, role: Role): Promise<Around> {
-  const journal = openedJournal(directory)
-  if (journal === null) return { inFlight: [], recent: [], colleagues: [] }
   try {
-    const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
-    return {
-      inFlight: live.filter((workflow) => workflow.role === role).map(inFlight),
-      recent: createRecent(newest, systemClock.nowMs).list(),
-      colleagues: [],
-    }
-  } finally {
-    await journal.close()
-  }
-}
-
-function openedJournal(directory: string) {
-  try {
-    return readSqliteJournal(directory)
+    return await readJournal(directory, async (journal) => {
+      const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
+      return {
+        inFlight: live.filter((workflow) => workflow.role === role).map(inFlight),
+        recent: createRecent(newest, systemClock.nowMs).list(),
+        colleagues: [],
+      }
+    })
   } catch (error) {
-    if (error instanceof RolekeeperError && error.code === 'journal.absent') return null
-    throw error
+    if (!(error instanceof RolekeeperError) || error.code !== 'journal.absent') throw error
+    return { inFlight: [], recent: [], colleagues: [] }
   }
 }

@@ -1,9 +1,9 @@
+import { readJournal } from '../../journal/open.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { answerHeld } from '../answer-held.ts'
 import { command } from '../command.ts'
 import { duration } from '../format.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
-import { readJournal } from '../read-journal.ts'
 
 /** `rolekeeper approve`: what waits for a person, and the answer yes. */
 export const approve = command({

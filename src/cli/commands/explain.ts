@@ -1,9 +1,10 @@
 import type { DecisionRow } from '../../journal/journal.ts'
+import { readJournal } from '../../journal/open.ts'
 import type { Reason } from '../../workflow/proposal.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
+import { findWorkflow } from '../find-workflow.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
-import { findWorkflow, readJournal } from '../read-journal.ts'
 
 const DECISIONS_MAX = 20
 

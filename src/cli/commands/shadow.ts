@@ -1,9 +1,9 @@
+import { readJournal } from '../../journal/open.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { ShadowVerdict, Workflow } from '../../workflow/workflow.ts'
 import { command } from '../command.ts'
 import { usd } from '../format.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
-import { readJournal } from '../read-journal.ts'
 
 /** `rolekeeper shadow`: what the roles in shadow would have done, and what became of it. */
 export const shadow = command({

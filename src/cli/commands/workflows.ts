@@ -1,10 +1,11 @@
 import type { Transition } from '../../journal/journal.ts'
+import { readJournal } from '../../journal/open.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
+import { findWorkflow } from '../find-workflow.ts'
 import { duration, shortSubject } from '../format.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
-import { findWorkflow, readJournal } from '../read-journal.ts'
 
 const LIST_MAX = 1_000
 const LIST_DEFAULT = 30

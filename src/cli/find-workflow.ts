@@ -6,20 +6,6 @@ import { usageError } from './command.ts'
 const NEWEST_MAX = 1_000
 
 /**
- * Read the journal of a directory, beside a keeper that runs or without one.
- * @throws RolekeeperError `journal.absent` when there is none, and what `read` throws.
- */
-export async function readJournal<T>(directory: string, read: (journal: Journal) => Promise<T>): Promise<T> {
-  const { readSqliteJournal } = await import('../journal/sqlite.ts')
-  const journal = readSqliteJournal(directory)
-  try {
-    return await read(journal)
-  } finally {
-    await journal.close()
-  }
-}
-
-/**
  * Find a workflow by its id or the beginning of it, among the newest.
  * @throws RolekeeperError `usage` when none or several match.
  */
