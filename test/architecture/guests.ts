@@ -1,5 +1,5 @@
 import { roomOf } from './floors.ts'
-import { isPackage, isProduct, type Rule, type SourceFile, shown, type Tree } from './tree.ts'
+import { isPackage, isProduct, type Rule, reachOf, shown } from './tree.ts'
 
 /** Each vendor has its homes, so that replacing it, or its failures, is one folder's matter. Types count. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
@@ -15,6 +15,12 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['ops'],
   pino: ['ops'],
   'node:sqlite': ['journal', 'sandbox'],
+  // Keys are made where signatures are.
+  'viem/accounts': ['sign', 'sandbox'],
+  'node:http': ['ops', 'service', 'sandbox'],
+  'node:https': ['sandbox'],
+  'node:net': ['ops', 'service', 'sandbox'],
+  'node:module': ['sandbox'],
   ioredis: ['journal', 'queue'],
   bullmq: ['queue'],
   'yocto-spinner': ['cli'],
@@ -26,8 +32,10 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
 /** At home everywhere: types, encodings and schemas. */
 const EVERYWHERE = ['viem', 'zod']
 
-/** What of viem talks to a node. */
+/** What of viem talks to a node; all of it under one name might. */
 const TRANSPORTS = [
+  '*',
+  'default',
   'http',
   'webSocket',
   'ipc',
@@ -46,19 +54,23 @@ const packageOf = (to: string) =>
     .slice(0, to.startsWith('@') ? 2 : 1)
     .join('/')
 
-/** Vendors stay at home, and none is without one. */
-export const vendorsStayHome: Rule = ({ files }) =>
-  files
+/** Vendors stay at home, and none is without one; nobody goes around them by the global `fetch`. */
+export const vendorsStayHome: Rule = ({ files }) => [
+  ...files
     .filter(({ path }) => !path.startsWith('test/'))
     .flatMap(({ edges }) => edges)
     .filter((edge) => {
       if (!isPackage(edge)) return false
       const name = packageOf(edge.to)
-      const homes = HOMES[name]
+      const homes = HOMES[edge.to] ?? HOMES[name]
       if (homes === undefined) return !name.startsWith('node:') && !EVERYWHERE.includes(name)
       return !homes.includes(roomOf(edge.from))
     })
-    .map(shown)
+    .map(shown),
+  ...files
+    .filter(({ path, text }) => isProduct(path) && /\bfetch\(/.test(text))
+    .map(({ path }) => `${path} calls fetch`),
+]
 
 /** Only chain/ and the sandbox talk to nodes. */
 export const nodesAreAskedByChain: Rule = ({ files }) =>
@@ -77,7 +89,10 @@ export const nodesAreAskedByChain: Rule = ({ files }) =>
 export const sandboxIsGuest: Rule = (tree) => {
   const entering = tree.files
     .flatMap(({ edges }) => edges)
-    .filter(({ from, to }) => isProduct(from) && roomOf(to) === 'sandbox' && !/^src\/cli\/sandbox/.test(from))
+    .filter(
+      ({ from, to }) =>
+        isProduct(from) && roomOf(to) === 'sandbox' && !/^src\/cli\/sandbox(-[a-z-]+)?\.ts$/.test(from),
+    )
   const loaded = reachOf(tree, ({ path }) => /^src\/cli\/(.*\/)?run\.ts$/.test(path))
   return [
     ...entering.map(shown),
@@ -140,15 +155,4 @@ export const shadowSignsNothing: Rule = (tree) => {
     ...SIGNS.filter((path) => !paths.includes(path)).map((path) => `${path} is gone: name what signs now`),
     ...(reached.size > 20 ? [] : ['hardly anything runs in shadow: name what does']),
   ]
-}
-
-/** Find the files that a run of some files loads, themselves included. */
-function reachOf({ files }: Tree, isStart: (file: SourceFile) => boolean): ReadonlySet<string> {
-  const byPath = new Map(files.map((file) => [file.path, file]))
-  const reached = new Set(files.filter(isStart).map(({ path }) => path))
-  // A set's iteration meets what is added on the way.
-  for (const path of reached) {
-    for (const { to, typeOnly } of byPath.get(path)?.edges ?? []) if (!typeOnly) reached.add(to)
-  }
-  return reached
 }

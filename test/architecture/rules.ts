@@ -83,6 +83,8 @@ export const RULES: Readonly<Record<string, Held>> = {
       { 'agents/allocator/a.ts': "import { keccak256 } from 'viem'" },
       { 'agents/allocator/a.ts': "import 'node:fs'" },
       { 'agents/protocol/a.ts': 'export const now = () => Date.now()' },
+      { 'agents/protocol/a.ts': 'export const now = Date.now' },
+      { 'agents/allocator/a.ts': 'export const id = () => crypto.randomUUID()' },
     ],
     allowed: [
       {
@@ -98,11 +100,20 @@ export const RULES: Readonly<Record<string, Held>> = {
   },
   'the guard takes no arithmetic from the agents': {
     rule: floors.guardRederives,
-    caught: [{ 'src/guard/a.ts': "import '../../agents/protocol/health.ts'" }],
+    caught: [
+      { 'src/guard/a.ts': "import '../../agents/protocol/health.ts'" },
+      {
+        'src/guard/a.ts': "import '../observe/a.ts'",
+        'src/observe/a.ts': "import '../../agents/protocol/health.ts'",
+      },
+    ],
   },
   'a verb of the pipeline imports no other': {
     rule: floors.verbsStandAlone,
-    caught: [{ 'src/pipeline/attest.ts': "import type { ClearDeps } from './clear.ts'" }],
+    caught: [
+      { 'src/pipeline/attest.ts': "import type { ClearDeps } from './clear.ts'" },
+      { 'src/pipeline/transactions/a.ts': "import '../clear.ts'" },
+    ],
     allowed: [{ 'src/pipeline/attest.ts': "import './transactions/fees.ts'" }],
   },
   'vendors stay at home': {
@@ -113,12 +124,18 @@ export const RULES: Readonly<Record<string, Held>> = {
       { 'src/journal/a.ts': "import 'left-pad'" },
       { 'agents/allocator/a.ts': "import { CronPattern } from 'croner'" },
       { 'src/keeper/a.ts': "import { DatabaseSync } from 'node:sqlite'" },
+      { 'src/pipeline/a.ts': "import { privateKeyToAccount } from 'viem/accounts'" },
+      { 'src/keeper/a.ts': "import { createRequire } from 'node:module'" },
+      { 'src/guard/a.ts': "export const a = () => fetch('https://service.example')" },
     ],
     allowed: [{ 'src/ops/a.ts': "import 'pino'\nimport 'node:fs'\nimport 'zod'" }],
   },
   'only chain/ talks to nodes': {
     rule: guests.nodesAreAskedByChain,
-    caught: [{ 'src/guard/a.ts': "import { createPublicClient } from 'viem'" }],
+    caught: [
+      { 'src/guard/a.ts': "import { createPublicClient } from 'viem'" },
+      { 'src/guard/a.ts': "import * as viem from 'viem'" },
+    ],
     allowed: [{ 'src/guard/a.ts': "import { keccak256 } from 'viem'" }],
   },
   'the sandbox is a guest': {
@@ -126,6 +143,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     caught: [
       { 'src/keeper/a.ts': "import type { SandboxInfo } from '../../sandbox/info.ts'" },
       { 'src/cli/run.ts': "import './sandbox-process.ts'" },
+      { 'src/cli/sandboxed.ts': "import '../../sandbox/main.ts'" },
     ],
   },
   'the sandbox knows nothing of the product but the contract': {
@@ -184,9 +202,14 @@ export const RULES: Readonly<Record<string, Held>> = {
   },
   'names say something': {
     rule: shapes.namesSaySomething,
-    caught: ['src/utils/a.ts', 'src/chain/helpers.ts', 'src/chain/Node.ts', 'src/chain/index.ts'].map(
-      (path) => ({ [path]: '' }),
-    ),
+    caught: [
+      'src/utils/a.ts',
+      'src/chain/helpers.ts',
+      'src/chain/Node.ts',
+      'src/chain/index.ts',
+      'src/guard/hands/a.ts',
+      'src/decide/recent.ts',
+    ].map((path) => ({ [path]: '' })),
     allowed: [{ 'src/chain/core-rate.ts': '' }],
   },
   'nothing is re-exported': {
@@ -206,6 +229,9 @@ export const RULES: Readonly<Record<string, Held>> = {
         'src/chain/a.ts':
           "import { type B, b } from './b.ts'\nexport type A = B\nexport async function a(x: number) {\n  return await b(x)\n}",
       },
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport const a = (...all: number[]) => b(...all)" },
+      { 'src/chain/a.ts': "import * as b from './b.ts'\nexport const a = b.b" },
+      { 'src/chain/a.ts': "import { b } from './b.ts'\nexport default b" },
     ],
     allowed: [
       { 'src/chain/a.ts': "import { b } from './b.ts'\nexport const a = (x: number) => b(x, 2)" },
@@ -218,6 +244,9 @@ export const RULES: Readonly<Record<string, Held>> = {
       { 'src/keeper/a.ts': "export const a = (role: string) => role === 'liquidator'" },
       { 'src/keeper/a.ts': "export const a = (role: string) => { switch (role) { case 'rfq-bidder': } }" },
       { 'src/keeper/a.ts': 'export const a = { allocator: 1 }' },
+      { 'src/keeper/a.ts': 'export const a = (role: string) => role === `liquidator`' },
+      { 'src/keeper/a.ts': 'export type A = { liquidator: string }' },
+      { 'src/keeper/a.ts': 'export const a = (by: Record<string, string>) => by.allocator' },
       { 'src/observe/nav-reporter/a.ts': '' },
     ],
     allowed: [{ 'src/guard/sanity/liquidator.ts': "export const a = 'liquidator'" }],
@@ -238,6 +267,12 @@ export const RULES: Readonly<Record<string, Held>> = {
   },
   'every test runs, on real modules': {
     rule: shapes.testsAreRun,
-    caught: [{ 'test/chain/a.test.ts': "it.skip('is slow', () => {})" }],
+    caught: [
+      { 'test/chain/a.test.ts': "it.skip('is slow', () => {})" },
+      { 'test/chain/a.test.ts': "it.concurrent.skip('is slow', () => {})" },
+      { 'test/chain/a.test.ts': "it.skipIf(process.env.CI)('is slow', () => {})" },
+      { 'test/chain/a.test.ts': "it('is lucky', { retry: 2 }, () => {})" },
+      { 'test/chain/a.test.ts': "vi.doMock('../../src/chain/nodes.ts')" },
+    ],
   },
 }

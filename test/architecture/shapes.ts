@@ -72,7 +72,7 @@ export const srcIsSurveyable: Rule = ({ files }) => {
 const SAYS_NOTHING =
   /(^|\/)(utils?|helpers?|common|core|types|services|lib|misc|shared)(\/|\.ts$)|\.(service|utils?|types)\.ts$/
 /** Names that this repository had, and that nobody could guess. */
-const GUESSED = /\/(hands|pulse|tell|turns|gate|carry|sight|chores|foreign|our-nodes)\.ts$/
+const GUESSED = /\/(hands|pulse|tell|turns|gate|carry|sight|chores|foreign|our-nodes|recent)(\/|\.ts$)/
 
 /** Names say something, in lower case with hyphens, and no folder hides behind an index. */
 export const namesSaySomething: Rule = ({ files }) =>
@@ -103,7 +103,10 @@ function isForwarder(path: string, files: readonly SourceFile[]): boolean {
   if (file === undefined || exported.length === 0) return false
   const imported = new Set(
     file.program.body.flatMap((one) =>
-      one.type === 'ImportDeclaration' ? one.specifiers.map(({ local }) => local.name) : [],
+      // To pick a value out of a file of data is something.
+      one.type === 'ImportDeclaration' && !one.source.value.endsWith('.json')
+        ? one.specifiers.map(({ local }) => local.name)
+        : [],
     ),
   )
   return exported.every((one) => forwards(one, imported))
@@ -111,6 +114,8 @@ function isForwarder(path: string, files: readonly SourceFile[]): boolean {
 
 function forwards(one: Statement, imported: ReadonlySet<string>): boolean {
   if (one.type === 'ExportAllDeclaration') return true
+  if (one.type === 'ExportDefaultDeclaration')
+    return one.declaration.type === 'Identifier' && imported.has(one.declaration.name)
   if (one.type !== 'ExportNamedDeclaration') return false
   if (one.source !== null) return true
   const { declaration, specifiers } = one
@@ -129,6 +134,8 @@ function forwards(one: Statement, imported: ReadonlySet<string>): boolean {
   if (declaration.type !== 'VariableDeclaration') return false
   return declaration.declarations.every(({ init }) => {
     if (init?.type === 'Identifier') return imported.has(init.name)
+    if (init?.type === 'MemberExpression')
+      return init.object.type === 'Identifier' && imported.has(init.object.name)
     return init?.type === 'ArrowFunctionExpression' && passesOn(init, imported)
   })
 }
@@ -150,8 +157,13 @@ function passesOn(
           : null
   const call = said?.type === 'AwaitExpression' ? said.argument : said
   if (call?.type !== 'CallExpression' || call.callee.type !== 'Identifier') return false
-  const name = (node: { readonly type: string; readonly name?: unknown }) =>
-    node.type === 'Identifier' ? node.name : null
+  type Node = { readonly type: string; readonly name?: unknown; readonly argument?: Node | null }
+  const name = (node: Node): unknown => {
+    if (node.type === 'Identifier') return node.name
+    // What is gathered by `...` is passed on by `...`.
+    const rest = /^(Rest|Spread)Element$/.test(node.type) && node.argument ? name(node.argument) : null
+    return rest === null ? null : `...${rest}`
+  }
   const given = params.map((param) => name(param))
   return (
     imported.has(call.callee.name) &&
@@ -174,8 +186,15 @@ export const noBranchOnRoles: Rule = ({ files }) =>
       }
       new Visitor({
         Literal: ({ value, start }) => note(value, start),
+        TemplateElement: ({ value, start }) => note(value.cooked, start),
         Property: ({ key, start, computed }) => {
           if (!computed && key.type === 'Identifier') note(key.name, start)
+        },
+        TSPropertySignature: ({ key, start }) => {
+          if (key.type === 'Identifier') note(key.name, start)
+        },
+        MemberExpression: ({ property, start }) => {
+          if (property.type === 'Identifier') note(property.name, start)
         },
       }).visit(program)
       return found
@@ -225,6 +244,9 @@ export const testsAreRun: Rule = ({ files }) =>
   files
     .filter(
       ({ path, text }) =>
-        path.endsWith('.test.ts') && /\b(it|test|describe)\.(only|skip|todo)\b|\bvi\.mock\(/.test(text),
+        path.endsWith('.test.ts') &&
+        /\b(it|test|describe)(\.\w+)*\.(only|skip|todo|fails|skipIf|runIf)\b|\bretry: \d|\bvi\.(mock|doMock)\(/.test(
+          text,
+        ),
     )
     .map(({ path }) => path)

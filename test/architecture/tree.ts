@@ -79,6 +79,17 @@ export function parseFile(path: string, text: string): SourceFile {
   return { path, text, program, edges: [...imports, ...exports, ...dynamic, ...types] }
 }
 
+/** Find the files that a run of some files loads, themselves included. Pure. */
+export function reachOf({ files }: Tree, isStart: (file: SourceFile) => boolean): ReadonlySet<string> {
+  const byPath = new Map(files.map((file) => [file.path, file]))
+  const reached = new Set(files.filter(isStart).map(({ path }) => path))
+  // A set's iteration meets what is added on the way.
+  for (const path of reached) {
+    for (const { to, typeOnly } of byPath.get(path)?.edges ?? []) if (!typeOnly) reached.add(to)
+  }
+  return reached
+}
+
 /** Whether a path is of the product: of agents/ or src/. Pure. */
 export const isProduct = (path: string): boolean => /^(agents|src)\//.test(path)
 
