@@ -95,7 +95,7 @@ export type Moment = {
     readonly blockNumber: bigint
     readonly timestampS: number
     readonly baseFeePerGasWei: bigint
-    /** What our fee policy adds for whoever builds the block. */
+    /** What our fee policy adds for the builder of the block. */
     readonly priorityFeePerGasWei: bigint
   }
   /** The oldest of the freshness lags of what was read, milliseconds, and whether every read was fresh. */

@@ -19,7 +19,7 @@ export type Candidate = {
   /** What the policy says of its collateral. */
   readonly collateral: LiquidatorPolicy['collaterals'][string]
   readonly healthFactorWad: bigint
-  /** Debt that no collateral will pay for, whoever liquidates, base units. */
+  /** Debt that no collateral will pay for in any liquidation, base units. */
   readonly unpaidAssets: bigint
 }
 

@@ -41,7 +41,7 @@ export class MarketBook {
   #addresses = new Uint32Array(CAPACITY_LEAST * ADDRESS_WORDS)
   #figures = new BigUint64Array(CAPACITY_LEAST * FIGURE_WORDS)
   #places = new Int32Array(CAPACITY_LEAST)
-  /** By place in the heap: ids and their ratios. What is asked for lies side by side, whoever came in when. */
+  /** By place in the heap: ids and their ratios. What is asked for lies side by side, in whatever order it came in. */
   #heap = new Int32Array(CAPACITY_LEAST)
   #ratios = new Float64Array(CAPACITY_LEAST)
   /** By hash of the address: ids, one up; 0 is empty. */
@@ -126,7 +126,7 @@ export class MarketBook {
     return readUint256(this.#figures, id * FIGURE_WORDS + UINT256_WORDS)
   }
 
-  /** Compare two places of the heap as they are to be told. */
+  /** Compare two places of the heap in the order of the list. */
   readonly #inOrder = (one: number, other: number): number =>
     this.#isBefore(this.#heap[one] as number, this.#ratios[one] as number, other) ? -1 : 1
 

@@ -21,7 +21,7 @@ export type OpenMarket = Known<MarketFigures> & {
 type MarketFigures = ReturnType<typeof figuresOf>
 
 /**
- * Judge a market, whoever its borrowers are: open, or the first rule that closes it, by a stable name. Pure. What is
+ * Judge a market apart from its borrowers: open, or the first rule that closes it, by a stable name. Pure. What is
  * not known closes it.
  * @param inventoryKnown whether everything that we hold or await is attributed to its token.
  */

@@ -7,7 +7,7 @@ export type Pins = Pick<PinnedDeployment, 'assets' | 'markets'>
 
 /**
  * Say where the service's description of a market differs from the pinned one, or null where it does not. Pure.
- * A figure that the service leaves out is no difference: whoever needs it finds it missing.
+ * A figure that the service leaves out is no difference: what needs it finds it missing.
  */
 export function pinDisagreement(market: MarketResource, pins: Pins): string | null {
   const pinned = pins.markets.find(({ address }) => address === market.address)

@@ -1,6 +1,6 @@
 /**
  * One repayment that could be made, sized in dollars of one loan asset: `x` dollars bring `gain·x − growth·x² − fixed`.
- * Sizes are searched in floating point; whoever proposes them holds every limit again in base units.
+ * Sizes are searched in floating point; what proposes them checks every limit again in base units.
  */
 export type Option = {
   /** At most one option of a group is taken: debts that share their collateral. A group lies in one room. */

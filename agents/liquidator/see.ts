@@ -215,7 +215,7 @@ function askMissing(
 const figuresOf = (reads: FigureReads, answers: Answers): ReadonlyMap<string, Figures> =>
   new Map([...reads].map(([key, read]) => [key, read(answers)]))
 
-/** Describe every row by now, once the chain has told what the service did not and nobody asked before. */
+/** Describe every row by now, once the chain has said what the service did not and nobody asked before. */
 function seeFacilities(
   world: World,
   waves: readonly FoundRows[],

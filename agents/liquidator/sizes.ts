@@ -102,7 +102,7 @@ function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
 function boundOf(one: Wanted, { most, room, seizes }: Option, dollars: number, found: BestSet): Bound {
   if (dollars >= most * WHOLE) return one.bound
   const byRoom = (found.roomPrices[room] as number) * seizes > found.cashPrice
-  // A little more than the share: whoever comes last fills the limit itself to the base unit.
+  // A little more than the share: the last one fills the limit itself to the base unit.
   const shareUsdMicros = BigInt(Math.ceil(dollars * DOLLAR_MICROS * (1 + FOUND)))
   return tightest(one.bound, {
     limitedBy: byRoom ? 'inventory_shared' : 'funds_shared',

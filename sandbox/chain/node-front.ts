@@ -66,7 +66,7 @@ async function serve(
   const { method, headers } = incoming
   // A page in a browser must not reach the chain, by rebinding either.
   if (headers.origin !== undefined || !LOOPBACK.test(headers.host ?? ''))
-    return answer(reply, 403, rpcFailure('foreign caller'))
+    return answer(reply, 403, rpcFailure('caller from elsewhere'))
   if (method !== 'POST') return answer(reply, 405, rpcFailure('JSON-RPC is asked by POST'))
   const parsed = parse(await read(incoming))
   const requests = Array.isArray(parsed) ? parsed : [parsed]

@@ -43,8 +43,8 @@ export type ChainReader = {
   /** Null when the chain has no such block. */
   readonly header: (number: bigint) => Promise<BlockHeader | null>
   /**
-   * The logs in these blocks, both ends included, in chain order, that the contracts' interfaces declare, whoever
-   * emitted them; none when `to` is before `from`. A vault's creation is among them only if it is one of ours.
+   * The logs in these blocks, both ends included, in chain order, that the contracts' interfaces declare,
+   * from any address; none when `to` is before `from`. A vault's creation is among them only if it is one of ours.
    */
   readonly logs: (fromBlock: bigint, toBlock: bigint) => Promise<readonly IndexedLog[]>
   /** Throws `indexer.no_deployment` where the contract is not there. */

@@ -5,7 +5,7 @@ import { DEFAULT_DIRECTORY, DIRECTORY } from './options.ts'
 /** Make the command that turns the kill switch or the pause of a directory on or off, and says what that means. */
 export const switchCommand = (parts: {
   readonly name: string
-  readonly turns: Switch
+  readonly switch: Switch
   readonly on: boolean
   readonly help: string
   readonly done: string
@@ -18,7 +18,7 @@ export const switchCommand = (parts: {
     argumentsMax: 0,
     run: async ({ directory = DEFAULT_DIRECTORY }, _args, io) => {
       const { setControl } = await import('../ops/control.ts')
-      setControl(directory, parts.turns, parts.on)
+      setControl(directory, parts.switch, parts.on)
       io.out(`${parts.done}\n`)
       return 0
     },

@@ -61,7 +61,7 @@ export async function openRoleSigning(
 
 /**
  * Open the signer of one agent, proven to be the pinned key.
- * @param onCall told of each signature: `ok` or the error's code, and milliseconds.
+ * @param onCall called for each signature: `ok` or the error's code, and milliseconds.
  */
 async function openSigner(
   { signer }: AgentConfig,

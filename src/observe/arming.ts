@@ -55,7 +55,7 @@ export type Proofs = {
 /**
  * Keep proofs of units up to date.
  * @param prove one proof; a failed one leaves what was proven, and is tried again.
- * @param onArmed told of each that was armed, or is not any more.
+ * @param onArmed called for each that was armed, or is not any more.
  */
 export function createProofs(
   prove: () => Promise<ReadonlyMap<Address, Armed>>,

@@ -15,7 +15,7 @@ export type RowHint = { readonly type: string; readonly subject?: string }
 /**
  * How often a book is swept while that is cheap: a sweep at each of the feed's, which come every 5 s. In a large world a
  * sweep takes minutes: then the pause is stretched until sweeping takes a fifth of the time, which keeps a million rows
- * swept within a quarter of an hour and leaves the service and this process to what events tell. Decisions do not wait
+ * swept within a quarter of an hour and leaves the service and this process to what events say. Decisions do not wait
  * for it: rows change by events, and what is acted on is read again at each look. A sweep finds what events lost.
  */
 const SWEEP_EVERY_MS = 4_000

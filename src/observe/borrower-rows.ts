@@ -38,7 +38,7 @@ export type BorrowerRows = {
 
 /**
  * Join rows of borrowers to the service.
- * @param onUnfiltered told once of a collection that is not filtered by wallet, from which on every look sweeps it.
+ * @param onUnfiltered called once for a collection that is not filtered by wallet, from which on every look sweeps it.
  */
 export function createBorrowerRows(
   { pages }: Pick<ServiceClient, 'pages'>,

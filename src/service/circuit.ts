@@ -86,7 +86,7 @@ export function createCircuit(clock: Pick<Clock, 'nowMs'>, onPhase: (phase: Circ
   }
 }
 
-/** Tells the library that an attempt failed; never leaves this file. */
+/** Marks a failed attempt for the library; never leaves this file. */
 class Failed extends Error {}
 
 const isOpen = (call: Call, last: string, probeInMs: number) =>

@@ -27,7 +27,7 @@ type ServiceClientOptions = Keys & {
   readonly timeouts: ServiceTimeouts
   /** What the service does otherwise than we assume; nothing when absent. */
   readonly assumptions?: Assumptions
-  /** Told of every attempt and of the circuit; nobody when absent. */
+  /** Called for every attempt and whenever the circuit moves. */
   readonly events?: HttpEvents
 }
 

@@ -41,7 +41,7 @@ test('changes nothing by the defaults, and fills in nothing that is missing', ()
   expect(normalizeMarket(said, ASSUMPTIONS)).toEqual({ ...said, oracle: { priceWad: '17' } })
 })
 
-test('says what a wallet may do in our own words', () => {
+test('says what a wallet may do without the names of the service', () => {
   const row = { chainId: 1, walletAddress: address, scopeAddress: address }
   expect(
     normalizeEligibility({ ...row, actionType: 'LIQUIDATE', authorizationStatus: 'no' }, theirs),

@@ -3,7 +3,7 @@ import { switchCommand } from '../switch-command.ts'
 /** `rolekeeper kill`: sign nothing and send nothing new. */
 export const kill = switchCommand({
   name: 'kill',
-  turns: 'kill',
+  switch: 'kill',
   on: true,
   help: `Ask the KMS for nothing and send nothing for the first time, from the next instruction on. What is public already is
 still followed and sent again. It holds over a restart, until \`unkill\`.`,

@@ -3,7 +3,7 @@ import { switchCommand } from '../switch-command.ts'
 /** `rolekeeper unkill`: take a kill back. */
 export const unkill = switchCommand({
   name: 'unkill',
-  turns: 'kill',
+  switch: 'kill',
   on: false,
   help: 'Take a kill back.',
   done: 'The kill is taken back.',

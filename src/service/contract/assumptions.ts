@@ -63,7 +63,7 @@ export const entityIdOf = (...parts: readonly string[]) => parts.join(':').toLow
 /** Assumed: and a `credit_facility` as `market:vault:borrower`, lower case. */
 export const facilityEntityId = (market: string, vault: string, borrower: string) =>
   entityIdOf(market, vault, borrower)
-/** Assumed: the event that tells of a changed row, for each collection with rows of borrowers. */
+/** Assumed: the event that names a changed row, for each collection with rows of borrowers. */
 export const BORROWER_EVENTS = {
   positions: 'positions.updated',
   'credit-facilities': 'credit.facilities.updated',
@@ -243,7 +243,7 @@ export const NORMAL_MARKET_REGIME = 'normal'
 export const PRICE_SCALE = 10n ** 18n
 
 /**
- * Assumed: how an RFQ is traded. Whoever bids buys the asset and pays in the quote asset; the whole bid is in escrow until
+ * Assumed: how an RFQ is traded. The bidder buys the asset and pays in the quote asset; the whole bid is in escrow until
  * it is spent or paid back; an `open` book shows every bid, a `sealed` one ours alone; of equal bids the one placed or
  * replaced earliest wins; and who may finalize an RFQ once it is closed.
  */
