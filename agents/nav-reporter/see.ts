@@ -6,7 +6,7 @@ import { createWave, type Wave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
-import { askChain, askHoldings, type Read, readOutside } from './sources.ts'
+import { askChain, askHoldings, type Read, readOutside } from './source-kinds.ts'
 import type { Statement } from './statement.ts'
 import type { Parts, Scale } from './valuation.ts'
 
