@@ -1,11 +1,9 @@
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
+import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
-
-/** The oracle's own code for a price that its feeder vouches for. */
-const ORACLE_HEALTHY = 1
 
 /** What must be left: known to be bad, by the chain or by the service. What is merely not known is no reason to leave. */
 export function impairment(

@@ -3,11 +3,9 @@ import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
+import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import type { Lane, ManagerPolicy } from './policy.ts'
 import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
-
-/** The oracle's own code for a price that its feeder vouches for. */
-const ORACLE_HEALTHY = 1
 
 /** A lot that may be bid for, with every figure known. Amounts are base units of the quote asset. */
 export type OpenLot = {

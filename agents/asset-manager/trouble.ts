@@ -2,6 +2,7 @@ import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
+import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { percent } from '../protocol/text.ts'
 import type { DeclaredMobility } from './declared.ts'
 import type { ManagerSeen, PricedMarket } from './seen.ts'
@@ -10,9 +11,6 @@ type Rule = NonNullable<DeclaredMobility['emergencyPause']>
 
 /** What is wrong with the markets that a vault lends to, each in a few words; empty when nothing is. */
 type Trouble = { readonly problems: readonly string[] }
-
-/** The oracle's own code for a price that its feeder vouches for. */
-const ORACLE_HEALTHY = 1
 
 /**
  * Judge whether a vault's shares should stand still: a market that it lends to has an oracle in trouble or more bad debt

@@ -1,13 +1,11 @@
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import type { Price } from '../protocol/health.ts'
+import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { dollars } from '../protocol/text.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen, MarketSeen } from './seen.ts'
-
-/** The oracle's own code for a price that its feeder vouches for. */
-const ORACLE_HEALTHY = 1
 
 /** Why something is left alone: a stable name, a sentence, and the numbers behind it. */
 export type Stop = Pick<PassedOver, 'check' | 'message'> & Partial<Pick<PassedOver, 'reason' | 'near'>>

@@ -37,6 +37,9 @@ export const marketViews = parseAbi([
   'function partition(address vault) view returns (uint256 cash, uint256 debtAssets, uint256 badDebtAssets)',
 ])
 
+/** The `state` of {@link oracleViews} for a price that its feeder vouches for. */
+export const ORACLE_HEALTHY = 1
+
 /** What an oracle says: whole loan tokens for one whole collateral token as a wad. */
 export const oracleViews = parseAbi([
   'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',

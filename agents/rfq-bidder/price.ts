@@ -2,11 +2,9 @@ import type { Address } from 'viem'
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
+import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Observed, PriceRead, PriceSeen } from './seen.ts'
-
-/** The oracle's own code for a price that its feeder vouches for. */
-const ORACLE_HEALTHY = 1
 
 /** An asset whose price may be acted on, with everything that turns it into amounts. */
 export type Priced = {
