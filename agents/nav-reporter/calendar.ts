@@ -43,8 +43,7 @@ const allowed = (field: readonly number[]) => [...field.keys()].filter((value) =
 
 /** Whether a calendar names a day, counted from 1970-01-01. Pure. */
 export function namesDay({ minutes: [minute = 0], pattern, eitherDay }: Calendar, day: number): boolean {
-  const at = new CronDate(new Date((day * DAY_S + minute * 60) * 1_000), 'UTC')
-  return at.match(pattern, { domAndDow: !eitherDay })
+  return clockAt(day * DAY_S + minute * 60).match(pattern, { domAndDow: !eitherDay })
 }
 
 /** Whether the machine's time-zone data knows a zone by this IANA name. Pure. */
@@ -79,5 +78,11 @@ export function instantsOf(timeZone: string, day: number, minutes: readonly numb
 }
 
 /** The instant of a local time, both in seconds. */
-const instantOf = (timeZone: string, localS: number): number =>
-  new CronDate(new Date(localS * 1_000).toISOString().slice(0, 19), timeZone).getTime() / 1_000
+function instantOf(timeZone: string, localS: number): number {
+  const local = clockAt(localS)
+  local.tz = timeZone
+  return local.getTime() / 1_000
+}
+
+/** A clock that shows a time in seconds. Not from text: that croner reads by the clock of the machine it runs on. */
+const clockAt = (localS: number): CronDate => new CronDate(new Date(localS * 1_000), 0)

@@ -52,6 +52,22 @@ describe('a calendar', () => {
     ])
   })
 
+  test('does not depend on the time zone of the machine', () => {
+    const days = ['2026-03-07', '2026-03-28', '2026-04-23'] as const
+    const dueIn = (machine: string) => {
+      vi.stubEnv('TZ', machine)
+      const night = ['Europe/Zurich', 'America/Havana'].map((zone) => calendar('0,30 0-3 * * *', zone))
+      return night.flatMap((each) => days.map((day) => upcoming(each, `${day}T12:00:00Z`, 12)))
+    }
+    try {
+      // The clocks of both machines jump over a time of one of these days.
+      expect(dueIn('America/New_York')).toEqual(dueIn('UTC'))
+      expect(dueIn('Africa/Cairo')).toEqual(dueIn('UTC'))
+    } finally {
+      vi.unstubAllEnvs()
+    }
+  })
+
   test('knows zones east and west of the date line, and half hours', () => {
     expect(upcoming(calendar('0 0 1 * *', 'Pacific/Kiritimati'), '2026-06-15T00:00:00Z', 1)).toEqual([
       '2026-06-30T10:00',
