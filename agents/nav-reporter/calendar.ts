@@ -30,9 +30,10 @@ export function parseCron(text: string): Calendar | null {
 }
 
 function parsePattern(text: string): CronPattern | null {
+  // Sloppy ranges: a step after a single number runs to the end, as cron has it. The end of a week is 7, the Sunday.
+  const toSunday = text.replace(/\S+\s*$/, (weekdays) => weekdays.replace(/(?<=^|,)\w+(?=\/)/g, '$&-7'))
   try {
-    // Sloppy ranges: a step after a single number runs to the end, as cron has it.
-    return new CronPattern(text, undefined, { mode: '5-part', sloppyRanges: true })
+    return new CronPattern(toSunday, undefined, { mode: '5-part', sloppyRanges: true })
   } catch {
     return null
   }

@@ -27,7 +27,10 @@ const byCalendar = z
     }
     const calendar = parseCron(cron)
     if (calendar === null) {
-      return refuse('expected five fields of cron', 'write for example "0 16 * * 1-5"')
+      return refuse(
+        'expected five fields of cron',
+        'write for example "0 16 * * 1-5", no step longer than its field',
+      )
     }
     const schedule = { calendar, timeZone, holidays: new Set(holidays), onHoliday }
     // From the first holiday on, because holidays alone may leave nothing of it.

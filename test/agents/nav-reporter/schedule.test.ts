@@ -52,6 +52,15 @@ describe('a calendar', () => {
     ])
   })
 
+  test('ends a step of weekdays with the Sunday', () => {
+    // From Friday, every other day: a Friday and a Sunday.
+    expect(upcoming(calendar('0 12 * * 5/2', 'UTC'), '2026-06-01T00:00:00Z', 3)).toEqual([
+      '2026-06-05T12:00',
+      '2026-06-07T12:00',
+      '2026-06-12T12:00',
+    ])
+  })
+
   test('does not depend on the time zone of the machine', () => {
     const days = ['2026-03-07', '2026-03-28', '2026-04-23'] as const
     const dueIn = (machine: string) => {
