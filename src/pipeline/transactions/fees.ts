@@ -4,13 +4,15 @@ import { amount, bps, count } from '../../service/contract/yaml-scalars.ts'
 
 /** Larger is a slip of the pen. */
 const FIGURE_MAX = 999_999
+/** As many digits as a fee has at most. */
+const wei = amount('wei').refine((value) => value < 10n ** 30n, { error: 'allowed: less than 10^30 wei' })
 
 /** `fees` of a policy: what we pay, chosen by us and never by the service. */
 export const feePolicy = z
   .strictObject({
     /** Never pay more for one unit of gas. */
-    maxFeePerGasWei: amount('wei'),
-    priorityFeePerGasWei: amount('wei'),
+    maxFeePerGasWei: wei,
+    priorityFeePerGasWei: wei,
     /** The first offer covers this much of the head's base fee: 20000 is twice. */
     baseFeeBps: bps(0, FIGURE_MAX).transform(BigInt),
     /** Each replacement raises both fees by this much; nodes demand 1000. */
