@@ -7,7 +7,7 @@ import { createWave, type Wave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
 import { type Pins, pinDisagreement } from './pins.ts'
 import type { RiskBook } from './risk-book.ts'
-import { nearestIn } from './watched.ts'
+import { tellingIn } from './watched.ts'
 
 /** Positions to recompute in each market. */
 const SAMPLE_MAX = 5
@@ -24,7 +24,7 @@ type Answers = readonly Answer[]
 export const arming: Arming<RiskBook> = {
   collections: ['markets'],
   sample: ({ deployment }, book) => {
-    const wallets = new Set(deployment.markets.flatMap(({ address }) => nearestIn(book, address)))
+    const wallets = new Set(deployment.markets.flatMap(({ address }) => tellingIn(book, address)))
     return wallets.size === 0 ? [] : [{ collection: 'positions', wallets: [...wallets] }]
   },
   prove,

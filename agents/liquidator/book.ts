@@ -34,6 +34,14 @@ export function endangered(
   return market.endangered(terms === null ? NEVER : waterline(terms), nearestMax)
 }
 
+/** Find who owes most in a market, a few at most. Pure. */
+export const largestIn = (book: Book, marketAddress: Address): readonly Address[] =>
+  book.get(marketAddress)?.largest() ?? []
+
+/** What a borrower has in a market, base units; 0 where that is not known. Pure. */
+export const collateralOf = (book: Book, marketAddress: Address, borrower: Address): bigint =>
+  book.get(marketAddress)?.collateralOf(borrower) ?? 0n
+
 const NEVER: Waterline = { debtSide: 0n, collateralSide: 1n }
 
 /** Health is collateral × price × threshold / (shares × index), with each in its units. */

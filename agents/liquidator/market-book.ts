@@ -10,6 +10,13 @@ export type Position = {
 /** Where health is 1: a position is under water if `debtShares × debtSide > collateralAssets × collateralSide`. */
 export type Waterline = { readonly debtSide: bigint; readonly collateralSide: bigint }
 
+/** Those who owe most, as they were found, and what would have to be owed to be one of them. */
+type Largest = {
+  readonly ids: ReadonlySet<number>
+  readonly borrowers: readonly Address[]
+  readonly least: number
+}
+
 /** Borrowers under water, and the nearest of the others, each from the most to the least endangered. */
 export type Endangered = { readonly underWater: readonly Address[]; readonly nearest: readonly Address[] }
 
@@ -17,6 +24,8 @@ const ADDRESS_WORDS = 5
 const UINT256_WORDS = 4
 /** Both figures of a position. */
 const FIGURE_WORDS = 2 * UINT256_WORDS
+/** Of those who owe most. */
+const LARGEST_MAX = 5
 const WORD_BITS = 64n
 /** A ratio and the waterline's are three correctly rounded operations each: this is more than both are off by. */
 const ROUNDING = 2 ** -50
@@ -47,12 +56,14 @@ export class MarketBook {
   /** By hash of the address: ids, one up; 0 is empty. */
   #table = new Int32Array(2 * CAPACITY_LEAST)
   readonly #asked = new Uint32Array(ADDRESS_WORDS)
+  /** Null until asked for again, once one of them or somebody larger changed. */
+  #largest: Largest | null = null
 
   /** Set what a borrower owes and has; without debt it leaves the book. */
   set({ borrower, debtShares, collateralAssets }: Position): void {
-    for (let word = 0; word < ADDRESS_WORDS; word += 1)
-      this.#asked[word] = Number.parseInt(borrower.slice(2 + 8 * word, 10 + 8 * word), 16)
-    const known = this.#find()
+    const known = this.#idOf(borrower)
+    if (this.#largest !== null && (this.#largest.ids.has(known) || Number(debtShares) >= this.#largest.least))
+      this.#largest = null
     if (debtShares === 0n) {
       if (known !== NOT_FOUND) this.#remove(known)
       return
@@ -62,6 +73,44 @@ export class MarketBook {
     writeUint256(this.#figures, at, debtShares)
     writeUint256(this.#figures, at + UINT256_WORDS, collateralAssets)
     this.#settle(id, Number(debtShares) / Number(collateralAssets), this.#places[id] as number)
+  }
+
+  /** Find who owes most, a few at most. Costs every position, but only once until one of them changes. */
+  largest(): readonly Address[] {
+    this.#largest ??= this.#findLargest()
+    return this.#largest.borrowers
+  }
+
+  #findLargest(): Largest {
+    const words = new Uint32Array(this.#figures.buffer)
+    const found: { readonly id: number; readonly owed: number }[] = []
+    let least = 0
+    // Id by id is as they lie in memory; who left owes nothing.
+    for (let id = 0; id < this.#issued; id += 1) {
+      const owed = roughUint256(words, id * FIGURE_WORDS)
+      if (owed <= least) continue
+      const after = found.findIndex((other) => owed > other.owed)
+      found.splice(after === NOT_FOUND ? found.length : after, 0, { id, owed })
+      found.splice(LARGEST_MAX)
+      if (found.length === LARGEST_MAX) least = found.at(-1)?.owed ?? 0
+    }
+    return {
+      ids: new Set(found.map(({ id }) => id)),
+      borrowers: found.map(({ id }) => this.#borrowerAt(this.#places[id] as number)),
+      least,
+    }
+  }
+
+  /** What a borrower has, 0 where it is not known. */
+  collateralOf(borrower: Address): bigint {
+    const id = this.#idOf(borrower)
+    return id === NOT_FOUND ? 0n : this.#collateralAssets(id)
+  }
+
+  #idOf(borrower: Address): number {
+    for (let word = 0; word < ADDRESS_WORDS; word += 1)
+      this.#asked[word] = Number.parseInt(borrower.slice(2 + 8 * word, 10 + 8 * word), 16)
+    return this.#find()
   }
 
   /** Find who is under water, by exact arithmetic, and at most `nearestMax` of those who come next. */
@@ -157,6 +206,7 @@ export class MarketBook {
 
   #remove(id: number): void {
     this.#leave(id)
+    writeUint256(this.#figures, id * FIGURE_WORDS, 0n)
     const place = this.#places[id] as number
     this.#count -= 1
     const last = this.#heap[this.#count] as number
@@ -267,6 +317,14 @@ function readUint256(words: BigUint64Array, at: number): bigint {
   let value = 0n
   for (let word = UINT256_WORDS - 1; word >= 0; word -= 1)
     value = (value << WORD_BITS) | (words[at + word] as bigint)
+  return value
+}
+
+/** Rounded, and without the cost of a bigint for each of a million; `at` counts words of 64 bits. */
+function roughUint256(halves: Uint32Array, at: number): number {
+  let value = 0
+  for (let half = 2 * UINT256_WORDS - 1; half >= 0; half -= 1)
+    value = value * 2 ** 32 + (halves[2 * at + half] as number)
   return value
 }
 

@@ -10,7 +10,7 @@ export type RiskBook = {
 }
 
 /** What is not said counts as the worst: such a position is looked at, and its figures are asked of the chain. */
-const MOST_SHARES = 2n ** 256n - 1n
+const UNKNOWN = { debtShares: 1n, collateralAssets: 0n }
 
 /** The liquidator's book: positions and recovery items, folded one changed row at a time, in place. */
 export const riskBook: Fold<RiskBook> = {
@@ -32,8 +32,7 @@ function foldPosition(book: RiskBook, change: Of<'positions'>): void {
   applyPosition(book.positions, {
     marketAddress,
     borrower,
-    debtShares: shares == null ? MOST_SHARES : BigInt(shares),
-    collateralAssets: BigInt(collateral ?? 0),
+    ...(shares == null ? UNKNOWN : { debtShares: BigInt(shares), collateralAssets: BigInt(collateral ?? 0) }),
   })
 }
 

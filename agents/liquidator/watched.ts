@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { MarketResource, PositionResource } from '../../src/service/contract/resources.ts'
 import { ceilDiv, type HealthTerms, RAY } from '../protocol/health.ts'
 import { accruedDebt } from '../protocol/interest.ts'
-import { endangered } from './book.ts'
+import { collateralOf, endangered, largestIn } from './book.ts'
 import type { RiskBook } from './risk-book.ts'
 import type { Dated } from './see-facility.ts'
 
@@ -10,17 +10,25 @@ import type { Dated } from './see-facility.ts'
 const NEAREST_MAX = 50
 /**
  * Borrowers of each market that are looked at in one block, of those under water and of those listed for recovery each:
- * more than an hour's budget liquidates. Where there are more, they take turns from block to block, so that what
- * nobody wants to liquidate never hides what is worth it.
+ * more than an hour's budget liquidates. Where there are more, half are those with the most collateral, which dust
+ * cannot crowd out; the others take turns from block to block, so that what nobody wants never hides what is worth it.
  */
 const AT_RISK_MAX = 200
+const RICHEST_MAX = AT_RISK_MAX / 2
+/** Knuth's: looks at every second or fifth block have all turns too. */
+const SCRAMBLE = 2_654_435_761n
 
 /** Our own reading of a market's price, and how its debts grow. */
 type Now = { readonly priceWad: bigint | null; readonly ratePerSecondWad: bigint | null }
 
-/** The nearest of a market whatever its price: the head of the order that any price cuts. Pure. */
-export const nearestIn = (book: RiskBook, market: Address): readonly Address[] =>
-  endangered(book.positions, market, null, NEAREST_MAX).nearest
+/**
+ * The nearest of a market whatever its price, the head of the order that any price cuts, and those who owe most: what is
+ * left of others may be too little to tell what a share is worth. Pure.
+ */
+export const tellingIn = (book: RiskBook, market: Address): readonly Address[] => [
+  ...endangered(book.positions, market, null, NEAREST_MAX).nearest,
+  ...largestIn(book.positions, market),
+]
 
 /** Whom the service lists for recovery in a market. Pure. */
 const listedIn = (book: RiskBook, market: Address): readonly Address[] =>
@@ -31,7 +39,7 @@ const listedIn = (book: RiskBook, market: Address): readonly Address[] =>
 /** The borrowers of a market who are most likely worth a look, before its price is read. Pure. */
 export const likelyIn = (book: RiskBook, market: Address): readonly Address[] => [
   ...listedIn(book, market).slice(0, AT_RISK_MAX),
-  ...nearestIn(book, market),
+  ...tellingIn(book, market),
 ]
 
 /**
@@ -49,14 +57,27 @@ export function watchedIn(
   const terms = termsOf(market, positions, now)
   const { underWater, nearest } = endangered(book.positions, market.address, terms, NEAREST_MAX)
   const listed = listedIn(book, market.address)
-  return new Set([...turn(underWater, blockNumber), ...nearest, ...turn(listed, blockNumber)])
+  const most = (borrowers: readonly Address[]) =>
+    turn(borrowers, (borrower) => collateralOf(book.positions, market.address, borrower), blockNumber)
+  return new Set([...most(underWater), ...nearest, ...most(listed)])
 }
 
-/** Those whose turn it is at a block. */
-function turn(borrowers: readonly Address[], blockNumber: bigint): readonly Address[] {
-  const turns = Math.ceil(borrowers.length / AT_RISK_MAX)
-  const from = turns === 0 ? 0 : Number(blockNumber % BigInt(turns)) * AT_RISK_MAX
-  return borrowers.slice(from, from + AT_RISK_MAX)
+/** The richest, and those of the others whose turn it is at a block. */
+function turn(
+  borrowers: readonly Address[],
+  collateral: (borrower: Address) => bigint,
+  blockNumber: bigint,
+): readonly Address[] {
+  if (borrowers.length <= AT_RISK_MAX) return borrowers
+  const byWealth = borrowers
+    .map((borrower) => ({ borrower, assets: collateral(borrower) }))
+    .toSorted((one, other) => (one.assets === other.assets ? 0 : one.assets > other.assets ? -1 : 1))
+    .map(({ borrower }) => borrower)
+  const others = byWealth.slice(RICHEST_MAX)
+  const size = AT_RISK_MAX - RICHEST_MAX
+  const turns = BigInt(Math.ceil(others.length / size))
+  const from = Number((BigInt.asUintN(32, blockNumber * SCRAMBLE) * turns) >> 32n) * size
+  return [...byWealth.slice(0, RICHEST_MAX), ...others.slice(from, from + size)]
 }
 
 /** Null where a term is not known: then nobody is under water, and the nearest are those of the highest ratio. */

@@ -77,6 +77,17 @@ describe('a market is armed', () => {
     ).toBe(false)
   })
 
+  it('by the largest debts, however many with nothing to compare are nearer to liquidation', async () => {
+    const nothing = { healthFactorWad: null, collateralAssets: '0', debtAssets: '1', debtShares: '1' }
+    const dust = Array.from({ length: 60 }, (_, number) =>
+      positionRow({ ...nothing, walletAddress: `0x${(number + 1).toString(16).padStart(40, '0')}` }),
+    )
+    const { verdict } = await arm({
+      positions: [...dust, positionRow({ healthFactorWad: String(2n * HEALTH) })],
+    })
+    expect(verdict?.ok).toBe(false)
+  })
+
   it('by at most five positions, the largest debts', async () => {
     const positions = Array.from({ length: 7 }, (_, index) =>
       positionRow({

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import type { Address } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { apply, type Book, type BookChange, emptyBook, endangered } from '../../../agents/liquidator/book.ts'
+import {
+  apply,
+  type Book,
+  type BookChange,
+  emptyBook,
+  endangered,
+  largestIn,
+} from '../../../agents/liquidator/book.ts'
 import { type HealthTerms, RAY } from '../../../agents/protocol/health.ts'
 
 const MARKET: Address = `0x${'3'.repeat(40)}`
@@ -19,6 +26,15 @@ const at = (priceWad: bigint, indexRay = RAY): HealthTerms => ({
 const isUnder = ({ debtShares, collateralAssets }: BookChange, { price, indexRay }: HealthTerms) =>
   debtShares * indexRay * 10_000n * 10n ** 8n * 10n ** 18n >
   collateralAssets * price.priceWad * 10n ** 6n * 8_000n * RAY
+
+/** Asked before each change, so that what was found has to be given up where it changes. */
+function largestOf(changes: readonly BookChange[], market: Address): readonly Address[] {
+  const book = changes.reduce((folded, one) => {
+    largestIn(folded, market)
+    return apply(folded, one)
+  }, emptyBook())
+  return largestIn(book, market)
+}
 
 const change = fc.record({
   marketAddress: fc.constantFrom(MARKET, OTHER),
@@ -51,6 +67,11 @@ describe('the book', () => {
           )
           const under = asked === null ? [] : present.filter((one) => isUnder(one, asked))
           expect(answer.underWater.toSorted()).toEqual(under.map(({ borrower }) => borrower).toSorted())
+          const owed = (borrower: Address) => last.get(`${market}:${borrower}`)?.debtShares ?? 0n
+          const most = present
+            .map(({ debtShares }) => debtShares)
+            .toSorted((one, other) => (one > other ? -1 : 1))
+          expect(largestOf(changes, market).map(owed)).toEqual(most.slice(0, 5))
           expect(answer.nearest).toHaveLength(Math.min(nearestMax, present.length - under.length))
         }
       }),

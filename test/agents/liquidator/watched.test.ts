@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { RiskBook } from '../../../agents/liquidator/risk-book.ts'
 import { riskBook } from '../../../agents/liquidator/risk-book.ts'
-import { watchedIn } from '../../../agents/liquidator/watched.ts'
+import { likelyIn, watchedIn } from '../../../agents/liquidator/watched.ts'
 import type { PositionResource } from '../../../src/service/contract/resources.ts'
 import { MARKET, marketRow, PRICE, positionRow, recoveryRow } from './service-fixtures.ts'
 
@@ -88,11 +88,37 @@ describe('the rows that are worth a look', () => {
     expect(watch(bookOf(crowd), [])).toEqual(range(354, 403))
   })
 
-  it('take turns where more are under water than can be looked at, and all have one', () => {
-    const drowning = range(401, 850).map((number) => position(number))
-    const book = bookOf(drowning)
-    const turns = [10n, 11n, 12n].map((blockNumber) => watch(book, drowning, { blockNumber }))
-    expect(turns.map((numbers) => numbers.length)).toEqual([200, 50, 200])
-    expect(turns.flat().toSorted((one, other) => one - other)).toEqual(range(401, 850))
+  it.each([1n, 2n, 3n, 4n, 5n, 6n, 7n, 12n, 60n])(
+    'take turns where more are under water than can be looked at, and all have one at every %s. block',
+    (every) => {
+      const drowning = range(401, 850).map((number) => position(number))
+      const book = bookOf(drowning)
+      const turns = range(1, 40).map((look) => watch(book, drowning, { blockNumber: BigInt(look) * every }))
+      expect(turns.filter((numbers) => numbers.length > 200)).toEqual([])
+      expect([...new Set(turns.flat())].toSorted((one, other) => one - other)).toEqual(range(401, 850))
+    },
+  )
+
+  it('are the richest in every block, however much dust is under water before them', () => {
+    const dust = range(1_000, 6_000).map((number) => position(number, { collateralAssets: '100' }))
+    const all = [...dust, position(401), position(402)]
+    const book = bookOf(all)
+    for (const blockNumber of [10n, 11n, 12n])
+      expect(watch(book, all, { blockNumber }).slice(0, 2)).toEqual([401, 402])
+  })
+
+  it.each([
+    [
+      'of too little debt to tell what a share is worth',
+      { debtShares: '1', debtAssets: '2', collateralAssets: '0' },
+    ],
+    ['without figures', { debtShares: null, debtAssets: null, collateralAssets: null }],
+  ])('are no others, and no fewer, when the nearest are %s', (_name, changes) => {
+    const nearest = range(1_001, 1_060).map((number) => position(number, changes))
+    const all = [...crowd, ...nearest]
+    const book = bookOf(all)
+    const likely = new Set(likelyIn(book, MARKET))
+    const told = all.filter(({ walletAddress }) => likely.has(walletAddress))
+    expect(watch(book, told).filter((number) => number < 1_000)).toEqual(range(351, 403))
   })
 })
