@@ -77,7 +77,7 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
       { previous: null, book: null, armed: new Map() },
       {
         collections: createCollections(own, null, service.assumptions),
-        ofWallets: createBorrowerRows(own, () => {}).ofWallets,
+        ofWallets: createBorrowerRows(own, systemClock.nowMs, () => {}).ofWallets,
         nodes,
         clock: systemClock,
         outside: async () => ({ ok: false, check: 'source_unknown', message: 'A plan asks no source.' }),

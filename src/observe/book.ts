@@ -229,7 +229,8 @@ class SweptBook<Book> implements KeptBook<Book> {
     else {
       for (const [name, { wallet, gone }] of missing) {
         // An answer about many may be about some of them only: what is missing is asked for alone.
-        const alone = asked.length === 1 ? [] : (await rows.ofWallets(collection, [wallet], { signal })).items
+        const isSure = asked.length === 1 || !rows.isFiltered(collection)
+        const alone = isSure ? [] : (await rows.ofWallets(collection, [wallet], { signal })).items
         if (this.#foldRows(collection, alone, block).has(name)) rows.distrust(collection)
         else this.#foldIn(name, gone, block)
       }

@@ -8,6 +8,8 @@ import type { Listed } from './collections.ts'
 
 /** Wallets to name in one request: about 3,000 characters of a URL. */
 const WALLETS_MAX = 50
+/** One wrong answer, of a proxy or a service that restarts, must not make every look read everything for ever. */
+const DISTRUST_MS = 600_000
 
 /** The rows of one collection, by page and by wallet. */
 type Source<C extends BorrowerCollection> = {
@@ -17,6 +19,8 @@ type Source<C extends BorrowerCollection> = {
   /** What names a row, and whose it is. */
   readonly keyOf: (row: Rows[C][number]) => BorrowerKey[C]
   readonly walletOf: (row: Rows[C][number]) => Address
+  /** Collections that are filtered by the same name are filtered the same way. */
+  readonly filter: 'wallet' | 'borrower'
 }
 type Stop = { readonly signal?: AbortSignal }
 
@@ -32,54 +36,72 @@ export type BorrowerRows = {
     wallets: readonly Address[],
     stop?: Stop,
   ) => Promise<Listed<Rows[C][number]>>
-  /** Do not filter a collection any more: it was seen to answer in part. */
+  /** Whether a collection is filtered by the service, and not page by page. */
+  readonly isFiltered: (collection: BorrowerCollection) => boolean
+  /** Do not let a collection be filtered for a while: it was seen to answer in part. */
   readonly distrust: (collection: BorrowerCollection) => void
 }
 
 /**
  * Join rows of borrowers to the service.
- * @param onUnfiltered called once for a collection that is not filtered by wallet, from which on every look sweeps it.
+ * @param onUnfiltered called with a collection that is not filtered by wallet, which every look reads whole for a while.
  */
 export function createBorrowerRows(
   { pages }: Pick<ServiceClient, 'pages'>,
+  nowMs: () => number,
   onUnfiltered: (collection: BorrowerCollection) => void,
 ): BorrowerRows {
-  const unfiltered = new Set<BorrowerCollection>()
+  const distrustedAtMs = new Map<BorrowerCollection, number>()
+  const proven = new Set<Source<BorrowerCollection>['filter']>()
   const sources: BorrowerRows['sources'] = {
     positions: {
       pages: cleaned(pages.listPositions),
       keyOf: ({ marketAddress, walletAddress }) => ({ marketAddress, walletAddress }),
       walletOf: ({ walletAddress }) => walletAddress,
+      filter: 'wallet',
     },
     'credit-facilities': {
       pages: cleaned(pages.listCreditFacilities),
       keyOf: facilityKey,
       walletOf: borrowerOf,
+      filter: 'borrower',
     },
     'liquidation-recovery': {
       pages: cleaned(pages.listLiquidationRecovery),
       keyOf: facilityKey,
       walletOf: borrowerOf,
+      filter: 'borrower',
     },
   }
+  const isFiltered = (collection: BorrowerCollection) => {
+    const sinceMs = distrustedAtMs.get(collection)
+    return sinceMs === undefined || Math.abs(nowMs() - sinceMs) >= DISTRUST_MS
+  }
   const distrust = (collection: BorrowerCollection) => {
-    if (unfiltered.has(collection)) return
-    unfiltered.add(collection)
+    if (!isFiltered(collection)) return
+    distrustedAtMs.set(collection, nowMs())
+    proven.delete(sources[collection].filter)
     onUnfiltered(collection)
   }
   return {
     sources,
+    isFiltered,
     distrust,
     ofWallets: async (collection, wallets, stop = {}) => {
       const source = sources[collection]
       if (wallets.length === 0) return firstPage(source, stop)
-      if (!unfiltered.has(collection)) {
+      if (isFiltered(collection)) {
         const chunks = Array.from({ length: Math.ceil(wallets.length / WALLETS_MAX) }, (_, index) =>
           wallets.slice(index * WALLETS_MAX, (index + 1) * WALLETS_MAX),
         )
         const filtered = await Promise.all(chunks.map((chunk) => readFiltered(source, chunk, stop)))
         const whole = filtered.filter((pages) => pages !== null)
-        if (whole.length === chunks.length) return joinPages(whole.flat())
+        const [asked = [], answer = []] = [chunks[0], whole[0]]
+        if (
+          whole.length === chunks.length &&
+          (proven.has(source.filter) || (await answersAboutAll(source, asked, answer, stop, proven)))
+        )
+          return joinPages(whole.flat())
         distrust(collection)
       }
       return sift(source, new Set(wallets), stop)
@@ -153,6 +175,29 @@ async function readFiltered<C extends BorrowerCollection>(
     if (error instanceof RolekeeperError && error.code === 'service.bad_request') return null
     throw error
   }
+}
+
+/**
+ * Whether an answer about several wallets is not about the first or the last of them only: rows of two prove it, and
+ * until then two without rows are asked for, each alone.
+ */
+async function answersAboutAll<C extends BorrowerCollection>(
+  source: Source<C>,
+  wallets: readonly Address[],
+  answer: readonly Page<Rows[C][number]>[],
+  stop: Stop,
+  proven: Set<Source<C>['filter']>,
+): Promise<boolean> {
+  const found = new Set(answer.flatMap(({ items }) => items.map(source.walletOf)))
+  if (found.size > 1) proven.add(source.filter)
+  if (found.size > 1 || wallets.length === 1) return true
+  const silent = wallets.filter((wallet) => !found.has(wallet))
+  const alone = await Promise.all(
+    [...new Set([...silent.slice(0, 1), ...silent.slice(-1)])].map((wallet) =>
+      readFiltered(source, [wallet], stop),
+    ),
+  )
+  return alone.flatMap((pages) => pages ?? []).every(({ items }) => items.length === 0)
 }
 
 /** Read everything, a page at a time, and keep what is of some wallets. */

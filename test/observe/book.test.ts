@@ -27,7 +27,7 @@ const fold: Fold<Rows> = {
 
 const wallet = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`
 const LIMITS = { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 }
-type Filter = 'filters' | 'ignores' | 'refuses' | 'takes the first'
+type Filter = 'filters' | 'ignores' | 'refuses' | 'takes the first' | 'takes the last'
 
 /** A service that lists what a test puts there, two rows a page, and counts what it is asked. */
 function createWorld(filter: Filter = 'filters') {
@@ -44,8 +44,12 @@ function createWorld(filter: Filter = 'filters') {
     readonly cursor?: string | null
   } = {}) {
     if (wallets !== undefined && filter === 'refuses') throw new RolekeeperError('service.bad_request', 'No.')
-    const kept =
-      filter === 'ignores' ? undefined : filter === 'takes the first' ? wallets?.slice(0, 1) : wallets
+    const part = {
+      ignores: undefined,
+      'takes the first': wallets?.slice(0, 1),
+      'takes the last': wallets?.slice(-1),
+    }
+    const kept = filter in part ? part[filter as keyof typeof part] : wallets
     for (let after = cursor ?? ''; ; ) {
       world.pages += 1
       if (wallets === undefined && cursor == null && after === '') world.swept += 1
@@ -69,10 +73,14 @@ function createWorld(filter: Filter = 'filters') {
   }
   const pages: Pick<ServiceClient['pages'], 'listPositions'> = { listPositions }
   const book = createBook(fold, {
-    rows: createBorrowerRows({ pages: pages as ServiceClient['pages'] }, () => {
-      world.unfiltered += 1
-    }),
-    clock: { ...systemClock, nowMs: () => world.nowMs, sleep: async () => {} },
+    rows: createBorrowerRows(
+      { pages: pages as ServiceClient['pages'] },
+      () => world.nowMs,
+      () => {
+        world.unfiltered += 1
+      },
+    ),
+    clock: { ...systemClock, nowMs: () => world.nowMs, sleep: (ms) => systemClock.sleep(ms / 100) },
     ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {}, onSweepFailed: () => {} },
   })
   const put = (name: string, debtShares: number | null) => {
@@ -172,7 +180,7 @@ describe('a book', () => {
 })
 
 describe('a service that does not filter by wallet', () => {
-  it.each<Filter>(['ignores', 'refuses', 'takes the first'])(
+  it.each<Filter>(['ignores', 'refuses', 'takes the first', 'takes the last'])(
     'is noticed, and read page by page: %s',
     async (filter) => {
       const { world, book, put, note, held, there } = createWorld(filter)
@@ -187,6 +195,38 @@ describe('a service that does not filter by wallet', () => {
       expect(world.unfiltered).toBe(1)
     },
   )
+
+  it.each<Filter>(['takes the first', 'takes the last'])(
+    'is noticed without any event: %s',
+    async (filter) => {
+      const { world, book, put } = createWorld(filter)
+      for (const each of [A, B, C]) put(each, 8)
+      await book.sweepIfDue()
+      const { items } = await book.read('positions', [wallet(3), wallet(1), wallet(2)])
+      expect(items.length).toBe(3)
+      expect(world.unfiltered).toBe(1)
+    },
+  )
+
+  it('is asked to do so again after ten minutes', async () => {
+    const { world, book, put } = createWorld('refuses')
+    put(A, 8)
+    await book.read('positions', [wallet(1)])
+    await book.read('positions', [wallet(1)])
+    expect(world.unfiltered).toBe(1)
+    world.nowMs += 600_000
+    await book.read('positions', [wallet(1)])
+    expect(world.unfiltered).toBe(2)
+  })
+
+  it('is read once for rows that are gone', async () => {
+    const { world, book, note } = createWorld('refuses')
+    await book.read('positions', [wallet(1)])
+    for (let number = 0; number < 20; number += 1) note(`${MARKET}:${wallet(number)}`)
+    world.pages = 0
+    await book.read('positions', [])
+    expect(world.pages).toBe(1)
+  })
 })
 
 describe('the freshness of a book', () => {

@@ -212,7 +212,7 @@ function rowsOf({ listPositions, listCreditFacilities, listLiquidationRecovery }
       (row) => row.borrowerAddress,
     ),
   }
-  return createBorrowerRows({ pages: pages as ServiceClient['pages'] }, () => {})
+  return createBorrowerRows({ pages: pages as ServiceClient['pages'] }, systemClock.nowMs, () => {})
 }
 
 function depsOf(lists: Lists, nodes: Pick<Nodes, 'calls'>, clock: WaveDeps['clock']) {
