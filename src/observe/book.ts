@@ -20,13 +20,17 @@ export type RowHint = { readonly type: string; readonly subject?: string }
  */
 const SWEEP_EVERY_MS = 4_000
 const SWEEP_SHARE = 5
+/** Neither a service that drips nor a clock that was put forward puts the next sweep off for longer. */
+const SWEEP_EVERY_MS_MAX = 900_000
 /** A sweep this short is waited for by the look that begins it, as one page is; a longer one goes on beside looks. */
 const WAITED_FOR_MS = 250
+/** A sweep that was short before and is not now is not waited for any longer. */
+const WAIT_MS_MAX = 2_000
 /** A page that cannot be read is asked for again this often, at its cursor, before the whole sweep is given up. */
 const PAGE_ATTEMPTS = 5
 const PAGE_PAUSE_MS = 1_000
-/** More rows than this change at once only where a sweep is the shorter way. */
-const PENDING_MAX = 10_000
+/** More rows than this are not read one by one, which a service's quota has to allow at each look: a sweep is owed. */
+const PENDING_MAX = 1_000
 /** Rows that seem to be gone and are asked for once more, each alone; beyond, a sweep finds out. */
 const GONE_MAX = 20
 
@@ -72,8 +76,8 @@ type Swept = {
   readonly read: ReadonlyMap<BorrowerCollection, Freshness>
 }
 
-/** Rows that events named, by name. */
-type Pending = Map<string, Named>
+/** Rows that events named, by name, each with when the last of them came. */
+type Pending = Map<string, Named & { readonly notedAtMs: number }>
 
 /** Keep the book of an agent: sweeps into a new one that takes the old one's place, and rows folded in between. */
 export const createBook = <Book>(fold: Fold<Book>, deps: BookDeps): KeptBook<Book> =>
@@ -89,6 +93,8 @@ class SweptBook<Book> implements KeptBook<Book> {
   #next: { book: Book; readonly read: Map<string, bigint> } | null = null
   #swept: Swept | null = null
   #sweeping: Promise<void> | undefined
+  /** By looks; otherwise it goes on beside them. */
+  #isWaitedFor = true
   /** What was noted cannot be read row by row. */
   #isOwed = false
 
@@ -113,7 +119,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     const named = goneOf(collection, subject)
     const pending = this.#pendingOf(collection)
     if (named === null || pending.size >= PENDING_MAX) this.#isOwed = true
-    else pending.set(subject.toLowerCase(), named)
+    else pending.set(subject.toLowerCase(), { ...named, notedAtMs: this.#deps.clock.nowMs() })
   }
 
   changed(): readonly Address[] {
@@ -128,12 +134,30 @@ class SweptBook<Book> implements KeptBook<Book> {
   }
 
   async sweepIfDue(): Promise<void> {
-    const isShort = this.#swept === null || this.#swept.tookMs <= WAITED_FOR_MS
     if (this.#sweeping === undefined && this.#isDue()) {
       this.#sweeping = this.#sweep()
-      if (!isShort) this.#sweeping.then(this.#deps.onSwept, this.#deps.onSweepFailed)
+      this.#isWaitedFor = true
     }
-    if (isShort) await this.#sweeping
+    const sweeping = this.#sweeping
+    if (sweeping === undefined || !this.#isWaitedFor) return
+    if (this.#swept === null) return sweeping
+    if (this.#swept.tookMs <= WAITED_FOR_MS && (await this.#endsSoon(sweeping))) return
+    this.#isWaitedFor = false
+    sweeping.then(this.#deps.onSwept, this.#deps.onSweepFailed)
+  }
+
+  /** Wait for a sweep, but not for ever. Throws what it throws meanwhile. */
+  async #endsSoon(sweeping: Promise<void>): Promise<boolean> {
+    const ended = new AbortController()
+    const late = this.#deps.clock.sleep(WAIT_MS_MAX, ended.signal).then(
+      () => false,
+      () => false,
+    )
+    try {
+      return await Promise.race([sweeping.then(() => true), late])
+    } finally {
+      ended.abort()
+    }
   }
 
   #isDue(): boolean {
@@ -145,7 +169,8 @@ class SweptBook<Book> implements KeptBook<Book> {
   }
 
   #everyMs(): number {
-    return Math.max(SWEEP_EVERY_MS, SWEEP_SHARE * (this.#swept?.tookMs ?? 0))
+    const pauseMs = SWEEP_SHARE * (this.#swept?.tookMs ?? 0)
+    return Math.min(Math.max(SWEEP_EVERY_MS, pauseMs), SWEEP_EVERY_MS_MAX)
   }
 
   async #sweep(): Promise<void> {
@@ -155,14 +180,20 @@ class SweptBook<Book> implements KeptBook<Book> {
     this.#next = next
     const wasOwed = this.#isOwed
     this.#isOwed = false
+    const failed = new AbortController()
+    const signal = AbortSignal.any([this.#stop.signal, failed.signal])
+    const sweeps = this.collections.map(
+      async (each) => [each, await this.#sweepCollection(each, next, signal)] as const,
+    )
     try {
-      const read = await Promise.all(
-        this.collections.map(async (each) => [each, await this.#sweepCollection(each, next)] as const),
-      )
+      const read = await Promise.all(sweeps)
       this.#book = next.book
       this.#swept = { beganAtMs, tookMs: clock.nowMs() - beganAtMs, read: new Map(read) }
     } catch (error) {
       this.#isOwed ||= wasOwed
+      // What is left of it would go on beside the next one, with a book of its own.
+      failed.abort()
+      await Promise.allSettled(sweeps)
       throw error
     } finally {
       this.#next = null
@@ -173,10 +204,11 @@ class SweptBook<Book> implements KeptBook<Book> {
   async #sweepCollection<C extends BorrowerCollection>(
     collection: C,
     next: { book: Book; readonly read: ReadonlyMap<string, bigint> },
+    signal: AbortSignal,
   ): Promise<Freshness> {
     const { keyOf } = this.#deps.rows.sources[collection]
     let worst: Freshness | undefined
-    for await (const { items, freshness } of this.#pages(collection)) {
+    for await (const { items, freshness } of this.#pages(collection, signal)) {
       worst = worst === undefined ? freshness : worstFreshness(worst, freshness)
       const block = BigInt(freshness.blockNumber ?? 0)
       for (const row of items) {
@@ -191,9 +223,11 @@ class SweptBook<Book> implements KeptBook<Book> {
   }
 
   /** Every page of a collection; one that fails for now is asked for again, because a sweep is long. */
-  async *#pages<C extends BorrowerCollection>(collection: C): AsyncGenerator<Page<Rows[C][number]>> {
+  async *#pages<C extends BorrowerCollection>(
+    collection: C,
+    signal: AbortSignal,
+  ): AsyncGenerator<Page<Rows[C][number]>> {
     const { rows, clock } = this.#deps
-    const { signal } = this.#stop
     let cursor: string | null = null
     for (let failures = 0; ; ) {
       try {
@@ -216,7 +250,8 @@ class SweptBook<Book> implements KeptBook<Book> {
     collection: C,
     wallets: readonly Address[],
   ): Promise<Listed<Rows[C][number]>> {
-    const { rows, limits } = this.#deps
+    const { rows, limits, clock } = this.#deps
+    const askedAtMs = clock.nowMs()
     const pending = this.#pendingOf(collection)
     const named = [...pending]
     const asked = [...new Set([...wallets, ...named.map(([, { wallet }]) => wallet)])]
@@ -227,17 +262,23 @@ class SweptBook<Book> implements KeptBook<Book> {
     const missing = named.filter(([name]) => !found.has(name))
     if (missing.length > GONE_MAX) this.#isOwed = true
     else {
-      for (const [name, { wallet, gone }] of missing) {
+      const asks = missing.map(async ([name, { wallet, gone }]) => {
         // An answer about many may be about some of them only: what is missing is asked for alone.
         const isSure = asked.length === 1 || !rows.isFiltered(collection)
         const alone = isSure ? [] : (await rows.ofWallets(collection, [wallet], { signal })).items
         if (this.#foldRows(collection, alone, block).has(name)) rows.distrust(collection)
         else this.#foldIn(name, gone, block)
-      }
+      })
+      await Promise.all(asks)
     }
-    // What was read while the service lagged is read again, until it does not.
-    if (isFresh(listed.freshness, limits))
-      for (const [name, one] of named) if (pending.get(name) === one) pending.delete(name)
+    // What was read while the service lagged behind the event is read again, until it does not.
+    if (!isFresh(listed.freshness, limits)) return listed
+    const asOfMs = askedAtMs - listed.freshness.lagSeconds * 1_000
+    for (const [name, one] of named) {
+      // What was noted in the future was noted before the clock was put back.
+      const isKnown = one.notedAtMs <= asOfMs || one.notedAtMs > askedAtMs
+      if (isKnown && pending.get(name) === one) pending.delete(name)
+    }
     return listed
   }
 

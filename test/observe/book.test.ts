@@ -179,6 +179,92 @@ describe('a book', () => {
   })
 })
 
+describe('a sweep', () => {
+  const never = new Promise<never>(() => {})
+
+  it('that fails takes its other collections with it', async () => {
+    let paging = 0
+    async function* listPositions({ signal }: { readonly signal?: AbortSignal } = {}) {
+      paging += 1
+      try {
+        for (;;) {
+          await new Promise(setImmediate)
+          signal?.throwIfAborted()
+          yield { items: [], freshness: fresh, dropped: 0, hasMore: true, nextCursor: 'more' }
+        }
+      } finally {
+        paging -= 1
+      }
+    }
+    // biome-ignore lint/correctness/useYield: it has no first page.
+    async function* listLiquidationRecovery() {
+      throw new RolekeeperError('service.unavailable', 'Not now.', { retry: 'later' })
+    }
+    const pages = { listPositions, listLiquidationRecovery } as unknown as ServiceClient['pages']
+    const both: Fold<Rows> = { ...fold, collections: ['positions', 'liquidation-recovery'] }
+    const book = createBook(both, {
+      ...{ rows: createBorrowerRows({ pages }, systemClock.nowMs, () => {}), clock: systemClock },
+      ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {}, onSweepFailed: () => {} },
+    })
+    for (let look = 0; look < 3; look += 1) {
+      await expect(book.sweepIfDue()).rejects.toThrow('Not now.')
+      expect(paging).toBe(0)
+    }
+    book.close()
+  })
+
+  it('that does not end is not waited for, and the book grows old', async () => {
+    const { world, book } = createWorld()
+    await book.sweepIfDue()
+    world.nowMs += 5_000
+    world.onPage = () => never
+    await book.sweepIfDue()
+    expect(book.staleness(world.nowMs + 15_000)).toContain('20000 ms ago')
+  })
+
+  it('that took long by a clock put forward is due within half an hour all the same', async () => {
+    const { world, book } = createWorld()
+    world.onPage = async () => {
+      world.nowMs += 3_600_000
+    }
+    await book.sweepIfDue()
+    world.onPage = async () => {}
+    world.nowMs += 900_000
+    await book.sweepIfDue()
+    expect(world.swept).toBe(2)
+  })
+})
+
+describe('a burst of events', () => {
+  it('is read in few requests, and what is beyond is for a sweep', async () => {
+    const { world, book, put, note, held, there } = createWorld()
+    await book.sweepIfDue()
+    const names = Array.from({ length: 1_100 }, (_, index) => `${MARKET}:${wallet(index)}`)
+    for (const each of names) put(each, 1)
+    for (const each of names) note(each)
+    expect(book.changed().length).toBeLessThanOrEqual(1_000)
+    world.nowMs += 1
+    await book.sweepIfDue()
+    expect(held()).toEqual(there())
+  })
+
+  it('about rows that are gone asks for them side by side', async () => {
+    const { world, book, note } = createWorld()
+    await book.sweepIfDue()
+    for (let number = 0; number < 20; number += 1) note(`${MARKET}:${wallet(number)}`)
+    let waiting = 0
+    let most = 0
+    world.onPage = async () => {
+      waiting += 1
+      most = Math.max(most, waiting)
+      await new Promise(setImmediate)
+      waiting -= 1
+    }
+    await book.read('positions', [])
+    expect(most).toBe(20)
+  })
+})
+
 describe('a service that does not filter by wallet', () => {
   it.each<Filter>(['ignores', 'refuses', 'takes the first', 'takes the last'])(
     'is noticed, and read page by page: %s',
@@ -259,6 +345,27 @@ describe('the freshness of a book', () => {
     await book.read('positions', [])
     expect(book.changed()).toEqual([wallet(1)])
     world.freshness = fresh
+    await book.read('positions', [])
+    expect(book.changed()).toEqual([])
+  })
+
+  it('keeps a row for the next look while what is read may be older than the event', async () => {
+    const { world, book, put, note, held, there } = createWorld()
+    await book.sweepIfDue()
+    note(A)
+    world.freshness = { ...fresh, lagSeconds: 10 }
+    await book.read('positions', [])
+    // What the event told of is there to read now.
+    put(A, 1)
+    world.nowMs += 9_999
+    await book.read('positions', [])
+    expect(book.changed()).toEqual([wallet(1)])
+    world.nowMs += 1
+    await book.read('positions', [])
+    expect(held()).toEqual(there())
+    expect(book.changed()).toEqual([])
+    note(A)
+    world.nowMs -= 3_600_000
     await book.read('positions', [])
     expect(book.changed()).toEqual([])
   })
