@@ -1,4 +1,13 @@
 import type { Address } from 'viem'
+import {
+  ADDRESS_WORDS,
+  hash,
+  largestUint256,
+  readUint256,
+  UINT256_WORDS,
+  widened,
+  writeUint256,
+} from './words.ts'
 
 /** What makes a borrower liquidatable sooner or later: both stay put while price and interest move. */
 export type Position = {
@@ -20,13 +29,10 @@ type Largest = {
 /** Borrowers under water, and the nearest of the others, each from the most to the least endangered. */
 export type Endangered = { readonly underWater: readonly Address[]; readonly nearest: readonly Address[] }
 
-const ADDRESS_WORDS = 5
-const UINT256_WORDS = 4
 /** Both figures of a position. */
 const FIGURE_WORDS = 2 * UINT256_WORDS
 /** Of those who owe most. */
 const LARGEST_MAX = 5
-const WORD_BITS = 64n
 /** A ratio and the waterline's are three correctly rounded operations each: this is more than both are off by. */
 const ROUNDING = 2 ** -50
 /** Room grows by a quarter, so that at most a fifth of it is empty. */
@@ -82,23 +88,10 @@ export class MarketBook {
   }
 
   #findLargest(): Largest {
-    const words = new Uint32Array(this.#figures.buffer)
-    const found: { readonly id: number; readonly owed: number }[] = []
-    let least = 0
-    // Id by id is as they lie in memory; who left owes nothing.
-    for (let id = 0; id < this.#issued; id += 1) {
-      const owed = roughUint256(words, id * FIGURE_WORDS)
-      if (owed <= least) continue
-      const after = found.findIndex((other) => owed > other.owed)
-      found.splice(after === NOT_FOUND ? found.length : after, 0, { id, owed })
-      found.splice(LARGEST_MAX)
-      if (found.length === LARGEST_MAX) least = found.at(-1)?.owed ?? 0
-    }
-    return {
-      ids: new Set(found.map(({ id }) => id)),
-      borrowers: found.map(({ id }) => this.#borrowerAt(this.#places[id] as number)),
-      least,
-    }
+    // Who left owes nothing.
+    const { places: ids, least } = largestUint256(this.#figures, FIGURE_WORDS, this.#issued, LARGEST_MAX)
+    const borrowers = ids.map((id) => this.#borrowerAt(this.#places[id] as number))
+    return { ids: new Set(ids), borrowers, least }
   }
 
   /** What a borrower has, 0 where it is not known. */
@@ -296,39 +289,4 @@ export class MarketBook {
     this.#table = new Int32Array(2 * this.#table.length)
     for (let place = 0; place < this.#count; place += 1) this.#enter(this.#heap[place] as number)
   }
-}
-
-/** Mix all words of an address: vanity addresses share some of theirs. */
-function hash(words: Uint32Array, from: number): number {
-  let mixed = 0
-  for (let word = from; word < from + ADDRESS_WORDS; word += 1) {
-    mixed = Math.imul(mixed ^ (words[word] as number), 0x9e3779b1)
-    mixed ^= mixed >>> 15
-  }
-  return mixed
-}
-
-function writeUint256(words: BigUint64Array, at: number, value: bigint): void {
-  for (let word = 0; word < UINT256_WORDS; word += 1)
-    words[at + word] = BigInt.asUintN(64, value >> (WORD_BITS * BigInt(word)))
-}
-
-function readUint256(words: BigUint64Array, at: number): bigint {
-  let value = 0n
-  for (let word = UINT256_WORDS - 1; word >= 0; word -= 1)
-    value = (value << WORD_BITS) | (words[at + word] as bigint)
-  return value
-}
-
-/** Rounded, and without the cost of a bigint for each of a million; `at` counts words of 64 bits. */
-function roughUint256(halves: Uint32Array, at: number): number {
-  let value = 0
-  for (let half = 2 * UINT256_WORDS - 1; half >= 0; half -= 1)
-    value = value * 2 ** 32 + (halves[2 * at + half] as number)
-  return value
-}
-
-function widened<T extends { set: (from: T) => void }>(from: T, to: T): T {
-  to.set(from)
-  return to
 }

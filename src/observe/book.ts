@@ -2,12 +2,13 @@ import type { Address } from 'viem'
 import type { BorrowerCollection, Change, Fold, Rows } from '../../agents/rows.ts'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type Page, worstFreshness } from '../service/collection.ts'
+import { worstFreshness } from '../service/collection.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Freshness } from '../service/contract/resources.ts'
 import { type BorrowerRows, goneOf, type Named, nameOf } from './borrower-rows.ts'
 import type { Listed } from './collections.ts'
 import { type FreshnessLimits, isFresh } from './freshness.ts'
+import { endsWithin, pagesOf } from './sweeps.ts'
 
 /** An event that names a row; any other hint is no news to a book. */
 export type RowHint = { readonly type: string; readonly subject?: string }
@@ -26,9 +27,6 @@ const SWEEP_EVERY_MS_MAX = 900_000
 const WAITED_FOR_MS = 250
 /** A sweep that was short before and is not now is not waited for any longer. */
 const WAIT_MS_MAX = 2_000
-/** A page that cannot be read is asked for again this often, at its cursor, before the whole sweep is given up. */
-const PAGE_ATTEMPTS = 5
-const PAGE_PAUSE_MS = 1_000
 /** More rows than this are not read one by one, which a service's quota has to allow at each look: a sweep is owed. */
 const PENDING_MAX = 1_000
 /** Rows that seem to be gone and are asked for once more, each alone; beyond, a sweep finds out. */
@@ -141,23 +139,10 @@ class SweptBook<Book> implements KeptBook<Book> {
     const sweeping = this.#sweeping
     if (sweeping === undefined || !this.#isWaitedFor) return
     if (this.#swept === null) return sweeping
-    if (this.#swept.tookMs <= WAITED_FOR_MS && (await this.#endsSoon(sweeping))) return
+    if (this.#swept.tookMs <= WAITED_FOR_MS && (await endsWithin(sweeping, WAIT_MS_MAX, this.#deps.clock)))
+      return
     this.#isWaitedFor = false
     sweeping.then(this.#deps.onSwept, this.#deps.onSweepFailed)
-  }
-
-  /** Wait for a sweep, but not for ever. Throws what it throws meanwhile. */
-  async #endsSoon(sweeping: Promise<void>): Promise<boolean> {
-    const ended = new AbortController()
-    const late = this.#deps.clock.sleep(WAIT_MS_MAX, ended.signal).then(
-      () => false,
-      () => false,
-    )
-    try {
-      return await Promise.race([sweeping.then(() => true), late])
-    } finally {
-      ended.abort()
-    }
   }
 
   #isDue(): boolean {
@@ -208,7 +193,11 @@ class SweptBook<Book> implements KeptBook<Book> {
   ): Promise<Freshness> {
     const { keyOf } = this.#deps.rows.sources[collection]
     let worst: Freshness | undefined
-    for await (const { items, freshness } of this.#pages(collection, signal)) {
+    for await (const { items, freshness } of pagesOf(
+      this.#deps.rows.sources[collection],
+      this.#deps.clock,
+      signal,
+    )) {
       worst = worst === undefined ? freshness : worstFreshness(worst, freshness)
       const block = BigInt(freshness.blockNumber ?? 0)
       for (const row of items) {
@@ -220,30 +209,6 @@ class SweptBook<Book> implements KeptBook<Book> {
     }
     if (worst !== undefined) return worst
     throw new RolekeeperError('service.garbage', 'A collection has no first page.', { retry: 'later' })
-  }
-
-  /** Every page of a collection; one that fails for now is asked for again, because a sweep is long. */
-  async *#pages<C extends BorrowerCollection>(
-    collection: C,
-    signal: AbortSignal,
-  ): AsyncGenerator<Page<Rows[C][number]>> {
-    const { rows, clock } = this.#deps
-    let cursor: string | null = null
-    for (let failures = 0; ; ) {
-      try {
-        for await (const page of rows.sources[collection].pages({ cursor, signal })) {
-          failures = 0
-          cursor = page.nextCursor
-          yield page
-        }
-        return
-      } catch (error) {
-        const again = error instanceof RolekeeperError && error.retry === 'later' && cursor !== null
-        failures += 1
-        if (!again || failures >= PAGE_ATTEMPTS || signal.aborted) throw error
-        await clock.sleep(PAGE_PAUSE_MS, signal)
-      }
-    }
   }
 
   async read<C extends BorrowerCollection>(
