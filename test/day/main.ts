@@ -1,4 +1,4 @@
-/** `npm run day -- --seed S [--blocks N] [--json]`: all roles live for 7,200 blocks, two hours of a chain in under 20 minutes. */
+/** `npm run day -- --seed S [--blocks N] [--json]`: all roles live for 7,200 blocks, two hours of a chain on a clock seven times as fast. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
