@@ -191,9 +191,7 @@ describe('whatever the positions, balances and policy', () => {
         const cheaper = { ...seen, chain: { ...seen.chain, baseFeePerGasWei } }
         const better = decide(cheaper, roomier)
         const base = profit(decision)
-        const gapBps = BigInt(
-          Math.max(0, ...liquidations(better).map((one) => Number(one.reason.setGapBps))),
-        )
+        const gapBps = BigInt(Math.max(0, ...liquidations(better).map((one) => Number(one.reason.setGapBps))))
         // Rounding to base units, and what the search with more room leaves open and says so.
         const least = base - base / 100_000n - 10_000n - (base * gapBps) / 10_000n
         atMost(least, profit(better))
