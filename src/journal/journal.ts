@@ -58,9 +58,10 @@ export type Journal = {
   readonly open: (workflow: Workflow) => Promise<'opened' | 'exists'>
   /**
    * Replace a workflow, if `workflow.version` is the stored one; returns it with the next version. The digests of
-   * its attempts enter the ledger. Throws RolekeeperError `journal.conflict` to this caller alone when it is not.
+   * its attempts enter the ledger, and a reservation replaces the workflow's in the same step. Throws RolekeeperError
+   * `journal.conflict` to this caller alone when it is not.
    */
-  readonly write: (workflow: Workflow) => Promise<Workflow>
+  readonly write: (workflow: Workflow, reservation?: Reservation | null) => Promise<Workflow>
   /**
    * Like `write`, and take the nonces of its new slots: they must begin at the signer's next nonce, else nothing is
    * written and the answer is `lost`. Reserves the budget in the same step.

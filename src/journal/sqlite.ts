@@ -53,7 +53,7 @@ class SqliteJournal implements Journal {
     )
   }
 
-  #write(workflow: Workflow): Workflow {
+  #write(workflow: Workflow, reservation: Reservation | null): Workflow {
     const before = this.#records.bodies<Workflow>('SELECT body FROM workflows WHERE id = ?', workflow.id)[0]
     const next = { ...workflow, version: workflow.version + 1 }
     const changed = this.#records.run(
@@ -76,6 +76,7 @@ class SqliteJournal implements Journal {
       )
     }
     if (before?.state !== next.state) this.#addTransition(next)
+    if (reservation !== null) this.#settle(reservation)
     for (const slot of next.slots) {
       for (const attempt of slot.attempts) {
         this.#enterDigest({
@@ -91,8 +92,8 @@ class SqliteJournal implements Journal {
     return next
   }
 
-  async write(workflow: Workflow): Promise<Workflow> {
-    return this.#records.change(() => this.#write(workflow))
+  async write(workflow: Workflow, reservation: Reservation | null = null): Promise<Workflow> {
+    return this.#records.change(() => this.#write(workflow, reservation))
   }
 
   async claim(workflow: Workflow, reservation: Reservation | null): Promise<Workflow | 'lost'> {
@@ -120,8 +121,7 @@ class SqliteJournal implements Journal {
         first.chainId,
         first.signer.toLowerCase(),
       )
-      if (reservation !== null) this.#settle(reservation)
-      return this.#write(workflow)
+      return this.#write(workflow, reservation)
     })
   }
 

@@ -165,6 +165,19 @@ describe('the SQLite journal', () => {
     expect(await journal.decisions('m:v', 1)).toHaveLength(1)
   })
 
+  it('takes a reservation with a write, in one step: a write that conflicts reserves nothing', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    await journal.open(inFlight('a', []))
+    const claimed = await journal.claim(inFlight('a', [5]), reservation('a'))
+    if (claimed === 'lost') throw new TypeError('lost')
+    await expect(journal.write({ ...claimed, version: 0 }, reservation('a', 6n))).rejects.toThrow(
+      'another writer',
+    )
+    expect(await journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 5n }])
+    await journal.write(claimed, reservation('a', 9n))
+    expect(await journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 9n }])
+  })
+
   it('takes a changed reservation once', async () => {
     await journal.settle(reservation('a', 5n))
     await journal.settle(reservation('a', 9n))
