@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { type Checked, refuse } from '../errors.ts'
+import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { idempotencyKey, opportunityKey } from '../workflow/keys.ts'
@@ -10,6 +10,7 @@ import { isTerminal, REJECTED, type TerminalState, type Workflow } from '../work
 type OpenDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'open' | 'byOpportunity' | 'live'>
+  readonly alarm: (error: RolekeeperError) => void
 }
 
 /** Who asks. */
@@ -20,10 +21,15 @@ type Opener = {
   readonly shadow: boolean
 }
 
-/** A try that ended without the payload's effect may be made again this often. */
-const ROUNDS_MAX = 64
+/**
+ * Tries that claimed a nonce and ended without the payload's effect: each cost gas. What was refused before cost
+ * nothing, and is tried without end.
+ */
+const CLAIMED_ROUNDS_MAX = 64
 const BACK_OFF_MS = 2_000
 const BACK_OFF_MS_MAX = 120_000
+/** What is proposed and refused for this long is a duty that nobody does: an alarm. */
+const OVERDUE_MS = 900_000
 
 /** Ends after which the payload certainly has no effect and never will: every nonce is closed or was never taken. */
 const REOPENS: ReadonlySet<TerminalState> = new Set([
@@ -37,9 +43,12 @@ const REOPENS: ReadonlySet<TerminalState> = new Set([
 /** Milliseconds after the end of a round before the next may begin. Pure. */
 const backOffMs = (round: number) => Math.min(BACK_OFF_MS * 2 ** round, BACK_OFF_MS_MAX)
 
+/** A round, and what of the rounds before it counts. */
+type Round = Pick<Workflow, 'round' | 'claimedRounds' | 'refusedSinceMs'>
+
 /** The round that an opportunity would begin now, or why it begins none. Pure. */
-function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: number }> {
-  if (last === null) return { ok: true, round: 0 }
+function nextRound(last: Workflow | null, nowMs: number): Checked<{ next: Round }> {
+  if (last === null) return { ok: true, next: { round: 0 } }
   if (!isTerminal(last.state)) return refuse('already_in_flight', `Workflow ${last.id} is about it already.`)
   if (last.note?.check === REJECTED)
     return refuse(
@@ -47,15 +56,36 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ round: numbe
       `A person rejected it as workflow ${last.id}; it comes back when its state changes.`,
     )
   if (!REOPENS.has(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
-  if (last.round + 1 >= ROUNDS_MAX) {
-    return refuse('rounds_exhausted', `${ROUNDS_MAX} tries ended without effect, the last ${last.state}.`)
+  const hasClaimed = last.slots.length > 0
+  const claimedRounds = (last.claimedRounds ?? 0) + (hasClaimed ? 1 : 0)
+  if (claimedRounds >= CLAIMED_ROUNDS_MAX) {
+    return refuse(
+      'rounds_exhausted',
+      `${CLAIMED_ROUNDS_MAX} tries took a nonce and ended without effect, the last ${last.state}.`,
+    )
   }
   const waitMs = backOffMs(last.round)
   const leftMs = last.updatedAtMs + waitMs - nowMs
   // More than the whole wait is left only where the clock was put back: that is no reason to stand still.
   if (leftMs > 0 && leftMs <= waitMs)
     return refuse('backing_off', `The last try ended ${last.state}; the next may begin in ${leftMs} ms.`)
-  return { ok: true, round: last.round + 1 }
+  // What nobody proposed for as long was no duty meanwhile.
+  const isFresh = hasClaimed || nowMs - last.updatedAtMs > OVERDUE_MS
+  const refusedSinceMs = isFresh ? nowMs : (last.refusedSinceMs ?? last.createdAtMs)
+  return { ok: true, next: { round: last.round + 1, claimedRounds, refusedSinceMs } }
+}
+
+function overdue({ role, proposal, note, id }: Workflow, forMs: number): RolekeeperError {
+  const minutes = Math.floor(forMs / 60_000)
+  return new RolekeeperError(
+    'duty.overdue',
+    `For ${minutes} minutes every try of the ${role} at ${proposal.kind} ${proposal.subject} ended without a nonce; the last with ${note?.check ?? 'no reason'}: ${note?.message ?? ''}`,
+    {
+      fix: `see what the check says: a budget, a fee cap or a key of the service; \`rolekeeper explain\` shows every decision.`,
+      facts: { workflowId: id, role, subject: proposal.subject },
+      retry: 'later',
+    },
+  )
 }
 
 /** Name the opportunity that a proposal is, for who asks. Pure. */
@@ -85,15 +115,19 @@ export async function openProposal(
     if (taken !== undefined)
       return refuse('lot_taken', `Our ${taken.role} bids on the lot ${proposal.lot} (workflow ${taken.id}).`)
   }
-  const next = nextRound(await deps.journal.byOpportunity(opportunity), nowMs)
-  if (!next.ok) return next
+  const last = await deps.journal.byOpportunity(opportunity)
+  const allowed = nextRound(last, nowMs)
+  if (!allowed.ok) return allowed
+  const { next } = allowed
+  const overdueMs = nowMs - (next.refusedSinceMs ?? nowMs)
+  if (last !== null && overdueMs > OVERDUE_MS && !shadow) deps.alarm(overdue(last, overdueMs))
   const workflow: Workflow = {
     id: idempotencyKey(opportunity, next.round),
     role,
     chainId,
     signer,
     opportunity,
-    round: next.round,
+    ...next,
     proposal,
     state: 'discovered',
     version: 0,

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { AgentConfig } from '../config/config.ts'
 import { openProposal, opportunityOf } from '../decide/open.ts'
-import type { Checked } from '../errors.ts'
+import type { Checked, RolekeeperError } from '../errors.ts'
 import { exposureOf } from '../guard/check-request.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -14,6 +14,7 @@ type OpenerDeps = {
   readonly clock: { readonly nowMs: () => number }
   readonly nodes: { readonly chainId: number }
   readonly journal: Journal
+  readonly alarm: (error: RolekeeperError) => void
   /** Open one proposal of the keeper after another. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
@@ -27,12 +28,12 @@ type Opener = {
 /** Create the opener of a role's proposals. */
 export function createOpener(
   who: { readonly role: Role; readonly signer: Address },
-  { clock, nodes, journal, alone }: OpenerDeps,
+  { clock, nodes, journal, alarm, alone }: OpenerDeps,
 ): Opener {
   const openerOf = (shadow: boolean) => ({ ...who, chainId: nodes.chainId, shadow })
   return {
     open: (proposal, shadow) =>
-      alone(() => openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal })),
+      alone(() => openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm })),
     opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
   }
 }

@@ -115,6 +115,10 @@ export type Workflow = {
   readonly signer: Hex
   readonly opportunity: string
   readonly round: number
+  /** Rounds before this one that claimed a nonce; absent: none did. */
+  readonly claimedRounds?: number
+  /** When the first of the rounds in a row that ended without a nonce began; absent: none went before. */
+  readonly refusedSinceMs?: number
   readonly proposal: Proposal
   readonly state: WorkflowState
   /** Compare-and-set counter; one more with each write. */

@@ -3,14 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openProposal } from '../../src/decide/open.ts'
+import type { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { TERMINAL_STATES, type TerminalState } from '../../src/workflow/workflow.ts'
-import { proposalOf, SIGNER } from '../support/workflows.ts'
+import { proposalOf, SIGNER, slotOf } from '../support/workflows.ts'
 
 let journal: Journal
 let nowMs: number
+let alarms: string[]
+const alarm = (error: RolekeeperError) => alarms.push(error.code)
 beforeEach(() => {
+  alarms = []
   journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
   nowMs = 10_000
 })
@@ -18,7 +22,7 @@ afterEach(() => journal.close())
 
 const OPENER = { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false } as const
 const open = (changes: Parameters<typeof proposalOf>[0] = {}) =>
-  openProposal(proposalOf(changes), OPENER, { nowMs: () => nowMs, journal })
+  openProposal(proposalOf(changes), OPENER, { nowMs: () => nowMs, journal, alarm })
 const opened = async () => {
   const result = await open()
   if (!result.ok) throw new TypeError(result.message)
@@ -37,7 +41,7 @@ describe('opening a proposal', () => {
     const bid = { lot: '0xlot' }
     const another = { role: 'rfq-bidder', chainId: 31_337, signer: SIGNER, shadow: false } as const
     const openBid = () =>
-      openProposal(proposalOf({ ...bid, subject: 'rfq' }), another, { nowMs: () => nowMs, journal })
+      openProposal(proposalOf({ ...bid, subject: 'rfq' }), another, { nowMs: () => nowMs, journal, alarm })
     const first = await open(bid)
     expect(await openBid()).toMatchObject({ ok: false, check: 'lot_taken' })
     if (first.ok) await journal.write({ ...first.workflow, state: 'refused' })
@@ -111,11 +115,41 @@ describe('opening a proposal', () => {
     expect(await check()).toBe('round 1')
   })
 
-  it('gives an opportunity sixty-four tries and not one more', async () => {
+  it('gives an opportunity sixty-four tries that took a nonce, and not one more', async () => {
     for (let round = 0; round < 64; round += 1) {
-      await end('refused')
+      await journal.write({ ...(await opened()), state: 'reverted', slots: [slotOf()], updatedAtMs: nowMs })
       nowMs += 120_000
     }
     expect(await check()).toBe('rounds_exhausted')
+  })
+
+  it('never gives up what was refused for two hours before a nonce was taken, and raises an alarm', async () => {
+    // A constant of the protocol: a refund has one occurrence for ever.
+    const refund = () => open({ kind: 'refund', occurrence: 'refund' })
+    let rounds = 0
+    for (const startedMs = nowMs; nowMs < startedMs + 4 * 3_600_000; nowMs += 60_000) {
+      const result = await refund()
+      if (!result.ok) continue
+      rounds += 1
+      const note = { check: 'limit_day_gas', message: 'the budget is spent' }
+      await journal.write({ ...result.workflow, state: 'refused', note, updatedAtMs: nowMs })
+    }
+    expect(rounds).toBeGreaterThan(64)
+    expect(new Set(alarms)).toEqual(new Set(['duty.overdue']))
+    nowMs += 120_000
+    expect(await refund()).toMatchObject({ ok: true, workflow: { claimedRounds: 0 } })
+  })
+
+  it('calls a duty overdue one millisecond past a quarter of an hour, and not where nobody proposed it', async () => {
+    await end('refused')
+    nowMs += 900_000
+    await end('refused')
+    expect(alarms).toEqual([])
+    nowMs += 4_001
+    await end('refused')
+    expect(alarms).toEqual(['duty.overdue'])
+    nowMs += 900_001
+    await end('refused')
+    expect(alarms).toEqual(['duty.overdue'])
   })
 })

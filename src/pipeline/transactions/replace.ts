@@ -34,15 +34,11 @@ function closingReason(
   if (slot.closing !== undefined || slot.kind === 'revoke') return slot.closing
   if (workflow.slots.some((earlier) => earlier.index < slot.index && hasFailed(earlier)))
     return 'earlier_slot_failed'
-  const { clearance, prepared } = workflow
-  invariant(
-    clearance !== undefined && prepared !== undefined,
-    `workflow ${workflow.id} is in flight without clearance`,
-  )
-  // What is public may still land until the chain itself is past the deadline in its calldata.
-  const overAtMs = isPublic(slot) ? Date.parse(prepared.answer.expiresAt) : clearance.notAfterMs
+  const { clearance } = workflow
+  invariant(clearance !== undefined, `workflow ${workflow.id} is in flight without clearance`)
+  // By our own end of it: the service may say 2099. What is public may still land until the chain itself is past it.
   const clockMs = isPublic(slot) ? view.headTimestampS * 1_000 : view.nowMs
-  if (clockMs >= overAtMs) return 'expired'
+  if (clockMs >= clearance.notAfterMs) return 'expired'
   return !isPublic(slot) && clearance.rulesetHash !== rulesetHash ? 'ruleset_changed' : undefined
 }
 

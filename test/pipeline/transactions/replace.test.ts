@@ -7,7 +7,7 @@ import {
 } from '../../../src/pipeline/transactions/replace.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
-import { attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
+import { answerOf, attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const POLICY = {
   maxFeePerGasWei: 50_000_000_000n,
@@ -71,10 +71,18 @@ describe('replacements', () => {
     expect(shape(order(workflow, { nowMs: 30_000 }))).toEqual([['expired', 'payload', 'noop']])
   })
 
-  it('close at the answer’s end what is public, by the chain’s clock alone', () => {
+  it('close at the clearance’s end what is public, by the chain’s clock alone', () => {
     const workflow = inFlight(sent())
-    expect(order(workflow, { nowMs: 999_999, headTimestampS: 59 })).toBe(workflow)
-    expect(shape(order(workflow, { headTimestampS: 60 }))).toEqual([['expired', 'payload', 'noop']])
+    expect(order(workflow, { nowMs: 999_999, headTimestampS: 29 })).toBe(workflow)
+    expect(shape(order(workflow, { headTimestampS: 30 }))).toEqual([['expired', 'payload', 'noop']])
+  })
+
+  it('close six hours later what the service said would hold until 2099, and raise it no more', () => {
+    const answer = answerOf({ expiresAt: '2099-01-01T00:00:00.000Z' })
+    const prepared = { bytesSha256: '', answer, receivedAtMs: 1_000 }
+    const workflow = workflowOf('in_flight', { prepared, slots: [sent()] })
+    const later = order(workflow, { headTimestampS: 6 * 3_600, headNumber: 1_810n })
+    expect(shape(later)).toEqual([['expired', 'payload', 'noop']])
   })
 
   it('close under changed rules what no node has, and leave what is public', () => {
@@ -128,7 +136,7 @@ describe('replacements', () => {
     const capped = { ...sentAttempt, maxFeePerGasWei: POLICY.maxFeePerGasWei }
     const workflow = inFlight(sent({ attempts: [capped] }))
     expect(order(workflow, { headNumber: 99n })).toBe(workflow)
-    const dear = { headTimestampS: 60, baseFeePerGasWei: 49_000_000_000n }
+    const dear = { headTimestampS: 30, baseFeePerGasWei: 49_000_000_000n }
     const closed = order(workflow, dear)
     expect(shape(closed)).toEqual([['expired', 'payload', 'noop']])
     expect(closed.slots[0]?.attempts[1]?.maxFeePerGasWei).toBe(POLICY.maxFeePerGasWei)
