@@ -49,11 +49,38 @@ export type LedgerEntry = {
   readonly atMs: number
 }
 
+/** What a journal says, to the process that writes it and to any other. */
+export type JournalReads = {
+  readonly get: (id: string) => Promise<Workflow | null>
+  /** The newest round of an opportunity. */
+  readonly byOpportunity: (opportunity: string) => Promise<Workflow | null>
+  /** Workflows that are not terminal, oldest first. */
+  readonly live: () => Promise<readonly Workflow[]>
+  /** Newest first; at most `limit`. */
+  readonly list: (limit: number) => Promise<readonly Workflow[]>
+  /** Workflows that ended in shadow, oldest first. */
+  readonly shadowed: () => Promise<readonly Workflow[]>
+  /** Of one role, newest first; at most `limit`. */
+  readonly newestOf: (role: Role, limit: number) => Promise<readonly Workflow[]>
+  readonly transitions: (id: string) => Promise<readonly Transition[]>
+  /** The first nonce that no slot holds; null before `adoptNonce`. */
+  readonly nextNonce: (chainId: number, signer: Address) => Promise<number | null>
+  /** The workflow whose slot holds a nonce. */
+  readonly byNonce: (chainId: number, signer: Address, nonce: number) => Promise<Workflow | null>
+  readonly ledgerEntry: (digest: Hex) => Promise<LedgerEntry | null>
+  readonly reservations: (role: Role, sinceMs: number) => Promise<readonly Reservation[]>
+  /** Newest first. */
+  readonly decisions: (subjectPart: string, limit: number) => Promise<readonly DecisionRow[]>
+  readonly due: (nowMs: number) => Promise<readonly OutboxRow[]>
+  readonly getValue: (key: string) => Promise<string | null>
+  readonly close: () => Promise<void>
+}
+
 /**
  * The durable record of what we did. A write is visible to later reads at once and durable after the next
  * `barrier`; a barrier is awaited before each irreversible effect.
  */
-export type Journal = {
+export type Journal = JournalReads & {
   /** Insert a new workflow, unless its (opportunity, round) is there already. */
   readonly open: (workflow: Workflow) => Promise<'opened' | 'exists'>
   /**
@@ -69,38 +96,15 @@ export type Journal = {
   readonly claim: (workflow: Workflow, reservation: Reservation | null) => Promise<Workflow | 'lost'>
   /** Resolve when everything written so far is on disk. */
   readonly barrier: () => Promise<void>
-  readonly get: (id: string) => Promise<Workflow | null>
-  /** The newest round of an opportunity. */
-  readonly byOpportunity: (opportunity: string) => Promise<Workflow | null>
-  /** Workflows that are not terminal, oldest first. */
-  readonly live: () => Promise<readonly Workflow[]>
-  /** Newest first; at most `limit`. */
-  readonly list: (limit: number) => Promise<readonly Workflow[]>
-  /** Workflows that ended in shadow, oldest first. */
-  readonly shadowed: () => Promise<readonly Workflow[]>
-  /** Of one role, newest first; at most `limit`. */
-  readonly newestOf: (role: Role, limit: number) => Promise<readonly Workflow[]>
-  readonly transitions: (id: string) => Promise<readonly Transition[]>
-  /** The first nonce that no slot holds; null before `adoptNonce`. */
-  readonly nextNonce: (chainId: number, signer: Address) => Promise<number | null>
   /** Raise the next nonce to what the chain has counted; never lowers it. */
   readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
-  /** The workflow whose slot holds a nonce. */
-  readonly byNonce: (chainId: number, signer: Address, nonce: number) => Promise<Workflow | null>
   readonly enterDigest: (entry: LedgerEntry) => Promise<void>
-  readonly ledgerEntry: (digest: Hex) => Promise<LedgerEntry | null>
-  readonly reservations: (role: Role, sinceMs: number) => Promise<readonly Reservation[]>
   /** Replace a reservation by what was really spent. */
   readonly settle: (reservation: Reservation) => Promise<void>
   readonly addDecisions: (rows: readonly DecisionRow[]) => Promise<void>
-  /** Newest first. */
-  readonly decisions: (subjectPart: string, limit: number) => Promise<readonly DecisionRow[]>
   /** Put transactions in the outbox; one that is there already stays as it is. */
   readonly post: (rows: readonly Omit<OutboxRow, 'tries'>[]) => Promise<void>
-  readonly due: (nowMs: number) => Promise<readonly OutboxRow[]>
   readonly posted: (hash: Hex) => Promise<void>
   readonly postpone: (hash: Hex, dueAtMs: number) => Promise<void>
-  readonly getValue: (key: string) => Promise<string | null>
   readonly setValue: (key: string, value: string | null) => Promise<void>
-  readonly close: () => Promise<void>
 }

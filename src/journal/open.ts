@@ -1,4 +1,4 @@
-import type { Journal } from './journal.ts'
+import type { Journal, JournalReads } from './journal.ts'
 import { lockDirectory } from './lock.ts'
 import { openSqliteJournal, readSqliteJournal } from './sqlite.ts'
 
@@ -24,7 +24,10 @@ export function openJournal(directory: string): {
  * Read the journal of a directory, beside a keeper that runs or without one. Throws RolekeeperError `journal.absent` when
  * there is none, and what `read` throws.
  */
-export async function readJournal<T>(directory: string, read: (journal: Journal) => Promise<T>): Promise<T> {
+export async function readJournal<T>(
+  directory: string,
+  read: (journal: JournalReads) => Promise<T>,
+): Promise<T> {
   const journal = readSqliteJournal(directory)
   try {
     return await read(journal)
