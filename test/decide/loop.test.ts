@@ -47,7 +47,7 @@ const createWorld = () => {
       openProposal(
         proposal,
         { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false },
-        { nowMs: () => 5_000, journal },
+        { nowMs: () => 5_000, journal, alarm: () => {} },
       ),
     observe: async (around) => {
       world.looks += 1
