@@ -10,6 +10,7 @@ import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import { type OpsServer, startOpsServer } from '../ops/server.ts'
 import { type ChainView, watchChain } from '../pipeline/transactions/nonces.ts'
+import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
@@ -22,7 +23,7 @@ import { type HealthDeps, readGauges, readReadiness } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
 import { createReports, type Reports } from './reports.ts'
 import { openRole, type RoleAtWork, type RoleDeps } from './role.ts'
-import { loadRolePolicy, type RolePolicy } from './role-policy.ts'
+import { liveSigners, loadRolePolicy, type RolePolicy } from './role-policy.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
 import { checkAccess, proveNoneLeftLive, provePins, proveService } from './startup-checks.ts'
 
@@ -122,9 +123,12 @@ class ComposedKeeper implements Keeper {
     const journal = this.#openJournal()
     const client = await this.#connectService()
     const nodes = await this.#connectNodes()
+    const { alarm } = this.#reports
+    const known = { nowMs: this.#clock.nowMs, journal, alarm, chainId: this.#config.chain.id }
+    const signers = await createSigners(liveSigners(this.#policies), known)
     const chain = await this.#watchChain(journal, nodes)
-    const roles = await this.#staff({ journal, nodes, client, chain })
-    const queue = this.#createQueue(journal, roles)
+    const roles = await this.#staff({ journal, nodes, client, chain, signers })
+    const queue = this.#createQueue(journal, roles, signers)
     const feed = await this.#createFeed(journal, client, roles)
     const ops = await this.#startOps({ journal, feed, roles })
     const live = await journal.live()
@@ -176,8 +180,7 @@ class ComposedKeeper implements Keeper {
       nowMs: this.#clock.nowMs,
       nodes,
       journal,
-      // A shadow claims no nonce: its address may well be another keeper's to use.
-      signers: this.#policies.flatMap(({ agent }) => (agent.mode === 'live' ? [agent.signer.address] : [])),
+      signers: liveSigners(this.#policies),
       onHead: () => {
         this.#live.wakeAll('in_flight')
         this.#live.wakeAll('cleared')
@@ -189,7 +192,9 @@ class ComposedKeeper implements Keeper {
     return chain
   }
 
-  #staff(open: Pick<RoleDeps, 'journal' | 'nodes' | 'client' | 'chain'>): Promise<readonly RoleAtWork[]> {
+  #staff(
+    open: Pick<RoleDeps, 'journal' | 'nodes' | 'client' | 'chain' | 'signers'>,
+  ): Promise<readonly RoleAtWork[]> {
     const sources = createSources(this.#config.sources, this.#clock)
     this.#opened.push(sources.close)
     const { metrics, emit, alarm } = this.#reports
@@ -203,9 +208,9 @@ class ComposedKeeper implements Keeper {
     return Promise.all(this.#policies.map((policy) => openRole(policy, shared)))
   }
 
-  #createQueue(journal: Journal, roles: readonly RoleAtWork[]): Queue {
+  #createQueue(journal: Journal, roles: readonly RoleAtWork[], signers: Signers): Queue {
     const queue = createRunQueue({
-      ...{ clock: this.#clock, journal, roles, alone: this.#alone, log: this.#log },
+      ...{ clock: this.#clock, journal, roles, signers, alone: this.#alone, log: this.#log },
       metrics: this.#reports.metrics,
       onMove: this.#live.moved,
     })

@@ -73,6 +73,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       claim(workflow, {
         nowMs,
         rulesetHash: ruleset.hash,
+        safe: () => deps.gate().safe ?? null,
         fees: () => quoteFees(view().baseFeePerGasWei, fees),
         nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
         checkBudget: budget,

@@ -1,5 +1,4 @@
 import { RolekeeperError } from '../errors.ts'
-import { setControl } from '../ops/control.ts'
 import { heldEvent, type KeeperEvent, slotEvents, workflowEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
@@ -53,7 +52,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
   const ended = (workflow: Workflow) => {
     deps.onEnded(workflow)
     if (workflow.hold !== undefined) forgetAnswer(deps.directory, workflow.id)
-    if (workflow.state === 'quarantined') quarantined(workflow, deps)
+    if (workflow.state === 'quarantined') deps.alarm(quarantined(workflow))
     const role = deps.role(workflow)
     role?.workflows.ended(workflow)
     // What it held back is free again.
@@ -91,20 +90,9 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
 export const isCarrying = (workflows: readonly Workflow[]): boolean =>
   workflows.some((workflow) => !isHeld(workflow))
 
-/** A nonce without an end would be built upon: nothing is signed until a person has looked. */
-function quarantined(workflow: Workflow, { directory, alarm }: LiveDeps): void {
-  const open = workflow.slots.some((slot) => slot.state !== 'final')
-  if (open) setControl(directory, 'kill', true)
-  alarm(
-    new RolekeeperError(
-      'workflow.quarantined',
-      `Workflow ${workflow.id} is quarantined: ${workflow.note?.message ?? ''}`,
-      {
-        fix: open
-          ? 'look at its open nonces, then `rolekeeper unkill`; the keeper pulled the kill switch itself.'
-          : 'see `rolekeeper workflows show` and the log.',
-        facts: { workflowId: workflow.id },
-      },
-    ),
-  )
-}
+/** A step of it failed in a way that nobody foresaw: a person should look, whatever has become of its nonces. */
+const quarantined = ({ id, note }: Workflow): RolekeeperError =>
+  new RolekeeperError('workflow.quarantined', `Workflow ${id} is quarantined: ${note?.message ?? ''}`, {
+    fix: `see \`rolekeeper workflows show ${id}\` and the log.`,
+    facts: { workflowId: id },
+  })

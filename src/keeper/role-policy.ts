@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import type { Agent } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
@@ -78,3 +79,7 @@ function assertSources(names: readonly string[], { policy }: AgentConfig, { sour
     { fix: `add it to \`sources\`, or correct the name; there are: ${known || 'none'}.` },
   )
 }
+
+/** The signers that may claim nonces. A shadow claims none: its address may well be another keeper's to use. Pure. */
+export const liveSigners = (policies: readonly Pick<RolePolicy, 'agent'>[]): readonly Address[] =>
+  policies.flatMap(({ agent }) => (agent.mode === 'live' ? [agent.signer.address] : []))

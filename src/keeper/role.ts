@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { createRecent } from '../decide/around.ts'
 import type { Duty } from '../decide/loop.ts'
-import type { RolekeeperError } from '../errors.ts'
+import { type RolekeeperError, refuse } from '../errors.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
 import { createCollections } from '../observe/collections.ts'
@@ -16,6 +16,7 @@ import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { createLotScores, type LotScores } from '../pipeline/shadow-lots.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
+import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Role } from '../service/contract/roles.ts'
@@ -40,6 +41,7 @@ export type RoleDeps = {
   readonly sources: Sources
   readonly chain: ChainView
   readonly gate: () => Gate
+  readonly signers: Pick<Signers, 'reasonsOf'>
   readonly emit: (event: KeeperEvent) => void
   readonly alarm: (error: RolekeeperError) => void
   readonly onOpened: (workflow: Workflow) => void
@@ -81,7 +83,8 @@ export async function openRole(rolePolicy: RolePolicy, shared: RoleDeps): Promis
   const { config, log, metrics, journal } = shared
   const { role } = agent
   const client = clientOf(shared.client, config, agent)
-  const deps: RoleDeps = { ...shared, client }
+  const gate = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
+  const deps: RoleDeps = { ...shared, client, gate }
   await proveAccess(client, does, log)
   const signing =
     agent.mode === 'live'
@@ -127,6 +130,18 @@ export async function openRole(rolePolicy: RolePolicy, shared: RoleDeps): Promis
     },
   }
 }
+
+/** Close the gate of a signer's work also while the signer is SAFE. A shadow signs nothing: none is closed to it. */
+const gateOf =
+  (signer: Address, { gate, signers }: Pick<RoleDeps, 'gate' | 'signers'>) =>
+  (): Gate => {
+    const [reason] = signers.reasonsOf(signer)
+    if (reason === undefined) return gate()
+    return {
+      ...gate(),
+      safe: refuse('signer_safe', `${signer} is SAFE (${reason.check}): ${reason.message}`),
+    }
+  }
 
 /** Join the role's observer to the service and our nodes. */
 function createRoleObserver(

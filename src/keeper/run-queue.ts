@@ -4,9 +4,10 @@ import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { run, type Stages } from '../pipeline/pipeline.ts'
+import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import { createTimers } from '../queue/timers.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import type { Note, Workflow } from '../workflow/workflow.ts'
 import type { RoleAtWork } from './role.ts'
 
 /** Runs works of one name one after another, and those of different names side by side. */
@@ -19,12 +20,14 @@ type RunQueueDeps = {
   readonly roles: readonly Pick<RoleAtWork, 'role' | 'workflows'>[]
   readonly alone: Serial
   readonly onMove: (before: Workflow, after: Workflow) => void
+  readonly signers: Pick<Signers, 'safe'>
   readonly metrics: Metrics
   readonly log: Log
 }
 
 /** Create the queue that runs every workflow through the stages of its role. */
-export function createRunQueue({ clock, journal, roles, alone, onMove, metrics, log }: RunQueueDeps): Queue {
+export function createRunQueue(given: RunQueueDeps): Queue {
+  const { clock, journal, roles, alone, onMove, signers, metrics, log } = given
   const deps = {
     nowMs: clock.nowMs,
     journal,
@@ -35,6 +38,14 @@ export function createRunQueue({ clock, journal, roles, alone, onMove, metrics, 
       metrics.struck(workflow.role)
       log.error('a step failed', { workflowId: workflow.id, state: workflow.state }, error)
     },
+    onQuarantined: ({ id, signer }: Workflow, { message }: Note) =>
+      signers.safe(signer, {
+        check: 'three_strikes',
+        message: `Workflow ${id} failed three times in a row and holds nonces.`,
+        seen: message,
+        toLeave: `the nonces of ${id} are final, which the keeper sees to by itself`,
+        workflowId: id,
+      }),
   }
   return createTimers({
     clock,

@@ -5,7 +5,7 @@ const REPEAT_MS = 60_000
 /** Alarms remembered, so that each is raised once a minute. */
 const ALARMS_MAX = 1_000
 
-/** Limit alarms: each of one code and workflow is raised at most once a minute. */
+/** Limit alarms: each of one code, workflow and signer is raised at most once a minute. */
 export function createAlarms(
   raise: (error: RolekeeperError, nowMs: number) => void,
   nowMs: () => number,
@@ -13,7 +13,8 @@ export function createAlarms(
   const raisedAtMs = new Map<string, number>()
   return (error) => {
     const now = nowMs()
-    const about = `${error.code} ${error.facts.workflowId ?? ''}`
+    const { workflowId = '', signer = '' } = error.facts
+    const about = `${error.code} ${workflowId} ${signer}`
     // Either way: a clock that was put back must not silence alarms until it has caught up.
     if (Math.abs(now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
     raisedAtMs.delete(about)

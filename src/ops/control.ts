@@ -4,10 +4,12 @@ import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 
 /** What may stop a signature, read in the same turn before every KMS call and every first send. */
 export type Gate = {
-  /** No KMS call and no first send: the kill switch, or a signer in SAFE. */
+  /** No KMS call and no first send: the kill switch. */
   readonly closed: boolean
   /** Nothing new; what is public is still bumped and closed. */
   readonly paused: boolean
+  /** Why the signer is SAFE: nothing new of it, and what no node has is closed. Absent where it is not. */
+  readonly safe?: Refusal
 }
 
 /** The switches as they are: `killed` stops every KMS call and first send, `paused` stops anything new. */
@@ -54,5 +56,6 @@ export function setControl(directory: string, which: Switch, on: boolean): void 
 /** Why nothing new may begin, or null. Pure. */
 export const stopped = (gate: Gate): Refusal | null => {
   if (gate.closed) return refuse('killed', 'The kill switch is on.')
+  if (gate.safe !== undefined) return gate.safe
   return gate.paused ? refuse('paused', 'The keeper is paused.') : null
 }

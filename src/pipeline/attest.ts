@@ -37,6 +37,7 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   const looked = await lookNow({ ...checked, proposal: workflow.proposal, ruleset, nowMs: nowMs() }, deps)
   if (!looked.ok) return moved(move(workflow, 'refused', nowMs(), { note: looked }))
   const gate = deps.gate()
+  if (gate.safe !== undefined) return moved(move(workflow, 'refused', nowMs(), { note: gate.safe }))
   if (gate.closed || gate.paused) return wait(HELD_MS)
   const signature = await sign(workflow, digest, deps)
   return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))

@@ -11,6 +11,8 @@ import { orderAttempt } from './transactions/transaction.ts'
 export type ClaimDeps = {
   readonly nowMs: () => number
   readonly rulesetHash: string
+  /** Why the signer is SAFE, or null. */
+  readonly safe: () => Refusal | null
   readonly fees: () => { readonly ok: true; readonly fees: Fees } | Refusal
   readonly nextNonce: (signer: Address) => Promise<number>
   readonly checkBudget: (reservation: Reservation) => Promise<{ readonly ok: true } | Refusal>
@@ -35,6 +37,8 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
   }
   const isOld = nowMs - clearance.atMs > CLEARANCE_AGE_MS_MAX || clearance.rulesetHash !== deps.rulesetHash
   if (isOld) return moved(move(workflow, 'attested', nowMs))
+  const safe = deps.safe()
+  if (safe !== null) return moved(move(workflow, 'refused', nowMs, { note: safe }))
   const quoted = deps.fees()
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
   const firstNonce = await deps.nextNonce(workflow.signer)

@@ -30,7 +30,7 @@ const REVOCATIONS_MAX = 3
 
 /**
  * End a workflow whose slots are all final. Success is measured from the receipts and compared with the simulation;
- * after a failure, an approval that still stands is revoked before the workflow may end.
+ * after a failure, or in quarantine, an approval that still stands is revoked before the workflow may end.
  */
 export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<Step> {
   const included = workflow.slots.flatMap((slot) => (slot.inclusion === undefined ? [] : [slot.inclusion]))
@@ -44,13 +44,16 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const claimId = openedClaim(found)
   const realized = { tokens, gasWei, atMs: nowMs, ...(claimId === null ? {} : { claimId }) }
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
-  if (failed) {
+  const { quarantined } = workflow
+  if (failed || quarantined !== undefined) {
     const standing = await standingAllowance(workflow, deps)
     const tries = workflow.slots.filter((slot) => slot.kind === 'revoke').length
     if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
   }
   await deps.journal.settle(spent(workflow, gasWei, failed, nowMs))
+  if (quarantined !== undefined)
+    return moved(move(workflow, 'quarantined', nowMs, { realized, note: quarantined.note }))
   if (failed)
     return moved(move(workflow, failure(workflow), nowMs, { realized, note: failureNote(workflow) }))
   compareEffects(workflow, tokens, deps)

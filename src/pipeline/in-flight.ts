@@ -6,7 +6,7 @@ import type { Signer } from '../sign/signer.ts'
 import { untilClosed } from '../sign/until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from '../workflow/slot.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import type { Note, Workflow } from '../workflow/workflow.ts'
 import type { FeePolicy } from './transactions/fees.ts'
 import { type FollowDeps, follow } from './transactions/follow.ts'
 import { isPublic, orderReplacements, type ReplaceView } from './transactions/replace.ts'
@@ -73,6 +73,9 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
     return moved(followed)
   }
   if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)
+  const stops = quarantineOf(workflow) ?? deps.gate().safe
+  const closed = stops === undefined ? workflow : withClosed(workflow, stops)
+  if (closed !== workflow) return moved(closed)
   const replaced = orderReplacements(workflow, deps.view(), deps.fees, deps.rulesetHash())
   if (replaced !== workflow) return moved(withSlots(workflow, replaced.slots, nowMs))
   const open = slots.filter((slot) => slot.state === 'open')
@@ -97,7 +100,7 @@ function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
   // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
   if (slot.closing !== undefined) return false
   if (isPublic(slot)) return true
-  return !gate.paused && deps.view().nowMs < (workflow.clearance?.notAfterMs ?? 0)
+  return !gate.paused && gate.safe === undefined && deps.view().nowMs < (workflow.clearance?.notAfterMs ?? 0)
 }
 
 async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promise<Slot> {
@@ -150,14 +153,19 @@ async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDep
 /** Whether a slot's last attempt is a payload of which no node has any form. */
 const isFirstSend = (slot: Slot): boolean => !isPublic(slot) && lastAttempt(slot).purpose === 'payload'
 
-/** Close every intent that no node has: the last look refused. */
-const withClosed = (workflow: Workflow, { check, message }: Refusal): Workflow => ({
-  ...workflow,
-  slots: workflow.slots.map((slot) =>
-    slot.kind === 'intent' && slot.state === 'open' && !isPublic(slot) ? { ...slot, closing: check } : slot,
-  ),
-  note: { check, message },
-})
+const quarantineOf = ({ quarantined }: Workflow): Note | undefined =>
+  quarantined === undefined ? undefined : { ...quarantined.note, check: 'quarantined' }
+
+/**
+ * Close every intent that no node has: the last look refused, the workflow is quarantined, or its signer is SAFE.
+ * @returns the same object where nothing is left to close.
+ */
+function withClosed(workflow: Workflow, { check, message }: Note): Workflow {
+  const isOpen = (slot: Slot) => isFirstSend(slot) && slot.kind === 'intent' && slot.state === 'open'
+  if (!workflow.slots.some((slot) => isOpen(slot) && slot.closing === undefined)) return workflow
+  const slots = workflow.slots.map((slot) => (isOpen(slot) ? { ...slot, closing: check } : slot))
+  return { ...workflow, slots, note: { check, message } }
+}
 
 /** Send what is signed, to every node, once its raw bytes are on disk. */
 async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps): Promise<Step> {

@@ -1,7 +1,7 @@
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Step } from '../workflow/step.ts'
-import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
+import { isTerminal, move, type Note, type Workflow } from '../workflow/workflow.ts'
 
 /** One stage of the story: from a workflow's record to what comes next. */
 export type Stage = (workflow: Workflow) => Promise<Step>
@@ -57,10 +57,13 @@ export type PipelineDeps = {
   readonly alone: <T>(signer: string, work: () => Promise<T>) => Promise<T>
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly onStrike: (workflow: Workflow, error: unknown) => void
+  /** A workflow that holds nonces was struck for the third time in a row: its signer begins nothing else. */
+  readonly onQuarantined: (workflow: Workflow, note: Note) => void
 }
 
 const STRIKES_MAX = 3
 const STRIKE_WAIT_MS = 1_000
+const STRIKE_WAIT_MS_MAX = 60_000
 const NODE_WAIT_MS = 500
 
 /**
@@ -102,21 +105,35 @@ async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): 
   }
 }
 
-/** Count a step that failed unexpectedly; the third in a row takes the workflow out, so that the others go on. */
+/** Milliseconds until a struck workflow's step is tried again. Pure. */
+const strikeWaitMs = (strikes: number): number =>
+  Math.min(STRIKE_WAIT_MS * 2 ** Math.max(0, strikes - STRIKES_MAX), STRIKE_WAIT_MS_MAX)
+
+/**
+ * Count a step that failed unexpectedly. The third in a row quarantines the workflow, so that the others go on: one that
+ * holds no open nonce ends; one that does is marked, and tried again less and less often until its nonces are closed.
+ */
 async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): Promise<number | Workflow> {
   deps.onStrike(workflow, error)
   const stored = await deps.journal.get(workflow.id)
   // The step itself was written, and what failed came after it: go on from there.
   if (stored?.version !== workflow.version) return stored ?? STRIKE_WAIT_MS
-  const struck = { ...workflow, strikes: workflow.strikes + 1 }
-  if (struck.strikes < STRIKES_MAX) {
+  const strikes = workflow.strikes + 1
+  const struck = { ...workflow, strikes }
+  if (strikes < STRIKES_MAX || workflow.quarantined !== undefined) {
     await deps.journal.write(struck)
-    return STRIKE_WAIT_MS
+    return strikeWaitMs(strikes)
   }
-  const message = `Three steps in a row failed in state ${workflow.state}; see the log of this workflow. Fix: report it; the signer stays closed while one of its nonces is open.`
-  const next = await deps.journal.write(
-    move(struck, 'quarantined', deps.nowMs(), { note: { check: 'three_strikes', message } }),
-  )
-  deps.onMove(workflow, next)
-  return next
+  const atMs = deps.nowMs()
+  const message = `Three steps in a row failed in state ${workflow.state}; see the log of this workflow. Fix: report it.`
+  const note = { check: 'three_strikes', message }
+  if (workflow.state !== 'in_flight') {
+    const ended = await deps.journal.write(move(struck, 'quarantined', atMs, { note }))
+    deps.onMove(workflow, ended)
+    return ended
+  }
+  const marked = await deps.journal.write({ ...struck, quarantined: { atMs, note } })
+  deps.onMove(workflow, marked)
+  deps.onQuarantined(marked, note)
+  return strikeWaitMs(strikes)
 }

@@ -127,6 +127,8 @@ export type Workflow = {
   readonly updatedAtMs: number
   /** Steps that threw an unexpected error in a row; the third quarantines. */
   readonly strikes: number
+  /** Set at the third strike in a row while it holds nonces: its payloads are closed, and it ends `quarantined`. */
+  readonly quarantined?: { readonly atMs: number; readonly note: Note }
   readonly hold?: Hold
   /** It stops short of the signature; no stage that it passes knows a signer. */
   readonly shadow?: true
@@ -185,7 +187,7 @@ export function move(
     `workflow ${workflow.id}: ${workflow.state} → ${state} is not a move`,
   )
   invariant(
-    !isTerminal(state) || state === 'quarantined' || workflow.slots.every((slot) => slot.state === 'final'),
+    !isTerminal(state) || workflow.slots.every((slot) => slot.state === 'final'),
     `workflow ${workflow.id}: ${state} would leave a claimed nonce without an end`,
   )
   return { ...workflow, ...learned, state, updatedAtMs: nowMs, strikes: 0 }

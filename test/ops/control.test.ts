@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
-import { readControl, setControl } from '../../src/ops/control.ts'
+import { refuse } from '../../src/errors.ts'
+import { readControl, setControl, stopped } from '../../src/ops/control.ts'
 
 let directory = ''
 beforeEach(() => {
@@ -36,6 +37,14 @@ it('counts a directory that is gone or is none as killed', () => {
   expect(readControl(join(directory, 'file')).killed).toBe(true)
   rmSync(directory, { recursive: true })
   expect(readControl(directory).killed).toBe(true)
+})
+
+it('lets nothing begin that a switch or a doubt about the signer stops, the kill switch first', () => {
+  const safe = refuse('signer_safe', 'in doubt')
+  expect(stopped({ closed: false, paused: false })).toBeNull()
+  expect(stopped({ closed: false, paused: true, safe })).toBe(safe)
+  expect(stopped({ closed: true, paused: true, safe })?.check).toBe('killed')
+  expect(stopped({ closed: false, paused: true })?.check).toBe('paused')
 })
 
 it('says which file could not be written', () => {

@@ -1,6 +1,7 @@
 import { type Hex, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { refuse } from '../../src/errors.ts'
 import type { LedgerEntry } from '../../src/journal/journal.ts'
 import type { Gate } from '../../src/ops/control.ts'
 import { attest } from '../../src/pipeline/attest.ts'
@@ -120,6 +121,14 @@ describe('attesting typed data', () => {
   ])('waits while the gate is %o', async (held) => {
     gate = held
     expect(await run(recorded)).toMatchObject({ type: 'wait' })
+    expect(asked).toEqual([])
+  })
+
+  it('signs nothing for a signer in SAFE', async () => {
+    gate = { closed: false, paused: false, safe: refuse('signer_safe', 'in doubt') }
+    expect(await run(recorded)).toMatchObject({
+      workflow: { state: 'refused', note: { check: 'signer_safe' } },
+    })
     expect(asked).toEqual([])
   })
 

@@ -25,11 +25,13 @@ const createWorld = () => {
       ClaimDeps['fees']
     >,
     budget: { ok: true } as { readonly ok: true } | Refusal,
+    safe: null as Refusal | null,
     beforeClaim: async () => {},
   }
   const deps = (): ClaimDeps => ({
     nowMs: () => world.nowMs,
     rulesetHash: world.rulesetHash,
+    safe: () => world.safe,
     fees: () => world.fees,
     nextNonce: async (signer) => (await journal.nextNonce(CHAIN, signer)) ?? 0,
     checkBudget: async () => {
@@ -114,6 +116,12 @@ describe('a claim', () => {
     setup = createWorld()
     setup.world.budget = refuse('limit_hour_usd', 'too much')
     expect((await claimed()).workflow).toMatchObject({ state: 'refused', note: { check: 'limit_hour_usd' } })
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+  })
+
+  it('takes no nonce of a signer in SAFE', async () => {
+    setup.world.safe = refuse('signer_safe', 'in doubt')
+    expect(await claimed()).toMatchObject({ workflow: { state: 'refused', note: { check: 'signer_safe' } } })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
   })
 

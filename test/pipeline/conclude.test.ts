@@ -227,6 +227,25 @@ describe('concluding a failure', () => {
     expect(setup.world.alarms).toEqual(['allowance.standing'])
   })
 
+  it('ends quarantined where it was marked, once what stands is taken back, whatever landed', async () => {
+    const quarantined = { atMs: 1, note: { check: 'three_strikes', message: 'thrice' } }
+    for (const last of [finalSlot(1, {}), finalSlot(1, { purpose: 'noop' }, { closing: 'quarantined' })]) {
+      await journal.close()
+      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
+      await journal.adoptNonce(31_337, SIGNER, 7)
+      setup = createWorld()
+      setup.world.allowance = 1n
+      const marked = { ...(await inFlight([finalSlot(0, {}), last])), quarantined }
+      expect(await conclude(marked, setup.deps)).toMatchObject({
+        workflow: { state: 'in_flight', slots: [{}, {}, { kind: 'revoke' }] },
+      })
+      setup.world.allowance = 0n
+      expect(await conclude(marked, setup.deps)).toMatchObject({
+        workflow: { state: 'quarantined', note: quarantined.note },
+      })
+    }
+  })
+
   it('ends once the revocation worked', async () => {
     const slots = [...failed(), finalSlot(2, {}, { kind: 'revoke' })]
     expect(await concluded(slots)).toMatchObject({ state: 'reverted', realized: { gasWei: 90n } })

@@ -1,6 +1,6 @@
 import { serializeTransaction } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { RolekeeperError } from '../../src/errors.ts'
+import { RolekeeperError, refuse } from '../../src/errors.ts'
 import { createWorld, FEES, freshSlot, HASH, pair, purposes, receiptOf } from '../support/carry-world.ts'
 
 let setup: ReturnType<typeof createWorld>
@@ -81,6 +81,29 @@ describe('carrying a workflow in flight', () => {
     expect(purposes(bumped.workflow.slots[0])).toEqual(['payload sent', 'payload sent'])
     const fresh = await setup.settle(pair())
     expect(purposes(fresh.workflow.slots[0])).toEqual(['payload ordered'])
+  })
+
+  it.each([
+    ['its signer is SAFE', { safe: refuse('signer_safe', 'in doubt') }, {}, 'signer_safe'],
+    [
+      'it is quarantined',
+      {},
+      { quarantined: { atMs: 1, note: { check: 'three_strikes', message: 'thrice' } } },
+      'quarantined',
+    ],
+  ])('when %s, closes what no node has and carries on what is public', async (_, gate, mark, closing) => {
+    const { workflow: sent } = await setup.settle(pair())
+    setup.world.gate = { ...setup.world.gate, ...gate }
+    const closed = (await setup.settle({ ...pair(), ...mark })).workflow
+    expect(closed.slots.map((slot) => slot.closing)).toEqual([closing, closing])
+    expect(closed.slots.map(purposes)).toEqual([
+      ['payload ordered', 'noop sent'],
+      ['payload ordered', 'noop sent'],
+    ])
+    setup.world.headNumber = 13n
+    const bumped = (await setup.settle({ ...sent, ...mark })).workflow
+    expect(bumped.slots.map(purposes)).toEqual([['payload sent', 'payload sent'], ['payload sent']])
+    expect(setup.world.asked).toHaveLength(5)
   })
 
   it('bumps only the nonce whose turn it is, at the block it is due and not before', async () => {

@@ -34,7 +34,10 @@ const to =
     moved(move(workflow, state, 2_000))
 
 const createWorld = (stages: Partial<Stages>) => {
-  const world = { moves: [] as string[], strikes: 0, held: 0, turns: 0, onMove: () => {} }
+  const world = {
+    ...{ moves: [] as string[], quarantined: [] as string[], onMove: () => {} },
+    ...{ strikes: 0, held: 0, turns: 0 },
+  }
   const deps: PipelineDeps = {
     nowMs: () => 2_000,
     journal,
@@ -55,6 +58,7 @@ const createWorld = (stages: Partial<Stages>) => {
     onStrike: () => {
       world.strikes += 1
     },
+    onQuarantined: ({ signer }) => void world.quarantined.push(signer),
   }
   const opened = async (state: WorkflowState, changes: Partial<Workflow> = {}) => {
     const workflow = workflowOf(state, changes)
@@ -154,14 +158,27 @@ describe('running a workflow', () => {
   })
 
   it('quarantines at the third strike in a row and not at the second', async () => {
-    const { world, deps, opened } = createWorld({ carry: unused })
-    const id = await opened('in_flight', { slots: [slotOf()] })
+    const { world, deps, opened } = createWorld({ prepare: unused })
+    const id = await opened('requested')
     expect(await run(id, deps)).toBe(1_000)
     expect(await run(id, deps)).toBe(1_000)
-    expect(await journal.get(id)).toMatchObject({ state: 'in_flight', strikes: 2 })
+    expect(await journal.get(id)).toMatchObject({ state: 'requested', strikes: 2 })
     expect(await run(id, deps)).toBeNull()
     expect(await journal.get(id)).toMatchObject({ state: 'quarantined', note: { check: 'three_strikes' } })
-    expect(world.strikes).toBe(3)
+    expect(world).toMatchObject({ strikes: 3, quarantined: [] })
+  })
+
+  it('marks one that holds nonces instead of ending it, says so once, and tries it again less and less often', async () => {
+    const { world, deps, opened } = createWorld({ carry: unused })
+    const id = await opened('in_flight', { slots: [slotOf()] })
+    const waits = []
+    for (let tries = 0; tries < 10; tries += 1) waits.push(await run(id, deps))
+    expect(waits).toEqual([1, 1, 1, 2, 4, 8, 16, 32, 60, 60].map((s) => s * 1_000))
+    expect(await journal.get(id)).toMatchObject({
+      state: 'in_flight',
+      quarantined: { atMs: 2_000, note: { check: 'three_strikes' } },
+    })
+    expect(world.quarantined).toEqual([slotOf().signer])
   })
 
   it('forgets strikes after a step that went well, also when that one only waits', async () => {

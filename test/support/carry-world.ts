@@ -2,6 +2,7 @@ import { keccak256 } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { Receipt } from '../../src/chain/nodes.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
+import type { Gate } from '../../src/ops/control.ts'
 import { type CarryDeps, carry } from '../../src/pipeline/in-flight.ts'
 import { registrations } from '../../src/pipeline/register.ts'
 import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
@@ -30,7 +31,7 @@ export const createWorld = () => {
     chainNonce: 7,
     finalized: 0n,
     finalizedCount: 0,
-    gate: { closed: false, paused: false },
+    gate: { closed: false, paused: false } as Gate,
     rulesetHash: 'rules',
     recheck: { ok: true } as Awaited<ReturnType<CarryDeps['recheck']>>,
     kms: null as RolekeeperError | null,

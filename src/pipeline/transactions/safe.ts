@@ -1,0 +1,97 @@
+import type { Address } from 'viem'
+import { RolekeeperError } from '../../errors.ts'
+import type { Journal } from '../../journal/journal.ts'
+
+/** Why a signer is SAFE: what it is, what was seen where, and what must be proven before it may begin anything again. */
+export type SafeReason = {
+  /** A stable name, for example `nonce_used_elsewhere`. */
+  readonly check: string
+  /** What is in doubt, as a sentence. */
+  readonly message: string
+  /** What was seen, and where. */
+  readonly seen: string
+  /** What must be proven to leave it. */
+  readonly toLeave: string
+  readonly atMs: number
+  /** The workflow that it is about, where it is about one. */
+  readonly workflowId?: string
+}
+
+/** What keeping signers SAFE needs. */
+type SignersDeps = {
+  readonly nowMs: () => number
+  readonly chainId: number
+  readonly journal: Pick<Journal, 'getValue' | 'setValue'>
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/**
+ * Which signers are SAFE. A signer in SAFE claims no nonce for a payload, and a payload that no node has is neither
+ * signed nor sent but closed by a no-op; what is public goes on. It holds over a restart.
+ */
+export type Signers = {
+  /** Make a signer SAFE, at once; a reason that it has already is brought up to date. */
+  readonly safe: (signer: Address, reason: Omit<SafeReason, 'atMs'>) => void
+  /** Why a signer is SAFE; empty when it is not. */
+  readonly reasonsOf: (signer: Address) => readonly SafeReason[]
+  /** Take one reason back, because what it asks for was proven. */
+  readonly leave: (signer: Address, reason: SafeReason) => void
+}
+
+/** Where the journal keeps why a signer is SAFE. Pure. */
+export const safeKey = (chainId: number, signer: Address): string => `safe:${chainId}:${signer.toLowerCase()}`
+
+/** Read why a signer is SAFE, as the journal of one chain has it. */
+export async function readSafe(
+  journal: Pick<Journal, 'getValue'>,
+  chainId: number,
+  signer: Address,
+): Promise<readonly SafeReason[]> {
+  const text = await journal.getValue(safeKey(chainId, signer))
+  return text === null ? [] : (JSON.parse(text) as readonly SafeReason[])
+}
+
+const isSame = (one: Pick<SafeReason, 'check' | 'workflowId'>, other: typeof one): boolean =>
+  one.check === other.check && one.workflowId === other.workflowId
+
+/** Create the memory of which of some signers are SAFE, with what the journal knows of them. */
+export async function createSigners(signers: readonly Address[], deps: SignersDeps): Promise<Signers> {
+  const { nowMs, chainId, journal, alarm } = deps
+  const reasons = new Map<string, readonly SafeReason[]>()
+  for (const signer of signers) reasons.set(signer.toLowerCase(), await readSafe(journal, chainId, signer))
+
+  const reasonsOf: Signers['reasonsOf'] = (signer) => reasons.get(signer.toLowerCase()) ?? []
+  // The gate is closed before anything is written; a journal that takes nothing ends the process by itself.
+  const keep = (signer: Address, next: readonly SafeReason[]) => {
+    reasons.set(signer.toLowerCase(), next)
+    const text = next.length === 0 ? null : JSON.stringify(next)
+    journal.setValue(safeKey(chainId, signer), text).catch(() => undefined)
+  }
+  return {
+    safe: (signer, reason) => {
+      const known = reasonsOf(signer).find((each) => isSame(each, reason))
+      const next = { ...reason, atMs: known?.atMs ?? nowMs() }
+      if (known?.seen !== next.seen) {
+        keep(signer, [...reasonsOf(signer).filter((each) => !isSame(each, reason)), next])
+      }
+      alarm(safeAlarm(signer, next))
+    },
+    reasonsOf,
+    leave: (signer, reason) =>
+      keep(
+        signer,
+        reasonsOf(signer).filter((each) => !isSame(each, reason)),
+      ),
+  }
+}
+
+/** Make the alarm of a signer in SAFE: what it is, what was seen, and what leaves it. Pure. */
+const safeAlarm = (
+  signer: Address,
+  { check, message, seen, toLeave, workflowId }: SafeReason,
+): RolekeeperError =>
+  new RolekeeperError('signer.safe', `${signer} is SAFE (${check}): ${message} Seen: ${seen}.`, {
+    fix: `${toLeave}; then \`rolekeeper signer release ${signer}\`.`,
+    facts: { signer, check, ...(workflowId === undefined ? {} : { workflowId }) },
+    retry: 'later',
+  })

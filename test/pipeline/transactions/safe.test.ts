@@ -1,0 +1,57 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { createSigners, readSafe } from '../../../src/pipeline/transactions/safe.ts'
+import { SIGNER } from '../../support/workflows.ts'
+
+const OTHER = `0x${'52'.repeat(20)}` as const
+const CHAIN = 31_337
+const reason = {
+  check: 'nonce_used_elsewhere',
+  message: 'The chain counts more than we hold.',
+  seen: 'count 9 at block 4',
+  toLeave: 'prove that nobody else has the key',
+}
+
+const createWorld = async (directory = mkdtempSync(join(tmpdir(), 'safe-'))) => {
+  const world = { nowMs: 1_000, alarms: [] as string[] }
+  const journal = openSqliteJournal(directory)
+  const signers = await createSigners([SIGNER, OTHER], {
+    nowMs: () => world.nowMs,
+    chainId: CHAIN,
+    journal,
+    alarm: (error) => void world.alarms.push(error.message),
+  })
+  return { world, journal, signers, directory }
+}
+
+it('makes one signer SAFE, says what leaves it, and keeps it over a restart', async () => {
+  const { world, journal, signers, directory } = await createWorld()
+  signers.safe(SIGNER, reason)
+  expect(signers.reasonsOf(SIGNER)).toEqual([{ ...reason, atMs: 1_000 }])
+  expect(signers.reasonsOf(OTHER)).toEqual([])
+  expect(world.alarms).toEqual([
+    `${SIGNER} is SAFE (nonce_used_elsewhere): The chain counts more than we hold. Seen: count 9 at block 4. Fix: prove that nobody else has the key; then \`rolekeeper signer release ${SIGNER}\`.`,
+  ])
+  await journal.close()
+  const again = await createWorld(directory)
+  expect(again.signers.reasonsOf(SIGNER)).toEqual([{ ...reason, atMs: 1_000 }])
+  await again.journal.close()
+})
+
+it('has one reason for each check and workflow, with what was seen last and since when', async () => {
+  const { world, journal, signers } = await createWorld()
+  signers.safe(SIGNER, reason)
+  world.nowMs = 2_000
+  signers.safe(SIGNER, { ...reason, seen: 'count 10 at block 5' })
+  signers.safe(SIGNER, { ...reason, check: 'three_strikes', workflowId: 'a' })
+  signers.safe(SIGNER, { ...reason, check: 'three_strikes', workflowId: 'b' })
+  const [first, second, third] = signers.reasonsOf(SIGNER)
+  expect(first).toMatchObject({ seen: 'count 10 at block 5', atMs: 1_000 })
+  expect([second?.workflowId, third?.workflowId]).toEqual(['a', 'b'])
+  if (second !== undefined) signers.leave(SIGNER, second)
+  expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([first, third])
+  await journal.close()
+})
