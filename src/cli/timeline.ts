@@ -128,6 +128,11 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
       return [row('●', 'ready', parts.join(' · '), 'green')]
     }
+    case 'role': {
+      const { role, state, check, message } = event
+      if (state === 'up') return [row('●', 'up', role, 'green')]
+      return [row('✗', 'down', clean(`${role}: ${check}: ${message}`), 'red')]
+    }
     case 'price':
       return drawPrice(event, seen)
     case 'health':

@@ -1,9 +1,11 @@
-import type { Refusal, RolekeeperError } from '../errors.ts'
+import { type Refusal, type RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import { registerDue } from '../pipeline/register.ts'
 import type { ServiceClient } from '../service/client.ts'
-import type { RoleAtWork } from './role.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { RoleOrders } from './role-orders.ts'
+import type { Staff } from './staff.ts'
 import { takeSubmissions } from './submissions.ts'
 
 const REGISTER_MS = 500
@@ -21,7 +23,7 @@ type BackgroundDeps = {
   readonly journal: Journal
   /** With the keeper's own key, for what is of no staffed role. */
   readonly client: ServiceClient
-  readonly roles: readonly Pick<RoleAtWork, 'role' | 'client' | 'orders' | 'lotScores'>[]
+  readonly staff: Pick<Staff, 'atWork' | 'states' | 'of'>
   /** Why nothing new may begin, or null. */
   readonly stopped: () => Refusal | null
   /** Whether orders are left for the next start. */
@@ -39,7 +41,7 @@ export type Background = {
 
 /** Start registering what was sent, taking people's orders, and scoring bids in shadow. */
 export function startBackground(deps: BackgroundDeps): Background {
-  const { nowMs, directory, journal, roles, log } = deps
+  const { nowMs, directory, journal, staff, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
     log.warn('the service refused a registration', { hash }, error)
   const tasks = {
@@ -52,13 +54,13 @@ export function startBackground(deps: BackgroundDeps): Background {
         takeSubmissions({
           directory,
           journal,
-          role: (role) => roles.find((each) => each.role === role)?.orders,
+          role: (role) => ordersOf(role, staff),
           stopped: deps.stopped,
         }),
       (error) => log.error('orders were not taken', {}, error),
     ),
     lots: createTask(
-      () => Promise.all(roles.map(({ lotScores }) => lotScores.look())),
+      () => Promise.all(staff.atWork().map(({ lotScores }) => lotScores.look())),
       (error) => log.warn('lots of bids in shadow could not be read', {}, error),
     ),
   }
@@ -98,14 +100,26 @@ function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => 
   }
 }
 
+/** Where orders to a role go, or why there is no such place. */
+function ordersOf(role: Role, staff: BackgroundDeps['staff']): RoleOrders | Refusal {
+  const place = staff.states().find(({ agent }) => agent.role === role)
+  if (place === undefined) {
+    return refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
+  }
+  const { state } = place
+  if (state.type === 'up') return state.role.orders
+  const why = state.type === 'down' ? state.reason.message : 'It is being opened; submit again in a moment.'
+  return refuse('role_down', `The ${role} does not work: ${why}`)
+}
+
 /** Register with the key of the role that sent it. */
 async function post(
   { workflowId, requestId }: Parameters<Parameters<typeof registerDue>[0]['post']>[0],
   idempotencyKey: string,
   body: Parameters<Parameters<typeof registerDue>[0]['post']>[2],
-  { journal, roles, client: own }: BackgroundDeps,
+  { journal, staff, client: own }: BackgroundDeps,
 ): Promise<void> {
-  const role = (await journal.get(workflowId))?.role
-  const client = roles.find((each) => each.role === role)?.client ?? own
+  const workflow = await journal.get(workflowId)
+  const client = (workflow === null ? undefined : staff.of(workflow)?.client) ?? own
   await client.registerTransaction({ params: { requestId }, body, idempotencyKey })
 }

@@ -2,6 +2,8 @@ import { createNodes } from '../chain/http-nodes.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
+import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { type HttpEvents, SERVICE_TIMEOUTS } from '../service/http.ts'
 
@@ -34,3 +36,18 @@ export const openService = ({ service }: RunConfig, clock: Clock, events?: HttpE
     },
     clock,
   )
+
+/** Open the service as {@link openService} does, each attempt counted, and what the circuit does logged. */
+export const openReportedService = (
+  config: RunConfig,
+  clock: Clock,
+  metrics: Pick<Metrics, 'serviceCalled' | 'circuitMoved'>,
+  log: Log,
+): ServiceClient =>
+  openService(config, clock, {
+    onAttempt: metrics.serviceCalled,
+    onCircuit: (phase) => {
+      metrics.circuitMoved(phase)
+      log.warn('the circuit to the service moved', { phase })
+    },
+  })

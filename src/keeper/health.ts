@@ -1,22 +1,40 @@
 import type { Clock } from '../clock.ts'
+import type { RunConfig } from '../config/config.ts'
+import type { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Control } from '../ops/control.ts'
-import type { Gauges } from '../ops/metrics.ts'
-import type { Facet, Readiness } from '../ops/server.ts'
+import type { Gauges, Metrics } from '../ops/metrics.ts'
+import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../ops/server.ts'
+import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
 import type { RoleAtWork } from './role.ts'
+import type { Staff } from './staff.ts'
 
-/** What a running keeper is looked at by. */
+/** What a keeper is looked at by, from the moment that its journal is open. */
 export type HealthDeps = {
   readonly clock: Clock
   readonly journal: Pick<Journal, 'reservations'>
-  readonly feed: Feed
-  readonly roles: readonly Pick<RoleAtWork, 'role' | 'duty' | 'vitals'>[]
+  /** Null until the keeper hears of changes. */
+  readonly feed: () => ReturnType<Feed['state']> | null
+  readonly roles: Staff['states']
   readonly live: () => readonly Workflow[]
   readonly control: () => Control
+  /** Why the chain is not followed yet, or null. */
+  readonly waitsFor: () => RolekeeperError | null
   readonly sweptAtMs: () => number | null
 }
+
+/** Start the pages that a keeper is looked at by. Throws what listening throws. */
+export const startHealth = (
+  where: RunConfig['ops'],
+  metrics: Metrics,
+  deps: HealthDeps,
+): Promise<OpsServer> =>
+  startOpsServer(where, {
+    metrics: async () => metrics.render(await readGauges(deps)),
+    readiness: () => readReadiness(deps),
+  })
 
 const HOUR_MS = 3_600_000
 /** A decision older than this many milliseconds is four sweeps missed. */
@@ -55,65 +73,75 @@ async function budgets(
   }
 }
 
+const atWork = (deps: HealthDeps): readonly RoleAtWork[] =>
+  deps.roles().flatMap(({ state }) => (state.type === 'up' ? [state.role] : []))
+
 /** Read every gauge, now. */
-export async function readGauges(deps: HealthDeps): Promise<Gauges> {
+async function readGauges(deps: HealthDeps): Promise<Gauges> {
   const nowMs = deps.clock.nowMs()
-  const feed = deps.feed.state()
-  const lags = deps.roles
+  const feed = deps.feed()
+  const lags = atWork(deps)
     .map(({ duty }) => duty.lastSeen()?.freshness.ageMs ?? null)
     .filter((age) => age !== null)
-  const live = deps.live()
+  // What is in flight counts, whether or not its role works or is configured at all.
+  const names = new Set([
+    ...deps.roles().map(({ agent }) => agent.role),
+    ...deps.live().map(({ role }) => role),
+  ])
   return {
     control: deps.control(),
-    feed: { mode: feed.mode, messageAgeMs: ageMs(feed.lastMessageAtMs, nowMs) },
+    feed: { mode: feed?.mode ?? 'down', messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs) },
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
     serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
-    roles: await Promise.all(
-      deps.roles.map(async (role) => {
-        const mine = live.filter((workflow) => workflow.role === role.role)
-        const seen = role.duty.lastSeen()
-        return {
-          role: role.role,
-          workflowsLive: mine.length,
-          workflowsHeld: mine.filter(isHeld).length,
-          slotsOpen: mine.flatMap(({ slots }) => slots).filter(({ state }) => state === 'open').length,
-          slotAgeMs: oldestOpenMs(mine, nowMs),
-          decisionAgeMs: ageMs(role.duty.lastDecidedAtMs(), nowMs),
-          nativeBalanceWei: seen?.nativeBalanceWei ?? null,
-          marketsArmed: role.vitals.arming()?.armed ?? 0,
-          marketsUnarmed: role.vitals.arming()?.unarmed ?? 0,
-          budgets: await budgets(role, deps),
-        }
-      }),
-    ),
+    roles: await Promise.all([...names].map((name) => readRole(name, deps))),
+  }
+}
+
+async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][number]> {
+  const nowMs = deps.clock.nowMs()
+  const mine = deps.live().filter(({ role }) => role === name)
+  const places = deps.roles().filter(({ agent }) => agent.role === name)
+  const role = atWork(deps).find((each) => each.role === name)
+  const seen = role?.duty.lastSeen()
+  const arming = role?.vitals.arming()
+  return {
+    role: name,
+    up: places.length > 0 && places.every(({ state }) => state.type === 'up'),
+    workflowsLive: mine.length,
+    workflowsHeld: mine.filter(isHeld).length,
+    slotsOpen: mine.flatMap(({ slots }) => slots).filter(({ state }) => state === 'open').length,
+    slotAgeMs: oldestOpenMs(mine, nowMs),
+    decisionAgeMs: ageMs(role?.duty.lastDecidedAtMs() ?? null, nowMs),
+    nativeBalanceWei: seen?.nativeBalanceWei ?? null,
+    marketsArmed: arming?.armed ?? 0,
+    marketsUnarmed: arming?.unarmed ?? 0,
+    budgets: role === undefined ? {} : await budgets(role, deps),
   }
 }
 
 const facet = (ok: boolean, message: string): Facet => ({ ok, message })
 
-/** Say whether every part does its work, by what it last did and not by whether it runs. */
-export function readReadiness(deps: HealthDeps): Readiness {
+/** Whether every part does its work, by what it last did and not by whether it runs. */
+function readReadiness(deps: HealthDeps): Readiness {
   const nowMs = deps.clock.nowMs()
   const control = deps.control()
-  const feed = deps.feed.state()
-  const seen = deps.roles.map(({ duty }) => duty.lastSeen())
+  const feed = deps.feed()?.mode ?? 'down'
+  const roles = atWork(deps)
+  const seen = roles.map(({ duty }) => duty.lastSeen())
   const fresh = seen.every((each) => each?.freshness.ok === true)
   const stale = seen.find((each) => each?.freshness.ok === false)?.freshness.message
-  const decisionAges = deps.roles.map(
+  const decisionAges = roles.map(
     ({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? Number.POSITIVE_INFINITY,
   )
   const decisionAgeMs = Math.max(0, ...decisionAges)
-  const slotAgeMs = oldestOpenMs(deps.live(), nowMs)
-  const kms = deps.roles.map((role) => role.vitals.kmsOutcome()).find((outcome) => outcome !== 'ok')
+  const kms = roles.map((role) => role.vitals.kmsOutcome()).find((outcome) => outcome !== 'ok')
   return {
     journal: facet(true, `${deps.live().length} workflows live`),
+    roles: rolesFacet(deps),
     service: facet(fresh, stale ?? (fresh ? 'fresh' : 'not read yet')),
-    nodes: facet(
-      slotAgeMs <= SLOT_AGE_MS_MAX,
-      `oldest open nonce ${slotAgeMs} ms; ${SLOT_AGE_MS_MAX} ms is stuck`,
-    ),
+    nodes: nodesFacet(deps),
     kms: facet(kms === undefined, kms ?? 'last signature ok'),
-    feed: facet(feed.mode !== 'down', feed.mode),
+    feed: facet(feed !== 'down', feed),
     decision: facet(
       decisionAgeMs <= DECISION_AGE_MS_MAX,
       `last decision ${decisionAgeMs} ms ago; ${DECISION_AGE_MS_MAX} ms is the limit`,
@@ -123,4 +151,23 @@ export function readReadiness(deps: HealthDeps): Readiness {
       control.killed ? 'killed' : control.paused ? 'paused' : 'free',
     ),
   }
+}
+
+function rolesFacet(deps: HealthDeps): Facet {
+  const not = deps.roles().flatMap(({ agent: { role }, state }) => {
+    if (state.type === 'up') return []
+    return [state.type === 'opening' ? `${role} is being opened` : `${role} is down: ${state.reason.message}`]
+  })
+  const count = deps.roles().length
+  return facet(not.length === 0 && count > 0, not.length > 0 ? not.join(' ') : `${count} at work`)
+}
+
+function nodesFacet(deps: HealthDeps): Facet {
+  const reason = deps.waitsFor()
+  if (reason !== null) return facet(false, `not followed yet: ${reason.message}`)
+  const slotAgeMs = oldestOpenMs(deps.live(), deps.clock.nowMs())
+  return facet(
+    slotAgeMs <= SLOT_AGE_MS_MAX,
+    `oldest open nonce ${slotAgeMs} ms; ${SLOT_AGE_MS_MAX} ms is stuck`,
+  )
 }

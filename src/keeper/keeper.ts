@@ -1,6 +1,5 @@
-import type { Nodes } from '../chain/nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import type { RunConfig } from '../config/config.ts'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { openJournal } from '../journal/open.ts'
@@ -8,28 +7,41 @@ import { createSources } from '../observe/sources.ts'
 import { type Gate, readControl, stopped } from '../ops/control.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
-import { type OpsServer, startOpsServer } from '../ops/server.ts'
-import { type ChainView, watchChain } from '../pipeline/transactions/nonces.ts'
-import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
+import type { OpsServer } from '../ops/server.ts'
+import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Background, startBackground } from './background.ts'
-import { openNodes, openService } from './connect.ts'
+import { openReportedService } from './connect.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
-import { type HealthDeps, readGauges, readReadiness } from './health.ts'
+import { type Ground, openGround } from './ground.ts'
+import { type HealthDeps, startHealth } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
 import { createReports, type Reports } from './reports.ts'
-import { openRole, type RoleAtWork, type RoleDeps } from './role.ts'
-import { liveSigners, loadRolePolicy, type RolePolicy } from './role-policy.ts'
+import { eventTypesOf } from './role.ts'
+import { positionOf } from './role-policy.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
-import { checkAccess, proveNoneLeftLive, provePins, proveService } from './startup-checks.ts'
+import {
+  absentRoles,
+  type Candidate,
+  candidateOf,
+  createStaff,
+  type RoleState,
+  refusalOfAll,
+  type Staff,
+} from './staff.ts'
+import { checkAccess, operationsOf, proveNoneLeftLive } from './startup-checks.ts'
 
 /** A keeper of one configuration. */
 export type Keeper = {
-  /** Watch and decide. Throws RolekeeperError when it cannot: a wrong chain, a denied key, a port in use. */
+  /**
+   * Follow what is in flight, then watch and decide. A role that is refused is down, and the others work. Throws
+   * RolekeeperError when nothing can be done at all: a wrong chain, a port in use, every role refused with nothing in
+   * flight.
+   */
   readonly start: () => Promise<void>
   /** Stop deciding, carry on what is in flight for at most `drainMs`, park the rest; may be called again with less. */
   readonly stop: (options: { readonly drainMs: number }) => Promise<void>
@@ -49,20 +61,23 @@ export type KeeperDeps = {
 
 /**
  * Create the keeper of a configuration: the place where ports meet their implementations. Policies are loaded and
- * compiled here, so that a mistake in them stops the start before anything is watched.
+ * compiled here; a role whose policy is refused is down.
  */
 export function createKeeper(config: RunConfig, deps: KeeperDeps): Keeper {
-  const policies = config.agents.map((agent) => loadRolePolicy(agent, config))
-  checkAccess(config, policies)
-  return new ComposedKeeper(config, deps, policies)
+  const positions = config.agents.map(positionOf)
+  checkAccess(
+    config,
+    positions.map(({ agent, does }) => ({ agent, operations: operationsOf(does) })),
+  )
+  return new ComposedKeeper(
+    config,
+    deps,
+    positions.map((position) => candidateOf(position, config)),
+  )
 }
 
 /** What a keeper that runs is reached by. */
-type Running = {
-  readonly roles: readonly RoleAtWork[]
-  readonly queue: Queue
-  readonly background: Background
-}
+type Running = { readonly staff: Staff; readonly queue: Queue; readonly background: Background }
 
 class ComposedKeeper implements Keeper {
   readonly onEvent: Keeper['onEvent']
@@ -70,35 +85,38 @@ class ComposedKeeper implements Keeper {
   readonly #log: Log
   readonly #clock: Clock
   readonly #decides: boolean
-  readonly #policies: readonly RolePolicy[]
+  readonly #candidates: readonly Candidate[]
   readonly #reports: Reports
   readonly #live: LiveWorkflows
   readonly #alone = createSerial()
   /** Undone in reverse order when the keeper stops, or could not start. */
   readonly #opened: (() => unknown)[] = []
   readonly #hurry = new AbortController()
+  readonly #ending = new AbortController()
   #running: Running | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #onDrained: (() => void) | undefined
+  #feed: Feed | undefined
+  #waitsFor: RolekeeperError | null = null
   #sweptAtMs: number | null = null
 
   constructor(
     config: RunConfig,
     { log, version, clock = systemClock, duty }: KeeperDeps,
-    policies: readonly RolePolicy[],
+    candidates: readonly Candidate[],
   ) {
     this.#config = config
     this.#log = log
     this.#clock = clock
     this.#decides = duty !== 'orders'
-    this.#policies = policies
-    this.#reports = createReports(config, policies, { version, log, clock })
+    this.#candidates = candidates
+    this.#reports = createReports(config, candidates, { version, log, clock })
     this.onEvent = this.#reports.onEvent
     const { metrics, emit, alarm } = this.#reports
     this.#live = createLiveWorkflows({
       ...{ nowMs: clock.nowMs, directory: config.directory, log, metrics, emit, alarm },
-      role: ({ role }) => this.#open.roles.find((each) => each.role === role),
+      role: (workflow) => this.#open.staff.of(workflow),
       decides: this.#decides,
       wake: (id) => this.#running?.queue.wake(id, 0),
       register: () => this.#open.background.register(),
@@ -118,28 +136,33 @@ class ComposedKeeper implements Keeper {
     return this.#starting
   }
 
-  /** Open one part after another, each with those before it; what is opened is closed in reverse. */
+  /**
+   * First what is public: the record of it, the nodes, and what is in flight goes on. Then what is new: the service, and
+   * every role by itself. What is opened is closed in reverse.
+   */
   async #start(): Promise<void> {
     const journal = this.#openJournal()
-    const client = await this.#connectService()
-    const nodes = await this.#connectNodes()
-    const { alarm } = this.#reports
-    const known = { nowMs: this.#clock.nowMs, journal, alarm, chainId: this.#config.chain.id }
-    const signers = await createSigners(liveSigners(this.#policies), known)
-    const chain = await this.#watchChain(journal, nodes)
-    const roles = await this.#staff({ journal, nodes, client, chain, signers })
-    const queue = this.#createQueue(journal, roles, signers)
-    const feed = await this.#createFeed(journal, client, roles)
-    const ops = await this.#startOps({ journal, feed, roles })
-    const live = await journal.live()
-    proveNoneLeftLive(live, this.#policies)
-    const background = this.#startBackground(journal, client, roles)
-    this.#running = { roles, queue, background }
-    for (const workflow of live) this.#live.resume(workflow)
+    const resumed = await journal.live()
+    proveNoneLeftLive(resumed, this.#config)
+    const ops = await this.#startOps(journal)
+    const ground = await this.#openGround(journal, resumed)
+    const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
+    this.#opened.push(() => client.close())
+    const staff = this.#createStaff(journal, ground, client)
+    const queue = this.#createQueue(journal, staff, ground.signers)
+    const background = this.#startBackground(journal, client, staff)
+    this.#running = { staff, queue, background }
+    for (const workflow of resumed) this.#live.resume(workflow)
+    for (const absent of absentRoles(resumed, this.#config)) this.#reports.alarm(absent)
+    await staff.open()
+    const refusal = refusalOfAll(staff.states())
+    if (refusal !== null && resumed.length === 0) throw refusal
+    const feed = await this.#createFeed(journal, client)
     const { webhookReceived: onOutcome } = this.#reports.metrics
     this.#opened.push(await listenForWebhooks(this.#config, { clock: this.#clock, feed, onOutcome }))
-    this.#emitReady(ops.url, roles, live.length)
+    this.#reports.ready(ops.url, staff.atWork(), resumed.length)
     this.#opened.push(() => feed.close())
+    this.#feed = feed
     feed.start()
   }
 
@@ -149,68 +172,51 @@ class ComposedKeeper implements Keeper {
     return journal
   }
 
-  async #connectService(): Promise<ServiceClient> {
-    const { serviceCalled, circuitMoved } = this.#reports.metrics
-    const client = openService(this.#config, this.#clock, {
-      onAttempt: serviceCalled,
-      onCircuit: (phase) => {
-        circuitMoved(phase)
-        this.#log.warn('the circuit to the service moved', { phase })
-      },
-    })
-    this.#opened.push(() => client.close())
-    await proveService(client, this.#config.chain.id, this.#log)
-    return client
-  }
-
-  async #connectNodes(): Promise<Nodes> {
-    const nodes = await openNodes(this.#config, this.#clock)
-    this.#opened.push(() => nodes.close())
-    await provePins(nodes, this.#config.deployment)
-    const send: Nodes['send'] = async (raw) => {
-      const outcomes = await nodes.send(raw)
-      for (const { outcome } of outcomes) this.#reports.metrics.sent(outcome)
-      return outcomes
-    }
-    return { ...nodes, send }
-  }
-
-  async #watchChain(journal: Journal, nodes: Nodes): Promise<ChainView> {
-    const chain = await watchChain({
-      nowMs: this.#clock.nowMs,
-      nodes,
-      journal,
-      signers: liveSigners(this.#policies),
+  async #openGround(journal: Journal, resumed: readonly Workflow[]): Promise<Ground> {
+    const ground = await openGround(this.#config, {
+      ...{ clock: this.#clock, log: this.#log, reports: this.#reports, journal, resumed },
       onHead: () => {
         this.#live.wakeAll('in_flight')
         this.#live.wakeAll('cleared')
       },
-      onFailed: (error) => this.#log.warn('could not follow the chain', {}, error),
-      alarm: this.#reports.alarm,
+      onFailed: (error) => {
+        this.#waitsFor = error
+        this.#reports.alarm(error)
+      },
+      stop: this.#ending.signal,
     })
-    this.#opened.push(chain.stop)
-    return chain
+    this.#waitsFor = null
+    this.#opened.push(ground.close)
+    return ground
   }
 
-  #staff(
-    open: Pick<RoleDeps, 'journal' | 'nodes' | 'client' | 'chain' | 'signers'>,
-  ): Promise<readonly RoleAtWork[]> {
+  #createStaff(journal: Journal, { nodes, chain, signers }: Ground, client: ServiceClient): Staff {
     const sources = createSources(this.#config.sources, this.#clock)
     this.#opened.push(sources.close)
     const { metrics, emit, alarm } = this.#reports
-    const shared = {
-      ...open,
+    return createStaff(this.#candidates, {
+      ...{ journal, nodes, client, chain, signers, sources, metrics, emit, alarm },
       ...{ config: this.#config, clock: this.#clock, log: this.#log, gate: this.#gate },
-      ...{ sources, metrics, emit, alarm },
       onOpened: (workflow: Workflow) => this.#live.moved(null, workflow),
       alone: <T>(work: () => Promise<T>) => this.#alone('open', work),
-    }
-    return Promise.all(this.#policies.map((policy) => openRole(policy, shared)))
+      onState: (agent, state) => this.#roleIs(agent, state),
+    })
   }
 
-  #createQueue(journal: Journal, roles: readonly RoleAtWork[], signers: Signers): Queue {
+  #roleIs(agent: AgentConfig, state: RoleState): void {
+    const { role, signer } = agent
+    // Those that are up in time are in `ready`.
+    if (state.type === 'down' || this.#feed !== undefined) this.#reports.roleIs(agent, state)
+    if (state.type !== 'up') return
+    for (const workflow of this.#live.list()) {
+      if (workflow.role === role && workflow.signer === signer.address) this.#open.queue.wake(workflow.id, 0)
+    }
+    if (this.#decides && this.#feed !== undefined) state.role.duty.look()
+  }
+
+  #createQueue(journal: Journal, { stagesOf }: Staff, signers: Signers): Queue {
     const queue = createRunQueue({
-      ...{ clock: this.#clock, journal, roles, signers, alone: this.#alone, log: this.#log },
+      ...{ clock: this.#clock, journal, stagesOf, signers, alone: this.#alone, log: this.#log },
       metrics: this.#reports.metrics,
       onMove: this.#live.moved,
     })
@@ -218,38 +224,38 @@ class ComposedKeeper implements Keeper {
     return queue
   }
 
-  #createFeed(journal: Journal, client: ServiceClient, roles: readonly RoleAtWork[]): Promise<Feed> {
+  #createFeed(journal: Journal, client: ServiceClient): Promise<Feed> {
     return createKeeperFeed(this.#config, {
       ...{ client, clock: this.#clock, journal, onRefused: this.#reports.alarm },
-      types: roles.flatMap(({ hints }) => hints.eventTypes),
-      onHint: (hint) => this.#hinted(hint, roles),
+      types: this.#candidates.flatMap(({ does }) => eventTypesOf(does)),
+      onHint: (hint) => this.#hinted(hint),
     })
   }
 
-  #hinted(hint: Hint, roles: readonly RoleAtWork[]): void {
+  #hinted(hint: Hint): void {
     if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
     if (hint.type.startsWith('workflow.')) this.#live.wakeAll('confirmed')
-    if (this.#decides) for (const { hints } of roles) hints.hear(hint)
+    if (this.#decides) for (const role of this.#open.staff.atWork()) role.hear(hint)
   }
 
-  async #startOps(open: Pick<HealthDeps, 'journal' | 'feed' | 'roles'>): Promise<OpsServer> {
+  async #startOps(journal: Journal): Promise<OpsServer> {
     const health: HealthDeps = {
-      ...{ ...open, clock: this.#clock, live: this.#live.list },
+      ...{ journal, clock: this.#clock, live: this.#live.list },
+      feed: () => this.#feed?.state() ?? null,
+      roles: () => this.#running?.staff.states() ?? [],
       control: () => readControl(this.#config.directory),
+      waitsFor: () => this.#waitsFor,
       sweptAtMs: () => this.#sweptAtMs,
     }
-    const ops = await startOpsServer(this.#config.ops, {
-      metrics: async () => this.#reports.metrics.render(await readGauges(health)),
-      readiness: () => readReadiness(health),
-    })
+    const ops = await startHealth(this.#config.ops, this.#reports.metrics, health)
     this.#opened.push(ops.close)
     return ops
   }
 
-  #startBackground(journal: Journal, client: ServiceClient, roles: readonly RoleAtWork[]): Background {
+  #startBackground(journal: Journal, client: ServiceClient, staff: Staff): Background {
     const background = startBackground({
       ...{ nowMs: this.#clock.nowMs, directory: this.#config.directory, log: this.#log },
-      ...{ journal, client, roles },
+      ...{ journal, client, staff },
       stopped: () => stopped(this.#gate()),
       leavesOrders: () => this.#stopping !== undefined,
     })
@@ -268,16 +274,6 @@ class ComposedKeeper implements Keeper {
     return { closed: killed || this.#hurry.signal.aborted, paused }
   }
 
-  #emitReady(opsUrl: string, roles: readonly RoleAtWork[], resumed: number): void {
-    const { environment, chain, directory } = this.#config
-    this.#reports.emit({
-      type: 'ready',
-      at: new Date(this.#clock.nowMs()).toISOString(),
-      ...{ environment, chainId: chain.id, directory, opsUrl, resumed },
-      signers: Object.fromEntries(roles.map(({ role, signer }) => [role, signer])),
-    })
-  }
-
   async stop({ drainMs }: { readonly drainMs: number }): Promise<void> {
     if (drainMs === 0) this.#hurry.abort()
     this.#stopping ??= this.#stop(drainMs)
@@ -285,8 +281,9 @@ class ComposedKeeper implements Keeper {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    this.#ending.abort()
     await this.#starting?.catch(() => undefined)
-    await Promise.all((this.#running?.roles ?? []).map(({ duty }) => duty.stop()))
+    await this.#running?.staff.stop()
     if (isCarrying(this.#live.list()) && drainMs > 0) {
       const drained = new Promise<void>((resolve) => {
         this.#onDrained = resolve

@@ -14,8 +14,8 @@ import { clear, type SignerState } from '../pipeline/clear.ts'
 import { conclude } from '../pipeline/conclude.ts'
 import { confirm } from '../pipeline/confirm.ts'
 import { hold } from '../pipeline/hold.ts'
-import { carry } from '../pipeline/in-flight.ts'
-import type { Stage, Stages } from '../pipeline/pipeline.ts'
+import { type CarryDeps, carry } from '../pipeline/in-flight.ts'
+import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
 import { type FeePolicy, quoteFees } from '../pipeline/transactions/fees.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
@@ -46,7 +46,7 @@ export type LiveStagesDeps = {
 
 /** Join the stages of one live role to their implementations. */
 export function createLiveStages(deps: LiveStagesDeps): Stages {
-  const { nowMs, journal, nodes, client, ruleset, approval, fees } = deps
+  const { nowMs, journal, nodes, ruleset, approval, fees } = deps
   const view = () => deps.chain.of(deps.signer.address)
   const budget = async (ask: Reservation) => {
     const rows = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
@@ -79,7 +79,38 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
         checkBudget: budget,
         claim: journal.claim.bind(journal),
       }),
-    carry: createCarryStage(deps),
+    ...createFollowingStages({
+      ...deps,
+      rulesetHash: ruleset.hash,
+      recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
+    }),
+  }
+}
+
+/** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
+export type FollowingStagesDeps = Pick<
+  LiveStagesDeps,
+  'nowMs' | 'journal' | 'nodes' | 'client' | 'chain' | 'signer' | 'fees' | 'gate' | 'alarm'
+> & {
+  readonly rulesetHash: string
+  readonly recheck: CarryDeps['recheck']
+}
+
+/** Join what carries a workflow in flight, with what ends it once every slot is final, and what confirms it. */
+export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, 'carry' | 'confirm'> {
+  const { nowMs, journal, nodes, client, signer, fees, gate, alarm } = deps
+  const view = () => deps.chain.of(signer.address)
+  const baseFeePerGasWei = () => view().baseFeePerGasWei
+  const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
+  return {
+    carry: (workflow) =>
+      carry(workflow, {
+        ...{ view, gate, fees, signer, nodes, journal, alarm },
+        rulesetHash: () => deps.rulesetHash,
+        register: (each, atMs) => journal.post(registrations(each, atMs)),
+        recheck: deps.recheck,
+        conclude: (each) => conclude(each, ending),
+      }),
     confirm: (workflow) =>
       confirm(workflow, {
         nowMs,
@@ -87,22 +118,6 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
   }
-}
-
-/** Join what carries a workflow in flight, with what ends it once every slot is final. */
-function createCarryStage(deps: LiveStagesDeps): Stage {
-  const { nowMs, journal, nodes, signer, ruleset, fees, gate, alarm } = deps
-  const view = () => deps.chain.of(signer.address)
-  const baseFeePerGasWei = () => view().baseFeePerGasWei
-  const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
-  return (workflow) =>
-    carry(workflow, {
-      ...{ view, gate, fees, signer, nodes, journal, alarm },
-      rulesetHash: () => ruleset.hash,
-      register: (each, atMs) => journal.post(registrations(each, atMs)),
-      recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
-      conclude: (each) => conclude(each, ending),
-    })
 }
 
 async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {

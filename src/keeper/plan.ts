@@ -11,7 +11,7 @@ import { createCollections } from '../observe/collections.ts'
 import { observe } from '../observe/observe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { openNodes, openService } from './connect.ts'
-import { loadRolePolicy, type RolePolicy } from './role-policy.ts'
+import { loadRolePolicy, positionOf, type RolePolicy } from './role-policy.ts'
 import { clientOf } from './startup-checks.ts'
 
 /** What stands between the declared and what is there; `asked` says why a person would be asked first, or null. */
@@ -41,7 +41,9 @@ export async function planOf(
       fix: 'add it to `agents`; no other role declares anything.',
     })
   }
-  const plans = await Promise.all(declaring.map((agent) => planOfRole(loadRolePolicy(agent, config), config)))
+  const plans = await Promise.all(
+    declaring.map((agent) => planOfRole(loadRolePolicy(positionOf(agent), config), config)),
+  )
   return plans.flat()
 }
 

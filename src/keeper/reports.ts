@@ -1,12 +1,13 @@
 import type { Clock } from '../clock.ts'
-import type { RunConfig } from '../config/config.ts'
-import type { RolekeeperError } from '../errors.ts'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
 import { createAlarms } from '../ops/alarms.ts'
-import { createTally, type KeeperEvent, type SummaryEvent } from '../ops/events.ts'
+import { createTally, type KeeperEvent, roleEvent, type SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import { createMetrics, type Metrics } from '../ops/metrics.ts'
+import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import type { RolePolicy } from './role-policy.ts'
+import type { Candidate, RoleState } from './staff.ts'
 
 /** What a keeper says of itself: events, alarms, metrics and the summary of its run. */
 export type Reports = {
@@ -17,6 +18,14 @@ export type Reports = {
   readonly alarm: (error: RolekeeperError) => void
   /** @returns how to stop listening. */
   readonly onEvent: (listener: (event: KeeperEvent) => void) => () => void
+  /** Say that the keeper watches and decides, with these roles at work. */
+  readonly ready: (
+    opsUrl: string,
+    atWork: readonly { readonly role: Role; readonly signer: string }[],
+    resumed: number,
+  ) => void
+  /** Say that a role went down, or came up. */
+  readonly roleIs: (agent: AgentConfig, state: RoleState) => void
   /** Count a workflow that ended. */
   readonly ended: (workflow: Workflow) => void
   /** Sum the run up; what is still live counts as parked. */
@@ -25,21 +34,34 @@ export type Reports = {
 
 /** Create the reports of a keeper whose run begins now. */
 export function createReports(
-  { environment, hash }: RunConfig,
-  policies: readonly RolePolicy[],
+  { environment, hash, chain, directory }: RunConfig,
+  candidates: readonly Candidate[],
   { version, log, clock }: { readonly version: string; readonly log: Log; readonly clock: Clock },
 ): Reports {
   const listeners = new Set<(event: KeeperEvent) => void>()
   const tally = createTally(clock.nowMs())
-  const rulesetHash = policies.map(({ ruleset }) => ruleset.hash).join(',')
+  const rulesetHash = candidates
+    .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
+    .join(',')
   const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash })
   const emit = (event: KeeperEvent): void => {
     if (event.type === 'gain') tally.gained(BigInt(event.profitUsdMicros))
     for (const listener of listeners) listener(event)
   }
+  const now = () => new Date(clock.nowMs()).toISOString()
   return {
     metrics,
     emit,
+    ready: (opsUrl, atWork, resumed) => {
+      const signers = Object.fromEntries(atWork.map(({ role, signer }) => [role, signer]))
+      const where = { environment, chainId: chain.id, directory, opsUrl }
+      emit({ type: 'ready', at: now(), ...where, signers, resumed })
+    },
+    roleIs: ({ role, signer }, state) => {
+      const reason = state.type === 'down' ? state.reason : null
+      if (reason !== null) log.warn('a role is down', { role }, reason)
+      emit(roleEvent(role, signer.address, reason, clock.nowMs()))
+    },
     alarm: createAlarms((error, nowMs) => {
       metrics.alarmed(error.code)
       log.error('alarm', {}, error)
@@ -53,7 +75,7 @@ export function createReports(
     ended: tally.ended,
     summary: (live) =>
       tally.summary(
-        policies.map(({ agent }) => agent.role),
+        candidates.map(({ agent }) => agent.role),
         live,
         clock.nowMs(),
       ),

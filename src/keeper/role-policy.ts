@@ -1,4 +1,3 @@
-import type { Address } from 'viem'
 import type { Agent } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
@@ -10,18 +9,19 @@ import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
-import type { OperationId } from '../service/contract/operations.ts'
-import { operationsOf } from './startup-checks.ts'
+
+/** What a configuration staffs: an agent, and what its role is. */
+export type Position = {
+  readonly agent: AgentConfig
+  /** Data and pure functions. */
+  readonly does: Agent
+}
 
 /** A role's policy, loaded and compiled against the pinned deployment. */
-export type RolePolicy = {
-  readonly agent: AgentConfig
-  /** What the role is: data and pure functions. */
-  readonly does: Agent
+export type RolePolicy = Position & {
   readonly policy: ReturnType<typeof loadSections>
   readonly ruleset: Ruleset
   readonly approval: Approval
-  readonly operations: readonly OperationId[]
 }
 
 /** The sections of one role's policy, each by the room that enforces it. Pure. */
@@ -36,24 +36,24 @@ export const sectionsOf = <Strategy>({ role, policy }: Pick<Agent<Strategy, neve
 
 const loadSections = (file: string, agent: Agent) => loadPolicy(file, agent.role, sectionsOf(agent))
 
-/**
- * Load the policy of one agent. Throws RolekeeperError `config.role_unknown` for a role that this release does not
- * staff, and what loading and compiling throw.
- */
-export function loadRolePolicy(agent: AgentConfig, config: RunConfig): RolePolicy {
+/** Find what the role of an agent is. Throws RolekeeperError `config.role_unknown` for one that this release does not staff. */
+export function positionOf(agent: AgentConfig): Position {
   const does = agents.find(({ role }) => role === agent.role)
-  if (does === undefined) {
-    throw new RolekeeperError('config.role_unknown', `This release does not staff the role ${agent.role}.`, {
-      fix: `remove it from \`agents\`; known: ${agents.map(({ role }) => role).join(', ')}.`,
-    })
-  }
+  if (does !== undefined) return { agent, does }
+  throw new RolekeeperError('config.role_unknown', `This release does not staff the role ${agent.role}.`, {
+    fix: `remove it from \`agents\`; known: ${agents.map(({ role }) => role).join(', ')}.`,
+  })
+}
+
+/** Load the policy of one agent. Throws what loading and compiling throw. */
+export function loadRolePolicy({ agent, does }: Position, config: RunConfig): RolePolicy {
   const policy = loadSections(agent.policy, does)
   assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
   assertViews(does.views ?? [], policy.guard.views)
   assertContracts(does.secondPrices?.(policy.strategy) ?? [], config)
   const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
   const approval = compileApproval(policy.approval, config.deployment)
-  return { agent, does, policy, ruleset, approval, operations: operationsOf(does) }
+  return { agent, does, policy, ruleset, approval }
 }
 
 /** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */
@@ -79,7 +79,3 @@ function assertSources(names: readonly string[], { policy }: AgentConfig, { sour
     { fix: `add it to \`sources\`, or correct the name; there are: ${known || 'none'}.` },
   )
 }
-
-/** The signers that may claim nonces. A shadow claims none: its address may well be another keeper's to use. Pure. */
-export const liveSigners = (policies: readonly Pick<RolePolicy, 'agent'>[]): readonly Address[] =>
-  policies.flatMap(({ agent }) => (agent.mode === 'live' ? [agent.signer.address] : []))

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { Agent } from '../../agents/agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -26,8 +27,8 @@ import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
-import { openRoleSigning } from './signing.ts'
-import { clientOf, proveAccess } from './startup-checks.ts'
+import type { RoleSigning } from './signing.ts'
+import { proveAccess, provePins, proveService } from './startup-checks.ts'
 
 /** What the roles of one keeper share. */
 export type RoleDeps = {
@@ -37,9 +38,11 @@ export type RoleDeps = {
   readonly metrics: Metrics
   readonly journal: Journal
   readonly nodes: Nodes
+  /** With the role's own key, once a role has it. */
   readonly client: ServiceClient
   readonly sources: Sources
   readonly chain: ChainView
+  /** For a live role, also with its signer's own reasons. */
   readonly gate: () => Gate
   readonly signers: Pick<Signers, 'reasonsOf'>
   readonly emit: (event: KeeperEvent) => void
@@ -59,8 +62,8 @@ export type RoleAtWork = {
   /** With the role's own key. */
   readonly client: ServiceClient
   readonly duty: Duty
-  /** The events that the role wants to hear of, and its ear: it looks again. */
-  readonly hints: { readonly eventTypes: readonly string[]; readonly hear: (hint: Hint) => void }
+  /** Hear of a change: the role looks again when it is of its concern. */
+  readonly hear: (hint: Hint) => void
   readonly workflows: RoleWorkflows
   readonly orders: RoleOrders
   readonly lotScores: LotScores
@@ -75,28 +78,31 @@ export type RoleAtWork = {
 }
 
 /**
- * Open one role: join its parts, and for a live one open its signer. A role in shadow is never given one. Throws what
- * opening the signer throws.
+ * Open one role: prove what it needs, and join its parts. A role in shadow has no `signing`. Throws what opening the
+ * key, and RolekeeperError `service.*`, `deployment.*` and `node.*` of what is refused.
  */
-export async function openRole(rolePolicy: RolePolicy, shared: RoleDeps): Promise<RoleAtWork> {
+export async function openRole(
+  rolePolicy: RolePolicy,
+  signing: RoleSigning | null,
+  deps: RoleDeps,
+): Promise<RoleAtWork> {
   const { agent, does, ruleset } = rolePolicy
-  const { config, log, metrics, journal } = shared
+  const { config, log, journal, client } = deps
   const { role } = agent
-  const client = clientOf(shared.client, config, agent)
-  const gate = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
-  const deps: RoleDeps = { ...shared, client, gate }
-  await proveAccess(client, does, log)
-  const signing =
-    agent.mode === 'live'
-      ? await openRoleSigning(rolePolicy, { ...deps, onKmsCall: metrics.kmsCalled })
-      : null
-  const signer = signing?.signer ?? agent.signer.address
+  const signer = agent.signer.address
+  // Each to its end: a key opens for what is in flight, whatever the service says of the role.
+  const proven = await Promise.allSettled([
+    signing?.key.open(),
+    provePins(deps.nodes, ruleset.deployment),
+    proveService(client, config.chain.id, log).then(() => proveAccess(client, does, log)),
+  ])
+  for (const each of proven) if (each.status === 'rejected') throw each.reason
   // What is only in shadow is nothing to a live role: not in flight, not done, no colleague's.
   const counts = ({ shadow }: { readonly shadow?: true }) => signing === null || shadow !== true
   const collections = createCollections(client, signing?.session ?? null, config.service.assumptions)
   const observer = createRoleObserver(rolePolicy, signer, deps, collections, () => duty.look())
   const newest = await journal.newestOf(role, JOURNAL_ROWS)
-  const recent = createRecent(newest.filter(counts), shared.clock.nowMs)
+  const recent = createRecent(newest.filter(counts), deps.clock.nowMs)
   const opener = createOpener({ role, signer }, deps)
   const duty: Duty = createRoleDuty(rolePolicy, deps, {
     observer,
@@ -111,7 +117,7 @@ export async function openRole(rolePolicy: RolePolicy, shared: RoleDeps): Promis
     signer,
     client,
     duty,
-    hints: hintsOf(rolePolicy, observer, duty),
+    hear: earOf(rolePolicy, observer, duty),
     workflows: createRoleWorkflows(rolePolicy, deps, {
       live: signing?.stages ?? null,
       lastSeen: duty.lastSeen,
@@ -126,13 +132,13 @@ export async function openRole(rolePolicy: RolePolicy, shared: RoleDeps): Promis
       counts,
       limits: ruleset.limits,
       arming: observer.arming,
-      kmsOutcome: signing?.kmsOutcome ?? (() => 'ok'),
+      kmsOutcome: signing?.key.outcome ?? (() => 'ok'),
     },
   }
 }
 
 /** Close the gate of a signer's work also while the signer is SAFE. A shadow signs nothing: none is closed to it. */
-const gateOf =
+export const gateOf =
   (signer: Address, { gate, signers }: Pick<RoleDeps, 'gate' | 'signers'>) =>
   (): Gate => {
     const [reason] = signers.reasonsOf(signer)
@@ -177,18 +183,18 @@ function createRoleObserver(
   )
 }
 
-function hintsOf(
-  { does: { watches, book } }: RolePolicy,
-  observer: Observer,
-  duty: Duty,
-): RoleAtWork['hints'] {
-  const ofBook = (book?.collections ?? []).map((collection) => BORROWER_EVENTS[collection])
-  const eventTypes = [...new Set([...watches.eventTypes, ...ofBook])]
-  return {
-    eventTypes,
-    hear: (hint) => {
-      observer.note(hint)
-      if (hint.type === 'sweep' || eventTypes.includes(hint.type)) duty.look()
-    },
+/** Name the events that an agent wants to hear of. Pure. */
+export const eventTypesOf = ({ watches, book }: Agent): readonly string[] => [
+  ...new Set([
+    ...watches.eventTypes,
+    ...(book?.collections ?? []).map((collection) => BORROWER_EVENTS[collection]),
+  ]),
+]
+
+function earOf({ does }: RolePolicy, observer: Observer, duty: Duty): RoleAtWork['hear'] {
+  const eventTypes = eventTypesOf(does)
+  return (hint) => {
+    observer.note(hint)
+    if (hint.type === 'sweep' || eventTypes.includes(hint.type)) duty.look()
   }
 }

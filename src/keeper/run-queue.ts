@@ -8,7 +8,6 @@ import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import { createTimers } from '../queue/timers.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
-import type { RoleAtWork } from './role.ts'
 
 /** Runs works of one name one after another, and those of different names side by side. */
 export type Serial = <T>(name: string, work: () => Promise<T>) => Promise<T>
@@ -17,7 +16,7 @@ export type Serial = <T>(name: string, work: () => Promise<T>) => Promise<T>
 type RunQueueDeps = {
   readonly clock: Clock
   readonly journal: Journal
-  readonly roles: readonly Pick<RoleAtWork, 'role' | 'workflows'>[]
+  readonly stagesOf: (workflow: Workflow) => Stages
   readonly alone: Serial
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly signers: Pick<Signers, 'safe'>
@@ -27,11 +26,11 @@ type RunQueueDeps = {
 
 /** Create the queue that runs every workflow through the stages of its role. */
 export function createRunQueue(given: RunQueueDeps): Queue {
-  const { clock, journal, roles, alone, onMove, signers, metrics, log } = given
+  const { clock, journal, stagesOf, alone, onMove, signers, metrics, log } = given
   const deps = {
     nowMs: clock.nowMs,
     journal,
-    stages: (workflow: Workflow) => stagesOf(workflow, roles),
+    stages: stagesOf,
     alone,
     onMove,
     onStrike: (workflow: Workflow, error: unknown) => {
@@ -55,16 +54,6 @@ export function createRunQueue(given: RunQueueDeps): Queue {
       if (error instanceof RolekeeperError && error.code === 'journal.failed') crash(error)
     },
   })
-}
-
-function stagesOf(workflow: Workflow, roles: RunQueueDeps['roles']): Stages {
-  const found = roles.find(({ role }) => role === workflow.role)
-  if (found !== undefined) return found.workflows.stagesOf(workflow)
-  throw new RolekeeperError(
-    'role.absent',
-    `Workflow ${workflow.id} belongs to the ${workflow.role}, which is not configured.`,
-    { fix: 'add the role to `agents` until its workflows have ended.', retry: 'later' },
-  )
 }
 
 /** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */

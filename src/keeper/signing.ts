@@ -14,13 +14,20 @@ import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import type { RolePolicy } from './role-policy.ts'
 
+/** The key of a live agent: it opens by itself, and until then whoever asks it for a signature is asked to wait. */
+type RoleKey = {
+  readonly signer: Signer
+  /** Prove that it is the pinned key; once is enough. Throws what opening it throws. */
+  readonly open: () => Promise<void>
+  /** The last word of where it is: `ok` or an error's code. */
+  readonly outcome: () => string
+}
+
 /** What a live role has and one in shadow has not: its key, and what only a key opens. */
 export type RoleSigning = {
-  readonly signer: Address
+  readonly key: RoleKey
   readonly session: WalletSession
   readonly stages: Stages
-  /** The KMS's last word: `ok` or an error's code. */
-  readonly kmsOutcome: () => string
 }
 
 /** What a live role is joined from. */
@@ -31,17 +38,14 @@ type SigningDeps = Pick<LiveStagesDeps, 'journal' | 'nodes' | 'chain' | 'gate' |
   readonly onKmsCall: (outcome: string, tookMs: number) => void
 }
 
-/** Open the signer of a live role, and join what it signs for. Throws what opening the signer throws. */
-export async function openRoleSigning(
+/** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
+export function createRoleSigning(
   { agent, policy, ruleset, approval }: RolePolicy,
   { config, clock, onKmsCall, ...deps }: SigningDeps,
-): Promise<RoleSigning> {
+): RoleSigning {
   const { journal, nodes, client, gate } = deps
-  let kmsOutcome = 'ok'
-  const signer = await openSigner(agent, config, (outcome, tookMs) => {
-    kmsOutcome = outcome
-    onKmsCall(outcome, tookMs)
-  })
+  const key = createRoleKey(agent, config, onKmsCall)
+  const { signer } = key
   const attestDeps = { journal, nowMs: clock.nowMs, isClosed: () => gate().closed }
   const session = createWalletSession(
     { address: signer.address, chainId: nodes.chainId },
@@ -56,8 +60,48 @@ export async function openRoleSigning(
     answer: (id) => readAnswer(config.directory, id),
     fees: policy.fees,
   })
-  return { signer: signer.address, session, stages, kmsOutcome: () => kmsOutcome }
+  return { key, session, stages }
 }
+
+function createRoleKey(
+  agent: AgentConfig,
+  config: Pick<RunConfig, 'kms' | 'environment'>,
+  onCall: SigningDeps['onKmsCall'],
+): RoleKey {
+  const { address, ...where } = agent.signer
+  let opened: Signer | undefined
+  let outcome = 'ok'
+  return {
+    signer: {
+      address,
+      keyId: where.kind === 'kms' ? where.keyId : where.path,
+      signDigest: async (digest, signal) => {
+        if (opened === undefined) throw notOpen(address)
+        return opened.signDigest(digest, signal)
+      },
+    },
+    open: async () => {
+      try {
+        opened ??= await openSigner(agent, config, (said, tookMs) => {
+          outcome = said
+          onCall(said, tookMs)
+        })
+        outcome = 'ok'
+      } catch (error) {
+        outcome = error instanceof RolekeeperError ? error.code : 'unexpected'
+        throw error
+      }
+    },
+    outcome: () => outcome,
+  }
+}
+
+const notOpen = (address: Address) =>
+  new RolekeeperError('sign.not_open', `The key of ${address} is not open yet.`, {
+    fix: 'see why the role is down; the key is tried again by itself.',
+    facts: { address },
+    retry: 'later',
+  })
 
 /**
  * Open the signer of one agent, proven to be the pinned key.

@@ -149,27 +149,23 @@ export async function provePins(nodes: Pick<Nodes, 'codeHashes'>, deployment: De
 }
 
 /**
- * Prove at start that the service serves our chain, and that the keeper's own key opens its events. One that is down is
- * waited for, because what is in flight needs us. Throws RolekeeperError `service.other_chain`, and `service.*` where
- * asking again cannot help. Source: GET /v1/deployments, GET /v1/events.
+ * Prove that the service serves our chain. One that is down is waited for. Throws RolekeeperError
+ * `service.other_chain`, and `service.*` where asking again cannot help. Source: GET /v1/deployments.
  */
 export async function proveService(
-  client: Pick<ServiceClient, 'base' | 'listDeployments' | 'pages'>,
+  client: Pick<ServiceClient, 'base' | 'listDeployments'>,
   chainId: number,
   log: Log,
 ): Promise<void> {
   try {
     const { items } = await client.listDeployments()
-    if (!items.some((deployment) => deployment.chainId === chainId)) {
-      const chains = [...new Set(items.map((deployment) => deployment.chainId))].join(', ') || 'none'
-      throw new RolekeeperError(
-        'service.other_chain',
-        `The service at ${client.base.host} serves chain ${chains}; the configuration says ${chainId}.`,
-        { fix: 'correct `chain.id` or `service.url`.', facts: { chains, chainId } },
-      )
-    }
-    // The stream's token takes the same scope.
-    await client.pages.pollEvents().next()
+    if (items.some((deployment) => deployment.chainId === chainId)) return
+    const chains = [...new Set(items.map((deployment) => deployment.chainId))].join(', ') || 'none'
+    throw new RolekeeperError(
+      'service.other_chain',
+      `The service at ${client.base.host} serves chain ${chains}; the configuration says ${chainId}.`,
+      { fix: 'correct `chain.id` or `service.url`.', facts: { chains, chainId } },
+    )
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
     log.warn('the service does not answer yet', {}, error)
@@ -180,11 +176,8 @@ export async function proveService(
  * Prove at start that no role in shadow has workflows that were begun live: a shadow could not carry them, and they would
  * stand still with their nonces open. Throws RolekeeperError `role.left_live`.
  */
-export function proveNoneLeftLive(
-  live: readonly Workflow[],
-  policies: readonly { readonly agent: AgentConfig }[],
-): void {
-  const shadows = policies.filter(({ agent }) => agent.mode === 'shadow').map(({ agent }) => agent.role)
+export function proveNoneLeftLive(live: readonly Workflow[], { agents }: RunConfig): void {
+  const shadows = agents.filter(({ mode }) => mode === 'shadow').map(({ role }) => role)
   const left = live.filter(({ role, shadow }) => shadow !== true && shadows.includes(role))
   if (left.length === 0) return
   throw new RolekeeperError(

@@ -16,7 +16,8 @@ export const replyKey = (orderId: string) => `order:${orderId}`
 type SubmitDeps = {
   readonly directory: string
   readonly journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>
-  readonly role: (role: Role) => RoleOrders | undefined
+  /** Where orders to a role go, or why there is no such place. */
+  readonly role: (role: Role) => RoleOrders | Refusal
   /** Why nothing new may begin, or null. */
   readonly stopped: () => Refusal | null
 }
@@ -39,9 +40,7 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
   if (submission === null) return refuse('order_unreadable', `The order ${id} does not hold a submission.`)
   const { role, shadow } = submission
   const staffed = deps.role(role)
-  if (staffed === undefined) {
-    return refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
-  }
+  if ('ok' in staffed) return staffed
   if (staffed.mode === 'shadow' && !shadow) {
     return refuse('role_in_shadow', `The ${role} is in shadow and signs nothing. Fix: submit with --shadow.`)
   }

@@ -5,7 +5,10 @@ const REPEAT_MS = 60_000
 /** Alarms remembered, so that each is raised once a minute. */
 const ALARMS_MAX = 1_000
 
-/** Limit alarms: each of one code, workflow and signer is raised at most once a minute. */
+/** What tells alarms of one code apart. */
+const ABOUT = ['workflowId', 'role', 'signer', 'node'] as const
+
+/** Limit alarms: each of one code about one workflow, role, signer or node is raised at most once a minute. */
 export function createAlarms(
   raise: (error: RolekeeperError, nowMs: number) => void,
   nowMs: () => number,
@@ -13,8 +16,7 @@ export function createAlarms(
   const raisedAtMs = new Map<string, number>()
   return (error) => {
     const now = nowMs()
-    const { workflowId = '', signer = '' } = error.facts
-    const about = `${error.code} ${workflowId} ${signer}`
+    const about = [error.code, ...ABOUT.map((fact) => error.facts[fact] ?? '')].join(' ')
     // Either way: a clock that was put back must not silence alarms until it has caught up.
     if (Math.abs(now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
     raisedAtMs.delete(about)

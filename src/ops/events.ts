@@ -1,3 +1,4 @@
+import type { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { isTerminal, type TerminalState, type Workflow, type WorkflowState } from '../workflow/workflow.ts'
@@ -130,6 +131,19 @@ type ReadyEvent = {
   readonly resumed: number
 }
 
+/** A role went down, for a reason, or came up after the keeper was ready. */
+type RoleEvent = {
+  readonly type: 'role'
+  readonly at: string
+  readonly role: Role
+  readonly signer: string
+  readonly state: 'up' | 'down'
+  /** Of a role that is down: a stable name, a sentence, and what to do. */
+  readonly check?: string
+  readonly message?: string
+  readonly fix?: string
+}
+
 /** How many workflows of a role ended so in this run; `parked` are still in flight and resume with the next. */
 export type WorkflowCounts = Readonly<Record<TerminalState | 'parked', number>>
 
@@ -157,6 +171,7 @@ export type KeeperEvent =
   | GainEvent
   | AlarmEvent
   | ReadyEvent
+  | RoleEvent
   | SummaryEvent
 
 const iso = (ms: number) => new Date(ms).toISOString()
@@ -185,6 +200,19 @@ export function heldEvent(after: Workflow, before: Workflow, nowMs: number): Kee
   const { check, message, hash, untilMs } = hold
   const expiresAt = iso(untilMs)
   return { type: 'held', id: after.id, role: after.role, at: iso(nowMs), hash, check, message, expiresAt }
+}
+
+/** Say that a role went down, or with a null `reason` that it came up. Pure. */
+export function roleEvent(
+  role: Role,
+  signer: string,
+  reason: RolekeeperError | null,
+  nowMs: number,
+): KeeperEvent {
+  const event = { type: 'role' as const, at: iso(nowMs), role, signer }
+  if (reason === null) return { ...event, state: 'up' }
+  const { code: check, shortMessage: message, fix } = reason
+  return { ...event, state: 'down', check, message, ...(fix === undefined ? {} : { fix }) }
 }
 
 const slotState = (slot: Slot): SlotEvent['state'] | null => {

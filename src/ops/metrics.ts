@@ -19,6 +19,8 @@ export type Gauges = {
   readonly serviceLagMs: number | null
   readonly roles: readonly {
     readonly role: Role
+    /** Whether every agent of the role works. */
+    readonly up: boolean
     readonly workflowsLive: number
     /** Those that wait for a person. */
     readonly workflowsHeld: number
@@ -190,6 +192,7 @@ function createGauges(registry: Registry) {
     sweepAge: gauge('sweep_age_seconds', 'Time since the last full sweep.'),
     serviceLag: gauge('service_lag_seconds', 'How far the service is behind, by its own word.'),
     circuitOpen: gauge('service_circuit_open', '1 while the service failed in a row and is only probed.'),
+    up: gauge('role_up', '1 while the role works; 0 while it is down or being opened.', ['role']),
     live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
     held: gauge('workflows_held', 'Workflows that wait for a person.', ['role']),
     slotsOpen: gauge('slots_open', 'Nonces taken that have not landed.', ['role']),
@@ -209,6 +212,7 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
   gauges.sweepAge.set(seconds(now.sweepAgeMs))
   gauges.serviceLag.set(seconds(now.serviceLagMs))
   for (const { role, budgets, ...figures } of now.roles) {
+    gauges.up.set({ role }, Number(figures.up))
     gauges.live.set({ role }, figures.workflowsLive)
     gauges.held.set({ role }, figures.workflowsHeld)
     gauges.slotsOpen.set({ role }, figures.slotsOpen)

@@ -1,7 +1,8 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
@@ -164,12 +165,13 @@ it('survives a reorg of the block that it landed in', async () => {
   expect(await liquidations(borrower)).toHaveLength(1)
 })
 
-it('does not start on another chain, with another key, or beside code that is not the pinned one', async () => {
+it('does not start on another chain; with nothing in flight nor with another key, or beside other code', async () => {
   const { chain, deployment, agents } = world.config()
   const nodes = { read: [world.scene.chain.rpcUrl], send: [world.scene.chain.rpcUrl] }
-  const wrong = (changes: Readonly<Record<string, unknown>>) => startTestKeeper(world.config(changes))
+  const wrong = (changes: Readonly<Record<string, unknown>>) =>
+    startTestKeeper(world.config({ directory: join(world.directory, randomUUID()), ...changes }))
   await expect(wrong({ chain: { id: '1', finality: 'finalized', nodes } })).rejects.toMatchObject({
-    code: 'service.other_chain',
+    code: 'node.wrong_chain',
   })
   const [market, ...others] = deployment.markets
   const codeHash = `0x${'11'.repeat(32)}`

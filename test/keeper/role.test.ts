@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkRunConfig } from '../../src/config/config.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
-import { loadRolePolicy } from '../../src/keeper/role-policy.ts'
+import { loadRolePolicy, positionOf } from '../../src/keeper/role-policy.ts'
 
 const env = {
   ROLEKEEPER_NODE_A: 'https://a.example',
@@ -23,10 +23,8 @@ function load(names: readonly string[]) {
   })
   const [agent] = config.agents
   if (agent === undefined) throw new TypeError('the example has no agent')
-  return loadRolePolicy(
-    { ...agent, role: 'nav-reporter', policy: resolve('policies/nav-reporter.yaml') },
-    config,
-  )
+  const reporter = { ...agent, role: 'nav-reporter', policy: resolve('policies/nav-reporter.yaml') }
+  return loadRolePolicy(positionOf(reporter), config)
 }
 
 it('starts no role whose policy takes a value from a source that is nowhere', () => {

@@ -83,20 +83,16 @@ test('reads with the agent’s own key, and says in the configuration’s words 
   })
 })
 
-test('starts with no keeper’s key that lacks its events, and waits for a service that is down', async () => {
-  const serving = (eventsStatus: number) => {
-    service.script.answer = ({ path }, response) =>
-      path === '/v1/deployments'
-        ? json(response, 200, collection([{ chainId: 1, network: 'n' }]))
-        : json(response, eventsStatus, eventsStatus === 200 ? collection([]) : failure('no'))
+test('refuses a service of another chain, and waits for one that is down', async () => {
+  const serving = (chainId: number) => {
+    service.script.answer = (_, response) => json(response, 200, collection([{ chainId, network: 'n' }]))
   }
-  serving(403)
+  serving(2)
   await expect(proveService(client, 1, log)).rejects.toMatchObject({
-    code: 'service.forbidden',
-    facts: { operation: 'pollEvents', keyPath: 'service.secretKey' },
-    fix: 'give the key of `service.secretKey` the scope `events:read`: pollEvents needs secret, with this scope.',
+    code: 'service.other_chain',
+    facts: { chains: '2', chainId: 1 },
   })
-  serving(200)
+  serving(1)
   await proveService(client, 1, log)
   service.script.answer = (_, response) => json(response, 503, failure('down', { retryable: true }))
   await proveService(client, 1, log)

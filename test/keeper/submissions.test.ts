@@ -53,7 +53,7 @@ function createWorld() {
                 return { ok: true, workflowId: `workflow of ${proposal.occurrence}` }
               },
             }
-          : undefined,
+          : refuse('role_absent', `The role ${role} is not configured.`),
       stopped: () => world.stopped,
     })
   const reply = () => JSON.parse(world.values.get(replyKey(UUID)) ?? 'null')

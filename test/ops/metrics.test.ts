@@ -10,6 +10,7 @@ const gauges: Gauges = {
   roles: [
     {
       role: 'liquidator',
+      up: true,
       workflowsLive: 2,
       workflowsHeld: 1,
       slotsOpen: 1,

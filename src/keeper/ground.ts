@@ -1,0 +1,106 @@
+import type { Address } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Log } from '../ops/log.ts'
+import { type ChainView, watchChain } from '../pipeline/transactions/nonces.ts'
+import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { openNodes } from './connect.ts'
+import type { Reports } from './reports.ts'
+
+/** What every role stands on: the nodes, and the chain as it is followed for every signer. */
+export type Ground = {
+  readonly nodes: Nodes
+  readonly signers: Signers
+  readonly chain: ChainView
+  readonly close: () => Promise<void>
+}
+
+/** What following the chain needs. */
+export type GroundDeps = {
+  readonly clock: Clock
+  readonly journal: Journal
+  /** What had not ended when the keeper started. */
+  readonly resumed: readonly Workflow[]
+  readonly reports: Pick<Reports, 'metrics' | 'alarm'>
+  readonly log: Log
+  readonly onHead: () => void
+  /** Why the chain is not followed yet; it is tried again. */
+  readonly onFailed: (error: RolekeeperError) => void
+  readonly stop: AbortSignal
+}
+
+const RETRY_MS = 1_000
+const RETRY_MS_MAX = 30_000
+
+/** With nothing in flight, these end a start: a slip of the pen shows itself at once. */
+const MISTAKES = ['node.wrong_chain', 'node.unreachable', 'node.http_status']
+
+/**
+ * Connect to the nodes, and follow the chain for every signer that may have a transaction on it: those of the
+ * configuration, and those of workflows in flight, whatever became of their roles. Nodes that do not answer are tried
+ * again for ever while anything is in flight. Throws what cannot be mended by itself, and the reason of `stop`.
+ */
+export async function openGround(config: RunConfig, deps: GroundDeps): Promise<Ground> {
+  const { resumed, clock, stop } = deps
+  for (let waitMs = RETRY_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
+    try {
+      return await tryToOpen(config, deps)
+    } catch (error) {
+      if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
+      if (resumed.length === 0 && MISTAKES.includes(error.code)) throw error
+      deps.onFailed(error)
+    }
+    await clock.sleep(waitMs, stop)
+  }
+}
+
+async function tryToOpen(config: RunConfig, deps: GroundDeps): Promise<Ground> {
+  const nodes = await connectNodes(config, deps)
+  try {
+    const { clock, journal, reports } = deps
+    const known = { nowMs: clock.nowMs, journal, alarm: reports.alarm, chainId: config.chain.id }
+    const signers = await createSigners(signersOf(config, deps.resumed), known)
+    const chain = await followChain(config, nodes, deps)
+    const close = async () => {
+      await chain.stop()
+      await nodes.close()
+    }
+    return { nodes, signers, chain, close }
+  } catch (error) {
+    await nodes.close()
+    throw error
+  }
+}
+
+async function connectNodes(config: RunConfig, { clock, reports }: GroundDeps): Promise<Nodes> {
+  const nodes = await openNodes(config, clock)
+  const send: Nodes['send'] = async (raw) => {
+    const outcomes = await nodes.send(raw)
+    for (const { outcome } of outcomes) reports.metrics.sent(outcome)
+    return outcomes
+  }
+  return { ...nodes, send }
+}
+
+const followChain = (config: RunConfig, nodes: Nodes, deps: GroundDeps): Promise<ChainView> =>
+  watchChain({
+    nowMs: deps.clock.nowMs,
+    nodes,
+    journal: deps.journal,
+    signers: signersOf(config, deps.resumed),
+    onHead: deps.onHead,
+    onFailed: (error) => deps.log.warn('could not follow the chain', {}, error),
+    alarm: deps.reports.alarm,
+  })
+
+/** A shadow claims no nonce: its address may well be another keeper's to use. Pure. */
+const signersOf = ({ agents }: RunConfig, resumed: readonly Workflow[]): readonly Address[] => [
+  ...new Set([
+    ...agents.flatMap(({ mode, signer }) => (mode === 'live' ? [signer.address] : [])),
+    ...resumed.flatMap(({ shadow, signer }) => (shadow === true ? [] : [signer])),
+  ]),
+]

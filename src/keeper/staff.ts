@@ -1,0 +1,197 @@
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Log } from '../ops/log.ts'
+import type { Stages } from '../pipeline/pipeline.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { caretakerStages, roleAbsent } from './caretaker.ts'
+import { gateOf, openRole, type RoleAtWork, type RoleDeps } from './role.ts'
+import { loadRolePolicy, type Position, type RolePolicy } from './role-policy.ts'
+import { createRoleSigning, type RoleSigning } from './signing.ts'
+import { clientOf } from './startup-checks.ts'
+
+/** A position with its policy, or with why that is refused: such a role is down until the next start. */
+export type Candidate = Position & { readonly policy: RolePolicy | RolekeeperError }
+
+/** Load the policy of a position, or why it is refused. */
+export function candidateOf(position: Position, config: RunConfig): Candidate {
+  try {
+    return { ...position, policy: loadRolePolicy(position, config) }
+  } catch (error) {
+    if (error instanceof RolekeeperError) return { ...position, policy: error }
+    throw error
+  }
+}
+
+/** How a role of the configuration stands: at work, being opened, or down for a reason. */
+export type RoleState =
+  | { readonly type: 'opening' }
+  | { readonly type: 'up'; readonly role: RoleAtWork }
+  | { readonly type: 'down'; readonly reason: RolekeeperError }
+
+/** What staffing needs. */
+export type StaffDeps = RoleDeps & {
+  /** Called when a role comes up, or goes down for another reason than before. */
+  readonly onState: (agent: AgentConfig, state: RoleState) => void
+}
+
+/** The roles of a configuration, each opened by itself. */
+export type Staff = {
+  /** Try to open every role. Resolves when each was tried once, or some take long: those go on by themselves. */
+  readonly open: () => Promise<void>
+  readonly atWork: () => readonly RoleAtWork[]
+  readonly states: () => readonly { readonly agent: AgentConfig; readonly state: RoleState }[]
+  /** The role of a workflow, when it is at work. */
+  readonly of: (workflow: Workflow) => RoleAtWork | undefined
+  /** The stages of a workflow: its role's, or those of a caretaker. */
+  readonly stagesOf: (workflow: Workflow) => Stages
+  /** End every look and every try. */
+  readonly stop: () => Promise<void>
+}
+
+/** A role that does not open is tried again after this long, twice as long each time. */
+const RETRY_MS = 1_000
+const RETRY_MS_MAX = 60_000
+/** A key or a service that hangs holds up the other roles no longer. */
+const FIRST_TRY_MS_MAX = 3_000
+
+/** Create the staff of a configuration. Nothing is asked until it is opened; caretakers are there from the beginning. */
+export function createStaff(candidates: readonly Candidate[], deps: StaffDeps): Staff {
+  const stop = new AbortController()
+  const posts = candidates.map((candidate) => createPost(candidate, deps, stop.signal))
+  const postOf = ({ role, signer, shadow }: Workflow) =>
+    posts.find(
+      ({ agent }) =>
+        agent.role === role && agent.signer.address === signer && (agent.mode === 'live' || shadow === true),
+    )
+  const atWork = () =>
+    posts.flatMap((post) => {
+      const state = post.state()
+      return state.type === 'up' ? [state.role] : []
+    })
+  return {
+    open: async () => {
+      const tried = Promise.all(posts.map((post) => post.open()))
+      await Promise.race([tried, deps.clock.sleep(FIRST_TRY_MS_MAX, stop.signal).catch(() => undefined)])
+    },
+    atWork,
+    states: () => posts.map((post) => ({ agent: post.agent, state: post.state() })),
+    of: (workflow) => {
+      const state = postOf(workflow)?.state()
+      return state?.type === 'up' ? state.role : undefined
+    },
+    stagesOf: (workflow) => {
+      const post = postOf(workflow)
+      const state = post?.state()
+      if (state?.type === 'up') return state.role.workflows.stagesOf(workflow)
+      const care = { ...deps, nowMs: deps.clock.nowMs, gate: gateOf(workflow.signer, deps) }
+      return caretakerStages(workflow, post?.signing?.stages ?? null, care)
+    },
+    stop: async () => {
+      stop.abort()
+      await Promise.all(atWork().map(({ duty }) => duty.stop()))
+      await Promise.all(posts.map((post) => post.ended()))
+    },
+  }
+}
+
+/** One place in the staff. */
+type Post = {
+  readonly agent: AgentConfig
+  /** What a live role's workflows are carried with before it is open; null in shadow, and without a policy. */
+  readonly signing: RoleSigning | null
+  readonly state: () => RoleState
+  /** Resolves after the first try. */
+  readonly open: () => Promise<void>
+  readonly ended: () => Promise<void>
+}
+
+function createPost({ agent, policy }: Candidate, shared: StaffDeps, stop: AbortSignal): Post {
+  const { config, clock, metrics } = shared
+  const client = clientOf(shared.client, config, agent)
+  const gate = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
+  const deps: StaffDeps = { ...shared, client, gate }
+  const isRefused = policy instanceof RolekeeperError
+  const signing =
+    isRefused || agent.mode === 'shadow'
+      ? null
+      : createRoleSigning(policy, { ...deps, onKmsCall: metrics.kmsCalled })
+  let state: RoleState = { type: 'opening' }
+  let last: Promise<void> = Promise.resolve()
+
+  const become = (next: RoleState) => {
+    const isNews = next.type !== state.type || codeOf(next) !== codeOf(state)
+    state = next
+    if (isNews) deps.onState(agent, next)
+    if (next.type === 'down') deps.alarm(roleDown(agent, next.reason))
+  }
+  const tryOnce = async (): Promise<void> => {
+    try {
+      if (isRefused) throw policy
+      const role = await openRole(policy, signing, deps)
+      if (!stop.aborted) become({ type: 'up', role })
+    } catch (error) {
+      if (!stop.aborted) become({ type: 'down', reason: reasonOf(error, agent, deps.log) })
+    }
+  }
+  const tryAgain = async (): Promise<void> => {
+    for (let waitMs = RETRY_MS; state.type !== 'up'; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
+      await clock.sleep(waitMs, stop)
+      await tryOnce()
+    }
+  }
+  return {
+    agent,
+    signing,
+    state: () => state,
+    open: () => {
+      const first = tryOnce()
+      // Ends early only when the keeper stops.
+      last = first.then(() => (isRefused ? undefined : tryAgain().catch(() => undefined)))
+      return first
+    },
+    ended: () => last,
+  }
+}
+
+const codeOf = (state: RoleState) => (state.type === 'down' ? state.reason.code : null)
+
+/** A defect takes down one role, not what the others carry. */
+function reasonOf(error: unknown, { role }: AgentConfig, log: Log): RolekeeperError {
+  if (error instanceof RolekeeperError) return error
+  log.error('a role could not be opened', { role }, error)
+  return new RolekeeperError('role.broken', `Opening the ${role} failed unexpectedly.`, {
+    fix: 'report it with the log.',
+    retry: 'later',
+  })
+}
+
+const roleDown = (agent: AgentConfig, { code, shortMessage, fix }: RolekeeperError) =>
+  new RolekeeperError('role.down', `The ${agent.role} is down (${code}): ${shortMessage}`, {
+    ...(fix === undefined ? {} : { fix }),
+    facts: { role: agent.role, signer: agent.signer.address, reason: code },
+    retry: 'later',
+  })
+
+/**
+ * Why nobody can work, when every role is refused for what time does not mend; null otherwise. What cannot be read is
+ * no refusal.
+ */
+export function refusalOfAll(states: ReturnType<Staff['states']>): RolekeeperError | null {
+  const reasons = states.map(({ state }) => (state.type === 'down' ? state.reason : null))
+  const isForGood = (reason: RolekeeperError | null) =>
+    reason !== null && reason.retry === 'never' && reason.code !== 'service.garbage'
+  return reasons.every(isForGood) ? (reasons[0] ?? null) : null
+}
+
+/** Those roles and signers of live workflows that no live agent holds, as alarms. Pure. */
+export function absentRoles(resumed: readonly Workflow[], { agents }: RunConfig): readonly RolekeeperError[] {
+  const absent = resumed.filter(
+    ({ role, signer, shadow }) =>
+      shadow !== true &&
+      !agents.some(
+        (agent) => agent.mode === 'live' && agent.role === role && agent.signer.address === signer,
+      ),
+  )
+  const byPlace = new Map(absent.map((workflow) => [`${workflow.role} ${workflow.signer}`, workflow]))
+  return [...byPlace.values()].map(({ role, signer }) => roleAbsent(role, signer))
+}
