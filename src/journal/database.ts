@@ -1,10 +1,12 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RolekeeperError } from '../errors.ts'
+import { damaged, diskFault } from './faults.ts'
 
-const VERSION = 1
-
-const SCHEMA = `
+/** What makes each version out of the one before; a new journal takes every step. */
+const STEPS = [
+  `
   CREATE TABLE workflows (
     id TEXT PRIMARY KEY, opportunity TEXT NOT NULL, round INTEGER NOT NULL, live INTEGER NOT NULL,
     version INTEGER NOT NULL, created_at_ms INTEGER NOT NULL, body TEXT NOT NULL, UNIQUE (opportunity, round)
@@ -30,14 +32,70 @@ const SCHEMA = `
   ) STRICT;
   CREATE TABLE outbox (hash TEXT PRIMARY KEY, due_at_ms INTEGER, body TEXT NOT NULL) STRICT;
   CREATE TABLE values_by_key (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-`
+  `,
+  // What is asked for has an index, so that no read costs more the longer a keeper has run; and what the archive holds
+  // leaves its opportunity behind.
+  `
+  ALTER TABLE workflows ADD COLUMN role TEXT NOT NULL DEFAULT '';
+  ALTER TABLE workflows ADD COLUMN state TEXT NOT NULL DEFAULT '';
+  UPDATE workflows SET role = json_extract(body, '$.role'), state = json_extract(body, '$.state');
+  DROP INDEX workflows_live;
+  CREATE INDEX workflows_live ON workflows (created_at_ms) WHERE live = 1;
+  CREATE INDEX workflows_by_age ON workflows (created_at_ms);
+  CREATE INDEX workflows_by_role ON workflows (role, created_at_ms);
+  CREATE INDEX workflows_shadowed ON workflows (created_at_ms) WHERE state = 'shadowed';
+  CREATE INDEX outbox_due ON outbox (due_at_ms) WHERE due_at_ms IS NOT NULL;
+  CREATE TABLE archived (
+    opportunity TEXT PRIMARY KEY, round INTEGER NOT NULL, workflow_id TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+]
 
-const fileOf = (directory: string) => join(directory, 'journal.sqlite')
+const ARCHIVE_STEPS = [
+  `
+  CREATE TABLE workflows (
+    id TEXT PRIMARY KEY, role TEXT NOT NULL, state TEXT NOT NULL, created_at_ms INTEGER NOT NULL, body TEXT NOT NULL,
+    transitions TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX workflows_by_age ON workflows (created_at_ms);
+  CREATE INDEX workflows_by_role ON workflows (role, created_at_ms);
+  CREATE INDEX workflows_shadowed ON workflows (created_at_ms) WHERE state = 'shadowed';
+  CREATE TABLE nonces (
+    chain_id INTEGER NOT NULL, signer TEXT NOT NULL, nonce INTEGER NOT NULL, workflow_id TEXT NOT NULL,
+    PRIMARY KEY (chain_id, signer, nonce)
+  ) STRICT, WITHOUT ROWID;
+  `,
+]
 
-/** Open the database of a directory for reading, beside the process that writes it. Throws `journal.absent`. */
+/** The journal's file in a directory. Pure. */
+export const journalFile = (directory: string) => join(directory, 'journal.sqlite')
+
+const archiveFile = (directory: string) => join(directory, 'archive.sqlite')
+
+/** Whether anything of a directory was archived. */
+export const hasArchive = (directory: string): boolean => existsSync(archiveFile(directory))
+
+/**
+ * Open the database of a directory for reading, beside the process that writes it. Throws `journal.absent`, and
+ * `journal.version` for one of another release.
+ */
 export function readDatabase(directory: string): DatabaseSync {
+  const db = openToRead(directory)
+  const version = versionOf(db)
+  if (version === STEPS.length) return db
+  db.close()
+  throw new RolekeeperError(
+    'journal.version',
+    `The journal in ${directory} has version ${version}; this release reads ${STEPS.length}.`,
+    {
+      fix: 'start the keeper once with this release, which brings it up to date, or use the release that wrote it.',
+    },
+  )
+}
+
+function openToRead(directory: string): DatabaseSync {
   try {
-    return new DatabaseSync(fileOf(directory), { readOnly: true })
+    return new DatabaseSync(journalFile(directory), { readOnly: true })
   } catch (cause) {
     throw new RolekeeperError('journal.absent', `There is no journal in ${directory}.`, {
       fix: 'name the directory of a keeper that has run, with --directory.',
@@ -46,22 +104,72 @@ export function readDatabase(directory: string): DatabaseSync {
   }
 }
 
+const versionOf = (db: DatabaseSync) => Number(db.prepare('PRAGMA user_version').get()?.user_version ?? 0)
+
+/** Open the archive of a directory for reading; null where nothing was archived yet. */
+export const readArchiveDatabase = (directory: string): DatabaseSync | null =>
+  hasArchive(directory) ? new DatabaseSync(archiveFile(directory), { readOnly: true }) : null
+
 /**
- * Open (or create) the database of a directory that this process has locked. WAL with `synchronous=FULL`: a commit
- * returns after fsync. Throws RolekeeperError `journal.version` for one of a newer release.
+ * Open (or create) the database of a directory that this process has locked, bring an older version to today's, and
+ * check that it is whole. Throws RolekeeperError `journal.version` for one of a newer release, `journal.corrupt` for one
+ * that is damaged, `journal.archive_missing`, and `journal.failed` where the disk does not take it.
  */
 export function openDatabase(directory: string): DatabaseSync {
-  const db = new DatabaseSync(fileOf(directory))
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000;')
-  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version ?? 0)
-  if (version > VERSION) {
+  const db = openFile(journalFile(directory), STEPS)
+  try {
+    const archived = db.prepare('SELECT 1 FROM archived LIMIT 1').get() !== undefined
+    if (archived && !hasArchive(directory)) {
+      throw new RolekeeperError(
+        'journal.archive_missing',
+        `The journal in ${directory} has workflows in archive.sqlite, which is not there.`,
+        { fix: 'put archive.sqlite back beside journal.sqlite, from the same backup or a newer one.' },
+      )
+    }
+    return db
+  } catch (error) {
     db.close()
+    throw error
+  }
+}
+
+/** Open (or create) the archive of a directory that this process has locked. Throws as {@link openDatabase} does. */
+export const openArchiveDatabase = (directory: string): DatabaseSync =>
+  openFile(archiveFile(directory), ARCHIVE_STEPS, false)
+
+/** WAL with `synchronous=FULL`: a commit returns after fsync. The archive grows for years, and is not read through. */
+function openFile(file: string, steps: readonly string[], checked = true): DatabaseSync {
+  let db: DatabaseSync | undefined
+  try {
+    db = new DatabaseSync(file)
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000;')
+    if (checked) checkWhole(db, file)
+    migrate(db, file, steps)
+    return db
+  } catch (cause) {
+    db?.close()
+    throw diskFault(cause, file) ?? cause
+  }
+}
+
+function migrate(db: DatabaseSync, file: string, steps: readonly string[]): void {
+  const version = versionOf(db)
+  if (version > steps.length) {
     throw new RolekeeperError(
       'journal.version',
-      `The journal in ${directory} has version ${version}; this release reads up to ${VERSION}.`,
+      `The journal ${file} has version ${version}; this release reads up to ${steps.length}.`,
       { fix: 'run the release that wrote it, or a newer one.' },
     )
   }
-  if (version === 0) db.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${VERSION}; COMMIT;`)
-  return db
+  const missing = steps.slice(version)
+  if (missing.length === 0) return
+  db.exec('BEGIN IMMEDIATE')
+  for (const step of missing) db.exec(step)
+  db.exec(`PRAGMA user_version = ${steps.length}; COMMIT;`)
+}
+
+/** Read every page once: terminals leave for the archive, so what is read here does not grow with the years. */
+function checkWhole(db: DatabaseSync, file: string): void {
+  const found = String(db.prepare('PRAGMA quick_check(1)').get()?.quick_check)
+  if (found !== 'ok') throw damaged(file, found)
 }

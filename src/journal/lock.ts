@@ -2,25 +2,30 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RolekeeperError } from '../errors.ts'
+import { isBusy, unwritable } from './faults.ts'
 
 /**
  * Hold a directory for this process until it ends, however it ends: the operating system releases the lock.
- * Throws RolekeeperError `journal.locked` when another process holds it.
+ * Throws RolekeeperError `journal.locked` when another process holds it, and `journal.failed` where nothing can be
+ * written in it.
  */
 export function lockDirectory(directory: string): { readonly release: () => void } {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  chmodSync(directory, 0o700)
-  const lock = new DatabaseSync(join(directory, 'lock.sqlite'))
+  let lock: DatabaseSync | undefined
   try {
-    lock.exec(
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    chmodSync(directory, 0o700)
+    const held = new DatabaseSync(join(directory, 'lock.sqlite'))
+    lock = held
+    held.exec(
       'PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA user_version = 1;',
     )
+    return { release: () => held.close() }
   } catch (cause) {
-    lock.close()
+    lock?.close()
+    if (!isBusy(cause)) throw unwritable(directory, cause)
     throw new RolekeeperError('journal.locked', `Another rolekeeper process works in ${directory}.`, {
       fix: 'stop it, or choose another `directory`; two writers would sign with one key.',
       cause,
     })
   }
-  return { release: () => lock.close() }
 }

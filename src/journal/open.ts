@@ -1,19 +1,31 @@
+import type { Clock } from '../clock.ts'
+import { journalFile } from './database.ts'
 import type { Journal, JournalReads } from './journal.ts'
 import { lockDirectory } from './lock.ts'
 import { openSqliteJournal, readSqliteJournal } from './sqlite.ts'
+import { startUpkeep } from './upkeep.ts'
 
 /**
- * Open (or create) the journal of a directory for this process alone; `close` lets another one have it. Throws
- * RolekeeperError `journal.locked` while another process writes it, and `journal.version` for one of a newer release.
+ * Open (or create) the journal of a directory for this process alone; `close` lets another one have it. The process ends
+ * when the disk fails. Throws RolekeeperError `journal.locked` while another process writes it, `journal.version` for one
+ * of a newer release, `journal.corrupt`, `journal.archive_missing` and `journal.failed` as `fix` says.
  */
-export function openJournal(directory: string): {
+export function openJournal(
+  directory: string,
+  clock: Clock,
+): {
   readonly journal: Journal
   readonly close: () => Promise<void>
 } {
   const lock = lockDirectory(directory)
   try {
     const journal = openSqliteJournal(directory)
-    return { journal, close: () => journal.close().finally(lock.release) }
+    const stopUpkeep = startUpkeep({ journal, file: journalFile(directory), clock })
+    const close = async () => {
+      await stopUpkeep()
+      await journal.close().finally(lock.release)
+    }
+    return { journal, close }
   } catch (error) {
     lock.release()
     throw error
@@ -22,7 +34,7 @@ export function openJournal(directory: string): {
 
 /**
  * Read the journal of a directory, beside a keeper that runs or without one. Throws RolekeeperError `journal.absent` when
- * there is none, and what `read` throws.
+ * there is none, `journal.version` for one of another release, and what `read` throws.
  */
 export async function readJournal<T>(
   directory: string,

@@ -1,18 +1,22 @@
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import type { Archive } from './archive.ts'
 import type { DecisionRow, JournalReads, LedgerEntry, OutboxRow, Reservation, Transition } from './journal.ts'
 import type { Records } from './records.ts'
 
-/** What the records of a journal say. */
+/** What the records of a journal say, and those of its archive where it has one. */
 export class RecordReader implements JournalReads {
   protected readonly records: Records
+  protected archive: Archive | null
 
-  constructor(records: Records) {
+  constructor(records: Records, archive: Archive | null) {
     this.records = records
+    this.archive = archive
   }
 
   protected read(id: string): Workflow | null {
-    return this.records.bodies<Workflow>('SELECT body FROM workflows WHERE id = ?', id)[0] ?? null
+    const [kept] = this.records.bodies<Workflow>('SELECT body FROM workflows WHERE id = ?', id)
+    return kept ?? this.archive?.get(id) ?? null
   }
 
   async get(id: string): Promise<Workflow | null> {
@@ -21,10 +25,8 @@ export class RecordReader implements JournalReads {
 
   async byOpportunity(opportunity: string): Promise<Workflow | null> {
     const sql = 'SELECT id FROM workflows WHERE opportunity = ? ORDER BY round DESC LIMIT 1'
-    return this.#first(this.records.rows(sql, opportunity))
-  }
-
-  #first([row]: ReturnType<Records['rows']>): Workflow | null {
+    const archived = 'SELECT workflow_id AS id FROM archived WHERE opportunity = ?'
+    const [row] = [...this.records.rows(sql, opportunity), ...this.records.rows(archived, opportunity)]
     return row === undefined ? null : this.read(String(row.id))
   }
 
@@ -37,25 +39,40 @@ export class RecordReader implements JournalReads {
   }
 
   async list(limit: number): Promise<readonly Workflow[]> {
-    return this.records.bodies('SELECT body FROM workflows ORDER BY created_at_ms DESC LIMIT ?', limit)
+    const sql = 'SELECT body FROM workflows ORDER BY created_at_ms DESC LIMIT ?'
+    return this.#withArchived(null, this.records.bodies(sql, limit), limit)
   }
 
   async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
-    return this.records.bodies(
-      "SELECT body FROM workflows WHERE json_extract(body, '$.role') = ? ORDER BY created_at_ms DESC LIMIT ?",
-      role,
-      limit,
-    )
+    const sql = 'SELECT body FROM workflows WHERE role = ? ORDER BY created_at_ms DESC LIMIT ?'
+    return this.#withArchived(role, this.records.bodies(sql, role, limit), limit)
+  }
+
+  /** What was archived is older than what was not, but for what is live; a crash may have left a workflow in both. */
+  #withArchived(role: Role | null, kept: readonly Workflow[], limit: number): readonly Workflow[] {
+    if (this.archive === null || kept.length >= limit) return kept
+    const ids = new Set(kept.map(({ id }) => id))
+    const archived = this.archive.newest(role, limit).filter(({ id }) => !ids.has(id))
+    return [...kept, ...archived].toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(0, limit)
   }
 
   async shadowed(): Promise<readonly Workflow[]> {
-    return this.records.bodies(
-      "SELECT body FROM workflows WHERE live = 0 AND json_extract(body, '$.state') = 'shadowed' ORDER BY created_at_ms",
-    )
+    const sql = "SELECT body FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms"
+    const kept = this.records.bodies<Workflow>(sql)
+    const ids = new Set(kept.map(({ id }) => id))
+    return [...(this.archive?.shadowed() ?? []).filter(({ id }) => !ids.has(id)), ...kept]
+  }
+
+  async undecidedLots(role: Role): Promise<readonly Workflow[]> {
+    const sql =
+      "SELECT body FROM workflows WHERE state = 'shadowed' AND role = ? AND json_extract(body, '$.shadowed.outcome.lot') = 'undecided'"
+    return this.records.bodies(sql, role)
   }
 
   async transitions(id: string): Promise<readonly Transition[]> {
-    return this.records.bodies('SELECT body FROM transitions WHERE workflow_id = ? ORDER BY seq', id)
+    const sql = 'SELECT body FROM transitions WHERE workflow_id = ? ORDER BY seq'
+    const kept = this.records.bodies<Transition>(sql, id)
+    return kept.length > 0 ? kept : (this.archive?.transitions(id) ?? [])
   }
 
   protected readNextNonce(chainId: number, signer: string): number | null {
@@ -70,7 +87,10 @@ export class RecordReader implements JournalReads {
 
   async byNonce(chainId: number, signer: string, nonce: number): Promise<Workflow | null> {
     const sql = 'SELECT workflow_id AS id FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ?'
-    return this.#first(this.records.rows(sql, chainId, signer.toLowerCase(), nonce))
+    const [row] = this.records.rows(sql, chainId, signer.toLowerCase(), nonce)
+    return row === undefined
+      ? (this.archive?.byNonce(chainId, signer, nonce) ?? null)
+      : this.read(String(row.id))
   }
 
   async ledgerEntry(digest: string): Promise<LedgerEntry | null> {
@@ -96,6 +116,7 @@ export class RecordReader implements JournalReads {
   }
 
   async close(): Promise<void> {
+    this.archive?.close()
     this.records.close()
   }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { RolekeeperError } from '../errors.ts'
+import type { RolekeeperError } from '../errors.ts'
+import { diskFault, failed } from './faults.ts'
 
 /** A write that no barrier follows is on disk after this long. */
 const LAZY_COMMIT_MS = 200
@@ -12,26 +13,31 @@ type Waiter = { readonly resolve: () => void; readonly reject: (cause: unknown) 
  */
 export class Records {
   readonly #db: DatabaseSync
+  readonly #file: string
+  readonly #onFailed: (failure: RolekeeperError) => void
   readonly #statements = new Map<string, StatementSync>()
   #open = false
   #scheduled = false
   #lazy: NodeJS.Timeout | undefined
   #waiters: Waiter[] = []
-  /** Set once a commit failed: what was written since the one before is gone, though callers went on with it. */
+  /** Set once the disk failed: what was written since the last commit is gone, though callers went on with it. */
   #failure: RolekeeperError | undefined
 
-  constructor(db: DatabaseSync) {
+  /** `onFailed` is called once, when the disk fails: from then on nothing is read or written. */
+  constructor(db: DatabaseSync, file: string, onFailed: (failure: RolekeeperError) => void) {
     this.#db = db
+    this.#file = file
+    this.#onFailed = onFailed
   }
 
   /** Run a statement that writes, inside `change`. @returns how many rows it changed. */
   run(sql: string, ...values: SQLInputValue[]): number {
-    return Number(this.#statement(sql).run(...values).changes)
+    return Number(this.#guarded(() => this.#statement(sql).run(...values)).changes)
   }
 
   /** Read rows as they are. */
   rows(sql: string, ...values: SQLInputValue[]): ReturnType<StatementSync['all']> {
-    return this.#statement(sql).all(...values)
+    return this.#guarded(() => this.#statement(sql).all(...values))
   }
 
   /** Read the records that a statement selects as `body`. */
@@ -47,21 +53,42 @@ export class Records {
     return statement
   }
 
+  /** Do what touches the database. A fault of the disk is the end of it: what a later commit would hold has a gap. */
+  #guarded<T>(work: () => T): T {
+    if (this.#failure !== undefined) throw this.#failure
+    try {
+      return work()
+    } catch (cause) {
+      const failure = diskFault(cause, this.#file)
+      if (failure === null) throw cause
+      throw this.fail(failure)
+    }
+  }
+
+  /** Take nothing any more, for a cause that was seen outside the database too. @returns the first failure. */
+  fail(failure: RolekeeperError): RolekeeperError {
+    if (this.#failure !== undefined) return this.#failure
+    this.#failure = failure
+    clearTimeout(this.#lazy)
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(failure)
+    this.#onFailed(failure)
+    return failure
+  }
+
   /** Run one caller's statements all or not at all, inside the transaction that the next commit ends. */
   change<T>(work: () => T): T {
-    if (this.#failure !== undefined) throw this.#failure
-    if (!this.#open) {
-      this.#db.exec('BEGIN IMMEDIATE')
+    this.#guarded(() => {
+      if (!this.#open) this.#db.exec('BEGIN IMMEDIATE')
       this.#open = true
-    }
+      this.#db.exec('SAVEPOINT change')
+    })
     this.#lazy ??= setTimeout(() => this.#commit(), LAZY_COMMIT_MS)
-    this.#db.exec('SAVEPOINT change')
     try {
       const result = work()
-      this.#db.exec('RELEASE change')
+      this.#guarded(() => this.#db.exec('RELEASE change'))
       return result
     } catch (error) {
-      this.#db.exec('ROLLBACK TO change; RELEASE change')
+      this.#guarded(() => this.#db.exec('ROLLBACK TO change; RELEASE change'))
       throw error
     }
   }
@@ -90,23 +117,16 @@ export class Records {
     clearTimeout(this.#lazy)
     this.#lazy = undefined
     this.#scheduled = false
-    const waiters = this.#waiters
-    this.#waiters = []
+    if (!this.#open || this.#failure !== undefined) return
     try {
-      if (this.#open) {
-        this.#open = false
-        this.#db.exec('COMMIT')
-      }
-      for (const waiter of waiters) waiter.resolve()
+      this.#db.exec('COMMIT')
     } catch (cause) {
       // A barrier of a writer that came too late for this commit must not pass: nothing of it is on disk.
-      this.#failure = new RolekeeperError('journal.failed', 'The journal could not be written to disk.', {
-        fix: 'make room on the disk of `directory`, then start again; what was in flight resumes.',
-        cause,
-      })
-      for (const waiter of waiters) waiter.reject(this.#failure)
-      if (waiters.length === 0) throw this.#failure
+      this.fail(diskFault(cause, this.#file) ?? failed(this.#file, 'its commit failed', cause))
+      return
     }
+    this.#open = false
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve()
   }
 }
 
@@ -123,7 +143,7 @@ export const encodeRecord = (record: unknown): string =>
  * Read a record that {@link encodeRecord} wrote. The journal is ours alone (mode 0700), so its shape is trusted as
  * of its version. Pure.
  */
-const decodeRecord = <T>(text: string): T =>
+export const decodeRecord = <T>(text: string): T =>
   JSON.parse(text, (_key, value: unknown) =>
     value !== null && typeof value === 'object' && TAG in value ? BigInt(String(value[TAG])) : value,
   )

@@ -1,6 +1,15 @@
+import type { DatabaseSync } from 'node:sqlite'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
-import { openDatabase, readDatabase } from './database.ts'
+import { Archive, archiveSlice } from './archive.ts'
+import {
+  hasArchive,
+  journalFile,
+  openArchiveDatabase,
+  openDatabase,
+  readArchiveDatabase,
+  readDatabase,
+} from './database.ts'
 import type {
   DecisionRow,
   Journal,
@@ -16,24 +25,51 @@ import { encodeRecord, Records } from './records.ts'
 /** Decisions kept: at one changed reason a second, about half a day. */
 const DECISIONS_MAX = 50_000
 
-/** Open the journal for reading beside the process that writes it. Throws `journal.absent` when there is none. */
-export const readSqliteJournal = (directory: string): JournalReads =>
-  new RecordReader(new Records(readDatabase(directory)))
+/**
+ * Open the journal for reading beside the process that writes it. Throws `journal.absent` when there is none, and
+ * `journal.version` for one that another release wrote.
+ */
+export function readSqliteJournal(directory: string): JournalReads {
+  const records = recordsOf(readDatabase(directory), directory, leaveToCaller)
+  const archive = readArchiveDatabase(directory)
+  return new RecordReader(records, archive && new Archive(recordsOf(archive, directory, leaveToCaller)))
+}
+
+const recordsOf = (db: DatabaseSync, directory: string, onFailed: (failure: RolekeeperError) => void) =>
+  new Records(db, journalFile(directory), onFailed)
+
+/** Who reads is answered with the failure itself. */
+const leaveToCaller = () => {}
+
+/** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */
+function endProcess(failure: RolekeeperError): void {
+  setImmediate(() => {
+    throw failure
+  })
+}
 
 /**
- * Open (or create) the journal of a directory that this process has locked. A barrier returns after fsync. Throws
- * RolekeeperError `journal.version` for a journal of a newer release.
+ * Open (or create) the journal of a directory that this process has locked. A barrier returns after fsync; when the disk
+ * fails the process ends. Throws what {@link openDatabase} throws.
  */
-export const openSqliteJournal = (directory: string): Journal =>
-  new SqliteJournal(new Records(openDatabase(directory)))
+export function openSqliteJournal(directory: string, onFailed = endProcess): SqliteJournal {
+  const openArchive = () => new Archive(recordsOf(openArchiveDatabase(directory), directory, onFailed))
+  return new SqliteJournal(
+    recordsOf(openDatabase(directory), directory, onFailed),
+    hasArchive(directory) ? openArchive() : null,
+    openArchive,
+  )
+}
 
 /** The one writer of a journal: what is live it holds decoded, so that asking for it costs no read. */
-class SqliteJournal extends RecordReader implements Journal {
+export class SqliteJournal extends RecordReader implements Journal {
   /** By id, oldest first. */
   readonly #live: Map<string, Workflow>
+  readonly #openArchive: () => Archive
 
-  constructor(records: Records) {
-    super(records)
+  constructor(records: Records, archive: Archive | null, openArchive: () => Archive) {
+    super(records, archive)
+    this.#openArchive = openArchive
     this.#live = new Map(this.readLive().map((workflow) => [workflow.id, workflow]))
   }
 
@@ -57,12 +93,14 @@ class SqliteJournal extends RecordReader implements Journal {
   }
 
   async open(workflow: Workflow): Promise<'opened' | 'exists'> {
-    const { id, opportunity, round, version, createdAtMs } = workflow
-    const sql =
-      'INSERT INTO workflows (id, opportunity, round, live, version, created_at_ms, body) VALUES (?, ?, ?, 1, ?, ?, ?) ON CONFLICT DO NOTHING'
+    const { id, opportunity, round, role, state, version, createdAtMs } = workflow
+    const archived = 'SELECT 1 FROM archived WHERE opportunity = ? AND round >= ?'
     const opened = this.records.change(() => {
-      const body = encodeRecord(workflow)
-      const added = this.records.run(sql, id, opportunity, round, version, createdAtMs, body)
+      if (this.records.rows(archived, opportunity, round).length > 0) return false
+      const added = this.records.run(
+        'INSERT INTO workflows (id, opportunity, round, role, state, live, version, created_at_ms, body) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?) ON CONFLICT DO NOTHING',
+        ...[id, opportunity, round, role, state, version, createdAtMs, encodeRecord(workflow)],
+      )
       if (added === 1) this.#addTransition(workflow)
       return added === 1
     })
@@ -85,12 +123,9 @@ class SqliteJournal extends RecordReader implements Journal {
   #write(workflow: Workflow, before: Workflow | null, reservation: Reservation | null): Workflow {
     const next = { ...workflow, version: workflow.version + 1 }
     const changed = this.records.run(
-      'UPDATE workflows SET version = ?, live = ?, body = ? WHERE id = ? AND version = ?',
-      next.version,
-      isTerminal(next.state) ? 0 : 1,
-      encodeRecord(next),
-      workflow.id,
-      workflow.version,
+      'UPDATE workflows SET version = ?, state = ?, live = ?, body = ? WHERE id = ? AND version = ?',
+      ...[next.version, next.state, isTerminal(next.state) ? 0 : 1, encodeRecord(next)],
+      ...[workflow.id, workflow.version],
     )
     if (changed !== 1) {
       throw new RolekeeperError(
@@ -234,5 +269,22 @@ class SqliteJournal extends RecordReader implements Journal {
             value,
           ),
     )
+  }
+
+  /** Take nothing any more: something outside the database says that its disk fails. */
+  fail(failure: RolekeeperError): void {
+    this.records.fail(failure)
+  }
+
+  /**
+   * Move a few workflows that ended, and were opened and last written before `beforeMs`, to the archive. `after` is 0, or
+   * what the slice before returned. @returns null when none is left.
+   */
+  archiveSlice(beforeMs: number, after: number): Promise<number | null> {
+    const archive = () => {
+      this.archive ??= this.#openArchive()
+      return this.archive
+    }
+    return archiveSlice(this.records, archive, beforeMs, after)
   }
 }

@@ -167,7 +167,7 @@ class ComposedKeeper implements Keeper {
   }
 
   #openJournal(): Journal {
-    const { journal, close } = openJournal(this.#config.directory)
+    const { journal, close } = openJournal(this.#config.directory, this.#clock)
     this.#opened.push(close)
     return journal
   }

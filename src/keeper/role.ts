@@ -111,7 +111,7 @@ export async function openRole(
     open: (proposal) => opener.open(proposal, signing === null),
   })
   const lotScores = createLotScores({ collections, journal })
-  for (const workflow of await journal.shadowed()) if (workflow.role === role) lotScores.add(workflow)
+  for (const workflow of await journal.undecidedLots(role)) lotScores.add(workflow)
   return {
     role,
     signer,

@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
@@ -49,17 +48,7 @@ export function createRunQueue(given: RunQueueDeps): Queue {
   return createTimers({
     clock,
     run: (id) => run(id, deps),
-    onError: (id, error) => {
-      log.error('a run failed', { workflowId: id }, error)
-      if (error instanceof RolekeeperError && error.code === 'journal.failed') crash(error)
-    },
-  })
-}
-
-/** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */
-function crash(error: RolekeeperError): void {
-  setImmediate(() => {
-    throw error
+    onError: (id, error) => log.error('a run failed', { workflowId: id }, error),
   })
 }
 

@@ -1,0 +1,132 @@
+import type { Role } from '../service/contract/roles.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { Transition } from './journal.ts'
+import { decodeRecord, encodeRecord, type Records } from './records.ts'
+
+/** Workflows that one slice moves: it takes about 2 ms. */
+const SLICE = 8
+
+/** A workflow that ended long ago, with its history. */
+type ArchivedWorkflow = {
+  readonly workflow: Workflow
+  readonly transitions: readonly Transition[]
+}
+
+/** Workflows that ended long ago, in a file of their own: what is checked and copied each day stays small. */
+export class Archive {
+  readonly #records: Records
+
+  constructor(records: Records) {
+    this.#records = records
+  }
+
+  /** Keep workflows; one that is there already is replaced. They may be forgotten elsewhere once this resolved. */
+  async keep(rows: readonly ArchivedWorkflow[]): Promise<void> {
+    this.#records.change(() => {
+      for (const { workflow, transitions } of rows) {
+        const { id, role, state, createdAtMs } = workflow
+        this.#records.run(
+          'INSERT OR REPLACE INTO workflows (id, role, state, created_at_ms, body, transitions) VALUES (?, ?, ?, ?, ?, ?)',
+          ...[id, role, state, createdAtMs, encodeRecord(workflow), encodeRecord(transitions)],
+        )
+        for (const { chainId, signer, nonce } of workflow.slots) {
+          this.#records.run(
+            'INSERT OR REPLACE INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?)',
+            ...[chainId, signer.toLowerCase(), nonce, id],
+          )
+        }
+      }
+    })
+    await this.#records.barrier()
+  }
+
+  get(id: string): Workflow | null {
+    return this.#records.bodies<Workflow>('SELECT body FROM workflows WHERE id = ?', id)[0] ?? null
+  }
+
+  transitions(id: string): readonly Transition[] {
+    const sql = 'SELECT transitions AS body FROM workflows WHERE id = ?'
+    return this.#records.bodies<readonly Transition[]>(sql, id)[0] ?? []
+  }
+
+  byNonce(chainId: number, signer: string, nonce: number): Workflow | null {
+    const sql =
+      'SELECT body FROM workflows WHERE id = (SELECT workflow_id FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ?)'
+    return this.#records.bodies<Workflow>(sql, chainId, signer.toLowerCase(), nonce)[0] ?? null
+  }
+
+  /** Newest first; of one role, or of all. */
+  newest(role: Role | null, limit: number): readonly Workflow[] {
+    return role === null
+      ? this.#records.bodies('SELECT body FROM workflows ORDER BY created_at_ms DESC LIMIT ?', limit)
+      : this.#records.bodies(
+          'SELECT body FROM workflows WHERE role = ? ORDER BY created_at_ms DESC LIMIT ?',
+          ...[role, limit],
+        )
+  }
+
+  /** Oldest first. */
+  shadowed(): readonly Workflow[] {
+    return this.#records.bodies("SELECT body FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms")
+  }
+
+  close(): void {
+    this.#records.close()
+  }
+}
+
+/**
+ * Move a few workflows that ended from the journal's records to its archive; of each its opportunity stays behind. See
+ * the journal's `archiveSlice`.
+ */
+export async function archiveSlice(
+  records: Records,
+  archive: () => Archive,
+  beforeMs: number,
+  after: number,
+): Promise<number | null> {
+  const rows = records.rows(
+    'SELECT rowid, body FROM workflows WHERE rowid > ? AND live = 0 AND created_at_ms < ? ORDER BY rowid LIMIT ?',
+    ...[after, beforeMs, SLICE],
+  )
+  const leaving = rows
+    .map(({ body }) => decodeRecord<Workflow>(String(body)))
+    .filter((workflow) => workflow.updatedAtMs < beforeMs && !isAwaited(workflow, records))
+  if (leaving.length > 0) {
+    const sql = 'SELECT body FROM transitions WHERE workflow_id = ? ORDER BY seq'
+    await archive().keep(
+      leaving.map((workflow) => ({ workflow, transitions: records.bodies<Transition>(sql, workflow.id) })),
+    )
+    // Only now: the two files do not commit together, and in both a workflow does no harm.
+    records.change(() => {
+      for (const workflow of leaving) forget(workflow, records)
+    })
+  }
+  return rows.length < SLICE ? null : Number(rows.at(-1)?.rowid)
+}
+
+/** Whether something will still be written about a workflow that ended: its lot is open, or the service lacks it. */
+function isAwaited({ shadowed, slots }: Workflow, records: Records): boolean {
+  const sql = 'SELECT 1 FROM outbox WHERE hash = ? AND due_at_ms IS NOT NULL'
+  const hashes = slots.flatMap(({ attempts }) => attempts.flatMap(({ hash }) => hash ?? []))
+  return shadowed?.outcome?.lot === 'undecided' || hashes.some((hash) => records.rows(sql, hash).length > 0)
+}
+
+function forget({ id, opportunity, round, slots, attestation }: Workflow, records: Records): void {
+  records.run(
+    'INSERT INTO archived (opportunity, round, workflow_id) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET round = excluded.round, workflow_id = excluded.workflow_id WHERE excluded.round > round',
+    ...[opportunity, round, id],
+  )
+  records.run('DELETE FROM workflows WHERE id = ?', id)
+  records.run('DELETE FROM transitions WHERE workflow_id = ?', id)
+  records.run('DELETE FROM reservations WHERE workflow_id = ?', id)
+  if (attestation !== undefined) records.run('DELETE FROM digests WHERE digest = ?', attestation.digest)
+  for (const { chainId, signer, nonce, attempts } of slots) {
+    const sql = 'DELETE FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ?'
+    records.run(sql, chainId, signer.toLowerCase(), nonce)
+    for (const { digest, hash } of attempts) {
+      records.run('DELETE FROM digests WHERE digest = ?', digest)
+      if (hash !== undefined) records.run('DELETE FROM outbox WHERE hash = ?', hash)
+    }
+  }
+}

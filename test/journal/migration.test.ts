@@ -1,0 +1,82 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { gunzipSync } from 'node:zlib'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { isTerminal, PROGRESS_STATES, TERMINAL_STATES } from '../../src/workflow/workflow.ts'
+
+/**
+ * Written by the code of commit 832df81 (version 1): 23 workflows, at least one in each state, those in flight ordered,
+ * signed, sent, bumped, closing and mined; their bytes are really signed, for chain 31337 by the key of 32 bytes 0x42.
+ */
+const VERSION_1 = new URL('./fixtures/version-1.sqlite.gz', import.meta.url)
+const CHAIN = 31_337
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'migration-'))
+  writeFileSync(join(directory, 'journal.sqlite'), gunzipSync(readFileSync(VERSION_1)))
+})
+
+/** The records as version 1 has them, by the subject of their proposal. */
+function written(): ReadonlyMap<string, unknown> {
+  const db = new DatabaseSync(join(directory, 'journal.sqlite'), { readOnly: true })
+  const rows = db.prepare('SELECT id, body FROM workflows').all()
+  db.close()
+  return new Map(rows.map(({ id, body }) => [String(id), JSON.parse(String(body))]))
+}
+
+const asJson = (record: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(record, (_key, value) => (typeof value === 'bigint' ? { $bigint: String(value) } : value)),
+  )
+
+describe('a journal of version 1', () => {
+  it('is brought to today with every workflow as it was, in each state', async () => {
+    const before = written()
+    const journal = openSqliteJournal(directory)
+    const rows = await journal.list(100)
+    expect(new Set(rows.map(({ state }) => state))).toEqual(new Set([...PROGRESS_STATES, ...TERMINAL_STATES]))
+    for (const row of rows) expect(asJson(row)).toEqual(before.get(row.id))
+    expect(rows).toHaveLength(before.size)
+    expect(await journal.live()).toEqual(
+      rows.filter(({ state }) => !isTerminal(state)).toSorted((a, b) => a.createdAtMs - b.createdAtMs),
+    )
+    await journal.close()
+  })
+
+  it('keeps nonces, ledger, outbox, reservations and what is asked by role', async () => {
+    const journal = openSqliteJournal(directory)
+    const inFlight = (await journal.live()).filter(({ state }) => state === 'in_flight')
+    expect(inFlight).toHaveLength(6)
+    for (const { id, slots } of inFlight) {
+      for (const { nonce, signer, attempts } of slots) {
+        expect((await journal.byNonce(CHAIN, signer, nonce))?.id).toBe(id)
+        for (const { digest } of attempts) expect(await journal.ledgerEntry(digest)).toMatchObject({ nonce })
+      }
+    }
+    expect(await journal.nextNonce(CHAIN, inFlight[0]?.signer ?? '0x')).toBe(16)
+    expect(await journal.due(Number.MAX_SAFE_INTEGER)).toHaveLength(3)
+    expect(await journal.reservations('liquidator', 0)).toHaveLength(14)
+    expect(await journal.newestOf('liquidator', 100)).toHaveLength(23)
+    expect(await journal.newestOf('allocator', 100)).toHaveLength(0)
+    expect(await journal.shadowed()).toHaveLength(1)
+    expect(await journal.getValue('feed:cursor')).toBe('cursor-1')
+    await journal.close()
+  })
+
+  it('is not read by a command before a keeper brought it to today', () => {
+    expect(() => readSqliteJournal(directory)).toThrow(
+      /has version 1; this release reads 2\. Fix: start the keeper/,
+    )
+  })
+
+  it('is left alone when it is of a newer release', () => {
+    const db = new DatabaseSync(join(directory, 'journal.sqlite'))
+    db.exec('PRAGMA user_version = 99')
+    db.close()
+    expect(() => openSqliteJournal(directory)).toThrow(/has version 99; this release reads up to 2/)
+  })
+})
