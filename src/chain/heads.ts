@@ -1,48 +1,61 @@
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import { quorumMissing } from './agreement.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Head } from './nodes.ts'
+import type { Tips } from './tips.ts'
 import type { Header } from './wire.ts'
 
-/** What is known of the reading nodes' heads. */
-type Heads = {
-  /** Ask now, and return the head that is furthest ahead. Throws what a node failed with when none answers. */
+/** The agreed head. */
+export type Heads = {
+  /** Ask now, and return the newest block that enough nodes have. Throws `node.*`. */
   readonly newest: () => Promise<Header>
-  /** The newest head without asking, while polling keeps it recent; else as `newest`. */
+  /** The agreed head without asking, while polling keeps it recent; else as `newest`. */
   readonly recent: () => Promise<Header>
-  /** Reading nodes in the order to ask: those that answer, the furthest ahead first. */
-  readonly order: () => readonly Endpoint[]
+  /** The last agreed head; undefined before the first. */
+  readonly known: () => Header | undefined
   readonly listen: (listener: (head: Head) => void) => () => void
   readonly close: () => Promise<void>
 }
 
-/** Keep track of heads, polling each node by itself while somebody listens, so that a slow one holds up nobody. */
-export function watchHeads(options: {
+/** What watching heads needs. */
+export type HeadsDeps = {
   readonly nodes: readonly Endpoint[]
-  readonly fetchHead: (node: Endpoint) => Promise<Header>
+  readonly agree: number
+  readonly tips: Tips
   readonly pollMs: number
+  /** How long one node may keep an agreed head waiting, milliseconds. */
+  readonly hedgeMs: number
   readonly clock: Clock
-}): Heads {
-  const { nodes, pollMs, clock } = options
-  const { look, order, best } = createLooks(options)
-  const listeners = new Set<(head: Head) => void>()
-  let announced: Header | undefined
-  let polling: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined
+}
 
-  function announce(): void {
-    const head = best()?.head
-    if (head === undefined || head.hash === announced?.hash) return
-    announced = head
+/** A node at most so far behind is asked again sooner. */
+const CATCHING_UP_BLOCKS = 2n
+
+/** A look that fails is the endpoint's to report; the next caller that needs an answer gets an error. */
+const failedLook = (error: unknown): void => {
+  if (!(error instanceof RolekeeperError)) throw error
+}
+
+/**
+ * Keep track of the agreed head, polling each node by itself while somebody listens, so that a slow one holds up nobody.
+ * Once one node shows a new block the others are asked at once.
+ */
+export function watchHeads(deps: HeadsDeps): Heads {
+  const { nodes, tips, pollMs, clock } = deps
+  const listeners = new Set<(head: Head) => void>()
+  const { settle, known } = createSettling(deps, (head) => {
     for (const listener of listeners) listener(head)
-  }
+  })
+  let polling: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined
 
   async function poll(node: Endpoint, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await look(node).then(announce, (error: unknown) => {
-        // The endpoint counts as not alive now; the next caller that needs an answer gets the error.
-        if (!(error instanceof RolekeeperError)) throw error
-      })
-      await clock.sleep(pollMs, signal).catch(() => undefined)
+      const isNew = await tips.look(node).catch(failedLook)
+      if (isNew)
+        for (const other of nodes) if (other !== node) tips.look(other).then(settle).catch(failedLook)
+      await settle().catch(failedLook)
+      await clock.sleep(isCatchingUp(node, deps) ? pollMs / 4 : pollMs, signal).catch(() => undefined)
     }
   }
 
@@ -67,51 +80,94 @@ export function watchHeads(options: {
   }
 
   async function newest(): Promise<Header> {
-    // A dead node is asked too, so that it can come back, but waited for only when there is no other.
-    const alive = nodes.filter((node) => node.alive())
-    const looks = nodes.map((node) => ({ node, done: look(node) }))
-    for (const { done } of looks) done.catch(() => undefined)
-    const awaited = looks.filter(({ node }) => alive.length === 0 || alive.includes(node))
-    const settled = await Promise.allSettled(awaited.map(({ done }) => done))
-    const failure = settled.find((item) => item.status === 'rejected')
-    const known = best()
-    if (known === undefined || settled.every((item) => item.status === 'rejected')) throw failure?.reason
-    return known.head
+    await lookAtAll(deps, known()?.head.number)
+    await settle()
+    const settled = known()
+    invariant(settled !== undefined, 'nodes that were looked at have a head')
+    return settled.head
   }
 
   async function recent(): Promise<Header> {
-    const known = best()
-    const isRecent = polling !== undefined && known !== undefined && clock.nowMs() - known.atMs <= 2 * pollMs
-    return isRecent ? known.head : newest()
+    const last = polling === undefined ? undefined : known()
+    return last !== undefined && clock.nowMs() - last.atMs <= 2 * pollMs ? last.head : newest()
   }
 
-  return { newest, recent, order, listen, close }
+  return { newest, recent, known: () => known()?.head, listen, close }
 }
 
-/** A head as a node had it, and when it was read. */
-type Look = { readonly head: Header; readonly atMs: number }
+/** Keep the agreed head of what the nodes show, and announce each that is news. */
+function createSettling({ nodes, tips, clock }: HeadsDeps, announce: (head: Header) => void) {
+  let known: { readonly head: Header; readonly atMs: number } | undefined
+  let announced: Header | undefined
+  let begun = 0
+  let taken = 0
 
-/** Keep the last head of each node, and say which node is best by it. */
-function createLooks({ nodes, fetchHead, clock }: Parameters<typeof watchHeads>[0]) {
-  const last = new Map<Endpoint, Look>()
-  const order = () =>
-    nodes.toSorted((a, b) => {
-      if (a.alive() !== b.alive()) return a.alive() ? -1 : 1
-      const ahead = (last.get(b)?.head.number ?? -1n) - (last.get(a)?.head.number ?? -1n)
-      return ahead > 0n ? 1 : ahead < 0n ? -1 : 0
-    })
-  return {
-    order,
-    best: (): Look | undefined => {
-      for (const node of order()) {
-        const known = last.get(node)
-        if (known !== undefined) return known
-      }
-      return undefined
-    },
-    look: async (node: Endpoint): Promise<void> => {
-      const head = await fetchHead(node)
-      last.set(node, { head, atMs: clock.nowMs() })
-    },
+  /** Whether a node that has the upper block has the lower one below it. */
+  const isPartOf = (upper: Header, lower: Header) =>
+    lower.number <= upper.number &&
+    nodes.some(
+      (node) =>
+        tips.at(node, upper.number)?.hash === upper.hash && tips.at(node, lower.number)?.hash === lower.hash,
+    )
+
+  async function settle(): Promise<void> {
+    begun += 1
+    const turn = begun
+    const head = await tips.agreed()
+    if (head === undefined || turn < taken) return
+    taken = turn
+    known = { head, atMs: clock.nowMs() }
+    // An ancestor of what was announced is no news: a node that had more is away.
+    if (announced !== undefined && isPartOf(announced, head)) return
+    announced = head
+    announce(head)
   }
+
+  return { settle, known: () => known }
+}
+
+/** Whether a node is a block or two behind the furthest one: it is about to show what that one has. */
+function isCatchingUp(node: Endpoint, { nodes, tips }: HeadsDeps): boolean {
+  const own = tips.tip(node)?.number
+  if (own === undefined) return false
+  const ahead = nodes.map((each) => (tips.tip(each)?.number ?? own) - own)
+  return ahead.some((blocks) => blocks > 0n) && ahead.every((blocks) => blocks <= CATCHING_UP_BLOCKS)
+}
+
+/**
+ * Look at every node, and wait until as many have answered as must agree, with nothing lower than what is known; a node
+ * that takes long is waited for only where there are too few others. Throws when too few answer.
+ */
+async function lookAtAll(
+  { nodes, agree, tips, hedgeMs, clock }: HeadsDeps,
+  knownHeight: bigint | undefined,
+): Promise<void> {
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
+  const failures: RolekeeperError[] = []
+  let answered = 0
+  const looks = nodes.map(async (node) => {
+    try {
+      await tips.look(node)
+    } catch (error) {
+      if (!(error instanceof RolekeeperError)) throw error
+      failures.push(error)
+      return
+    }
+    answered += 1
+    const height = tips.height()
+    if (answered >= agree && knownHeight !== undefined && height !== undefined && height >= knownHeight)
+      resolve()
+  })
+  // A dead node is asked too, so that it can come back.
+  const lively = looks.filter((_, index) => nodes[index]?.alive())
+  const late = new AbortController()
+  await Promise.race([
+    enough,
+    Promise.all(lively.length < agree ? looks : lively),
+    clock.sleep(hedgeMs, late.signal).catch(() => undefined),
+  ])
+  late.abort()
+  if (answered < agree) await Promise.all(looks)
+  if (answered >= agree) return
+  throw quorumMissing({ method: 'eth_getBlockByNumber', block: 'latest', agree, answered }, failures)
 }

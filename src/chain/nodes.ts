@@ -25,6 +25,25 @@ export type Receipt = {
   readonly logs: readonly Log[]
 }
 
+/** A transaction that is in a block, with its receipt. */
+export type MinedTransaction = {
+  readonly hash: Hex
+  readonly from: Address
+  readonly nonce: number
+  /**
+   * The keccak-256 of its unsigned EIP-1559 bytes, recomputed from its fields: what its key was asked to sign. Null for
+   * a transaction of any other type, which ours never are.
+   */
+  readonly digest: Hex | null
+  /** The gas price of a transaction without EIP-1559 fees. */
+  readonly maxFeePerGasWei: bigint
+  readonly maxPriorityFeePerGasWei: bigint
+  readonly receipt: Receipt
+}
+
+/** A block, and what certain senders have in it, in its order. */
+export type BlockOf = { readonly head: Head; readonly transactions: readonly MinedTransaction[] }
+
 /** A transaction of ours inside a simulation; every fee and nonce is explicit, as a strict node demands. */
 export type SimulatedTransaction = {
   readonly from: Address
@@ -39,14 +58,15 @@ export type SimulatedTransaction = {
 }
 
 /**
- * A simulation on our own node on top of its newest head. `before` and `after` are reads that frame the bundle (balances,
- * allowances, health); `pending` are our own in-flight transactions, which run first.
+ * A simulation on top of the agreed head. `before` and `after` are reads that frame the bundle (balances, allowances,
+ * health); `pending` are our own in-flight transactions, which run first; the code of `codeAt` is hashed before the bundle.
  */
 export type SimulationRequest = {
   readonly pending: readonly SimulatedTransaction[]
   readonly before: readonly Call[]
   readonly bundle: readonly SimulatedTransaction[]
   readonly after: readonly Call[]
+  readonly codeAt?: readonly Address[]
 }
 
 /** What a simulation showed; a revert's data is its `returnData`, and a read that failed is null. */
@@ -64,6 +84,8 @@ export type SimulationResult = {
     readonly logs: readonly Log[]
   }[]
   readonly after: readonly (Hex | null)[]
+  /** keccak-256 of the code at each address of `codeAt`; null where there is none. */
+  readonly codeHashes: readonly (Hex | null)[]
 }
 
 /**
@@ -84,36 +106,70 @@ export type SendOutcome = {
 }
 
 /**
- * Our EVM nodes: one chain, some to read and some to send to. Every method throws RolekeeperError `node.*`
- * (retry later) when no node answers in time; none of its errors carries a URL.
+ * How a reading node stands beside the others: `behind` their agreed head, `slow` to answer, `down`, on `other_fork`, or
+ * lately `alone` with an answer. Each but `ok` is asked last, and comes back by itself.
+ */
+export type NodeHealth = {
+  readonly node: string
+  readonly state: 'ok' | 'behind' | 'slow' | 'down' | 'other_fork' | 'alone'
+  /** Null until it has shown a head. */
+  readonly blocksBehind: number | null
+  readonly lastErrorCode: string | null
+  /** How often it stood alone since the start. */
+  readonly disagreements: number
+}
+
+/**
+ * Our EVM nodes: one chain, some to read and some to send to. What is read counts when `agree` nodes say the same.
+ * Every method throws RolekeeperError `node.*` (retry later): `node.disagreement` when all were asked and too few say the
+ * same, `node.quorum_missing` when too few answer in time. None of its errors carries a URL.
  */
 export type Nodes = {
   readonly chainId: number
-  /** The head of the reading node that is furthest ahead. */
+  /** How many nodes must say the same. */
+  readonly agree: number
+  /** Ask for the newest block that `agree` reading nodes have. */
   readonly head: () => Promise<Head>
+  /** The agreed head as it is known, without asking while somebody listens; else as `head`. */
+  readonly recent: () => Promise<Head>
   /** The block at a height, or null when it is not there (yet, or any more). */
   readonly block: (number: bigint) => Promise<Head | null>
-  /** Reads at one block, in one round trip; a reverting call is null. */
-  readonly calls: (calls: readonly Call[], blockNumber?: bigint) => Promise<readonly (Hex | null)[]>
-  /** keccak-256 of the code at each address; null where there is none. */
+  /** Reads at one block, the recent agreed head by default, in one round trip; a reverting call is null. */
+  readonly calls: (calls: readonly Call[], at?: Head | bigint) => Promise<readonly (Hex | null)[]>
+  /** keccak-256 of the code at each address at the recent agreed head; null where there is none. */
   readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
   readonly balanceWei: (address: Address) => Promise<bigint>
-  /** Transactions of an address counted at a block (the highest that nodes report) or at the finalized one (the lowest). */
-  readonly transactionCount: (address: Address, at: bigint | 'finalized') => Promise<number>
-  /** The block at a height as each reading node that answers has it: they must agree before anything counts as final. */
-  readonly blockOnAll: (number: bigint) => Promise<readonly (Head | null)[]>
-  /** The receipt from any reading node, or null: which says only that those asked have none now. */
-  readonly receipt: (hash: Hex) => Promise<Receipt | null>
-  /** The height at and below which blocks do not change: the finalized tag, or head less N; the lowest over all nodes. */
-  readonly finalizedNumber: () => Promise<bigint>
   /**
-   * Run a bundle without sending it, in one request. Throws `node.simulation_rejected` with the reason in `facts`
-   * (insufficient_funds, nonce_mismatch, fee_below_base_fee, gas_limit) when a node would not begin it.
+   * Transactions of an address counted at a block (by hash or height), or at the agreed finalized one. At `pending` nodes
+   * cannot agree, as each has a pool of its own: it is the highest count that `agree` nodes reach.
+   */
+  readonly transactionCount: (address: Address, at: Hex | bigint | 'finalized' | 'pending') => Promise<number>
+  /** The newest block that `agree` nodes call final: by the finalized tag, or head less N. */
+  readonly finalized: () => Promise<Head>
+  /** A block by its hash with every transaction in it of `senders`; null when no such block is known. */
+  readonly blockOf: (hash: Hex, senders: readonly Address[]) => Promise<BlockOf | null>
+  /** The receipt as `agree` nodes have it, or null: which says only that too few have it now. */
+  readonly receipt: (hash: Hex) => Promise<Receipt | null>
+  /** A transaction that `agree` nodes have in the same block, or null as for a receipt. */
+  readonly transaction: (hash: Hex) => Promise<MinedTransaction | null>
+  /** The median tip of each of the last 10 blocks up to the agreed head, wei, oldest first. */
+  readonly feeHistory: () => Promise<{ readonly tipsWei: readonly bigint[] }>
+  /** What an empty transfer of an address to itself costs in gas: the highest estimate of `agree` nodes. */
+  readonly estimateNoopGas: (signer: Address) => Promise<bigint>
+  /**
+   * Run a bundle without sending it, in one request a node. Throws `node.simulation_rejected` with the reason in `facts`
+   * (insufficient_funds, nonce_mismatch, fee_below_base_fee, gas_limit) when the nodes would not begin it.
    */
   readonly simulate: (request: SimulationRequest) => Promise<SimulationResult>
   /** Send the same raw bytes to every sending node; never retried inside. */
   readonly send: (raw: Hex) => Promise<readonly SendOutcome[]>
-  /** Call `listener` at each new head until the returned function is called. */
+  /** Call `listener` at each new agreed head until the returned function is called. */
   readonly onHead: (listener: (head: Head) => void) => () => void
+  readonly health: () => readonly NodeHealth[]
+  /** Ask no more, and give up what is under way. */
   readonly close: () => Promise<void>
+  /** The block at a height as each reading node that answers has it. */
+  readonly blockOnAll: (number: bigint) => Promise<readonly (Head | null)[]>
+  /** The height of `finalized`. */
+  readonly finalizedNumber: () => Promise<bigint>
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Address, bytesToHex, type Hex } from 'viem'
+import { type Address, bytesToHex, concatHex, type Hex, keccak256, padHex } from 'viem'
 import type { z } from 'zod'
 import { quantity } from './endpoint.ts'
 import type { Call, SimulatedTransaction, SimulationRequest, SimulationResult } from './nodes.ts'
@@ -10,6 +10,14 @@ import type { Header, wireSimulation } from './wire.ts'
  * simulation. It is the last 20 bytes of keccak-256("rolekeeper.simulation.reader").
  */
 const READER: Address = '0x5542e4961f5331c23be47c702446f65ade368723'
+
+/**
+ * Where the code of `codeAt` is hashed: an address like the reader's, from "rolekeeper.simulation.hasher", that carries
+ * this program by override. It answers each 32-byte word of its input, an address, with that address's EXTCODEHASH:
+ * `i = 0; while (i < calldatasize) { mstore(i, extcodehash(calldataload(i))); i += 32 } return(0, i)`.
+ */
+const HASHER: Address = '0xcacc5b68b345665a746c84fbdfaec9607c071179'
+const HASHER_CODE: Hex = '0x60005b3681101560155780353f81526020016002565b6000f3'
 
 /** Enough for a view over eight vaults, and far below any block's limit. */
 const READ_GAS = 1_000_000n
@@ -73,6 +81,11 @@ export function simulationParams(
       },
       chainId,
     )
+  const { codeAt = [] } = request
+  const hashes =
+    codeAt.length === 0
+      ? []
+      : [read({ to: HASHER, data: concatHex(codeAt.map((address) => padHex(address))) })]
   // A pending transaction below the base fee waits or is bumped; what matters here is what it does when it lands.
   const pending = request.pending.map((item) =>
     transaction(item.maxFeePerGasWei < baseFeeWei ? { ...item, maxFeePerGasWei: baseFeeWei } : item, chainId),
@@ -85,9 +98,13 @@ export function simulationParams(
       feeRecipient: parent.feeRecipient,
       prevRandao: bytesToHex(randomBytes(32)),
     },
-    stateOverrides: { [READER]: { balance: quantity(READER_BALANCE_WEI), nonce: '0x0' } },
+    stateOverrides: {
+      [READER]: { balance: quantity(READER_BALANCE_WEI), nonce: '0x0' },
+      ...(hashes.length === 0 ? {} : { [HASHER]: { code: HASHER_CODE } }),
+    },
     calls: [
       ...pending,
+      ...hashes,
       ...request.before.map(read),
       ...request.bundle.map((item) => transaction(item, chainId)),
       ...request.after.map(read),
@@ -107,13 +124,22 @@ export function simulationResult(
   wire: z.infer<typeof wireSimulation>,
 ): SimulationResult | null {
   const calls = wire[0]?.calls ?? []
-  const sizes = [request.pending.length, request.before.length, request.bundle.length, request.after.length]
+  const { codeAt = [] } = request
+  const sizes = [
+    request.pending.length,
+    codeAt.length === 0 ? 0 : 1,
+    request.before.length,
+    request.bundle.length,
+    request.after.length,
+  ]
   if (calls.length !== sizes.reduce((sum, size) => sum + size, 0)) return null
   let from = 0
-  const [pending = [], before = [], bundle = [], after = []] = sizes.map((size) => {
+  const [pending = [], hashed = [], before = [], bundle = [], after = []] = sizes.map((size) => {
     from += size
     return calls.slice(from - size, from)
   })
+  const codeHashes = hashesIn(hashed[0]?.returnData ?? '0x')
+  if (codeHashes.length !== codeAt.length) return null
   const values = (reads: typeof calls): (Hex | null)[] =>
     reads.map((read) => (read.status === 'success' ? read.returnData : null))
   return {
@@ -123,5 +149,39 @@ export function simulationResult(
     before: values(before),
     bundle,
     after: values(after),
+    codeHashes,
+  }
+}
+
+const WORD_CHARS = 64
+
+/** What EXTCODEHASH says of an account without code: nothing there (EIP-1052), or keccak-256 of no bytes. */
+const NO_CODE = [`0x${'0'.repeat(WORD_CHARS)}`, keccak256('0x')]
+
+const hashesIn = (words: Hex): (Hex | null)[] =>
+  Array.from({ length: (words.length - 2) / WORD_CHARS }, (_, index): Hex | null => {
+    const hash: Hex = `0x${words.slice(2 + index * WORD_CHARS, 2 + (index + 1) * WORD_CHARS)}`
+    return NO_CODE.includes(hash) ? null : hash
+  })
+
+/** One simulation, the same for every node that is asked. */
+export type SimulationOrder = {
+  readonly parentHash: Hex
+  readonly params: readonly unknown[]
+  readonly result: (wire: z.infer<typeof wireSimulation>) => SimulationResult | null
+}
+
+/** Order a simulation in the block after `parent`. */
+export function orderSimulation(
+  request: SimulationRequest,
+  parent: Header,
+  chainId: number,
+  nowMs: number,
+): SimulationOrder {
+  const timestampS = nextTimestampS(parent, nowMs)
+  return {
+    parentHash: parent.hash,
+    params: simulationParams(request, parent, chainId, timestampS),
+    result: (wire) => simulationResult(request, parent, timestampS, wire),
   }
 }

@@ -1,6 +1,6 @@
-import type { Address, Hex } from 'viem'
+import { type Address, type Hex, keccak256, serializeTransaction } from 'viem'
 import { z } from 'zod'
-import type { Head, Log, Receipt } from './nodes.ts'
+import type { Head, Log, MinedTransaction, Receipt } from './nodes.ts'
 
 const hex = z
   .string()
@@ -78,6 +78,80 @@ export const wireReceipt = z
       logs: receipt.logs,
     }),
   )
+
+/** Source: execution-apis, eth_getTransactionByHash; the digest by EIP-1559. */
+export const wireTransaction = z
+  .object({
+    hash,
+    from: address,
+    nonce: safeInt,
+    type: safeInt,
+    chainId: safeInt.nullish(),
+    to: address.nullable(),
+    input: hex,
+    value: uint,
+    gas: uint,
+    gasPrice: uint.nullish(),
+    maxFeePerGas: uint.nullish(),
+    maxPriorityFeePerGas: uint.nullish(),
+    accessList: z.array(z.object({ address, storageKeys: z.array(hash) })).nullish(),
+  })
+  .transform((sent): Omit<MinedTransaction, 'receipt'> => {
+    const maxFeePerGas = sent.maxFeePerGas ?? sent.gasPrice ?? 0n
+    const maxPriorityFeePerGas = sent.maxPriorityFeePerGas ?? maxFeePerGas
+    const unsigned = {
+      ...sent,
+      data: sent.input,
+      accessList: sent.accessList ?? [],
+      chainId: sent.chainId ?? 0,
+    }
+    const fees = { type: 'eip1559', gasPrice: undefined, maxFeePerGas, maxPriorityFeePerGas } as const
+    return {
+      hash: sent.hash,
+      from: sent.from,
+      nonce: sent.nonce,
+      digest: sent.type === 2 ? keccak256(serializeTransaction({ ...unsigned, ...fees })) : null,
+      maxFeePerGasWei: maxFeePerGas,
+      maxPriorityFeePerGasWei: maxPriorityFeePerGas,
+    }
+  })
+
+/** More transactions than one block can pay for are a fault of the node. */
+const TRANSACTIONS_MAX = 100_000
+
+const fromSomebody = z.object({ from: address })
+
+/** Rows of which only those from `senders` matter: the others are not read, as chains have types of their own. */
+const rowsOf = <T>(senders: readonly Address[], row: z.ZodType<T>) => {
+  const wanted = new Set(senders.map((sender) => sender.toLowerCase()))
+  const isWanted = (item: unknown) => {
+    const read = fromSomebody.safeParse(item)
+    return read.success && wanted.has(read.data.from)
+  }
+  return z
+    .array(z.unknown())
+    .max(TRANSACTIONS_MAX)
+    .transform((rows) => rows.filter(isWanted))
+    .pipe(z.array(row))
+}
+
+/** A block with what `senders` have in it. Source: execution-apis, eth_getBlockByHash with whole transactions. */
+export const wireBlockOf = (senders: readonly Address[]) => {
+  const rest = z.object({ transactions: rowsOf(senders, wireTransaction) })
+  return z.unknown().transform((block, context) => {
+    const header = wireHeader.safeParse(block)
+    const mined = rest.safeParse(block)
+    if (header.success && mined.success) return { header: header.data, transactions: mined.data.transactions }
+    context.addIssue({ code: 'custom', message: 'expected a block with whole transactions' })
+    return z.NEVER
+  })
+}
+
+/** The receipts of what `senders` have in a block. Source: execution-apis, eth_getBlockReceipts. */
+export const wireReceipts = (senders: readonly Address[]) => rowsOf(senders, wireReceipt)
+
+/** Source: execution-apis, eth_feeHistory with one percentile. */
+export const wireFeeHistory = z.object({ reward: z.array(z.tuple([uint])).max(1_024) })
 
 /** Source: execution-apis, eth_simulateV1: one simulated block, with the calls that ran in it. */
 export const wireSimulation = z

@@ -32,6 +32,7 @@ async function connect(
   const nodes = await createNodes({
     chainId: CHAIN_ID,
     read: read.map(({ url }) => url),
+    agree: 1,
     finality: 'finalized',
     timeoutMs: TIMEOUT_MS,
     pollMs: 20,
@@ -143,7 +144,8 @@ describe('reading', () => {
       null,
       '0x01',
     ])
-    expect(one.requests.slice(before)).toEqual([['eth_call', 'eth_call', 'eth_call']])
+    const [, ...rest] = one.requests.slice(before)
+    expect(rest).toEqual([['eth_call', 'eth_call', 'eth_call']])
   })
 
   it('fails a call that a node could not run, rather than call it reverted', async () => {
@@ -153,11 +155,13 @@ describe('reading', () => {
     expect(await codeOf(nodes.calls([{ to: ADDRESS, data: '0x' }]))).toBe('node.refused')
   })
 
-  it('finds a receipt on any node, and null only when none has it', async () => {
-    const [first, second] = [await node(), await node()]
-    const nodes = await connect([first, second])
+  it('takes a receipt that as many nodes have as must agree, and null before', async () => {
+    const three = [await node(), await node(), await node()] as const
+    const nodes = await connect(three, { agree: 2 })
     expect(await nodes.receipt(HASH)).toBeNull()
-    second.answers.eth_getTransactionReceipt = () => receiptOf(HASH)
+    three[1].answers.eth_getTransactionReceipt = () => receiptOf(HASH)
+    expect(await nodes.receipt(HASH)).toBeNull()
+    three[2].answers.eth_getTransactionReceipt = () => receiptOf(HASH)
     expect(await nodes.receipt(HASH)).toMatchObject({ hash: HASH, blockNumber: 5n, status: 'success' })
   })
 
@@ -169,37 +173,30 @@ describe('reading', () => {
     expect(await (await connect([one, honest])).receipt(HASH)).toMatchObject({ blockNumber: 6n })
   })
 
-  it('takes the lowest finalized height of those that answer, by tag or by depth', async () => {
-    const [first, second, dead] = [await node(50), await node(40), await node()]
-    for (const [height, one] of [
-      [31, first],
-      [29, second],
-    ] as const) {
-      const newest = one.answers.eth_getBlockByNumber
-      one.answers.eth_getBlockByNumber = (params) =>
-        params[0] === 'finalized' ? wireBlock(height) : newest?.(params)
+  it('calls final what two of three call final: neither the one ahead nor the one that stands still decides', async () => {
+    const three = [await node(50), await node(50), await node(50)] as const
+    const heights = [31, 29, 3]
+    for (const [index, one] of three.entries()) {
+      one.answers.eth_getBlockByNumber = ([tag]) =>
+        wireBlock(tag === 'latest' ? 50 : tag === 'finalized' ? (heights[index] ?? 0) : Number(tag))
     }
-    const byTag = await connect([first, second, dead])
-    const byDepth = await connect([first, second, dead], { finality: { confirmations: 12n } })
-    dead.behave = 'drop'
-    expect(await byTag.finalizedNumber()).toBe(29n)
-    expect(await byDepth.finalizedNumber()).toBe(28n)
+    const byTag = await connect(three, { agree: 2 })
+    expect((await byTag.finalized()).number).toBe(29n)
+    const byDepth = await connect(three, { agree: 2, finality: { confirmations: 12n } })
+    expect((await byDepth.finalized()).number).toBe(38n)
   })
 
-  it('counts transactions: the most at the head, the fewest at the finalized block', async () => {
-    const [first, second] = [await node(), await node()]
-    first.answers.eth_getTransactionCount = (params) => (params[1] === '0x7' ? '0x9' : '0x5')
-    second.answers.eth_getTransactionCount = (params) => (params[1] === '0x7' ? '0x8' : '0x4')
-    const nodes = await connect([first, second])
-    expect(await nodes.transactionCount(ADDRESS, 7n)).toBe(9)
-    expect(await nodes.transactionCount(ADDRESS, 'finalized')).toBe(4)
-  })
-
-  it('shows a block as every node has it', async () => {
-    const [first, second] = [await node(), await node()]
-    second.answers.eth_getBlockByNumber = () => wireBlock(10, HASH)
-    const hashes = (await (await connect([first, second])).blockOnAll(10n)).map((block) => block?.hash)
-    expect(new Set(hashes).size).toBe(2)
+  it('does not believe one node of three that counts 1,000,000 transactions, and says that it stood alone', async () => {
+    const three = [await node(), await node(), await node()] as const
+    const alone: (string | number | boolean | null | undefined)[] = []
+    for (const one of three) one.answers.eth_getTransactionCount = () => '0x4'
+    three[0].answers.eth_getTransactionCount = () => '0xf4240'
+    const nodes = await connect(three, { agree: 2, onAlone: ({ facts }) => alone.push(facts.node) })
+    expect(await nodes.transactionCount(ADDRESS, 7n)).toBe(4)
+    expect(await nodes.transactionCount(ADDRESS, HASH)).toBe(4)
+    expect(await nodes.transactionCount(ADDRESS, 'pending')).toBe(4)
+    expect(alone).toContain('read-1')
+    expect(nodes.health()[0]).toMatchObject({ node: 'read-1', state: 'alone' })
   })
 
   it('hashes code, and says null where there is none', async () => {

@@ -37,6 +37,7 @@ export async function createScene() {
     chainId: world.chain.chainId,
     read: [front.url],
     send: [front.url],
+    agree: 1,
     finality: 'finalized',
     timeoutMs: 5_000,
     pollMs: 50,

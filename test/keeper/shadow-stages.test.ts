@@ -58,7 +58,15 @@ function createWorld() {
           returnData: '0x' as const,
           logs: [],
         }))
-        return { block: headAt(world.head), timestampS: 2, pending: [], before: [], bundle, after: [] }
+        return {
+          block: headAt(world.head),
+          timestampS: 2,
+          pending: [],
+          before: [],
+          bundle,
+          after: [],
+          codeHashes: [],
+        }
       },
     },
     client: {

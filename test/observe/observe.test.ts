@@ -52,8 +52,8 @@ const deps: ObserveDeps = {
   nodes: {
     head: async () => HEAD,
     balanceWei: async () => 5n,
-    calls: async (calls, blockNumber) => {
-      blocks.push(blockNumber)
+    calls: async (calls, at) => {
+      blocks.push(typeof at === 'object' ? at.number : at)
       return calls.map(({ data }) => (data === '0xdead' ? null : data))
     },
   },

@@ -143,7 +143,14 @@ beforeAll(async () => {
   canonical = await scene.index()
   const { rpcUrl, chainId } = scene.chain
   const real = await createNodes({
-    ...{ chainId, read: [rpcUrl], send: [rpcUrl], finality: 'finalized' as const, timeoutMs: 5_000 },
+    ...{
+      chainId,
+      read: [rpcUrl],
+      send: [rpcUrl],
+      agree: 1,
+      finality: 'finalized' as const,
+      timeoutMs: 5_000,
+    },
     ...{ pollMs: 50, clock: systemClock },
   })
   const sides = [BTC, ETH]

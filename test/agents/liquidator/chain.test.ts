@@ -27,6 +27,7 @@ beforeAll(async () => {
     chainId,
     read: [rpcUrl],
     send: [rpcUrl],
+    agree: 1,
     finality: 'finalized',
     timeoutMs: 5_000,
     pollMs: 50,

@@ -165,8 +165,8 @@ export function fakeNodes(table: Answers) {
     rounds,
     head: async () => head,
     balanceWei: async () => 10n ** 18n,
-    calls: async (calls: readonly Call[], blockNumber?: bigint) => {
-      rounds.push({ size: calls.length, blockNumber })
+    calls: async (calls: readonly Call[], at?: Head | bigint) => {
+      rounds.push({ size: calls.length, blockNumber: typeof at === 'object' ? at.number : at })
       return calls.map(answer)
     },
   }

@@ -103,6 +103,7 @@ function scripted({ says = {}, before, after, logs = [], status = 'success', cha
     before: request.before.map(answer({ balances: { [LOAN]: REPAY, [COLLATERAL]: 7n }, ...before })),
     bundle: request.bundle.map(() => ({ status, gasUsed: 100_000n, returnData: '0x' as const, logs })),
     after: request.after.map(answer({ balances: { [LOAN]: 0n, [COLLATERAL]: 7n }, ...after })),
+    codeHashes: [],
   })
   const pinned = [...deployment.assets, ...deployment.markets, ...deployment.vaults]
   const codeHashes = async (addresses: readonly Address[]) =>

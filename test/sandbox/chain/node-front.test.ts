@@ -178,7 +178,7 @@ describe('three nonces in flight', () => {
       result: hex(NONCE + 3),
     })
     const nodes = await createNodes({
-      ...{ chainId: chain.chainId, read: [front.url], send: [front.url], finality: 'finalized' },
+      ...{ chainId: chain.chainId, read: [front.url], send: [front.url], agree: 1, finality: 'finalized' },
       ...{ timeoutMs: 2_000, pollMs: 20, clock: systemClock },
     })
     const simulate = (nonce: number, before = pending) =>

@@ -1,0 +1,226 @@
+import type { Clock } from '../clock.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
+import { type Agreement, createAgreement, fingerprint, type Question, quorumMissing } from './agreement.ts'
+import type { Endpoint } from './endpoint.ts'
+import { watchHeads } from './heads.ts'
+import {
+  balanceOn,
+  blockOfOn,
+  countOn,
+  createCodeHasher,
+  headerAt,
+  newestHeader,
+  noopGasOn,
+  receiptOn,
+  type StateAt,
+  sendTo,
+  simulateOn,
+  tipsOn,
+  transactionOn,
+  viewCallOn,
+} from './node-reads.ts'
+import type { Head, Nodes } from './nodes.ts'
+import { orderSimulation } from './simulation.ts'
+import { createStanding } from './standing.ts'
+import { createTips } from './tips.ts'
+import type { Header } from './wire.ts'
+
+/** How the nodes of one chain are asked. */
+export type JoinOptions = {
+  readonly chainId: number
+  /** At least `agree`. The first is preferred among equals. */
+  readonly readers: readonly Endpoint[]
+  /** At least one; a public node or a private endpoint. */
+  readonly senders: readonly Endpoint[]
+  /** How many reading nodes must say the same. */
+  readonly agree: number
+  /** Whether the chain has a `finalized` tag, or how many blocks deep is deep enough. */
+  readonly finality: 'finalized' | { readonly confirmations: bigint }
+  /** How often each reading node is asked for its head while somebody listens. */
+  readonly pollMs: number
+  readonly clock: Clock
+  /** A node said something else than those that agree. */
+  readonly onAlone?: (error: RolekeeperError) => void
+}
+
+/** An answer is usually there long before; one that is not by then is no longer waited for alone, milliseconds. */
+const HEDGE_MS = 400
+
+/** Make one port of several nodes: what is read counts when enough of them say the same. */
+export function joinNodes(options: JoinOptions): Nodes {
+  const { chainId, readers, senders, agree, clock, pollMs } = options
+  const tips = createTips({ nodes: readers, agree, fetchNewest: newestHeader, fetchAt: headerAt })
+  const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock })
+  const standing = createStanding({ nodes: readers, tips, agreedHead: heads.known, clock })
+  const asking = createAgreement({
+    ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
+    onSlow: standing.slow,
+    onFailed: standing.failed,
+    onAlone: (node, question) => {
+      standing.alone(node)
+      options.onAlone?.(stoodAlone(node, question, agree))
+    },
+  })
+  const finalized = () => agreedFinalized(options, asking, heads.recent)
+  const block = (height: bigint) => asking.ask(blockAt(height))
+  return {
+    ...{ chainId, agree, head: heads.newest, recent: heads.recent, block, finalized },
+    ...createReads(asking, heads.recent, options),
+    ...createCounts(asking, heads.recent, finalized, options),
+    onHead: heads.listen,
+    health: standing.health,
+    send: (raw) => Promise.all(senders.map((node) => sendTo(node, raw))),
+    close: heads.close,
+    blockOnAll: async (number) => [await block(number)],
+    finalizedNumber: async () => (await finalized()).number,
+  }
+}
+
+const stoodAlone = (
+  node: Endpoint,
+  { method, block }: { readonly method: string; readonly block: string },
+  agree: number,
+) =>
+  new RolekeeperError('node.alone', `Node ${node.name} answered ${method} otherwise than ${agree} others.`, {
+    fix: 'compare this node with the others; remove it from `chain.nodes.read` when it goes on.',
+    facts: { node: node.name, method, block, agree },
+    retry: 'later',
+  })
+
+/** The newest block that enough nodes call final: by height first, so that neither the last nor the first decides alone. */
+async function agreedFinalized(
+  { finality, agree }: JoinOptions,
+  asking: Agreement,
+  recent: () => Promise<Head>,
+): Promise<Head> {
+  const at = async (height: bigint): Promise<Head> => {
+    const found = await asking.ask(blockAt(height))
+    if (found !== null) return found
+    throw quorumMissing({ method: 'eth_getBlockByNumber', block: String(height), agree, answered: 0 }, [])
+  }
+  if (finality !== 'finalized') {
+    const { number } = await recent()
+    return at(number > finality.confirmations ? number - finality.confirmations : 0n)
+  }
+  const method = 'eth_getBlockByNumber'
+  const shown = await asking.collect({
+    method,
+    block: 'finalized',
+    ask: (node) => headerAt(node, 'finalized'),
+  })
+  const height = reachedBy(
+    shown.map((header) => header?.number ?? 0n),
+    agree,
+  )
+  const same = shown.filter((header) => header?.number === height)
+  const [first] = same
+  return first != null && same.length >= agree && new Set(same.map(fingerprint)).size === 1
+    ? first
+    : at(height)
+}
+
+const blockAt = (height: bigint): Question<Header | null> => ({
+  method: 'eth_getBlockByNumber',
+  block: String(height),
+  ask: (node) => headerAt(node, height),
+})
+
+/** The highest value that `agree` of these reach: one that says too much moves nothing. Pure. */
+function reachedBy(values: readonly bigint[], agree: number): bigint {
+  const reached = values.toSorted((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agree - 1]
+  invariant(reached !== undefined, `${values.length} values; ${agree} were collected`)
+  return reached
+}
+
+type Reads = Pick<
+  Nodes,
+  'calls' | 'codeHashes' | 'balanceWei' | 'blockOf' | 'receipt' | 'transaction' | 'simulate'
+>
+
+/** What is read at one block, or of one block. */
+function createReads(
+  { ask }: Agreement,
+  recent: () => Promise<Header>,
+  { chainId, clock }: JoinOptions,
+): Reads {
+  const codeHash = createCodeHasher()
+  return {
+    calls: async (calls, at) => {
+      const state = at === undefined ? (await recent()).hash : typeof at === 'bigint' ? at : at.hash
+      return ask({
+        ...{ method: 'eth_call', block: String(state) },
+        ask: (node) => Promise.all(calls.map((call) => viewCallOn(node, call, state))),
+      })
+    },
+    codeHashes: async (addresses) => {
+      const { hash } = await recent()
+      return ask({
+        ...{ method: 'eth_getCode', block: hash },
+        ask: (node) => Promise.all(addresses.map((address) => codeHash(node, address, hash))),
+      })
+    },
+    balanceWei: async (address) => {
+      const { hash } = await recent()
+      return ask({ method: 'eth_getBalance', block: hash, ask: (node) => balanceOn(node, address, hash) })
+    },
+    blockOf: (hash, senders) =>
+      ask({ method: 'eth_getBlockByHash', block: hash, ask: (node) => blockOfOn(node, hash, senders) }),
+    receipt: (hash) =>
+      ask({ method: 'eth_getTransactionReceipt', block: 'latest', ask: (node) => receiptOn(node, hash) }),
+    transaction: (hash) =>
+      ask({ method: 'eth_getTransactionByHash', block: 'latest', ask: (node) => transactionOn(node, hash) }),
+    simulate: async (request) => {
+      const order = orderSimulation(request, await recent(), chainId, clock.nowMs())
+      const block = order.parentHash
+      const said = await ask({ method: 'eth_simulateV1', block, ask: (node) => simulateOn(node, order) })
+      if (!('rejected' in said)) return said
+      throw new RolekeeperError(
+        'node.simulation_rejected',
+        `The nodes would not simulate: ${said.rejected}.`,
+        {
+          fix: 'nothing, when it passes by itself; else check the signer: its balance, its nonce and the fee cap.',
+          facts: { reason: said.rejected },
+          retry: 'now',
+        },
+      )
+    },
+  }
+}
+
+/** What is counted or estimated: each node by its own pool or method, so that a number counts that enough of them reach. */
+function createCounts(
+  { ask, collect }: Agreement,
+  recent: () => Promise<Head>,
+  finalized: () => Promise<Head>,
+  { agree }: JoinOptions,
+): Pick<Nodes, 'transactionCount' | 'feeHistory' | 'estimateNoopGas'> {
+  return {
+    transactionCount: async (address, at) => {
+      const method = 'eth_getTransactionCount'
+      const countAt = (state: StateAt) => ({
+        ...{ method, block: String(state) },
+        ask: (node: Endpoint) => countOn(node, address, state),
+      })
+      if (at === 'pending') return Number(reachedBy((await collect(countAt(at))).map(BigInt), agree))
+      return ask(countAt(at === 'finalized' ? (await finalized()).hash : at))
+    },
+    feeHistory: async () => {
+      const { number } = await recent()
+      const block = String(number)
+      const said = await collect({ method: 'eth_feeHistory', block, ask: (node) => tipsOn(node, number) })
+      const length = Math.min(...said.map((tips) => tips.length))
+      const tipsWei = Array.from({ length }, (_, index) =>
+        reachedBy(
+          said.map((tips) => tips[index] ?? 0n),
+          agree,
+        ),
+      )
+      return { tipsWei }
+    },
+    estimateNoopGas: async (signer) =>
+      reachedBy(
+        await collect({ method: 'eth_estimateGas', block: 'latest', ask: (node) => noopGasOn(node, signer) }),
+        agree,
+      ),
+  }
+}

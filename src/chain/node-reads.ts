@@ -1,0 +1,203 @@
+import { type Address, type Hex, keccak256 } from 'viem'
+import type { z } from 'zod'
+import { RolekeeperError } from '../errors.ts'
+import { type Endpoint, quantity, type RpcAnswer } from './endpoint.ts'
+import { classifySend, classifySimulation } from './node-errors.ts'
+import type { BlockOf, Call, MinedTransaction, Receipt, SendOutcome, SimulationResult } from './nodes.ts'
+import type { SimulationOrder } from './simulation.ts'
+import {
+  type Header,
+  wireBlockOf,
+  wireCount,
+  wireFeeHistory,
+  wireHeader,
+  wireHex,
+  wireReceipt,
+  wireReceipts,
+  wireSimulation,
+  wireTransaction,
+  wireUint,
+} from './wire.ts'
+
+/** A state to read: a block by its hash, on the node's canonical chain; by its height; or by a tag. Source: EIP-1898. */
+export type StateAt = Hex | bigint | 'latest' | 'pending'
+
+const HASH_LENGTH = 66
+
+const stateParam = (at: StateAt) =>
+  typeof at === 'bigint'
+    ? quantity(at)
+    : at.length === HASH_LENGTH
+      ? { blockHash: at, requireCanonical: true }
+      : at
+
+/** Make the error of an answer that is no answer. Pure. */
+const badAnswer = (node: string, method: string) =>
+  new RolekeeperError('node.bad_answer', `Node ${node} gave an answer to ${method} that cannot be read.`, {
+    fix: 'use another node in `chain.nodes`; this one is broken or not an Ethereum node.',
+    facts: { node, method },
+    retry: 'later',
+  })
+
+const refused = (node: string, method: string, code: number) =>
+  new RolekeeperError('node.refused', `Node ${node} refused ${method} with code ${code}.`, {
+    fix:
+      method === 'eth_simulateV1'
+        ? 'use a node that supports eth_simulateV1 and holds the newest state.'
+        : 'check what the node supports, or use another one in `chain.nodes`.',
+    facts: { node, method, code },
+    retry: 'later',
+  })
+
+function parsed<T>(node: string, method: string, schema: z.ZodType<T>, answer: RpcAnswer): T {
+  if (!answer.ok) throw refused(node, method, answer.failure.code)
+  const checked = schema.safeParse(answer.result)
+  if (!checked.success) throw badAnswer(node, method)
+  return checked.data
+}
+
+async function read<T>(
+  node: Endpoint,
+  method: string,
+  params: readonly unknown[],
+  schema: z.ZodType<T>,
+): Promise<T> {
+  return parsed(node.name, method, schema, await node.read(method, params))
+}
+
+/** Read the header at a height or tag; null where there is none. */
+export const headerAt = (node: Endpoint, at: bigint | 'latest' | 'finalized'): Promise<Header | null> =>
+  read(
+    node,
+    'eth_getBlockByNumber',
+    [typeof at === 'bigint' ? quantity(at) : at, false],
+    wireHeader.nullable(),
+  )
+
+/** Read a node's newest header. */
+export async function newestHeader(node: Endpoint): Promise<Header> {
+  const header = await headerAt(node, 'latest')
+  if (header === null) throw badAnswer(node.name, 'eth_getBlockByNumber')
+  return header
+}
+
+/** Read a balance, wei. */
+export const balanceOn = (node: Endpoint, address: Address, at: StateAt): Promise<bigint> =>
+  read(node, 'eth_getBalance', [address, stateParam(at)], wireUint)
+
+/** Count the transactions that an address has sent. */
+export const countOn = (node: Endpoint, address: Address, at: StateAt): Promise<number> =>
+  read(node, 'eth_getTransactionCount', [address, stateParam(at)], wireCount)
+
+/** Read a receipt; null where the node has none. */
+export async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
+  const method = 'eth_getTransactionReceipt'
+  const receipt = await read(node, method, [hash], wireReceipt.nullable())
+  if (receipt !== null && receipt.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
+  return receipt
+}
+
+/** Read a mined transaction with its receipt; null where the node has it in no block. */
+export async function transactionOn(node: Endpoint, hash: Hex): Promise<MinedTransaction | null> {
+  const method = 'eth_getTransactionByHash'
+  const [found, receipt] = await Promise.all([
+    read(node, method, [hash], wireTransaction.nullable()),
+    receiptOn(node, hash),
+  ])
+  if (found === null || receipt === null) return null
+  if (found.hash !== receipt.hash || found.from !== receipt.from) throw badAnswer(node.name, method)
+  return { ...found, receipt }
+}
+
+/** Read a block with what `senders` have in it: one call, and a second for receipts when there is anything. */
+export async function blockOfOn(
+  node: Endpoint,
+  hash: Hex,
+  senders: readonly Address[],
+): Promise<BlockOf | null> {
+  const method = 'eth_getBlockByHash'
+  const block = await read(node, method, [hash, true], wireBlockOf(senders).nullable())
+  if (block === null) return null
+  const { header, transactions } = block
+  if (header.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
+  if (transactions.length === 0) return { head: header, transactions: [] }
+  const receipts = await read(node, 'eth_getBlockReceipts', [hash], wireReceipts(senders).nullable())
+  const byHash = new Map(receipts?.map((receipt) => [receipt.hash, receipt]))
+  return {
+    head: header,
+    transactions: transactions.map((transaction) => {
+      const receipt = byHash.get(transaction.hash)
+      if (receipt?.blockHash !== header.hash || receipt.from !== transaction.from)
+        throw badAnswer(node.name, 'eth_getBlockReceipts')
+      return { ...transaction, receipt }
+    }),
+  }
+}
+
+/** Read the median tip of each of the last 10 blocks up to a height, wei. */
+export async function tipsOn(node: Endpoint, height: bigint): Promise<readonly bigint[]> {
+  return (await read(node, 'eth_feeHistory', ['0xa', quantity(height), [50]], wireFeeHistory)).reward.map(
+    ([tip]) => tip,
+  )
+}
+
+/** Estimate the gas of an empty transfer of an address to itself. */
+export const noopGasOn = (node: Endpoint, signer: Address): Promise<bigint> =>
+  read(node, 'eth_estimateGas', [{ from: signer, to: signer }], wireUint)
+
+/** Codes and texts of a call that ran and reverted; anything else is the node's own trouble. */
+const isRevert = (failure: { code: number; message: string }) =>
+  failure.code === 3 || /revert|invalid opcode|out of gas|stack underflow/i.test(failure.message)
+
+/** Run a read-only call; null where it reverts. */
+export async function viewCallOn(node: Endpoint, call: Call, at: StateAt): Promise<Hex | null> {
+  const answer = await node.read('eth_call', [{ to: call.to, data: call.data }, stateParam(at)])
+  if (!answer.ok && isRevert(answer.failure)) return null
+  return parsed(node.name, 'eth_call', wireHex, answer)
+}
+
+/** Hash the code at addresses, each code once: a contract's thousands of bytes cost a millisecond or two. */
+export function createCodeHasher() {
+  const known = new Map<Address, { readonly code: Hex; readonly hash: Hex }>()
+  return async (node: Endpoint, address: Address, at: StateAt): Promise<Hex | null> => {
+    const code = await read(node, 'eth_getCode', [address, stateParam(at)], wireHex)
+    if (code === '0x') return null
+    const last = known.get(address)
+    if (last?.code === code) return last.hash
+    const hash = keccak256(code)
+    known.set(address, { code, hash })
+    return hash
+  }
+}
+
+/** What a simulation showed, or why the node would not begin it. */
+export type Simulated = SimulationResult | { readonly rejected: string }
+
+/** Run a simulation. */
+export async function simulateOn(node: Endpoint, order: SimulationOrder): Promise<Simulated> {
+  const method = 'eth_simulateV1'
+  const answer = await node.read(method, order.params)
+  const rejected = answer.ok ? null : classifySimulation(answer.failure)
+  if (rejected !== null) return { rejected }
+  const result = order.result(parsed(node.name, method, wireSimulation, answer))
+  if (result === null) throw badAnswer(node.name, method)
+  return result
+}
+
+/** Send raw bytes once. */
+export async function sendTo(node: Endpoint, raw: Hex): Promise<SendOutcome> {
+  try {
+    const answer = await node.once('eth_sendRawTransaction', [raw])
+    if (!answer.ok) return { node: node.name, ...classifySend(answer.failure) }
+    const hash = wireHex.safeParse(answer.result)
+    return hash.success && hash.data === keccak256(raw)
+      ? { node: node.name, outcome: 'accepted', detail: 'ok' }
+      : { node: node.name, outcome: 'unknown', detail: 'other_hash' }
+  } catch (error) {
+    if (!(error instanceof RolekeeperError)) throw error
+    // It was asked for its chain first and never got the bytes.
+    if (error.code === 'node.wrong_chain')
+      return { node: node.name, outcome: 'rejected', detail: 'wrong_chain' }
+    return { node: node.name, outcome: 'unknown', detail: error.code.slice('node.'.length) }
+  }
+}

@@ -1,0 +1,81 @@
+import type { Clock } from '../clock.ts'
+import type { RolekeeperError } from '../errors.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { NodeHealth } from './nodes.ts'
+import type { Tips } from './tips.ts'
+import type { Header } from './wire.ts'
+
+/** How the reading nodes stand beside each other. */
+export type Standing = {
+  /** Nodes in the order to ask: the best first, by state, then by height, then as configured. */
+  readonly order: () => readonly Endpoint[]
+  readonly slow: (node: Endpoint) => void
+  readonly failed: (node: Endpoint, error: RolekeeperError) => void
+  readonly alone: (node: Endpoint) => void
+  readonly health: () => readonly NodeHealth[]
+}
+
+/** A node that let us wait, or stood alone, is asked after the others for so long. */
+const SLOW_MS = 10_000
+const ALONE_MS = 60_000
+
+/** The states from the best to ask to the worst. */
+const STATES: readonly NodeHealth['state'][] = ['ok', 'behind', 'slow', 'alone', 'other_fork', 'down']
+
+/** Keep how each reading node stands. What it did wrong is forgotten after a while. */
+export function createStanding(options: {
+  readonly nodes: readonly Endpoint[]
+  readonly tips: Pick<Tips, 'tip' | 'at'>
+  readonly agreedHead: () => Header | undefined
+  readonly clock: Clock
+}): Standing {
+  const { nodes, tips, agreedHead, clock } = options
+  const slowUntilMs = new Map<Endpoint, number>()
+  const aloneUntilMs = new Map<Endpoint, number>()
+  const disagreements = new Map<Endpoint, number>()
+  const lastErrorCode = new Map<Endpoint, string>()
+
+  function isOnOtherFork(node: Endpoint, head: Header): boolean {
+    const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
+    return hash !== undefined && hash !== head.hash
+  }
+
+  function stateOf(node: Endpoint): NodeHealth['state'] {
+    const head = agreedHead()
+    const tip = tips.tip(node)
+    if (!node.alive()) return 'down'
+    if (head !== undefined && isOnOtherFork(node, head)) return 'other_fork'
+    if ((aloneUntilMs.get(node) ?? 0) > clock.nowMs()) return 'alone'
+    if ((slowUntilMs.get(node) ?? 0) > clock.nowMs()) return 'slow'
+    return head !== undefined && (tip?.number ?? 0n) < head.number ? 'behind' : 'ok'
+  }
+
+  const behind = (node: Endpoint): number | null => {
+    const head = agreedHead()
+    const tip = tips.tip(node)
+    if (head === undefined || tip === undefined) return null
+    return tip.number < head.number ? Number(head.number - tip.number) : 0
+  }
+
+  return {
+    order: () =>
+      nodes
+        .map((node) => ({ node, rank: STATES.indexOf(stateOf(node)), behind: behind(node) ?? Infinity }))
+        .toSorted((a, b) => a.rank - b.rank || (a.behind === b.behind ? 0 : a.behind - b.behind))
+        .map(({ node }) => node),
+    slow: (node) => void slowUntilMs.set(node, clock.nowMs() + SLOW_MS),
+    failed: (node, error) => void lastErrorCode.set(node, error.code),
+    alone: (node) => {
+      aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
+      disagreements.set(node, (disagreements.get(node) ?? 0) + 1)
+    },
+    health: () =>
+      nodes.map((node) => ({
+        node: node.name,
+        state: stateOf(node),
+        blocksBehind: behind(node),
+        lastErrorCode: lastErrorCode.get(node) ?? null,
+        disagreements: disagreements.get(node) ?? 0,
+      })),
+  }
+}

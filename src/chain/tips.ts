@@ -1,0 +1,97 @@
+import { RolekeeperError } from '../errors.ts'
+import { fingerprint } from './agreement.ts'
+import { createBranches } from './branches.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Header } from './wire.ts'
+
+/** What the reading nodes show as their newest blocks. */
+export type Tips = {
+  /** Ask a node for its newest block. Returns whether it shows another one than before. */
+  readonly look: (node: Endpoint) => Promise<boolean>
+  /** The height that enough of the nodes that answer have reached; undefined while too few do. */
+  readonly height: () => bigint | undefined
+  /**
+   * Find the newest block that enough nodes have, asking those ahead only for what they have not shown; undefined while
+   * too few answer. Throws `node.disagreement` when they share none.
+   */
+  readonly agreed: () => Promise<Header | undefined>
+  readonly tip: (node: Endpoint) => Header | undefined
+  /** What a node showed at a height, as far as its tip is known to stand on it. */
+  readonly at: (node: Endpoint, height: bigint) => Header | undefined
+}
+
+/** What looking at tips needs. */
+export type TipsDeps = {
+  readonly nodes: readonly Endpoint[]
+  readonly agree: number
+  readonly fetchNewest: (node: Endpoint) => Promise<Header>
+  readonly fetchAt: (node: Endpoint, height: bigint) => Promise<Header | null>
+}
+
+/** How far below the tips a common block is looked for, in blocks. */
+const DEPTHS = [0n, 1n, 2n, 3n, 4n, 6n, 8n, 12n, 16n, 24n, 32n, 48n, 64n]
+
+/** Keep what each reading node shows. A node that does not answer counts no more until it does. */
+export function createTips({ nodes, agree, fetchNewest, fetchAt }: TipsDeps): Tips {
+  const { show, tip, at } = createBranches()
+  const answering = new Set<Endpoint>()
+  const begun = new Map<Endpoint, number>()
+  const taken = new Map<Endpoint, number>()
+
+  async function look(node: Endpoint): Promise<boolean> {
+    const turn = (begun.get(node) ?? 0) + 1
+    begun.set(node, turn)
+    try {
+      const header = await fetchNewest(node)
+      // Of two looks under way the later one is newer, whichever is answered first.
+      if (turn < (taken.get(node) ?? 0)) return false
+      taken.set(node, turn)
+      answering.add(node)
+      return show(node, header)
+    } catch (error) {
+      answering.delete(node)
+      throw error
+    }
+  }
+
+  const height = () =>
+    nodes
+      .flatMap((node) => (answering.has(node) ? (tip(node)?.number ?? []) : []))
+      .toSorted((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agree - 1]
+
+  async function agreed(): Promise<Header | undefined> {
+    const top = height()
+    if (top === undefined) return undefined
+    for (const target of DEPTHS.map((depth) => top - depth).filter((each) => each >= 0n)) {
+      const reaching = nodes.filter((node) => answering.has(node) && (tip(node)?.number ?? -1n) >= target)
+      const shown = reaching.flatMap((node) => at(node, target) ?? [])
+      const found = shared(shown, agree)
+      if (found !== undefined) return found
+      const lacking = reaching.filter((node) => at(node, target) === undefined)
+      const asked = await Promise.allSettled(lacking.map((node) => fetchAt(node, target)))
+      const more = asked.flatMap((item) => (item.status === 'fulfilled' ? (item.value ?? []) : []))
+      const foundNow = shared([...shown, ...more], agree)
+      if (foundNow !== undefined) return foundNow
+    }
+    throw noCommonBlock(top, agree)
+  }
+
+  return { look, height, agreed, tip, at }
+}
+
+/** The header that at least `agree` of these equal. Pure. */
+const shared = (headers: readonly Header[], agree: number): Header | undefined => {
+  const texts = headers.map(fingerprint)
+  return headers.find((_, index) => texts.filter((text) => text === texts[index]).length >= agree)
+}
+
+const noCommonBlock = (height: bigint, agree: number) =>
+  new RolekeeperError(
+    'node.disagreement',
+    `No ${agree} reading nodes have a block in common from ${height} down to ${DEPTHS.at(-1)} blocks below.`,
+    {
+      fix: 'compare the nodes with one that you trust, and remove from `chain.nodes.read` the one on another fork.',
+      facts: { method: 'eth_getBlockByNumber', block: String(height), agree },
+      retry: 'later',
+    },
+  )
