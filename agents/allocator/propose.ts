@@ -11,7 +11,7 @@ type Cause = {
   readonly kind: 'redemptions' | 'leave' | 'yield'
   readonly why: string
   readonly reason: Proposal['reason']
-  readonly gainUsdMicros?: bigint
+  readonly gain?: Pick<Proposal, 'gainUsdMicros' | 'worthUsdMicros'>
 }
 
 const SECONDS_A_YEAR = 31_536_000
@@ -47,7 +47,7 @@ export function proposeMoves(
       assets: 0n,
       usdMicros: ceilDiv(turnoverAssets * vault.priceUsdMicros, tokenUnit(vault.decimals)),
     },
-    ...(cause.gainUsdMicros === undefined ? {} : { gainUsdMicros: cause.gainUsdMicros }),
+    ...cause.gain,
     summary: cause.why,
     reason: {
       idleAssets: String(books.idleAssets),

@@ -45,13 +45,8 @@ export function proposeYield(
     }
     return passOver(subject, stop)
   }
-  const gain = gainOf(
-    pool,
-    vaultMarkets,
-    targets,
-    decimals,
-    gasTokens(policy.costs.transactionGas, vault, seen, policy),
-  )
+  const gas = gasTokens(policy.costs.transactionGas, vault, seen, policy)
+  const gain = gainOf(pool, vaultMarkets, targets, decimals, gas)
   const usdMicros = (amount: number) => BigInt(Math.floor(amount * Number(vault.priceUsdMicros)))
   const netUsdMicros = usdMicros(gain.gross - gain.cost)
   const reason = {
@@ -68,7 +63,8 @@ export function proposeYield(
     return { subject, check: short.check, message: `${text}; ${short.needs}.`, reason, near: short.near }
   }
   return proposeMoves(vault, vaultMarkets, targets, {
-    ...{ kind: 'yield', why: text, reason, gainUsdMicros: netUsdMicros },
+    ...{ kind: 'yield', why: text, reason },
+    gain: { gainUsdMicros: netUsdMicros, worthUsdMicros: netUsdMicros + usdMicros(gas) },
   })
 }
 

@@ -92,6 +92,7 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
       usdMicros: ceilDiv(bidAssets * fund.quote.priceUsdMicros, tokenUnit(fund.quote.decimals)),
     },
     gainUsdMicros,
+    worthUsdMicros: gainUsdMicros + gasUsdMicros,
     lot: lotOf(lot.row),
     summary: [
       `lot ${lot.row.lotId}: bid ${amount(bidAssets)} of at most ${amount(value.limitAssets)}`,

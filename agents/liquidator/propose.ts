@@ -41,6 +41,7 @@ export function proposeLiquidation(
     },
     exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
     gainUsdMicros: size.profitUsdMicros,
+    worthUsdMicros: size.profitUsdMicros + gas.usdMicros,
     summary: summaryOf(candidate, size, gas),
     reason: {
       limitedBy,

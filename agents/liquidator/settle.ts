@@ -1,8 +1,9 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Observation, PassedOver } from '../agent.ts'
+import { tokenUnit, WAD } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
-import type { ClaimSeen, LiquidatorSeen } from './seen.ts'
+import type { ClaimSeen, LiquidatorSeen, MarketSeen } from './seen.ts'
 
 /** Name a claim, as workflows and `explain` do: its number is its market's own. Pure. */
 export const claimSubject = (claim: ClaimSeen): string =>
@@ -50,7 +51,22 @@ export function settle(
     occurrence: String(claim.claimId),
     input: { marketAddress: claim.marketAddress, claimId: String(claim.claimId) },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
+    ...worthOf(claim, market),
     summary: `claim ${claim.claimId}: settle ${amount}`,
     reason,
+  }
+}
+
+/** What the collateral of a claim is worth, where its market says so: gas for more than that would be thrown away. */
+function worthOf(
+  { collateralAssets }: ClaimSeen,
+  market: MarketSeen | undefined,
+): Pick<Proposal, 'worthUsdMicros'> {
+  const priceWad = market?.oracle?.priceWad ?? market?.priceWad ?? null
+  const loanPriceUsdMicros = market?.loanPriceUsdMicros ?? null
+  const decimals = market?.collateralDecimals ?? null
+  if (priceWad === null || loanPriceUsdMicros === null || decimals === null) return {}
+  return {
+    worthUsdMicros: (collateralAssets * priceWad * loanPriceUsdMicros) / (WAD * tokenUnit(decimals)),
   }
 }

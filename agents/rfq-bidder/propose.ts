@@ -95,6 +95,7 @@ function bidProposal(offer: OfferSeen, { priced, worth, assets, limitedBy, gas }
     // A change of a bid counts whole: the service may not be trusted to ask for the difference alone.
     exposure: { token: quote.address, assets, usdMicros: usdMicrosOf(assets, quote) },
     gainUsdMicros,
+    worthUsdMicros: gainUsdMicros + gas.usdMicros,
     reason,
   }
 }

@@ -14,6 +14,9 @@ const CARE_MS = 10_000
 const OFFERS_NOTHING: FeePolicy = {
   maxFeePerGasWei: -1n,
   priorityFeePerGasWei: 0n,
+  priorityFeePerGasWeiMax: 0n,
+  gainShareBps: 1n,
+  nativePriceUsdMicros: 1n,
   baseFeeBps: 10_000n,
   bumpBps: 1_000n,
   bumpAfterBlocks: 0n,
@@ -31,7 +34,10 @@ const WAITING: Stages = {
 }
 
 /** What following a workflow takes when no key, no rules and no fees of its role are known. */
-type CaretakerDeps = Omit<FollowingStagesDeps, 'signer' | 'fees' | 'rulesetHash' | 'recheck'>
+type CaretakerDeps = Omit<
+  FollowingStagesDeps,
+  'signer' | 'fees' | 'rulesetHash' | 'gasWeiMax' | 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'
+>
 
 /**
  * Give the stages of a workflow whose role does not work. What its role would have to decide waits; what is public is
@@ -45,9 +51,11 @@ export function caretakerStages(workflow: Workflow, live: Stages | null, deps: C
 }
 
 function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerDeps) {
+  const refused = async () => refuse('role_absent', `No rules of the ${role} are loaded to look by.`)
   const stages = createFollowingStages({
     ...deps,
     fees: OFFERS_NOTHING,
+    gasWeiMax: 0n,
     rulesetHash: clearance?.rulesetHash ?? '',
     signer: {
       address: signer,
@@ -56,7 +64,7 @@ function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerD
         throw roleAbsent(role, signer)
       },
     },
-    recheck: async () => refuse('role_absent', `No rules of the ${role} are loaded to look by.`),
+    ...{ recheck: refused, lookAgain: refused, checkBudget: refused, reserve: refused },
   })
   return { carry: unhurried(stages.carry), confirm: unhurried(stages.confirm) }
 }

@@ -4,6 +4,7 @@ import { invariant, type RolekeeperError } from '../errors.ts'
 import { type Approval, approvalHash, whyAsk } from '../guard/approval.ts'
 import { BUDGET_MS, checkBudget } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
+import { recheckPublic } from '../guard/recheck-public.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
@@ -17,10 +18,10 @@ import { hold } from '../pipeline/hold.ts'
 import { type CarryDeps, carry } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
-import { type FeePolicy, quoteFees } from '../pipeline/transactions/fees.ts'
+import { type FeePolicy, payloadCapWei, quoteFees } from '../pipeline/transactions/fees.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
-import { hasFailed } from '../pipeline/transactions/replace.ts'
-import { payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
+import { hasFailed, type ReplaceTerms } from '../pipeline/transactions/replace.ts'
+import { NOOP_GAS, payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -42,17 +43,16 @@ export type LiveStagesDeps = {
   /** Kill and pause, read now. */
   readonly gate: () => Gate
   readonly alarm: (error: RolekeeperError) => void
+  /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 /** Join the stages of one live role to their implementations. */
 export function createLiveStages(deps: LiveStagesDeps): Stages {
   const { nowMs, journal, nodes, ruleset, approval, fees } = deps
   const view = () => deps.chain.of(deps.signer.address)
-  const budget = async (ask: Reservation) => {
-    const rows = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
-    const reservations = rows.filter((row) => row.shadow !== true)
-    return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
-  }
+  const budget = budgetOf(deps)
+  const { gasWeiMax } = ruleset.limits.perWorkflow
   return {
     ...createRequestStages({
       ...deps,
@@ -70,45 +70,69 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     attest: (workflow) => attest(workflow, deps),
     clear: async (workflow) => clear(workflow, await signerState(workflow, deps), view, deps),
     claim: (workflow) =>
-      claim(workflow, {
-        nowMs,
-        rulesetHash: ruleset.hash,
-        safe: () => deps.gate().safe ?? null,
-        fees: () => quoteFees(view().baseFeePerGasWei, fees),
-        nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
-        checkBudget: budget,
-        claim: journal.claim.bind(journal),
-      }),
+      deps.alone(() =>
+        claim(workflow, {
+          nowMs,
+          rulesetHash: ruleset.hash,
+          safe: () => deps.gate().safe ?? null,
+          fees: (gas) => {
+            const capWei = payloadCapWei(fees, workflow.proposal, { ...gas, weiMax: gasWeiMax })
+            return quoteFees(view().baseFeePerGasWei, fees, { capWei })
+          },
+          nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
+          checkBudget: budget,
+          claim: journal.claim.bind(journal),
+        }),
+      ),
     ...createFollowingStages({
       ...deps,
+      gasWeiMax,
       rulesetHash: ruleset.hash,
       recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
+      lookAgain: async (each) => {
+        const pending = pendingOf(await journal.live(), view().chainNonce, each)
+        return recheckPublic({ workflow: each, ruleset, pending, nowMs: nowMs() }, { nodes })
+      },
+      checkBudget: budget,
+      reserve: (each, reservation) =>
+        deps.alone(async () => {
+          const affordable = await budget(reservation)
+          return affordable.ok ? journal.write(each, reservation) : affordable
+        }),
     }),
   }
 }
+
+/** Judge by the role's rolling budgets, beside what the workflow that asks has reserved already. */
+const budgetOf =
+  ({ nowMs, journal, ruleset }: LiveStagesDeps) =>
+  async (ask: Reservation) => {
+    const rows = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
+    const reservations = rows.filter((row) => row.shadow !== true && row.workflowId !== ask.workflowId)
+    return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
+  }
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
 export type FollowingStagesDeps = Pick<
   LiveStagesDeps,
   'nowMs' | 'journal' | 'nodes' | 'client' | 'chain' | 'signer' | 'fees' | 'gate' | 'alarm'
-> & {
-  readonly rulesetHash: string
-  readonly recheck: CarryDeps['recheck']
-}
+> &
+  Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
+  Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'>
 
 /** Join what carries a workflow in flight, with what ends it once every slot is final, and what confirms it. */
 export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, 'carry' | 'confirm'> {
-  const { nowMs, journal, nodes, client, signer, fees, gate, alarm } = deps
+  const { nowMs, journal, nodes, client, signer, fees, alarm, rulesetHash, gasWeiMax } = deps
   const view = () => deps.chain.of(signer.address)
   const baseFeePerGasWei = () => view().baseFeePerGasWei
   const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
   return {
     carry: (workflow) =>
       carry(workflow, {
-        ...{ view, gate, fees, signer, nodes, journal, alarm },
-        rulesetHash: () => deps.rulesetHash,
+        ...deps,
+        view,
+        terms: () => ({ fees, rulesetHash, gasWeiMax, tipWei: null, noopGas: NOOP_GAS }),
         register: (each, atMs) => journal.post(registrations(each, atMs)),
-        recheck: deps.recheck,
         conclude: (each) => conclude(each, ending),
       }),
     confirm: (workflow) =>
@@ -126,27 +150,37 @@ async function nextNonce(chainId: number, signer: Address, journal: Journal): Pr
   return nonce
 }
 
+/** What a signer has on its way from a nonce on, in nonce order: of all, or of what comes before a workflow's open slots. */
+function pendingOf(
+  live: readonly Workflow[],
+  chainNonce: number,
+  { signer, slots }: Workflow,
+): readonly SimulatedTransaction[] {
+  const first = slots.find(({ state }) => state === 'open')?.nonce ?? Number.POSITIVE_INFINITY
+  return live
+    .filter((other) => other.signer === signer)
+    .flatMap((other) => other.slots)
+    .filter(({ nonce }) => nonce >= chainNonce && nonce < first)
+    .toSorted((a, b) => a.nonce - b.nonce)
+    .flatMap((slot): SimulatedTransaction[] => {
+      const last = slot.attempts.at(-1)
+      if (last === undefined) return []
+      const { to, data, valueWei, gasLimit } = payloadOf(slot, last)
+      const { maxFeePerGasWei, maxPriorityFeePerGasWei } = last
+      const { nonce, signer: from } = slot
+      return [{ from, to, data, valueWei, gasLimit, nonce, maxFeePerGasWei, maxPriorityFeePerGasWei }]
+    })
+}
+
 async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<SignerState> {
   const { chainNonce, headNumber } = deps.chain.of(workflow.signer)
   const others = (await deps.journal.live()).filter(
     (other) => other.signer === workflow.signer && other.state === 'in_flight',
   )
-  const pending = others
-    .flatMap((other) => other.slots)
-    .filter((slot) => slot.nonce >= chainNonce)
-    .toSorted((a, b) => a.nonce - b.nonce)
-    .flatMap((slot): SimulatedTransaction[] => {
-      const last = slot.attempts.at(-1)
-      if (last === undefined) return []
-      const { to, data, valueWei, gasLimit } = payloadOf(slot, last.purpose)
-      const { maxFeePerGasWei, maxPriorityFeePerGasWei } = last
-      const { nonce, signer: from } = slot
-      return [{ from, to, data, valueWei, gasLimit, nonce, maxFeePerGasWei, maxPriorityFeePerGasWei }]
-    })
   return {
     headNumber,
     nextNonce: await nextNonce(workflow.chainId, workflow.signer, deps.journal),
-    pending,
+    pending: pendingOf(others, chainNonce, workflow),
     standing: others
       .filter((other) => other.slots.some(hasFailed))
       .flatMap((other) => other.clearance?.allowances ?? []),

@@ -15,7 +15,7 @@ type OpenerDeps = {
   readonly nodes: { readonly chainId: number }
   readonly journal: Journal
   readonly alarm: (error: RolekeeperError) => void
-  /** Open one proposal of the keeper after another. */
+  /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
 

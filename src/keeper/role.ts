@@ -48,7 +48,7 @@ export type RoleDeps = {
   readonly emit: (event: KeeperEvent) => void
   readonly alarm: (error: RolekeeperError) => void
   readonly onOpened: (workflow: Workflow) => void
-  /** Open one proposal of the keeper after another. */
+  /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
 

@@ -4,8 +4,9 @@ import type { Reservation } from '../journal/journal.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
-import type { Fees } from './transactions/fees.ts'
-import { orderAttempt } from './transactions/transaction.ts'
+import type { Fees, GasNeeds } from './transactions/fees.ts'
+import { reservationOf } from './transactions/raise.ts'
+import { gasOf, orderAttempt } from './transactions/transaction.ts'
 
 /** What claiming needs. */
 export type ClaimDeps = {
@@ -13,7 +14,10 @@ export type ClaimDeps = {
   readonly rulesetHash: string
   /** Why the signer is SAFE, or null. */
   readonly safe: () => Refusal | null
-  readonly fees: () => { readonly ok: true; readonly fees: Fees } | Refusal
+  /** The first offer for its payloads. */
+  readonly fees: (
+    gas: Pick<GasNeeds, 'used' | 'limit'>,
+  ) => { readonly ok: true; readonly fees: Fees } | Refusal
   readonly nextNonce: (signer: Address) => Promise<number>
   readonly checkBudget: (reservation: Reservation) => Promise<{ readonly ok: true } | Refusal>
   /** One compare-and-set: nonces, unsigned bytes, digests and the reservation; or `lost`. */
@@ -39,7 +43,7 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
   if (isOld) return moved(move(workflow, 'attested', nowMs))
   const safe = deps.safe()
   if (safe !== null) return moved(move(workflow, 'refused', nowMs, { note: safe }))
-  const quoted = deps.fees()
+  const quoted = deps.fees(gasOf(clearance.payloads))
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
   const firstNonce = await deps.nextNonce(workflow.signer)
   const slots = clearance.payloads.map(({ payload, predicted }, index): Slot => {
@@ -55,18 +59,11 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
     }
     return { ...slot, attempts: [orderAttempt(slot, 'payload', quoted.fees, nowMs)] }
   })
-  const gas = slots.reduce((sum, slot) => sum + slot.payload.gasLimit, 0n)
-  const reservation: Reservation = {
-    workflowId: workflow.id,
-    role: workflow.role,
-    atMs: nowMs,
-    usdMicros: workflow.proposal.exposure.usdMicros,
-    gasWei: gas * quoted.fees.maxFeePerGasWei,
-    reverted: false,
-  }
+  const inFlight = move(workflow, 'in_flight', nowMs, { slots })
+  const reservation = reservationOf(inFlight, nowMs)
   const affordable = await deps.checkBudget(reservation)
   if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
-  const claimed = await deps.claim(move(workflow, 'in_flight', nowMs, { slots }), reservation)
+  const claimed = await deps.claim(inFlight, reservation)
   return claimed === 'lost'
     ? moved(move(workflow, 'attested', nowMs))
     : { type: 'written', workflow: claimed }

@@ -7,20 +7,20 @@ import { untilClosed } from '../sign/until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from '../workflow/slot.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
-import type { FeePolicy } from './transactions/fees.ts'
 import { type FollowDeps, follow } from './transactions/follow.ts'
-import { isPublic, orderReplacements, type ReplaceView } from './transactions/replace.ts'
+import { type RaiseDeps, writeReplacements } from './transactions/raise.ts'
+import { isPublic, orderReplacements, type ReplaceTerms, type ReplaceView } from './transactions/replace.ts'
 import { assembleRaw } from './transactions/transaction.ts'
 
 /** What carrying a workflow in flight needs. */
 export type CarryDeps = {
   readonly view: () => ReplaceView
   readonly gate: () => Gate
-  readonly rulesetHash: () => string
-  readonly fees: FeePolicy
+  /** What replacements are held to now. */
+  readonly terms: () => ReplaceTerms
   readonly signer: Signer
   readonly nodes: FollowDeps['nodes'] & Pick<Nodes, 'send'>
-  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry'>
+  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'write'>
   /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
   /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
@@ -28,7 +28,7 @@ export type CarryDeps = {
   readonly alarm: (error: RolekeeperError) => void
   /** What happens once every slot is final. */
   readonly conclude: (workflow: Workflow) => Promise<Step>
-}
+} & RaiseDeps
 
 /** Heads wake a workflow in flight; this is for a node that stopped announcing them. */
 const IDLE_MS = 2_000
@@ -76,8 +76,11 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const stops = quarantineOf(workflow) ?? deps.gate().safe
   const closed = stops === undefined ? workflow : withClosed(workflow, stops)
   if (closed !== workflow) return moved(closed)
-  const replaced = orderReplacements(workflow, deps.view(), deps.fees, deps.rulesetHash())
-  if (replaced !== workflow) return moved(withSlots(workflow, replaced.slots, nowMs))
+  const replaced = orderReplacements(workflow, deps.view(), deps.terms())
+  if (replaced !== workflow) {
+    const written = await writeReplacements(workflow, withSlots(workflow, replaced.slots, nowMs), deps)
+    if (written !== null) return { type: 'written', workflow: written }
+  }
   const open = slots.filter((slot) => slot.state === 'open')
   const ordered = open.filter((slot) => lastAttempt(slot).state === 'ordered')
   const signed = open.filter((slot) => lastAttempt(slot).state === 'signed')
@@ -233,7 +236,7 @@ function alarmStuck(open: readonly Slot[], deps: CarryDeps): void {
       'nonce.stuck',
       `Nonce ${stuck.nonce} of ${stuck.signer} has been open for ${ageMs(stuck)} ms; ${OPEN_MS_MAX} ms is stuck.`,
       {
-        fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above it, raise fees.maxFeePerGasWei.',
+        fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGasWei, fees.gainShareBps or limits.*.gasWeiMax.',
         facts: { nonce: stuck.nonce, signer: stuck.signer },
         retry: 'later',
       },

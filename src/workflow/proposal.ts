@@ -29,6 +29,8 @@ export type Proposal = {
   readonly exposure: { readonly token: Address | null; readonly assets: bigint; readonly usdMicros: bigint }
   /** What it is expected to bring, less all costs; absent for a duty that brings nothing itself. */
   readonly gainUsdMicros?: bigint
+  /** What it brings, or saves, before its gas: of that its gas may cost a share. Absent for a duty that brings nothing. */
+  readonly worthUsdMicros?: bigint
   /** How far it lies from what was done last, for `approval.beyondBps`; absent where nothing is compared. */
   readonly deviationBps?: number
   /** It takes a protection away: a person is asked first, whatever `approval` says. */

@@ -21,6 +21,8 @@ export type Attempt = {
   readonly purpose: AttemptPurpose
   readonly maxFeePerGasWei: bigint
   readonly maxPriorityFeePerGasWei: bigint
+  /** Of a no-op: what our nodes estimated for it; absent where it is 21,000. */
+  readonly noopGas?: bigint
   /** The unsigned EIP-1559 bytes that `digest` is the keccak-256 of. */
   readonly unsigned: Hex
   readonly digest: Hex

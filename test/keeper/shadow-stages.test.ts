@@ -6,7 +6,7 @@ import type { Reservation } from '../../src/journal/journal.ts'
 import { createShadowStages } from '../../src/keeper/shadow-stages.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { ruleset } from '../guard/fixtures.ts'
-import { proposalOf, workflowOf } from '../support/workflows.ts'
+import { FEE_POLICY, proposalOf, workflowOf } from '../support/workflows.ts'
 
 const HASH = `0x${'bb'.repeat(32)}` as const
 const headAt = (number: bigint): Head => ({
@@ -79,10 +79,7 @@ function createWorld() {
       approvalPolicy.parse({ always: [], aboveAssets: {}, expiresAfterS: '900' }),
       ruleset.deployment,
     ),
-    fees: {
-      ...{ maxFeePerGasWei: 5_000n, priorityFeePerGasWei: 1n, baseFeeBps: 20_000n, bumpBps: 1_250n },
-      bumpAfterBlocks: 3n,
-    },
+    fees: { ...FEE_POLICY, maxFeePerGasWei: 5_000n, priorityFeePerGasWei: 1n, priorityFeePerGasWeiMax: 1n },
     gate: () => ({ closed: false, paused: false }),
     onScored: (verdict) => world.scored.push(verdict),
   })

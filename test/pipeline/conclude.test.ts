@@ -10,7 +10,7 @@ import { type ConcludeDeps, conclude } from '../../src/pipeline/conclude.ts'
 import { revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
-import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
+import { attemptOf, FEE_POLICY, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(async () => {
@@ -58,13 +58,7 @@ const createWorld = () => {
   const deps: ConcludeDeps = {
     nowMs: () => 5_000,
     baseFeePerGasWei: () => world.baseFeePerGasWei,
-    fees: {
-      maxFeePerGasWei: 50_000_000_000n,
-      priorityFeePerGasWei: 1_000_000_000n,
-      baseFeeBps: 20_000n,
-      bumpBps: 1_250n,
-      bumpAfterBlocks: 3n,
-    },
+    fees: FEE_POLICY,
     nodes: {
       receipt: async (hash) =>
         world.absent.has(hash)

@@ -8,7 +8,7 @@ import { registrations } from '../../src/pipeline/register.ts'
 import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
-import { answerOf, slotOf, workflowOf } from './workflows.ts'
+import { answerOf, FEE_POLICY, slotOf, workflowOf } from './workflows.ts'
 
 const KEY = `0x${'42'.repeat(32)}` as const
 /** Who signs in this world. */
@@ -36,6 +36,14 @@ export const createWorld = () => {
     recheck: { ok: true } as Awaited<ReturnType<CarryDeps['recheck']>>,
     kms: null as RolekeeperError | null,
     baseFeePerGasWei: 500_000_000n,
+    gasWeiMax: 10n ** 18n,
+    noopGas: 21_000n,
+    /** What looking again at what is public comes to, and what the role's budgets say to more gas. */
+    lookAgain: { ok: true } as Awaited<ReturnType<CarryDeps['lookAgain']>>,
+    lookFails: null as RolekeeperError | null,
+    budget: { ok: true } as Awaited<ReturnType<CarryDeps['checkBudget']>>,
+    /** The gas that was reserved, wei: the newest last. */
+    reserved: [] as bigint[],
     /** What happens while the KMS is asked; with `kmsHangs` it never answers, and ends when it is told to. */
     onKms: () => {},
     kmsHangs: false,
@@ -55,14 +63,13 @@ export const createWorld = () => {
       chainNonce: world.chainNonce,
     }),
     gate: () => world.gate,
-    rulesetHash: () => world.rulesetHash,
-    fees: {
-      maxFeePerGasWei: 50_000_000_000n,
-      priorityFeePerGasWei: 1_000_000_000n,
-      baseFeeBps: 20_000n,
-      bumpBps: 1_250n,
-      bumpAfterBlocks: 3n,
-    },
+    terms: () => ({
+      fees: FEE_POLICY,
+      rulesetHash: world.rulesetHash,
+      gasWeiMax: world.gasWeiMax,
+      tipWei: null,
+      noopGas: world.noopGas,
+    }),
     signer: {
       address: account.address,
       keyId: 'test',
@@ -110,6 +117,21 @@ export const createWorld = () => {
         nonce: digests.get(digest) ?? null,
         atMs: 0,
       }),
+      write: async (workflow, reservation) => {
+        if (reservation) world.reserved.push(reservation.gasWei)
+        return workflow
+      },
+    },
+    lookAgain: async () => {
+      world.log.push('look again')
+      if (world.lookFails !== null) throw world.lookFails
+      return world.lookAgain
+    },
+    checkBudget: async () => world.budget,
+    reserve: async (workflow, { gasWei }) => {
+      if (!world.budget.ok) return world.budget
+      world.reserved.push(gasWei)
+      return workflow
     },
     register: async (workflow, atMs) => {
       world.log.push(...registrations(workflow, atMs).map((row) => `outbox ${row.order}`))

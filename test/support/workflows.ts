@@ -1,3 +1,4 @@
+import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
 import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Attempt, Slot } from '../../src/workflow/slot.ts'
@@ -7,6 +8,18 @@ import type { Workflow, WorkflowState } from '../../src/workflow/workflow.ts'
 export const SIGNER = `0x${'51'.repeat(20)}` as const
 export const MARKET = `0x${'a1'.repeat(20)}` as const
 export const TOKEN = `0x${'70'.repeat(20)}` as const
+
+/** Fees of at most 50 gwei, with 1 gwei of tip where nobody says more. */
+export const FEE_POLICY: FeePolicy = {
+  maxFeePerGasWei: 50_000_000_000n,
+  priorityFeePerGasWei: 1_000_000_000n,
+  priorityFeePerGasWeiMax: 3_000_000_000n,
+  gainShareBps: 9_000n,
+  nativePriceUsdMicros: 3_000_000_000n,
+  baseFeeBps: 20_000n,
+  bumpBps: 1_250n,
+  bumpAfterBlocks: 3n,
+}
 
 /** A proposal as the liquidator makes one. */
 export const proposalOf = (changes: Partial<Proposal> = {}): Proposal => ({

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Checked, refuse } from '../../errors.ts'
-import { amount, bps, count } from '../../service/contract/yaml-scalars.ts'
+import { amount, bps, count, positive } from '../../service/contract/yaml-scalars.ts'
+import type { Proposal } from '../../workflow/proposal.ts'
 
 /** Larger is a slip of the pen. */
 const FIGURE_MAX = 999_999
@@ -10,9 +11,15 @@ const wei = amount('wei').refine((value) => value < 10n ** 30n, { error: 'allowe
 /** `fees` of a policy: what we pay, chosen by us and never by the service. */
 export const feePolicy = z
   .strictObject({
-    /** Never pay more for one unit of gas. */
+    /** Never offer more for one unit of gas; a payload stays so far below it that a no-op can still replace it. */
     maxFeePerGasWei: wei,
+    /** Tip at least this, and what others tip of late, but at most that. */
     priorityFeePerGasWei: wei,
+    priorityFeePerGasWeiMax: wei,
+    /** The share of what a workflow is worth, by its agent's word, that its gas may cost. */
+    gainShareBps: bps(1, 10_000).transform(BigInt),
+    /** What one whole native coin counts as, at most, in that. */
+    nativePriceUsdMicros: positive('millionths of a US dollar'),
     /** The first offer covers this much of the head's base fee: 20000 is twice. */
     baseFeeBps: bps(0, FIGURE_MAX).transform(BigInt),
     /** Each replacement raises both fees by this much; nodes demand 1000. */
@@ -20,8 +27,12 @@ export const feePolicy = z
     /** Replace when the chain has produced this many blocks without the transaction. */
     bumpAfterBlocks: count('blocks', 0, FIGURE_MAX).transform(BigInt),
   })
-  .refine((fees) => fees.priorityFeePerGasWei <= fees.maxFeePerGasWei, {
+  .refine((fees) => fees.priorityFeePerGasWei <= fees.priorityFeePerGasWeiMax, {
     path: ['priorityFeePerGasWei'],
+    message: 'is above priorityFeePerGasWeiMax; lower it',
+  })
+  .refine((fees) => fees.priorityFeePerGasWeiMax <= fees.maxFeePerGasWei, {
+    path: ['priorityFeePerGasWeiMax'],
     message: 'is above maxFeePerGasWei; lower it',
   })
   .refine((fees) => fees.bumpBps >= 1_000n, {
@@ -40,31 +51,91 @@ export type Fees = { readonly maxFeePerGasWei: bigint; readonly maxPriorityFeePe
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 
-/** Choose the first offer for a base fee. Refuses when the policy's cap is below the base fee. Pure. */
-export function quoteFees(baseFeePerGasWei: bigint, policy: FeePolicy): Checked<{ fees: Fees }> {
-  if (policy.maxFeePerGasWei < baseFeePerGasWei) {
+/**
+ * The most that a payload of this policy may offer: the no-op that may have to replace it must still fit below the
+ * policy's cap. Pure.
+ */
+const payloadRoomWei = ({ maxFeePerGasWei, bumpBps }: FeePolicy) =>
+  (maxFeePerGasWei * 10_000n) / (10_000n + bumpBps)
+
+/** A figure no cap reaches. */
+const UNLIMITED = 10n ** 40n
+
+/** What the payloads of one workflow need of gas, and what that may cost. */
+export type GasNeeds = {
+  /** Expected, by simulation. */
+  readonly used: bigint
+  /** What they may use. */
+  readonly limit: bigint
+  /** What they may cost at most, by `limits.perWorkflow`. */
+  readonly weiMax: bigint
+}
+
+/**
+ * The most that one unit of gas of a workflow's payloads may cost, wei: below the policy's cap, within the share of what
+ * the workflow brings, and within its limit of gas. Pure.
+ */
+export function payloadCapWei(
+  policy: FeePolicy,
+  { worthUsdMicros }: Pick<Proposal, 'worthUsdMicros'>,
+  { used, limit, weiMax }: GasNeeds,
+): bigint {
+  const affordable = limit === 0n ? UNLIMITED : weiMax / limit
+  const { gainShareBps, nativePriceUsdMicros } = policy
+  const share =
+    worthUsdMicros === undefined || used === 0n
+      ? UNLIMITED
+      : (max(worthUsdMicros, 0n) * gainShareBps * 10n ** 18n) / (10_000n * nativePriceUsdMicros * used)
+  return min(payloadRoomWei(policy), min(share, affordable))
+}
+
+/** What an offer depends on besides the base fee. */
+export type OfferTerms = {
+  /** The most that one unit of gas may cost; absent: the most that any payload of the policy may. */
+  readonly capWei?: bigint
+  /** What others tip; absent or null: nobody said. */
+  readonly tipWei?: bigint | null
+}
+
+const tipOf = ({ priorityFeePerGasWei, priorityFeePerGasWeiMax }: FeePolicy, { tipWei }: OfferTerms) =>
+  min(max(tipWei ?? 0n, priorityFeePerGasWei), priorityFeePerGasWeiMax)
+
+/** Choose the first offer for a base fee. Refuses when the cap is below the base fee. Pure. */
+export function quoteFees(
+  baseFeePerGasWei: bigint,
+  policy: FeePolicy,
+  terms: OfferTerms = {},
+): Checked<{ fees: Fees }> {
+  const capWei = terms.capWei ?? payloadRoomWei(policy)
+  if (capWei < baseFeePerGasWei) {
     return refuse(
       'fee_cap_below_base_fee',
-      `The base fee is ${baseFeePerGasWei} wei; the policy caps fees at ${policy.maxFeePerGasWei} wei. Fix: wait, or raise fees.maxFeePerGasWei.`,
+      `The base fee is ${baseFeePerGasWei} wei; the policy caps what this may offer at ${capWei} wei. Fix: wait, or raise fees.maxFeePerGasWei, fees.gainShareBps or limits.perWorkflow.gasWeiMax.`,
     )
   }
-  const wanted = (baseFeePerGasWei * policy.baseFeeBps) / 10_000n + policy.priorityFeePerGasWei
-  const maxFeePerGasWei = min(wanted, policy.maxFeePerGasWei)
-  return {
-    ok: true,
-    fees: { maxFeePerGasWei, maxPriorityFeePerGasWei: min(policy.priorityFeePerGasWei, maxFeePerGasWei) },
-  }
+  const tipWei = tipOf(policy, terms)
+  const maxFeePerGasWei = min((baseFeePerGasWei * policy.baseFeeBps) / 10_000n + tipWei, capWei)
+  return { ok: true, fees: { maxFeePerGasWei, maxPriorityFeePerGasWei: min(tipWei, maxFeePerGasWei) } }
 }
 
 /**
  * Raise the fees of an attempt so that nodes take the replacement; null when the cap leaves no room. Pure.
  * Source: go-ethereum's price bump rule (both fees, at least 10 %).
  */
-export function bumpFees(last: Fees, baseFeePerGasWei: bigint, policy: FeePolicy): Fees | null {
+export function bumpFees(
+  last: Fees,
+  baseFeePerGasWei: bigint,
+  policy: FeePolicy,
+  terms: OfferTerms = {},
+): Fees | null {
   const raised = (wei: bigint) => (wei * (10_000n + policy.bumpBps) + 9_999n) / 10_000n
-  const market = (baseFeePerGasWei * policy.baseFeeBps) / 10_000n + policy.priorityFeePerGasWei
-  const maxFeePerGasWei = min(max(raised(last.maxFeePerGasWei), market), policy.maxFeePerGasWei)
-  const maxPriorityFeePerGasWei = raised(last.maxPriorityFeePerGasWei)
-  const enough = maxFeePerGasWei >= raised(last.maxFeePerGasWei) && maxPriorityFeePerGasWei <= maxFeePerGasWei
-  return enough ? { maxFeePerGasWei, maxPriorityFeePerGasWei } : null
+  const tipWei = tipOf(policy, terms)
+  const market = (baseFeePerGasWei * policy.baseFeeBps) / 10_000n + tipWei
+  const capWei = terms.capWei ?? payloadRoomWei(policy)
+  const maxFeePerGasWei = min(max(raised(last.maxFeePerGasWei), market), capWei)
+  const leastTipWei = raised(last.maxPriorityFeePerGasWei)
+  const enough = maxFeePerGasWei >= raised(last.maxFeePerGasWei) && leastTipWei <= maxFeePerGasWei
+  return enough
+    ? { maxFeePerGasWei, maxPriorityFeePerGasWei: min(max(leastTipWei, tipWei), maxFeePerGasWei) }
+    : null
 }

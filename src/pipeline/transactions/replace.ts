@@ -1,8 +1,8 @@
 import { invariant } from '../../errors.ts'
 import { type Attempt, type AttemptPurpose, type Slot, withNewAttempt } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { bumpFees, type FeePolicy, type Fees, quoteFees } from './fees.ts'
-import { orderAttempt } from './transaction.ts'
+import { bumpFees, type FeePolicy, type Fees, payloadCapWei, quoteFees } from './fees.ts'
+import { gasOf, orderAttempt } from './transaction.ts'
 
 /** The chain, as far as fees and replacements depend on it. */
 export type ReplaceView = {
@@ -12,6 +12,18 @@ export type ReplaceView = {
   readonly baseFeePerGasWei: bigint
   /** Transactions of the signer counted at the head: the nonce that is mined next. */
   readonly chainNonce: number
+}
+
+/** What replacements are held to. */
+export type ReplaceTerms = {
+  readonly fees: FeePolicy
+  readonly rulesetHash: string
+  /** What the gas of one workflow may cost, wei. */
+  readonly gasWeiMax: bigint
+  /** What others tip of late, wei for one unit of gas; null where no node says. */
+  readonly tipWei: bigint | null
+  /** What a no-op of this signer needs now. */
+  readonly noopGas: bigint
 }
 
 /** Whether a node may have any form of this slot. Pure. */
@@ -42,34 +54,52 @@ function closingReason(
   return !isPublic(slot) && clearance.rulesetHash !== rulesetHash ? 'ruleset_changed' : undefined
 }
 
+/**
+ * What an attempt may offer. A no-op and a revocation close what is open, and may take all that the policy allows; a
+ * payload stops where its no-op still fits, and where it is worth no more. Pure.
+ */
+function capOf(
+  slot: Slot,
+  purpose: AttemptPurpose,
+  { proposal, slots }: Workflow,
+  terms: ReplaceTerms,
+): bigint {
+  if (purpose === 'noop' || slot.kind === 'revoke') return terms.fees.maxFeePerGasWei
+  const gas = gasOf(slots.filter(({ kind }) => kind === 'intent'))
+  return payloadCapWei(terms.fees, proposal, { ...gas, weiMax: terms.gasWeiMax })
+}
+
 function nextFees(
   last: Attempt,
   slot: Slot,
   purpose: AttemptPurpose,
-  view: ReplaceView,
-  policy: FeePolicy,
+  offer: { readonly capWei: bigint; readonly tipWei: bigint | null },
+  { baseFeePerGasWei }: ReplaceView,
+  { fees }: ReplaceTerms,
 ): Fees | null {
   // Bytes that exist may be public: a process that died between a send and its record does not know.
   const mustRaise = slot.attempts.some(({ raw }) => raw !== undefined)
-  const raised = mustRaise ? bumpFees(last, view.baseFeePerGasWei, policy) : null
+  const raised = mustRaise ? bumpFees(last, baseFeePerGasWei, fees, offer) : null
   // Where the cap leaves no room, a nonce is still closed: nodes that dropped the payload take the no-op as new.
   if (raised !== null || (mustRaise && purpose === last.purpose)) return raised
-  const quoted = quoteFees(view.baseFeePerGasWei, policy)
+  const quoted = quoteFees(baseFeePerGasWei, fees, offer)
   return quoted.ok ? quoted.fees : null
 }
 
-function withReplacement(slot: Slot, view: ReplaceView, policy: FeePolicy): Slot {
+function withReplacement(slot: Slot, workflow: Workflow, view: ReplaceView, terms: ReplaceTerms): Slot {
   const last = slot.attempts.at(-1)
   invariant(last !== undefined, `slot ${slot.nonce} has no attempt`)
   const mustClose = slot.closing !== undefined && last.purpose === 'payload'
   const isStuck =
     last.state === 'sent' &&
     view.chainNonce === slot.nonce &&
-    view.headNumber >= (last.sentAtBlock ?? 0n) + policy.bumpAfterBlocks
+    view.headNumber >= (last.sentAtBlock ?? 0n) + terms.fees.bumpAfterBlocks
   if (!mustClose && !isStuck) return slot
   const purpose = mustClose ? 'noop' : last.purpose
-  const fees = nextFees(last, slot, purpose, view, policy)
-  return fees === null ? slot : withNewAttempt(slot, orderAttempt(slot, purpose, fees, view.nowMs))
+  const offer = { capWei: capOf(slot, purpose, workflow, terms), tipWei: terms.tipWei }
+  const fees = nextFees(last, slot, purpose, offer, view, terms)
+  if (fees === null) return slot
+  return withNewAttempt(slot, orderAttempt(slot, purpose, fees, view.nowMs, terms.noopGas))
 }
 
 /**
@@ -77,19 +107,14 @@ function withReplacement(slot: Slot, view: ReplaceView, policy: FeePolicy): Slot
  * went on without a slot whose turn it is. A slot whose cap leaves no room stays as it is. Pure.
  * @returns the same object when nothing is due.
  */
-export function orderReplacements(
-  workflow: Workflow,
-  view: ReplaceView,
-  policy: FeePolicy,
-  rulesetHash: string,
-): Workflow {
+export function orderReplacements(workflow: Workflow, view: ReplaceView, terms: ReplaceTerms): Workflow {
   let changed = false
   let next = workflow
   for (const slot of workflow.slots) {
     if (slot.state !== 'open') continue
-    const closing = closingReason(slot, next, view, rulesetHash)
+    const closing = closingReason(slot, next, view, terms.rulesetHash)
     const closed = closing === undefined || closing === slot.closing ? slot : { ...slot, closing }
-    const replaced = withReplacement(closed, view, policy)
+    const replaced = withReplacement(closed, next, view, terms)
     if (replaced === slot) continue
     changed = true
     next = { ...next, slots: next.slots.map((other) => (other.index === slot.index ? replaced : other)) }

@@ -15,27 +15,31 @@ import type { Attempt, AttemptPurpose, Payload, Slot } from '../../workflow/slot
 import type { StandingAllowance } from '../../workflow/workflow.ts'
 import type { Fees } from './fees.ts'
 
-/** Gas of an empty transfer: what a no-op costs. Source: Ethereum yellow paper, G_transaction. */
+/** Gas of an empty transfer: what a no-op costs at least. Source: Ethereum yellow paper, G_transaction. */
 export const NOOP_GAS = 21_000n
 
 /** The payload that closes a nonce: nothing, sent to ourselves. Built here, never prepared by anyone. Pure. */
-const noopPayload = (signer: Address): Payload => ({
+const noopPayload = (signer: Address, gasLimit: bigint): Payload => ({
   to: signer,
   data: '0x',
   valueWei: 0n,
-  gasLimit: NOOP_GAS,
+  gasLimit,
 })
 
-/** The payload that one purpose of a slot carries. Pure. */
-export const payloadOf = (slot: Pick<Slot, 'payload' | 'signer'>, purpose: AttemptPurpose): Payload =>
-  purpose === 'noop' ? noopPayload(slot.signer) : slot.payload
+/** What an attempt carries, without its fees. */
+type Carried = Pick<Attempt, 'purpose' | 'noopGas'>
+
+/** The payload that one attempt of a slot carries. Pure. */
+export const payloadOf = (
+  slot: Pick<Slot, 'payload' | 'signer'>,
+  { purpose, noopGas = NOOP_GAS }: Carried,
+): Payload => (purpose === 'noop' ? noopPayload(slot.signer, noopGas) : slot.payload)
 
 const transaction = (
   slot: Pick<Slot, 'payload' | 'signer' | 'chainId' | 'nonce'>,
-  purpose: AttemptPurpose,
-  fees: Fees,
+  attempt: Carried & Fees,
 ): TransactionSerializableEIP1559 => {
-  const payload = payloadOf(slot, purpose)
+  const payload = payloadOf(slot, attempt)
   return {
     type: 'eip1559',
     chainId: slot.chainId,
@@ -44,8 +48,8 @@ const transaction = (
     data: payload.data,
     value: payload.valueWei,
     gas: payload.gasLimit,
-    maxFeePerGas: fees.maxFeePerGasWei,
-    maxPriorityFeePerGas: fees.maxPriorityFeePerGasWei,
+    maxFeePerGas: attempt.maxFeePerGasWei,
+    maxPriorityFeePerGas: attempt.maxPriorityFeePerGasWei,
   }
 }
 
@@ -55,10 +59,28 @@ export function orderAttempt(
   purpose: AttemptPurpose,
   fees: Fees,
   nowMs: number,
+  noopGas = NOOP_GAS,
 ): Attempt {
-  const unsigned = serializeTransaction(transaction(slot, purpose, fees))
-  return { purpose, ...fees, unsigned, digest: keccak256(unsigned), state: 'ordered', orderedAtMs: nowMs }
+  const carried = { purpose, ...fees, ...(purpose === 'noop' && noopGas !== NOOP_GAS ? { noopGas } : {}) }
+  const unsigned = serializeTransaction(transaction(slot, carried))
+  return { ...carried, unsigned, digest: keccak256(unsigned), state: 'ordered', orderedAtMs: nowMs }
 }
+
+/** Sum the gas that payloads are expected to use, and may use. Pure. */
+export const gasOf = (payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]) => ({
+  used: payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n),
+  limit: payloads.reduce((sum, { payload }) => sum + payload.gasLimit, 0n),
+})
+
+/**
+ * The most that the gas of a workflow's slots can cost, wei: of each slot the dearest of its attempts, because only one of
+ * them is ever mined. Pure.
+ */
+export const gasAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' | 'attempts'>[]): bigint =>
+  slots.reduce((sum, slot) => {
+    const costs = slot.attempts.map((attempt) => payloadOf(slot, attempt).gasLimit * attempt.maxFeePerGasWei)
+    return sum + costs.reduce((most, cost) => (cost > most ? cost : most), 0n)
+  }, 0n)
 
 /**
  * Join an ordered attempt and its signature to raw bytes, and prove that they are what was ordered: the raw
@@ -70,7 +92,7 @@ export async function assembleRaw(
   attempt: Attempt,
   signature: { readonly r: Hex; readonly s: Hex; readonly yParity: 0 | 1 },
 ): Promise<{ readonly raw: Hex; readonly hash: Hex }> {
-  const raw = serializeTransaction(transaction(slot, attempt.purpose, attempt), signature)
+  const raw = serializeTransaction(transaction(slot, attempt), signature)
   const { r, s, v, yParity, ...rest } = parseTransaction(raw)
   invariant(r && s && yParity !== undefined, `slot ${slot.nonce}: the raw transaction carries no signature`)
   invariant(

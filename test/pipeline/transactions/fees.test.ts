@@ -1,9 +1,13 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bumpFees, feePolicy, quoteFees } from '../../../src/pipeline/transactions/fees.ts'
+import { bumpFees, feePolicy, payloadCapWei, quoteFees } from '../../../src/pipeline/transactions/fees.ts'
 
 const text = {
   maxFeePerGasWei: '1000',
   priorityFeePerGasWei: '10',
+  priorityFeePerGasWeiMax: '30',
+  gainShareBps: '5000',
+  nativePriceUsdMicros: '2000000000',
   baseFeeBps: '20000',
   bumpBps: '1000',
   bumpAfterBlocks: '3',
@@ -16,9 +20,23 @@ const fees = (maxFeePerGasWei: bigint, maxPriorityFeePerGasWei: bigint) => ({
 
 describe('a fee policy', () => {
   it('takes each limit and refuses one past it', () => {
-    const at = { ...text, priorityFeePerGasWei: '1000', bumpBps: '1000', baseFeeBps: '10000' }
+    const at = {
+      ...text,
+      priorityFeePerGasWei: '1000',
+      priorityFeePerGasWeiMax: '1000',
+      bumpBps: '1000',
+      baseFeeBps: '10000',
+      gainShareBps: '10000',
+    }
     expect(feePolicy.safeParse(at).success).toBe(true)
-    for (const past of [{ priorityFeePerGasWei: '1001' }, { bumpBps: '999' }, { baseFeeBps: '9999' }])
+    for (const past of [
+      { priorityFeePerGasWei: '1001' },
+      { priorityFeePerGasWeiMax: '1001' },
+      { bumpBps: '999' },
+      { baseFeeBps: '9999' },
+      { gainShareBps: '10001' },
+      { nativePriceUsdMicros: '0' },
+    ])
       expect([past, feePolicy.safeParse({ ...at, ...past }).success]).toEqual([past, false])
   })
 
@@ -34,11 +52,58 @@ describe('the first offer', () => {
     expect(quoteFees(100n, policy)).toEqual({ ok: true, fees: fees(210n, 10n) })
   })
 
-  it('is capped, at the base fee itself too, and refused one wei above', () => {
-    expect(quoteFees(495n, policy)).toEqual({ ok: true, fees: fees(1_000n, 10n) })
-    expect(quoteFees(496n, policy)).toEqual({ ok: true, fees: fees(1_000n, 10n) })
-    expect(quoteFees(1_000n, policy)).toEqual({ ok: true, fees: fees(1_000n, 10n) })
-    expect(quoteFees(1_001n, policy)).toMatchObject({ ok: false, check: 'fee_cap_below_base_fee' })
+  it('tips what others tip, within the policy’s least and most', () => {
+    const tipOf = (tipWei: bigint | null) => quoteFees(100n, policy, { tipWei })
+    expect(tipOf(null)).toEqual({ ok: true, fees: fees(210n, 10n) })
+    expect(tipOf(9n)).toEqual({ ok: true, fees: fees(210n, 10n) })
+    expect(tipOf(20n)).toEqual({ ok: true, fees: fees(220n, 20n) })
+    expect(tipOf(31n)).toEqual({ ok: true, fees: fees(230n, 30n) })
+  })
+
+  it('stays so far below the cap that a no-op can replace it, and is refused one wei above', () => {
+    expect(quoteFees(450n, policy)).toEqual({ ok: true, fees: fees(909n, 10n) })
+    expect(quoteFees(909n, policy)).toEqual({ ok: true, fees: fees(909n, 10n) })
+    expect(quoteFees(910n, policy)).toMatchObject({ ok: false, check: 'fee_cap_below_base_fee' })
+    const last = fees(909n, 10n)
+    expect(bumpFees(last, 909n, policy)).toBeNull()
+    expect(bumpFees(last, 909n, policy, { capWei: policy.maxFeePerGasWei })).toEqual(fees(1_000n, 11n))
+  })
+
+  it('leaves room for its no-op whatever the cap and the step', () => {
+    const wei = fc.bigInt({ min: 1_000n, max: 10n ** 15n })
+    fc.assert(
+      fc.property(wei, wei, fc.bigInt({ min: 1_000n, max: 90_000n }), (maxFeePerGasWei, base, bumpBps) => {
+        const drawn = { ...policy, maxFeePerGasWei, bumpBps }
+        const quoted = quoteFees(base, drawn)
+        if (!quoted.ok) return
+        expect(bumpFees(quoted.fees, base, drawn, { capWei: maxFeePerGasWei })).not.toBeNull()
+      }),
+    )
+  })
+})
+
+describe('the cap of a payload', () => {
+  const gwei = 10n ** 9n
+  const dear = { ...policy, maxFeePerGasWei: 337_500_000_000n, bumpBps: 1_250n, gainShareBps: 9_000n }
+  const gas = { used: 500_000n, limit: 1_000_000n, weiMax: 10n ** 18n }
+
+  it('is the policy’s less the room of a no-op, where nothing is gained', () => {
+    expect(payloadCapWei(dear, {}, gas)).toBe(300n * gwei)
+    expect(payloadCapWei(dear, {}, { used: 0n, limit: 0n, weiMax: 0n })).toBe(300n * gwei)
+  })
+
+  it('does not stop a liquidation of $6,500 at 31 gwei, nor settle a claim of $3 for $13.86', () => {
+    expect(payloadCapWei(dear, { worthUsdMicros: 6_500_000_000n }, gas)).toBe(300n * gwei)
+    const settlement = { used: 120_000n, limit: 154_000n, weiMax: 10n ** 18n }
+    const capWei = payloadCapWei(dear, { worthUsdMicros: 3_000_000n }, settlement)
+    const costUsdMicros = (capWei * settlement.used * dear.nativePriceUsdMicros) / 10n ** 18n
+    expect(costUsdMicros).toBeLessThanOrEqual(2_700_000n)
+    expect(costUsdMicros).toBeGreaterThan(2_690_000n)
+    expect(payloadCapWei(dear, { worthUsdMicros: -1n }, gas)).toBe(0n)
+  })
+
+  it('keeps what the gas may cost within the limit of a workflow, to the wei', () => {
+    expect(payloadCapWei(dear, {}, { ...gas, weiMax: 20_000_000n * gwei + 999_999n })).toBe(20n * gwei)
   })
 })
 
@@ -48,18 +113,18 @@ describe('a replacement', () => {
     expect(bumpFees(fees(211n, 11n), 0n, policy)).toEqual(fees(233n, 13n))
   })
 
-  it('follows a base fee that rose further than the step', () => {
+  it('follows a base fee and tips that rose further than the step', () => {
     expect(bumpFees(fees(210n, 10n), 200n, policy)).toEqual(fees(410n, 11n))
+    expect(bumpFees(fees(210n, 10n), 200n, policy, { tipWei: 25n })).toEqual(fees(425n, 25n))
   })
 
   it('takes the last room below the cap, and none where the step does not fit', () => {
-    expect(bumpFees(fees(909n, 10n), 900n, policy)).toEqual(fees(1_000n, 11n))
-    expect(bumpFees(fees(910n, 10n), 900n, policy)).toBeNull()
+    expect(bumpFees(fees(826n, 10n), 900n, policy)).toEqual(fees(909n, 11n))
+    expect(bumpFees(fees(827n, 10n), 900n, policy)).toBeNull()
   })
 
   it('never tips more than the whole fee', () => {
     expect(bumpFees(fees(10n, 10n), 0n, policy)).toEqual(fees(11n, 11n))
-    const tight = { ...policy, maxFeePerGasWei: 11n }
-    expect(bumpFees(fees(10n, 11n), 0n, tight)).toBeNull()
+    expect(bumpFees(fees(10n, 11n), 0n, policy, { capWei: 11n })).toBeNull()
   })
 })

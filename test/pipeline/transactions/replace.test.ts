@@ -1,20 +1,23 @@
+import { parseTransaction } from 'viem'
 import { describe, expect, it } from 'vitest'
 import {
   hasFailed,
   isPublic,
   orderReplacements,
+  type ReplaceTerms,
   type ReplaceView,
 } from '../../../src/pipeline/transactions/replace.ts'
+import { gasAtMostWei } from '../../../src/pipeline/transactions/transaction.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
-import { answerOf, attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
+import { answerOf, attemptOf, FEE_POLICY, MARKET, slotOf, workflowOf } from '../../support/workflows.ts'
 
-const POLICY = {
-  maxFeePerGasWei: 50_000_000_000n,
-  priorityFeePerGasWei: 1_000_000_000n,
-  baseFeeBps: 20_000n,
-  bumpBps: 1_250n,
-  bumpAfterBlocks: 3n,
+const TERMS: ReplaceTerms = {
+  fees: FEE_POLICY,
+  rulesetHash: 'rules',
+  gasWeiMax: 10n ** 18n,
+  tipWei: null,
+  noopGas: 21_000n,
 }
 const view = (changes: Partial<ReplaceView> = {}): ReplaceView => ({
   nowMs: 2_000,
@@ -37,8 +40,8 @@ const inclusion = (changes: Partial<Inclusion>): Inclusion => ({
   effectiveGasPriceWei: 1n,
   ...changes,
 })
-const order = (workflow: Workflow, changes: Partial<ReplaceView> = {}, rules = 'rules') =>
-  orderReplacements(workflow, view(changes), POLICY, rules)
+const order = (workflow: Workflow, changes: Partial<ReplaceView> = {}, terms: Partial<ReplaceTerms> = {}) =>
+  orderReplacements(workflow, view(changes), { ...TERMS, ...terms })
 const shape = ({ slots }: Workflow) =>
   slots.map(({ closing, attempts }) => [closing, ...attempts.map(({ purpose }) => purpose)])
 
@@ -86,9 +89,11 @@ describe('replacements', () => {
   })
 
   it('close under changed rules what no node has, and leave what is public', () => {
-    expect(shape(order(inFlight(slotOf()), {}, 'other'))).toEqual([['ruleset_changed', 'payload', 'noop']])
+    expect(shape(order(inFlight(slotOf()), {}, { rulesetHash: 'other' }))).toEqual([
+      ['ruleset_changed', 'payload', 'noop'],
+    ])
     const workflow = inFlight(sent())
-    expect(order(workflow, {}, 'other')).toBe(workflow)
+    expect(order(workflow, {}, { rulesetHash: 'other' })).toBe(workflow)
   })
 
   it('close what comes after a slot that failed, not what comes before it', () => {
@@ -115,7 +120,7 @@ describe('replacements', () => {
   it('never close a revocation', () => {
     const failed = sent({ state: 'final', inclusion: inclusion({ status: 'reverted' }) })
     const workflow = inFlight(failed, slotOf({ index: 1, nonce: 8, kind: 'revoke' }))
-    expect(order(workflow, { nowMs: 999_999, headTimestampS: 999 }, 'other')).toBe(workflow)
+    expect(order(workflow, { nowMs: 999_999, headTimestampS: 999 }, { rulesetHash: 'other' })).toBe(workflow)
   })
 
   it('raise the fees at the third block and not at the second, and only of the nonce whose turn it is', () => {
@@ -132,13 +137,48 @@ describe('replacements', () => {
     expect(shape(order(inFlight(closed), { headNumber: 13n }))).toEqual([['x', 'payload', 'noop', 'noop']])
   })
 
-  it('leave a public slot whose cap has no room, and close it at the cap once it must close', () => {
-    const capped = { ...sentAttempt, maxFeePerGasWei: POLICY.maxFeePerGasWei }
+  it('leave a public payload where its no-op would not fit any more, and close it at the cap itself', () => {
+    // The most that 12.5 % can still be added to.
+    const capped = { ...sentAttempt, maxFeePerGasWei: 44_444_444_444n }
     const workflow = inFlight(sent({ attempts: [capped] }))
-    expect(order(workflow, { headNumber: 99n })).toBe(workflow)
+    expect(order(workflow, { headNumber: 99n, baseFeePerGasWei: 40_000_000_000n })).toBe(workflow)
     const dear = { headTimestampS: 30, baseFeePerGasWei: 49_000_000_000n }
     const closed = order(workflow, dear)
     expect(shape(closed)).toEqual([['expired', 'payload', 'noop']])
-    expect(closed.slots[0]?.attempts[1]?.maxFeePerGasWei).toBe(POLICY.maxFeePerGasWei)
+    expect(closed.slots[0]?.attempts[1]?.maxFeePerGasWei).toBe(FEE_POLICY.maxFeePerGasWei)
+  })
+
+  it('close what an earlier release offered at the cap itself: the no-op is taken as new', () => {
+    const capped = { ...sentAttempt, maxFeePerGasWei: FEE_POLICY.maxFeePerGasWei }
+    const closed = order(inFlight(sent({ attempts: [capped] })), { headTimestampS: 30 })
+    expect(shape(closed)).toEqual([['expired', 'payload', 'noop']])
+  })
+
+  it('never offer 0.0287 ETH where the policy allows 0.02 a workflow, at whatever base fee', () => {
+    const payload = { to: '0x', data: '0x', valueWei: 0n, gasLimit: 510_000n } as const
+    const of = (index: number) => sent({ index, nonce: 7 + index, payload: { ...payload, to: MARKET } })
+    const gasWeiMax = 20_000_000_000_000_000n
+    let workflow = inFlight(of(0), of(1))
+    for (let block = 13n; block < 400n; block += 3n) {
+      const baseFeePerGasWei = (block * 10n ** 9n) / 8n
+      workflow = order(workflow, { headNumber: block, baseFeePerGasWei }, { gasWeiMax })
+      const slots = workflow.slots.map((slot) => ({
+        ...slot,
+        attempts: slot.attempts.map((attempt) => ({
+          ...attempt,
+          ...{ state: 'sent' as const, raw: '0x01' as const, sentAtBlock: block },
+        })),
+      }))
+      workflow = { ...workflow, slots }
+    }
+    expect(workflow.slots[0]?.attempts.length).toBeGreaterThan(2)
+    expect(gasAtMostWei(workflow.slots)).toBeLessThanOrEqual(gasWeiMax)
+  })
+
+  it('give a no-op the gas that this chain asks for it', () => {
+    const closed = order(inFlight(sent()), { headTimestampS: 30 }, { noopGas: 90_000n })
+    const noop = closed.slots[0]?.attempts[1]
+    expect(noop?.noopGas).toBe(90_000n)
+    expect(parseTransaction(noop?.unsigned ?? '0x').gas).toBe(90_000n)
   })
 })

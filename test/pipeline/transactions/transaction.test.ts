@@ -44,13 +44,13 @@ describe('an order', () => {
   })
 
   it('of a no-op is an empty transfer to ourselves', () => {
-    expect(payloadOf(slot, 'noop')).toEqual({
+    expect(payloadOf(slot, { purpose: 'noop' })).toEqual({
       to: account.address,
       data: '0x',
       valueWei: 0n,
       gasLimit: NOOP_GAS,
     })
-    expect(payloadOf(slot, 'payload')).toBe(slot.payload)
+    expect(payloadOf(slot, { purpose: 'payload' })).toBe(slot.payload)
   })
 })
 
@@ -64,8 +64,8 @@ describe('the raw bytes', () => {
         type: 'eip1559',
         chainId: 31_337,
         nonce: 7,
-        to: payloadOf(slot, purpose).to?.toLowerCase(),
-        gas: payloadOf(slot, purpose).gasLimit,
+        to: payloadOf(slot, { purpose }).to?.toLowerCase(),
+        gas: payloadOf(slot, { purpose }).gasLimit,
         maxFeePerGas: 20n,
         maxPriorityFeePerGas: 10n,
       })
