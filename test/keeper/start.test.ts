@@ -1,0 +1,142 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Address } from 'viem'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { KeeperEvent } from '../../src/ops/events.ts'
+import { BTC } from '../sandbox/indexer/scene.ts'
+import {
+  createKeeperScene,
+  type KeeperScene,
+  reached,
+  startTestKeeper,
+  type TestKeeper,
+} from '../support/keeper-scene.ts'
+
+let world: KeeperScene
+let running: TestKeeper | undefined
+let front: Server | undefined
+
+beforeAll(async () => {
+  world = await createKeeperScene()
+})
+afterEach(async () => {
+  world.kms.setFault({ deny: false })
+  await running?.keeper.stop({ drainMs: 0 })
+  running = undefined
+  front?.close().closeAllConnections()
+  front = undefined
+  await world.scene.client.setIntervalMining({ interval: 1 })
+})
+afterAll(() => world.stop())
+
+const ALLOCATOR = fileURLToPath(new URL('../../policies/allocator.yaml', import.meta.url))
+const NOBODY: Address = `0x${'33'.repeat(20)}`
+const UNKNOWN_KEY = 'arn:aws:kms:us-east-1:000000000000:key/99999999-2222-4333-8444-555555555555'
+
+const liquidator = () => {
+  const agent = world.config().agents[0]
+  const keyId = agent?.signer.kind === 'kms' ? agent.signer.keyId : ''
+  const signer = { kms: { keyId, address: world.signer } }
+  return { role: 'liquidator', mode: 'live', policy: agent?.policy, signer }
+}
+const allocator = (changes: Readonly<Record<string, unknown>> = {}) => ({
+  role: 'allocator',
+  mode: 'shadow',
+  policy: ALLOCATOR,
+  signer: { kms: { keyId: UNKNOWN_KEY, address: NOBODY } },
+  ...changes,
+})
+
+async function start(changes: Readonly<Record<string, unknown>>): Promise<TestKeeper> {
+  running = await startTestKeeper(world.config(changes))
+  return running
+}
+async function pageOf(keeper: TestKeeper, path: string): Promise<string> {
+  const ready = await keeper.until(({ type }) => type === 'ready')
+  return (await fetch(`${ready.type === 'ready' ? ready.opsUrl : ''}${path}`)).text()
+}
+const isRole = (role: string, state: 'up' | 'down') => (event: KeeperEvent) =>
+  event.type === 'role' && event.role === role && event.state === state
+const alarms = ({ events }: TestKeeper, code: string) =>
+  events.filter((event) => event.type === 'alarm' && event.code === code)
+
+/** Leave one liquidation in flight: its transactions are with the node, and no block takes them. */
+async function leaveInFlight(): Promise<(event: KeeperEvent) => boolean> {
+  const borrower = await world.quickly(async () => {
+    await world.scene.price(BTC, '60000')
+    const opened = await world.openBorrower()
+    await world.scene.price(BTC, '47000')
+    return opened
+  })
+  const keeper = await start({ agents: [liquidator()] })
+  const isMine = (event: KeeperEvent) =>
+    event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
+  await keeper.until((event) => isMine(event) && reached('cleared')(event))
+  await world.scene.client.setIntervalMining({ interval: 0 })
+  await keeper.until((event) => event.type === 'slot' && event.state === 'sent')
+  await keeper.keeper.stop({ drainMs: 0 })
+  running = undefined
+  return isMine
+}
+const signs = () => world.kms.calls().filter(({ operation }) => operation === 'Sign').length
+
+it.each([
+  ['a KMS key that is refused', { mode: 'live' }, 'kms.not_found'],
+  ['a service key that is refused', { secretKey: 'env:TEST_KMS_SECRET' }, 'service.unauthorized'],
+  ['a policy that is not there', { policy: 'nowhere.yaml' }, 'config.unreadable'],
+])('is not stopped by %s: that role is down and says why, the other works', async (_, changes, check) => {
+  const keeper = await start({ agents: [allocator(changes), liquidator()] })
+  await keeper.until((event) => event.type === 'decision' && event.role === 'liquidator')
+  expect(await keeper.until(isRole('allocator', 'down'))).toMatchObject({ check })
+  expect(alarms(keeper, 'role.down')).toHaveLength(1)
+  expect(await pageOf(keeper, '/readyz')).toContain('"roles":{"ok":false,"message":"allocator is down: ')
+  const metrics = await pageOf(keeper, '/metrics')
+  expect(metrics).toContain('rolekeeper_role_up{role="allocator"} 0')
+  expect(metrics).toContain('rolekeeper_role_up{role="liquidator"} 1')
+})
+
+it('follows to its end what is public while its key is denied at the start, and signs again once it is not', async () => {
+  const isMine = await leaveInFlight()
+  world.kms.setFault({ deny: true })
+  const past = signs()
+  const keeper = await start({ agents: [liquidator()] })
+  expect(await keeper.until(isRole('liquidator', 'down'))).toMatchObject({ check: 'kms.denied' })
+  await world.scene.client.setIntervalMining({ interval: 1 })
+  await keeper.until((event) => isMine(event) && reached('succeeded')(event))
+  expect(signs()).toBe(past)
+  world.kms.setFault({ deny: false })
+  await keeper.until(isRole('liquidator', 'up'))
+  await keeper.until((event) => event.type === 'decision')
+})
+
+it('follows to its end what a removed role left, with one alarm and without a step that fails', async () => {
+  const isMine = await leaveInFlight()
+  const keeper = await start({ agents: [allocator()] })
+  await world.scene.client.setIntervalMining({ interval: 1 })
+  await keeper.until((event) => isMine(event) && reached('succeeded')(event))
+  expect(alarms(keeper, 'role.absent')).toHaveLength(1)
+  expect(keeper.log.filter((line) => line.includes('a step failed'))).toEqual([])
+})
+
+it('starts although the first answer of the service is garbage', async () => {
+  let garbage = 1
+  front = createServer(async (request, response) => {
+    if (garbage > 0 && request.url?.startsWith('/v1/deployments')) {
+      garbage -= 1
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[')
+      return
+    }
+    const headers = { authorization: request.headers.authorization ?? '' }
+    const answer = await fetch(new URL(request.url ?? '/', world.service.url), { headers })
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => front?.once('listening', resolve))
+  const { port } = front.address() as AddressInfo
+  const keeper = await start({
+    agents: [liquidator()],
+    service: { url: `http://127.0.0.1:${port}`, secretKey: 'env:TEST_SECRET_KEY' },
+  })
+  expect(await keeper.until(isRole('liquidator', 'down'))).toMatchObject({ check: 'service.garbage' })
+  await keeper.until(isRole('liquidator', 'up'))
+})
