@@ -8,7 +8,6 @@ import { type Gate, readControl, stopped } from '../ops/control.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { OpsServer } from '../ops/server.ts'
-import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
@@ -16,6 +15,7 @@ import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Background, startBackground } from './background.ts'
 import { openReportedService } from './connect.ts'
+import { endAll } from './ending.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { type Ground, openGround } from './ground.ts'
 import { type HealthDeps, startHealth } from './health.ts'
@@ -89,8 +89,9 @@ class ComposedKeeper implements Keeper {
   readonly #reports: Reports
   readonly #live: LiveWorkflows
   readonly #alone = createSerial()
-  /** Undone in reverse order when the keeper stops, or could not start. */
+  /** Closed together when the keeper stops, or could not start; the journal last. */
   readonly #opened: (() => unknown)[] = []
+  #closeJournal: (() => Promise<void>) | undefined
   readonly #hurry = new AbortController()
   readonly #ending = new AbortController()
   #running: Running | undefined
@@ -138,23 +139,31 @@ class ComposedKeeper implements Keeper {
 
   /**
    * First what is public: the record of it, the nodes, and what is in flight goes on. Then what is new: the service, and
-   * every role by itself. What is opened is closed in reverse.
+   * every role by itself.
    */
   async #start(): Promise<void> {
-    const journal = this.#openJournal()
+    const { journal, close } = openJournal(this.#config.directory, this.#clock)
+    this.#closeJournal = close
     const resumed = await journal.live()
     proveNoneLeftLive(resumed, this.#config)
     const ops = await this.#startOps(journal)
     const ground = await this.#openGround(journal, resumed)
+    this.#ending.signal.throwIfAborted()
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
     this.#opened.push(() => client.close())
     const staff = this.#createStaff(journal, ground, client)
-    const queue = this.#createQueue(journal, staff, ground.signers)
+    this.#opened.push(staff.stop)
+    const queue = createRunQueue({
+      ...{ clock: this.#clock, journal, signers: ground.signers, alone: this.#alone, log: this.#log },
+      ...{ stagesOf: staff.stagesOf, onMove: this.#live.moved, metrics: this.#reports.metrics },
+    })
+    this.#opened.push(queue.close)
     const background = this.#startBackground(journal, client, staff)
     this.#running = { staff, queue, background }
     for (const workflow of resumed) this.#live.resume(workflow)
     for (const absent of absentRoles(resumed, this.#config)) this.#reports.alarm(absent)
     await staff.open()
+    this.#ending.signal.throwIfAborted()
     const refusal = refusalOfAll(staff.states())
     if (refusal !== null && resumed.length === 0) throw refusal
     const feed = await this.#createFeed(journal, client)
@@ -164,12 +173,6 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(() => feed.close())
     this.#feed = feed
     feed.start()
-  }
-
-  #openJournal(): Journal {
-    const { journal, close } = openJournal(this.#config.directory, this.#clock)
-    this.#opened.push(close)
-    return journal
   }
 
   async #openGround(journal: Journal, resumed: readonly Workflow[]): Promise<Ground> {
@@ -212,16 +215,6 @@ class ComposedKeeper implements Keeper {
       if (workflow.role === role && workflow.signer === signer.address) this.#open.queue.wake(workflow.id, 0)
     }
     if (this.#decides && this.#feed !== undefined) state.role.duty.look()
-  }
-
-  #createQueue(journal: Journal, { stagesOf }: Staff, signers: Signers): Queue {
-    const queue = createRunQueue({
-      ...{ clock: this.#clock, journal, stagesOf, signers, alone: this.#alone, log: this.#log },
-      metrics: this.#reports.metrics,
-      onMove: this.#live.moved,
-    })
-    this.#opened.push(queue.close)
-    return queue
   }
 
   #createFeed(journal: Journal, client: ServiceClient): Promise<Feed> {
@@ -282,15 +275,21 @@ class ComposedKeeper implements Keeper {
 
   async #stop(drainMs: number): Promise<void> {
     this.#ending.abort()
-    await this.#starting?.catch(() => undefined)
-    await this.#running?.staff.stop()
-    if (isCarrying(this.#live.list()) && drainMs > 0) {
-      const drained = new Promise<void>((resolve) => {
-        this.#onDrained = resolve
-      })
-      const late = this.#clock.sleep(drainMs, this.#hurry.signal).catch(() => undefined)
-      await Promise.race([drained, late])
-    }
-    for (const close of this.#opened.toReversed()) await close()
+    const outside = { clock: this.#clock, log: this.#log }
+    const idle = this.#running?.staff.stop()
+    const late = this.#clock.sleep(drainMs, this.#hurry.signal).catch(() => undefined)
+    if (drainMs > 0) await Promise.race([idle?.then(() => this.#drained()), late])
+    // From here on nobody outside is waited for: what was asked of a key or of the service is given up.
+    this.#hurry.abort()
+    await endAll([() => this.#starting?.catch(() => undefined)], outside)
+    await endAll(this.#opened.toReversed(), outside)
+    await this.#closeJournal?.()
+  }
+
+  #drained(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (isCarrying(this.#live.list())) this.#onDrained = resolve
+    else resolve()
+    return promise
   }
 }

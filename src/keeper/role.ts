@@ -85,6 +85,7 @@ export async function openRole(
   rolePolicy: RolePolicy,
   signing: RoleSigning | null,
   deps: RoleDeps,
+  stop: AbortSignal,
 ): Promise<RoleAtWork> {
   const { agent, does, ruleset } = rolePolicy
   const { config, log, journal, client } = deps
@@ -92,7 +93,7 @@ export async function openRole(
   const signer = agent.signer.address
   // Each to its end: a key opens for what is in flight, whatever the service says of the role.
   const proven = await Promise.allSettled([
-    signing?.key.open(),
+    signing?.key.open(stop),
     provePins(deps.nodes, ruleset.deployment),
     proveService(client, config.chain.id, log).then(() => proveAccess(client, does, log)),
   ])

@@ -17,8 +17,8 @@ import type { RolePolicy } from './role-policy.ts'
 /** The key of a live agent: it opens by itself, and until then whoever asks it for a signature is asked to wait. */
 type RoleKey = {
   readonly signer: Signer
-  /** Prove that it is the pinned key; once is enough. Throws what opening it throws. */
-  readonly open: () => Promise<void>
+  /** Prove that it is the pinned key; once is enough. Throws what opening it throws, and the reason of `stop`. */
+  readonly open: (stop: AbortSignal) => Promise<void>
   /** The last word of where it is: `ok` or an error's code. */
   readonly outcome: () => string
 }
@@ -80,12 +80,13 @@ function createRoleKey(
         return opened.signDigest(digest, signal)
       },
     },
-    open: async () => {
+    open: async (stop) => {
+      const onSigned = (said: string, tookMs: number) => {
+        outcome = said
+        onCall(said, tookMs)
+      }
       try {
-        opened ??= await openSigner(agent, config, (said, tookMs) => {
-          outcome = said
-          onCall(said, tookMs)
-        })
+        opened ??= await openSigner(agent, config, onSigned, stop)
         outcome = 'ok'
       } catch (error) {
         outcome = error instanceof RolekeeperError ? error.code : 'unexpected'
@@ -111,6 +112,7 @@ async function openSigner(
   { signer }: AgentConfig,
   { kms, environment }: Pick<RunConfig, 'kms' | 'environment'>,
   onCall: (outcome: string, tookMs: number) => void,
+  stop: AbortSignal,
 ): Promise<Signer> {
   if (signer.kind === 'keystore') {
     const { path, password, address } = signer
@@ -121,7 +123,7 @@ async function openSigner(
   }
   invariant(kms !== undefined, 'a configuration with a KMS signer names its KMS')
   const { accessKeyId, secretAccessKey, endpoint, region } = kms
-  const opened = await createKmsSigner({
+  const settings = {
     keyId: signer.keyId,
     address: signer.address,
     region,
@@ -129,8 +131,8 @@ async function openSigner(
     ...(accessKeyId === undefined || secretAccessKey === undefined
       ? {}
       : { credentials: { accessKeyId, secretAccessKey: secretAccessKey.reveal() } }),
-  })
-  return timed(opened, onCall)
+  }
+  return timed(await createKmsSigner(settings, stop), onCall)
 }
 
 const timed = (signer: Signer, onCall: (outcome: string, tookMs: number) => void): Signer => ({

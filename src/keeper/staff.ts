@@ -127,7 +127,7 @@ function createPost({ agent, policy }: Candidate, shared: StaffDeps, stop: Abort
   const tryOnce = async (): Promise<void> => {
     try {
       if (isRefused) throw policy
-      const role = await openRole(policy, signing, deps)
+      const role = await openRole(policy, signing, deps, stop)
       if (!stop.aborted) become({ type: 'up', role })
     } catch (error) {
       if (!stop.aborted) become({ type: 'down', reason: reasonOf(error, agent, deps.log) })

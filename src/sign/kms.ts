@@ -95,10 +95,11 @@ function assertPinned(
  * Open a signer on one AWS KMS key, after proving that it is the pinned key, enabled, and of the pinned address.
  * Rejects with a RolekeeperError: `kms.denied`, `kms.disabled`, `kms.not_found`, `kms.wrong_key`, `kms.bad_signature`,
  * `kms.throttled`, `kms.timeout`, `kms.unreachable` or `kms.rejected`; `signDigest` rejects with the same.
+ * An abort of `stop` gives the opening up and rejects with its reason.
  * A lost reply is retried with the same digest; no signature of an unread reply exists outside the KMS.
  * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
  */
-export async function createKmsSigner(settings: KmsSettings): Promise<Signer> {
+export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<Signer> {
   const { keyId, address, region, endpoint, credentials } = settings
   const { requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000 } = settings
   if (!KEY_ARN.test(keyId)) {
@@ -133,11 +134,15 @@ export async function createKmsSigner(settings: KmsSettings): Promise<Signer> {
   }
 
   const [key, description] = await Promise.all([
-    ask('GetPublicKey', (stop) =>
-      client.send(new GetPublicKeyCommand({ KeyId: keyId }), { abortSignal: stop }),
+    ask(
+      'GetPublicKey',
+      (abortSignal) => client.send(new GetPublicKeyCommand({ KeyId: keyId }), { abortSignal }),
+      stop,
     ),
-    ask('DescribeKey', (stop) =>
-      client.send(new DescribeKeyCommand({ KeyId: keyId }), { abortSignal: stop }),
+    ask(
+      'DescribeKey',
+      (abortSignal) => client.send(new DescribeKeyCommand({ KeyId: keyId }), { abortSignal }),
+      stop,
     ),
   ])
   assertPinned(settings, key, description)

@@ -1,17 +1,25 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { BTC } from '../sandbox/indexer/scene.ts'
 import {
   createKeeperScene,
+  ENVIRONMENT,
   type KeeperScene,
   reached,
   startTestKeeper,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
+import { startNodeProxy } from '../support/node-proxy.ts'
 
 let world: KeeperScene
 let running: TestKeeper | undefined
@@ -21,7 +29,7 @@ beforeAll(async () => {
   world = await createKeeperScene()
 })
 afterEach(async () => {
-  world.kms.setFault({ deny: false })
+  world.kms.setFault({ deny: false, hang: false })
   await running?.keeper.stop({ drainMs: 0 })
   running = undefined
   front?.close().closeAllConnections()
@@ -117,6 +125,94 @@ it('follows to its end what a removed role left, with one alarm and without a st
   await keeper.until((event) => isMine(event) && reached('succeeded')(event))
   expect(alarms(keeper, 'role.absent')).toHaveLength(1)
   expect(keeper.log.filter((line) => line.includes('a step failed'))).toEqual([])
+})
+
+/** A node and a service in front of the scene's, which, once told, take every request, send headers, and then nothing. */
+async function startStalling() {
+  const node = await startNodeProxy(world.scene.chain.rpcUrl)
+  const stalled = Promise.withResolvers<void>()
+  let stalls = false
+  front = createServer(async (request, response) => {
+    response.setHeader('content-type', 'application/json')
+    if (stalls) {
+      response.writeHead(200).flushHeaders()
+      return stalled.resolve()
+    }
+    const { method = 'GET', url = '/', headers } = request
+    const sent = ['authorization', 'content-type', 'idempotency-key', 'x-wallet-session'].flatMap((name) =>
+      typeof headers[name] === 'string' ? [[name, headers[name]] as [string, string]] : [],
+    )
+    const body = method === 'POST' ? await text(request) : null
+    const answer = await fetch(new URL(url, world.service.url), { method, headers: sent, body })
+    response.writeHead(answer.status).end(await answer.text())
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  const { port } = front.address() as AddressInfo
+  return {
+    changes: {
+      directory: join(world.directory, randomUUID()),
+      agents: [liquidator()],
+      chain: {
+        id: String(world.config().chain.id),
+        finality: 'finalized',
+        nodes: { read: [node.url], send: [node.url] },
+      },
+      service: { url: `http://127.0.0.1:${port}`, secretKey: 'env:TEST_SECRET_KEY' },
+    },
+    stall: () => {
+      stalls = true
+      node.setFaults({ deed: { kind: 'headers_only' } })
+      world.kms.setFault({ hang: true })
+    },
+    stalled: stalled.promise,
+    /** The node was asked something. */
+    asked: () => vi.waitFor(() => expect(node.requests()).toBeGreaterThan(0), 10_000),
+    stop: node.stop,
+  }
+}
+
+const END_MS_MAX = 10_000
+
+it('stops within 10 s while node, service and KMS send headers and then nothing', async () => {
+  const outside = await startStalling()
+  const keeper = await start(outside.changes)
+  await keeper.until((event) => event.type === 'decision')
+  outside.stall()
+  await outside.stalled
+  const startedAtMs = performance.now()
+  await keeper.keeper.stop({ drainMs: 0 })
+  expect(performance.now() - startedAtMs).toBeLessThan(END_MS_MAX)
+  await outside.stop()
+})
+
+it.each([
+  ['before it is ready', false],
+  ['while it works', true],
+])('ends within 10 s of a SIGTERM %s, with all of them stalling', async (_, works) => {
+  const outside = await startStalling()
+  const file = world.configFile(outside.changes)
+  if (!works) outside.stall()
+  const child = spawn(process.execPath, [resolve('src/cli/main.ts'), 'run', '--config', file, '--json'], {
+    env: { ...process.env, ...ENVIRONMENT },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const exited = once(child, 'exit')
+  try {
+    if (works) {
+      for await (const line of createInterface({ input: child.stdout })) {
+        if (JSON.parse(line).type === 'decision') break
+      }
+      outside.stall()
+    }
+    await (works ? outside.stalled : outside.asked())
+    const startedAtMs = performance.now()
+    child.kill('SIGTERM')
+    expect(await exited).toEqual([0, null])
+    expect(performance.now() - startedAtMs).toBeLessThan(END_MS_MAX)
+  } finally {
+    child.kill('SIGKILL')
+    await outside.stop()
+  }
 })
 
 it('starts although the first answer of the service is garbage', async () => {
