@@ -33,12 +33,16 @@ const STEPS = [
   CREATE TABLE outbox (hash TEXT PRIMARY KEY, due_at_ms INTEGER, body TEXT NOT NULL) STRICT;
   CREATE TABLE values_by_key (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
   `,
-  // What is asked for has an index, so that no read costs more the longer a keeper has run; and what the archive holds
-  // leaves its opportunity behind.
+  // What is asked for has an index, so that no read costs more the longer a keeper has run; what the archive holds leaves
+  // its opportunity behind; and a quarantined workflow whose nonces are open is followed like any other.
   `
   ALTER TABLE workflows ADD COLUMN role TEXT NOT NULL DEFAULT '';
   ALTER TABLE workflows ADD COLUMN state TEXT NOT NULL DEFAULT '';
   UPDATE workflows SET role = json_extract(body, '$.role'), state = json_extract(body, '$.state');
+  UPDATE workflows SET state = 'in_flight', live = 1, body = json_set(body, '$.state', 'in_flight', '$.quarantined',
+    json_object('atMs', json_extract(body, '$.updatedAtMs'), 'note', json_extract(body, '$.note')))
+    WHERE state = 'quarantined'
+      AND EXISTS (SELECT 1 FROM json_each(body, '$.slots') WHERE json_extract(value, '$.state') <> 'final');
   DROP INDEX workflows_live;
   CREATE INDEX workflows_live ON workflows (created_at_ms) WHERE live = 1;
   CREATE INDEX workflows_by_age ON workflows (created_at_ms);
