@@ -97,7 +97,7 @@ export class RecordReader implements JournalReads {
     return this.records.bodies<LedgerEntry>('SELECT body FROM digests WHERE digest = ?', digest)[0] ?? null
   }
 
-  async reservations(role: string, sinceMs: number): Promise<readonly Reservation[]> {
+  async reservations(role: Role, sinceMs: number): Promise<readonly Reservation[]> {
     return this.records.bodies('SELECT body FROM reservations WHERE role = ? AND at_ms >= ?', role, sinceMs)
   }
 

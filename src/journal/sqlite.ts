@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { invariant, RolekeeperError } from '../errors.ts'
+import type { Role } from '../service/contract/roles.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import { Archive, archiveSlice } from './archive.ts'
 import {
@@ -20,6 +21,7 @@ import type {
   Transition,
 } from './journal.ts'
 import { RecordReader } from './reader.ts'
+import { RecentReservations } from './recent-reservations.ts'
 import { encodeRecord, Records } from './records.ts'
 
 /** Decisions kept: at one changed reason a second, about half a day. */
@@ -65,16 +67,22 @@ export function openSqliteJournal(directory: string, onFailed = endProcess): Sql
 export class SqliteJournal extends RecordReader implements Journal {
   /** By id, oldest first. */
   readonly #live: Map<string, Workflow>
+  readonly #reservations: RecentReservations
   readonly #openArchive: () => Archive
 
   constructor(records: Records, archive: Archive | null, openArchive: () => Archive) {
     super(records, archive)
     this.#openArchive = openArchive
     this.#live = new Map(this.readLive().map((workflow) => [workflow.id, workflow]))
+    this.#reservations = new RecentReservations(records)
   }
 
   protected override read(id: string): Workflow | null {
     return this.#live.get(id) ?? super.read(id)
+  }
+
+  override async reservations(role: Role, sinceMs: number): Promise<readonly Reservation[]> {
+    return this.#reservations.since(role, sinceMs) ?? super.reservations(role, sinceMs)
   }
 
   override async live(): Promise<readonly Workflow[]> {
@@ -82,7 +90,8 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   /** Take note of a change that the records hold. */
-  #note(workflow: Workflow): Workflow {
+  #note(workflow: Workflow, reservation: Reservation | null): Workflow {
+    if (reservation !== null) this.#reservations.set(reservation)
     if (isTerminal(workflow.state)) this.#live.delete(workflow.id)
     else this.#live.set(workflow.id, workflow)
     return workflow
@@ -104,7 +113,7 @@ export class SqliteJournal extends RecordReader implements Journal {
       if (added === 1) this.#addTransition(workflow)
       return added === 1
     })
-    if (opened) this.#note(workflow)
+    if (opened) this.#note(workflow, null)
     return opened ? 'opened' : 'exists'
   }
 
@@ -152,7 +161,10 @@ export class SqliteJournal extends RecordReader implements Journal {
 
   async write(workflow: Workflow, reservation: Reservation | null = null): Promise<Workflow> {
     const before = this.read(workflow.id)
-    return this.#note(this.records.change(() => this.#write(workflow, before, reservation)))
+    return this.#note(
+      this.records.change(() => this.#write(workflow, before, reservation)),
+      reservation,
+    )
   }
 
   async claim(workflow: Workflow, reservation: Reservation | null): Promise<Workflow | 'lost'> {
@@ -176,7 +188,7 @@ export class SqliteJournal extends RecordReader implements Journal {
       this.records.run(sql, next + fresh.length, chainId, signer)
       return this.#write(workflow, before, reservation)
     })
-    return claimed === 'lost' ? 'lost' : this.#note(claimed)
+    return claimed === 'lost' ? 'lost' : this.#note(claimed, reservation)
   }
 
   async adoptNonce(chainId: number, signer: string, nonce: number): Promise<void> {
@@ -205,23 +217,21 @@ export class SqliteJournal extends RecordReader implements Journal {
   #settle(reservation: Reservation): void {
     const { workflowId, role, atMs } = reservation
     const sql =
-      'INSERT INTO reservations (workflow_id, role, at_ms, body) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body'
+      'INSERT INTO reservations (workflow_id, role, at_ms, body) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms, body = excluded.body'
     this.records.run(sql, workflowId, role, atMs, encodeRecord(reservation))
   }
 
   async settle(reservation: Reservation): Promise<void> {
     this.records.change(() => this.#settle(reservation))
+    this.#reservations.set(reservation)
   }
 
   async addDecisions(rows: readonly DecisionRow[]): Promise<void> {
     if (rows.length === 0) return
     this.records.change(() => {
       for (const row of rows) {
-        this.records.run(
-          'INSERT INTO decisions (subject, body) VALUES (?, ?)',
-          row.subject,
-          encodeRecord(row),
-        )
+        const sql = 'INSERT INTO decisions (subject, body) VALUES (?, ?)'
+        this.records.run(sql, row.subject, encodeRecord(row))
       }
       this.records.run('DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?', DECISIONS_MAX)
     })
@@ -250,12 +260,8 @@ export class SqliteJournal extends RecordReader implements Journal {
       const row = this.records.bodies<OutboxRow>('SELECT body FROM outbox WHERE hash = ?', hash)[0]
       if (row === undefined) return
       const next = { ...row, tries: row.tries + 1, dueAtMs }
-      this.records.run(
-        'UPDATE outbox SET due_at_ms = ?, body = ? WHERE hash = ?',
-        dueAtMs,
-        encodeRecord(next),
-        hash,
-      )
+      const sql = 'UPDATE outbox SET due_at_ms = ?, body = ? WHERE hash = ?'
+      this.records.run(sql, dueAtMs, encodeRecord(next), hash)
     })
   }
 

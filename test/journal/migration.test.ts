@@ -20,13 +20,16 @@ beforeEach(() => {
   writeFileSync(join(directory, 'journal.sqlite'), gunzipSync(readFileSync(VERSION_1)))
 })
 
-/** The records as version 1 has them, by the subject of their proposal. */
-function written(): ReadonlyMap<string, unknown> {
+/** The records as version 1 has them, by id. */
+function written(): ReadonlyMap<string, object> {
   const db = new DatabaseSync(join(directory, 'journal.sqlite'), { readOnly: true })
   const rows = db.prepare('SELECT id, body FROM workflows').all()
   db.close()
   return new Map(rows.map(({ id, body }) => [String(id), JSON.parse(String(body))]))
 }
+
+/** Version 1 left it with an open nonce that nobody followed. */
+const QUARANTINED = 'fixture:quarantined-open'
 
 const asJson = (record: unknown): unknown =>
   JSON.parse(
@@ -39,7 +42,9 @@ describe('a journal of version 1', () => {
     const journal = openSqliteJournal(directory)
     const rows = await journal.list(100)
     expect(new Set(rows.map(({ state }) => state))).toEqual(new Set([...PROGRESS_STATES, ...TERMINAL_STATES]))
-    for (const row of rows) expect(asJson(row)).toEqual(before.get(row.id))
+    for (const row of rows.filter(({ proposal }) => proposal.subject !== QUARANTINED)) {
+      expect(asJson(row)).toEqual(before.get(row.id))
+    }
     expect(rows).toHaveLength(before.size)
     expect(await journal.live()).toEqual(
       rows.filter(({ state }) => !isTerminal(state)).toSorted((a, b) => a.createdAtMs - b.createdAtMs),
@@ -47,10 +52,26 @@ describe('a journal of version 1', () => {
     await journal.close()
   })
 
+  it('follows what version 1 had quarantined with an open nonce', async () => {
+    const before = written()
+    const journal = openSqliteJournal(directory)
+    const row = (await journal.live()).find(({ proposal }) => proposal.subject === QUARANTINED)
+    const was = before.get(row?.id ?? '')
+    expect(asJson(row)).toEqual({
+      ...was,
+      state: 'in_flight',
+      quarantined: {
+        atMs: row?.updatedAtMs,
+        note: { check: 'three_strikes', message: 'Three steps in a row failed.' },
+      },
+    })
+    await journal.close()
+  })
+
   it('keeps nonces, ledger, outbox, reservations and what is asked by role', async () => {
     const journal = openSqliteJournal(directory)
     const inFlight = (await journal.live()).filter(({ state }) => state === 'in_flight')
-    expect(inFlight).toHaveLength(6)
+    expect(inFlight).toHaveLength(7)
     for (const { id, slots } of inFlight) {
       for (const { nonce, signer, attempts } of slots) {
         expect((await journal.byNonce(CHAIN, signer, nonce))?.id).toBe(id)

@@ -103,6 +103,8 @@ describe('the SQLite journal', () => {
     expect(await journal.write(move(first, 'requested', 2))).toBe(await journal.get('w0'))
     expect((await journal.byOpportunity('w0'))?.state).toBe('requested')
     expect((await journal.live())[0]?.state).toBe('requested')
+    await journal.settle(reservation('w0'))
+    expect(await journal.reservations('liquidator', 0)).toEqual([reservation('w0')])
     expect(parse).not.toHaveBeenCalled()
     parse.mockRestore()
   })
@@ -205,6 +207,20 @@ describe('the SQLite journal', () => {
     expect(await journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 5n }])
     await journal.write(claimed, reservation('a', 9n))
     expect(await journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 9n }])
+  })
+
+  it('answers for reservations of any age, before and after a restart', async () => {
+    const day = 86_400_000
+    const at = (id: string, days: number) => ({ ...reservation(id), atMs: days * day })
+    for (let days = 1; days <= 9; days += 1) await journal.settle(at(`w${days}`, days))
+    const ids = async (days: number) =>
+      (await journal.reservations('liquidator', days * day)).map(({ workflowId }) => workflowId)
+    const asked = async () => [await ids(9), await ids(8), await ids(6), await ids(2), await ids(10)]
+    const before = await asked()
+    expect(before.map((each) => each.length)).toEqual([1, 2, 4, 8, 0])
+    await journal.close()
+    journal = openSqliteJournal(directory)
+    expect(await asked()).toEqual(before)
   })
 
   it('takes a changed reservation once', async () => {
