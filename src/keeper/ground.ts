@@ -5,6 +5,7 @@ import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
+import { createGasMarket, type GasMarket } from '../pipeline/transactions/gas-market.ts'
 import { type ChainView, watchChain } from '../pipeline/transactions/nonces.ts'
 import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -16,6 +17,7 @@ export type Ground = {
   readonly nodes: Nodes
   readonly signers: Signers
   readonly chain: ChainView
+  readonly gas: GasMarket
   readonly close: () => Promise<void>
 }
 
@@ -69,7 +71,7 @@ async function tryToOpen(config: RunConfig, deps: GroundDeps): Promise<Ground> {
       await chain.stop()
       await nodes.close()
     }
-    return { nodes, signers, chain, close }
+    return { nodes, signers, chain, gas: createGasMarket({ nodes, nowMs: clock.nowMs }), close }
   } catch (error) {
     await nodes.close()
     throw error

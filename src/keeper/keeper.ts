@@ -193,12 +193,12 @@ class ComposedKeeper implements Keeper {
     return ground
   }
 
-  #createStaff(journal: Journal, { nodes, chain, signers }: Ground, client: ServiceClient): Staff {
+  #createStaff(journal: Journal, { nodes, chain, gas, signers }: Ground, client: ServiceClient): Staff {
     const sources = createSources(this.#config.sources, this.#clock)
     this.#opened.push(sources.close)
     const { metrics, emit, alarm } = this.#reports
     return createStaff(this.#candidates, {
-      ...{ journal, nodes, client, chain, signers, sources, metrics, emit, alarm },
+      ...{ journal, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
       ...{ config: this.#config, clock: this.#clock, log: this.#log, gate: this.#gate },
       onOpened: (workflow: Workflow) => this.#live.moved(null, workflow),
       alone: <T>(work: () => Promise<T>) => this.#alone('open', work),

@@ -19,9 +19,10 @@ import { type CarryDeps, carry } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
 import { type FeePolicy, payloadCapWei, quoteFees } from '../pipeline/transactions/fees.ts'
+import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { hasFailed, type ReplaceTerms } from '../pipeline/transactions/replace.ts'
-import { NOOP_GAS, payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
+import { payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -34,6 +35,7 @@ export type LiveStagesDeps = {
   readonly nodes: Nodes
   readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>
   readonly chain: ChainView
+  readonly gas: GasMarket
   readonly signer: Signer
   readonly ruleset: Ruleset
   readonly approval: Approval
@@ -75,9 +77,9 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           nowMs,
           rulesetHash: ruleset.hash,
           safe: () => deps.gate().safe ?? null,
-          fees: (gas) => {
-            const capWei = payloadCapWei(fees, workflow.proposal, { ...gas, weiMax: gasWeiMax })
-            return quoteFees(view().baseFeePerGasWei, fees, { capWei })
+          fees: (needs) => {
+            const capWei = payloadCapWei(fees, workflow.proposal, { ...needs, weiMax: gasWeiMax })
+            return quoteFees(view().baseFeePerGasWei, fees, { capWei, tipWei: deps.gas.tipWei() })
           },
           nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
           checkBudget: budget,
@@ -115,7 +117,7 @@ const budgetOf =
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
 export type FollowingStagesDeps = Pick<
   LiveStagesDeps,
-  'nowMs' | 'journal' | 'nodes' | 'client' | 'chain' | 'signer' | 'fees' | 'gate' | 'alarm'
+  'nowMs' | 'journal' | 'nodes' | 'client' | 'chain' | 'gas' | 'signer' | 'fees' | 'gate' | 'alarm'
 > &
   Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
   Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'>
@@ -131,7 +133,11 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
       carry(workflow, {
         ...deps,
         view,
-        terms: () => ({ fees, rulesetHash, gasWeiMax, tipWei: null, noopGas: NOOP_GAS }),
+        terms: () => ({
+          ...{ fees, rulesetHash, gasWeiMax },
+          tipWei: deps.gas.tipWei(),
+          noopGas: deps.gas.noopGas(signer.address),
+        }),
         register: (each, atMs) => journal.post(registrations(each, atMs)),
         conclude: (each) => conclude(each, ending),
       }),

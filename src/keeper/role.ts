@@ -16,6 +16,7 @@ import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { createLotScores, type LotScores } from '../pipeline/shadow-lots.ts'
+import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -42,6 +43,7 @@ export type RoleDeps = {
   readonly client: ServiceClient
   readonly sources: Sources
   readonly chain: ChainView
+  readonly gas: GasMarket
   /** For a live role, also with its signer's own reasons. */
   readonly gate: () => Gate
   readonly signers: Pick<Signers, 'reasonsOf'>

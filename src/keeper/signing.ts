@@ -31,7 +31,10 @@ export type RoleSigning = {
 }
 
 /** What a live role is joined from. */
-type SigningDeps = Pick<LiveStagesDeps, 'journal' | 'nodes' | 'chain' | 'gate' | 'alarm' | 'alone'> & {
+type SigningDeps = Pick<
+  LiveStagesDeps,
+  'journal' | 'nodes' | 'chain' | 'gas' | 'gate' | 'alarm' | 'alone'
+> & {
   readonly client: ServiceClient
   readonly config: Pick<RunConfig, 'kms' | 'environment' | 'directory'>
   readonly clock: Clock

@@ -7,6 +7,7 @@ import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type StandingAllowance, type TerminalState, type Workflow } from '../workflow/workflow.ts'
 import { differences, openedClaim, tokenChanges } from './transactions/effects.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+import { reservationOf } from './transactions/raise.ts'
 import { hasFailed } from './transactions/replace.ts'
 import { orderAttempt } from './transactions/transaction.ts'
 
@@ -146,7 +147,8 @@ async function standingAllowance(workflow: Workflow, deps: ConcludeDeps): Promis
 }
 
 async function revoke(workflow: Workflow, standing: StandingAllowance, deps: ConcludeDeps): Promise<Step> {
-  const quoted = quoteFees(deps.baseFeePerGasWei(), deps.fees)
+  // It closes what is open: it may take all that the policy allows, and its cost is counted beyond any budget.
+  const quoted = quoteFees(deps.baseFeePerGasWei(), deps.fees, { capWei: deps.fees.maxFeePerGasWei })
   const nonce = await deps.journal.nextNonce(workflow.chainId, workflow.signer)
   if (!quoted.ok || nonce === null) return wait(RECEIPT_RETRY_MS)
   const nowMs = deps.nowMs()
@@ -161,9 +163,7 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
     state: 'open' as const,
   }
   const slot: Slot = { ...bare, attempts: [orderAttempt(bare, 'payload', quoted.fees, nowMs)] }
-  const claimed = await deps.journal.claim(
-    { ...workflow, slots: [...workflow.slots, slot], updatedAtMs: nowMs },
-    null,
-  )
+  const revoking = { ...workflow, slots: [...workflow.slots, slot], updatedAtMs: nowMs }
+  const claimed = await deps.journal.claim(revoking, reservationOf(revoking, nowMs))
   return claimed === 'lost' ? wait(0) : { type: 'written', workflow: claimed }
 }
