@@ -16,6 +16,9 @@ const ORDERS_MS = 250
 /** What bids in shadow were for is decided in minutes. */
 const LOTS_MS = 5_000
 
+/** Alarms are raised once a minute; a nonce is stuck after one. */
+const LOOKOUT_MS = 5_000
+
 /** What the background work needs. */
 type BackgroundDeps = {
   readonly nowMs: () => number
@@ -24,6 +27,8 @@ type BackgroundDeps = {
   /** With the keeper's own key, for what is of no staffed role. */
   readonly client: ServiceClient
   readonly staff: Pick<Staff, 'atWork' | 'states' | 'of'>
+  /** Look for what takes too long, and for signers without gas. */
+  readonly lookOut: () => Promise<void>
   /** Why nothing new may begin, or null. */
   readonly stopped: () => Refusal | null
   /** Whether orders are left for the next start. */
@@ -39,7 +44,7 @@ export type Background = {
   readonly stop: () => Promise<void>
 }
 
-/** Start registering what was sent, taking people's orders, and scoring bids in shadow. */
+/** Start registering what was sent, taking people's orders, looking for what is overdue, and scoring bids in shadow. */
 export function startBackground(deps: BackgroundDeps): Background {
   const { nowMs, directory, journal, staff, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
@@ -59,12 +64,14 @@ export function startBackground(deps: BackgroundDeps): Background {
         }),
       (error) => log.error('orders were not taken', {}, error),
     ),
+    lookout: createTask(deps.lookOut, (error) => log.warn('balances could not be read', {}, error)),
     lots: createTask(
       () => Promise.all(staff.atWork().map(({ lotScores }) => lotScores.look())),
       (error) => log.warn('lots of bids in shadow could not be read', {}, error),
     ),
   }
   const timers = [
+    setInterval(tasks.lookout.begin, LOOKOUT_MS),
     setInterval(tasks.register.begin, REGISTER_MS),
     setInterval(() => {
       if (!deps.leavesOrders()) tasks.orders.begin()

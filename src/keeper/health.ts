@@ -8,6 +8,7 @@ import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../o
 import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
+import { OPEN_MS_MAX, openMs } from './lookout.ts'
 import type { RoleAtWork } from './role.ts'
 import type { Staff } from './staff.ts'
 
@@ -39,8 +40,6 @@ export const startHealth = (
 const HOUR_MS = 3_600_000
 /** A decision older than this many milliseconds is four sweeps missed. */
 const DECISION_AGE_MS_MAX = 20_000
-/** An open nonce of this age is stuck, whatever the fees. */
-const SLOT_AGE_MS_MAX = 60_000
 
 const ageMs = (atMs: number | null, nowMs: number) => (atMs === null ? null : nowMs - atMs)
 
@@ -48,7 +47,7 @@ const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => 
   const ages = workflows
     .flatMap((workflow) => workflow.slots)
     .filter((slot) => slot.state === 'open')
-    .map((slot) => nowMs - (slot.attempts[0]?.orderedAtMs ?? nowMs))
+    .map((slot) => openMs(slot, nowMs))
   return Math.max(0, ...ages)
 }
 
@@ -166,8 +165,5 @@ function nodesFacet(deps: HealthDeps): Facet {
   const reason = deps.waitsFor()
   if (reason !== null) return facet(false, `not followed yet: ${reason.message}`)
   const slotAgeMs = oldestOpenMs(deps.live(), deps.clock.nowMs())
-  return facet(
-    slotAgeMs <= SLOT_AGE_MS_MAX,
-    `oldest open nonce ${slotAgeMs} ms; ${SLOT_AGE_MS_MAX} ms is stuck`,
-  )
+  return facet(slotAgeMs <= OPEN_MS_MAX, `oldest open nonce ${slotAgeMs} ms; ${OPEN_MS_MAX} ms is stuck`)
 }

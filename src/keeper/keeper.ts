@@ -1,6 +1,7 @@
+import type { Nodes } from '../chain/nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
-import { RolekeeperError } from '../errors.ts'
+import type { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { openJournal } from '../journal/open.ts'
 import { createSources } from '../observe/sources.ts'
@@ -20,20 +21,21 @@ import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { type Ground, openGround } from './ground.ts'
 import { type HealthDeps, startHealth } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
+import { createLookout } from './lookout.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
-import { positionOf } from './role-policy.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
 import {
   absentRoles,
   type Candidate,
-  candidateOf,
+  candidatesOf,
   createStaff,
+  payersOf,
   type RoleState,
   refusalOfAll,
   type Staff,
 } from './staff.ts'
-import { checkAccess, operationsOf, proveNoneLeftLive } from './startup-checks.ts'
+import { proveNoneLeftLive } from './startup-checks.ts'
 
 /** A keeper of one configuration. */
 export type Keeper = {
@@ -63,18 +65,8 @@ export type KeeperDeps = {
  * Create the keeper of a configuration: the place where ports meet their implementations. Policies are loaded and
  * compiled here; a role whose policy is refused is down.
  */
-export function createKeeper(config: RunConfig, deps: KeeperDeps): Keeper {
-  const positions = config.agents.map(positionOf)
-  checkAccess(
-    config,
-    positions.map(({ agent, does }) => ({ agent, operations: operationsOf(does) })),
-  )
-  return new ComposedKeeper(
-    config,
-    deps,
-    positions.map((position) => candidateOf(position, config)),
-  )
-}
+export const createKeeper = (config: RunConfig, deps: KeeperDeps): Keeper =>
+  new ComposedKeeper(config, deps, candidatesOf(config))
 
 /** What a keeper that runs is reached by. */
 type Running = { readonly staff: Staff; readonly queue: Queue; readonly background: Background }
@@ -117,10 +109,10 @@ class ComposedKeeper implements Keeper {
     const { metrics, emit, alarm } = this.#reports
     this.#live = createLiveWorkflows({
       ...{ nowMs: clock.nowMs, directory: config.directory, log, metrics, emit, alarm },
-      role: (workflow) => this.#open.staff.of(workflow),
+      role: (workflow) => this.#running?.staff.of(workflow),
       decides: this.#decides,
       wake: (id) => this.#running?.queue.wake(id, 0),
-      register: () => this.#open.background.register(),
+      register: () => this.#running?.background.register(),
       onEnded: (workflow) => {
         this.#reports.ended(workflow)
         if (!isCarrying(this.#live.list())) this.#onDrained?.()
@@ -158,7 +150,7 @@ class ComposedKeeper implements Keeper {
       ...{ stagesOf: staff.stagesOf, onMove: this.#live.moved, metrics: this.#reports.metrics },
     })
     this.#opened.push(queue.close)
-    const background = this.#startBackground(journal, client, staff)
+    const background = this.#startBackground(journal, client, staff, ground.nodes)
     this.#running = { staff, queue, background }
     for (const workflow of resumed) this.#live.resume(workflow)
     for (const absent of absentRoles(resumed, this.#config)) this.#reports.alarm(absent)
@@ -212,7 +204,8 @@ class ComposedKeeper implements Keeper {
     if (state.type === 'down' || this.#feed !== undefined) this.#reports.roleIs(agent, state)
     if (state.type !== 'up') return
     for (const workflow of this.#live.list()) {
-      if (workflow.role === role && workflow.signer === signer.address) this.#open.queue.wake(workflow.id, 0)
+      if (workflow.role === role && workflow.signer === signer.address)
+        this.#running?.queue.wake(workflow.id, 0)
     }
     if (this.#decides && this.#feed !== undefined) state.role.duty.look()
   }
@@ -228,7 +221,7 @@ class ComposedKeeper implements Keeper {
   #hinted(hint: Hint): void {
     if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
     if (hint.type.startsWith('workflow.')) this.#live.wakeAll('confirmed')
-    if (this.#decides) for (const role of this.#open.staff.atWork()) role.hear(hint)
+    if (this.#decides) for (const role of this.#running?.staff.atWork() ?? []) role.hear(hint)
   }
 
   async #startOps(journal: Journal): Promise<OpsServer> {
@@ -245,20 +238,23 @@ class ComposedKeeper implements Keeper {
     return ops
   }
 
-  #startBackground(journal: Journal, client: ServiceClient, staff: Staff): Background {
+  #startBackground(journal: Journal, client: ServiceClient, staff: Staff, nodes: Nodes): Background {
+    const { nowMs } = this.#clock
+    const { alarm } = this.#reports
     const background = startBackground({
-      ...{ nowMs: this.#clock.nowMs, directory: this.#config.directory, log: this.#log },
-      ...{ journal, client, staff },
+      ...{ nowMs, directory: this.#config.directory, log: this.#log, journal, client, staff },
+      lookOut: createLookout({
+        nowMs,
+        live: this.#live.list,
+        nodes,
+        payers: payersOf(this.#candidates),
+        alarm,
+      }),
       stopped: () => stopped(this.#gate()),
       leavesOrders: () => this.#stopping !== undefined,
     })
     this.#opened.push(background.stop)
     return background
-  }
-
-  get #open(): Running {
-    if (this.#running !== undefined) return this.#running
-    throw new RolekeeperError('keeper.not_started', 'The keeper is not running.')
   }
 
   readonly #gate = (): Gate => {

@@ -4,20 +4,33 @@ import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { caretakerStages, roleAbsent } from './caretaker.ts'
+import type { Payer } from './lookout.ts'
 import { gateOf, openRole, type RoleAtWork, type RoleDeps } from './role.ts'
-import { loadRolePolicy, type Position, type RolePolicy } from './role-policy.ts'
+import { loadRolePolicy, type Position, positionOf, type RolePolicy } from './role-policy.ts'
 import { createRoleSigning, type RoleSigning } from './signing.ts'
-import { clientOf } from './startup-checks.ts'
+import { checkAccess, clientOf, operationsOf } from './startup-checks.ts'
 
 /** A position with its policy, or with why that is refused: such a role is down until the next start. */
 export type Candidate = Position & { readonly policy: RolePolicy | RolekeeperError }
 
-/** Load the policy of a position, or why it is refused. */
-export function candidateOf(position: Position, config: RunConfig): Candidate {
+/**
+ * Load what a configuration staffs. Throws RolekeeperError `config.role_unknown` and `config.credential_missing`: a
+ * configuration that is wrong is refused before anything starts.
+ */
+export function candidatesOf(config: RunConfig): readonly Candidate[] {
+  const positions = config.agents.map(positionOf)
+  checkAccess(
+    config,
+    positions.map(({ agent, does }) => ({ agent, operations: operationsOf(does) })),
+  )
+  return positions.map((position) => ({ ...position, policy: policyOf(position, config) }))
+}
+
+function policyOf(position: Position, config: RunConfig): Candidate['policy'] {
   try {
-    return { ...position, policy: loadRolePolicy(position, config) }
+    return loadRolePolicy(position, config)
   } catch (error) {
-    if (error instanceof RolekeeperError) return { ...position, policy: error }
+    if (error instanceof RolekeeperError) return error
     throw error
   }
 }
@@ -182,6 +195,14 @@ export function refusalOfAll(states: ReturnType<Staff['states']>): RolekeeperErr
     reason !== null && reason.retry === 'never' && reason.code !== 'service.garbage'
   return reasons.every(isForGood) ? (reasons[0] ?? null) : null
 }
+
+/** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
+export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>
+  candidates.flatMap(({ agent: { role, mode, signer }, policy }) =>
+    mode === 'shadow' || policy instanceof RolekeeperError
+      ? []
+      : [{ role, signer: signer.address, gasWeiMax: policy.ruleset.limits.perWorkflow.gasWeiMax }],
+  )
 
 /** Those roles and signers of live workflows that no live agent holds, as alarms. Pure. */
 export function absentRoles(resumed: readonly Workflow[], { agents }: RunConfig): readonly RolekeeperError[] {

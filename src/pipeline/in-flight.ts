@@ -40,9 +40,6 @@ const RESEND_BLOCKS = 2n
 /** The last look may be this old at the first send; over a restart or a kill it is taken again. */
 const LOOK_AGE_MS_MAX = 2_000
 
-/** A nonce that is open for this long holds up every other of its signer: an alarm. */
-const OPEN_MS_MAX = 60_000
-
 const lastAttempt = (slot: Slot): Attempt => {
   const last = slot.attempts.at(-1)
   invariant(last !== undefined, `slot ${slot.nonce} has no attempt`)
@@ -88,7 +85,6 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const next = ordered.length > 0 ? await sign(workflow, ordered, deps) : await send(workflow, signed, deps)
   if (next.type !== 'wait') return next
   await resend(open, deps)
-  alarmStuck(open, deps)
   return next
 }
 
@@ -224,22 +220,4 @@ async function resend(open: readonly Slot[], deps: CarryDeps): Promise<void> {
     return isDue ? [{ slot, sent }] : []
   })
   await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))
-}
-
-function alarmStuck(open: readonly Slot[], deps: CarryDeps): void {
-  const { nowMs } = deps.view()
-  const ageMs = (slot: Slot) => nowMs - (slot.attempts[0]?.orderedAtMs ?? nowMs)
-  const stuck = open.find((slot) => ageMs(slot) > OPEN_MS_MAX)
-  if (stuck === undefined) return
-  deps.alarm(
-    new RolekeeperError(
-      'nonce.stuck',
-      `Nonce ${stuck.nonce} of ${stuck.signer} has been open for ${ageMs(stuck)} ms; ${OPEN_MS_MAX} ms is stuck.`,
-      {
-        fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGasWei, fees.gainShareBps or limits.*.gasWeiMax.',
-        facts: { nonce: stuck.nonce, signer: stuck.signer },
-        retry: 'later',
-      },
-    ),
-  )
 }

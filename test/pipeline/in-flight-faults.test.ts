@@ -171,14 +171,4 @@ describe('a nonce at the fee cap', () => {
     setup.world.headNumber = 30n
     expect((await setup.settle(closed)).workflow.slots[0]?.attempts).toHaveLength(2)
   })
-
-  it('is told of once it is open for longer than a minute', async () => {
-    setup.world.gate = { closed: true, paused: false }
-    setup.world.nowMs = 61_000
-    const { workflow } = await setup.settle(pair())
-    expect(setup.world.alarms).toEqual([])
-    setup.world.nowMs = 61_001
-    await setup.settle(workflow)
-    expect(setup.world.alarms).toEqual(['nonce.stuck'])
-  })
 })

@@ -1,0 +1,111 @@
+import type { Address } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { Slot } from '../workflow/slot.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+/** A nonce that is open for this long holds up every other of its signer, whatever the fees. */
+export const OPEN_MS_MAX = 60_000
+/** The slowest finality is a quarter of an hour. */
+const MINED_MS_MAX = 1_800_000
+/** The service's indexer follows the chain within seconds; past ten minutes the workflow ends unconfirmed. */
+const CONFIRMED_MS_MAX = 120_000
+/** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
+const RUNWAY_MIN = 3n
+const BALANCES_MS = 60_000
+
+/** Age of a nonce that has not landed, milliseconds since its payload was ordered. Pure. */
+export const openMs = ({ attempts }: Slot, nowMs: number): number =>
+  nowMs - (attempts[0]?.orderedAtMs ?? nowMs)
+
+/** A signer that pays for gas, and what one of its workflows may pay at most. */
+export type Payer = { readonly role: Role; readonly signer: Address; readonly gasWeiMax: bigint }
+
+/** What looking out needs. */
+type LookoutDeps = {
+  readonly nowMs: () => number
+  readonly live: () => readonly Workflow[]
+  readonly nodes: Pick<Nodes, 'balanceWei'>
+  readonly payers: readonly Payer[]
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/**
+ * Create what looks for workflows that stay too long where they are, and for signers that run out of gas: by our own
+ * record, so that it also sees what no step gets to. @returns one look. Throws what reading balances throws.
+ */
+export function createLookout({ nowMs, live, nodes, payers, alarm }: LookoutDeps): () => Promise<void> {
+  let readAtMs = Number.NEGATIVE_INFINITY
+  return async () => {
+    for (const overdue of live().flatMap((workflow) => overdueOf(workflow, nowMs()))) alarm(overdue)
+    if (Math.abs(nowMs() - readAtMs) < BALANCES_MS) return
+    readAtMs = nowMs()
+    const reads = payers.map(async (payer) => {
+      const balanceWei = await nodes.balanceWei(payer.signer)
+      if (balanceWei < RUNWAY_MIN * payer.gasWeiMax) alarm(lowBalance(payer, balanceWei))
+    })
+    await Promise.all(reads)
+  }
+}
+
+/**
+ * What of a workflow takes too long, as alarms: told apart by signer and role, so that a thousand workflows behind one
+ * stuck nonce are one alarm. Pure.
+ */
+export function overdueOf(workflow: Workflow, nowMs: number): readonly RolekeeperError[] {
+  const { slots, state, updatedAtMs, awaiting } = workflow
+  const stuck = slots.find((slot) => slot.state === 'open' && openMs(slot, nowMs) > OPEN_MS_MAX)
+  if (stuck !== undefined) return [nonceStuck(workflow, stuck, openMs(stuck, nowMs))]
+  // A slot that is mined changes no more until it is final or opens again.
+  const mined = slots.find((slot) => slot.state === 'mined')
+  const minedMs = nowMs - updatedAtMs
+  if (mined !== undefined && minedMs > MINED_MS_MAX) return [nonceNotFinal(workflow, mined, minedMs)]
+  if (state !== 'confirmed' || awaiting === undefined) return []
+  const waitedMs = nowMs - awaiting.sinceMs
+  return waitedMs > CONFIRMED_MS_MAX ? [notConfirmed(workflow, awaiting.blockNumber, waitedMs)] : []
+}
+
+const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
+  new RolekeeperError(
+    'nonce.stuck',
+    `Nonce ${nonce} of ${signer} has been open for ${ms} ms; ${OPEN_MS_MAX} ms is stuck.`,
+    {
+      fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGasWei, fees.gainShareBps or limits.*.gasWeiMax.',
+      facts: { workflow: id, nonce, signer },
+      retry: 'later',
+    },
+  )
+
+const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms: number) =>
+  new RolekeeperError(
+    'nonce.not_final',
+    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${ms} ms; ${MINED_MS_MAX} ms is too long.`,
+    {
+      fix: 'look whether the nodes follow the chain, and whether it finalizes blocks.',
+      facts: { workflow: id, nonce, signer },
+      retry: 'later',
+    },
+  )
+
+const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =>
+  new RolekeeperError(
+    'workflow.not_confirmed',
+    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${ms} ms the service does not show final_success; ${CONFIRMED_MS_MAX} ms is too long.`,
+    {
+      fix: "compare the service's indexer with the workflow's transactions.",
+      facts: { workflow: id, role },
+      retry: 'later',
+    },
+  )
+
+const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
+  new RolekeeperError(
+    'signer.low_balance',
+    `The ${role}'s signer ${signer} holds ${balanceWei} wei; one workflow may pay ${gasWeiMax} wei for gas, and ${RUNWAY_MIN} of them are the least.`,
+    {
+      fix: 'send it native coins: without them its nonces cannot even be closed.',
+      facts: { role, signer, balanceWei: String(balanceWei), gasWeiMax: String(gasWeiMax) },
+      retry: 'later',
+    },
+  )

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest'
+import type { RolekeeperError } from '../../src/errors.ts'
+import { createLookout, overdueOf } from '../../src/keeper/lookout.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const codes = (workflow: Workflow, nowMs: number) => overdueOf(workflow, nowMs).map(({ code }) => code)
+const NOW = 10_000_000
+
+it.each([
+  ['a nonce that is open', 60_000, 'nonce.stuck', workflowOf('in_flight', { slots: [slotOf()] }), 1_000],
+  [
+    'a nonce that is mined and not final',
+    1_800_000,
+    'nonce.not_final',
+    workflowOf('in_flight', { slots: [slotOf({ state: 'mined' })], updatedAtMs: NOW }),
+    NOW,
+  ],
+  [
+    'what is final and not confirmed by the service',
+    120_000,
+    'workflow.not_confirmed',
+    workflowOf('confirmed', { awaiting: { blockNumber: 7n, postconditions: [], sinceMs: NOW } }),
+    NOW,
+  ],
+])('says of %s that it is overdue one millisecond past %i', (_, limitMs, code, workflow, sinceMs) => {
+  expect(codes(workflow, sinceMs + limitMs)).toEqual([])
+  expect(codes(workflow, sinceMs + limitMs + 1)).toEqual([code])
+})
+
+it('says of a signer that it runs out of gas, once a minute and below that of three workflows', async () => {
+  const alarms: RolekeeperError[] = []
+  const world = { nowMs: NOW, balanceWei: 30n, asked: 0 }
+  const look = createLookout({
+    nowMs: () => world.nowMs,
+    live: () => [],
+    nodes: {
+      balanceWei: async () => {
+        world.asked += 1
+        return world.balanceWei
+      },
+    },
+    payers: [{ role: 'liquidator', signer: SIGNER, gasWeiMax: 10n }],
+    alarm: (error) => alarms.push(error),
+  })
+  await look()
+  world.balanceWei = 29n
+  world.nowMs += 59_999
+  await look()
+  expect([world.asked, alarms]).toEqual([1, []])
+  world.nowMs += 1
+  await look()
+  expect(alarms).toMatchObject([{ code: 'signer.low_balance', facts: { balanceWei: '29', gasWeiMax: '10' } }])
+})
