@@ -1,14 +1,9 @@
-import { BaseError, type Hex, HttpRequestError, http, TimeoutError } from 'viem'
+import type { Hex } from 'viem'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import type { RpcFailure } from './node-errors.ts'
+import { createJsonRpc, type RpcAnswer, type Unanswered } from './json-rpc.ts'
 
-/** A node's answer: a result that nobody has checked yet, or what it said instead. */
-export type RpcAnswer =
-  | { readonly ok: true; readonly result: unknown }
-  | { readonly ok: false; readonly failure: RpcFailure }
-
-/** One node, by a name that is safe to log. Calls of one event-loop turn go out as one JSON-RPC batch. */
+/** One node, by a name that is safe to log. */
 export type Endpoint = {
   readonly name: string
   /** Whether its last request was answered; a node that was not is asked last. */
@@ -22,39 +17,31 @@ export type Endpoint = {
   readonly once: (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
   /** Ask for its chain id. Throws `node.wrong_chain`, or as `read` does. */
   readonly checkChain: () => Promise<void>
+  /** Give up what is under way and ask no more: every call fails as unreachable. */
+  readonly close: () => Promise<void>
 }
 
 const chainIdHex = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
 
-/** A block of 60 M gas with its transactions' hashes, receipts and code stay far below; a node cannot fill our memory. */
-const BODY_BYTES_MAX = 8 * 1024 * 1024
-
-/** Calls beyond this many go out as another batch: nodes cap theirs (geth at 1,000, some providers at 100). */
-const BATCH_MAX = 100
-
-/** Map a transport's error to ours: its text and its cause hold the URL and the body, so neither is kept. */
-function fromTransport(name: string, timeoutMs: number, error: unknown): RolekeeperError {
-  if (error instanceof TimeoutError || (error instanceof Error && error.name === 'AbortError')) {
+/** Map what came instead of an answer to our error. */
+function unanswered(name: string, timeoutMs: number, why: Unanswered): RolekeeperError {
+  if (why.kind === 'timeout') {
     return new RolekeeperError('node.timeout', `Node ${name} did not answer within ${timeoutMs} ms.`, {
       fix: 'check the node, or add another one to `chain.nodes`.',
       facts: { node: name, timeoutMs },
       retry: 'later',
     })
   }
-  if (error instanceof HttpRequestError && error.status !== undefined) {
-    return new RolekeeperError(
-      'node.http_status',
-      `Node ${name} answered with HTTP status ${error.status}.`,
-      {
-        fix: "check the node's address, key and quota in `chain.nodes`.",
-        facts: { node: name, status: error.status },
-        retry: 'later',
-      },
-    )
+  if (why.kind === 'status') {
+    return new RolekeeperError('node.http_status', `Node ${name} answered with HTTP status ${why.status}.`, {
+      fix: "check the node's address, key and quota in `chain.nodes`.",
+      facts: { node: name, status: why.status },
+      retry: 'later',
+    })
   }
   return new RolekeeperError('node.unreachable', `Node ${name} cannot be reached.`, {
     fix: 'check that it runs and that its address in `chain.nodes` is right.',
-    facts: { node: name, kind: error instanceof BaseError ? error.name : 'connection' },
+    facts: { node: name, kind: why.kind },
     retry: 'later',
   })
 }
@@ -74,33 +61,17 @@ export function createEndpoint(options: {
   readonly timeoutMs: number
 }): Endpoint {
   const { name, chainId, timeoutMs } = options
-  const transport = http(options.url, {
-    raw: true,
-    // A retry inside the transport would send raw bytes again unseen.
-    retryCount: 0,
-    timeout: timeoutMs,
-    batch: { batchSize: BATCH_MAX, wait: 0 },
-    maxResponseBodySize: BODY_BYTES_MAX,
-    fetchOptions: { redirect: 'error' },
-  })({})
+  const rpc = createJsonRpc(options.url, timeoutMs)
   let proven = false
   let alive = true
 
   async function ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
-    try {
-      const answer: { error?: RpcFailure; result?: unknown } = await transport.request({ method, params })
-      alive = true
-      if (answer.error === undefined) return { ok: true, result: answer.result }
-      return {
-        ok: false,
-        failure: { code: Number(answer.error.code), message: String(answer.error.message) },
-      }
-    } catch (error) {
-      alive = false
-      // The next answer at this address may be another node's.
-      proven = false
-      throw fromTransport(name, timeoutMs, error)
-    }
+    const answer = await rpc.ask(method, params)
+    alive = 'ok' in answer
+    if ('ok' in answer) return answer
+    // The next answer at this address may be another node's.
+    proven = false
+    throw unanswered(name, timeoutMs, answer)
   }
 
   async function checkChain(): Promise<void> {
@@ -126,7 +97,7 @@ export function createEndpoint(options: {
     }
   }
 
-  return { name, alive: () => alive, read, once, checkChain }
+  return { name, alive: () => alive, read, once, checkChain, close: rpc.close }
 }
 
 /** Write a quantity as JSON-RPC wants it. Pure. */

@@ -70,7 +70,10 @@ export function joinNodes(options: JoinOptions): Nodes {
     onHead: heads.listen,
     health: standing.health,
     send: (raw) => Promise.all(senders.map((node) => sendTo(node, raw))),
-    close: heads.close,
+    close: async () => {
+      await Promise.all([...readers, ...senders].map((node) => node.close()))
+      await heads.close()
+    },
     blockOnAll: async (number) => [await block(number)],
     finalizedNumber: async () => (await finalized()).number,
   }

@@ -138,10 +138,14 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
           z.literal('finalized'),
           z.strictObject({ confirmations: whole(1, 10_000).transform(BigInt) }),
         ]),
-        nodes: z.strictObject({
-          read: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
-          send: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
-        }),
+        nodes: z
+          .strictObject({
+            read: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
+            send: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
+            /** How many reading nodes must say the same; two of them where there are two or more. */
+            agree: whole(1, 10).optional(),
+          })
+          .transform((nodes) => ({ ...nodes, agree: nodes.agree ?? Math.min(2, nodes.read.length) })),
       }),
       service: z.strictObject({
         url: url(env, ['http', 'https']),

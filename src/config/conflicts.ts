@@ -3,7 +3,9 @@ import type { Secret } from './secret.ts'
 /** What a run configuration says, as far as its parts can conflict. */
 type Parts = {
   readonly environment: 'sandbox' | 'production'
-  readonly chain: { readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> }
+  readonly chain: {
+    readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> & { readonly agree: number }
+  }
   readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
   readonly kms?: { readonly endpoint?: string | undefined } | undefined
   readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
@@ -25,8 +27,36 @@ export const conflicts = (
   isWellKnown: (address: `0x${string}`) => boolean,
 ): readonly Conflict[] => [
   ...signerConflicts(config, isWellKnown),
+  ...nodeConflicts(config),
   ...(config.environment === 'production' ? endpointConflicts(config) : []),
 ]
+
+function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Conflict[] {
+  const { read, agree } = nodes
+  const path = ['chain', 'nodes']
+  const found: Conflict[] = (['read', 'send'] as const).flatMap((use) => {
+    const urls = nodes[use].map((url) => new URL(url.reveal()).href)
+    return urls.flatMap((url, index) => {
+      const first = urls.indexOf(url)
+      if (first === index) return []
+      const message = `this is the node of ${use}[${first}] again: it would agree with itself`
+      return [{ path: [...path, use, index], message, fix: 'name another node, or remove this one' }]
+    })
+  })
+  if (agree > read.length) {
+    const message = `${agree} nodes must agree; ${read.length} to read are there`
+    found.push({ path: [...path, 'agree'], message, fix: 'add nodes to `read`, or lower `agree`' })
+  }
+  if (environment === 'production' && agree < 2) {
+    const message = `production refuses to believe ${agree} node alone; 2 of ${read.length} to read must agree`
+    found.push({
+      path: [...path, 'agree'],
+      message,
+      fix: 'add nodes to `read` up to two, and ask for agree: "2"',
+    })
+  }
+  return found
+}
 
 function signerConflicts(
   { environment, kms, agents }: Parts,

@@ -18,7 +18,7 @@ export const openNodes = ({ chain: { id, nodes, finality } }: RunConfig, clock: 
     chainId: id,
     read: nodes.read.map((url) => url.reveal()),
     send: nodes.send.map((url) => url.reveal()),
-    agree: Math.min(2, nodes.read.length),
+    agree: nodes.agree,
     finality,
     timeoutMs: NODE_TIMEOUT_MS,
     pollMs: HEAD_POLL_MS,

@@ -4,7 +4,8 @@ import { isPackage, isProduct, type Rule, reachOf, shown } from './tree.ts'
 /** Each vendor has its homes, so that replacing it, or its failures, is one folder's matter. Types count. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   // Sources of a value are other hosts than the service, with limits of their own: observe/ reads them itself.
-  undici: ['service', 'observe'],
+  // One deadline over headers and body, which viem's transport does not have: chain/ speaks to nodes itself.
+  undici: ['service', 'observe', 'chain'],
   cockatiel: ['service'],
   ws: ['service', 'sandbox'],
   '@aws-sdk/client-kms': ['sign'],

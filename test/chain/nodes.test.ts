@@ -98,6 +98,24 @@ describe('connecting', () => {
     expect(await codeOf(nodes.head())).toBe('node.refused')
   })
 
+  it('has one deadline over headers and body: a node that sends its headers, then nothing, is given up in time', async () => {
+    const one = await node()
+    const nodes = await connect([one])
+    one.behave = 'headers'
+    expect(await codeOf(nodes.head())).toBe('node.timeout')
+    expect(await nodes.send(RAW)).toEqual([{ node: 'send-1', outcome: 'unknown', detail: 'timeout' }])
+  })
+
+  it('closes without waiting for a node that hangs or sends no more than its headers', async () => {
+    const [hanging, silent] = [await node(), await node()]
+    const nodes = await connect([hanging, silent], { timeoutMs: 600_000 })
+    hanging.behave = 'hang'
+    silent.behave = 'headers'
+    const asked = codeOf(nodes.head())
+    await nodes.close()
+    expect(await asked).toBe('node.unreachable')
+  })
+
   it('proves the chain again once a connection broke', async () => {
     const one = await node()
     const nodes = await connect([one])

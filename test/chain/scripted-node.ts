@@ -21,8 +21,8 @@ export type ScriptedNode = {
   readonly answers: Record<string, Answer>
   /** The methods of each HTTP request, in order: a batch is one entry. */
   readonly requests: (readonly string[])[]
-  /** How connections behave: answer, hang, drop after reading, or answer with an HTTP status. */
-  behave: 'answer' | 'hang' | 'drop' | number
+  /** How connections behave: answer, hang, send headers and then nothing, drop after reading, or an HTTP status. */
+  behave: 'answer' | 'hang' | 'headers' | 'drop' | number
   readonly stop: () => Promise<void>
 }
 
@@ -62,6 +62,7 @@ export async function startScriptedNode(chainId: number, height: number): Promis
     if (node.behave === 'hang') return
     if (node.behave === 'drop') return void incoming.socket.destroy()
     outgoing.setHeader('content-type', 'application/json')
+    if (node.behave === 'headers') return outgoing.flushHeaders()
     if (typeof node.behave === 'number') {
       outgoing.statusCode = node.behave
       return void outgoing.end(JSON.stringify({ message: `no quota for ${CANARY}` }))

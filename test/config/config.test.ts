@@ -129,6 +129,16 @@ describe('the run configuration', () => {
     expect(checkRunConfig(yaml, '/', deps).chain.finality).toEqual({ confirmations: 12n })
   })
 
+  it('asks two nodes where there are two, and one where there is one', () => {
+    const one = text
+      .replace('environment: production', 'environment: sandbox')
+      .replace('"env:ROLEKEEPER_NODE_A", ', '')
+      .replace('    agree: "2"\n', '')
+    const agreeOf = (yaml: string) => checkRunConfig(parseYaml('run.yaml', yaml), '/', deps).chain.nodes.agree
+    expect(agreeOf(one)).toBe(1)
+    expect(agreeOf(text.replace('    agree: "2"\n', ''))).toBe(2)
+  })
+
   it.each([
     ['an unknown key', 'region: us-east-1', 'regoin: us-east-1'],
     ['an unknown key at the top', 'environment: production', 'environment: production\nmodee: live'],
@@ -158,6 +168,11 @@ describe('the run configuration', () => {
     ['half a pair of KMS credentials', 'region: us-east-1', 'region: us-east-1\n  accessKeyId: AKIA'],
     ['zero confirmations', 'finality: finalized', 'finality: { confirmations: "0" }'],
     ['no node', 'send: ["env:ROLEKEEPER_NODE_SEND"]', 'send: []'],
+    ['a quorum of zero', 'agree: "2"', 'agree: "0"'],
+    ['a quorum of more nodes than there are', 'agree: "2"', 'agree: "3"'],
+    ['a quorum of one in production', 'agree: "2"', 'agree: "1"'],
+    ['one node in production', ', "env:ROLEKEEPER_NODE_B"]\n', ']\n'],
+    ['two nodes at one URL', 'env:ROLEKEEPER_NODE_B', 'env:ROLEKEEPER_NODE_A'],
     ['plain http in production', 'https://api.service.example', 'http://api.service.example'],
     ['a plain stream in production', '# streamUrl: wss:', 'streamUrl: ws:'],
     ['a plain node in production', '"env:ROLEKEEPER_NODE_B"', '"http://node.example/canary-key"'],
@@ -188,7 +203,7 @@ describe('the run configuration', () => {
   it('names the variable and the path of a secret that the environment lacks', () => {
     const message = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_SECRET_KEY: undefined })
     expect(message).toMatchInlineSnapshot(
-      `"run.yaml:30:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
+      `"run.yaml:32:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
     )
   })
 
