@@ -132,6 +132,8 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
       environment: z.enum(['sandbox', 'production']),
       /** Holds the journal and the kill and pause files. */
       directory: z.string().min(1).transform(inside(folder)),
+      /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
+      watermark: z.string().min(1).transform(inside(folder)).optional(),
       chain: z.strictObject({
         id: whole(1, Number.MAX_SAFE_INTEGER),
         finality: z.union([

@@ -3,6 +3,8 @@ import type { Secret } from './secret.ts'
 /** What a run configuration says, as far as its parts can conflict. */
 type Parts = {
   readonly environment: 'sandbox' | 'production'
+  readonly directory: string
+  readonly watermark?: string | undefined
   readonly chain: {
     readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> & { readonly agree: number }
   }
@@ -28,6 +30,15 @@ export const conflicts = (
 ): readonly Conflict[] => [
   ...signerConflicts(config, isWellKnown),
   ...nodeConflicts(config),
+  ...(config.watermark === config.directory
+    ? [
+        {
+          path: ['watermark'],
+          message: 'the directory has a watermark already, and a second copy there would be lost with it',
+          fix: 'name a folder on another disk, or remove `watermark`',
+        },
+      ]
+    : []),
   ...(config.environment === 'production' ? endpointConflicts(config) : []),
 ]
 

@@ -1,21 +1,17 @@
-import type { Address } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import { createGasMarket, type GasMarket } from '../pipeline/transactions/gas-market.ts'
 import { type ChainView, watchChain } from '../pipeline/transactions/nonces.ts'
-import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
-import type { Workflow } from '../workflow/workflow.ts'
 import { openNodes } from './connect.ts'
+import type { KeeperRecords } from './records.ts'
 import type { Reports } from './reports.ts'
 
 /** What every role stands on: the nodes, and the chain as it is followed for every signer. */
 export type Ground = {
   readonly nodes: Nodes
-  readonly signers: Signers
   readonly chain: ChainView
   readonly gas: GasMarket
   readonly close: () => Promise<void>
@@ -24,9 +20,7 @@ export type Ground = {
 /** What following the chain needs. */
 export type GroundDeps = {
   readonly clock: Clock
-  readonly journal: Journal
-  /** What had not ended when the keeper started. */
-  readonly resumed: readonly Workflow[]
+  readonly records: KeeperRecords
   readonly reports: Pick<Reports, 'metrics' | 'alarm'>
   readonly log: Log
   readonly onHead: () => void
@@ -47,7 +41,8 @@ const MISTAKES = ['node.wrong_chain', 'node.unreachable', 'node.http_status']
  * again for ever while anything is in flight. Throws what cannot be mended by itself, and the reason of `stop`.
  */
 export async function openGround(config: RunConfig, deps: GroundDeps): Promise<Ground> {
-  const { resumed, clock, stop } = deps
+  const { clock, stop } = deps
+  const { resumed } = deps.records
   for (let waitMs = RETRY_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
     try {
       return await tryToOpen(config, deps)
@@ -63,15 +58,13 @@ export async function openGround(config: RunConfig, deps: GroundDeps): Promise<G
 async function tryToOpen(config: RunConfig, deps: GroundDeps): Promise<Ground> {
   const nodes = await connectNodes(config, deps)
   try {
-    const { clock, journal, reports } = deps
-    const known = { nowMs: clock.nowMs, journal, alarm: reports.alarm, chainId: config.chain.id }
-    const signers = await createSigners(signersOf(config, deps.resumed), known)
-    const chain = await followChain(config, nodes, deps)
+    const { nowMs } = deps.clock
+    const chain = await followChain(nodes, deps)
     const close = async () => {
       await chain.stop()
       await nodes.close()
     }
-    return { nodes, signers, chain, gas: createGasMarket({ nodes, nowMs: clock.nowMs }), close }
+    return { nodes, chain, gas: createGasMarket({ nodes, nowMs }), close }
   } catch (error) {
     await nodes.close()
     throw error
@@ -88,21 +81,13 @@ async function connectNodes(config: RunConfig, { clock, reports }: GroundDeps): 
   return { ...nodes, send }
 }
 
-const followChain = (config: RunConfig, nodes: Nodes, deps: GroundDeps): Promise<ChainView> =>
+const followChain = (nodes: Nodes, deps: GroundDeps): Promise<ChainView> =>
   watchChain({
     nowMs: deps.clock.nowMs,
     nodes,
-    journal: deps.journal,
-    signers: signersOf(config, deps.resumed),
+    journal: deps.records.journal,
+    signers: deps.records.addresses,
     onHead: deps.onHead,
     onFailed: (error) => deps.log.warn('could not follow the chain', {}, error),
     alarm: deps.reports.alarm,
   })
-
-/** A shadow claims no nonce: its address may well be another keeper's to use. Pure. */
-const signersOf = ({ agents }: RunConfig, resumed: readonly Workflow[]): readonly Address[] => [
-  ...new Set([
-    ...agents.flatMap(({ mode, signer }) => (mode === 'live' ? [signer.address] : [])),
-    ...resumed.flatMap(({ shadow, signer }) => (shadow === true ? [] : [signer])),
-  ]),
-]

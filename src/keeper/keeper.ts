@@ -3,7 +3,6 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
-import { openJournal } from '../journal/open.ts'
 import { createSources } from '../observe/sources.ts'
 import { type Gate, readControl, stopped } from '../ops/control.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
@@ -22,6 +21,7 @@ import { type Ground, openGround } from './ground.ts'
 import { type HealthDeps, startHealth } from './health.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
 import { createLookout } from './lookout.ts'
+import { type KeeperRecords, openRecords } from './records.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
@@ -134,19 +134,20 @@ class ComposedKeeper implements Keeper {
    * every role by itself.
    */
   async #start(): Promise<void> {
-    const { journal, close } = openJournal(this.#config.directory, this.#clock)
-    this.#closeJournal = close
-    const resumed = await journal.live()
+    const { alarm } = this.#reports
+    const records = await openRecords(this.#config, { clock: this.#clock, alarm })
+    this.#closeJournal = records.close
+    const { journal, resumed } = records
     proveNoneLeftLive(resumed, this.#config)
     const ops = await this.#startOps(journal)
-    const ground = await this.#openGround(journal, resumed)
+    const ground = await this.#openGround(records)
     this.#ending.signal.throwIfAborted()
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
     this.#opened.push(() => client.close())
-    const staff = this.#createStaff(journal, ground, client)
+    const staff = this.#createStaff(records, ground, client)
     this.#opened.push(staff.stop)
     const queue = createRunQueue({
-      ...{ clock: this.#clock, journal, signers: ground.signers, alone: this.#alone, log: this.#log },
+      ...{ clock: this.#clock, journal, signers: records.signers, alone: this.#alone, log: this.#log },
       ...{ stagesOf: staff.stagesOf, onMove: this.#live.moved, metrics: this.#reports.metrics },
     })
     this.#opened.push(queue.close)
@@ -167,9 +168,9 @@ class ComposedKeeper implements Keeper {
     feed.start()
   }
 
-  async #openGround(journal: Journal, resumed: readonly Workflow[]): Promise<Ground> {
+  async #openGround(records: KeeperRecords): Promise<Ground> {
     const ground = await openGround(this.#config, {
-      ...{ clock: this.#clock, log: this.#log, reports: this.#reports, journal, resumed },
+      ...{ clock: this.#clock, log: this.#log, reports: this.#reports, records },
       onHead: () => {
         this.#live.wakeAll('in_flight')
         this.#live.wakeAll('cleared')
@@ -185,7 +186,11 @@ class ComposedKeeper implements Keeper {
     return ground
   }
 
-  #createStaff(journal: Journal, { nodes, chain, gas, signers }: Ground, client: ServiceClient): Staff {
+  #createStaff(
+    { journal, signers }: KeeperRecords,
+    { nodes, chain, gas }: Ground,
+    client: ServiceClient,
+  ): Staff {
     const sources = createSources(this.#config.sources, this.#clock)
     this.#opened.push(sources.close)
     const { metrics, emit, alarm } = this.#reports

@@ -43,6 +43,15 @@ describe('the run configuration', () => {
     expect(config.deployment.assets.map(({ decimals }) => decimals)).toEqual([6, 8])
   })
 
+  it('takes a second folder for the watermark, but not the directory itself', () => {
+    const check = (folder: string) =>
+      checkRunConfig(parseYaml('run.yaml', `${text}watermark: ${folder}\n`), '/etc/keeper', deps)
+    expect(check('../copy').watermark).toBe('/etc/copy')
+    expect(() => check('../.rolekeeper/')).toThrow(
+      /watermark is .*would be lost with it.* Fix: name a folder/,
+    )
+  })
+
   it('takes sources by URL or file, and counts a URL among the secrets', () => {
     const given = `sources:
   - { name: administrator, url: "env:ROLEKEEPER_NODE_A" }
@@ -203,7 +212,7 @@ describe('the run configuration', () => {
   it('names the variable and the path of a secret that the environment lacks', () => {
     const message = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_SECRET_KEY: undefined })
     expect(message).toMatchInlineSnapshot(
-      `"run.yaml:32:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
+      `"run.yaml:35:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
     )
   })
 

@@ -1,0 +1,87 @@
+import type { Address, Hex } from 'viem'
+import { type Slot, withNewAttempt } from '../workflow/slot.ts'
+import type { Journal } from './journal.ts'
+import { digestsOf, type Mark } from './watermark.ts'
+
+/** What a journal that went back takes back from a watermark. */
+type TakeBackJournal = Pick<
+  Journal,
+  'get' | 'open' | 'claim' | 'write' | 'nextNonce' | 'adoptNonce' | 'ledgerEntry'
+>
+
+/** A nonce that the watermark knows, and whether the journal could take it back: not where it holds another there. */
+export type TakenBack = {
+  readonly chainId: number
+  readonly signer: Address
+  readonly nonce: number
+  readonly workflowId: string
+  readonly taken: boolean
+}
+
+/** Whether a journal holds every one of some digests. */
+export async function areHeld(
+  digests: readonly Hex[],
+  journal: Pick<Journal, 'ledgerEntry'>,
+): Promise<boolean> {
+  const entries = await Promise.all(digests.map((digest) => journal.ledgerEntry(digest)))
+  return entries.every((entry) => entry !== null)
+}
+
+/**
+ * Write the marks of a watermark that a journal has lost into it again, in the order in which they were made. A claim is
+ * made as it was, with its budget; an attempt is ordered again, so that what the chain mined is known for ours.
+ */
+export async function takeBack(
+  marks: readonly Mark[],
+  journal: TakeBackJournal,
+): Promise<readonly TakenBack[]> {
+  const back: TakenBack[] = []
+  for (const mark of marks) {
+    if (await areHeld(digestsOf(mark), journal)) continue
+    back.push(...(mark.type === 'claim' ? await claimAgain(mark, journal) : await orderAgain(mark, journal)))
+  }
+  return back
+}
+
+async function claimAgain(
+  { workflow, reservation }: Extract<Mark, { type: 'claim' }>,
+  journal: TakeBackJournal,
+): Promise<readonly TakenBack[]> {
+  const { id, chainId } = workflow
+  await journal.open({ ...workflow, state: 'cleared', slots: [], version: 0 })
+  const stored = await journal.get(id)
+  const held = new Set(stored?.slots.map(({ nonce }) => nonce))
+  const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
+  const [first] = fresh
+  if (stored === null || first === undefined) return []
+  const next = await journal.nextNonce(chainId, first.signer)
+  // Between them are nonces that nobody claimed, or whose marks are gone.
+  if (next === null || next < first.nonce) await journal.adoptNonce(chainId, first.signer, first.nonce)
+  const slots = [...stored.slots, ...fresh]
+  const claimed = await journal.claim({ ...workflow, slots, version: stored.version }, reservation)
+  return fresh.map((slot) => takenBack(slot, id, claimed !== 'lost'))
+}
+
+async function orderAgain(
+  { workflowId, signer, chainId, nonce, attempt }: Extract<Mark, { type: 'attempt' }>,
+  journal: TakeBackJournal,
+): Promise<readonly TakenBack[]> {
+  const stored = await journal.get(workflowId)
+  const slot = stored?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+  // After a no-op that we ordered meanwhile, no payload may follow.
+  const isOver = slot?.attempts.at(-1)?.purpose === 'noop' && attempt.purpose === 'payload'
+  const isOpen = stored !== null && slot?.state === 'open' && !isOver
+  if (isOpen) {
+    const { raw: _raw, hash: _hash, ...ordered } = attempt
+    const again = withNewAttempt(slot, { ...ordered, state: 'ordered' })
+    const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
+    await journal.write({ ...stored, slots })
+  }
+  return [takenBack({ chainId, signer, nonce }, workflowId, isOpen)]
+}
+
+const takenBack = (
+  { chainId, signer, nonce }: Pick<Slot, 'chainId' | 'signer' | 'nonce'>,
+  workflowId: string,
+  taken: boolean,
+): TakenBack => ({ chainId, signer, nonce, workflowId, taken })

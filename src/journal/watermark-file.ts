@@ -1,0 +1,102 @@
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import type { Hex } from 'viem'
+import { RolekeeperError } from '../errors.ts'
+
+/** One line of a watermark: the digests that may be signed since it was written, and what they are for. */
+export type WatermarkLine = { readonly digests: readonly Hex[]; readonly text: string }
+
+/** A file longer than this becomes the old one, and what was the old one goes: some ten thousand workflows. */
+const BYTES_MAX = 32_000_000
+/** Stands where a line has no digest. */
+const NONE = '-'
+
+/** An append-only file of lines with a checksum each. */
+export type WatermarkFile = {
+  /** Resolves when the lines are on disk. */
+  readonly append: (lines: readonly WatermarkLine[]) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** A watermark as it was found. */
+export type FoundWatermark = {
+  readonly file: WatermarkFile
+  /** Whether it was there before. */
+  readonly existed: boolean
+  /** Oldest first, those of the file before it included. */
+  readonly lines: readonly WatermarkLine[]
+  /** Lines that are not as they were written; a line that a crash cut off at the end is none of them. */
+  readonly damaged: number
+}
+
+/** Open (or create) the watermark in a folder. Throws RolekeeperError `watermark.not_opened`. */
+export async function openWatermarkFile(folder: string): Promise<FoundWatermark> {
+  const [path, oldPath] = [join(folder, 'watermark.log'), join(folder, 'watermark.old.log')]
+  try {
+    const old = await read(oldPath)
+    const current = await read(path)
+    let handle = await open(path, 'a', 0o600)
+    // What a crash cut off would spoil the line that follows it.
+    if (current !== null) await handle.truncate(current.bytes)
+    let bytes = current?.bytes ?? 0
+    const file: WatermarkFile = {
+      append: async (lines) => {
+        if (bytes > BYTES_MAX) {
+          await handle.close()
+          await rename(path, oldPath)
+          handle = await open(path, 'a', 0o600)
+          bytes = 0
+        }
+        bytes += await write(handle, lines)
+      },
+      close: () => handle.close(),
+    }
+    return {
+      file,
+      existed: current !== null || old !== null,
+      lines: [...(old?.lines ?? []), ...(current?.lines ?? [])],
+      damaged: (old?.damaged ?? 0) + (current?.damaged ?? 0),
+    }
+  } catch (cause) {
+    throw new RolekeeperError('watermark.not_opened', `The watermark in ${folder} could not be opened.`, {
+      fix: 'check that the folder of `watermark` is there and yours to write.',
+      cause,
+    })
+  }
+}
+
+async function write(handle: FileHandle, lines: readonly WatermarkLine[]): Promise<number> {
+  const text = lines
+    .map(({ digests, text }) => {
+      const body = `${digests.length === 0 ? NONE : digests.join(',')} ${text}`
+      return `${checksum(body)} ${body}\n`
+    })
+    .join('')
+  await handle.appendFile(text)
+  await handle.datasync()
+  return Buffer.byteLength(text)
+}
+
+const checksum = (body: string) => crc32(body).toString(16).padStart(8, '0')
+
+/** Read the lines of a file, and how many bytes of it are whole lines; null when it is not there. */
+async function read(path: string) {
+  const content = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (content === null) return null
+  const bytes = content.lastIndexOf('\n') + 1
+  const parsed = content.toString('utf8', 0, bytes).split('\n').slice(0, -1).map(parse)
+  const lines = parsed.filter((line) => line !== null)
+  return { bytes, lines, damaged: parsed.length - lines.length }
+}
+
+function parse(line: string): WatermarkLine | null {
+  const body = line.slice(9)
+  const cut = body.indexOf(' ')
+  if (cut < 0 || `${checksum(body)} ` !== line.slice(0, 9)) return null
+  const digests = body.slice(0, cut)
+  return { digests: digests === NONE ? [] : (digests.split(',') as Hex[]), text: body.slice(cut + 1) }
+}

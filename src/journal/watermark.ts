@@ -1,0 +1,127 @@
+import type { Address, Hex } from 'viem'
+import { RolekeeperError } from '../errors.ts'
+import type { Attempt } from '../workflow/slot.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { Journal, Reservation } from './journal.ts'
+import { decodeRecord, encodeRecord } from './records.ts'
+import type { WatermarkFile, WatermarkLine } from './watermark-file.ts'
+
+/** What a watermark keeps beside the journal: each claim as it was made, and each later attempt. */
+export type Mark =
+  | { readonly type: 'claim'; readonly workflow: Workflow; readonly reservation: Reservation | null }
+  | {
+      readonly type: 'attempt'
+      readonly workflowId: string
+      readonly chainId: number
+      readonly signer: Address
+      readonly nonce: number
+      readonly attempt: Attempt
+    }
+
+/** A second record of what may have been signed, in one place or two, which outlives a journal that goes back. */
+export type Watermark = {
+  /** Keep a mark; `flush` brings it to disk. */
+  readonly record: (mark: Mark) => void
+  /** How many marks were recorded so far. */
+  readonly recorded: () => number
+  /** Resolve when the first `count` marks are on disk. Throws RolekeeperError `watermark.failed`, from then on always. */
+  readonly flush: (count: number) => Promise<void>
+}
+
+/**
+ * Create the watermark of files that were read. `onFailed` is called once, when a disk takes nothing: from then on nothing
+ * may be signed.
+ */
+export function createWatermark(
+  files: readonly Pick<WatermarkFile, 'append'>[],
+  onFailed: (failure: RolekeeperError) => void,
+): Watermark {
+  let pending: WatermarkLine[] = []
+  let recorded = 0
+  let written = 0
+  let writing: Promise<void> = Promise.resolve()
+  let failure: RolekeeperError | undefined
+
+  const write = async (count: number) => {
+    if (failure !== undefined) throw failure
+    const lines = pending.slice(0, Math.max(0, count - written))
+    if (lines.length === 0) return
+    try {
+      await Promise.all(files.map((file) => file.append(lines)))
+    } catch (cause) {
+      failure = new RolekeeperError('watermark.failed', 'The watermark could not be written to disk.', {
+        fix: 'make room on the disks of `directory` and `watermark`, then start again; what was in flight resumes.',
+        cause,
+      })
+      onFailed(failure)
+      throw failure
+    }
+    pending = pending.slice(lines.length)
+    written += lines.length
+  }
+  return {
+    record: (mark) => {
+      pending.push(lineOf(mark))
+      recorded += 1
+    },
+    recorded: () => recorded,
+    flush: (count) => {
+      const done = writing.then(() => write(count))
+      writing = done.catch(() => undefined)
+      return done
+    },
+  }
+}
+
+/** The digests that a mark allows. Pure. */
+export const digestsOf = (mark: Mark): readonly Hex[] =>
+  mark.type === 'attempt'
+    ? [mark.attempt.digest]
+    : mark.workflow.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
+
+/** Write a mark as a line. Pure. */
+export const lineOf = (mark: Mark): WatermarkLine => ({ digests: digestsOf(mark), text: encodeRecord(mark) })
+
+/** Read the mark of a line that {@link lineOf} wrote. Pure. */
+export const markOf = ({ text }: WatermarkLine): Mark => decodeRecord<Mark>(text)
+
+/**
+ * Keep a watermark of everything that a journal lets be signed. What a barrier has passed is on disk in both; the journal
+ * first, so that a crash between the two never leaves a watermark that is ahead.
+ */
+export function withWatermark(journal: Journal, watermark: Watermark): Journal {
+  const marked: Pick<Journal, 'claim' | 'write' | 'barrier'> = {
+    claim: async (workflow, reservation) => {
+      const claimed = await journal.claim(workflow, reservation)
+      if (claimed !== 'lost') watermark.record({ type: 'claim', workflow: claimed, reservation })
+      return claimed
+    },
+    write: async (workflow, reservation) => {
+      const before = workflow.slots.length === 0 ? null : await journal.get(workflow.id)
+      const next = await journal.write(workflow, reservation)
+      for (const mark of newAttempts(before, next)) watermark.record(mark)
+      return next
+    },
+    barrier: async () => {
+      // Nothing that is written after this is sure to be in the journal when its barrier has passed.
+      const count = watermark.recorded()
+      await journal.barrier()
+      await watermark.flush(count)
+    },
+  }
+  return new Proxy(journal, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(marked, name) ?? Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+function newAttempts(before: Workflow | null, { id, slots }: Workflow): readonly Mark[] {
+  const known = new Set(before?.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest)))
+  return slots.flatMap(({ chainId, signer, nonce, attempts }) =>
+    attempts
+      .filter(({ digest }) => before !== null && !known.has(digest))
+      .map((attempt): Mark => ({ type: 'attempt', workflowId: id, chainId, signer, nonce, attempt })),
+  )
+}

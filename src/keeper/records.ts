@@ -1,0 +1,209 @@
+import type { Address } from 'viem'
+import type { Clock } from '../clock.ts'
+import type { RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import { lockDirectory } from '../journal/lock.ts'
+import { openJournal } from '../journal/open.ts'
+import { areHeld, type TakenBack, takeBack } from '../journal/take-back.ts'
+import { createWatermark, lineOf, type Mark, markOf, withWatermark } from '../journal/watermark.ts'
+import { type FoundWatermark, openWatermarkFile } from '../journal/watermark-file.ts'
+import { createSigners, type SafeReason, type Signers } from '../pipeline/transactions/safe.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+/** Where a keeper's records are, and whose they are. */
+type RecordsConfig = Pick<RunConfig, 'directory'> & {
+  readonly watermark?: string | undefined
+  readonly chain: Pick<RunConfig['chain'], 'id'>
+  readonly agents: readonly {
+    readonly mode: 'live' | 'shadow'
+    readonly signer: { readonly address: Address }
+  }[]
+}
+
+/** What opening records needs. */
+type RecordsDeps = {
+  readonly clock: Clock
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/** What a keeper knows of what it did. */
+export type KeeperRecords = {
+  /** Its barrier passes when the watermark is on disk too. */
+  readonly journal: Journal
+  readonly signers: Signers
+  /** The signers that may have a transaction on its way: those of the configuration, and those of workflows in flight. */
+  readonly addresses: readonly Address[]
+  /** What has not ended. */
+  readonly resumed: readonly Workflow[]
+  readonly close: () => Promise<void>
+}
+
+/** A watermark and where it is; `kept` names it in the journal. */
+type Place = FoundWatermark & { readonly folder: string; readonly kept: string }
+
+/**
+ * Open the journal and its watermark and compare them, before anything else: what the journal has lost comes back from
+ * the watermark, and its signers are SAFE until a person has looked. Throws `journal.*`, `watermark.not_opened`, and
+ * `watermark.other_chain` or `watermark.other_signer` for one that is not ours.
+ */
+export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Promise<KeeperRecords> {
+  const { directory, watermark: copy } = config
+  const { journal, close } = openJournal(directory, deps.clock)
+  const opened = [close]
+  const closeAll = async () => {
+    for (const each of opened.toReversed()) await each()
+  }
+  try {
+    if (copy !== undefined) {
+      const { release } = lockDirectory(copy)
+      opened.push(async () => release())
+    }
+    const places: Place[] = []
+    for (const [index, folder] of [directory, copy].entries()) {
+      if (folder === undefined) continue
+      const found = await openWatermarkFile(folder)
+      opened.push(found.file.close)
+      places.push({ ...found, folder, kept: index === 0 ? 'watermark' : `watermark:${folder}` })
+    }
+    const chainId = config.chain.id
+    const ours = signersOf(config, await journal.live())
+    const signers = await createSigners(ours, {
+      nowMs: deps.clock.nowMs,
+      alarm: deps.alarm,
+      chainId,
+      journal,
+    })
+    for (const place of places) await compare(place, { journal, signers, ours, chainId })
+    for (const place of places) await complete(place, journal)
+    const resumed = await journal.live()
+    const watermark = createWatermark(
+      places.map(({ file }) => file),
+      crash,
+    )
+    // Only what is under way: what has passed no barrier is in neither record, or in the journal alone.
+    opened.push(() => watermark.flush(0).catch(() => undefined))
+    const addresses = signersOf(config, resumed)
+    return { journal: withWatermark(journal, watermark), signers, addresses, resumed, close: closeAll }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** What can no longer be recorded must not be signed: end, and resume from what is on disk. */
+function crash(failure: RolekeeperError): void {
+  setImmediate(() => {
+    throw failure
+  })
+}
+
+/** A shadow claims no nonce: its address may well be another keeper's to use. Pure. */
+const signersOf = ({ agents }: RecordsConfig, live: readonly Workflow[]): readonly Address[] => [
+  ...new Set([
+    ...agents.flatMap(({ mode, signer }) => (mode === 'live' ? [signer.address] : [])),
+    ...live.flatMap(({ shadow, signer }) => (shadow === true ? [] : [signer])),
+  ]),
+]
+
+/** What a watermark is held against. */
+type Known = {
+  readonly journal: Journal
+  readonly signers: Signers
+  readonly ours: readonly Address[]
+  readonly chainId: number
+}
+
+/** Hold the journal against one watermark: a difference is SAFE, and what the journal lost is taken back. */
+async function compare(place: Place, known: Known): Promise<void> {
+  const { journal, signers } = known
+  const lost = await lostMarks(place, known)
+  const back = await takeBack(lost, journal)
+  for (const signer of new Set(back.map((each) => each.signer))) {
+    const ofSigner = back.filter((each) => each.signer === signer)
+    signers.safe(signer, behind(place.folder, ofSigner))
+  }
+  const isMissing = !place.existed && (await journal.getValue(place.kept)) !== null
+  for (const signer of known.ours) {
+    if (isMissing) signers.safe(signer, missing(place.folder))
+    if (place.damaged > 0) signers.safe(signer, unreadable(place))
+  }
+}
+
+/** The marks that a journal does not hold: all that follow the newest that it does, in the order of its commits. */
+async function lostMarks(
+  { folder, lines }: Place,
+  { journal, ours, chainId }: Known,
+): Promise<readonly Mark[]> {
+  const newest = lines.at(-1)
+  if (newest !== undefined && chainOf(markOf(newest)) !== chainId)
+    throw otherChain(folder, chainOf(markOf(newest)), chainId)
+  const lost: Mark[] = []
+  for (const line of lines.toReversed()) {
+    if (await areHeld(line.digests, journal)) break
+    const mark = markOf(line)
+    const signer = signerOf(mark)
+    const isOurs = ours.some((each) => each.toLowerCase() === signer.toLowerCase())
+    if (!isOurs && (await journal.nextNonce(chainId, signer)) === null) throw otherSigner(folder, signer)
+    lost.unshift(mark)
+  }
+  return lost
+}
+
+const chainOf = (mark: Mark) => (mark.type === 'claim' ? mark.workflow.chainId : mark.chainId)
+const signerOf = (mark: Mark) => (mark.type === 'claim' ? mark.workflow.signer : mark.signer)
+
+/** Write what is live and a watermark lacks into it: one that is new, or whose last lines a crash took. */
+async function complete({ file, lines, kept }: Place, journal: Journal): Promise<void> {
+  const known = new Set(lines.flatMap(({ digests }) => digests))
+  const absent = (await journal.live())
+    .filter(({ slots }) => slots.some(({ attempts }) => attempts.some(({ digest }) => !known.has(digest))))
+    .map((workflow) => lineOf({ type: 'claim', workflow, reservation: null }))
+  if (absent.length > 0) await file.append(absent)
+  await journal.setValue(kept, 'kept')
+  await journal.barrier()
+}
+
+type Doubt = Omit<SafeReason, 'atMs'>
+
+const behind = (folder: string, back: readonly TakenBack[]): Doubt => {
+  const nonces = back.map(({ nonce }) => nonce)
+  const missed = back.filter(({ taken }) => !taken).map(({ nonce }) => nonce)
+  const rest = missed.length === 0 ? '' : `; the journal holds something else at ${missed.join(', ')}`
+  return {
+    check: 'journal_behind_watermark',
+    message: 'The journal is older than its watermark, as one restored from a backup is.',
+    seen: `${folder} has nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${back.length} claims and attempts that the journal had lost${rest}`,
+    toLeave:
+      'find out where the journal came from; each of these nonces must be final, which the keeper sees to by itself',
+  }
+}
+
+const missing = (folder: string): Doubt => ({
+  check: 'watermark_missing',
+  message:
+    'The watermark that the journal was kept with is gone, so nothing shows whether the journal is the newest.',
+  seen: `no watermark.log in ${folder}`,
+  toLeave: 'find out where it went, and that the journal was not restored from a backup',
+})
+
+const unreadable = ({ folder, damaged }: Place): Doubt => ({
+  check: 'watermark_unreadable',
+  message: 'The watermark has lines that are not as they were written.',
+  seen: `${damaged} such lines in ${folder}`,
+  toLeave: 'check that disk, and that the journal was not restored from a backup',
+})
+
+const otherChain = (folder: string, found: number, chainId: number) =>
+  new RolekeeperError(
+    'watermark.other_chain',
+    `The watermark in ${folder} is of chain ${found}; the configuration says ${chainId}.`,
+    { fix: 'name the folder of this keeper’s own watermark, or an empty one.', facts: { found, chainId } },
+  )
+
+const otherSigner = (folder: string, signer: Address) =>
+  new RolekeeperError(
+    'watermark.other_signer',
+    `The watermark in ${folder} is of the signer ${signer}, which neither the configuration nor the journal knows.`,
+    { fix: 'name the folder of this keeper’s own watermark, or an empty one.', facts: { signer } },
+  )

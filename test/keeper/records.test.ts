@@ -1,0 +1,154 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { type KeeperRecords, openRecords } from '../../src/keeper/records.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const CHAIN = 31_337
+const OTHER = `0x${'52'.repeat(20)}` as const
+const digest = (of: number) => `0x${String(of).padStart(64, '0')}` as const
+
+let root: string
+let alarms: string[]
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'records-'))
+  alarms = []
+})
+
+type Config = Parameters<typeof openRecords>[0]
+const agentsOf = (...addresses: readonly Config['agents'][number]['signer']['address'][]) =>
+  addresses.map((address) => ({ mode: 'live' as const, signer: { address } }))
+
+const open = (changes: Partial<Config> = {}) =>
+  openRecords(
+    { directory: join(root, 'state'), chain: { id: CHAIN }, agents: agentsOf(SIGNER), ...changes },
+    { clock: systemClock, alarm: ({ message }) => void alarms.push(message) },
+  )
+
+/** Claim a nonce for a workflow of that id, on disk. */
+async function claim({ journal }: KeeperRecords, nonce: number): Promise<Workflow> {
+  const id = `w${nonce}`
+  await journal.open(workflowOf('cleared', { id, opportunity: id }))
+  const slots = [slotOf({ nonce, attempts: [attemptOf({ digest: digest(nonce) })] })]
+  const claimed = await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), {
+    ...{ workflowId: id, role: 'liquidator', atMs: 5, usdMicros: 10n, gasWei: 1n, reverted: false },
+  })
+  if (claimed === 'lost') throw new TypeError('lost')
+  await journal.barrier()
+  return claimed
+}
+/** Order a bump of its one nonce, on disk. */
+async function bump({ journal }: KeeperRecords, workflow: Workflow, of: number): Promise<Workflow> {
+  const [slot] = workflow.slots
+  if (slot === undefined) throw new TypeError('no slot')
+  const attempts = [...slot.attempts, attemptOf({ digest: digest(of) })]
+  const bumped = await journal.write({ ...workflow, slots: [{ ...slot, attempts }] })
+  await journal.barrier()
+  return bumped
+}
+/** A keeper that claims nonce 7, has its directory copied, then claims 8 and bumps 7. */
+async function backUp(changes: Partial<Config> = {}) {
+  const first = await open(changes)
+  await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+  const seven = await claim(first, 7)
+  await first.close()
+  cpSync(join(root, 'state'), join(root, 'backup'), { recursive: true })
+  const then = await open(changes)
+  await claim(then, 8)
+  await bump(then, seven, 70)
+  await then.close()
+  expect(alarms).toEqual([])
+}
+const checks = ({ signers }: KeeperRecords) => signers.reasonsOf(SIGNER).map(({ check }) => check)
+
+describe('a keeper’s records', () => {
+  it('agree after a start, a stop and another start', async () => {
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    await claim(first, 7)
+    await first.close()
+    const again = await open()
+    expect(checks(again)).toEqual([])
+    await again.close()
+  })
+
+  it('begin a watermark for a journal that has none yet, with what is live', async () => {
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    await claim(first, 7)
+    await first.journal.setValue('watermark', null)
+    await first.close()
+    rmSync(join(root, 'state', 'watermark.log'))
+    await (await open()).close()
+    cpSync(join(root, 'state', 'watermark.log'), join(root, 'copy', 'watermark.log'))
+    rmSync(join(root, 'state'), { recursive: true })
+    const bare = await open({ watermark: join(root, 'copy') })
+    expect((await bare.journal.get('w7'))?.slots[0]).toMatchObject({ nonce: 7 })
+    await bare.close()
+  })
+
+  it.each([
+    ['the journal alone', undefined, 'state/journal.sqlite'],
+    ['the whole directory, with a second watermark elsewhere', 'elsewhere', 'state'],
+  ])(
+    'restored from a backup of %s make the signer SAFE and take back what was lost',
+    async (_, copy, what) => {
+      const changes = copy === undefined ? {} : { watermark: join(root, copy) }
+      await backUp(changes)
+      rmSync(join(root, what), { recursive: true })
+      cpSync(join(root, what.replace('state', 'backup')), join(root, what), { recursive: true })
+      const records = await open(changes)
+      expect(checks(records)).toEqual(['journal_behind_watermark'])
+      expect(alarms[0]).toContain('has nonces 7 to 8, 2 claims and attempts that the journal had lost')
+      const { journal } = records
+      expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+      expect(await journal.byNonce(CHAIN, SIGNER, 8)).toMatchObject({ id: 'w8', state: 'in_flight' })
+      expect(await journal.byOpportunity('w8')).toMatchObject({ state: 'in_flight' })
+      const seven = await journal.get('w7')
+      expect(seven?.slots[0]?.attempts.map((each) => each.digest)).toEqual([digest(7), digest(70)])
+      expect(await journal.reservations('liquidator', 0)).toHaveLength(2)
+      await records.close()
+      const again = await open(changes)
+      expect(checks(again)).toEqual(['journal_behind_watermark'])
+      expect(await again.journal.live()).toHaveLength(2)
+      await again.close()
+    },
+  )
+
+  it('of a second directory with the same key are SAFE by the watermark that both have', async () => {
+    const changes = { watermark: join(root, 'elsewhere') }
+    await backUp(changes)
+    const second = await open({ ...changes, directory: join(root, 'second') })
+    expect(checks(second)).toEqual(['journal_behind_watermark'])
+    expect(await second.journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+    await expect(open({ ...changes, directory: join(root, 'third') })).rejects.toThrow(/works in .*elsewhere/)
+    await second.close()
+  })
+
+  it('without the watermark that the journal was kept with are SAFE', async () => {
+    await backUp()
+    rmSync(join(root, 'state', 'watermark.log'))
+    const records = await open()
+    expect(checks(records)).toEqual(['watermark_missing'])
+    await records.close()
+  })
+
+  it.each([
+    [
+      'another chain',
+      { chain: { id: 1 } },
+      /watermark in .* is of chain 31337; the configuration says 1\. Fix: name/,
+    ],
+    ['another signer', { agents: agentsOf(OTHER), directory: 'new' }, /is of the signer 0x5151/],
+  ])('refuse a watermark of %s', async (_, changes, said) => {
+    await backUp({ watermark: join(root, 'elsewhere') })
+    const directory = join(root, 'directory' in changes ? changes.directory : 'state')
+    await expect(open({ watermark: join(root, 'elsewhere'), ...changes, directory })).rejects.toThrow(said)
+    // What was opened is closed: the directory can be opened again.
+    const agents = 'agents' in changes ? { agents: changes.agents, directory } : {}
+    await (await open(agents)).close()
+  })
+})
