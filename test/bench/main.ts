@@ -1,5 +1,5 @@
 /**
- * `npm run bench reaction|ingest|book|allocator [--json]`: the figures that are held over time. A figure is no test and exits
+ * `npm run bench reaction|ingest|book|allocator|restart [--json]`: the figures that are held over time. A figure is no test and exits
  * 0; `book` exits 1 where a target is missed.
  */
 import { parseArgs } from 'node:util'
@@ -7,6 +7,7 @@ import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
+import { measureRestart, type RestartFigures } from './restart.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,8 +28,11 @@ if (positionals.join() === 'reaction') {
 } else if (positionals.join() === 'allocator') {
   const figures = measureAllocator((text) => process.stderr.write(`allocator: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeAllocator(figures))
+} else if (positionals.join() === 'restart') {
+  const figures = await measureRestart(1_000, (text) => process.stderr.write(`restart: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeRestart(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction|ingest|book|allocator [--json]\n')
+  process.stderr.write('Usage: npm run bench reaction|ingest|book|allocator|restart [--json]\n')
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
@@ -94,5 +98,14 @@ function side(name: string, { rounds, p50Ms, p95Ms, waves }: SideFigures): strin
       ({ calls, ownMs, tookMs }, index) =>
         `  ${index + 1}. after ${ms(ownMs)} of its own, ${ms(tookMs)}: ${calls.join(', ')}`,
     ),
+  ].join('\n')
+}
+
+function describeRestart({ workflows, firstStepMs, allMovingMs, signedAgain }: RestartFigures): string {
+  const ms = (value: number) => `${value.toLocaleString('en')} ms`
+  return [
+    `A start with ${workflows.toLocaleString('en')} workflows in flight, a third of which no node has any more.`,
+    `first step after ${ms(firstStepMs)}, all in a block after ${ms(allMovingMs)}; ${signedAgain} signed again`,
+    '',
   ].join('\n')
 }
