@@ -68,6 +68,7 @@ export type Ended = Omit<InFlight, 'held'> & {
     | 'expired'
     | 'reverted'
     | 'superseded'
+    | 'partial'
     | 'cancelled'
     | 'unconfirmed'
     | 'quarantined'

@@ -66,7 +66,12 @@ export const changesOf = (
 export const doneAbout = ({ recent }: Moment, subject: string): readonly Ended[] =>
   recent.filter((one) => one.subject === subject && MAY_BE_DONE.has(one.state))
 
-const MAY_BE_DONE: ReadonlySet<Ended['state']> = new Set(['succeeded', 'unconfirmed', 'quarantined'])
+const MAY_BE_DONE: ReadonlySet<Ended['state']> = new Set([
+  'succeeded',
+  'unconfirmed',
+  'partial',
+  'quarantined',
+])
 
 /** Whether a workflow of ours keeps a step of a kind waiting: what waits for a person keeps nothing stricter. Pure. */
 export const isUnderWay = (

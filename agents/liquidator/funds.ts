@@ -8,7 +8,12 @@ import type { LiquidatorSeen } from './seen.ts'
 const HOUR_MS = 3_600_000
 
 /** Ends of a liquidation that may have moved money. */
-const MAY_HAVE_REPAID: ReadonlySet<Ended['state']> = new Set(['succeeded', 'unconfirmed', 'quarantined'])
+const MAY_HAVE_REPAID: ReadonlySet<Ended['state']> = new Set([
+  'succeeded',
+  'unconfirmed',
+  'partial',
+  'quarantined',
+])
 
 /** What some gas is expected to cost. */
 export type GasCost = { readonly gas: bigint; readonly wei: bigint; readonly usdMicros: bigint }

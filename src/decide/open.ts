@@ -55,6 +55,11 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ next: Round 
       REJECTED,
       `A person rejected it as workflow ${last.id}; it comes back when its state changes.`,
     )
+  if (last.state === 'partial')
+    return refuse(
+      'partially_done',
+      `Workflow ${last.id} ended partial: a part of its effect stands, so the whole is not tried again. Fix: see what it left; what is still to do comes back as another state.`,
+    )
   if (!REOPENS.has(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
   const hasClaimed = last.slots.length > 0
   const claimedRounds = (last.claimedRounds ?? 0) + (hasClaimed ? 1 : 0)

@@ -81,12 +81,10 @@ async function connectNodes(config: RunConfig, { clock, reports }: GroundDeps): 
   return { ...nodes, send }
 }
 
-const followChain = (nodes: Nodes, deps: GroundDeps): Promise<ChainView> =>
+const followChain = (nodes: Nodes, { clock, records, ...deps }: GroundDeps): Promise<ChainView> =>
   watchChain({
-    nowMs: deps.clock.nowMs,
-    nodes,
-    journal: deps.records.journal,
-    signers: deps.records.addresses,
+    ...{ nowMs: clock.nowMs, clock, nodes, journal: records.journal, safe: records.signers.safe },
+    signers: records.addresses,
     onHead: deps.onHead,
     onFailed: (error) => deps.log.warn('could not follow the chain', {}, error),
     alarm: deps.reports.alarm,

@@ -124,8 +124,8 @@ export type FollowingStagesDeps = Pick<
 
 /** Join what carries a workflow in flight, with what ends it once every slot is final, and what confirms it. */
 export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, 'carry' | 'confirm'> {
-  const { nowMs, journal, nodes, client, signer, fees, alarm, rulesetHash, gasWeiMax } = deps
-  const view = () => deps.chain.of(signer.address)
+  const { nowMs, journal, nodes, client, chain, signer, fees, alarm, rulesetHash, gasWeiMax } = deps
+  const view = () => chain.of(signer.address)
   const baseFeePerGasWei = () => view().baseFeePerGasWei
   const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
   return {
@@ -138,13 +138,14 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
           tipWei: deps.gas.tipWei(),
           noopGas: deps.gas.noopGas(signer.address),
         }),
+        facts: () => chain.facts(signer.address),
+        seek: chain.seek,
         register: (each, atMs) => journal.post(registrations(each, atMs)),
         conclude: (each) => conclude(each, ending),
       }),
     confirm: (workflow) =>
       confirm(workflow, {
-        nowMs,
-        nodes,
+        ...{ nowMs, stands: chain.stands, alarm },
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
   }
@@ -185,6 +186,7 @@ async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<Si
   )
   return {
     headNumber,
+    finalizedNumber: deps.chain.facts(workflow.signer).finalized,
     nextNonce: await nextNonce(workflow.chainId, workflow.signer, deps.journal),
     pending: pendingOf(others, chainNonce, workflow),
     standing: others

@@ -55,7 +55,8 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
     clear: async (workflow) => {
       const head = await nodes.head()
       const nextNonce = await nodes.transactionCount(workflow.signer, head.number)
-      const signer = { headNumber: head.number, nextNonce, pending: [], standing: [] }
+      // It orders nothing: what is final does not matter to it.
+      const signer = { headNumber: head.number, finalizedNumber: 0n, nextNonce, pending: [], standing: [] }
       const view = () => ({ headNumber: head.number, baseFeePerGasWei: head.baseFeePerGasWei })
       return clear(workflow, signer, view, { nowMs, nodes, ruleset, fees })
     },

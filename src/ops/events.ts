@@ -274,6 +274,7 @@ export function createTally(startedAtMs: number): Tally {
             expired: count(role, 'expired'),
             reverted: count(role, 'reverted'),
             superseded: count(role, 'superseded'),
+            partial: count(role, 'partial'),
             cancelled: count(role, 'cancelled'),
             unconfirmed: count(role, 'unconfirmed'),
             quarantined: count(role, 'quarantined'),

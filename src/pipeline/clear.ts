@@ -21,6 +21,8 @@ const HEAD_MOVED_MS = 50
 export type SignerState = {
   /** The block that `pending` is counted at. */
   readonly headNumber: bigint
+  /** The height that is final now. */
+  readonly finalizedNumber: bigint
   readonly nextNonce: number
   readonly pending: readonly SimulatedTransaction[]
   readonly standing: readonly StandingAllowance[]
@@ -34,6 +36,7 @@ export async function clear(
   deps: ClearDeps,
 ): Promise<Step> {
   const { ruleset, nodes, nowMs } = deps
+  const { finalizedNumber } = signer
   const expiresAtMs = Date.parse(workflow.prepared?.answer.expiresAt ?? '')
   if (!(nowMs() < expiresAtMs)) {
     const message = `The service's answer expired before the guard could clear it.`
@@ -50,7 +53,7 @@ export async function clear(
   if (signer.pending.length > 0 && simulatedOn !== signer.headNumber) return wait(HEAD_MOVED_MS)
   return moved(
     verdict.ok
-      ? move(workflow, 'cleared', nowMs(), { clearance: verdict.clearance })
+      ? move(workflow, 'cleared', nowMs(), { clearance: { ...verdict.clearance, finalizedNumber } })
       : move(workflow, 'refused', nowMs(), { note: verdict }),
   )
 }

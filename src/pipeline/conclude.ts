@@ -1,12 +1,13 @@
-import { encodeFunctionData, parseAbi } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
-import type { Payload, Slot } from '../workflow/slot.ts'
+import type { Inclusion, Payload, Slot, TokenChange } from '../workflow/slot.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type StandingAllowance, type TerminalState, type Workflow } from '../workflow/workflow.ts'
-import { differences, openedClaim, tokenChanges } from './transactions/effects.ts'
+import { differences, sumChanges } from './transactions/effects.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+import { isSettled } from './transactions/follow.ts'
 import { reservationOf } from './transactions/raise.ts'
 import { hasFailed } from './transactions/replace.ts'
 import { orderAttempt } from './transactions/transaction.ts'
@@ -16,16 +17,16 @@ export type ConcludeDeps = {
   readonly nowMs: () => number
   readonly baseFeePerGasWei: () => bigint
   readonly fees: FeePolicy
-  readonly nodes: Pick<Nodes, 'receipt' | 'calls'>
+  readonly nodes: Pick<Nodes, 'calls'>
   readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'settle'>
   /** A payload that sets an allowance of ours to zero. */
   readonly revocation: (allowance: StandingAllowance) => Payload
   readonly alarm: (error: RolekeeperError) => void
 }
 
-/** Source: ERC-20. */
-const ALLOWANCE = parseAbi(['function allowance(address owner, address spender) view returns (uint256)'])
-const RECEIPT_RETRY_MS = 500
+/** The selector of `approve`. Source: EIP-20. */
+const APPROVE = '0x095ea7b3'
+const RETRY_MS = 500
 /** A token that refuses this many revocations refuses the next one too. */
 const REVOCATIONS_MAX = 3
 
@@ -34,29 +35,21 @@ const REVOCATIONS_MAX = 3
  * after a failure, or in quarantine, an approval that still stands is revoked before the workflow may end.
  */
 export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<Step> {
-  const included = workflow.slots.flatMap((slot) => (slot.inclusion === undefined ? [] : [slot.inclusion]))
-  const receipts = await Promise.all(included.map((inclusion) => deps.nodes.receipt(inclusion.hash)))
-  const found = receipts.filter((receipt) => receipt !== null)
-  // A final receipt that is not there is a node that lags: ask again, conclude nothing.
-  if (found.length !== included.length) return wait(RECEIPT_RETRY_MS)
+  // What a journal of an earlier release lacks is read again first.
+  if (!workflow.slots.every(isSettled)) return wait(RETRY_MS)
   const nowMs = deps.nowMs()
-  const gasWei = included.reduce((sum, each) => sum + each.gasUsed * each.effectiveGasPriceWei, 0n)
-  const tokens = tokenChanges(workflow.signer, found)
-  const claimId = openedClaim(found)
-  const realized = { tokens, gasWei, atMs: nowMs, ...(claimId === null ? {} : { claimId }) }
+  const included = workflow.slots.flatMap((slot) => (slot.inclusion === undefined ? [] : [slot.inclusion]))
+  const realized = realizedBy(included, nowMs)
+  const { gasWei, tokens } = realized
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
-  const { quarantined } = workflow
-  if (failed || quarantined !== undefined) {
+  if (failed || workflow.quarantined !== undefined) {
     const standing = await standingAllowance(workflow, deps)
     const tries = workflow.slots.filter((slot) => slot.kind === 'revoke').length
     if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
+    return fail(workflow, realized, standing !== null || hasEffect(workflow), deps)
   }
-  await deps.journal.settle(spent(workflow, gasWei, failed, nowMs))
-  if (quarantined !== undefined)
-    return moved(move(workflow, 'quarantined', nowMs, { realized, note: quarantined.note }))
-  if (failed)
-    return moved(move(workflow, failure(workflow), nowMs, { realized, note: failureNote(workflow) }))
+  await deps.journal.settle(spent(workflow, gasWei, true, nowMs))
   compareEffects(workflow, tokens, deps)
   const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)
   const postconditions = workflow.prepared?.answer.canonicalPostconditions ?? []
@@ -68,7 +61,59 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   )
 }
 
-function compareEffects(workflow: Workflow, real: ReturnType<typeof tokenChanges>, deps: ConcludeDeps): void {
+/**
+ * Whether a payload of a workflow landed that no revocation takes back: anything but an approval. Where another did not,
+ * a part of what was wanted stands.
+ */
+const hasEffect = ({ slots, clearance }: Workflow): boolean =>
+  slots.some(
+    ({ kind, payload, inclusion }) =>
+      kind === 'intent' &&
+      inclusion?.purpose === 'payload' &&
+      inclusion.status === 'success' &&
+      !(payload.data.startsWith(APPROVE) && clearance?.allowances.some(({ token }) => token === payload.to)),
+  )
+
+/** End what failed, or is quarantined. One of which a part stands keeps its whole exposure in the budgets. */
+async function fail(
+  workflow: Workflow,
+  realized: NonNullable<Workflow['realized']>,
+  stands: boolean,
+  deps: ConcludeDeps,
+): Promise<Step> {
+  const { quarantined } = workflow
+  const nowMs = realized.atMs
+  await deps.journal.settle(spent(workflow, realized.gasWei, stands, nowMs))
+  if (quarantined !== undefined)
+    return moved(move(workflow, 'quarantined', nowMs, { realized, note: quarantined.note }))
+  const note = failureNote(workflow)
+  if (!stands) return moved(move(workflow, failure(workflow), nowMs, { realized, note }))
+  deps.alarm(partial(workflow, note.message))
+  return moved(move(workflow, 'partial', nowMs, { realized, note }))
+}
+
+const partial = ({ id, slots }: Workflow, why: string) =>
+  new RolekeeperError(
+    'workflow.partial',
+    `Of the ${slots.filter(({ kind }) => kind === 'intent').length} transactions of workflow ${id} some landed and one did not: ${why}`,
+    {
+      fix: `see what stands with \`rolekeeper workflows show ${id}\`; the opportunity is not tried again as it was.`,
+      facts: { workflowId: id },
+    },
+  )
+
+/** What really happened, from what the final receipts hold. Pure. */
+function realizedBy(included: readonly Inclusion[], atMs: number): NonNullable<Workflow['realized']> {
+  const claimId = included.find((each) => each.claimId !== undefined)?.claimId
+  return {
+    tokens: sumChanges(included.flatMap(({ tokens }) => tokens ?? [])),
+    gasWei: included.reduce((sum, each) => sum + each.gasUsed * each.effectiveGasPriceWei, 0n),
+    atMs,
+    ...(claimId === undefined ? {} : { claimId }),
+  }
+}
+
+function compareEffects(workflow: Workflow, real: readonly TokenChange[], deps: ConcludeDeps): void {
   const unexpected = differences(workflow.clearance?.predictedTokens ?? [], real)
   if (unexpected.length === 0) return
   deps.alarm(
@@ -83,11 +128,11 @@ function compareEffects(workflow: Workflow, real: ReturnType<typeof tokenChanges
   )
 }
 
-const spent = (workflow: Workflow, gasWei: bigint, failed: boolean, nowMs: number): Reservation => ({
+const spent = (workflow: Workflow, gasWei: bigint, stands: boolean, nowMs: number): Reservation => ({
   workflowId: workflow.id,
   role: workflow.role,
   atMs: nowMs,
-  usdMicros: failed ? 0n : workflow.proposal.exposure.usdMicros,
+  usdMicros: stands ? workflow.proposal.exposure.usdMicros : 0n,
   gasWei,
   reverted: workflow.slots.some((slot) => slot.inclusion?.status === 'reverted'),
 })
@@ -131,18 +176,10 @@ async function standingAllowance(workflow: Workflow, deps: ConcludeDeps): Promis
   )
   if (!approved) return null
   const allowances = workflow.clearance?.allowances ?? []
-  const values = await deps.nodes.calls(
-    allowances.map(({ token, spender }) => ({
-      to: token,
-      data: encodeFunctionData({
-        abi: ALLOWANCE,
-        functionName: 'allowance',
-        args: [workflow.signer, spender],
-      }),
-    })),
-  )
-  // An allowance that cannot be read counts as standing.
-  const index = values.findIndex((value) => value === null || BigInt(value) > 0n)
+  const views = allowances.map(({ token, spender }) => allowanceView(token, workflow.signer, spender))
+  const values = await deps.nodes.calls(views.map(({ call }) => call))
+  // One that cannot be read counts as standing, whatever a node says in its place.
+  const index = views.findIndex(({ decode }, at) => decode(values[at]) !== 0n)
   return allowances[index] ?? null
 }
 
@@ -150,7 +187,7 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
   // It closes what is open: it may take all that the policy allows, and its cost is counted beyond any budget.
   const quoted = quoteFees(deps.baseFeePerGasWei(), deps.fees, { capWei: deps.fees.maxFeePerGasWei })
   const nonce = await deps.journal.nextNonce(workflow.chainId, workflow.signer)
-  if (!quoted.ok || nonce === null) return wait(RECEIPT_RETRY_MS)
+  if (!quoted.ok || nonce === null) return wait(RETRY_MS)
   const nowMs = deps.nowMs()
   const bare = {
     index: workflow.slots.length,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Nodes } from '../chain/nodes.ts'
+import type { BlockName } from '../chain/canonical.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { WorkflowProgress } from '../service/contract/assumptions.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
@@ -9,11 +9,15 @@ import { move, type Workflow } from '../workflow/workflow.ts'
 export type ConfirmDeps = {
   readonly nowMs: () => number
   readonly progress: (requestId: string) => Promise<WorkflowProgress>
-  readonly nodes: Pick<Nodes, 'block'>
+  /** Whether a block is in the canonical chain; null where that is not known. */
+  readonly stands: (block: BlockName) => boolean | null
+  readonly alarm: (error: RolekeeperError) => void
 }
 
 /** The service is asked again after this long, unless its event wakes us first. */
 const POLL_MS = 1_000
+/** Final on the chain for so long, and the service does not say so: an alarm. */
+const SERVICE_LATE_MS = 60_000
 /** Past this the chain's word stands alone, and the workflow ends unconfirmed. */
 const SERVICE_WAIT_MS_MAX = 600_000
 
@@ -48,8 +52,13 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
     awaiting !== undefined && prepared !== undefined,
     `workflow ${workflow.id} has nothing to confirm`,
   )
-  const standing = await blocksStanding(workflow, deps)
-  if (standing === 'lost') {
+  const standing = workflow.slots.flatMap(({ inclusion }) =>
+    inclusion === undefined
+      ? []
+      : [deps.stands({ number: inclusion.blockNumber, hash: inclusion.blockHash })],
+  )
+  // Another block is there: the finality that we relied on is gone.
+  if (standing.includes(false)) {
     const slots = workflow.slots.map((slot) => ({
       ...slot,
       state: slot.inclusion ? ('mined' as const) : slot.state,
@@ -60,13 +69,13 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
     const progress = await deps.progress(prepared.answer.requestId)
     const isOurs = progress.requestId === prepared.answer.requestId
     const isDone = progress.status === 'final_success' && satisfied(workflow, progress)
-    if (standing === 'canonical' && isOurs && isDone) {
+    if (!standing.includes(null) && isOurs && isDone)
       return moved(move(workflow, 'succeeded', deps.nowMs()))
-    }
   } catch (error) {
     if (!(error instanceof RolekeeperError)) throw error
   }
   const waitedMs = deps.nowMs() - awaiting.sinceMs
+  if (waitedMs >= SERVICE_LATE_MS) deps.alarm(late(workflow, waitedMs))
   if (waitedMs < SERVICE_WAIT_MS_MAX) return wait(POLL_MS)
   const message = `The chain is final, but after ${Math.round(waitedMs / 1_000)} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
   return moved(
@@ -74,18 +83,13 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
   )
 }
 
-/**
- * Whether the blocks of our final transactions still stand. `lost`: another block is in the place of one, so the
- * finality we relied on is gone: a node restored from an old state, or worse. `unknown`: a node shows none there; it
- * may lag, and when the chain is shorter indeed it will grow and show another.
- */
-async function blocksStanding(
-  workflow: Workflow,
-  deps: ConfirmDeps,
-): Promise<'canonical' | 'lost' | 'unknown'> {
-  const inclusions = workflow.slots.flatMap(({ inclusion }) => (inclusion === undefined ? [] : [inclusion]))
-  const blocks = await Promise.all(inclusions.map(({ blockNumber }) => deps.nodes.block(blockNumber)))
-  if (blocks.some((block, index) => block !== null && block.hash !== inclusions[index]?.blockHash))
-    return 'lost'
-  return blocks.includes(null) ? 'unknown' : 'canonical'
-}
+const late = ({ id, prepared }: Workflow, waitedMs: number) =>
+  new RolekeeperError(
+    'service.confirms_late',
+    `Workflow ${id} has been final on the chain for ${Math.round(waitedMs / 1_000)} s, and the service does not show final_success; ${SERVICE_LATE_MS / 1_000} s is late.`,
+    {
+      fix: `see whether the service knows its transactions, and how far its indexer is (workflow ${prepared?.answer.requestId}).`,
+      facts: { workflowId: id },
+      retry: 'later',
+    },
+  )

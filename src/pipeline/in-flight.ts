@@ -1,4 +1,6 @@
+import type { SignerFacts } from '../chain/canonical.ts'
 import type { Nodes } from '../chain/nodes.ts'
+import type { Sought } from '../chain/seek.ts'
 import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
@@ -7,7 +9,7 @@ import { untilClosed } from '../sign/until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from '../workflow/slot.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
-import { type FollowDeps, follow } from './transactions/follow.ts'
+import { finalBefore, follow, isSettled, soughtFor } from './transactions/follow.ts'
 import { type RaiseDeps, writeReplacements } from './transactions/raise.ts'
 import { isPublic, orderReplacements, type ReplaceTerms, type ReplaceView } from './transactions/replace.ts'
 import { assembleRaw } from './transactions/transaction.ts'
@@ -19,7 +21,11 @@ export type CarryDeps = {
   /** What replacements are held to now. */
   readonly terms: () => ReplaceTerms
   readonly signer: Signer
-  readonly nodes: FollowDeps['nodes'] & Pick<Nodes, 'send'>
+  /** What the chain has of our signer's. */
+  readonly facts: () => SignerFacts
+  /** Look for what took a nonce; the workflow runs again when it is found. */
+  readonly seek: (sought: Sought) => void
+  readonly nodes: Pick<Nodes, 'send'>
   readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'write'>
   /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
@@ -58,16 +64,12 @@ const withSlots = (workflow: Workflow, slots: readonly Slot[], nowMs: number): W
  * KMS for what is ordered, send what is signed, resend. Each is one effect that is harmless to repeat.
  */
 export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> {
-  const { chainNonce } = deps.view()
-  const slots = await Promise.all(
-    // A signed slot that the chain went past was sent by a process that died before it could say so.
-    workflow.slots.map((slot) => (isPublic(slot) || chainNonce > slot.nonce ? follow(slot, deps) : slot)),
-  )
+  const slots = followed(workflow, deps)
   const nowMs = deps.view().nowMs
   if (slots.some((slot, index) => slot !== workflow.slots[index])) {
-    const followed = withSlots(workflow, slots, nowMs)
-    await deps.register(followed, nowMs)
-    return moved(followed)
+    const next = withSlots(workflow, slots, nowMs)
+    await deps.register(next, nowMs)
+    return moved(next)
   }
   if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)
   const stops = quarantineOf(workflow) ?? deps.gate().safe
@@ -84,8 +86,18 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   // Together they land in one block: a payload is not sent while another of its workflow waits for its signature.
   const next = ordered.length > 0 ? await sign(workflow, ordered, deps) : await send(workflow, signed, deps)
   if (next.type !== 'wait') return next
-  await resend(open, deps)
+  await resend(slots, deps)
   return next
+}
+
+/** Where the slots of a workflow stand on the chain. What is not known of one that the chain is past is looked for. */
+function followed({ slots, clearance }: Workflow, deps: CarryDeps): readonly Slot[] {
+  const facts = deps.facts()
+  const below = finalBefore(clearance)
+  for (const slot of slots) {
+    if (!isSettled(slot) && facts.minedAt(slot.nonce) === undefined) deps.seek(soughtFor(slot, below))
+  }
+  return slots.map((slot) => follow(slot, facts, below))
 }
 
 /**
@@ -208,9 +220,12 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<v
 }
 
 /** Send again what is public: also while the kill switch holds back what would replace it. */
-async function resend(open: readonly Slot[], deps: CarryDeps): Promise<void> {
+async function resend(slots: readonly Slot[], deps: CarryDeps): Promise<void> {
   const { headNumber } = deps.view()
-  const due = open.flatMap((slot) => {
+  // What was mined above the head is gone, or the nodes lag: either way the same bytes do no harm.
+  const isOut = ({ state, inclusion }: Slot) =>
+    state === 'open' || (state === 'mined' && inclusion !== undefined && inclusion.blockNumber > headNumber)
+  const due = slots.filter(isOut).flatMap((slot) => {
     const sent = slot.attempts.findLast(({ state }) => state === 'sent')
     // A payload that must not run any more is not helped on its way.
     if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []

@@ -39,6 +39,7 @@ export function step(workflow: Workflow, stages: Stages): Promise<Step> {
     case 'expired':
     case 'reverted':
     case 'superseded':
+    case 'partial':
     case 'cancelled':
     case 'unconfirmed':
     case 'quarantined':

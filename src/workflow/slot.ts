@@ -36,7 +36,10 @@ export type Attempt = {
   readonly sentAtBlock?: bigint
 }
 
-/** How a mined attempt ended. Wei and gas as the receipt has them. */
+/** A token that moved to (positive) or from (negative) the signer, base units. */
+export type TokenChange = { readonly token: Address; readonly assets: bigint }
+
+/** How a mined attempt ended, with all that concluding needs of its receipt. Wei and gas as the receipt has them. */
 export type Inclusion = {
   readonly hash: Hex
   readonly purpose: AttemptPurpose
@@ -45,10 +48,11 @@ export type Inclusion = {
   readonly status: 'success' | 'reverted'
   readonly gasUsed: bigint
   readonly effectiveGasPriceWei: bigint
+  /** What its logs say moved to and from the signer; a journal of an earlier release lacks it until it is read again. */
+  readonly tokens?: readonly TokenChange[]
+  /** The liquidation claim that it opened. */
+  readonly claimId?: bigint
 }
-
-/** A token that moved to (positive) or from (negative) the signer, base units. */
-export type TokenChange = { readonly token: Address; readonly assets: bigint }
 
 /** What simulation said a payload would do to the signer. */
 type PredictedEffects = {
@@ -74,8 +78,6 @@ export type Slot = {
   readonly inclusion?: Inclusion
   /** Set when the payload must not run any more: the next attempt is a no-op at the same nonce. */
   readonly closing?: string
-  /** Finalized height at which the chain was first seen past this nonce with none of our hashes to be found. */
-  readonly passedAtBlock?: bigint
   /** Nonce consumed by a transaction that is not ours (final). */
   readonly consumedByOther?: true
 }

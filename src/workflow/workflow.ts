@@ -23,6 +23,7 @@ export const TERMINAL_STATES = [
   'expired',
   'reverted',
   'superseded',
+  'partial',
   'cancelled',
   'unconfirmed',
   'quarantined',
@@ -58,6 +59,8 @@ export type Clearance = {
   readonly rulesetHash: string
   readonly blockNumber: bigint
   readonly blockHash: Hex
+  /** The height that was final then: nothing that is ordered under this clearance can be mined at or below it. */
+  readonly finalizedNumber?: bigint
   readonly atMs: number
   /** Unix milliseconds after which the payloads must not be sent for the first time. */
   readonly notAfterMs: number
@@ -163,7 +166,7 @@ const NEXT: Readonly<Record<ProgressState, readonly WorkflowState[]>> = {
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
   // A claim that lost its race goes back to be cleared again on fresh reads: nothing was claimed.
   cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
-  in_flight: ['confirmed', 'reverted', 'superseded', 'cancelled', 'expired', 'quarantined'],
+  in_flight: ['confirmed', 'reverted', 'superseded', 'partial', 'cancelled', 'expired', 'quarantined'],
   confirmed: ['in_flight', 'succeeded', 'unconfirmed', 'quarantined'],
 }
 

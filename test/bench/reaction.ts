@@ -181,6 +181,7 @@ const TERMINAL = new Set([
   'expired',
   'reverted',
   'superseded',
+  'partial',
   'cancelled',
   'unconfirmed',
   'quarantined',

@@ -10,6 +10,7 @@ const counts: WorkflowCounts = {
   expired: 0,
   reverted: 0,
   superseded: 0,
+  partial: 0,
   cancelled: 0,
   unconfirmed: 0,
   quarantined: 0,

@@ -128,6 +128,7 @@ const story: readonly KeeperEvent[] = [
         expired: 0,
         reverted: 0,
         superseded: 0,
+        partial: 0,
         cancelled: 0,
         unconfirmed: 0,
         quarantined: 0,

@@ -63,7 +63,7 @@ const named = ({ id, role, proposal }: Workflow) => `${role} ${proposal.workflow
 
 const endProblems = (rows: readonly Workflow[]) =>
   rows.flatMap((row) => {
-    const bad = ['quarantined', 'unconfirmed', 'superseded'].includes(row.state)
+    const bad = ['quarantined', 'unconfirmed', 'superseded', 'partial'].includes(row.state)
     if (isTerminal(row.state) && !bad) return []
     return [`${named(row)} is ${row.state}: ${row.note?.message ?? 'without a note'}`]
   })

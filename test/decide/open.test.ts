@@ -87,6 +87,7 @@ describe('opening a proposal', () => {
       expired: 'round 1',
       reverted: 'round 1',
       superseded: 'round 1',
+      partial: 'partially_done',
       cancelled: 'round 1',
       unconfirmed: 'already_done',
       quarantined: 'already_done',

@@ -89,6 +89,7 @@ describe('the tally', () => {
           expired: 0,
           reverted: 1,
           superseded: 0,
+          partial: 0,
           cancelled: 0,
           unconfirmed: 0,
           quarantined: 0,

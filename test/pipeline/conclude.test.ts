@@ -1,9 +1,8 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { encodeAbiParameters, encodeEventTopics, erc20Abi, numberToHex } from 'viem'
+import { numberToHex } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Receipt } from '../../src/chain/nodes.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { type ConcludeDeps, conclude } from '../../src/pipeline/conclude.ts'
@@ -28,6 +27,7 @@ const endOf = (nonce: number, changes: Partial<Inclusion> = {}): Inclusion => ({
   status: 'success',
   gasUsed: 10n,
   effectiveGasPriceWei: 3n,
+  tokens: [],
   ...changes,
 })
 const finalSlot = (
@@ -47,12 +47,17 @@ const finalSlot = (
   })
 }
 
+/** An approval that landed. */
+const approved = (changes: Partial<Slot> = {}): Slot => {
+  const slot = finalSlot(0, {}, changes)
+  return { ...slot, payload: { ...slot.payload, to: TOKEN, data: '0x095ea7b3' } }
+}
+
 const createWorld = () => {
   const world = {
-    allowance: 0n as bigint | null,
+    /** Of each token; as a node that does not know it says `0x`. */
+    allowance: 0n as bigint | '0x' | null,
     baseFeePerGasWei: 1_000_000_000n,
-    absent: new Set<string>(),
-    logs: [] as Receipt['logs'],
     alarms: [] as string[],
   }
   const deps: ConcludeDeps = {
@@ -60,21 +65,10 @@ const createWorld = () => {
     baseFeePerGasWei: () => world.baseFeePerGasWei,
     fees: FEE_POLICY,
     nodes: {
-      receipt: async (hash) =>
-        world.absent.has(hash)
-          ? null
-          : {
-              hash,
-              from: SIGNER,
-              blockNumber: 1n,
-              blockHash: hashOf(0),
-              status: 'success',
-              gasUsed: 10n,
-              effectiveGasPriceWei: 3n,
-              logs: world.logs,
-            },
       calls: async (calls) =>
-        calls.map(() => (world.allowance === null ? null : numberToHex(world.allowance, { size: 32 }))),
+        calls.map(() =>
+          typeof world.allowance === 'bigint' ? numberToHex(world.allowance, { size: 32 }) : world.allowance,
+        ),
     },
     journal,
     revocation: revocationPayload,
@@ -121,9 +115,10 @@ describe('concluding a success', () => {
     expect(await spent()).toMatchObject({ usdMicros: 1_000n, gasWei: 60n, reverted: false })
   })
 
-  it('concludes nothing while a node does not show a final receipt', async () => {
-    setup.world.absent.add(hashOf(8))
-    expect(await concluded([finalSlot(0, {}), finalSlot(1, {})])).toEqual({ type: 'wait', ms: 500 })
+  it('concludes nothing before it has read what an earlier release did not keep', async () => {
+    const { tokens: _none, ...inclusion } = endOf(8)
+    const old = finalSlot(1, null, { inclusion })
+    expect(await concluded([finalSlot(0, {}), old])).toEqual({ type: 'wait', ms: 500 })
     expect(await spent()).toMatchObject({ gasWei: 9_999n })
   })
 
@@ -135,18 +130,8 @@ describe('concluding a success', () => {
   })
 
   it('alarms where more left than was simulated', async () => {
-    setup.world.logs = [
-      {
-        address: TOKEN,
-        topics: encodeEventTopics({
-          abi: erc20Abi,
-          eventName: 'Transfer',
-          args: { from: SIGNER, to: MARKET },
-        }) as `0x${string}`[],
-        data: encodeAbiParameters([{ type: 'uint256' }], [1n]),
-      },
-    ]
-    expect(await concluded([finalSlot(0, {})])).toMatchObject({ state: 'confirmed' })
+    const slots = [finalSlot(0, { tokens: [{ token: TOKEN, assets: -1n }], claimId: 4n })]
+    expect(await concluded(slots)).toMatchObject({ state: 'confirmed', realized: { claimId: 4n } })
     expect(setup.world.alarms).toEqual(['effects.unexpected'])
   })
 })
@@ -155,7 +140,7 @@ describe('concluding a failure', () => {
   it('names the end after what happened, a revert first of all but a lost nonce', async () => {
     const noop = { purpose: 'noop' } as const
     const cases: [string, readonly Slot[]][] = [
-      ['reverted', [finalSlot(0, {}), finalSlot(1, { status: 'reverted' })]],
+      ['reverted', [approved(), finalSlot(1, { status: 'reverted' })]],
       ['superseded', [finalSlot(0, { status: 'reverted' }), finalSlot(1, null, { consumedByOther: true })]],
       ['expired', [finalSlot(0, noop, { closing: 'expired' }), finalSlot(1, noop)]],
       ['cancelled', [finalSlot(0, noop, { closing: 'position_healthy' }), finalSlot(1, noop)]],
@@ -171,10 +156,10 @@ describe('concluding a failure', () => {
     }
   })
 
-  const failed = () => [finalSlot(0, {}), finalSlot(1, { status: 'reverted' })]
+  const failed = () => [approved(), finalSlot(1, { status: 'reverted' })]
 
-  it('first takes back an approval that stands, or that cannot be read, at a nonce of its own', async () => {
-    for (const allowance of [1n, null]) {
+  it('first takes back an approval that stands, that cannot be read, or that a node answers with 0x, at a nonce of its own', async () => {
+    for (const allowance of [1n, null, '0x'] as const) {
       await journal.close()
       journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
       await journal.adoptNonce(31_337, SIGNER, 7)
@@ -217,8 +202,8 @@ describe('concluding a failure', () => {
     setup = createWorld()
     setup.world.allowance = 1n
     const given = await concluded([...failed(), revoked(2), revoked(3), revoked(4)])
-    expect(given).toMatchObject({ state: 'reverted' })
-    expect(setup.world.alarms).toEqual(['allowance.standing'])
+    expect(given).toMatchObject({ state: 'partial' })
+    expect(setup.world.alarms).toEqual(['allowance.standing', 'workflow.partial'])
   })
 
   it('ends quarantined where it was marked, once what stands is taken back, whatever landed', async () => {
@@ -243,5 +228,31 @@ describe('concluding a failure', () => {
   it('ends once the revocation worked', async () => {
     const slots = [...failed(), finalSlot(2, {}, { kind: 'revoke' })]
     expect(await concluded(slots)).toMatchObject({ state: 'reverted', realized: { gasWei: 90n } })
+  })
+})
+
+describe('a bundle of which a part landed', () => {
+  it.each([
+    ['reverted', { status: 'reverted' as const }, {}],
+    ['was closed by a no-op', { purpose: 'noop' as const }, { closing: 'expired' }],
+    ['lost its nonce to another', null, { consumedByOther: true as const }],
+  ])('is partial where its later effect %s, keeps its exposure, and tells a person', async (_, end, changes) => {
+    const slots = [finalSlot(0, { tokens: [{ token: TOKEN, assets: -5n }] }), finalSlot(1, end, changes)]
+    expect(await concluded(slots)).toMatchObject({
+      state: 'partial',
+      realized: { tokens: [{ token: TOKEN, assets: -5n }] },
+    })
+    expect(await spent()).toMatchObject({ usdMicros: 1_000n })
+    expect(setup.world.alarms).toEqual(['workflow.partial'])
+  })
+
+  it('has what stands taken back first', async () => {
+    setup.world.allowance = 1n
+    const slots = [approved(), finalSlot(1, {}), finalSlot(2, { status: 'reverted' })]
+    expect(await concluded(slots)).toMatchObject({ state: 'in_flight', slots: [{}, {}, {}, { kind: 'revoke' }] })
+  })
+
+  it('is no part where all that landed is an approval that no longer stands', async () => {
+    expect(await concluded([approved(), finalSlot(1, { status: 'reverted' })])).toMatchObject({ state: 'reverted' })
   })
 })

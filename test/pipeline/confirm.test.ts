@@ -11,7 +11,8 @@ const SEEN = { ...WANTED, satisfied: true, blockNumber: '10' }
 const createWorld = () => {
   const world = {
     nowMs: 1_000,
-    block: HASH as `0x${string}` | null,
+    stands: true as boolean | null,
+    alarms: [] as string[],
     progress: {
       requestId: 'wf-1',
       workflowType: 'role.liquidator.liquidate',
@@ -27,12 +28,8 @@ const createWorld = () => {
       if (world.failure !== null) throw world.failure
       return world.progress
     },
-    nodes: {
-      block: async (number) =>
-        world.block === null
-          ? null
-          : { number, hash: world.block, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1n },
-    },
+    stands: ({ number, hash }) => (number === 10n && hash === HASH ? world.stands : null),
+    alarm: ({ code }) => world.alarms.push(code),
   }
   return { world, deps }
 }
@@ -113,14 +110,24 @@ describe('confirming', () => {
     expect(await state()).toBe('unconfirmed')
   })
 
+  it('alarms once it is final on the chain for a minute without final_success, and not before', async () => {
+    setup.world.progress = { ...setup.world.progress, status: 'registered' as const }
+    setup.world.nowMs = 60_999
+    expect(await state()).toBe('wait')
+    expect(setup.world.alarms).toEqual([])
+    setup.world.nowMs = 61_000
+    expect(await state()).toBe('wait')
+    expect(setup.world.alarms).toEqual(['service.confirms_late'])
+  })
+
   it('goes back in flight when another block is in the place of its own', async () => {
-    setup.world.block = `0x${'bb'.repeat(32)}`
+    setup.world.stands = false
     const step = await confirm(confirmed(), setup.deps)
     expect(step).toMatchObject({ workflow: { state: 'in_flight', slots: [{ state: 'mined' }] } })
   })
 
-  it('neither goes back nor succeeds on a node that shows no block there', async () => {
-    setup.world.block = null
+  it('neither goes back nor succeeds where it is not known which block is there', async () => {
+    setup.world.stands = null
     expect(await state()).toBe('wait')
   })
 })

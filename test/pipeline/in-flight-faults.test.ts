@@ -88,7 +88,7 @@ describe('a process that died between a send and its record', () => {
     ])
     const hash = closed.slots[0]?.attempts[0]?.hash ?? '0x'
     setup.world.receipts.set(hash, receiptOf(hash))
-    setup.world.finalizedCount = 8
+    setup.world.chainNonce = 8
     const found = (await setup.settle(closed)).workflow
     expect(found.slots[0]).toMatchObject({ state: 'mined', inclusion: { hash, purpose: 'payload' } })
   })

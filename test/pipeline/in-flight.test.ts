@@ -1,7 +1,7 @@
 import { serializeTransaction } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError, refuse } from '../../src/errors.ts'
-import { createWorld, FEES, freshSlot, HASH, pair, purposes, receiptOf } from '../support/carry-world.ts'
+import { createWorld, FEES, freshSlot, pair, purposes, receiptOf } from '../support/carry-world.ts'
 
 let setup: ReturnType<typeof createWorld>
 beforeEach(() => {
@@ -138,28 +138,50 @@ describe('carrying a workflow in flight', () => {
   it('opens a mined slot again when a reorg took its block, and sends the same bytes', async () => {
     const { workflow } = await setup.settle(pair())
     const hash = workflow.slots[0]?.attempts[0]?.hash ?? '0x'
-    setup.world.receipts.set(hash, { ...receiptOf(hash), blockHash: HASH })
+    setup.world.receipts.set(hash, receiptOf(hash))
+    setup.world.headNumber = 11n
     const mined = (await setup.settle(workflow)).workflow
+    expect(mined.slots[0]?.state).toBe('mined')
     setup.world.receipts.clear()
-    const slot = mined.slots[0]
-    if (slot?.inclusion === undefined) throw new Error('not mined')
-    const orphaned = { ...slot, inclusion: { ...slot.inclusion, blockHash: `0x${'00'.repeat(32)}` as const } }
-    const reopened = (await setup.settle({ ...mined, slots: [orphaned, ...mined.slots.slice(1)] })).workflow
+    setup.world.headNumber = 12n
+    setup.world.log.length = 0
+    const reopened = (await setup.settle(mined)).workflow
     expect(reopened.slots[0]?.state).toBe('open')
+    expect(setup.world.log).toContain(`send ${hash}`)
     expect(setup.world.asked).toHaveLength(2)
   })
 
-  it('gives a slot up only when a nonce finalized for eight blocks passed it without any of its hashes', async () => {
+  it('sends again what was mined above a head that went back, and does not open it', async () => {
     const { workflow } = await setup.settle(pair())
-    setup.world.finalizedCount = 7
+    const hash = workflow.slots[0]?.attempts[0]?.hash ?? '0x'
+    setup.world.receipts.set(hash, receiptOf(hash))
+    const mined = (await setup.settle(workflow)).workflow
+    setup.world.receipts.clear()
+    setup.world.headNumber = 8n
+    setup.world.log.length = 0
+    const lagging = (await setup.settle(mined)).workflow
+    expect(lagging.slots[0]?.state).toBe('mined')
+    expect(setup.world.log).toContain(`send ${hash}`)
+  })
+
+  it("gives a slot up only when another's transaction is final at its nonce", async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.foreign.set(7, 11n)
+    setup.world.finalized = 10n
     expect((await setup.settle(workflow)).workflow.slots[0]?.consumedByOther).toBeUndefined()
-    setup.world.finalizedCount = 8
-    const passed = (await setup.settle(workflow)).workflow
-    setup.world.finalized = 7n
-    expect((await setup.settle(passed)).workflow.slots[0]?.consumedByOther).toBeUndefined()
-    setup.world.finalized = 8n
-    const given = (await setup.settle(passed)).workflow
+    setup.world.finalized = 11n
+    const given = (await setup.settle(workflow)).workflow
     expect(given.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })
+  })
+
+  it('looks for what took its nonce where nobody knows, and concludes nothing meanwhile', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.chainNonce = 8
+    setup.world.finalized = 1_000n
+    const waiting = (await setup.settle(workflow)).workflow
+    expect(waiting.slots[0]).toMatchObject({ state: 'open' })
+    expect(setup.world.sought).toContain(7)
+    expect(setup.world.sought).not.toContain(8)
   })
 
   it('keeps the nonce and raises an alarm when every node rejects', async () => {

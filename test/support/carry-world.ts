@@ -1,6 +1,6 @@
 import { keccak256 } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
-import type { Receipt } from '../../src/chain/nodes.ts'
+import type { MinedTransaction, Receipt } from '../../src/chain/nodes.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import type { Gate } from '../../src/ops/control.ts'
 import { type CarryDeps, carry } from '../../src/pipeline/in-flight.ts'
@@ -17,6 +17,9 @@ export const FEES = { maxFeePerGasWei: 2_000_000_000n, maxPriorityFeePerGasWei: 
 /** The hash of every block. */
 export const HASH = `0x${'bb'.repeat(32)}` as const
 
+const OTHER_HASH = `0x${'0f'.repeat(32)}` as const
+const HEAD = { hash: HASH, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1n }
+
 /** A slot with its first attempt ordered. */
 export const freshSlot = (index: number): Slot => {
   const bare = slotOf({ index, nonce: 7 + index, signer: account.address, attempts: [] })
@@ -30,7 +33,9 @@ export const createWorld = () => {
     headNumber: 10n,
     chainNonce: 7,
     finalized: 0n,
-    finalizedCount: 0,
+    /** Nonces that another's transaction took, by the block that it is in. */
+    foreign: new Map<number, bigint>(),
+    sought: [] as number[],
     gate: { closed: false, paused: false } as Gate,
     rulesetHash: 'rules',
     recheck: { ok: true } as Awaited<ReturnType<CarryDeps['recheck']>>,
@@ -54,6 +59,18 @@ export const createWorld = () => {
     log: [] as string[],
   }
   const digests = new Map<string, number>()
+  /** The nonce and digest of each hash that the journal has. */
+  const forms = new Map<string, { readonly nonce: number; readonly digest: `0x${string}` }>()
+  const minedAt = (nonce: number): MinedTransaction | null | undefined => {
+    const ours = [...world.receipts.values()].find(({ hash }) => forms.get(hash)?.nonce === nonce)
+    const block = world.foreign.get(nonce)
+    const receipt =
+      ours ?? (block === undefined ? undefined : { ...receiptOf(OTHER_HASH), blockNumber: block })
+    if (receipt === undefined) return nonce < world.chainNonce ? undefined : null
+    const { hash } = receipt
+    const digest = forms.get(hash)?.digest ?? OTHER_HASH
+    return { hash, nonce, digest, receipt, from: account.address, ...FEES }
+  }
   const deps: CarryDeps = {
     view: () => ({
       nowMs: world.nowMs,
@@ -86,20 +103,17 @@ export const createWorld = () => {
         return { r, s, yParity: yParity === 1 ? 1 : 0 }
       },
     },
+    facts: () => ({
+      head: { ...HEAD, number: world.headNumber },
+      finalized: world.finalized,
+      forkedFrom: null,
+      count: world.chainNonce,
+      minedAt,
+    }),
+    seek: ({ nonce }) => {
+      world.sought.push(nonce)
+    },
     nodes: {
-      receipt: async (hash) => world.receipts.get(hash) ?? null,
-      block: async (number) => ({
-        number,
-        hash: HASH,
-        parentHash: HASH,
-        timestampS: 1,
-        baseFeePerGasWei: 1n,
-      }),
-      blockOnAll: async (number) => [
-        { number, hash: HASH, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1n },
-      ],
-      finalizedNumber: async () => world.finalized,
-      transactionCount: async () => world.finalizedCount,
       send: async (raw) => {
         world.log.push(`send ${keccak256(raw)}`)
         return [{ node: 'send-1', outcome: world.sendOutcome, detail: 'test' }]
@@ -147,7 +161,10 @@ export const createWorld = () => {
     let current = workflow
     for (let steps = 0; steps < 20; steps += 1) {
       for (const slot of current.slots) {
-        for (const attempt of slot.attempts) digests.set(attempt.digest, slot.nonce)
+        for (const { digest, hash } of slot.attempts) {
+          digests.set(digest, slot.nonce)
+          if (hash !== undefined) forms.set(hash, { nonce: slot.nonce, digest })
+        }
       }
       const result = await carry(current, deps)
       if (result.type === 'wait') return { workflow: current, ms: result.ms }

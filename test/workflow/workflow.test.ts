@@ -17,7 +17,7 @@ const LEGAL: Readonly<Record<string, readonly WorkflowState[]>> = {
   prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
   cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
-  in_flight: ['confirmed', 'reverted', 'superseded', 'cancelled', 'expired', 'quarantined'],
+  in_flight: ['confirmed', 'reverted', 'superseded', 'partial', 'cancelled', 'expired', 'quarantined'],
   confirmed: ['in_flight', 'succeeded', 'unconfirmed', 'quarantined'],
 }
 const STATES: readonly WorkflowState[] = [...PROGRESS_STATES, ...TERMINAL_STATES]

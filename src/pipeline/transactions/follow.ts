@@ -1,82 +1,88 @@
-import type { Hex } from 'viem'
-import type { Nodes, Receipt } from '../../chain/nodes.ts'
+import type { SignerFacts } from '../../chain/canonical.ts'
+import type { MinedTransaction } from '../../chain/nodes.ts'
+import type { Sought } from '../../chain/seek.ts'
 import type { Attempt, Inclusion, Slot } from '../../workflow/slot.ts'
+import type { Clearance } from '../../workflow/workflow.ts'
+import { openedClaim, tokenChanges } from './effects.ts'
 
-/** What following a slot needs. */
-export type FollowDeps = {
-  readonly nodes: Pick<Nodes, 'receipt' | 'block' | 'blockOnAll' | 'finalizedNumber' | 'transactionCount'>
+/** A clearance that does not say what was final at its block: reorgs go this deep at most. */
+const REORG_BLOCKS_MAX = 64n
+
+/** The height at and below which nothing of a workflow can be mined: it was final before any of it was ordered. Pure. */
+export function finalBefore(clearance: Clearance | undefined): bigint {
+  if (clearance === undefined) return -1n
+  return clearance.finalizedNumber ?? clearance.blockNumber - REORG_BLOCKS_MAX
 }
 
-/** A receipt that a node does not show is no evidence by itself: it must stay away for this many finalized blocks. */
-const PASSED_BLOCKS = 8n
+/** Whether what is mined is this attempt as we ordered it, at a price that we offered. The hash may be lost, the digest is not. */
+const isOf = (attempt: Attempt, { digest, receipt }: MinedTransaction): boolean =>
+  attempt.digest === digest && receipt.effectiveGasPriceWei <= attempt.maxFeePerGasWei
 
-const inclusionOf = (attempt: Attempt, receipt: Receipt): Inclusion => ({
-  hash: receipt.hash,
-  purpose: attempt.purpose,
-  blockNumber: receipt.blockNumber,
-  blockHash: receipt.blockHash,
-  status: receipt.status,
-  gasUsed: receipt.gasUsed,
-  effectiveGasPriceWei: receipt.effectiveGasPriceWei,
-})
-
-const isCanonical = async (blockNumber: bigint, blockHash: Hex, deps: FollowDeps) =>
-  (await deps.nodes.block(blockNumber))?.hash === blockHash
-
-/** Final: no node that answers has another block there, or none. */
-async function isFinal({ blockNumber, blockHash }: Inclusion, deps: FollowDeps): Promise<boolean> {
-  if (blockNumber > (await deps.nodes.finalizedNumber())) return false
-  return (await deps.nodes.blockOnAll(blockNumber)).every((block) => block?.hash === blockHash)
-}
-
-async function findInclusion(slot: Slot, deps: FollowDeps): Promise<Inclusion | null> {
-  // One that is signed may have been sent by a process that died before it could say so.
-  const own = slot.attempts.filter((attempt) => attempt.hash !== undefined)
-  const receipts = await Promise.all(
-    own.map((attempt) => (attempt.hash === undefined ? null : deps.nodes.receipt(attempt.hash))),
-  )
-  for (const [index, receipt] of receipts.entries()) {
-    const attempt = own[index]
-    if (receipt === null || attempt === undefined) continue
-    if (await isCanonical(receipt.blockNumber, receipt.blockHash, deps)) return inclusionOf(attempt, receipt)
+function inclusionOf(slot: Slot, { purpose }: Attempt, { hash, receipt }: MinedTransaction): Inclusion {
+  const claimId = openedClaim(receipt)
+  return {
+    hash,
+    purpose,
+    blockNumber: receipt.blockNumber,
+    blockHash: receipt.blockHash,
+    status: receipt.status,
+    gasUsed: receipt.gasUsed,
+    effectiveGasPriceWei: receipt.effectiveGasPriceWei,
+    tokens: tokenChanges(slot.signer, receipt),
+    ...(claimId === null ? {} : { claimId }),
   }
-  return null
 }
 
-/** A slot whose receipts are gone: the same bytes are sent again. */
+/** A slot whose transaction is gone: the same bytes are sent again. */
 const reopened = (slot: Slot): Slot => {
   const { inclusion: _gone, ...rest } = slot
   return { ...rest, state: 'open' }
 }
 
-/** A slot whose nonce is finalized without us: given up once the finalized chain has grown and still shows nothing. */
-async function passed(slot: Slot, deps: FollowDeps): Promise<Slot> {
-  const finalized = await deps.nodes.finalizedNumber()
-  const since = slot.passedAtBlock
-  if (since === undefined) return { ...reopened(slot), passedAtBlock: finalized }
-  if (finalized >= since + PASSED_BLOCKS) return { ...reopened(slot), state: 'final', consumedByOther: true }
+/** A slot that one of its attempts took; one that was signed by a process that died learns its hash here. */
+function included(slot: Slot, attempt: Attempt, mined: MinedTransaction, isFinal: boolean): Slot {
+  const state = isFinal ? 'final' : 'mined'
+  const { inclusion } = slot
+  const isKnown = inclusion?.blockHash === mined.receipt.blockHash && inclusion.tokens !== undefined
+  if (isKnown) return slot.state === state ? slot : { ...slot, state }
+  const attempts = slot.attempts.map((each) => (each === attempt ? { ...each, hash: mined.hash } : each))
+  return { ...slot, attempts, state, inclusion: inclusionOf(slot, attempt, mined) }
+}
+
+/** Whether a slot has its end and all that concluding it needs. Pure. */
+export const isSettled = (slot: Slot): boolean =>
+  slot.state === 'final' && (slot.consumedByOther === true || slot.inclusion?.tokens !== undefined)
+
+/**
+ * Say where a slot stands by what the chain has at its nonce. A block that is not final is provisional: when it goes, the
+ * slot is open again. Absence ends nothing, neither of a receipt nor of a node: only a final transaction at the nonce
+ * whose digest is none of ours says that another took it. Pure.
+ * @param below what was final when the workflow was cleared (`finalBefore`): a transaction at or below it is none of ours.
+ * @returns the same object when nothing changed.
+ */
+export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
+  if (isSettled(slot)) return slot
+  const mined = facts.minedAt(slot.nonce)
+  if (mined === undefined) return slot
+  if (mined === null) {
+    // Above the head nothing is known: nodes that lag, or a chain that went back, show another block when they grow.
+    const isAbove = slot.inclusion !== undefined && slot.inclusion.blockNumber > facts.head.number
+    return slot.inclusion === undefined || isAbove || slot.state === 'final' ? slot : reopened(slot)
+  }
+  const isFinal = mined.receipt.blockNumber <= facts.finalized
+  const attempt = slot.attempts.find((each) => isOf(each, mined))
+  const mayBe = mined.receipt.blockNumber > below || mined.receipt.blockNumber >= (facts.forkedFrom ?? below + 1n)
+  if (attempt !== undefined && mayBe) return included(slot, attempt, mined, isFinal)
+  // Our own digest at a price or in a block that cannot be: no evidence of anything.
+  if (slot.attempts.some(({ digest }) => digest === mined.digest)) return slot
+  if (isFinal) return { ...reopened(slot), state: 'final', consumedByOther: true }
   return slot.inclusion === undefined ? slot : reopened(slot)
 }
 
-/**
- * Look where a slot stands on the chain, by the receipts of all its own hashes. `mined` is provisional: a block that
- * is no longer canonical opens the slot again. Absence of a receipt alone ends nothing: only a finalized nonce above
- * the slot's, with none of our hashes included for several finalized blocks, says that another transaction took it.
- * @returns the same object when nothing changed.
- */
-export async function follow(slot: Slot, deps: FollowDeps): Promise<Slot> {
-  if (slot.state === 'final' || !slot.attempts.some((attempt) => attempt.hash !== undefined)) return slot
-  const { inclusion } = slot
-  if (inclusion !== undefined && (await isCanonical(inclusion.blockNumber, inclusion.blockHash, deps))) {
-    return (await isFinal(inclusion, deps)) ? { ...slot, state: 'final' } : slot
-  }
-  // The finalized count is read before the receipts: a transaction final by then has its receipt by now.
-  const finalizedCount = await deps.nodes.transactionCount(slot.signer, 'finalized')
-  const found = await findInclusion(slot, deps)
-  if (found !== null) {
-    const { passedAtBlock: _wrong, ...rest } = slot
-    return { ...rest, state: (await isFinal(found, deps)) ? 'final' : 'mined', inclusion: found }
-  }
-  if (finalizedCount > slot.nonce) return passed(slot, deps)
-  return inclusion === undefined ? slot : reopened(slot)
-}
+/** What to look for where the chain is past a slot's nonce and what took it is not known. Pure. */
+export const soughtFor = (slot: Slot, below: bigint): Sought => ({
+  signer: slot.signer,
+  nonce: slot.nonce,
+  hashes: slot.attempts.flatMap(({ hash }) => hash ?? []),
+  sinceBlock: below < 0n ? 0n : below,
+})

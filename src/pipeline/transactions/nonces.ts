@@ -1,110 +1,171 @@
 import type { Address } from 'viem'
-import type { Head, Nodes } from '../../chain/nodes.ts'
-import { invariant, RolekeeperError } from '../../errors.ts'
+import { z } from 'zod'
+import {
+  type BlockName,
+  type CanonicalDeps,
+  type ForkPastFinality,
+  followCanonicalChain,
+  type SignerFacts,
+} from '../../chain/canonical.ts'
+import type { Nodes } from '../../chain/nodes.ts'
+import type { Sought } from '../../chain/seek.ts'
+import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
+import type { Slot } from '../../workflow/slot.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
 import type { ReplaceView } from './replace.ts'
+import type { Signers } from './safe.ts'
 
 /** What watching the chain needs. */
 export type ChainViewDeps = {
   readonly nowMs: () => number
-  readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'onHead' | 'transactionCount' | 'send'>
-  readonly journal: Pick<Journal, 'nextNonce' | 'adoptNonce' | 'byNonce'>
+  readonly clock: CanonicalDeps['clock']
+  readonly nodes: CanonicalDeps['nodes'] & Pick<Nodes, 'chainId' | 'send'>
+  readonly journal: Pick<Journal, 'nextNonce' | 'adoptNonce' | 'byNonce' | 'getValue' | 'setValue'>
   readonly signers: readonly Address[]
-  /** After each new head, when the counts are read. */
-  readonly onHead: (head: Head) => void
+  /** Take a signer to SAFE: it claims nothing new until the reason is explained. */
+  readonly safe: Signers['safe']
+  /** After each new head, and when something that was sought is found. */
+  readonly onHead: () => void
   readonly onFailed: (error: unknown) => void
   readonly alarm: (error: RolekeeperError) => void
 }
 
-/** The chain as of its newest head: block, fees, and each signer's count. */
+/** The chain as of its newest agreed head. */
 export type ChainView = {
+  /** Block, fees, and a signer's count. */
   readonly of: (signer: Address) => ReplaceView
+  /** What following a signer's slots needs. */
+  readonly facts: (signer: Address) => SignerFacts
+  readonly seek: (sought: Sought) => void
+  /** Whether a block is in the canonical chain; null where it is not known. */
+  readonly stands: (block: BlockName) => boolean | null
   /** Follow no more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
 }
 
+/** The journal's value that holds the last final block of a chain. */
+const finalKey = (chainId: number) => `final:${chainId}`
+const storedBlock = z.object({
+  number: z.string().transform(BigInt),
+  hash: z.custom<`0x${string}`>((hash) => typeof hash === 'string' && /^0x[0-9a-f]{64}$/.test(hash)),
+})
+
 /**
  * Watch the chain, and hold the ledger against it at start and at each head: a count above the ledger's is somebody
- * else with our key; a count below a nonce that we hold final is a chain that lost blocks, and its transactions are
- * sent again as they were.
+ * else with our key, and takes the signer to SAFE; a count below a nonce that we hold final is a chain that lost blocks,
+ * and its transactions are sent again as they were. A first nonce is adopted from the finalized count, and no later one.
  */
 export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
-  const { nodes, signers } = deps
-  let head = await nodes.head()
-  const counts = new Map<Address, number>()
-
-  const reconcile = async (signer: Address, at: Head) => {
-    // At the head itself: a count of a later block would hide what that block mined from a simulation on this one.
-    const count = await nodes.transactionCount(signer, at.number)
-    counts.set(signer, count)
-    const next = await deps.journal.nextNonce(nodes.chainId, signer)
-    if (next === null || count > next) {
-      await deps.journal.adoptNonce(nodes.chainId, signer, count)
-      if (next !== null) deps.alarm(usedElsewhere(signer, next, count))
-    } else if (count < next) await resendLost(signer, count, next, deps)
-  }
-
-  await Promise.all(signers.map((signer) => reconcile(signer, head)))
-  let reading: Promise<void> | undefined
-  let stopped = false
-  let newest = head
-  const follow = async () => {
-    try {
-      do {
-        const next = newest
-        await Promise.all(signers.map((signer) => reconcile(signer, next)))
-        head = next
-        deps.onHead(head)
-      } while (newest !== head && !stopped)
-    } catch (error) {
-      deps.onFailed(error)
-    } finally {
-      reading = undefined
-    }
-  }
-  const unlisten = nodes.onHead((next) => {
-    newest = next
-    reading ??= follow()
+  const { nodes, journal, signers } = deps
+  const key = finalKey(nodes.chainId)
+  const stored = await journal.getValue(key)
+  const reconcile = () => Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), deps)))
+  const canonical = await followCanonicalChain({
+    ...{ nodes, clock: deps.clock, signers, onFailed: deps.onFailed },
+    lastFinal: stored === null ? null : storedBlock.parse(JSON.parse(stored)),
+    onFinal: ({ number, hash }) => journal.setValue(key, JSON.stringify({ number: String(number), hash })),
+    onForkPastFinality: (fork) => reportFork(fork, deps),
+    onMoved: async () => {
+      await reconcile()
+      deps.onHead()
+    },
   })
-
+  await reconcile()
   return {
     of: (signer) => {
-      const chainNonce = counts.get(signer)
-      invariant(chainNonce !== undefined, `signer ${signer} is not watched`)
+      const { head, count } = canonical.of(signer)
       return {
         nowMs: deps.nowMs(),
         headNumber: head.number,
         headTimestampS: head.timestampS,
         baseFeePerGasWei: head.baseFeePerGasWei,
-        chainNonce,
+        chainNonce: count,
       }
     },
-    stop: async () => {
-      stopped = true
-      unlisten()
-      await reading
-    },
+    facts: canonical.of,
+    seek: canonical.seek,
+    stands: canonical.stands,
+    stop: canonical.stop,
   }
 }
 
-const usedElsewhere = (signer: Address, next: number, count: number) =>
-  new RolekeeperError(
-    'nonce.used_elsewhere',
-    `The chain counts ${count} transactions of ${signer}; the ledger holds ${next}.`,
-    {
-      fix: 'give this key to this keeper alone, then look at what the other transactions did.',
-      facts: { signer, next, count },
-    },
-  )
+async function reconcileSigner(signer: Address, facts: SignerFacts, deps: ChainViewDeps): Promise<void> {
+  const { nodes, journal } = deps
+  let next = await journal.nextNonce(nodes.chainId, signer)
+  if (next === null) {
+    next = await nodes.transactionCount(signer, 'finalized')
+    await journal.adoptNonce(nodes.chainId, signer, next)
+  }
+  if (facts.count > next) deps.safe(signer, usedElsewhere(signer, next, facts))
+  else if (facts.count < next) await resendLost(signer, facts.count, next, deps)
+}
+
+function usedElsewhere(signer: Address, next: number, facts: SignerFacts): Parameters<Signers['safe']>[1] {
+  const first = facts.minedAt(next)
+  const where = first ? `transaction ${first.hash} in block ${first.receipt.blockNumber}` : 'the chain'
+  return {
+    check: 'nonce_used_elsewhere',
+    message: `The chain counts ${facts.count} transactions of ${signer}; the ledger holds ${next}.`,
+    seen: `nonce ${next} in ${where}`,
+    toLeave: 'give this key to this keeper alone, and see what the other transactions did',
+  }
+}
 
 /** Send again what had been final and is gone: the same bytes, so that the nonces behind it can land. */
 async function resendLost(signer: Address, count: number, next: number, deps: ChainViewDeps): Promise<void> {
   for (let nonce = count; nonce < next; nonce += 1) {
-    const holder = await deps.journal.byNonce(deps.nodes.chainId, signer, nonce)
-    const slot = holder?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+    const slot = (await holderOf(signer, nonce, deps))?.slot
     const landed = slot?.attempts.find((attempt) => attempt.hash === slot.inclusion?.hash)
     // An open slot is carried by its own workflow.
     if (slot?.state !== 'final' || landed?.raw === undefined) return
     await deps.nodes.send(landed.raw)
   }
+}
+
+async function holderOf(
+  signer: Address,
+  nonce: number,
+  { nodes, journal }: ChainViewDeps,
+): Promise<{ readonly workflow: Workflow; readonly slot: Slot } | null> {
+  const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
+  const slot = workflow?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+  return workflow === null || slot === undefined ? null : { workflow, slot }
+}
+
+/** Workflows that one alarm names; the journal has the rest. */
+const NAMED_MAX = 20
+
+/** Say what was final and is not, and which workflows relied on it, also those that ended: their signers go to SAFE. */
+async function reportFork({ was, fromBlock }: ForkPastFinality, deps: ChainViewDeps): Promise<void> {
+  const relied = (await Promise.all(deps.signers.map((signer) => reliedOn(signer, deps)))).flat()
+  const named = relied.slice(0, NAMED_MAX).map(({ id, state }) => `${id} (${state})`)
+  const rest = relied.length > NAMED_MAX ? ` and ${relied.length - NAMED_MAX} more` : ''
+  const message = `Block ${was.number} was final as ${was.hash}, and the chain has other blocks from ${fromBlock} on at the latest. What relied on them: ${named.join(', ') || 'no workflow'}${rest}.`
+  const toLeave = 'see that the nodes agree on one chain again, and what became of each workflow that is named'
+  for (const signer of deps.signers)
+    deps.safe(signer, { check: 'reorg_past_finality', message, seen: `block ${fromBlock}`, toLeave })
+  deps.alarm(
+    new RolekeeperError('chain.reorg_past_finality', message, {
+      fix: 'compare the nodes in `chain.nodes`; look at these workflows, then leave SAFE with `rolekeeper signer release`.',
+      facts: { fromBlock: String(fromBlock), wasFinal: String(was.number), workflows: relied.length },
+    }),
+  )
+}
+
+/** The workflows of a signer whose blocks are gone, newest nonce first, down to one whose block stands. */
+async function reliedOn(signer: Address, deps: ChainViewDeps): Promise<readonly Workflow[]> {
+  const { nodes, journal } = deps
+  const found = new Map<string, Workflow>()
+  const next = (await journal.nextNonce(nodes.chainId, signer)) ?? 0
+  for (let nonce = next - 1; nonce >= 0; nonce -= 1) {
+    const holder = await holderOf(signer, nonce, deps)
+    if (holder === null) break
+    const { slot, workflow } = holder
+    if (slot.inclusion === undefined) continue
+    const block = await nodes.block(slot.inclusion.blockNumber)
+    if (block?.hash === slot.inclusion.blockHash) break
+    found.set(workflow.id, workflow)
+  }
+  return [...found.values()]
 }

@@ -121,7 +121,7 @@ describe('a declared vault', () => {
     expect(checkOf(moment({ ...none, inFlight: [about(subject)] }), { vaults: [vaultDeclared] })).toBe(
       'already_in_flight',
     )
-    for (const state of ['succeeded', 'unconfirmed', 'quarantined'] as const) {
+    for (const state of ['succeeded', 'unconfirmed', 'partial', 'quarantined'] as const) {
       const seen = moment({ ...none, recent: [ended(subject, state)] })
       expect(checkOf(seen, { vaults: [vaultDeclared] })).toBe('launched_not_shown')
     }

@@ -335,7 +335,8 @@ describe('whatever the service leaves out, blanks, renames or adds', () => {
     for (const { what, value } of mutantsOf(progress, workflowProgress, '')) {
       const step = await confirm(workflow, {
         nowMs: () => 1,
-        nodes: { block: async () => null },
+        stands: () => true,
+        alarm: () => {},
         progress: async () => {
           const parsed = workflowProgress.safeParse(value)
           if (parsed.success) return parsed.data

@@ -1,6 +1,6 @@
 import { encodeAbiParameters, encodeEventTopics, erc20Abi, pad, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { differences, openedClaim, tokenChanges } from '../../../src/pipeline/transactions/effects.ts'
+import { differences, openedClaim, sumChanges, tokenChanges } from '../../../src/pipeline/transactions/effects.ts'
 import { MARKET, SIGNER, TOKEN } from '../../support/workflows.ts'
 
 const OTHER = `0x${'99'.repeat(20)}` as const
@@ -11,9 +11,11 @@ const transfer = (from: `0x${string}`, to: `0x${string}`, assets: bigint) => ({
 })
 
 describe('token changes', () => {
-  it('are what came less what left, over all receipts', () => {
-    const receipts = [{ logs: [transfer(SIGNER, OTHER, 7n)] }, { logs: [transfer(OTHER, SIGNER, 10n)] }]
-    expect(tokenChanges(SIGNER, receipts)).toEqual([{ token: TOKEN, assets: 3n }])
+  it('are what came less what left, of one receipt and over all', () => {
+    const logs = [transfer(SIGNER, OTHER, 7n), transfer(OTHER, SIGNER, 10n)]
+    expect(tokenChanges(SIGNER, { logs })).toEqual([{ token: TOKEN, assets: 3n }])
+    const each = logs.flatMap((log) => tokenChanges(SIGNER, { logs: [log] }))
+    expect(sumChanges(each)).toEqual([{ token: TOKEN, assets: 3n }])
   })
 
   it('leave out what nets to zero, what is sent to ourselves, and what others move', () => {
@@ -23,7 +25,7 @@ describe('token changes', () => {
       transfer(SIGNER, SIGNER, 9n),
       transfer(OTHER, MARKET, 9n),
     ]
-    expect(tokenChanges(SIGNER, [{ logs }])).toEqual([])
+    expect(tokenChanges(SIGNER, { logs })).toEqual([])
   })
 
   it('pass over a transfer of an ERC-721 token and one whose data is no amount', () => {
@@ -33,7 +35,7 @@ describe('token changes', () => {
       { ...whole, data: '0x' as const },
       { ...whole, data: `${whole.data}00` as const },
     ]
-    expect(tokenChanges(SIGNER, [{ logs }])).toEqual([])
+    expect(tokenChanges(SIGNER, { logs })).toEqual([])
   })
 })
 
@@ -47,8 +49,8 @@ describe('the claim that a liquidation opened', () => {
       eventName: 'Liquidated',
       args: { claimId: 7n, vault: OTHER, borrower: OTHER },
     }) as `0x${string}`[]
-    expect(openedClaim([{ logs: [{ address: MARKET, topics, data: '0x' }] }])).toBe(7n)
-    expect(openedClaim([{ logs: [transfer(SIGNER, OTHER, 7n)] }])).toBeNull()
+    expect(openedClaim({ logs: [{ address: MARKET, topics, data: '0x' }] })).toBe(7n)
+    expect(openedClaim({ logs: [transfer(SIGNER, OTHER, 7n)] })).toBeNull()
   })
 })
 

@@ -1,159 +1,154 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import type { Receipt } from '../../../src/chain/nodes.ts'
-import { type FollowDeps, follow } from '../../../src/pipeline/transactions/follow.ts'
+import { describe, expect, it } from 'vitest'
+import type { SignerFacts } from '../../../src/chain/canonical.ts'
+import type { MinedTransaction } from '../../../src/chain/nodes.ts'
+import { finalBefore, follow, isSettled, soughtFor } from '../../../src/pipeline/transactions/follow.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
-import { attemptOf, SIGNER, slotOf } from '../../support/workflows.ts'
+import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
-const A = `0x${'aa'.repeat(32)}` as const
-const B = `0x${'bb'.repeat(32)}` as const
+const BLOCK = `0x${'aa'.repeat(32)}` as const
 const OTHER = `0x${'00'.repeat(32)}` as const
 const ONE = `0x${'01'.repeat(32)}` as const
 const TWO = `0x${'02'.repeat(32)}` as const
+const DIGEST = `0x${'d1'.repeat(32)}` as const
+const NOOP = `0x${'d2'.repeat(32)}` as const
 
-const createWorld = () => {
-  const world = {
-    receipts: new Map<string, Receipt>(),
-    /** What each node has at any height. */
-    blocks: [A as `0x${string}` | null],
-    finalized: 9n,
-    finalizedCount: 7,
-  }
-  const head = (number: bigint, hash: `0x${string}` | null) =>
-    hash === null ? null : { number, hash, parentHash: A, timestampS: 1, baseFeePerGasWei: 1n }
-  const deps: FollowDeps = {
-    nodes: {
-      receipt: async (hash) => world.receipts.get(hash) ?? null,
-      block: async (number) => head(number, world.blocks[0] ?? null),
-      blockOnAll: async (number) => world.blocks.map((hash) => head(number, hash)),
-      finalizedNumber: async () => world.finalized,
-      transactionCount: async () => world.finalizedCount,
-    },
-  }
-  return { world, deps }
-}
-const receipt = (hash: `0x${string}`, changes: Partial<Receipt> = {}): Receipt => ({
-  hash,
+const mined = (
+  changes: Partial<MinedTransaction> = {},
+  receipt: Partial<MinedTransaction['receipt']> = {},
+): MinedTransaction => ({
+  hash: ONE,
   from: SIGNER,
-  blockNumber: 10n,
-  blockHash: A,
-  status: 'success',
-  gasUsed: 5n,
-  effectiveGasPriceWei: 2n,
-  logs: [],
+  nonce: 7,
+  digest: DIGEST,
+  maxFeePerGasWei: 2_000_000_000n,
+  maxPriorityFeePerGasWei: 1n,
+  receipt: {
+    hash: ONE,
+    from: SIGNER,
+    blockNumber: 10n,
+    blockHash: BLOCK,
+    status: 'success',
+    gasUsed: 5n,
+    effectiveGasPriceWei: 2n,
+    logs: [],
+    ...receipt,
+  },
   ...changes,
+})
+const facts = (
+  at: MinedTransaction | null | undefined,
+  { headNumber = 12n, finalized = 9n, forkedFrom = null as bigint | null } = {},
+): SignerFacts => ({
+  head: { number: headNumber, hash: BLOCK, parentHash: BLOCK, timestampS: 1, baseFeePerGasWei: 1n },
+  finalized,
+  forkedFrom,
+  count: at === null ? 7 : 8,
+  minedAt: () => at,
 })
 const inclusion: Inclusion = {
   hash: ONE,
   purpose: 'payload',
   blockNumber: 10n,
-  blockHash: A,
+  blockHash: BLOCK,
   status: 'success',
   gasUsed: 5n,
   effectiveGasPriceWei: 2n,
+  tokens: [],
 }
 const sent = (changes: Partial<Slot> = {}) =>
   slotOf({ attempts: [attemptOf({ state: 'sent', raw: '0x01', hash: ONE })], ...changes })
-const mined = (changes: Partial<Slot> = {}) => sent({ state: 'mined', inclusion, ...changes })
-
-let setup: ReturnType<typeof createWorld>
-beforeEach(() => {
-  setup = createWorld()
-})
+const included = (changes: Partial<Slot> = {}) => sent({ state: 'mined', inclusion, ...changes })
+const BELOW = 4n
 
 describe('following a slot', () => {
-  it('asks nothing about one that was never signed', async () => {
-    const slot = slotOf()
-    expect(await follow(slot, { nodes: {} as never })).toBe(slot)
-  })
-
-  it('leaves one alone that no node shows', async () => {
-    const slot = sent()
-    expect(await follow(slot, setup.deps)).toBe(slot)
-  })
-
-  it('finds what was mined, provisionally above the finalized height and for good at it', async () => {
-    setup.world.receipts.set(ONE, receipt(ONE))
-    expect(await follow(sent(), setup.deps)).toMatchObject({ state: 'mined', inclusion })
-    setup.world.finalized = 10n
-    expect(await follow(sent(), setup.deps)).toMatchObject({ state: 'final', inclusion })
-  })
-
-  it('makes final what was mined at the finalized height and not one block above it', async () => {
-    setup.world.finalized = 9n
-    expect((await follow(mined(), setup.deps)).state).toBe('mined')
-    setup.world.finalized = 10n
-    expect((await follow(mined(), setup.deps)).state).toBe('final')
-  })
-
-  it('makes nothing final while one node has another block there, or none', async () => {
-    setup.world.finalized = 10n
-    for (const other of [OTHER, null]) {
-      setup.world.blocks = [A, other]
-      expect((await follow(mined(), setup.deps)).state).toBe('mined')
+  it('leaves one alone at whose nonce nothing is, and one of which nothing is known', () => {
+    for (const slot of [sent(), slotOf()]) {
+      expect(follow(slot, facts(null), BELOW)).toBe(slot)
+      expect(follow(slot, facts(undefined), BELOW)).toBe(slot)
     }
-    setup.world.receipts.set(ONE, receipt(ONE))
-    expect((await follow(sent(), setup.deps)).state).toBe('mined')
-    setup.world.blocks = [A, A]
-    expect((await follow(sent(), setup.deps)).state).toBe('final')
+    const slot = included()
+    expect(follow(slot, facts(undefined), BELOW)).toBe(slot)
   })
 
-  it('takes the receipt of whichever own form has it, also of one that is only signed', async () => {
+  it('finds what was mined, provisionally above the finalized height and for good at it', () => {
+    expect(follow(sent(), facts(mined()), BELOW)).toMatchObject({ state: 'mined', inclusion })
+    expect(follow(sent(), facts(mined(), { finalized: 10n }), BELOW)).toMatchObject({ state: 'final', inclusion })
+    const slot = included()
+    expect(follow(slot, facts(mined(), { finalized: 9n }), BELOW)).toBe(slot)
+    expect(follow(slot, facts(mined(), { finalized: 10n }), BELOW).state).toBe('final')
+  })
+
+  it('knows its own by the digest, whichever form it is, also where the hash was lost with the tail of a journal', () => {
     const attempts = [
-      attemptOf({ state: 'signed', raw: '0x01', hash: ONE }),
-      attemptOf({ state: 'sent', raw: '0x02', hash: TWO, purpose: 'noop' }),
+      attemptOf({ state: 'ordered' }),
+      attemptOf({ state: 'ordered', digest: NOOP, purpose: 'noop' }),
     ]
-    setup.world.receipts.set(ONE, receipt(ONE, { status: 'reverted' }))
-    expect((await follow(sent({ attempts }), setup.deps)).inclusion).toMatchObject({
-      hash: ONE,
-      purpose: 'payload',
-      status: 'reverted',
-    })
-    setup.world.receipts.clear()
-    setup.world.receipts.set(TWO, receipt(TWO))
-    expect((await follow(sent({ attempts }), setup.deps)).inclusion?.purpose).toBe('noop')
+    const payload = follow(slotOf({ attempts }), facts(mined({ hash: TWO }), { finalized: 10n }), BELOW)
+    expect(payload).toMatchObject({ state: 'final', inclusion: { hash: TWO, purpose: 'payload' } })
+    expect(payload.attempts[0]).toMatchObject({ state: 'ordered', hash: TWO })
+    const noop = follow(slotOf({ attempts }), facts(mined({ digest: NOOP })), BELOW)
+    expect(noop.inclusion?.purpose).toBe('noop')
   })
 
-  it('believes no receipt of a block that is not canonical', async () => {
-    setup.world.receipts.set(ONE, receipt(ONE, { blockHash: OTHER }))
-    const slot = sent()
-    expect(await follow(slot, setup.deps)).toBe(slot)
-  })
-
-  it('opens again what a reorg took, and moves what it put elsewhere', async () => {
-    setup.world.blocks = [B]
-    const open = await follow(mined(), setup.deps)
+  it('opens again what a reorg took, and moves what it put elsewhere', () => {
+    const open = follow(included(), facts(null), BELOW)
     expect(open.state).toBe('open')
     expect(open).not.toHaveProperty('inclusion')
-    setup.world.receipts.set(ONE, receipt(ONE, { blockHash: B, blockNumber: 12n }))
-    expect((await follow(mined(), setup.deps)).inclusion).toMatchObject({ blockHash: B, blockNumber: 12n })
+    const moved = follow(included(), facts(mined({}, { blockHash: OTHER, blockNumber: 12n })), BELOW)
+    expect(moved.inclusion).toMatchObject({ blockHash: OTHER, blockNumber: 12n })
+    const foreign = follow(included(), facts(mined({ digest: OTHER })), BELOW)
+    expect(foreign).toMatchObject({ state: 'open' })
   })
 
-  it('gives up no nonce that is not finalized', async () => {
-    setup.world.finalizedCount = 7
-    setup.world.finalized = 1_000n
-    expect(await follow(sent({ nonce: 7 }), setup.deps)).not.toHaveProperty('passedAtBlock')
-    setup.world.finalizedCount = 8
-    expect(await follow(sent({ nonce: 7 }), setup.deps)).toMatchObject({
-      state: 'open',
-      passedAtBlock: 1_000n,
+  it('does not open what was mined above a head that went back', () => {
+    const slot = included()
+    expect(follow(slot, facts(null, { headNumber: 9n }), BELOW)).toBe(slot)
+    expect(follow(slot, facts(null, { headNumber: 10n }), BELOW).state).toBe('open')
+  })
+
+  it("gives a nonce up when another's transaction is final at it, and not before", () => {
+    const other = mined({ digest: OTHER })
+    const slot = sent()
+    expect(follow(slot, facts(other, { finalized: 9n }), BELOW)).toBe(slot)
+    expect(follow(slot, facts(other, { finalized: 10n }), BELOW)).toMatchObject({
+      state: 'final',
+      consumedByOther: true,
     })
+    expect(follow(slot, facts(mined({ digest: null }), { finalized: 10n }), BELOW).consumedByOther).toBe(true)
   })
 
-  it('gives a nonce up after eight finalized blocks without any own hash, and not after seven', async () => {
-    setup.world.finalizedCount = 8
-    const passed = await follow(sent(), setup.deps)
-    setup.world.finalized += 7n
-    expect(await follow(passed, setup.deps)).toBe(passed)
-    setup.world.finalized += 1n
-    expect(await follow(passed, setup.deps)).toMatchObject({ state: 'final', consumedByOther: true })
+  it('a node that invents a reverted receipt in an old final block, or at a price that nobody offered, moves nothing', () => {
+    const slot = sent()
+    const old = mined({}, { status: 'reverted', blockNumber: BELOW })
+    expect(follow(slot, facts(old), BELOW)).toBe(slot)
+    const dear = mined({}, { status: 'reverted', effectiveGasPriceWei: 2_000_000_001n })
+    expect(follow(slot, facts(dear, { finalized: 10n }), BELOW)).toBe(slot)
+    const next = mined({}, { status: 'reverted', blockNumber: BELOW + 1n })
+    expect(follow(slot, facts(next), BELOW)).toMatchObject({ inclusion: { status: 'reverted' } })
   })
 
-  it('takes back its doubt when a node that lagged shows the receipt', async () => {
-    setup.world.finalizedCount = 8
-    const passed = await follow(sent(), setup.deps)
-    setup.world.receipts.set(ONE, receipt(ONE))
-    const found = await follow(passed, setup.deps)
-    expect(found).toMatchObject({ state: 'mined', inclusion })
-    expect(found).not.toHaveProperty('passedAtBlock')
+  it('takes what lands below it once the chain itself left blocks that were final', () => {
+    const old = mined({}, { blockNumber: 3n })
+    expect(follow(sent(), facts(old, { forkedFrom: 4n }), BELOW).state).toBe('open')
+    expect(follow(sent(), facts(old, { forkedFrom: 3n }), BELOW)).toMatchObject({ state: 'final' })
+  })
+
+  it('reads again what an earlier release did not keep of a final one', () => {
+    const { tokens: _none, ...rest } = inclusion
+    const old = included({ state: 'final', inclusion: rest })
+    expect(isSettled(old)).toBe(false)
+    const read = follow(old, facts(mined(), { finalized: 10n }), BELOW)
+    expect(read).toMatchObject({ state: 'final', inclusion })
+    expect(isSettled(read)).toBe(true)
+    expect(follow(read, facts(null), BELOW)).toBe(read)
+  })
+})
+
+describe('what nothing of a workflow can be mined at or below', () => {
+  it('is what was final when it was cleared, or as deep below as reorgs go where that was not kept', () => {
+    const { clearance } = workflowOf('in_flight')
+    expect(finalBefore(clearance)).toBe(-54n)
+    expect(finalBefore(clearance && { ...clearance, finalizedNumber: 8n })).toBe(8n)
+    expect(soughtFor(sent(), -54n)).toEqual({ signer: SIGNER, nonce: 7, hashes: [ONE], sinceBlock: 0n })
   })
 })

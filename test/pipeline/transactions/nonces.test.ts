@@ -2,60 +2,54 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Head } from '../../../src/chain/nodes.ts'
+import { systemClock } from '../../../src/clock.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
-import { type ChainViewDeps, watchChain } from '../../../src/pipeline/transactions/nonces.ts'
+import { type ChainView, type ChainViewDeps, watchChain } from '../../../src/pipeline/transactions/nonces.ts'
 import type { Slot } from '../../../src/workflow/slot.ts'
+import { createModelChain } from '../../support/model-chain.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
-const HASH = `0x${'aa'.repeat(32)}` as const
-const head = (number: bigint): Head => ({
-  number,
-  hash: HASH,
-  parentHash: HASH,
-  timestampS: Number(number),
-  baseFeePerGasWei: 5n,
-})
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+const settled = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
+const EMPTY: readonly [] = []
+const sentBy = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => ({ from: SIGNER, nonce: from + index }))
 
 let journal: Journal
+let chain: ChainView | undefined
 beforeEach(() => {
   journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'chain-view-')))
 })
-afterEach(() => journal.close())
+afterEach(async () => {
+  await chain?.stop()
+  chain = undefined
+  await journal.close()
+})
 
+/** A chain of ten blocks whose first has five transactions of the signer; so they are final. */
 const createWorld = () => {
+  const model = createModelChain()
+  model.mine(sentBy(0, 5), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
   const world = {
-    count: 5,
-    counting: Promise.resolve(),
-    failure: null as Error | null,
     sent: [] as string[],
-    heads: [] as bigint[],
+    heads: 0,
     failures: 0,
     alarms: [] as string[],
-    tell: (_head: Head) => {},
-    listening: false,
+    safe: [] as { check: string; message: string; seen: string }[],
+    /** Awaited by each reading of a block. */
+    reading: Promise.resolve(),
   }
   const deps: ChainViewDeps = {
     nowMs: () => 1_000,
+    clock: { ...systemClock, sleep: () => settled() },
     nodes: {
+      ...model.nodes,
+      blockOf: async (hash, senders) => {
+        await world.reading
+        return model.nodes.blockOf(hash, senders)
+      },
       chainId: CHAIN,
-      head: async () => head(10n),
-      onHead: (listener) => {
-        world.tell = listener
-        world.listening = true
-        return () => {
-          world.listening = false
-        }
-      },
-      transactionCount: async () => {
-        const { count } = world
-        await world.counting
-        if (world.failure !== null) throw world.failure
-        return count
-      },
       send: async (raw) => {
         world.sent.push(raw)
         return []
@@ -63,20 +57,25 @@ const createWorld = () => {
     },
     journal,
     signers: [SIGNER],
-    onHead: ({ number }) => world.heads.push(number),
+    safe: (_, reason) => {
+      world.safe.push(reason)
+    },
+    onHead: () => {
+      world.heads += 1
+    },
     onFailed: () => {
       world.failures += 1
     },
     alarm: (error) => world.alarms.push(error.code),
   }
-  return { world, deps }
+  const watch = async () => {
+    chain = await watchChain(deps)
+    return chain
+  }
+  return { model, world, deps, watch }
 }
-let setup: ReturnType<typeof createWorld>
-beforeEach(() => {
-  setup = createWorld()
-})
 
-/** A workflow that holds nonces 5, 6, …, one for each state. */
+/** A workflow that holds nonces 5, 6, …, one for each state; what is mined is in block 9. */
 const hold = async (...states: readonly Slot['state'][]) => {
   await journal.adoptNonce(CHAIN, SIGNER, 5)
   await journal.open(workflowOf('cleared'))
@@ -88,10 +87,11 @@ const hold = async (...states: readonly Slot['state'][]) => {
       hash,
       purpose: 'payload',
       blockNumber: 9n,
-      blockHash: HASH,
+      blockHash: hash,
       status: 'success',
       gasUsed: 1n,
       effectiveGasPriceWei: 1n,
+      tokens: [],
     } as const
     return slotOf({
       index,
@@ -103,93 +103,138 @@ const hold = async (...states: readonly Slot['state'][]) => {
   })
   await journal.claim(workflowOf('in_flight', { slots }), null)
 }
+const nextNonce = () => journal.nextNonce(CHAIN, SIGNER)
 
 describe('watching the chain', () => {
-  it('takes its first nonce from the chain, without an alarm', async () => {
-    const chain = await watchChain(setup.deps)
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(5)
-    expect(setup.world.alarms).toEqual([])
-    expect(chain.of(SIGNER)).toEqual({
+  it('takes its first nonce from the finalized count, without a doubt', async () => {
+    const { watch, world, model } = createWorld()
+    const view = await watch()
+    expect(await nextNonce()).toBe(5)
+    expect(world.safe).toEqual([])
+    expect(view.of(SIGNER)).toEqual({
       nowMs: 1_000,
       headNumber: 10n,
-      headTimestampS: 10,
-      baseFeePerGasWei: 5n,
+      headTimestampS: model.head().timestampS,
+      baseFeePerGasWei: 1n,
       chainNonce: 5,
     })
-    expect(() => chain.of(`0x${'00'.repeat(20)}`)).toThrow(/is not watched/)
-    await chain.stop()
+    expect(view.facts(SIGNER)).toMatchObject({ finalized: 6n, count: 5 })
   })
 
-  it('alarms where the chain counts one transaction more than the ledger, and follows it', async () => {
-    await hold('final')
-    setup.world.count = 6
-    const chain = await watchChain(setup.deps)
-    expect(setup.world.alarms).toEqual([])
-    setup.world.count = 7
-    setup.world.tell(head(11n))
+  it('a count of the head that is not final is never adopted, not even as the first: SAFE', async () => {
+    const { watch, world, model } = createWorld()
+    model.mine(sentBy(5, 6))
+    await watch()
+    expect(await nextNonce()).toBe(5)
+    expect(world.safe).toMatchObject([{ check: 'nonce_used_elsewhere' }])
+  })
+
+  it('one of three nodes that answers 1,000,000 to the count, or a transaction of another that a reorg takes back, moves no nonce', async () => {
+    const { watch, world, model, deps } = createWorld()
+    const lied = { ...deps.nodes, transactionCount: async () => 1_000_000 }
+    const view = await watch()
+    expect(await nextNonce()).toBe(5)
+    // Counts are asked for where a look begins; from there on blocks alone count.
+    Object.assign(deps.nodes, lied)
+    model.mine(sentBy(5, 6))
     await settled()
-    expect(setup.world.alarms).toEqual(['nonce.used_elsewhere'])
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
-    await chain.stop()
+    expect(await nextNonce()).toBe(5)
+    expect(world.safe[0]).toMatchObject({
+      check: 'nonce_used_elsewhere',
+      seen: `nonce 5 in transaction ${view.facts(SIGNER).minedAt(5)?.hash} in block 11`,
+    })
+    const doubts = world.safe.length
+    model.reorg(1, EMPTY, EMPTY)
+    await settled()
+    expect(view.of(SIGNER).chainNonce).toBe(5)
+    expect(await nextNonce()).toBe(5)
+    expect(world.safe).toHaveLength(doubts)
+  })
+
+  it('adopts nothing by itself once a journal has begun, however final it is', async () => {
+    await hold('final')
+    const { watch, world, model } = createWorld()
+    model.mine(sentBy(5, 7), ...Array.from({ length: 20 }, () => EMPTY))
+    await watch()
+    expect(await nextNonce()).toBe(6)
+    expect(world.safe[0]?.message).toMatch(/counts 7 transactions of 0x51.* the ledger holds 6/)
   })
 
   it('sends again, as they were, the final transactions that the chain lost', async () => {
     await hold('final', 'final', 'open')
-    await (await watchChain(setup.deps)).stop()
-    expect(setup.world.sent).toEqual(['0x05', '0x06'])
+    const { watch, world } = createWorld()
+    await watch()
+    expect(world.sent).toEqual(['0x05', '0x06'])
   })
 
   it('leaves what is open or mined to its own workflow', async () => {
     await hold('mined', 'open', 'final')
-    await (await watchChain(setup.deps)).stop()
-    setup.world.count = 6
-    await (await watchChain(setup.deps)).stop()
-    expect(setup.world.sent).toEqual([])
+    const { watch, world } = createWorld()
+    await watch()
+    expect(world.sent).toEqual([])
   })
 
-  it('tells of a head when its counts are read, and of the newest only where several came meanwhile', async () => {
-    const chain = await watchChain(setup.deps)
-    const gate = Promise.withResolvers<void>()
-    setup.world.counting = gate.promise
-    for (const number of [11n, 12n, 13n]) setup.world.tell(head(number))
+  it('a reorg deeper than finality is SAFE within one head, and names what relied on it, also what ended', async () => {
+    await hold('final')
+    const { watch, world, model } = createWorld()
+    model.mine(sentBy(5, 6), EMPTY, EMPTY, EMPTY, EMPTY)
+    await watch()
+    for (let block = 0; block < 5; block += 1) {
+      model.mine(EMPTY)
+      await settled()
+    }
+    expect(world.safe).toEqual([])
+    model.reorg(4, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
     await settled()
-    expect(setup.world.heads).toEqual([])
+    expect(world.safe).toEqual([])
+    model.reorg(13, EMPTY, ...Array.from({ length: 20 }, () => EMPTY))
+    await settled()
+    expect(world.safe).toMatchObject([{ check: 'reorg_past_finality' }])
+    expect(world.safe[0]?.message).toContain(`${workflowOf('in_flight').id} (in_flight)`)
+    expect(world.alarms).toEqual(['chain.reorg_past_finality'])
+    expect(world.sent).toEqual(['0x05'])
+  })
+
+  it('a reorg deeper than finality while it was down is seen at the next start', async () => {
+    const { watch, world, model } = createWorld()
+    await (await watch()).stop()
+    model.reorg(8, ...Array.from({ length: 20 }, () => EMPTY))
+    expect(world.alarms).toEqual([])
+    await watch()
+    expect(world.alarms).toEqual(['chain.reorg_past_finality'])
+  })
+
+  it('tells of a head once it is read, and of the newest only where several came meanwhile', async () => {
+    const { watch, world, model } = createWorld()
+    const view = await watch()
+    const gate = Promise.withResolvers<void>()
+    world.reading = gate.promise
+    for (let block = 0; block < 3; block += 1) model.mine(EMPTY)
+    await settled()
+    expect(world.heads).toBe(0)
     gate.resolve()
     await settled()
-    expect(setup.world.heads).toEqual([11n, 13n])
-    expect(chain.of(SIGNER).headNumber).toBe(13n)
-    await chain.stop()
-  })
-
-  it('goes on with the next head after a count that failed', async () => {
-    const chain = await watchChain(setup.deps)
-    setup.world.failure = new TypeError('down')
-    setup.world.tell(head(11n))
-    await settled()
-    expect(setup.world).toMatchObject({ failures: 1, heads: [] })
-    setup.world.failure = null
-    setup.world.tell(head(12n))
-    await settled()
-    expect(setup.world.heads).toEqual([12n])
-    await chain.stop()
+    expect(world.heads).toBe(2)
+    expect(view.of(SIGNER).headNumber).toBe(13n)
   })
 
   it('stops when the look under way has ended, so that nothing touches a closed journal', async () => {
-    const chain = await watchChain(setup.deps)
+    const { watch, world, model } = createWorld()
+    const view = await watch()
     const gate = Promise.withResolvers<void>()
-    setup.world.counting = gate.promise
-    setup.world.tell(head(11n))
-    setup.world.tell(head(12n))
+    world.reading = gate.promise
+    model.mine(EMPTY)
+    model.mine(EMPTY)
     let stopped = false
     const stopping = (async () => {
-      await chain.stop()
+      await view.stop()
       stopped = true
     })()
     await settled()
-    expect({ stopped, listening: setup.world.listening }).toEqual({ stopped: false, listening: false })
+    expect(stopped).toBe(false)
     gate.resolve()
     await stopping
     await settled()
-    expect(setup.world.heads).toEqual([11n])
+    expect(world.heads).toBe(1)
   })
 })

@@ -1,0 +1,259 @@
+import type { Address, Hex } from 'viem'
+import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
+import { createRing, isOther, type Ring } from './ring.ts'
+import { type SeekNodes, type Sought, seekMined } from './seek.ts'
+
+/** A block by height and hash. */
+export type BlockName = Pick<Head, 'number' | 'hash'>
+
+/** What had been final and is not: the chain left it. */
+export type ForkPastFinality = {
+  /** The last block that we called final. */
+  readonly was: BlockName
+  /** The lowest height at which another block is known now. */
+  readonly fromBlock: bigint
+}
+
+/** What following the canonical chain needs. */
+export type CanonicalDeps = {
+  readonly nodes: SeekNodes & Pick<Nodes, 'head' | 'onHead' | 'finalized'>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly signers: readonly Address[]
+  /** The last block that was called final before this start, or null. */
+  readonly lastFinal: BlockName | null
+  /** After each head, and when something that was sought is found; the next head waits for it. */
+  readonly onMoved: () => Promise<void>
+  readonly onFinal: (block: BlockName) => Promise<void>
+  readonly onForkPastFinality: (fork: ForkPastFinality) => Promise<void>
+  readonly onFailed: (error: unknown) => void
+}
+
+/** The chain that the nodes agree on, as far as it concerns one signer. */
+export type SignerFacts = {
+  readonly head: Head
+  /** The height at and below which nothing changes any more. */
+  readonly finalized: bigint
+  /** The lowest height at which the chain left blocks that had been final, in this run; null when it never did. */
+  readonly forkedFrom: bigint | null
+  /** Transactions counted at the head. */
+  readonly count: number
+  /** What took a nonce: null when nothing did up to the head, undefined when it is not known (see `seek`). */
+  readonly minedAt: (nonce: number) => MinedTransaction | null | undefined
+}
+
+/** The canonical chain, followed head by head. All it says is as of the newest head that was read whole. */
+export type CanonicalChain = {
+  readonly of: (signer: Address) => SignerFacts
+  /** Whether a block that was seen in the canonical chain is there; null above the head, and where finality broke. */
+  readonly stands: (block: BlockName) => boolean | null
+  /** Look for what took a nonce below the blocks that are known; `onMoved` is called when it is found. */
+  readonly seek: (sought: Sought) => void
+  /** Follow no more; resolves when the look under way has ended. */
+  readonly stop: () => Promise<void>
+}
+
+/** A head further ahead than this is not walked to block by block: counts are read anew, and the rest is sought. */
+const GAP_BLOCKS_MAX = 64n
+/** How soon a head that could not be read is tried again. */
+const RETRY_MS = 500
+/** Nonces looked for at once. */
+const SOUGHT_AT_ONCE = 64
+
+/**
+ * Follow the canonical chain: at each agreed head the blocks down to one that is known are read, each with what our
+ * signers have in it. So the cost of a head depends neither on how many workflows wait nor on the time to finality.
+ * Throws what the nodes throw when the first head cannot be read.
+ */
+export async function followCanonicalChain(deps: CanonicalDeps): Promise<CanonicalChain> {
+  const { nodes, clock } = deps
+  const follower = createFollower(deps)
+  let newest = await nodes.head()
+  await follower.start(newest)
+  const sought = new Map<string, Sought>()
+  const stopping = new AbortController()
+  let reading: Promise<void> | undefined
+
+  const look = async (): Promise<boolean> => {
+    const wanted = [...sought.values()]
+    sought.clear()
+    let found = false
+    for (let from = 0; from < wanted.length && !stopping.signal.aborted; from += SOUGHT_AT_ONCE) {
+      const some = await Promise.all(wanted.slice(from, from + SOUGHT_AT_ONCE).map(follower.find))
+      found ||= some.includes(true)
+    }
+    return found
+  }
+  const read = async () => {
+    const isNew = newest.hash !== follower.ring().head().hash
+    if (isNew) await follower.advance(newest)
+    const found = await look()
+    if (isNew || found) await deps.onMoved()
+  }
+  const isBehind = () =>
+    !stopping.signal.aborted && (newest.hash !== follower.ring().head().hash || sought.size > 0)
+  const follow = async () => {
+    while (isBehind()) {
+      try {
+        await read()
+      } catch (error) {
+        deps.onFailed(error)
+        await clock.sleep(RETRY_MS, stopping.signal).catch(() => undefined)
+      }
+    }
+  }
+  const begin = () => {
+    reading ??= follow().finally(() => {
+      reading = undefined
+      // What came since the last look.
+      if (isBehind()) begin()
+    })
+  }
+  const unlisten = nodes.onHead((next) => {
+    newest = next
+    begin()
+  })
+
+  return {
+    of: (signer) => factsOf(signer, follower),
+    stands: (block) => stands(block, follower),
+    seek: (each) => {
+      sought.set(`${each.signer} ${each.nonce}`, each)
+      begin()
+    },
+    stop: async () => {
+      stopping.abort()
+      unlisten()
+      await reading
+    },
+  }
+}
+
+function factsOf(signer: Address, { ring, finalized, forkedFrom }: Follower): SignerFacts {
+  const known = ring()
+  const count = known.count(signer)
+  return {
+    head: known.head(),
+    finalized: finalized(),
+    forkedFrom: forkedFrom(),
+    count,
+    minedAt: (nonce) => known.minedAt(signer, nonce) ?? (nonce < count ? undefined : null),
+  }
+}
+
+function stands({ number, hash }: BlockName, { ring, forkedFrom }: Follower): boolean | null {
+  const known = ring().at(number)
+  if (known !== undefined) return known.hash === hash
+  // What is below the blocks that are known was final long ago.
+  return number < ring().floor() && number < (forkedFrom() ?? ring().floor()) ? true : null
+}
+
+/** The ring of known blocks, and how it grows. One caller at a time. */
+type Follower = {
+  readonly ring: () => Ring
+  readonly finalized: () => bigint
+  readonly forkedFrom: () => bigint | null
+  readonly start: (head: Head) => Promise<void>
+  readonly advance: (head: Head) => Promise<void>
+  /** Whether what took a nonce was found. */
+  readonly find: (sought: Sought) => Promise<boolean>
+}
+
+function createFollower(deps: CanonicalDeps): Follower {
+  const { nodes, signers } = deps
+  let ring = createRing(NO_HEAD, new Map())
+  let final: BlockName = deps.lastFinal ?? NO_HEAD
+  let forkedFrom: bigint | null = null
+
+  /** Take what is final now; `fork` is where the chain left what was, `lowest` how far down that may go. */
+  const settle = async (agreed: Head, fork: bigint | null, lowest = fork) => {
+    // Where the head that was read and the block that is final are not of one chain, the next head decides.
+    const isNext = agreed.number > final.number && agreed.number <= ring.head().number
+    if (fork !== null) {
+      if (forkedFrom === null || (lowest ?? fork) < forkedFrom) forkedFrom = lowest
+      await deps.onForkPastFinality({ was: final, fromBlock: fork })
+    } else if (!isNext || isOther(ring.at(agreed.number), agreed.hash)) return
+    final = { number: agreed.number, hash: agreed.hash }
+    ring.prune(final.number)
+    await deps.onFinal(final)
+  }
+  /** Begin anew at a head: counts as of it, and nothing known below. */
+  const rebase = async (head: Head, agreed: Head) => {
+    const [atFinal, ...counts] = await Promise.all([
+      final === NO_HEAD ? null : nodes.block(final.number),
+      ...signers.map((signer) => nodes.transactionCount(signer, head.hash)),
+    ])
+    ring = createRing(head, new Map(signers.map((signer, index) => [signer, counts[index] ?? 0])))
+    await settle(agreed, isOther(atFinal, final.hash) ? final.number : null, 0n)
+  }
+  const advance = async (head: Head) => {
+    const [path, agreed] = await Promise.all([pathTo(head, ring, deps), nodes.finalized()])
+    if (path === null) return rebase(head, agreed)
+    const replaced = path.blocks.find(
+      ({ head: { number, hash } }) =>
+        number <= final.number &&
+        (isOther(ring.at(number), hash) || (number === final.number && hash !== final.hash)),
+    )
+    if (!ring.replace(path.above, path.blocks)) return rebase(head, agreed)
+    await settle(agreed, replaced?.head.number ?? null)
+  }
+  const find = async (sought: Sought) => {
+    if (ring.minedAt(sought.signer, sought.nonce) !== undefined) return true
+    if (ring.count(sought.signer) <= sought.nonce) return false
+    try {
+      const mined = await seekMined(sought, ring.head(), nodes)
+      if (mined !== null) ring.found(sought.signer, mined)
+      return mined !== null
+    } catch (error) {
+      // Who wants to know asks again.
+      if (error instanceof RolekeeperError) return false
+      throw error
+    }
+  }
+  return {
+    ring: () => ring,
+    finalized: () => final.number,
+    forkedFrom: () => forkedFrom,
+    start: async (head) => rebase(head, await nodes.finalized()),
+    advance,
+    find,
+  }
+}
+
+const NO_HASH: Hex = `0x${'00'.repeat(32)}`
+/** Before anything is known. */
+const NO_HEAD: Head = {
+  number: -1n,
+  hash: NO_HASH,
+  parentHash: NO_HASH,
+  timestampS: 0,
+  baseFeePerGasWei: 0n,
+}
+
+/** The blocks from one that is known up to a head, lowest first; null when they are too many or part below all that is known. */
+async function pathTo(
+  head: Head,
+  ring: Ring,
+  { nodes, signers }: CanonicalDeps,
+): Promise<{ readonly above: bigint; readonly blocks: readonly BlockOf[] } | null> {
+  if (head.number > ring.head().number + GAP_BLOCKS_MAX) return null
+  const blocks: BlockOf[] = []
+  let { number, hash } = head
+  while (ring.at(number)?.hash !== hash) {
+    if (number <= ring.floor()) return null
+    const block = await nodes.blockOf(hash, signers)
+    if (block === null || block.head.number !== number) throw unsettled(number)
+    blocks.push(block)
+    hash = block.head.parentHash
+    number -= 1n
+  }
+  return { above: number, blocks: blocks.toReversed() }
+}
+
+const unsettled = (number: bigint) =>
+  new RolekeeperError('chain.unsettled', `The nodes no longer show the block ${number} that they agreed on.`, {
+    fix: 'nothing, when it passes by itself; else compare the nodes in `chain.nodes`.',
+    facts: { number: String(number) },
+    retry: 'now',
+  })

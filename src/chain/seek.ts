@@ -1,0 +1,52 @@
+import type { Address, Hex } from 'viem'
+import type { Head, MinedTransaction, Nodes } from './nodes.ts'
+
+/** A nonce that the chain has passed below the blocks that are known one by one: which transaction took it? */
+export type Sought = {
+  readonly signer: Address
+  readonly nonce: number
+  /** What it may be known by; where none of these is mined, the block is searched that took the nonce. */
+  readonly hashes: readonly Hex[]
+  /** A height at which the nonce was free. */
+  readonly sinceBlock: bigint
+}
+
+/** What seeking needs of the nodes. */
+export type SeekNodes = Pick<Nodes, 'block' | 'blockOf' | 'transaction' | 'transactionCount'>
+
+/**
+ * Find the transaction that took a nonce at or below a block: by the hashes that are known, else by halving the span of
+ * blocks until the one is left after which the count is higher; so it is found whatever its hash is. Null when it took
+ * the nonce before `sinceBlock`, or the nodes do not show it. Throws what the nodes throw.
+ */
+export async function seekMined(
+  sought: Sought,
+  upTo: Head,
+  nodes: SeekNodes,
+): Promise<MinedTransaction | null> {
+  const byHash = await Promise.all(sought.hashes.map((hash) => nodes.transaction(hash)))
+  for (const mined of byHash) {
+    if (mined === null || mined.nonce !== sought.nonce || mined.receipt.blockNumber > upTo.number) continue
+    const block = await nodes.block(mined.receipt.blockNumber)
+    if (block?.hash === mined.receipt.blockHash) return mined
+  }
+  return byNonce(sought, upTo, nodes)
+}
+
+async function byNonce(
+  { signer, nonce, sinceBlock }: Sought,
+  upTo: Head,
+  nodes: SeekNodes,
+): Promise<MinedTransaction | null> {
+  const isTaken = async (number: bigint) => (await nodes.transactionCount(signer, number)) > nonce
+  let [free, taken] = [sinceBlock, upTo.number]
+  if (free >= taken || (await isTaken(free))) return null
+  while (taken - free > 1n) {
+    const middle = (free + taken) / 2n
+    if (await isTaken(middle)) taken = middle
+    else free = middle
+  }
+  const header = await nodes.block(taken)
+  const block = header === null ? null : await nodes.blockOf(header.hash, [signer])
+  return block?.transactions.find((mined) => mined.nonce === nonce) ?? null
+}

@@ -1,0 +1,213 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  type BlockName,
+  type CanonicalChain,
+  type ForkPastFinality,
+  followCanonicalChain,
+} from '../../src/chain/canonical.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createModelChain } from '../support/model-chain.ts'
+import { SIGNER } from '../support/workflows.ts'
+
+const OTHER = `0x${'99'.repeat(20)}` as const
+const DIGEST = `0x${'d1'.repeat(32)}` as const
+const settled = () => new Promise<void>((resolve) => setTimeout(resolve, 1))
+const EMPTY: readonly [] = []
+
+let following: CanonicalChain | undefined
+afterEach(() => following?.stop())
+
+async function createScene(options: { lastFinal?: BlockName | null; before?: number; confirmations?: bigint } = {}) {
+  const model = createModelChain(options)
+  for (let block = 0; block < (options.before ?? 10); block += 1) model.mine(EMPTY)
+  const world = { moves: 0, finals: [] as bigint[], forks: [] as ForkPastFinality[], failures: 0 }
+  const chain = await followCanonicalChain({
+    nodes: model.nodes,
+    clock: { ...systemClock, sleep: () => settled() },
+    signers: [SIGNER],
+    lastFinal: options.lastFinal ?? null,
+    onMoved: async () => {
+      world.moves += 1
+    },
+    onFinal: async ({ number }) => {
+      world.finals.push(number)
+    },
+    onForkPastFinality: async (fork) => {
+      world.forks.push(fork)
+    },
+    onFailed: () => {
+      world.failures += 1
+    },
+  })
+  following = chain
+  const facts = () => chain.of(SIGNER)
+  return { model, chain, world, facts }
+}
+const own = (nonce: number, digest = DIGEST) => ({ from: SIGNER, nonce, digest })
+
+describe('following the canonical chain', () => {
+  it('counts, finds what is mined at a nonce, and says what is final', async () => {
+    const { model, facts, world } = await createScene()
+    expect(facts()).toMatchObject({ finalized: 6n, count: 0, head: { number: 10n } })
+    model.mine([own(0), { from: OTHER, nonce: 3 }])
+    await settled()
+    expect(facts()).toMatchObject({ finalized: 7n, count: 1, head: { number: 11n } })
+    expect(facts().minedAt(0)).toMatchObject({ digest: DIGEST, receipt: { blockNumber: 11n } })
+    expect(facts().minedAt(1)).toBeNull()
+    expect(world).toMatchObject({ moves: 1, finals: [6n, 7n], forks: [], failures: 0 })
+  })
+
+  it('takes an address as the nodes write it', async () => {
+    const { model, chain } = await createScene()
+    model.mine([own(0)])
+    await settled()
+    expect(chain.of(`0x${SIGNER.slice(2).toUpperCase()}`).count).toBe(1)
+  })
+
+  it('reads every block of a head that jumped, and asks no more for each than that block', async () => {
+    const { model, facts } = await createScene()
+    model.calls.length = 0
+    model.mine([own(0)], EMPTY, [own(1)])
+    await settled()
+    expect(facts().minedAt(0)?.receipt.blockNumber).toBe(11n)
+    expect(facts().minedAt(1)?.receipt.blockNumber).toBe(13n)
+    expect(model.calls.toSorted()).toEqual(['blockOf', 'blockOf', 'blockOf', 'finalized'])
+  })
+
+  it('takes back what a reorg took, and finds it where it landed again', async () => {
+    const { model, facts, chain, world } = await createScene()
+    model.mine([own(0)], EMPTY)
+    await settled()
+    const gone = model.at(11n)
+    model.reorg(2, EMPTY, EMPTY, [own(0)])
+    await settled()
+    expect(facts().minedAt(0)?.receipt.blockNumber).toBe(13n)
+    expect(gone && chain.stands(gone)).toBe(false)
+    expect(chain.stands({ number: 11n, hash: model.at(11n)?.hash ?? '0x' })).toBe(true)
+    expect(world.forks).toEqual([])
+  })
+
+  it('does not know what stands above a head that went back', async () => {
+    const { model, facts, chain } = await createScene()
+    model.mine([own(0)])
+    await settled()
+    const gone = model.head()
+    model.reorg(1)
+    await settled()
+    expect(facts()).toMatchObject({ count: 0, head: { number: 10n } })
+    expect(chain.stands(gone)).toBeNull()
+    expect(facts().minedAt(0)).toBeNull()
+  })
+
+  it('never takes finality back while the chain only went back', async () => {
+    const { model, facts, world } = await createScene()
+    model.reorg(2)
+    await settled()
+    expect(facts()).toMatchObject({ finalized: 6n, head: { number: 8n } })
+    expect(world.forks).toEqual([])
+  })
+
+  it.each([1, 4, 5, 30])('a reorg of %i blocks is past finality only where final blocks go', async (depth) => {
+    const { model, world } = await createScene({ before: 100 })
+    for (let block = 0; block < 40; block += 1) {
+      model.mine(EMPTY)
+      await settled()
+    }
+    model.reorg(depth, ...Array.from({ length: depth + 1 }, () => EMPTY))
+    await settled()
+    expect(world.forks.length).toBe(depth > 4 ? 1 : 0)
+    if (depth > 4) {
+      expect(world.forks[0]).toMatchObject({ was: { number: 136n }, fromBlock: BigInt(141 - depth) })
+    }
+  })
+
+  it('sees at a start that what was final before it is gone', async () => {
+    const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
+    const { world } = await createScene({ lastFinal })
+    expect(world.forks).toEqual([{ was: lastFinal, fromBlock: 5n }])
+  })
+
+  it('tries a head again that it could not read', async () => {
+    const { model, facts, world } = await createScene()
+    model.fail(new TypeError('down'))
+    model.mine([own(0)])
+    await settled()
+    expect(facts().count).toBe(0)
+    model.fail(null)
+    await settled()
+    await settled()
+    expect(facts().count).toBe(1)
+    expect(world.failures).toBeGreaterThan(0)
+  })
+})
+
+describe('what was mined before it looked', () => {
+  const start = async () => {
+    const model = createModelChain()
+    model.mine(EMPTY, [own(0)], EMPTY, EMPTY, [own(1)])
+    for (let block = 0; block < 200; block += 1) model.mine(EMPTY)
+    let moves = 0
+    const chain = await followCanonicalChain({
+      nodes: model.nodes,
+      clock: systemClock,
+      signers: [SIGNER],
+      lastFinal: null,
+      onMoved: async () => {
+        moves += 1
+      },
+      onFinal: async () => {},
+      onForkPastFinality: async () => {},
+      onFailed: () => {},
+    })
+    following = chain
+    return { model, chain, moves: () => moves }
+  }
+
+  it('is not known, and is found by the hash that is known', async () => {
+    const { model, chain, moves } = await start()
+    expect(chain.of(SIGNER).count).toBe(2)
+    expect(chain.of(SIGNER).minedAt(0)).toBeUndefined()
+    const block = model.at(2n)
+    const hash = (await model.nodes.blockOf(block?.hash ?? '0x', [SIGNER]))?.transactions[0]?.hash
+    model.calls.length = 0
+    chain.seek({ signer: SIGNER, nonce: 0, hashes: hash === undefined ? [] : [hash], sinceBlock: 0n })
+    await settled()
+    expect(chain.of(SIGNER).minedAt(0)).toMatchObject({ hash, receipt: { blockNumber: 2n } })
+    expect(model.calls).toEqual(['transaction', 'block'])
+    expect(moves()).toBe(1)
+  })
+
+  it('is found without its hash, by the block that took the nonce', async () => {
+    const { model, chain } = await start()
+    model.calls.length = 0
+    chain.seek({ signer: SIGNER, nonce: 1, hashes: [`0x${'ab'.repeat(32)}`], sinceBlock: 2n })
+    await settled()
+    expect(chain.of(SIGNER).minedAt(1)).toMatchObject({ digest: DIGEST, receipt: { blockNumber: 5n } })
+    expect(model.calls.length).toBeLessThan(14)
+  })
+
+  it('is asked for once and not again and again where no node shows it', async () => {
+    const { model, chain, moves } = await start()
+    model.calls.length = 0
+    chain.seek({ signer: SIGNER, nonce: 0, hashes: [], sinceBlock: 100n })
+    await settled()
+    expect(chain.of(SIGNER).minedAt(0)).toBeUndefined()
+    expect(model.calls).toEqual(['transactionCount'])
+    expect(moves()).toBe(0)
+  })
+
+  it('is read anew after a gap, so that a long outage costs no walk', async () => {
+    const { model, chain } = await start()
+    const blocks = Array.from({ length: 65 }, (_, block) => (block === 30 ? [own(2)] : EMPTY))
+    model.calls.length = 0
+    model.mine(...blocks.slice(1))
+    await settled()
+    expect(model.calls.filter((call) => call === 'blockOf').length).toBe(64)
+    model.calls.length = 0
+    model.mine(...blocks)
+    await settled()
+    expect(model.calls.toSorted()).toEqual(['block', 'finalized', 'transactionCount'])
+    expect(chain.of(SIGNER)).toMatchObject({ count: 4 })
+    expect(chain.of(SIGNER).minedAt(3)).toBeUndefined()
+  })
+})
