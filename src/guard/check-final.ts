@@ -15,6 +15,7 @@ import { checkReads } from './policy/deployment.ts'
 import type { Effects } from './policy/rule.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { Judgement } from './sanity/judgement.ts'
+import { agreed } from './simulated.ts'
 import { createReads, type Reads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
@@ -36,14 +37,14 @@ export type FinalOptions = {
   readonly nowMs: number
 }
 
-type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'> }
+type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate'> }
 
 const BPS = 10_000n
 
 /**
- * Clear the final bundle for signing, or refuse it: everything static again, then one wave of node calls for the code
- * of every contract involved and for the bundle on top of our own pending transactions, framed by our own reads.
- * Throws RolekeeperError `node.*` when no node answers.
+ * Clear the final bundle for signing, or refuse it: everything static again, then one call a node for the
+ * bundle on top of our own pending transactions, framed by our own reads, and for the code of every contract involved.
+ * Throws RolekeeperError `node.*` when too few nodes answer.
  */
 export async function checkFinal(
   options: FinalOptions,
@@ -54,10 +55,13 @@ export async function checkFinal(
   const asked = askChain(options, bundle)
   if (!asked.ok) return asked
   const { pins, before, after } = asked
-  const [hashes, simulated] = await Promise.all([
-    nodes.codeHashes(pins.map(({ address }) => address)),
-    simulate(nodes, options, bundle.calls, { before: before.calls, after: after.calls }),
-  ])
+  const simulated = await simulate(
+    nodes,
+    options,
+    bundle.calls,
+    { before: before.calls, after: after.calls },
+    pins.map(({ address }) => address),
+  )
   if (!simulated.ok) return simulated
   const { result } = simulated
   before.fill(result.before)
@@ -67,7 +71,7 @@ export async function checkFinal(
     return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
   }
   const refusal =
-    checkPins(pins, hashes) ??
+    checkPins(pins, result.codeHashes) ??
     checkBlock(result, bundle.frozen, options) ??
     checkShown(result, changes, bundle, asked, options)
   return refusal ?? withinGas(clearanceOf(result, changes, bundle, options), options)
@@ -173,6 +177,7 @@ async function simulate(
   { workflow, signer }: FinalOptions,
   calls: readonly ClearedCall[],
   reads: { readonly before: readonly Call[]; readonly after: readonly Call[] },
+  codeAt: readonly Address[],
 ): Promise<Checked<{ readonly result: SimulationResult }>> {
   const bundle = calls.map((call, index) => ({
     from: workflow.signer,
@@ -185,7 +190,7 @@ async function simulate(
     maxPriorityFeePerGasWei: signer.maxPriorityFeePerGasWei,
   }))
   try {
-    return { ok: true, result: await nodes.simulate({ pending: signer.pending, bundle, ...reads }) }
+    return await agreed(nodes.simulate({ pending: signer.pending, bundle, ...reads, codeAt }))
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'node.simulation_rejected') throw error
     if (error.facts.reason === 'insufficient_funds') {

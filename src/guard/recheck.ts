@@ -7,13 +7,14 @@ import { checkHeadAge } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
 import type { Ruleset } from './ruleset.ts'
+import { agreed } from './simulated.ts'
 import { createReads } from './views.ts'
 
 /**
  * Look once more right before the first send: the rules are those it was cleared by, age and expiry still hold, our
  * head is recent, and every revalidation of the workflow's type is true on the chain now, whether or not the service
- * asked for it. One wave of node calls; it runs beside the KMS call.
- * Throws RolekeeperError `node.*` when no node answers.
+ * asked for it. One call a node; it runs beside the KMS call.
+ * Throws RolekeeperError `node.*` when too few nodes answer.
  */
 export async function recheck(
   options: {
@@ -21,7 +22,7 @@ export async function recheck(
     readonly ruleset: Ruleset
     readonly nowMs: number
   },
-  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls'> },
+  { nodes }: { readonly nodes: Pick<Nodes, 'simulate'> },
 ): Promise<Checked<unknown>> {
   const { workflow, ruleset, nowMs } = options
   const { prepared: frozen, clearance } = workflow
@@ -37,8 +38,8 @@ export async function recheck(
 }
 
 /**
- * Look at the chain as it is now: our head is recent, and the world is as the proposal needs it. One wave of node calls.
- * Throws RolekeeperError `node.*` when no node answers.
+ * Look at the chain as it is now: our head is recent, and the world is as the proposal needs it in the next block. One
+ * call a node. Throws RolekeeperError `node.*` when too few nodes answer.
  */
 export async function lookNow(
   options: {
@@ -47,7 +48,7 @@ export async function lookNow(
     readonly ruleset: Ruleset
     readonly nowMs: number
   },
-  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls'> },
+  { nodes }: { readonly nodes: Pick<Nodes, 'simulate'> },
 ): Promise<Checked<unknown>> {
   const { subject, proposal, ruleset, nowMs } = options
   const sanity = ruleset.sanity.get(proposal.workflowType)
@@ -56,10 +57,10 @@ export async function lookNow(
   const judgement = sanity.judge({ subject, proposal, before: reads, after: createReads() })
   const unpinned = checkReads(reads.calls, subject.deployment)
   if (unpinned !== null) return unpinned
-  const [head, answers] = await Promise.all([nodes.head(), nodes.calls(reads.calls)])
-  reads.fill(answers)
-  const aged = checkHeadAge(head.timestampS, ruleset.freshness, nowMs)
-  if (aged !== null) return aged
-  const nextBlockS = Math.max(head.timestampS + 1, Math.floor(nowMs / 1_000))
-  return judgement.checkState(nextBlockS) ?? { ok: true }
+  const looked = await agreed(nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [] }))
+  if (!looked.ok) return looked
+  const { block, timestampS, before } = looked.result
+  reads.fill(before)
+  const aged = checkHeadAge(block.timestampS, ruleset.freshness, nowMs)
+  return aged ?? judgement.checkState(timestampS) ?? { ok: true }
 }

@@ -19,7 +19,7 @@ import { createRequestStages } from './request-stages.ts'
 type ShadowStagesDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'barrier' | 'reservations' | 'settle'>
-  readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'calls' | 'transactionCount' | 'simulate' | 'codeHashes'>
+  readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'transactionCount' | 'simulate'>
   readonly client: Pick<ServiceClient, 'prepareWorkflow'>
   readonly ruleset: Ruleset
   readonly approval: Approval

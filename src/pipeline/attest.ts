@@ -15,7 +15,7 @@ import { move, type Workflow } from '../workflow/workflow.ts'
 type AttestDeps = {
   readonly nowMs: () => number
   readonly ruleset: Ruleset
-  readonly nodes: Pick<Nodes, 'head' | 'calls'>
+  readonly nodes: Pick<Nodes, 'simulate'>
   readonly journal: Pick<Journal, 'barrier' | 'enterDigest' | 'ledgerEntry'>
   readonly signer: Signer
   readonly gate: () => Gate

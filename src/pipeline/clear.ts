@@ -9,7 +9,7 @@ import type { ReplaceView } from './transactions/replace.ts'
 /** What clearing needs: no key, so that a shadow is cleared alike. */
 type ClearDeps = {
   readonly nowMs: () => number
-  readonly nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'>
+  readonly nodes: Pick<Nodes, 'chainId' | 'simulate'>
   readonly ruleset: Ruleset
   readonly fees: FeePolicy
 }

@@ -14,7 +14,7 @@ import { type FeePolicy, quoteFees } from './transactions/fees.ts'
 /** What judging and scoring in shadow need: no signer, no session, nothing that claims a nonce or sends. */
 type ShadowDeps = {
   readonly nowMs: () => number
-  readonly nodes: Pick<Nodes, 'head' | 'calls' | 'transactionCount' | 'simulate'>
+  readonly nodes: Pick<Nodes, 'head' | 'transactionCount' | 'simulate'>
   readonly ruleset: Ruleset
   readonly fees: FeePolicy
   /** Why a person would be asked first; null when none would. */
