@@ -30,8 +30,7 @@ async function serve(kind: Kind, ruleset: Ruleset, answer: PreparedWorkflow) {
       nowMs: () => NOW_MS,
       ruleset,
       nodes: {
-        head: async () => Promise.reject(new Error('no hostile answer comes so far')),
-        calls: async () => Promise.reject(new Error('no hostile answer comes so far')),
+        simulate: async () => Promise.reject(new Error('no hostile answer comes so far')),
       },
       journal: { enterDigest: async () => {}, barrier: async () => {}, ledgerEntry: async () => null },
       signer: {

@@ -1,6 +1,7 @@
 import type { Address, Hex } from 'viem'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Nodes } from '../../src/chain/nodes.ts'
+import { RolekeeperError } from '../../src/errors.ts'
 import { checkFinal, type FinalOptions, type SignerView } from '../../src/guard/check-final.ts'
 import { recheck } from '../../src/guard/recheck.ts'
 import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
@@ -294,26 +295,35 @@ describe('clearing a liquidation', () => {
     expect(await reasonOf(withRules(options, limits(gasWeiMax - 1n)))).toBe('limit_workflow_gas')
   })
 
-  it('is one wave of node calls', async () => {
+  it('is one call of the nodes', async () => {
     const options = await liquidationOf(scene, ask())
     const asked: string[] = []
-    let waves = 0
-    let open = 0
-    const counted = <T>(name: string, work: Promise<T>): Promise<T> => {
-      asked.push(name)
-      if (open === 0) waves += 1
-      open += 1
-      return work.finally(() => {
-        open -= 1
-      })
-    }
-    const nodes: Pick<Nodes, 'chainId' | 'simulate' | 'codeHashes'> = {
+    const nodes: Pick<Nodes, 'chainId' | 'simulate'> = {
       chainId: scene.nodes.chainId,
-      simulate: (request) => counted('simulate', scene.nodes.simulate(request)),
-      codeHashes: (addresses) => counted('codeHashes', scene.nodes.codeHashes(addresses)),
+      simulate: (request) => {
+        asked.push('simulate')
+        return scene.nodes.simulate(request)
+      },
     }
     expect((await checkFinal(options, { nodes })).ok).toBe(true)
-    expect({ asked, waves }).toEqual({ asked: ['codeHashes', 'simulate'], waves: 1 })
+    expect(asked).toEqual(['simulate'])
+  })
+
+  it('refuses by name what the nodes do not agree on', async () => {
+    const options = await liquidationOf(scene, ask())
+    const nodes: Pick<Nodes, 'chainId' | 'simulate'> = {
+      chainId: scene.nodes.chainId,
+      simulate: async () => {
+        throw new RolekeeperError('node.disagreement', 'read-1 stands alone.', { retry: 'later' })
+      },
+    }
+    const refusal = { ok: false, check: 'nodes_disagree' }
+    expect(await checkFinal(options, { nodes })).toMatchObject(refusal)
+    const checked = await checkFinal(options, { nodes: scene.nodes })
+    if (!checked.ok) throw new TypeError('not cleared')
+    const workflow = { ...options.workflow, clearance: checked.clearance }
+    const { ruleset, nowMs } = options
+    expect(await recheck({ workflow, ruleset, nowMs }, { nodes })).toMatchObject(refusal)
   })
 })
 

@@ -42,9 +42,7 @@ function createWorld() {
     nodes: {
       chainId: 31_337,
       head: async () => headAt(world.head),
-      calls: async () => [],
       transactionCount: async () => 7,
-      codeHashes: async () => [],
       simulate: async (request) => {
         world.simulated.push(request)
         if (world.rejected !== null) {

@@ -48,14 +48,21 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
     nowMs: () => NOW_MS,
     ruleset,
     nodes: {
-      head: async () => ({
-        number: 100n,
-        hash: '0x',
-        parentHash: '0x',
-        timestampS: NOW_MS / 1_000,
-        baseFeePerGasWei: 1n,
+      simulate: async () => ({
+        block: {
+          number: 100n,
+          hash: '0x',
+          parentHash: '0x',
+          timestampS: NOW_MS / 1_000,
+          baseFeePerGasWei: 1n,
+        },
+        timestampS: NOW_MS / 1_000 + 1,
+        pending: [],
+        before: [],
+        bundle: [],
+        after: [],
+        codeHashes: [],
       }),
-      calls: async () => [],
     },
     journal: {
       enterDigest: async (entry) => {

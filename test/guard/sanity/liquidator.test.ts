@@ -103,15 +103,14 @@ function scripted({ says = {}, before, after, logs = [], status = 'success', cha
     before: request.before.map(answer({ balances: { [LOAN]: REPAY, [COLLATERAL]: 7n }, ...before })),
     bundle: request.bundle.map(() => ({ status, gasUsed: 100_000n, returnData: '0x' as const, logs })),
     after: request.after.map(answer({ balances: { [LOAN]: 0n, [COLLATERAL]: 7n }, ...after })),
-    codeHashes: [],
+    codeHashes: (request.codeAt ?? []).map(codeHash),
   })
   const pinned = [...deployment.assets, ...deployment.markets, ...deployment.vaults]
-  const codeHashes = async (addresses: readonly Address[]) =>
-    addresses.map((address) => {
-      const oracle = deployment.markets.find((market) => market.oracle === address)?.oracleCodeHash
-      return oracle ?? pinned.find((pin) => pin.address === address)?.codeHash ?? null
-    })
-  return { chainId, simulate, codeHashes }
+  const codeHash = (address: Address) => {
+    const oracle = deployment.markets.find((market) => market.oracle === address)?.oracleCodeHash
+    return oracle ?? pinned.find((pin) => pin.address === address)?.codeHash ?? null
+  }
+  return { chainId, simulate }
 }
 
 const liquidating: FinalOptions = {
