@@ -252,8 +252,12 @@ async function pathTo(
 }
 
 const unsettled = (number: bigint) =>
-  new RolekeeperError('chain.unsettled', `The nodes no longer show the block ${number} that they agreed on.`, {
-    fix: 'nothing, when it passes by itself; else compare the nodes in `chain.nodes`.',
-    facts: { number: String(number) },
-    retry: 'now',
-  })
+  new RolekeeperError(
+    'chain.unsettled',
+    `The nodes no longer show the block ${number} that they agreed on.`,
+    {
+      fix: 'nothing, when it passes by itself; else compare the nodes in `chain.nodes`.',
+      facts: { number: String(number) },
+      retry: 'now',
+    },
+  )

@@ -12,9 +12,6 @@ export async function agreed(
     return { ok: true, result: await simulating }
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'node.disagreement') throw error
-    return refuse(
-      'nodes_disagree',
-      `${error.shortMessage} Fix: see which node stands alone, and replace it.`,
-    )
+    return refuse('nodes_disagree', `${error.shortMessage} Fix: see which node stands alone, and replace it.`)
   }
 }

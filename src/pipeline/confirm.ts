@@ -69,8 +69,7 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
     const progress = await deps.progress(prepared.answer.requestId)
     const isOurs = progress.requestId === prepared.answer.requestId
     const isDone = progress.status === 'final_success' && satisfied(workflow, progress)
-    if (!standing.includes(null) && isOurs && isDone)
-      return moved(move(workflow, 'succeeded', deps.nowMs()))
+    if (!standing.includes(null) && isOurs && isDone) return moved(move(workflow, 'succeeded', deps.nowMs()))
   } catch (error) {
     if (!(error instanceof RolekeeperError)) throw error
   }

@@ -40,8 +40,12 @@ export type CarryDeps = {
 const IDLE_MS = 2_000
 const KMS_RETRY_MS = 1_000
 
-/** The same bytes go to every node again each time this many blocks have passed. */
+/** The same bytes go to every node again each time this many blocks have passed, for the nonces whose turn it is. */
 const RESEND_BLOCKS = 2n
+/** So many nonces from the chain's own have their turn: what a node forgot lands in order. */
+const RESEND_NONCES = 4
+/** Those behind them are sent again this seldom, each at another head: a thousand must not go out with one. */
+const RESEND_ALL_BLOCKS = 128
 
 /** The last look may be this old at the first send; over a restart or a kill it is taken again. */
 const LOOK_AGE_MS_MAX = 2_000
@@ -221,7 +225,7 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<v
 
 /** Send again what is public: also while the kill switch holds back what would replace it. */
 async function resend(slots: readonly Slot[], deps: CarryDeps): Promise<void> {
-  const { headNumber } = deps.view()
+  const { headNumber, chainNonce } = deps.view()
   // What was mined above the head is gone, or the nodes lag: either way the same bytes do no harm.
   const isOut = ({ state, inclusion }: Slot) =>
     state === 'open' || (state === 'mined' && inclusion !== undefined && inclusion.blockNumber > headNumber)
@@ -231,7 +235,12 @@ async function resend(slots: readonly Slot[], deps: CarryDeps): Promise<void> {
     if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []
     const since = headNumber - (sent.sentAtBlock ?? headNumber)
     // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
-    const isDue = since < 0n || (since > 0n && since % RESEND_BLOCKS === 0n)
+    const isDue =
+      since < 0n ||
+      (since > 0n &&
+        (slot.nonce < chainNonce + RESEND_NONCES
+          ? since % RESEND_BLOCKS === 0n
+          : since % BigInt(RESEND_ALL_BLOCKS) === BigInt(slot.nonce % RESEND_ALL_BLOCKS)))
     return isDue ? [{ slot, sent }] : []
   })
   await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))

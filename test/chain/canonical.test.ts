@@ -17,7 +17,9 @@ const EMPTY: readonly [] = []
 let following: CanonicalChain | undefined
 afterEach(() => following?.stop())
 
-async function createScene(options: { lastFinal?: BlockName | null; before?: number; confirmations?: bigint } = {}) {
+async function createScene(
+  options: { lastFinal?: BlockName | null; before?: number; confirmations?: bigint } = {},
+) {
   const model = createModelChain(options)
   for (let block = 0; block < (options.before ?? 10); block += 1) model.mine(EMPTY)
   const world = { moves: 0, finals: [] as bigint[], forks: [] as ForkPastFinality[], failures: 0 }
@@ -107,19 +109,22 @@ describe('following the canonical chain', () => {
     expect(world.forks).toEqual([])
   })
 
-  it.each([1, 4, 5, 30])('a reorg of %i blocks is past finality only where final blocks go', async (depth) => {
-    const { model, world } = await createScene({ before: 100 })
-    for (let block = 0; block < 40; block += 1) {
-      model.mine(EMPTY)
+  it.each([1, 4, 5, 30])(
+    'a reorg of %i blocks is past finality only where final blocks go',
+    async (depth) => {
+      const { model, world } = await createScene({ before: 100 })
+      for (let block = 0; block < 40; block += 1) {
+        model.mine(EMPTY)
+        await settled()
+      }
+      model.reorg(depth, ...Array.from({ length: depth + 1 }, () => EMPTY))
       await settled()
-    }
-    model.reorg(depth, ...Array.from({ length: depth + 1 }, () => EMPTY))
-    await settled()
-    expect(world.forks.length).toBe(depth > 4 ? 1 : 0)
-    if (depth > 4) {
-      expect(world.forks[0]).toMatchObject({ was: { number: 136n }, fromBlock: BigInt(141 - depth) })
-    }
-  })
+      expect(world.forks.length).toBe(depth > 4 ? 1 : 0)
+      if (depth > 4) {
+        expect(world.forks[0]).toMatchObject({ was: { number: 136n }, fromBlock: BigInt(141 - depth) })
+      }
+    },
+  )
 
   it('sees at a start that what was final before it is gone', async () => {
     const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }

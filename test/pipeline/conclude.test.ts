@@ -236,23 +236,31 @@ describe('a bundle of which a part landed', () => {
     ['reverted', { status: 'reverted' as const }, {}],
     ['was closed by a no-op', { purpose: 'noop' as const }, { closing: 'expired' }],
     ['lost its nonce to another', null, { consumedByOther: true as const }],
-  ])('is partial where its later effect %s, keeps its exposure, and tells a person', async (_, end, changes) => {
-    const slots = [finalSlot(0, { tokens: [{ token: TOKEN, assets: -5n }] }), finalSlot(1, end, changes)]
-    expect(await concluded(slots)).toMatchObject({
-      state: 'partial',
-      realized: { tokens: [{ token: TOKEN, assets: -5n }] },
-    })
-    expect(await spent()).toMatchObject({ usdMicros: 1_000n })
-    expect(setup.world.alarms).toEqual(['workflow.partial'])
-  })
+  ])(
+    'is partial where its later effect %s, keeps its exposure, and tells a person',
+    async (_, end, changes) => {
+      const slots = [finalSlot(0, { tokens: [{ token: TOKEN, assets: -5n }] }), finalSlot(1, end, changes)]
+      expect(await concluded(slots)).toMatchObject({
+        state: 'partial',
+        realized: { tokens: [{ token: TOKEN, assets: -5n }] },
+      })
+      expect(await spent()).toMatchObject({ usdMicros: 1_000n })
+      expect(setup.world.alarms).toEqual(['workflow.partial'])
+    },
+  )
 
   it('has what stands taken back first', async () => {
     setup.world.allowance = 1n
     const slots = [approved(), finalSlot(1, {}), finalSlot(2, { status: 'reverted' })]
-    expect(await concluded(slots)).toMatchObject({ state: 'in_flight', slots: [{}, {}, {}, { kind: 'revoke' }] })
+    expect(await concluded(slots)).toMatchObject({
+      state: 'in_flight',
+      slots: [{}, {}, {}, { kind: 'revoke' }],
+    })
   })
 
   it('is no part where all that landed is an approval that no longer stands', async () => {
-    expect(await concluded([approved(), finalSlot(1, { status: 'reverted' })])).toMatchObject({ state: 'reverted' })
+    expect(await concluded([approved(), finalSlot(1, { status: 'reverted' })])).toMatchObject({
+      state: 'reverted',
+    })
   })
 })

@@ -8,13 +8,7 @@ type Sent = Pick<MinedTransaction, 'from' | 'nonce'> &
   }
 type ModelNodes = Pick<
   Nodes,
-  | 'head'
-  | 'onHead'
-  | 'block'
-  | 'blockOf'
-  | 'finalized'
-  | 'transaction'
-  | 'transactionCount'
+  'head' | 'onHead' | 'block' | 'blockOf' | 'finalized' | 'transaction' | 'transactionCount'
 >
 
 /** A chain that mines and reorgs as a test asks, with the nodes that read it, all of one mind, and a count of their calls. */

@@ -71,7 +71,8 @@ export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
   }
   const isFinal = mined.receipt.blockNumber <= facts.finalized
   const attempt = slot.attempts.find((each) => isOf(each, mined))
-  const mayBe = mined.receipt.blockNumber > below || mined.receipt.blockNumber >= (facts.forkedFrom ?? below + 1n)
+  const mayBe =
+    mined.receipt.blockNumber > below || mined.receipt.blockNumber >= (facts.forkedFrom ?? below + 1n)
   if (attempt !== undefined && mayBe) return included(slot, attempt, mined, isFinal)
   // Our own digest at a price or in a block that cannot be: no evidence of anything.
   if (slot.attempts.some(({ digest }) => digest === mined.digest)) return slot

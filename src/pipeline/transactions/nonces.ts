@@ -60,7 +60,8 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   const { nodes, journal, signers } = deps
   const key = finalKey(nodes.chainId)
   const stored = await journal.getValue(key)
-  const reconcile = () => Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), deps)))
+  const reconcile = () =>
+    Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), deps)))
   const canonical = await followCanonicalChain({
     ...{ nodes, clock: deps.clock, signers, onFailed: deps.onFailed },
     lastFinal: stored === null ? null : storedBlock.parse(JSON.parse(stored)),
@@ -142,7 +143,8 @@ async function reportFork({ was, fromBlock }: ForkPastFinality, deps: ChainViewD
   const named = relied.slice(0, NAMED_MAX).map(({ id, state }) => `${id} (${state})`)
   const rest = relied.length > NAMED_MAX ? ` and ${relied.length - NAMED_MAX} more` : ''
   const message = `Block ${was.number} was final as ${was.hash}, and the chain has other blocks from ${fromBlock} on at the latest. What relied on them: ${named.join(', ') || 'no workflow'}${rest}.`
-  const toLeave = 'see that the nodes agree on one chain again, and what became of each workflow that is named'
+  const toLeave =
+    'see that the nodes agree on one chain again, and what became of each workflow that is named'
   for (const signer of deps.signers)
     deps.safe(signer, { check: 'reorg_past_finality', message, seen: `block ${fromBlock}`, toLeave })
   deps.alarm(

@@ -1,6 +1,11 @@
 import { encodeAbiParameters, encodeEventTopics, erc20Abi, pad, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { differences, openedClaim, sumChanges, tokenChanges } from '../../../src/pipeline/transactions/effects.ts'
+import {
+  differences,
+  openedClaim,
+  sumChanges,
+  tokenChanges,
+} from '../../../src/pipeline/transactions/effects.ts'
 import { MARKET, SIGNER, TOKEN } from '../../support/workflows.ts'
 
 const OTHER = `0x${'99'.repeat(20)}` as const

@@ -72,7 +72,10 @@ describe('following a slot', () => {
 
   it('finds what was mined, provisionally above the finalized height and for good at it', () => {
     expect(follow(sent(), facts(mined()), BELOW)).toMatchObject({ state: 'mined', inclusion })
-    expect(follow(sent(), facts(mined(), { finalized: 10n }), BELOW)).toMatchObject({ state: 'final', inclusion })
+    expect(follow(sent(), facts(mined(), { finalized: 10n }), BELOW)).toMatchObject({
+      state: 'final',
+      inclusion,
+    })
     const slot = included()
     expect(follow(slot, facts(mined(), { finalized: 9n }), BELOW)).toBe(slot)
     expect(follow(slot, facts(mined(), { finalized: 10n }), BELOW).state).toBe('final')
