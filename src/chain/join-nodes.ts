@@ -74,8 +74,6 @@ export function joinNodes(options: JoinOptions): Nodes {
       await Promise.all([...readers, ...senders].map((node) => node.close()))
       await heads.close()
     },
-    blockOnAll: async (number) => [await block(number)],
-    finalizedNumber: async () => (await finalized()).number,
   }
 }
 

@@ -168,8 +168,4 @@ export type Nodes = {
   readonly health: () => readonly NodeHealth[]
   /** Ask no more, and give up what is under way. */
   readonly close: () => Promise<void>
-  /** The block at a height as each reading node that answers has it. */
-  readonly blockOnAll: (number: bigint) => Promise<readonly (Head | null)[]>
-  /** The height of `finalized`. */
-  readonly finalizedNumber: () => Promise<bigint>
 }

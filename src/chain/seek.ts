@@ -15,9 +15,9 @@ export type Sought = {
 export type SeekNodes = Pick<Nodes, 'block' | 'blockOf' | 'transaction' | 'transactionCount'>
 
 /**
- * Find the transaction that took a nonce at or below a block: by the hashes that are known, else by halving the span of
- * blocks until the one is left after which the count is higher; so it is found whatever its hash is. Null when it took
- * the nonce before `sinceBlock`, or the nodes do not show it. Throws what the nodes throw.
+ * Find the transaction that took a nonce at or below a block: by the hashes that are known, else by the block after which
+ * the count is higher, so that it is found whatever its hash is. Null when it took the nonce before `sinceBlock`, or
+ * the nodes do not show it. Throws what the nodes throw.
  */
 export async function seekMined(
   sought: Sought,
@@ -39,8 +39,14 @@ async function byNonce(
   nodes: SeekNodes,
 ): Promise<MinedTransaction | null> {
   const isTaken = async (number: bigint) => (await nodes.transactionCount(signer, number)) > nonce
-  let [free, taken] = [sinceBlock, upTo.number]
-  if (free >= taken || (await isTaken(free))) return null
+  // From the newest block down, in growing strides: nodes keep no state of old blocks for long.
+  let [free, taken] = [upTo.number, upTo.number]
+  for (let stride = 1n; free === taken; stride *= 2n) {
+    if (taken <= sinceBlock) return null
+    const lower = taken - stride > sinceBlock ? taken - stride : sinceBlock
+    if (await isTaken(lower)) [free, taken] = [lower, lower]
+    else free = lower
+  }
   while (taken - free > 1n) {
     const middle = (free + taken) / 2n
     if (await isTaken(middle)) taken = middle

@@ -145,7 +145,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
       }),
     confirm: (workflow) =>
       confirm(workflow, {
-        ...{ nowMs, stands: chain.stands, alarm },
+        ...{ nowMs, stands: chain.stands },
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
   }

@@ -11,13 +11,10 @@ export type ConfirmDeps = {
   readonly progress: (requestId: string) => Promise<WorkflowProgress>
   /** Whether a block is in the canonical chain; null where that is not known. */
   readonly stands: (block: BlockName) => boolean | null
-  readonly alarm: (error: RolekeeperError) => void
 }
 
 /** The service is asked again after this long, unless its event wakes us first. */
 const POLL_MS = 1_000
-/** Final on the chain for so long, and the service does not say so: an alarm. */
-const SERVICE_LATE_MS = 60_000
 /** Past this the chain's word stands alone, and the workflow ends unconfirmed. */
 const SERVICE_WAIT_MS_MAX = 600_000
 
@@ -74,21 +71,9 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
     if (!(error instanceof RolekeeperError)) throw error
   }
   const waitedMs = deps.nowMs() - awaiting.sinceMs
-  if (waitedMs >= SERVICE_LATE_MS) deps.alarm(late(workflow, waitedMs))
   if (waitedMs < SERVICE_WAIT_MS_MAX) return wait(POLL_MS)
   const message = `The chain is final, but after ${Math.round(waitedMs / 1_000)} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
   return moved(
     move(workflow, 'unconfirmed', deps.nowMs(), { note: { check: 'service_unconfirmed', message } }),
   )
 }
-
-const late = ({ id, prepared }: Workflow, waitedMs: number) =>
-  new RolekeeperError(
-    'service.confirms_late',
-    `Workflow ${id} has been final on the chain for ${Math.round(waitedMs / 1_000)} s, and the service does not show final_success; ${SERVICE_LATE_MS / 1_000} s is late.`,
-    {
-      fix: `see whether the service knows its transactions, and how far its indexer is (workflow ${prepared?.answer.requestId}).`,
-      facts: { workflowId: id },
-      retry: 'later',
-    },
-  )

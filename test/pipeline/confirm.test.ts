@@ -12,7 +12,6 @@ const createWorld = () => {
   const world = {
     nowMs: 1_000,
     stands: true as boolean | null,
-    alarms: [] as string[],
     progress: {
       requestId: 'wf-1',
       workflowType: 'role.liquidator.liquidate',
@@ -29,7 +28,6 @@ const createWorld = () => {
       return world.progress
     },
     stands: ({ number, hash }) => (number === 10n && hash === HASH ? world.stands : null),
-    alarm: ({ code }) => world.alarms.push(code),
   }
   return { world, deps }
 }
@@ -108,16 +106,6 @@ describe('confirming', () => {
     expect(await state()).toBe('wait')
     setup.world.nowMs = 601_000
     expect(await state()).toBe('unconfirmed')
-  })
-
-  it('alarms once it is final on the chain for a minute without final_success, and not before', async () => {
-    setup.world.progress = { ...setup.world.progress, status: 'registered' as const }
-    setup.world.nowMs = 60_999
-    expect(await state()).toBe('wait')
-    expect(setup.world.alarms).toEqual([])
-    setup.world.nowMs = 61_000
-    expect(await state()).toBe('wait')
-    expect(setup.world.alarms).toEqual(['service.confirms_late'])
   })
 
   it('goes back in flight when another block is in the place of its own', async () => {

@@ -336,7 +336,6 @@ describe('whatever the service leaves out, blanks, renames or adds', () => {
       const step = await confirm(workflow, {
         nowMs: () => 1,
         stands: () => true,
-        alarm: () => {},
         progress: async () => {
           const parsed = workflowProgress.safeParse(value)
           if (parsed.success) return parsed.data

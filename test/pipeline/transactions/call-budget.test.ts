@@ -62,7 +62,7 @@ function createChain() {
   }
   const endpoint = (name: string): Endpoint => {
     const read: Endpoint['read'] = async (method, params) => ({ ok: true, result: answer(method, params) })
-    return { name, alive: () => true, read, once: read, checkChain: async () => {} }
+    return { name, alive: () => true, read, once: read, checkChain: async () => {}, close: async () => {} }
   }
   return { calls, endpoint, mine: (nonces: number[]) => takes.push(nonces) }
 }
@@ -72,7 +72,13 @@ describe('a thousand in flight, with two readers', () => {
     const chain = createChain()
     chain.mine([])
     const nodes = joinNodes({
-      ...{ chainId: 31_337, agree: 2, finality: { confirmations: CONFIRMATIONS }, pollMs: 1, clock: systemClock },
+      ...{
+        chainId: 31_337,
+        agree: 2,
+        finality: { confirmations: CONFIRMATIONS },
+        pollMs: 1,
+        clock: systemClock,
+      },
       readers: [chain.endpoint('read-1'), chain.endpoint('read-2')],
       senders: [chain.endpoint('send-1')],
     })
