@@ -3,7 +3,7 @@ import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import type { Canonical, Snapshot } from './canonical.ts'
-import { type BlockHeader, createChainReader } from './chain-reader.ts'
+import { type BlockHeader, type ChainReader, createChainReader } from './chain-reader.ts'
 import { type FollowDeps, follow, isFollowed, type Track } from './follow.ts'
 import { lower } from './logs.ts'
 import { snapshotOf } from './snapshot.ts'
@@ -11,6 +11,11 @@ import { readState } from './state.ts'
 
 /** What one block made of everything, and the newest block in common with what was indexed before. */
 export type Indexed = { readonly track: Track; readonly snapshot: Snapshot; readonly ancestor: bigint }
+
+type Receipt = NonNullable<Awaited<ReturnType<ChainReader['receipt']>>>
+
+/** Receipts that are remembered: more than settle within the blocks that a reorg may undo. */
+const RECEIPTS_MAX = 4_096
 
 /** A deployment on a chain, read block by block. */
 type Source = {
@@ -87,12 +92,24 @@ export async function openSource(options: {
       const snapshot = snapshotOf(head, track.book, state, { chainId, indexedAtMs: clock.nowMs() })
       return { track, snapshot, ancestor }
     },
-    transaction: async (txHash, track) => {
-      const receipt = await reader.receipt(txHash)
-      if (receipt === null) return null
-      const { blockNumber, blockHash, status } = receipt
-      return isFollowed(track, { number: blockNumber, hash: blockHash }) ? { blockNumber, status } : null
-    },
+    transaction: createTransactionReader(reader),
+  }
+}
+
+/** Create the reader of transactions: a receipt in a block that still stands is not read again. */
+function createTransactionReader(reader: Pick<ChainReader, 'receipt'>): Source['transaction'] {
+  /** The one asked for last at the end. */
+  const receipts = new Map<Hex, Receipt>()
+  return async (txHash, track) => {
+    const stands = ({ blockNumber, blockHash }: Receipt) =>
+      isFollowed(track, { number: blockNumber, hash: blockHash })
+    const known = receipts.get(txHash)
+    const receipt = known !== undefined && stands(known) ? known : await reader.receipt(txHash)
+    receipts.delete(txHash)
+    if (receipt === null || !stands(receipt)) return null
+    receipts.set(txHash, receipt)
+    if (receipts.size > RECEIPTS_MAX) receipts.delete(receipts.keys().next().value ?? txHash)
+    return { blockNumber: receipt.blockNumber, status: receipt.status }
   }
 }
 

@@ -17,8 +17,8 @@ import type {
 /** A workflow that did not finish in a day is no longer followed. */
 const FOLLOWED_MS = 24 * 3_600_000
 
-/** A revert this deep is not undone by a reorg of the sandbox's chain. */
-const REVERT_BLOCKS = 64n
+/** What is this deep, a revert or a final success, is not undone by a reorg of the sandbox's chain. */
+const REORG_BLOCKS_MAX = 64n
 
 /** The sandbox's chain finalises a block when this many are on top of it. */
 const FINALITY_BLOCKS = 2n
@@ -31,14 +31,15 @@ type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'revert
 
 /**
  * Say how far a workflow is on the indexed chain: forward by stages, or back when a reorg dropped what had been mined.
- * Only `final_success` is never left, so it waits until the chain finalises the action's block. Pure.
+ * Only `final_success` is never left, so it waits until the chain finalises the action's block; where a deeper reorg
+ * moves the action all the same, its postconditions are judged anew at the block that it is in now. Pure.
  */
 export function advance(
   record: WorkflowRecord,
   seen: ReadonlyMap<Hex, Seen>,
   snapshot: Snapshot,
 ): WorkflowRecord {
-  if (record.status === 'final_success' || record.transactions.length === 0) return record
+  if (record.transactions.length === 0) return record
   const transactions = record.transactions.map((tx) => ({
     ...tx,
     ...placed(seen.get(tx.hash) ?? null, snapshot),
@@ -50,11 +51,15 @@ export function advance(
     action?.status === 'persisted_visible'
       ? record.postconditions.map((item) => latched(item, snapshot, moved))
       : record.postconditions.map(unlatched)
+  const wasFinal = record.status === 'final_success'
+  // Gone from the chain, it is on its way into another block.
+  if (wasFinal && (action === undefined || action.status === 'reverted')) return record
+  const status = reverted === undefined ? statusOf(action, postconditions, snapshot) : 'failed'
   return {
     ...record,
     transactions,
     postconditions,
-    status: reverted === undefined ? statusOf(action, postconditions, snapshot) : 'failed',
+    status: wasFinal ? 'final_success' : status,
     failedBlock: reverted?.blockNumber ?? null,
   }
 }
@@ -119,8 +124,8 @@ export function createProgress(deps: {
   let again = false
 
   async function look(): Promise<void> {
-    const failedFrom = canonical.snapshot().block.number - REVERT_BLOCKS
-    const unsettled = records.unsettled(deps.clock.nowMs() - FOLLOWED_MS, failedFrom)
+    const undoneFrom = canonical.snapshot().block.number - REORG_BLOCKS_MAX
+    const unsettled = records.unsettled(deps.clock.nowMs() - FOLLOWED_MS, undoneFrom)
     const hashes = [...new Set(unsettled.flatMap((record) => record.transactions.map((tx) => tx.hash)))]
     const seen = new Map(
       await Promise.all(hashes.map(async (h) => [h, await canonical.transaction(h)] as const)),

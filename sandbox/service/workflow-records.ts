@@ -62,8 +62,8 @@ export type WorkflowRecords = {
   readonly find: (requestId: string) => WorkflowRecord | null
   /** The workflows that registered a transaction, newest first. */
   readonly byTransaction: (hash: Hex) => readonly WorkflowRecord[]
-  /** The workflows whose progress may still change, oldest first. */
-  readonly unsettled: (createdAfterMs: number, failedFromBlock: bigint) => readonly WorkflowRecord[]
+  /** The workflows whose progress may still change, oldest first: what ended in a block from `undoneFromBlock` on may. */
+  readonly unsettled: (createdAfterMs: number, undoneFromBlock: bigint) => readonly WorkflowRecord[]
   readonly register: (requestId: string, order: number, hash: Hex) => void
   readonly update: (record: WorkflowRecord) => void
   /** Forget the workflows of an application. */
@@ -86,9 +86,9 @@ function workflowReads(db: Db): Pick<WorkflowRecords, 'find' | 'byTransaction' |
      ORDER BY created_ms DESC LIMIT 100`,
   )
   const unsettled = db.prepare(
-    `SELECT * FROM workflows AS w WHERE status <> 'final_success' AND created_ms > ?
-     AND (status <> 'failed' OR failed_block >= ?)
-     AND EXISTS (SELECT 1 FROM transactions AS t WHERE t.request_id = w.request_id) ORDER BY created_ms`,
+    `SELECT * FROM workflows AS w WHERE created_ms > ? AND (status <> 'failed' OR failed_block >= ?)
+     AND EXISTS (SELECT 1 FROM transactions AS t WHERE t.request_id = w.request_id
+       AND (w.status <> 'final_success' OR CAST(t.block_number AS INTEGER) >= ?)) ORDER BY created_ms`,
   )
   return {
     find: (requestId) => {
@@ -96,8 +96,8 @@ function workflowReads(db: Db): Pick<WorkflowRecords, 'find' | 'byTransaction' |
       return row === undefined ? null : record(row)
     },
     byTransaction: (hash) => byTransaction.all(hash).map(record),
-    unsettled: (createdAfterMs, failedFromBlock) =>
-      unsettled.all(createdAfterMs, failedFromBlock).map(record),
+    unsettled: (createdAfterMs, undoneFromBlock) =>
+      unsettled.all(createdAfterMs, undoneFromBlock, undoneFromBlock).map(record),
   }
 }
 

@@ -226,6 +226,20 @@ describe('a workflow', () => {
     expect((await progress()).status).toBe('final_success')
   })
 
+  it('shows its postcondition at the block that a reorg past finality moved it to', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    await mineNext(hash, [])
+    await finalise([])
+    const done = await progress()
+    expect(done.status).toBe('final_success')
+    f.canonical.mine(hash, null)
+    await block()
+    await mineNext(hash, [])
+    expect((await progress()).status).toBe('final_success')
+    expect(await latchedAt()).toBe(headNumber())
+  })
+
   it('goes on after a restart', async () => {
     const hash = newHash()
     await register(1, hash)
@@ -441,6 +455,23 @@ describe('advance', () => {
     const moved = advance(visible, minedAt(12n), at(13n, 10n, 10n))
     expect(moved.status).toBe('persisted_visible')
     expect(advance(moved, minedAt(12n), at(14n, 10n, 10n)).status).toBe('final_success')
+  })
+
+  it('judges postconditions anew where a reorg moved what was final already', () => {
+    const done = advance(half, minedAt(11n), at(13n, 11n, 10n))
+    const gone = advance(done, new Map(), at(13n, 11n, 11n))
+    const moved = advance(gone, minedAt(14n), at(14n, 10n, 11n))
+    expect([moved.status, ...moved.postconditions.map(({ blockNumber }) => blockNumber)]).toEqual([
+      'final_success',
+      '14',
+      null,
+    ])
+    const again = advance(moved, minedAt(14n), at(15n, 10n, 10n))
+    expect([again.status, ...again.postconditions.map(({ blockNumber }) => blockNumber)]).toEqual([
+      'final_success',
+      '14',
+      '15',
+    ])
   })
 
   it('never leaves final success', () => {
