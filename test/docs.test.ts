@@ -113,6 +113,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run judgement', 'takes a minute; test/judgement covers it'],
   ['npm run bench', 'takes minutes'],
   ['npm run day', 'takes minutes'],
+  ['npm run chaos', 'takes minutes'],
   ['npm start -- --json --for 120s', 'takes minutes'],
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
   ['npx vitest run', 'is a part of this suite'],

@@ -3,25 +3,12 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import type { AddressInfo } from 'node:net'
 import { keccak256 } from 'viem'
 import { z } from 'zod'
+import { bytesOf, doBefore, finish, type HttpDeed } from './http-deeds.ts'
 import { createView, type RpcCall, type RpcReply, type View } from './node-view.ts'
 
 /** What is done to a call, or to the HTTP request that it came in. */
 type Deed =
-  /** Answer, as late as this. */
-  | { readonly kind: 'delay'; readonly ms: number }
-  /** Take the request and say nothing, until the client gives up. */
-  | { readonly kind: 'hang' }
-  /** Send status and headers, then nothing. */
-  | { readonly kind: 'headers_only' }
-  /** Send half of the body, then nothing. */
-  | { readonly kind: 'half_body' }
-  /** Cut the connection; the node never got the request. */
-  | { readonly kind: 'drop_before' }
-  /** Do what is asked and cut the connection instead of answering. */
-  | { readonly kind: 'drop_after' }
-  | { readonly kind: 'status'; readonly status: number; readonly retryAfterS?: number }
-  /** Answer 200 with a page of HTML. */
-  | { readonly kind: 'garbage' }
+  | HttpDeed
   | { readonly kind: 'error'; readonly code: number; readonly message: string }
   /** Say this without asking the node. */
   | { readonly kind: 'result'; readonly result: unknown }
@@ -31,7 +18,7 @@ type Deed =
   | { readonly kind: 'swallow' }
 
 /** A deed, and the calls that it is done to. */
-type NodeFault = {
+export type NodeFault = {
   readonly deed: Deed
   /** Absent, every method. */
   readonly methods?: readonly string[]
@@ -51,6 +38,8 @@ export type NodeProxy = {
   readonly forget: () => void
   /** Do these from now on, and nothing else; the first that fits a call is done to it. */
   readonly setFaults: (...faults: readonly NodeFault[]) => void
+  /** Asked once for each HTTP request, before the faults: what is done to all of it; null to pass it. */
+  readonly setNoise: (noise: (() => HttpDeed | null) | null) => void
   /** See the chain so from now on. */
   readonly setView: (view: View) => void
   /** Cut every connection and refuse new ones, as a node that is down; `up` listens at the same port again. */
@@ -58,6 +47,8 @@ export type NodeProxy = {
   readonly up: () => Promise<void>
   readonly stop: () => Promise<void>
 }
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
 
 const call = z.looseObject({
   method: z.string(),
@@ -79,6 +70,7 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
   let faults: { readonly fault: NodeFault; done: number }[] = []
   let view: View = { kind: 'honest' }
   let see = createView(view, ask)
+  let noise: (() => HttpDeed | null) | null = null
   let methods: string[] = []
   let requests = 0
 
@@ -100,12 +92,13 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
     const calls = Array.isArray(parsed) ? parsed : [parsed]
     requests += 1
     methods.push(...calls.map(({ method }) => method))
-    const deeds = calls.map((one) => deedFor(one))
-    const whole = deeds.find((deed) => deed !== null && !isOfOneCall(deed)) ?? null
+    const all = noise?.() ?? null
+    const deeds = calls.map((one) => all ?? deedFor(one))
+    const whole = deeds.find((deed): deed is HttpDeed => deed !== null && !isOfOneCall(deed)) ?? null
     if (whole !== null && (await doBefore(whole, outgoing))) return
     if (deeds.every((deed) => deed === whole) && view.kind === 'honest') {
       const answer = await upstream(text)
-      return finish(whole, outgoing, answer.status, answer.text)
+      return finish(whole, outgoing, answer.status, JSON_HEADERS, answer.text)
     }
     const replies = await Promise.all(
       calls.map(async (one, index) => ({
@@ -114,7 +107,8 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
         ...(await replyTo(one, deeds[index] ?? null, see)),
       })),
     )
-    finish(whole, outgoing, 200, JSON.stringify(Array.isArray(parsed) ? replies : replies[0]))
+    const said = JSON.stringify(Array.isArray(parsed) ? replies : replies[0])
+    finish(whole, outgoing, 200, JSON_HEADERS, said)
   }
 
   const server = createServer((incoming, outgoing) => {
@@ -144,6 +138,9 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
     setFaults: (...next) => {
       faults = next.map((fault) => ({ fault, done: 0 }))
     },
+    setNoise: (next) => {
+      noise = next
+    },
     setView: (next) => {
       view = next
       see = createView(next, ask)
@@ -157,49 +154,8 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
   }
 }
 
-const isOfOneCall = ({ kind }: Deed) =>
-  kind === 'error' || kind === 'result' || kind === 'change' || kind === 'swallow'
-
-/** Do what is done to a whole request before the node is asked; true when that ends it. */
-async function doBefore(deed: Deed, outgoing: ServerResponse): Promise<boolean> {
-  switch (deed.kind) {
-    case 'delay':
-      await new Promise((resolve) => setTimeout(resolve, deed.ms))
-      return outgoing.destroyed
-    case 'hang':
-      return true
-    case 'drop_before':
-      outgoing.destroy()
-      return true
-    case 'status':
-      outgoing.writeHead(
-        deed.status,
-        deed.retryAfterS === undefined ? {} : { 'retry-after': String(deed.retryAfterS) },
-      )
-      outgoing.end('{"message":"no quota left"}')
-      return true
-    case 'garbage':
-      outgoing.writeHead(200, { 'content-type': 'text/html' })
-      outgoing.end('<html><body>Welcome to the wireless network</body></html>')
-      return true
-    default:
-      return false
-  }
-}
-
-function finish(deed: Deed | null, outgoing: ServerResponse, status: number, text: string): void {
-  if (deed?.kind === 'drop_after') {
-    outgoing.destroy()
-    return
-  }
-  outgoing.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-  })
-  if (deed?.kind === 'headers_only') outgoing.flushHeaders()
-  else if (deed?.kind === 'half_body') outgoing.write(text.slice(0, text.length / 2))
-  else outgoing.end(text)
-}
+const isOfOneCall = (deed: Deed): deed is Exclude<Deed, HttpDeed> =>
+  deed.kind === 'error' || deed.kind === 'result' || deed.kind === 'change' || deed.kind === 'swallow'
 
 async function replyTo(
   one: Call,
@@ -221,10 +177,4 @@ async function post(agent: Agent, target: string, text: string): Promise<{ statu
   const [answer]: IncomingMessage[] = await once(sent, 'response')
   if (answer === undefined) throw new TypeError('the node gave no response')
   return { status: answer.statusCode ?? 502, text: String(await bytesOf(answer)) }
-}
-
-async function bytesOf(message: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of message) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
 }
