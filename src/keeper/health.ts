@@ -143,7 +143,9 @@ function readReadiness(deps: HealthDeps): Readiness {
     feed: facet(feed !== 'down', feed),
     decision: facet(
       decisionAgeMs <= DECISION_AGE_MS_MAX,
-      `last decision ${decisionAgeMs} ms ago; ${DECISION_AGE_MS_MAX} ms is the limit`,
+      Number.isFinite(decisionAgeMs)
+        ? `last decision ${decisionAgeMs} ms ago; ${DECISION_AGE_MS_MAX} ms is the limit`
+        : 'no decision yet',
     ),
     control: facet(
       !control.killed && !control.paused,

@@ -166,6 +166,9 @@ function createRoleObserver(
     {
       ...{ client, collections, nodes, clock, outside: sources.ask, onSwept: lookAgain },
       onSweepFailed: (error) => log.warn('could not sweep', { role }, error),
+      onFirstSweepSlow: (sweptMs) =>
+        log.warn('the first sweep goes on, so nothing is decided', { role, sweptMs }),
+      onProofFailed: (error) => log.warn('could not prove units again', { role }, error),
       onUnfiltered: (collection) =>
         log.warn('the service does not filter a collection by wallet, so each look reads all of it', {
           role,

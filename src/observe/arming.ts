@@ -52,15 +52,22 @@ export type Proofs = {
   readonly armed: () => ReadonlyMap<Address, Armed>
 }
 
+/** What is reported about proofs. */
+type ProofEvents = {
+  /** Called for each that was armed, or is not any more. */
+  readonly onArmed: (address: Address, armed: Armed) => void
+  /** Called for a proof that failed beside decisions; the first one's failure is thrown instead. */
+  readonly onFailed: (error: unknown) => void
+}
+
 /**
  * Keep proofs of units up to date.
  * @param prove one proof; a failed one leaves what was proven, and is tried again.
- * @param onArmed called for each that was armed, or is not any more.
  */
 export function createProofs(
   prove: () => Promise<ReadonlyMap<Address, Armed>>,
   clock: Pick<Clock, 'nowMs'>,
-  onArmed: (address: Address, armed: Armed) => void,
+  { onArmed, onFailed }: ProofEvents,
 ): Proofs {
   let armed: ReadonlyMap<Address, Armed> = new Map()
   let provenAtMs: number | null = null
@@ -77,11 +84,13 @@ export function createProofs(
     proveIfDue: async () => {
       const everyMs = [...armed.values()].every(({ ok }) => ok) ? PROVE_EVERY_MS : REARM_MS
       if (provenAtMs !== null && Math.abs(clock.nowMs() - provenAtMs) < everyMs) return
-      proving ??= proveNow().finally(() => {
-        proving = undefined
-      })
+      if (proving === undefined) {
+        proving = proveNow().finally(() => {
+          proving = undefined
+        })
+        if (provenAtMs !== null) proving.catch(onFailed)
+      }
       if (provenAtMs === null) await proving
-      else proving.catch(() => undefined)
     },
   }
 }

@@ -142,7 +142,10 @@ class SweptBook<Book> implements KeptBook<Book> {
     if (this.#swept.tookMs <= WAITED_FOR_MS && (await endsWithin(sweeping, WAIT_MS_MAX, this.#deps.clock)))
       return
     this.#isWaitedFor = false
-    sweeping.then(this.#deps.onSwept, this.#deps.onSweepFailed)
+    sweeping.then(this.#deps.onSwept, (error: unknown) => {
+      // One that was given up has not failed.
+      if (!this.#stop.signal.aborted) this.#deps.onSweepFailed(error)
+    })
   }
 
   #isDue(): boolean {

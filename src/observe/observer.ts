@@ -9,6 +9,7 @@ import { createBook, type RowHint } from './book.ts'
 import { createBorrowerRows } from './borrower-rows.ts'
 import type { Collections } from './collections.ts'
 import { type ObserveInput, observe } from './observe.ts'
+import { waitAndSay } from './sweeps.ts'
 import type { WaveDeps } from './waves.ts'
 
 /** What an observer is joined from. */
@@ -23,6 +24,10 @@ export type ObserverDeps = {
   /** Something is to be seen without any event. */
   readonly onSwept: () => void
   readonly onSweepFailed: (error: unknown) => void
+  /** The first sweep goes on: nothing is seen before it has ended. */
+  readonly onFirstSweepSlow: (sweptMs: number) => void
+  /** A later proof of units failed: what was proven stays, and it is tried again. */
+  readonly onProofFailed: (error: unknown) => void
   /** The service does not filter a collection by wallet: each look sweeps it. */
   readonly onUnfiltered: (collection: BorrowerCollection) => void
 }
@@ -51,7 +56,7 @@ export function createObserver(
   deps: ObserverDeps,
   input: ObserverInput,
 ): Observer {
-  const { nodes, clock, onArmed } = deps
+  const { nodes, clock, onArmed, onFirstSweepSlow } = deps
   const { chainId } = nodes
   const known = { ...input, chainId }
   const rows = createBorrowerRows(deps.client, clock.nowMs, deps.onUnfiltered)
@@ -60,12 +65,12 @@ export function createObserver(
   const book = fold === undefined ? null : createBook(fold, { ...deps, ...input, rows, chainId })
   const prove = async () =>
     arming === undefined ? new Map() : proveUnits(arming, known, book?.current(), waveDeps)
-  const proofs = createProofs(prove, clock, onArmed)
+  const proofs = createProofs(prove, clock, { onArmed, onFailed: deps.onProofFailed })
   let isSwept = false
   let previous: unknown = null
   return {
     observe: async (around) => {
-      if (!isSwept) await book?.sweepIfDue()
+      if (!isSwept) await waitAndSay(book?.sweepIfDue(), clock, onFirstSweepSlow)
       isSwept = true
       if (arming !== undefined) await proofs.proveIfDue()
       const kept = { previous, book, armed: proofs.armed() }

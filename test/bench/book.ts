@@ -76,6 +76,9 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     systemClock,
   )
   const strategy = policy()
+  const fail = (error: unknown) => {
+    throw error
+  }
   // A look asks for nothing else, and fails here if it does.
   const listing: Partial<Collections> = { markets: client.listMarkets }
   const observer = createObserver(
@@ -85,10 +88,9 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     {
       ...{ client, nodes, clock: systemClock, collections: listing as Collections },
       outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
-      ...{ onArmed: () => {}, onSwept: () => {} },
-      onSweepFailed: (error) => {
-        throw error
-      },
+      ...{ onArmed: () => {}, onSwept: () => {}, onFirstSweepSlow: () => {} },
+      onSweepFailed: fail,
+      onProofFailed: fail,
       onUnfiltered: (collection) => {
         throw new TypeError(`${collection} was not filtered`)
       },

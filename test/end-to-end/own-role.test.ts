@@ -103,6 +103,7 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     {
       ...{ client, nodes, clock: systemClock, collections: listing as Collections },
       outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
+      ...{ onFirstSweepSlow: unexpected, onProofFailed: unexpected },
       ...{ onArmed: unexpected, onSwept: () => {}, onSweepFailed: unexpected, onUnfiltered: unexpected },
     },
     {

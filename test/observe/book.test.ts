@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Address } from 'viem'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Fold } from '../../agents/rows.ts'
 import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
@@ -34,7 +34,7 @@ function createWorld(filter: Filter = 'filters') {
   const rows = new Map<string, PositionResource>()
   const world = {
     ...{ rows, nowMs: 1_000_000, freshness: fresh as Freshness, block: 10 },
-    ...{ pages: 0, swept: 0, unfiltered: 0, failing: 0, onPage: async () => {} },
+    ...{ pages: 0, swept: 0, unfiltered: 0, failing: 0, failed: 0, onPage: async () => {} },
   }
   async function* listPositions({
     wallets,
@@ -81,7 +81,10 @@ function createWorld(filter: Filter = 'filters') {
       },
     ),
     clock: { ...systemClock, nowMs: () => world.nowMs, sleep: (ms) => systemClock.sleep(ms / 100) },
-    ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {}, onSweepFailed: () => {} },
+    ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {} },
+    onSweepFailed: () => {
+      world.failed += 1
+    },
   })
   const put = (name: string, debtShares: number | null) => {
     const [marketAddress, walletAddress] = name.split(':') as [Address, Address]
@@ -220,6 +223,46 @@ describe('a sweep', () => {
     world.onPage = () => never
     await book.sweepIfDue()
     expect(book.staleness(world.nowMs + 15_000)).toContain('20000 ms ago')
+  })
+
+  it('that is given up with the book is said to have failed by nobody', async () => {
+    const { world, book, put } = createWorld()
+    await book.sweepIfDue()
+    for (const name of [A, B, C]) put(name, 1)
+    world.nowMs += 5_000
+    const given = Promise.withResolvers<void>()
+    world.onPage = () => given.promise
+    await book.sweepIfDue()
+    book.close()
+    world.failing = 1
+    given.resolve()
+    await vi.waitFor(() => expect(world.failing).toBe(0))
+    await new Promise(setImmediate)
+    expect(world.failed).toBe(0)
+  })
+
+  it('whose cursors never end is given up, and said to be too large', async () => {
+    let given = 0
+    async function* listPositions() {
+      for (;;) {
+        given += 1
+        const freshness = { ...fresh, blockNumber: '10' }
+        yield { items: [], freshness, dropped: 0, hasMore: true, nextCursor: String(given) }
+      }
+    }
+    const pages: Pick<ServiceClient['pages'], 'listPositions'> = { listPositions }
+    const book = createBook(fold, {
+      rows: createBorrowerRows({ pages: pages as ServiceClient['pages'] }, systemClock.nowMs, () => {}),
+      ...{
+        clock: systemClock,
+        chainId: CHAIN_ID,
+        limits: LIMITS,
+        onSwept: () => {},
+        onSweepFailed: () => {},
+      },
+    })
+    await expect(book.sweepIfDue()).rejects.toMatchObject({ code: 'service.too_large' })
+    expect(given).toBe(50_001)
   })
 
   it('that took long by a clock put forward is due within half an hour all the same', async () => {
