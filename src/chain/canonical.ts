@@ -78,9 +78,12 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
   const look = async (): Promise<boolean> => {
     const wanted = [...sought.values()]
     sought.clear()
+    const nodes = { ...deps.nodes, block: onceEach(deps.nodes.block) }
     let found = false
     for (let from = 0; from < wanted.length && !stopping.signal.aborted; from += SOUGHT_AT_ONCE) {
-      const some = await Promise.all(wanted.slice(from, from + SOUGHT_AT_ONCE).map(follower.find))
+      const some = await Promise.all(
+        wanted.slice(from, from + SOUGHT_AT_ONCE).map((each) => follower.find(each, nodes)),
+      )
       found ||= some.includes(true)
     }
     return found
@@ -157,7 +160,7 @@ type Follower = {
   readonly start: (head: Head) => Promise<void>
   readonly advance: (head: Head) => Promise<void>
   /** Whether what took a nonce was found. */
-  readonly find: (sought: Sought) => Promise<boolean>
+  readonly find: (sought: Sought, nodes: SeekNodes) => Promise<boolean>
 }
 
 function createFollower(deps: CanonicalDeps): Follower {
@@ -198,11 +201,11 @@ function createFollower(deps: CanonicalDeps): Follower {
     if (!ring.replace(path.above, path.blocks)) return rebase(head, agreed)
     await settle(agreed, replaced?.head.number ?? null)
   }
-  const find = async (sought: Sought) => {
+  const find = async (sought: Sought, asked: SeekNodes) => {
     if (ring.minedAt(sought.signer, sought.nonce) !== undefined) return true
     if (ring.count(sought.signer) <= sought.nonce) return false
     try {
-      const mined = await seekMined(sought, ring.head(), nodes)
+      const mined = await seekMined(sought, ring.head(), asked)
       if (mined !== null) ring.found(sought.signer, mined)
       return mined !== null
     } catch (error) {
@@ -218,6 +221,16 @@ function createFollower(deps: CanonicalDeps): Follower {
     start: async (head) => rebase(head, await nodes.finalized()),
     advance,
     find,
+  }
+}
+
+/** Ask for a block once, however many of what is sought are in it. */
+const onceEach = (block: SeekNodes['block']): SeekNodes['block'] => {
+  const asked = new Map<bigint, ReturnType<SeekNodes['block']>>()
+  return (number) => {
+    const answer = asked.get(number) ?? block(number)
+    asked.set(number, answer)
+    return answer
   }
 }
 

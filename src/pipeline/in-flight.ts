@@ -99,7 +99,8 @@ function followed({ slots, clearance }: Workflow, deps: CarryDeps): readonly Slo
   const facts = deps.facts()
   const below = finalBefore(clearance)
   for (const slot of slots) {
-    if (!isSettled(slot) && facts.minedAt(slot.nonce) === undefined) deps.seek(soughtFor(slot, below))
+    const isCertain = isSettled(slot) && facts.forkedFrom === null
+    if (!isCertain && facts.minedAt(slot.nonce) === undefined) deps.seek(soughtFor(slot, below))
   }
   return slots.map((slot) => follow(slot, facts, below))
 }

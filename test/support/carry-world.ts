@@ -15,7 +15,7 @@ const KEY = `0x${'42'.repeat(32)}` as const
 const account = privateKeyToAccount(KEY)
 export const FEES = { maxFeePerGasWei: 2_000_000_000n, maxPriorityFeePerGasWei: 1_000_000_000n }
 /** The hash of every block. */
-export const HASH = `0x${'bb'.repeat(32)}` as const
+const HASH = `0x${'bb'.repeat(32)}` as const
 
 const OTHER_HASH = `0x${'0f'.repeat(32)}` as const
 const HEAD = { hash: HASH, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1n }

@@ -61,13 +61,17 @@ export const isSettled = (slot: Slot): boolean =>
  * @returns the same object when nothing changed.
  */
 export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
-  if (isSettled(slot)) return slot
+  const { inclusion } = slot
+  // Finality that broke is no end: what was in those blocks is looked at again.
+  const isShaken =
+    inclusion !== undefined && facts.forkedFrom !== null && inclusion.blockNumber >= facts.forkedFrom
+  if (isSettled(slot) && !isShaken) return slot
   const mined = facts.minedAt(slot.nonce)
   if (mined === undefined) return slot
   if (mined === null) {
     // Above the head nothing is known: nodes that lag, or a chain that went back, show another block when they grow.
-    const isAbove = slot.inclusion !== undefined && slot.inclusion.blockNumber > facts.head.number
-    return slot.inclusion === undefined || isAbove || slot.state === 'final' ? slot : reopened(slot)
+    const isGone = inclusion !== undefined && inclusion.blockNumber <= facts.head.number
+    return isGone && (slot.state !== 'final' || isShaken) ? reopened(slot) : slot
   }
   const isFinal = mined.receipt.blockNumber <= facts.finalized
   const attempt = slot.attempts.find((each) => isOf(each, mined))
@@ -77,7 +81,7 @@ export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
   // Our own digest at a price or in a block that cannot be: no evidence of anything.
   if (slot.attempts.some(({ digest }) => digest === mined.digest)) return slot
   if (isFinal) return { ...reopened(slot), state: 'final', consumedByOther: true }
-  return slot.inclusion === undefined ? slot : reopened(slot)
+  return inclusion === undefined ? slot : reopened(slot)
 }
 
 /** What to look for where the chain is past a slot's nonce and what took it is not known. Pure. */

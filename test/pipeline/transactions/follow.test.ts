@@ -136,6 +136,15 @@ describe('following a slot', () => {
     expect(follow(sent(), facts(old, { forkedFrom: 3n }), BELOW)).toMatchObject({ state: 'final' })
   })
 
+  it('looks again at a final one only where the chain left the blocks that it was in', () => {
+    const slot = included({ state: 'final' })
+    expect(follow(slot, facts(null), BELOW)).toBe(slot)
+    expect(follow(slot, facts(null, { forkedFrom: 11n }), BELOW)).toBe(slot)
+    expect(follow(slot, facts(null, { forkedFrom: 10n }), BELOW)).toMatchObject({ state: 'open' })
+    expect(follow(slot, facts(mined(), { forkedFrom: 10n, finalized: 10n }), BELOW)).toBe(slot)
+    expect(follow(slot, facts(mined(), { forkedFrom: 10n }), BELOW)).toMatchObject({ state: 'mined' })
+  })
+
   it('reads again what an earlier release did not keep of a final one', () => {
     const { tokens: _none, ...rest } = inclusion
     const old = included({ state: 'final', inclusion: rest })
