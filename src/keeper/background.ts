@@ -107,16 +107,16 @@ function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => 
   }
 }
 
-/** Where orders to a role go, or why there is no such place. */
-function ordersOf(role: Role, staff: BackgroundDeps['staff']): RoleOrders | Refusal {
+/** Where orders to a role go, or why there is no such place; null while it is being opened. */
+function ordersOf(role: Role, staff: BackgroundDeps['staff']): RoleOrders | Refusal | null {
   const place = staff.states().find(({ agent }) => agent.role === role)
   if (place === undefined) {
     return refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
   }
   const { state } = place
+  if (state.type === 'opening') return null
   if (state.type === 'up') return state.role.orders
-  const why = state.type === 'down' ? state.reason.message : 'It is being opened; submit again in a moment.'
-  return refuse('role_down', `The ${role} does not work: ${why}`)
+  return refuse('role_down', `The ${role} does not work: ${state.reason.message}`)
 }
 
 /** Register with the key of the role that sent it. */

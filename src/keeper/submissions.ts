@@ -16,31 +16,33 @@ export const replyKey = (orderId: string) => `order:${orderId}`
 type SubmitDeps = {
   readonly directory: string
   readonly journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>
-  /** Where orders to a role go, or why there is no such place. */
-  readonly role: (role: Role) => RoleOrders | Refusal
+  /** Where orders to a role go, or why there is no such place; null while that is not known yet. */
+  readonly role: (role: Role) => RoleOrders | Refusal | null
   /** Why nothing new may begin, or null. */
   readonly stopped: () => Refusal | null
 }
 
 /**
  * Take what people submitted: each becomes one workflow, however often its file is read, and its reply is on disk
- * before the file goes.
+ * before the file goes. What is for a role that is being opened waits.
  */
 export async function takeSubmissions(deps: SubmitDeps): Promise<void> {
   for (const { id, submission } of readSubmissions(deps.directory)) {
     if ((await deps.journal.getValue(replyKey(id))) === null) {
-      await deps.journal.setValue(replyKey(id), JSON.stringify(await take(id, submission, deps)))
+      const reply = await take(id, submission, deps)
+      if (reply === null) continue
+      await deps.journal.setValue(replyKey(id), JSON.stringify(reply))
     }
     await deps.journal.barrier()
     forgetSubmission(deps.directory, id)
   }
 }
 
-async function take(id: string, submission: Submission | null, deps: SubmitDeps): Promise<Reply> {
+async function take(id: string, submission: Submission | null, deps: SubmitDeps): Promise<Reply | null> {
   if (submission === null) return refuse('order_unreadable', `The order ${id} does not hold a submission.`)
   const { role, shadow } = submission
   const staffed = deps.role(role)
-  if ('ok' in staffed) return staffed
+  if (staffed === null || 'ok' in staffed) return staffed
   if (staffed.mode === 'shadow' && !shadow) {
     return refuse('role_in_shadow', `The ${role} is in shadow and signs nothing. Fix: submit with --shadow.`)
   }

@@ -185,8 +185,11 @@ export async function compare(
     const known = new Set(rows.map(({ proposal }) => String(proposal.input.assets)))
     for (const { id, assets } of orders) {
       if (known.has(String(assets))) continue
+      // Refused with a reason, its author knows; that alone decides an order without a workflow.
       const reply = await journal.getValue(`order:${id}`)
-      problems.push(`LOST: order ${id.slice(0, 8)} is in no workflow: ${reply ?? 'it was not taken'}`)
+      if (reply === null) problems.push(`LOST: order ${id.slice(0, 8)} was not taken`)
+      else if ((evidence.deposits.get(assets) ?? 0) > 0)
+        problems.push(`FALSE TERMINAL: order ${id.slice(0, 8)} was refused, and deposited: ${reply}`)
     }
     const states: Record<string, number> = {}
     for (const { state, proposal } of rows)

@@ -29,6 +29,7 @@ function createWorld() {
     mode: 'live' as 'live' | 'shadow',
     counted: { ok: true, exposure } as { readonly ok: true; readonly exposure: typeof exposure } | Refusal,
     stopped: null as Refusal | null,
+    opening: false,
     /** The process ends before the reply is kept. */
     crash: false,
   }
@@ -44,16 +45,18 @@ function createWorld() {
         barrier: async () => {},
       },
       role: (role) =>
-        role === 'allocator'
-          ? {
-              mode: world.mode,
-              exposureOf: () => world.counted,
-              open: async (proposal, shadow) => {
-                world.opened.push([proposal, shadow])
-                return { ok: true, workflowId: `workflow of ${proposal.occurrence}` }
-              },
-            }
-          : refuse('role_absent', `The role ${role} is not configured.`),
+        world.opening
+          ? null
+          : role === 'allocator'
+            ? {
+                mode: world.mode,
+                exposureOf: () => world.counted,
+                open: async (proposal, shadow) => {
+                  world.opened.push([proposal, shadow])
+                  return { ok: true, workflowId: `workflow of ${proposal.occurrence}` }
+                },
+              }
+            : refuse('role_absent', `The role ${role} is not configured.`),
       stopped: () => world.stopped,
     })
   const reply = () => JSON.parse(world.values.get(replyKey(UUID)) ?? 'null')
@@ -85,6 +88,17 @@ describe('a submission', () => {
     ])
     expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
     expect(readSubmissions(directory)).toEqual([])
+  })
+
+  it('waits while its role is being opened, as after every start', async () => {
+    const { world, take, reply } = createWorld()
+    writeSubmission(directory, UUID, submission)
+    world.opening = true
+    await take()
+    expect([reply(), readSubmissions(directory).length]).toEqual([null, 1])
+    world.opening = false
+    await take()
+    expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
   })
 
   it('is taken again, as the same order, when its reply was lost', async () => {
