@@ -118,7 +118,7 @@ const prepare = ({ path }: Tapped) => path === '/v1/workflows/prepare'
 const sign = ({ body, method }: Tapped) => method === 'POST' && body.includes('ECDSA_SHA_256')
 const send = ({ body }: Tapped) => body.includes('eth_sendRawTransaction')
 const register = ({ path }: Tapped) => /^\/v1\/workflows\/[^/]+\/transactions$/.test(path)
-const receipt = ({ body }: Tapped) => body.includes('eth_getTransactionReceipt')
+const receipt = ({ body }: Tapped) => body.includes('eth_getBlockReceipts')
 const progress = ({ path, method }: Tapped) => method === 'GET' && path.startsWith('/v1/workflows/')
 
 const POINTS = [
