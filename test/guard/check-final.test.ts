@@ -295,7 +295,7 @@ describe('clearing a liquidation', () => {
     expect(await reasonOf(withRules(options, limits(gasWeiMax - 1n)))).toBe('limit_workflow_gas')
   })
 
-  it('is one call of the nodes', async () => {
+  it('is one call of the nodes, and so is the last look', async () => {
     const options = await liquidationOf(scene, ask())
     const asked: string[] = []
     const nodes: Pick<Nodes, 'chainId' | 'simulate'> = {
@@ -305,8 +305,13 @@ describe('clearing a liquidation', () => {
         return scene.nodes.simulate(request)
       },
     }
-    expect((await checkFinal(options, { nodes })).ok).toBe(true)
+    const checked = await checkFinal(options, { nodes })
+    if (!checked.ok) throw new TypeError('not cleared')
     expect(asked).toEqual(['simulate'])
+    const workflow = { ...options.workflow, clearance: checked.clearance }
+    const { ruleset, nowMs } = options
+    expect(await recheck({ workflow, ruleset, nowMs }, { nodes })).toEqual({ ok: true })
+    expect(asked).toEqual(['simulate', 'simulate'])
   })
 
   it('refuses by name what the nodes do not agree on', async () => {
