@@ -40,6 +40,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./commands/approve.ts')).approve,
   },
   reject: { summary: "a person's no", load: async () => (await import('./commands/reject.ts')).reject },
+  signer: {
+    summary: 'how each signer stands, and what leaves SAFE',
+    load: async () => (await import('./commands/signer.ts')).signer,
+  },
   plan: {
     summary: 'what differs from what is declared',
     load: async () => (await import('./commands/plan.ts')).plan,

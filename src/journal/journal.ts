@@ -92,13 +92,13 @@ export type Journal = JournalReads & {
    */
   readonly write: (workflow: Workflow, reservation?: Reservation | null) => Promise<Workflow>
   /**
-   * Like `write`, and take the nonces of its new slots: they must begin at the signer's next nonce, else nothing is
-   * written and the answer is `lost`. Reserves the budget in the same step.
+   * Like `write`, and take the nonces of its new slots: they must begin at the signer's next nonce, or be one below it
+   * that nobody holds and that is only closed; else nothing is written and the answer is `lost`. Reserves the budget in the same step.
    */
   readonly claim: (workflow: Workflow, reservation: Reservation | null) => Promise<Workflow | 'lost'>
   /** Resolve when everything written so far is on disk. */
   readonly barrier: () => Promise<void>
-  /** Raise the next nonce to what the chain has counted; never lowers it. */
+  /** Set the next nonce to what the chain has counted, or to the first above all that are held. */
   readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
   readonly enterDigest: (entry: LedgerEntry) => Promise<void>
   /** Replace a reservation by what was really spent. */

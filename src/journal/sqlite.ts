@@ -177,15 +177,16 @@ export class SqliteJournal extends RecordReader implements Journal {
     const signer = first.signer.toLowerCase()
     const claimed = this.records.change(() => {
       const next = this.readNextNonce(chainId, signer)
-      if (next === null || fresh.some(({ nonce }, index) => nonce !== next + index)) return 'lost'
+      if (next === null) return 'lost'
+      const fills = fresh.length === 1 && first.closing !== undefined && first.nonce < next
+      if (!fills && fresh.some(({ nonce }, index) => nonce !== next + index)) return 'lost'
       for (const { nonce } of fresh) {
-        this.records.run(
-          'INSERT INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?)',
-          ...[chainId, signer, nonce, workflow.id],
-        )
+        const sql =
+          'INSERT INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'
+        if (this.records.run(sql, chainId, signer, nonce, workflow.id) === 0) return 'lost'
       }
       const sql = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
-      this.records.run(sql, next + fresh.length, chainId, signer)
+      this.records.run(sql, fills ? next : next + fresh.length, chainId, signer)
       return this.#write(workflow, before, reservation)
     })
     return claimed === 'lost' ? 'lost' : this.#note(claimed, reservation)
@@ -194,7 +195,7 @@ export class SqliteJournal extends RecordReader implements Journal {
   async adoptNonce(chainId: number, signer: string, nonce: number): Promise<void> {
     this.records.change(() =>
       this.records.run(
-        'INSERT INTO signers (chain_id, signer, next_nonce) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next_nonce = max(next_nonce, excluded.next_nonce)',
+        'INSERT INTO signers (chain_id, signer, next_nonce) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next_nonce = max(excluded.next_nonce, (SELECT coalesce(max(nonce) + 1, 0) FROM nonces WHERE chain_id = excluded.chain_id AND signer = excluded.signer))',
         chainId,
         signer.toLowerCase(),
         nonce,

@@ -5,6 +5,8 @@ import { registerDue } from '../pipeline/register.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { RoleOrders } from './role-orders.ts'
+import type { SignerDesk } from './signer-desk.ts'
+import { takeSignerOrders } from './signer-orders.ts'
 import type { Staff } from './staff.ts'
 import { takeSubmissions } from './submissions.ts'
 
@@ -13,6 +15,9 @@ const REGISTER_MS = 500
 /** A person's order is a file: it is looked for this often. */
 const ORDERS_MS = 250
 
+/** A doubt about a signer that passes is over this soon. */
+const DESK_MS = 2_000
+
 /** What bids in shadow were for is decided in minutes. */
 const LOTS_MS = 5_000
 
@@ -20,12 +25,13 @@ const LOTS_MS = 5_000
 const LOOKOUT_MS = 5_000
 
 /** What the background work needs. */
-type BackgroundDeps = {
+export type BackgroundDeps = {
   readonly nowMs: () => number
   readonly directory: string
   readonly journal: Journal
   /** With the keeper's own key, for what is of no staffed role. */
   readonly client: ServiceClient
+  readonly desk: SignerDesk
   readonly staff: Pick<Staff, 'atWork' | 'states' | 'of'>
   /** Look for what takes too long, and for signers without gas. */
   readonly lookOut: () => Promise<void>
@@ -65,6 +71,11 @@ export function startBackground(deps: BackgroundDeps): Background {
       (error) => log.error('orders were not taken', {}, error),
     ),
     lookout: createTask(deps.lookOut, (error) => log.warn('balances could not be read', {}, error)),
+    desk: createTask(deps.desk.look, (error) => log.warn('signers were not compared', {}, error)),
+    signerOrders: createTask(
+      () => takeSignerOrders(directory, deps.desk, journal),
+      (error) => log.error('orders about signers were not taken', {}, error),
+    ),
     lots: createTask(
       () => Promise.all(staff.atWork().map(({ lotScores }) => lotScores.look())),
       (error) => log.warn('lots of bids in shadow could not be read', {}, error),
@@ -74,8 +85,11 @@ export function startBackground(deps: BackgroundDeps): Background {
     setInterval(tasks.lookout.begin, LOOKOUT_MS),
     setInterval(tasks.register.begin, REGISTER_MS),
     setInterval(() => {
-      if (!deps.leavesOrders()) tasks.orders.begin()
+      if (deps.leavesOrders()) return
+      tasks.orders.begin()
+      tasks.signerOrders.begin()
     }, ORDERS_MS),
+    setInterval(tasks.desk.begin, DESK_MS),
     setInterval(tasks.lots.begin, LOTS_MS),
   ]
   return {

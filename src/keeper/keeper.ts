@@ -13,7 +13,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { type Background, startBackground } from './background.ts'
+import { type Background, type BackgroundDeps, startBackground } from './background.ts'
 import { openReportedService } from './connect.ts'
 import { endAll } from './ending.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
@@ -25,6 +25,7 @@ import { type KeeperRecords, openRecords } from './records.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
+import { openSignerDesk } from './signer-orders.ts'
 import {
   absentRoles,
   type Candidate,
@@ -141,6 +142,8 @@ class ComposedKeeper implements Keeper {
     proveNoneLeftLive(resumed, this.#config)
     const ops = await this.#startOps(journal)
     const ground = await this.#openGround(records)
+    const parts = { records, ground, candidates: this.#candidates, clock: this.#clock }
+    const desk = await openSignerDesk({ ...parts, onChanged: this.#live.moved })
     this.#ending.signal.throwIfAborted()
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
     this.#opened.push(() => client.close())
@@ -151,7 +154,7 @@ class ComposedKeeper implements Keeper {
       ...{ stagesOf: staff.stagesOf, onMove: this.#live.moved, metrics: this.#reports.metrics },
     })
     this.#opened.push(queue.close)
-    const background = this.#startBackground(journal, client, staff, ground.nodes)
+    const background = this.#startBackground({ journal, client, staff, desk }, ground.nodes)
     this.#running = { staff, queue, background }
     for (const workflow of resumed) this.#live.resume(workflow)
     for (const absent of absentRoles(resumed, this.#config)) this.#reports.alarm(absent)
@@ -243,17 +246,13 @@ class ComposedKeeper implements Keeper {
     return ops
   }
 
-  #startBackground(journal: Journal, client: ServiceClient, staff: Staff, nodes: Nodes): Background {
+  #startBackground(open: Pick<BackgroundDeps, 'journal' | 'client' | 'staff' | 'desk'>, nodes: Nodes) {
     const { nowMs } = this.#clock
     const { alarm } = this.#reports
     const background = startBackground({
-      ...{ nowMs, directory: this.#config.directory, log: this.#log, journal, client, staff },
+      ...{ nowMs, directory: this.#config.directory, log: this.#log, ...open },
       lookOut: createLookout({
-        nowMs,
-        live: this.#live.list,
-        nodes,
-        payers: payersOf(this.#candidates),
-        alarm,
+        ...{ nowMs, live: this.#live.list, nodes, payers: payersOf(this.#candidates), alarm },
       }),
       stopped: () => stopped(this.#gate()),
       leavesOrders: () => this.#stopping !== undefined,

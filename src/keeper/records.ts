@@ -39,6 +39,9 @@ export type KeeperRecords = {
   readonly close: () => Promise<void>
 }
 
+/** Where the journal keeps its chain and the signers that its keeper last had, as JSON. */
+export const SIGNERS_KEY = 'signers'
+
 /** A watermark and where it is; `kept` names it in the journal. */
 type Place = FoundWatermark & { readonly folder: string; readonly kept: string }
 
@@ -84,6 +87,7 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
     // Only what is under way: what has passed no barrier is in neither record, or in the journal alone.
     opened.push(() => watermark.flush(0).catch(() => undefined))
     const addresses = signersOf(config, resumed)
+    await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId, addresses }))
     return { journal: withWatermark(journal, watermark), signers, addresses, resumed, close: closeAll }
   } catch (error) {
     await closeAll()

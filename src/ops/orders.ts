@@ -29,13 +29,24 @@ const submission = z.strictObject({
 })
 export type Submission = z.infer<typeof submission>
 
+/** What a person orders about one signer; without `yes` the keeper only says what it would do. */
+const signerOrder = z.strictObject({
+  verb: z.enum(['fill', 'cancel', 'release', 'resync']),
+  signer: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
+  nonce: z.number().int().min(0).optional(),
+  yes: z.boolean(),
+})
+export type SignerOrder = z.infer<typeof signerOrder>
+
 /** A submission that waits, by the id that its file has; null when the file holds none. */
 type Waiting = { readonly id: string; readonly submission: Submission | null }
 
 const folderOf = (directory: string) => join(directory, 'orders')
 const answerFile = (directory: string, id: string) => join(folderOf(directory), `answer-${id}.json`)
 const submissionFile = (directory: string, id: string) => join(folderOf(directory), `submit-${id}.json`)
+const signerFile = (directory: string, id: string) => join(folderOf(directory), `signer-${id}.json`)
 const SUBMISSION = /^submit-([0-9a-f-]{36})\.json$/
+const SIGNER_ORDER = /^signer-([0-9a-f-]{36})\.json$/
 
 /** Far above any workflow's input. */
 const BYTES_MAX = 65_536
@@ -67,21 +78,47 @@ export function writeSubmission(directory: string, id: string, given: Submission
 
 /** Read the submissions that wait. A directory that is not there has none. */
 export function readSubmissions(directory: string): readonly Waiting[] {
-  try {
-    return readdirSync(folderOf(directory)).flatMap((name): readonly Waiting[] => {
-      const id = SUBMISSION.exec(name)?.[1]
-      return id === undefined
-        ? []
-        : [{ id, submission: readOrder(submissionFile(directory, id), submission) }]
-    })
-  } catch {
-    return []
-  }
+  return idsOf(directory, SUBMISSION).map((id) => ({
+    id,
+    submission: readOrder(submissionFile(directory, id), submission),
+  }))
 }
 
 /** Forget a submission that the journal has taken. */
 export const forgetSubmission = (directory: string, id: string): void =>
   rmSync(submissionFile(directory, id), { force: true })
+
+/**
+ * Order something about a signer.
+ * @param id a UUID of the caller's: the reply has it.
+ * @throws RolekeeperError `order.not_written` when the directory does not take it.
+ */
+export function writeSignerOrder(directory: string, id: string, given: SignerOrder): void {
+  writeOrder(directory, signerFile(directory, id), given)
+}
+
+/** Read the orders about signers that wait; `order` is null for a file that holds none. */
+export function readSignerOrders(
+  directory: string,
+): readonly { readonly id: string; readonly order: SignerOrder | null }[] {
+  return idsOf(directory, SIGNER_ORDER).map((id) => ({
+    id,
+    order: readOrder(signerFile(directory, id), signerOrder),
+  }))
+}
+
+/** Forget an order about a signer that was replied to. */
+export const forgetSignerOrder = (directory: string, id: string): void =>
+  rmSync(signerFile(directory, id), { force: true })
+
+/** The ids of the orders of one kind that wait. A directory that is not there has none. */
+function idsOf(directory: string, kind: RegExp): readonly string[] {
+  try {
+    return readdirSync(folderOf(directory)).flatMap((name) => kind.exec(name)?.[1] ?? [])
+  } catch {
+    return []
+  }
+}
 
 function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {
   try {
@@ -94,7 +131,7 @@ function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {
 }
 
 /** Written beside and renamed: a reader sees the whole order or none. */
-function writeOrder(directory: string, file: string, order: Answer | Submission): void {
+function writeOrder(directory: string, file: string, order: Answer | Submission | SignerOrder): void {
   try {
     mkdirSync(folderOf(directory), { mode: 0o700, recursive: false })
   } catch (cause) {

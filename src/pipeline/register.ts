@@ -9,6 +9,8 @@ import type { Workflow } from '../workflow/workflow.ts'
  * the outbox stays as it is, so this may be asked again, and is: a crash may have lost rows with the last commit. Pure.
  */
 export function registrations(workflow: Workflow, nowMs: number): readonly Omit<OutboxRow, 'tries'>[] {
+  // A no-op that fills a nonce was prepared by nobody.
+  if (workflow.slots.every(({ attempts }) => attempts.every(({ purpose }) => purpose === 'noop'))) return []
   const requestId = workflow.prepared?.answer.requestId
   invariant(requestId !== undefined, `workflow ${workflow.id} is in flight without an answer`)
   return workflow.slots

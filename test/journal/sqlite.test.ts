@@ -145,10 +145,28 @@ describe('the SQLite journal', () => {
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
   })
 
-  it('never lowers the next nonce', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 9)
+  it('never lowers the next nonce to one that is held', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 7)
+    await journal.open(discovered('a'))
+    await journal.claim(inFlight('a', [7, 8]), null)
+    await journal.adoptNonce(CHAIN, SIGNER, 1_000_000)
     await journal.adoptNonce(CHAIN, SIGNER, 4)
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+  })
+
+  it('lets a nonce that nobody holds be taken once, and only to close it', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 9)
+    const fill = (id: string, closing?: string) =>
+      workflowOf('in_flight', {
+        ...{ id, opportunity: id },
+        slots: [slotOf({ nonce: 7, ...(closing === undefined ? {} : { closing }) })],
+      })
+    for (const id of ['a', 'b', 'c']) await journal.open(discovered(id))
+    expect(await journal.claim(fill('a'), null)).toBe('lost')
+    expect(await journal.claim(fill('b', 'nonce_unheld'), null)).not.toBe('lost')
+    expect(await journal.claim(fill('c', 'nonce_unheld'), null)).toBe('lost')
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ id: 'b' })
   })
 
   it('holds the digest of every attempt that was written', async () => {

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { Address } from 'viem'
+import { RolekeeperError } from '../../errors.ts'
+import type { JournalReads } from '../../journal/journal.ts'
+import { readJournal } from '../../journal/open.ts'
+import { readSafe, type SafeReason } from '../../pipeline/transactions/safe.ts'
+import type { Slot } from '../../workflow/slot.ts'
+import { command, type Io, usageError } from '../command.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+
+const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
+/** The journal is looked at this often. */
+const LOOK_MS = 200
+/** A keeper that runs takes an order at once. */
+const TAKEN_MS_MAX = 15_000
+
+/** `rolekeeper signer`: how each signer stands, and what a person may do about one. */
+export const signer = command({
+  name: 'signer',
+  usage: 'show | fill ADDRESS [NONCE] | cancel ADDRESS NONCE | release ADDRESS | resync ADDRESS [--yes]',
+  help: `Show how each signer stands, and why one is SAFE; or do something about one. The keeper that runs says what it would
+do, and does it with --yes.
+
+  fill     close nonces that nobody holds with no-ops
+  cancel   replace an open payload by a no-op
+  release  leave SAFE, once what must be proven is proven
+  resync   set the next nonce to what the chain has final and the journal holds
+
+  rolekeeper signer show
+  rolekeeper signer release 0x51… --yes`,
+  options: {
+    directory: DIRECTORY,
+    yes: { help: 'do it, instead of saying what would be done' },
+    json: { help: 'print what is shown as JSON, one object a line' },
+  },
+  argumentsMax: 3,
+  run: async ({ directory = DEFAULT_DIRECTORY, yes, json }, [what, address, nonce], io) => {
+    if (what === 'show') return show(directory, json === true, io)
+    const verb = VERBS.find((each) => each === what)
+    if (verb === undefined) throw usageError('Say what to do.', `write show, ${VERBS.join(', ')}`)
+    if (address === undefined || !/^0x[0-9a-fA-F]{40}$/.test(address))
+      throw usageError('Say which signer.', 'give its address; `rolekeeper signer show` has them')
+    if (nonce !== undefined && !/^\d{1,15}$/.test(nonce))
+      throw usageError(`"${nonce}" is no nonce.`, 'give a whole number')
+    const about = nonce === undefined ? {} : { nonce: Number(nonce) }
+    const said = await order(directory, { verb, signer: address, yes: yes === true, ...about })
+    io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
+    return 0
+  },
+})
+
+/** How a signer stands, as the journal has it. */
+type Shown = {
+  readonly signer: Address
+  readonly nextNonce: number | null
+  readonly safe: readonly SafeReason[]
+  readonly open: readonly Pick<Slot, 'nonce' | 'state' | 'closing'>[]
+}
+
+async function show(directory: string, json: boolean, io: Io): Promise<number> {
+  const all = await readJournal(directory, readAll)
+  if (json) io.out(all.map((each) => `${JSON.stringify(each)}\n`).join(''))
+  else io.out(all.length === 0 ? 'No signer yet.\n' : all.map(textOf).join('\n'))
+  return 0
+}
+
+async function readAll(journal: JournalReads): Promise<readonly Shown[]> {
+  const { SIGNERS_KEY } = await import('../../keeper/records.ts')
+  const text = await journal.getValue(SIGNERS_KEY)
+  if (text === null) return []
+  const { chainId, addresses }: { chainId: number; addresses: readonly Address[] } = JSON.parse(text)
+  const slots = (await journal.live()).flatMap((workflow) => workflow.slots)
+  return Promise.all(
+    addresses.map(async (address) => ({
+      signer: address,
+      nextNonce: await journal.nextNonce(chainId, address),
+      safe: await readSafe(journal, chainId, address),
+      open: slots
+        .filter((slot) => slot.signer === address && slot.state !== 'final')
+        .map(({ nonce, state, closing }) => ({
+          nonce,
+          state,
+          ...(closing === undefined ? {} : { closing }),
+        })),
+    })),
+  )
+}
+
+const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
+  [
+    `${address}  ${safe.length === 0 ? 'at work' : 'SAFE'}  next nonce ${nextNonce ?? 'not known'}`,
+    ...safe.flatMap(({ check, message, seen, toLeave, atMs }) => [
+      `  ${check} since ${new Date(atMs).toISOString()}: ${message}`,
+      `    seen: ${seen}`,
+      `    to leave: ${toLeave}`,
+    ]),
+    ...open.map(({ nonce, state, closing }) =>
+      `  nonce ${nonce}  ${state}${closing === undefined ? '' : `  closing: ${closing}`}`.trimEnd(),
+    ),
+    '',
+  ].join('\n')
+
+/** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
+async function order(
+  directory: string,
+  given: Parameters<typeof import('../../ops/orders.ts').writeSignerOrder>[2],
+): Promise<string> {
+  const { forgetSignerOrder, writeSignerOrder } = await import('../../ops/orders.ts')
+  const { replyKey } = await import('../../keeper/submissions.ts')
+  const id = randomUUID()
+  try {
+    return await readJournal(directory, async (journal) => {
+      writeSignerOrder(directory, id, given)
+      for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
+        const text = await journal.getValue(replyKey(id))
+        if (text !== null) return saidIn(text)
+        await setTimeout(LOOK_MS)
+      }
+      throw new RolekeeperError(
+        'order.not_taken',
+        `No keeper of ${directory} took the order; it is withdrawn.`,
+        {
+          fix: 'start the keeper, then order it again.',
+        },
+      )
+    })
+  } finally {
+    forgetSignerOrder(directory, id)
+  }
+}
+
+function saidIn(text: string): string {
+  const reply: { said: string } | { check: string; message: string } = JSON.parse(text)
+  if ('said' in reply) return reply.said
+  throw new RolekeeperError('order.refused', `${reply.check}: ${reply.message}`)
+}

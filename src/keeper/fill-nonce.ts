@@ -1,0 +1,79 @@
+import type { Address } from 'viem'
+import { type Checked, refuse } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import { type FeePolicy, quoteFees } from '../pipeline/transactions/fees.ts'
+import { NOOP_GAS, orderAttempt } from '../pipeline/transactions/transaction.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
+import { idempotencyKey, opportunityKey } from '../workflow/keys.ts'
+import { isTerminal, type Workflow } from '../workflow/workflow.ts'
+
+/** Who pays for filling a nonce: a live role of its signer. */
+export type Filler = {
+  readonly role: Role
+  /** One that the role may propose: a record has a type, also where nothing of it is done. */
+  readonly workflowType: WorkflowType
+  readonly fees: FeePolicy
+}
+
+/** What filling a nonce needs. */
+type FillDeps = {
+  readonly nowMs: () => number
+  readonly chainId: number
+  readonly journal: Pick<Journal, 'open' | 'claim' | 'byOpportunity'>
+  readonly baseFeePerGasWei: () => bigint
+  readonly noopGas: (signer: Address) => bigint
+  readonly fillerOf: (signer: Address) => Filler | undefined
+  /** It is to be carried from now on. */
+  readonly onFilled: (workflow: Workflow) => void
+}
+
+const NOTHING = { usdMicros: 0n, assets: 0n } as const
+
+/**
+ * Close a nonce that nobody holds: a workflow of its own whose one slot is closed from the beginning, so that it is signed,
+ * sent, bumped and followed like any other no-op. Again, it is the same one.
+ */
+export async function fillNonce(
+  signer: Address,
+  nonce: number,
+  deps: FillDeps,
+): Promise<Checked<{ readonly workflow: Workflow }>> {
+  const { chainId, journal, fillerOf } = deps
+  const filler = fillerOf(signer)
+  if (filler === undefined) return refuse('signer_unstaffed', `No live role signs with ${signer}.`)
+  const quoted = quoteFees(deps.baseFeePerGasWei(), filler.fees)
+  if (!quoted.ok) return quoted
+  const { role, workflowType } = filler
+  const named = { kind: 'fill', subject: `nonce:${signer.toLowerCase()}`, occurrence: String(nonce) }
+  const opportunity = opportunityKey({ chainId, role, workflowType, ...named, shadow: false })
+  const last = await journal.byOpportunity(opportunity)
+  if (last !== null && !isTerminal(last.state)) return { ok: true, workflow: last }
+  const round = last === null ? 0 : last.round + 1
+  const nowMs = deps.nowMs()
+  const message = `Nobody held nonce ${nonce} of ${signer}: it is closed by a no-op.`
+  const payload = { to: signer, data: '0x', valueWei: 0n, gasLimit: NOOP_GAS } as const
+  const bare = { index: 0, kind: 'intent', chainId, signer, nonce, payload, state: 'open' } as const
+  const noop = orderAttempt(bare, 'noop', quoted.fees, nowMs, deps.noopGas(signer))
+  const workflow: Workflow = {
+    ...{ id: idempotencyKey(opportunity, round), role, chainId, signer, opportunity, round },
+    proposal: {
+      ...{ workflowType, ...named, input: {}, summary: message, reason: {} },
+      exposure: { token: signer, ...NOTHING },
+    },
+    ...{ state: 'cleared', version: 0, createdAtMs: nowMs, updatedAtMs: nowMs, strikes: 0, slots: [] },
+  }
+  await journal.open(workflow)
+  const slot = {
+    ...bare,
+    predicted: { gasUsed: 0n, tokens: [] },
+    closing: 'nonce_unheld',
+    attempts: [noop],
+  }
+  const note = { check: 'nonce_unheld', message }
+  const claimed = await journal.claim({ ...workflow, state: 'in_flight', slots: [slot], note }, null)
+  if (claimed === 'lost')
+    return refuse('nonce_held', `Nonce ${nonce} of ${signer} is held, or not yet claimed.`)
+  deps.onFilled(claimed)
+  return { ok: true, workflow: claimed }
+}

@@ -1,0 +1,69 @@
+import type { Address } from 'viem'
+import type { Clock } from '../clock.ts'
+import { RolekeeperError, refuse } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
+import { forgetSignerOrder, readSignerOrders } from '../ops/orders.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { type Filler, fillNonce } from './fill-nonce.ts'
+import type { Ground } from './ground.ts'
+import type { KeeperRecords } from './records.ts'
+import { createSignerDesk, type SignerDesk } from './signer-desk.ts'
+import type { Candidate } from './staff.ts'
+import { replyKey } from './submissions.ts'
+
+/** What a signer desk is joined from. */
+type DeskParts = {
+  readonly records: KeeperRecords
+  readonly ground: Ground
+  readonly candidates: readonly Candidate[]
+  readonly clock: Clock
+  /** A workflow was opened (without `before`) or changed, and is to be looked at. */
+  readonly onChanged: (before: Workflow | null, after: Workflow) => void
+}
+
+/** Open the desk of a keeper's signers, and compare each with the chain before anything of it is signed. */
+export async function openSignerDesk(parts: DeskParts): Promise<SignerDesk> {
+  const { records, ground, candidates, clock, onChanged } = parts
+  const { journal, signers, addresses } = records
+  const { nodes, chain, gas } = ground
+  const desk = createSignerDesk({
+    ...{ nodes, journal, signers, addresses, onChanged },
+    fill: (signer, nonce) =>
+      fillNonce(signer, nonce, {
+        ...{ nowMs: clock.nowMs, chainId: nodes.chainId, journal, noopGas: gas.noopGas },
+        baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
+        fillerOf: (address) => fillerOf(address, candidates),
+        onFilled: (workflow) => onChanged(null, workflow),
+      }),
+  })
+  await desk.look()
+  return desk
+}
+
+function fillerOf(signer: Address, candidates: readonly Candidate[]): Filler | undefined {
+  for (const { agent, does, policy } of candidates) {
+    const [workflowType] = does.workflowTypes
+    if (agent.mode !== 'live' || agent.signer.address !== signer || workflowType === undefined) continue
+    if (policy instanceof RolekeeperError) continue
+    return { role: agent.role, workflowType, fees: policy.policy.fees }
+  }
+  return undefined
+}
+
+/** Take what people ordered about signers; each reply is on disk before its order goes. */
+export async function takeSignerOrders(
+  directory: string,
+  desk: Pick<SignerDesk, 'take'>,
+  journal: Pick<Journal, 'setValue' | 'barrier'>,
+): Promise<void> {
+  for (const { id, order } of readSignerOrders(directory)) {
+    const reply =
+      order === null
+        ? refuse('order_unreadable', `The order ${id} does not hold one.`)
+        : await desk.take(order)
+    const text = reply.ok ? { said: reply.said } : { check: reply.check, message: reply.message }
+    await journal.setValue(replyKey(id), JSON.stringify(text))
+    await journal.barrier()
+    forgetSignerOrder(directory, id)
+  }
+}

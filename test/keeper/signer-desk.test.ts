@@ -1,0 +1,210 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { fillNonce } from '../../src/keeper/fill-nonce.ts'
+import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
+import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
+import { createSigners, type Signers } from '../../src/pipeline/transactions/safe.ts'
+import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const CHAIN = 31_337
+const FEES: FeePolicy = {
+  ...{ maxFeePerGasWei: 50_000_000_000n, gainShareBps: 5_000n, nativePriceUsdMicros: 1n },
+  ...{ priorityFeePerGasWei: 1_000_000_000n, priorityFeePerGasWeiMax: 1_000_000_000n },
+  ...{ baseFeeBps: 20_000n, bumpBps: 1_250n, bumpAfterBlocks: 3n },
+}
+const hash = (of: bigint | number) => `0x${of.toString(16).padStart(64, '0')}` as const
+const headOf = (number: bigint) => ({
+  ...{ number, hash: hash(number), parentHash: hash(number - 1n), timestampS: 1, baseFeePerGasWei: 1n },
+})
+
+let journal: Journal
+let signers: Signers
+beforeEach(async () => {
+  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'desk-')))
+  await journal.adoptNonce(CHAIN, SIGNER, 7)
+  signers = await createSigners([SIGNER], { nowMs: () => 1, chainId: CHAIN, journal, alarm: () => {} })
+})
+afterEach(() => journal.close())
+
+const createWorld = () => {
+  const world = { finalized: 7, latest: 7, pending: 7, final: 90n, head: 100n, fails: false }
+  const desk = createSignerDesk({
+    nodes: {
+      chainId: CHAIN,
+      head: async () => {
+        if (world.fails) throw new RolekeeperError('node.quorum_missing', 'late', { retry: 'later' })
+        return headOf(world.head)
+      },
+      finalized: async () => headOf(world.final),
+      transactionCount: async (_signer, at) =>
+        at === 'pending' ? world.pending : at === hash(world.head) ? world.latest : world.finalized,
+    },
+    journal,
+    signers,
+    addresses: [SIGNER],
+    fill: (signer, nonce) =>
+      fillNonce(signer, nonce, {
+        ...{ nowMs: () => 5, chainId: CHAIN, journal, baseFeePerGasWei: () => 1n, noopGas: () => 21_000n },
+        fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
+        onFilled: () => {},
+      }),
+    onChanged: () => {},
+  })
+  const order = async (verb: 'fill' | 'cancel' | 'release' | 'resync', nonce?: number) => {
+    const about = { verb, signer: SIGNER, ...(nonce === undefined ? {} : { nonce }) }
+    return { would: await desk.take({ ...about, yes: false }), did: await desk.take({ ...about, yes: true }) }
+  }
+  return { world, desk, order }
+}
+const checks = () => signers.reasonsOf(SIGNER).map(({ check }) => check)
+const claim = async (nonce: number, state: 'open' | 'final' = 'open') => {
+  const id = `w${nonce}`
+  await journal.open(workflowOf('cleared', { id, opportunity: id }))
+  const slots = [slotOf({ nonce, state, attempts: [attemptOf({ digest: hash(nonce) })] })]
+  await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), null)
+}
+
+describe('a signer whose chain and journal agree', () => {
+  it('is not SAFE, also with transactions of its own on their way', async () => {
+    const { world, desk } = createWorld()
+    await claim(7)
+    world.pending = 8
+    await desk.look()
+    expect(checks()).toEqual([])
+  })
+
+  it('is SAFE until it could be compared', async () => {
+    const { world, desk } = createWorld()
+    world.fails = true
+    await desk.look()
+    expect(checks()).toEqual(['not_compared'])
+    world.fails = false
+    await desk.look()
+    expect(checks()).toEqual([])
+  })
+})
+
+describe('a count above the journal’s', () => {
+  it.each([
+    ['latest', { latest: 1_000_000 }],
+    ['pending', { pending: 8 }],
+  ])('(%s) is SAFE, is not adopted, and is over once it is final that it was not so', async (_, above) => {
+    const { world, desk } = createWorld()
+    Object.assign(world, above)
+    await desk.look()
+    expect(checks()).toEqual(['nonce_used_elsewhere'])
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+    // A reorg took it back, or nobody says so any more: the blocks in which it was seen are not final yet.
+    Object.assign(world, { latest: 7, pending: 7, head: 101n, final: 99n })
+    await desk.look()
+    expect(checks()).toEqual(['nonce_used_elsewhere'])
+    world.final = 100n
+    await desk.look()
+    expect(checks()).toEqual([])
+  })
+
+  it('that is final stays SAFE until a person resyncs and releases, each of which says first what it would do', async () => {
+    const { world, desk, order } = createWorld()
+    Object.assign(world, { latest: 9, pending: 9, finalized: 9 })
+    await desk.look()
+    world.final = 200n
+    await desk.look()
+    expect(checks()).toEqual(['nonce_used_elsewhere'])
+    expect((await order('release')).did).toMatchObject({ ok: false, check: 'not_proven' })
+    const { would, did } = await order('resync')
+    expect(would).toMatchObject({ ok: true, said: expect.stringContaining('next nonce is 7') })
+    expect(did).toMatchObject({ ok: true, said: expect.stringMatching(/Done\.$/) })
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+    const { would: wouldLeave } = await order('release')
+    expect(wouldLeave).toMatchObject({ ok: true })
+    expect(checks()).toEqual([])
+  })
+
+  it('is no end of a signer whose next nonce an older release raised to it: it is taken back', async () => {
+    const { desk, order } = createWorld()
+    await journal.adoptNonce(CHAIN, SIGNER, 1_000_000)
+    await desk.look()
+    expect(checks()).toEqual(['next_nonce_too_high'])
+    await order('resync')
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+    await desk.look()
+    expect(checks()).toEqual([])
+  })
+})
+
+describe('a nonce that nobody holds', () => {
+  it('is filled by a no-op when its turn has come and nobody sent anything for it', async () => {
+    const { desk } = createWorld()
+    await journal.adoptNonce(CHAIN, SIGNER, 8)
+    await claim(8)
+    await desk.look()
+    const filled = await journal.byNonce(CHAIN, SIGNER, 7)
+    expect(filled).toMatchObject({
+      state: 'in_flight',
+      slots: [{ nonce: 7, closing: 'nonce_unheld', attempts: [{ purpose: 'noop', state: 'ordered' }] }],
+    })
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+  })
+
+  it('is left to what is on its way for it, until a person orders it filled; once', async () => {
+    const { world, desk, order } = createWorld()
+    await journal.adoptNonce(CHAIN, SIGNER, 8)
+    await claim(8)
+    world.pending = 8
+    await desk.look()
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toBeNull()
+    const { would, did } = await order('fill', 7)
+    expect(would).toMatchObject({ ok: true, said: `A no-op of ${SIGNER} goes to nonce 7.` })
+    expect(did.ok).toBe(true)
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ state: 'in_flight' })
+    expect((await order('fill', 7)).did).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
+  })
+})
+
+describe('an order about a signer', () => {
+  it('cancels a payload that is open, and nothing else', async () => {
+    const { order } = createWorld()
+    await claim(7)
+    const { would, did } = await order('cancel', 7)
+    expect(would).toMatchObject({ ok: true, said: expect.stringContaining('workflow w7 at nonce 7') })
+    expect(did.ok).toBe(true)
+    expect((await journal.get('w7'))?.slots[0]?.closing).toBe('cancelled_by_hand')
+    expect((await order('cancel', 7)).did).toMatchObject({ check: 'nonce_not_open' })
+    expect((await order('cancel', 6)).did).toMatchObject({ check: 'nonce_not_open' })
+    expect((await order('cancel')).did).toMatchObject({ check: 'nonce_missing' })
+  })
+
+  it('releases nobody while the workflow that it is about has not ended, or one that is not SAFE', async () => {
+    const { world, order } = createWorld()
+    expect((await order('release')).did).toMatchObject({ check: 'not_safe' })
+    await claim(7)
+    Object.assign(world, { finalized: 8, latest: 8, pending: 8 })
+    const said = { message: 'thrice', seen: 'log', toLeave: 'its end' }
+    signers.safe(SIGNER, { check: 'three_strikes', ...said, workflowId: 'w7' })
+    expect((await order('release')).did).toMatchObject({
+      check: 'not_proven',
+      message: expect.stringContaining('Workflow w7 is in_flight'),
+    })
+  })
+
+  it('about somebody else’s signer is refused', async () => {
+    const { desk } = createWorld()
+    const other = { verb: 'fill', signer: `0x${'99'.repeat(20)}`, yes: true } as const
+    expect(await desk.take(other)).toMatchObject({ ok: false, check: 'signer_unknown' })
+  })
+})
+
+it('is SAFE while the chain lacks what the journal holds final, and over when it is there again', async () => {
+  const { world, desk } = createWorld()
+  await claim(7, 'final')
+  await desk.look()
+  expect(checks()).toEqual(['journal_ahead_of_chain'])
+  Object.assign(world, { finalized: 8, latest: 8, pending: 8 })
+  await desk.look()
+  expect(checks()).toEqual([])
+})
