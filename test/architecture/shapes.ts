@@ -215,7 +215,7 @@ export const rolesAreSpelledOneWay: Rule = ({ files, policies }) => {
 }
 
 /** Programs, whole-system tests and what tests share: they stand for no room of their own. */
-const NO_ROOM = /^test\/(end-to-end|support|architecture|bench|conformance|judgement|day|chaos)\//
+const NO_ROOM = /^test\/(end-to-end|support|architecture|bench|conformance|judgement|day|chaos|simulation)\//
 
 /** Tests of the tree, and of the pages beside it. */
 const OF_THE_WHOLE = ['test/architecture.test.ts', 'test/docs.test.ts']

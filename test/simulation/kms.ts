@@ -1,0 +1,110 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { type Address, bytesToHex, type Hex, hexToBytes, numberToHex } from 'viem'
+import { publicKeyToAddress } from 'viem/accounts'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Signature, Signer } from '../../src/sign/signer.ts'
+import type { Random } from './random.ts'
+import type { Owner, Scheduler } from './scheduler.ts'
+
+export const KMS_FAULTS = ['stalls', 'throttles', 'denies', 'loses_replies', 'slow'] as const
+type KmsFault = (typeof KMS_FAULTS)[number]
+export type KmsWindow = {
+  readonly fault: KmsFault
+  readonly fromMs: number
+  readonly lengthMs: number
+  readonly chance: number
+}
+
+const KEY = hexToBytes(`0x${'42'.repeat(32)}`)
+const SELF = publicKeyToAddress(bytesToHex(secp256k1.getPublicKey(KEY, false)))
+/** Who signs in the model, lower case. */
+export const SIGNER: Address = `0x${SELF.slice(2).toLowerCase()}`
+
+const TIMEOUT_MS = 2_000
+
+const failed = (code: string, retry: 'later' | 'never') =>
+  new RolekeeperError(`kms.${code}`, `The KMS: ${code}.`, { retry })
+
+/** Sign a digest with the model's key: schedules share what they sign, so what was signed before costs nothing. */
+const signed = new Map<Hex, Signature>()
+function signDigest(digest: Hex): Signature {
+  const known = signed.get(digest)
+  if (known !== undefined) return known
+  const bytes = secp256k1.sign(hexToBytes(digest), KEY, { prehash: false, format: 'recovered' })
+  const { r, s, recovery } = secp256k1.Signature.fromBytes(bytes, 'recovered')
+  const signature: Signature = {
+    r: numberToHex(r, { size: 32 }),
+    s: numberToHex(s, { size: 32 }),
+    yParity: recovery === 1 ? 1 : 0,
+  }
+  if (signed.size > 5_000) signed.clear()
+  signed.set(digest, signature)
+  return signature
+}
+
+/** One signature that the key gave. */
+export type SignatureGiven = { readonly digest: Hex; readonly atMs: number }
+
+/** The KMS of the model, with its own log of what it signed. */
+export class ModelKms {
+  readonly log: SignatureGiven[] = []
+  readonly #scheduler: Scheduler
+  readonly #random: Random
+  readonly #startMs: number
+  readonly #faults: readonly KmsWindow[]
+  readonly #onSign: (digest: Hex) => void
+
+  constructor(options: {
+    readonly scheduler: Scheduler
+    readonly random: Random
+    readonly startMs: number
+    readonly faults: readonly KmsWindow[]
+    /** Called as a digest is signed. */
+    readonly onSign: (digest: Hex) => void
+  }) {
+    this.#scheduler = options.scheduler
+    this.#random = options.random
+    this.#startMs = options.startMs
+    this.#faults = options.faults
+    this.#onSign = options.onSign
+  }
+
+  /** The key as one process asks it. */
+  signer(isAlive: Owner): Signer {
+    return {
+      address: SIGNER,
+      keyId: 'model',
+      signDigest: (digest, signal) =>
+        new Promise((resolve, reject) => {
+          const later = (ms: number, work: () => void) =>
+            this.#scheduler.after(ms, () => (isAlive() ? work() : undefined))
+          signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+          const atMs = this.#scheduler.nowMs() - this.#startMs
+          const hit = this.#faults.find(({ fromMs, lengthMs }) => atMs >= fromMs && atMs < fromMs + lengthMs)
+          const fault = hit !== undefined && this.#random.chance(hit.chance) ? hit.fault : null
+          if (fault === 'stalls') {
+            later(TIMEOUT_MS, () => reject(failed('timeout', 'later')))
+            return
+          }
+          if (fault === 'throttles') {
+            later(20, () => reject(failed('throttled', 'later')))
+            return
+          }
+          if (fault === 'denies') {
+            later(20, () => reject(failed('denied', 'never')))
+            return
+          }
+          this.#scheduler.after(this.#random.int(1, 30), () => {
+            this.#onSign(digest)
+            this.log.push({ digest, atMs: this.#scheduler.nowMs() })
+            if (fault === 'loses_replies') {
+              later(TIMEOUT_MS, () => reject(failed('timeout', 'later')))
+              return
+            }
+            const backMs = fault === 'slow' ? this.#random.int(500, 4_000) : this.#random.int(1, 30)
+            later(backMs, () => resolve(signDigest(digest)))
+          })
+        }),
+    }
+  }
+}

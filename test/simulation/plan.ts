@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import { KMS_FAULTS, type KmsWindow } from './kms.ts'
+import { type FaultWindow, LIES, type Liar, NODE_FAULTS } from './node.ts'
+import { SERVICE_FAULTS, type ServiceWindow } from './service.ts'
+
+/** Where a process may die: at an await of the pipeline's own effects. */
+const CRASH_POINTS = ['open', 'write', 'claim', 'barrier', 'post', 'sign', 'send', 'prepare', 'read'] as const
+export type CrashPoint = (typeof CRASH_POINTS)[number]
+type Crash = {
+  readonly at: CrashPoint
+  /** Counted over all processes of the schedule. */
+  readonly nth: number
+  readonly when: 'before' | 'after'
+  readonly downMs: number
+}
+
+/**
+ * One thing that may be done. `gone`: somebody else takes it at `goneAtMs`. `healthy`: there is nothing to take, whatever
+ * anyone says.
+ */
+export type Opportunity = {
+  readonly kind: 'liquidate' | 'settle'
+  readonly seenAtMs: number
+  readonly fate: 'stays' | 'gone' | 'healthy'
+  readonly goneAtMs: number
+}
+
+/** Everything that is chosen of one schedule. All times in milliseconds since its start. */
+export type Plan = {
+  /** What is left to chance inside: latencies, the order of what is due together, which call a fault hits. */
+  readonly seed: number
+  readonly nodes: 1 | 2 | 3
+  readonly blockMs: number
+  readonly finalityBlocks: number
+  /** Chance of a transaction that could go into a block to do so. */
+  readonly inclusion: number
+  readonly latencyMs: number
+  readonly opportunities: readonly Opportunity[]
+  readonly crashes: readonly Crash[]
+  readonly nodeFaults: readonly FaultWindow[]
+  readonly liar: Liar | null
+  readonly serviceFaults: readonly ServiceWindow[]
+  readonly kmsFaults: readonly KmsWindow[]
+  /** Never deeper than finality. */
+  readonly reorgs: readonly { readonly atMs: number; readonly depth: number; readonly forgets: number }[]
+  readonly spikes: readonly { readonly atMs: number; readonly lengthMs: number; readonly factor: number }[]
+  /** Times at which a transaction that waits is dropped by everyone. */
+  readonly evictions: readonly number[]
+}
+
+/** All faults have ended by then, but for a node that lies for ever. */
+export const TROUBLE_MS = 30_000
+
+const atMs = fc.integer({ min: 0, max: 18_000 })
+const window = {
+  fromMs: atMs,
+  lengthMs: fc.integer({ min: 200, max: 12_000 }),
+  chance: fc.constantFrom(0.3, 0.7, 1),
+}
+
+const opportunity: fc.Arbitrary<Opportunity> = fc.record({
+  kind: fc.constantFrom('liquidate', 'liquidate', 'settle'),
+  seenAtMs: fc.integer({ min: 0, max: 8_000 }),
+  fate: fc.constantFrom('stays', 'stays', 'stays', 'gone', 'healthy'),
+  goneAtMs: fc.integer({ min: 1_000, max: 15_000 }),
+})
+
+const crash: fc.Arbitrary<Crash> = fc.record({
+  at: fc.constantFrom(...CRASH_POINTS),
+  nth: fc.integer({ min: 0, max: 24 }),
+  when: fc.constantFrom('before', 'after'),
+  downMs: fc.constantFrom(100, 1_000, 5_000, 15_000),
+})
+
+const common = {
+  seed: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+  blockMs: fc.constantFrom(1_000, 2_000, 4_000),
+  finalityBlocks: fc.integer({ min: 1, max: 6 }),
+  inclusion: fc.constantFrom(1, 1, 0.6, 0.3),
+  latencyMs: fc.constantFrom(10, 100),
+  opportunities: fc.array(opportunity, { minLength: 1, maxLength: 4 }),
+  crashes: fc.array(crash, { maxLength: 4 }),
+  serviceFaults: fc.array(fc.record({ ...window, fault: fc.constantFrom(...SERVICE_FAULTS) }), {
+    maxLength: 2,
+  }),
+  kmsFaults: fc.array(fc.record({ ...window, fault: fc.constantFrom(...KMS_FAULTS) }), { maxLength: 2 }),
+  reorgs: fc.array(
+    fc.record({ atMs, depth: fc.integer({ min: 1, max: 6 }), forgets: fc.constantFrom(0, 0.3, 1) }),
+    { maxLength: 3 },
+  ),
+  spikes: fc.array(
+    fc.record({ atMs, lengthMs: fc.integer({ min: 2_000, max: 12_000 }), factor: fc.constantFrom(2, 5, 20) }),
+    { maxLength: 1 },
+  ),
+  evictions: fc.array(atMs, { maxLength: 2 }),
+}
+
+/** Reorgs stay shallower than finality: what is deeper has a rule, and a test, of its own. */
+const shallow = <P extends Pick<Plan, 'reorgs' | 'finalityBlocks'>>(plan: P): P => ({
+  ...plan,
+  reorgs: plan.reorgs.map((reorg) => ({ ...reorg, depth: Math.min(reorg.depth, plan.finalityBlocks) })),
+})
+
+/** Nodes that fail, lag and fork, but never make anything up. */
+export const honestPlan: fc.Arbitrary<Plan> = fc
+  .record({
+    ...common,
+    nodes: fc.constantFrom<1 | 2 | 3>(1, 2, 3, 3),
+    nodeFaults: fc.array(
+      fc.record({ ...window, node: fc.integer({ min: 0, max: 2 }), fault: fc.constantFrom(...NODE_FAULTS) }),
+      { maxLength: 4 },
+    ),
+    liar: fc.constant(null),
+  })
+  .map(shallow)
+
+const TRANSPORT = ['down', 'stalls', 'slow', 'refuses', 'loses_replies'] as const
+
+/** One of three nodes lies or stalls in any answer; the other two are at worst unreachable now and then. */
+export const liarPlan: fc.Arbitrary<Plan> = fc
+  .record({
+    ...common,
+    nodes: fc.constant(3 as const),
+    nodeFaults: fc.array(
+      fc.record({ ...window, node: fc.integer({ min: 0, max: 2 }), fault: fc.constantFrom(...TRANSPORT) }),
+      { maxLength: 2 },
+    ),
+    liar: fc.record({
+      node: fc.integer({ min: 0, max: 2 }),
+      lies: fc.subarray([...LIES], { minLength: 1 }),
+      chance: fc.constantFrom(0.1, 0.5, 1),
+      untilMs: fc.constantFrom(10_000, TROUBLE_MS, 10_000_000),
+    }),
+  })
+  .map(shallow)

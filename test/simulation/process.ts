@@ -1,0 +1,293 @@
+import type { Hex } from 'viem'
+import { z } from 'zod'
+import { joinNodes } from '../../src/chain/join-nodes.ts'
+import type { Nodes } from '../../src/chain/nodes.ts'
+import type { Clock } from '../../src/clock.ts'
+import { loadYaml } from '../../src/config/yaml.ts'
+import { openProposal } from '../../src/decide/open.ts'
+import { type RolekeeperError, refuse } from '../../src/errors.ts'
+import type { Approval } from '../../src/guard/approval.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { createLiveStages } from '../../src/keeper/live-stages.ts'
+import { type KeeperRecords, openRecords } from '../../src/keeper/records.ts'
+import { createSerial } from '../../src/keeper/run-queue.ts'
+import type { Gate } from '../../src/ops/control.ts'
+import { run } from '../../src/pipeline/pipeline.ts'
+import { registerDue } from '../../src/pipeline/register.ts'
+import { feePolicy } from '../../src/pipeline/transactions/fees.ts'
+import { createGasMarket } from '../../src/pipeline/transactions/gas-market.ts'
+import { watchChain } from '../../src/pipeline/transactions/nonces.ts'
+import type { Signers } from '../../src/pipeline/transactions/safe.ts'
+import { createTimers } from '../../src/queue/timers.ts'
+import type { Signer } from '../../src/sign/signer.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
+import { sections } from '../guard/fixtures.ts'
+import { CHAIN_ID } from './chain.ts'
+import { deployment } from './contracts.ts'
+import { type ModelKms, SIGNER } from './kms.ts'
+import type { ModelNode } from './node.ts'
+import type { CrashPoint } from './plan.ts'
+import { clockOf, type Owner, type Scheduler } from './scheduler.ts'
+import type { ModelClient, ModelService } from './service.ts'
+
+/** The liquidator's own rules, against the model's contracts. */
+export const ruleset = compileRuleset(sections, deployment)
+
+/** What the liquidator's own policy pays. */
+export const { fees: FEES } = z.object({ fees: feePolicy }).parse(loadYaml('policies/liquidator.yaml').value)
+
+/** Nobody is asked. */
+const APPROVAL: Approval = {
+  always: new Set(),
+  aboveAssets: new Map(),
+  aboveUsdMicros: undefined,
+  beyondBps: undefined,
+  expiresAfterMs: 900_000,
+}
+
+/** As a role's own gate: a signer in SAFE begins nothing. */
+function gateOf(signers: Signers): Gate {
+  const [reason] = signers.reasonsOf(SIGNER)
+  const open = { closed: false, paused: false }
+  return reason === undefined ? open : { ...open, safe: refuse('signer_safe', `SAFE (${reason.check})`) }
+}
+
+const HEAD_POLL_MS = 1_000
+const REGISTER_MS = 2_000
+
+/** What a process runs in. */
+export type Surroundings = {
+  readonly scheduler: Scheduler
+  readonly directory: string
+  readonly nodes: readonly ModelNode[]
+  readonly agree: number
+  readonly finalityBlocks: number
+  readonly service: ModelService
+  readonly kms: ModelKms
+  /** Called at each effect; the process may be dead when it returns. */
+  readonly passes: (point: CrashPoint, when: 'before' | 'after') => void
+  /** A workflow was taken up again. */
+  readonly onResumed: (workflow: Workflow) => void
+  readonly onMove: (before: Workflow | null, after: Workflow) => void
+  readonly onAlarm: (error: RolekeeperError) => void
+  /** A step threw what no outside trouble explains. */
+  readonly onBroken: (what: string, error: unknown) => void
+}
+
+const never = new Promise<never>(() => undefined)
+
+const POINTS: Readonly<Record<string, CrashPoint>> = {
+  open: 'open',
+  write: 'write',
+  claim: 'claim',
+  barrier: 'barrier',
+  post: 'post',
+  get: 'read',
+}
+
+/** One life of a keeper: what it holds in memory goes with it. */
+export class Process {
+  readonly #world: Surroundings
+  #records: KeeperRecords | null = null
+  readonly isAlive: Owner
+  #alive = true
+  /** Open a proposal; null while nothing can be opened. */
+  #open: ((proposal: Proposal) => Promise<unknown>) | null = null
+
+  constructor(world: Surroundings) {
+    this.#world = world
+    this.isAlive = () => this.#alive
+  }
+
+  /** The journal as it is, for looking at it from outside; null until it is open. */
+  get journal(): Journal | null {
+    return this.#records?.journal ?? null
+  }
+
+  /** Let go of the files, as the end of a process does. */
+  async release(): Promise<void> {
+    await this.#records?.close()
+  }
+
+  /** Die: nothing of this life does anything any more. */
+  die(): void {
+    this.#alive = false
+  }
+
+  /** Whether its start has ended: what was in flight is taken up. */
+  get hasBegun(): boolean {
+    return this.#open !== null
+  }
+
+  propose(proposal: Proposal): void {
+    this.#open?.(proposal).catch((error: unknown) => this.#failed('open', error))
+  }
+
+  #failed(what: string, error: unknown): void {
+    if (this.#alive) this.#world.onBroken(what, error)
+  }
+
+  /** A journal whose every call is a place to die at; of a dead process no call comes back. */
+  #mortal(whole: Journal): Journal {
+    const { passes } = this.#world
+    return new Proxy(whole, {
+      get: (journal, name) => {
+        const member: unknown = Reflect.get(journal, name)
+        if (typeof member !== 'function') return member
+        const point = POINTS[String(name)]
+        return (...args: unknown[]) => {
+          if (!this.#alive) return never
+          if (point !== undefined) passes(point, 'before')
+          if (!this.#alive) return never
+          const result: unknown = Reflect.apply(member, journal, args)
+          if (!(result instanceof Promise)) return result
+          return result.then(
+            (value) => {
+              if (!this.#alive) return never
+              if (point !== undefined) passes(point, 'after')
+              return this.#alive ? value : never
+            },
+            (error: unknown) => (this.#alive ? Promise.reject(error) : never),
+          )
+        }
+      },
+    })
+  }
+
+  /** An effect outside of the journal. */
+  async #effect<T>(point: CrashPoint, work: () => Promise<T>): Promise<T> {
+    const { passes } = this.#world
+    if (!this.#alive) return never
+    passes(point, 'before')
+    if (!this.#alive) return never
+    const done = work()
+    // What has left has left, whatever becomes of who sent it.
+    passes(point, 'after')
+    if (!this.#alive) return never
+    return done
+  }
+
+  /** Start as a keeper does: nodes, what is in flight, then what is new. Throws what the nodes throw. */
+  async start(): Promise<void> {
+    const { scheduler, service, kms, onMove, onAlarm } = this.#world
+    const clock = clockOf(scheduler, this.isAlive)
+    this.#records = await openRecords(
+      {
+        directory: this.#world.directory,
+        chain: { id: CHAIN_ID },
+        agents: [{ mode: 'live', signer: { address: SIGNER } }],
+      },
+      { clock, alarm: onAlarm },
+    )
+    const { signers } = this.#records
+    const journal = this.#mortal(this.#records.journal)
+    const nodes = this.#joinNodes(clock)
+    const live = new Map<string, Workflow>()
+    const moved = (before: Workflow | null, after: Workflow) => {
+      if (isTerminal(after.state)) live.delete(after.id)
+      else live.set(after.id, after)
+      onMove(before, after)
+    }
+    const chain = await watchChain({
+      ...{ nowMs: clock.nowMs, clock, nodes, journal, safe: signers.safe },
+      signers: [SIGNER],
+      onHead: () => {
+        for (const { id, state } of live.values()) {
+          if (state === 'in_flight' || state === 'cleared') queue.wake(id, 0)
+        }
+      },
+      onFailed: () => undefined,
+      alarm: onAlarm,
+    })
+    const client = this.#client(service.client(this.isAlive))
+    const alone = createSerial()
+    const stages = createLiveStages({
+      gas: createGasMarket({ nodes, nowMs: clock.nowMs }),
+      alone: (work) => alone('open', work),
+      ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
+      signer: this.#signer(kms.signer(this.isAlive)),
+      approval: APPROVAL,
+      answer: () => null,
+      fees: FEES,
+      gate: () => gateOf(signers),
+      alarm: onAlarm,
+    })
+    const queue = createTimers({
+      clock,
+      run: (id) =>
+        run(id, {
+          ...{ nowMs: clock.nowMs, journal, alone, onMove: moved },
+          stages: () => stages,
+          onQuarantined: ({ id, signer }, { message }) =>
+            signers.safe(signer, {
+              check: 'three_strikes',
+              message: `Workflow ${id} failed three times in a row and holds nonces.`,
+              seen: message,
+              toLeave: 'its nonces are final',
+              workflowId: id,
+            }),
+          onStrike: (workflow, error) => this.#failed(`step of ${workflow.state}`, error),
+        }),
+      onError: (id, error) => this.#failed(`run of ${id}`, error),
+    })
+    for (const workflow of await journal.live()) {
+      live.set(workflow.id, workflow)
+      this.#world.onResumed(workflow)
+      queue.wake(workflow.id, 0)
+    }
+    const register = () =>
+      void registerDue({
+        nowMs: clock.nowMs,
+        journal,
+        post: async ({ requestId }, idempotencyKey, body) => {
+          await client.registerTransaction({ params: { requestId }, body, idempotencyKey })
+        },
+        onRefused: () => undefined,
+      }).catch((error: unknown) => this.#failed('register', error))
+    const again = () => {
+      if (!this.#alive) return
+      register()
+      scheduler.after(REGISTER_MS, again)
+    }
+    again()
+    this.#open = (proposal) =>
+      alone('open', async () => {
+        const opener = { role: 'liquidator', chainId: CHAIN_ID, signer: SIGNER, shadow: false } as const
+        const opened = await openProposal(proposal, opener, { nowMs: clock.nowMs, journal, alarm: onAlarm })
+        if (!opened.ok) return
+        moved(null, opened.workflow)
+        queue.wake(opened.workflow.id, 0)
+      })
+  }
+
+  #joinNodes(clock: Clock): Nodes {
+    const endpoints = this.#world.nodes.map((node) => node.endpoint(this.isAlive))
+    const nodes = joinNodes({
+      chainId: CHAIN_ID,
+      readers: endpoints,
+      senders: endpoints,
+      agree: this.#world.agree,
+      onAlone: this.#world.onAlarm,
+      finality: { confirmations: BigInt(this.#world.finalityBlocks) },
+      pollMs: HEAD_POLL_MS,
+      clock,
+    })
+    return { ...nodes, send: (raw: Hex) => this.#effect('send', () => nodes.send(raw)) }
+  }
+
+  #signer(signer: Signer): Signer {
+    return {
+      ...signer,
+      signDigest: (digest, signal) => this.#effect('sign', () => signer.signDigest(digest, signal)),
+    }
+  }
+
+  #client(client: ModelClient): ModelClient {
+    return {
+      ...client,
+      prepareWorkflow: (call) => this.#effect('prepare', () => client.prepareWorkflow(call)),
+    }
+  }
+}

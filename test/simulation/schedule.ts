@@ -1,0 +1,410 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Address } from 'viem'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
+import { Chain } from './chain.ts'
+import {
+  balanceKey,
+  COLLATERAL,
+  LOAN,
+  MARKET,
+  type Position,
+  PRICE_WAD,
+  type State,
+  seizedFor,
+  VAULT,
+} from './contracts.ts'
+import { Checker, effectName } from './invariants.ts'
+import { ModelKms, SIGNER } from './kms.ts'
+import { ModelNode, type NodeWorld } from './node.ts'
+import { type CrashPoint, type Opportunity, type Plan, TROUBLE_MS } from './plan.ts'
+import { Process } from './process.ts'
+import { createRandom } from './random.ts'
+import { createScheduler, installTimers } from './scheduler.ts'
+import { ModelService } from './service.ts'
+
+/** When every schedule begins, Unix milliseconds. */
+const START_MS = 1_800_000_000_000
+/** After its last fault, everything must have come to its end within this. */
+const QUIET_MS = 400_000
+/** The agent looks this often, and proposes all that it ever saw. */
+const LOOK_MS = 2_000
+/** Proposed when all trouble is over: a signer that is not wedged does it. */
+const LAST: Opportunity = { kind: 'liquidate', seenAtMs: TROUBLE_MS, fate: 'stays', goneAtMs: 0 }
+const REPAY = 1_000_000_000n
+const BASE_FEE_WEI = 1_000_000_000n
+
+/** Memory where the machine has a file system for it: a schedule is not about the disk's speed. */
+const ROOT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+const borrowerOf = (index: number): Address => `0x${String(index + 1).padStart(40, 'b')}`
+
+/** The proposal that an opportunity is, always the same. Pure. */
+function proposalOf({ kind }: Pick<Opportunity, 'kind'>, index: number): Proposal {
+  if (kind === 'settle') {
+    return {
+      workflowType: 'role.liquidator.settleLiquidationClaim',
+      kind,
+      subject: `${MARKET}:${index + 1}`,
+      occurrence: String(index + 1),
+      input: { marketAddress: MARKET, claimId: String(index + 1) },
+      exposure: { token: null, assets: 0n, usdMicros: 0n },
+      summary: 'settle',
+      reason: {},
+    }
+  }
+  return {
+    workflowType: 'role.liquidator.liquidate',
+    kind,
+    subject: `${MARKET}:${VAULT}:${borrowerOf(index)}`,
+    occurrence: 'shares:1,collateral:1',
+    input: {
+      marketAddress: MARKET,
+      vaultAddress: VAULT,
+      borrowerAddress: borrowerOf(index),
+      repayAssets: String(REPAY),
+      minCollateralAssets: String((seizedFor(REPAY) * 9_900n) / 10_000n),
+      recipientAddress: SIGNER,
+    },
+    exposure: { token: LOAN, assets: REPAY, usdMicros: REPAY },
+    summary: 'repay',
+    reason: { priceWad: String(PRICE_WAD) },
+  }
+}
+
+function genesisOf(opportunities: readonly Opportunity[]): State {
+  const position = (fate: Opportunity['fate']): Position => ({
+    debt: 10n * REPAY,
+    collateral: 10n ** 12n,
+    healthWad: fate === 'healthy' ? 2n * 10n ** 18n : 9n * 10n ** 17n,
+  })
+  return {
+    nonces: new Map([[SIGNER, 7]]),
+    wei: new Map([[SIGNER, 10n ** 20n]]),
+    tokens: new Map([
+      [balanceKey(LOAN, SIGNER), 10n ** 15n],
+      [balanceKey(COLLATERAL, MARKET), 10n ** 15n],
+    ]),
+    allowances: new Map(),
+    positions: new Map(opportunities.map(({ fate }, index) => [borrowerOf(index), position(fate)])),
+    claims: new Map(
+      opportunities.map(({ fate }, index) => [
+        BigInt(index + 1),
+        { owner: SIGNER, borrower: borrowerOf(index), assets: 1_000n, settled: fate === 'healthy' },
+      ]),
+    ),
+    paused: false,
+  }
+}
+
+/** What a schedule came to. */
+export type Outcome = {
+  readonly violations: readonly string[]
+  readonly states: Readonly<Record<string, number>>
+  readonly virtualMs: number
+  readonly deaths: number
+  readonly lies: number
+  readonly alarms: ReadonlySet<string>
+  readonly calls: ReadonlyMap<string, number>
+}
+
+/** Run one schedule to its end, and say what it violated. The same plan gives the same outcome. */
+export async function runSchedule(plan: Plan, trace?: (line: string) => void): Promise<Outcome> {
+  const root = mkdtempSync(join(ROOT, 'rolekeeper-simulation-'))
+  const schedule = new Schedule(plan, root, trace ?? (() => undefined))
+  const restore = installTimers(schedule.scheduler, () => schedule.owner)
+  try {
+    return await schedule.run()
+  } finally {
+    restore()
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+class Schedule {
+  readonly scheduler
+  readonly #plan: Plan
+  readonly #root: string
+  readonly #trace: (line: string) => void
+  readonly #random
+  readonly #chain: Chain
+  readonly #nodes: readonly ModelNode[]
+  readonly #service: ModelService
+  readonly #kms: ModelKms
+  readonly #checker: Checker
+  readonly #opportunities: readonly Opportunity[]
+  readonly #counts = new Map<CrashPoint, number>()
+  readonly #alarms = new Set<string>()
+  readonly #calls = new Map<string, number>()
+  readonly #live = new Set<string>()
+  /** Opportunities that a workflow has done, as far as the agent knows. */
+  readonly #done = new Set<number>()
+  #process: Process | null = null
+  #directory: string
+  #deaths = 0
+  #lies = 0
+  #ended = false
+
+  constructor(plan: Plan, root: string, trace: (line: string) => void) {
+    this.#plan = plan
+    this.#root = root
+    this.#trace = trace
+    this.#random = createRandom(plan.seed)
+    const random = this.#random
+    this.scheduler = createScheduler(START_MS, random)
+    const { scheduler } = this
+    this.#chain = new Chain({
+      state: genesisOf([...plan.opportunities, LAST]),
+      nowMs: scheduler.nowMs,
+      finalityBlocks: plan.finalityBlocks,
+      transferGas: 21_000n,
+      baseFee: BASE_FEE_WEI,
+      random,
+    })
+    const chain = this.#chain
+    for (let index = 0; index < 12; index += 1) chain.mine()
+    const world: NodeWorld = {
+      ...{ chain, scheduler, random, startMs: START_MS, faults: plan.nodeFaults, liar: plan.liar },
+      latencyMs: plan.latencyMs,
+      calls: this.#calls,
+      onLie: (node, method) => {
+        this.#lies += 1
+        this.#say(`node ${node + 1} lies about ${method}`)
+      },
+    }
+    this.#nodes = Array.from({ length: plan.nodes }, (_, index) => new ModelNode(index, world))
+    const shared = { scheduler, random, startMs: START_MS }
+    this.#service = new ModelService({ ...shared, chain, faults: plan.serviceFaults })
+    this.#opportunities = [...plan.opportunities, LAST]
+    const effects = this.#opportunities.map((opportunity, index) => ({
+      opportunity,
+      name: effectName(opportunity, index, borrowerOf(index)),
+    }))
+    this.#checker = new Checker(chain, effects, (text) => this.#say(`VIOLATION ${text}`))
+    this.#kms = new ModelKms({
+      ...shared,
+      faults: plan.kmsFaults,
+      onSign: (digest) => {
+        this.#say(`signs ${digest.slice(0, 10)}`)
+        void this.#checker.signing(digest, this.#directory, scheduler.nowMs())
+      },
+    })
+    this.#directory = join(root, 'life-0')
+    mkdirSync(this.#directory)
+  }
+
+  get owner(): () => boolean {
+    return this.#process?.isAlive ?? (() => true)
+  }
+
+  #say(line: string): void {
+    this.#trace(`${String(this.scheduler.nowMs() - START_MS).padStart(7)} ${line}`)
+  }
+
+  async run(): Promise<Outcome> {
+    this.#arrange()
+    this.#begin()
+    const { scheduler } = this
+    const endMs = START_MS + TROUBLE_MS + QUIET_MS
+    let checked = 0
+    await scheduler.run(() => {
+      if (scheduler.nowMs() >= endMs) return true
+      // Looked at once a virtual second: a look costs as much as an event.
+      if (scheduler.nowMs() - checked < 1_000) return false
+      checked = scheduler.nowMs()
+      return this.#isQuiet()
+    })
+    this.#ended = true
+    const process = this.#process
+    const journal = process?.journal ?? null
+    if (journal === null) this.#checker.violate('wedged: no process could be started')
+    for (const { id, state, slots } of (await process?.journal?.live()) ?? []) {
+      for (const { nonce, state: slotState, attempts, inclusion, closing } of slots) {
+        const tries = attempts.map(
+          (each) =>
+            `${each.purpose} ${each.state} ${each.maxFeePerGasWei}/${each.maxPriorityFeePerGasWei} ${each.hash?.slice(0, 10)} sent at ${each.sentAtBlock}`,
+        )
+        this.#say(
+          `${id.slice(0, 8)} ${state}: ${nonce} ${slotState} closing ${closing}, in ${inclusion?.blockNumber}: ${tries.join('; ')}`,
+        )
+      }
+    }
+    this.#say(
+      `the chain is at ${this.#chain.tip.number} and counts ${this.#chain.tip.state.nonces.get(SIGNER)}; waiting: ${[...this.#chain.pool.values()].map((tx) => `${tx.nonce} ${tx.hash.slice(0, 10)} ${tx.maxFee}`).join(', ')}`,
+    )
+    const states = journal === null ? {} : await this.#checker.conclude(journal)
+    await this.#release(process)
+    await this.#checker.close()
+    const { violations } = this.#checker
+    return {
+      violations,
+      states,
+      virtualMs: scheduler.nowMs() - START_MS,
+      deaths: this.#deaths,
+      lies: this.#lies,
+      alarms: this.#alarms,
+      calls: this.#calls,
+    }
+  }
+
+  /** End the last process as it ends itself: its files are let go of in its own time. */
+  async #release(process: Process | null): Promise<void> {
+    let hasEnded = process === null
+    process?.release().finally(() => {
+      hasEnded = true
+    })
+    await this.scheduler.run(() => hasEnded)
+    process?.die()
+  }
+
+  /** Everything that happens by itself. */
+  #arrange(): void {
+    const { scheduler } = this
+    const { blockMs, inclusion, reorgs, spikes, evictions } = this.#plan
+    const opportunities = this.#opportunities
+    const chain = this.#chain
+    const mine = () => {
+      if (this.#ended) return
+      const isLucky = scheduler.nowMs() - START_MS > TROUBLE_MS
+      chain.mine(chain.tip, () => isLucky || this.#random.chance(inclusion))
+      scheduler.after(blockMs, mine)
+    }
+    scheduler.after(blockMs, mine)
+    for (const { atMs, depth, forgets } of reorgs) {
+      scheduler.after(atMs, () => {
+        this.#say(`reorg of ${depth}`)
+        chain.reorg(depth, forgets)
+      })
+    }
+    for (const { atMs, lengthMs, factor } of spikes) {
+      scheduler.after(atMs, () => {
+        chain.baseFee = BASE_FEE_WEI * BigInt(factor)
+      })
+      scheduler.after(atMs + lengthMs, () => {
+        chain.baseFee = BASE_FEE_WEI
+      })
+    }
+    for (const atMs of evictions)
+      scheduler.after(atMs, () => chain.pool.delete([...chain.pool.keys()][0] ?? ''))
+    for (const [index, { fate, goneAtMs }] of opportunities.entries()) {
+      if (fate === 'gone') scheduler.after(goneAtMs, () => this.#takeAway(index))
+    }
+    const look = () => {
+      if (this.#ended) return
+      const atMs = scheduler.nowMs() - START_MS
+      for (const [index, opportunity] of opportunities.entries()) {
+        // What is done is proposed again now and then: it must come to nothing.
+        const isDue = !this.#done.has(index) || this.#random.chance(0.2)
+        if (opportunity.seenAtMs <= atMs && isDue) this.#process?.propose(proposalOf(opportunity, index))
+      }
+      scheduler.after(atMs < TROUBLE_MS ? LOOK_MS : 3 * LOOK_MS, look)
+    }
+    scheduler.after(0, look)
+  }
+
+  /** Somebody else is first. */
+  #takeAway(index: number): void {
+    this.#say(`opportunity ${index} goes`)
+    this.#chain.change(({ positions, claims }) => {
+      const borrower = borrowerOf(index)
+      const position = positions.get(borrower)
+      if (position !== undefined)
+        positions.set(borrower, { ...position, collateral: 1n, healthWad: 2n * 10n ** 18n })
+      const claim = claims.get(BigInt(index + 1))
+      if (claim !== undefined) claims.set(BigInt(index + 1), { ...claim, settled: true })
+    })
+  }
+
+  #begin(): void {
+    if (this.#ended) return
+    const process = new Process({
+      scheduler: this.scheduler,
+      directory: this.#directory,
+      nodes: this.#nodes,
+      agree: this.#plan.nodes > 1 ? 2 : 1,
+      finalityBlocks: this.#plan.finalityBlocks,
+      service: this.#service,
+      kms: this.#kms,
+      passes: (point, when) => this.#passes(point, when),
+      onResumed: (workflow) => this.#live.add(workflow.id),
+      onMove: (before, after) => this.#moved(before, after),
+      onAlarm: (error) => {
+        this.#alarms.add(error.code)
+        this.#say(`alarm ${error.code}: ${error.shortMessage}`)
+      },
+      onBroken: (what, error) => {
+        const text = error instanceof Error ? `${error.name} ${error.message}` : String(error)
+        const isOutside = error instanceof RolekeeperError && error.retry !== 'never'
+        this.#say(`${what}: ${error instanceof Error ? error.stack : text}`)
+        if (!isOutside) this.#checker.violate(`a step threw (${what}): ${text}`)
+      },
+    })
+    this.#process = process
+    this.#say('a process begins')
+    process.start().catch((error: unknown) => {
+      if (!process.isAlive()) return
+      this.#say(`the start failed: ${error instanceof Error ? error.message : String(error)}`)
+      if (!(error instanceof RolekeeperError)) this.#checker.violate(`the start threw ${String(error)}`)
+      this.#kill(1_000)
+    })
+  }
+
+  #moved(before: Workflow | null, after: Workflow): void {
+    if (before?.state !== after.state) {
+      const why = after.note === undefined ? '' : ` (${after.note.check})`
+      this.#say(`${after.id.slice(0, 8)} ${after.proposal.kind} round ${after.round} → ${after.state}${why}`)
+    }
+    if (isTerminal(after.state)) this.#live.delete(after.id)
+    else this.#live.add(after.id)
+    if (after.state === 'succeeded') {
+      this.#done.add(
+        this.#opportunities.findIndex(
+          (each, index) => proposalOf(each, index).subject === after.proposal.subject,
+        ),
+      )
+    }
+    this.#checker.moved(before, after)
+  }
+
+  #passes(point: CrashPoint, when: 'before' | 'after'): void {
+    const count = (this.#counts.get(point) ?? 0) + (when === 'before' ? 1 : 0)
+    this.#counts.set(point, count)
+    const crash = this.#plan.crashes.find(
+      (each) => each.at === point && each.when === when && each.nth === count - 1,
+    )
+    if (crash !== undefined && this.#process?.isAlive()) {
+      this.#say(`dies ${when} ${point} ${count - 1}`)
+      this.#kill(crash.downMs)
+    }
+  }
+
+  /** Kill the process; another begins later, on what the last commit made durable. */
+  #kill(downMs: number): void {
+    const dead = this.#process
+    if (dead === null) return
+    dead.die()
+    this.#deaths += 1
+    this.#process = null
+    const next = join(this.#root, `life-${this.#deaths}`)
+    const from = this.#directory
+    this.#live.clear()
+    // What was on its way to the disk has come there by then; what no commit holds was in the memory of the dead alone.
+    this.scheduler.after(0, () => {
+      cpSync(from, next, { recursive: true })
+      this.#directory = next
+      dead.release().catch(() => undefined)
+    })
+    this.scheduler.after(Math.max(1, downMs), () => this.#begin())
+  }
+
+  /** Whether nothing can happen any more but the same again. */
+  #isQuiet(): boolean {
+    const { scheduler } = this
+    if (scheduler.nowMs() - START_MS < TROUBLE_MS) return false
+    if (!this.#process?.hasBegun || this.#live.size > 0) return false
+    return this.#checker.isComplete()
+  }
+}
