@@ -42,6 +42,7 @@ export function proposeLiquidation(
     exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
     gainUsdMicros: size.profitUsdMicros,
     worthUsdMicros: size.profitUsdMicros + gas.usdMicros,
+    urgent: true,
     summary: summaryOf(candidate, size, gas),
     reason: {
       limitedBy,

@@ -80,9 +80,14 @@ const webhook = (env: Environment) =>
     secrets: z.array(secret(env)).min(1, 'expected at least one secret').max(4),
   })
 
+/** Nonces that a signer may have in flight; nodes keep 64 of one sender at most. */
+const WINDOW_MAX = 64
+
 const signer = (folder: string, env: Environment) =>
   z
     .strictObject({
+      /** So many nonces may be in flight at once; what is urgent may go on to 64. */
+      window: whole(1, WINDOW_MAX).default(16),
       kms: z
         .strictObject({
           keyId: z
@@ -99,9 +104,10 @@ const signer = (folder: string, env: Environment) =>
         })
         .optional(),
     })
-    .transform(({ kms, keystore }, context) => {
-      if (kms !== undefined && keystore === undefined) return { kind: 'kms' as const, ...kms }
-      if (keystore !== undefined && kms === undefined) return { kind: 'keystore' as const, ...keystore }
+    .transform(({ kms, keystore, window }, context) => {
+      if (kms !== undefined && keystore === undefined) return { kind: 'kms' as const, window, ...kms }
+      if (keystore !== undefined && kms === undefined)
+        return { kind: 'keystore' as const, window, ...keystore }
       context.addIssue({ code: 'custom', message: 'expected exactly one of kms and keystore' })
       return z.NEVER
     })
@@ -121,9 +127,10 @@ const agents = (folder: string, env: Environment) =>
     )
     .min(1, 'expected at least one agent')
     .max(50)
-    .refine((list) => new Set(list.map(({ role }) => role)).size === list.length, {
-      error: 'a role is there twice; expected each role once',
-    })
+    .refine(
+      (list) => new Set(list.map(({ role, signer }) => `${role} ${signer.address}`)).size === list.length,
+      { error: 'a role is there twice with one signer; expected another key for each of its agents' },
+    )
 
 /** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
 export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps) =>

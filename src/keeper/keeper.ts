@@ -177,6 +177,7 @@ class ComposedKeeper implements Keeper {
       onHead: () => {
         this.#live.wakeAll('in_flight')
         this.#live.wakeAll('cleared')
+        this.#live.wakeAll('attested')
       },
       onFailed: (error) => {
         this.#waitsFor = error
@@ -199,6 +200,7 @@ class ComposedKeeper implements Keeper {
     const { metrics, emit, alarm } = this.#reports
     return createStaff(this.#candidates, {
       ...{ journal, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
+      urgentOf: this.#live.urgentOf,
       ...{ config: this.#config, clock: this.#clock, log: this.#log, gate: this.#gate },
       onOpened: (workflow: Workflow) => this.#live.moved(null, workflow),
       alone: <T>(work: () => Promise<T>) => this.#alone('open', work),

@@ -23,8 +23,10 @@ import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { hasFailed, type ReplaceTerms } from '../pipeline/transactions/replace.ts'
 import { payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
+import { hasRoom } from '../pipeline/transactions/window.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
+import { wait } from '../workflow/step.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { createRequestStages } from './request-stages.ts'
 
@@ -37,6 +39,10 @@ export type LiveStagesDeps = {
   readonly chain: ChainView
   readonly gas: GasMarket
   readonly signer: Signer
+  /** Nonces that the signer may have in flight. */
+  readonly window: number
+  /** What is urgent and in flight with a signer. */
+  readonly urgentOf: (signer: Address) => readonly Workflow[]
   readonly ruleset: Ruleset
   readonly approval: Approval
   /** A person's answer about a held workflow. */
@@ -70,7 +76,10 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       checkBudget: budget,
     }),
     attest: (workflow) => attest(workflow, deps),
-    clear: async (workflow) => clear(workflow, await signerState(workflow, deps), view, deps),
+    clear: async (workflow) =>
+      (await fits(workflow, deps))
+        ? clear(workflow, await signerState(workflow, deps), view, deps)
+        : wait(FULL_MS),
     claim: (workflow) =>
       deps.alone(() =>
         claim(workflow, {
@@ -117,7 +126,17 @@ const budgetOf =
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
 export type FollowingStagesDeps = Pick<
   LiveStagesDeps,
-  'nowMs' | 'journal' | 'nodes' | 'client' | 'chain' | 'gas' | 'signer' | 'fees' | 'gate' | 'alarm'
+  | 'nowMs'
+  | 'journal'
+  | 'nodes'
+  | 'client'
+  | 'chain'
+  | 'gas'
+  | 'urgentOf'
+  | 'signer'
+  | 'fees'
+  | 'gate'
+  | 'alarm'
 > &
   Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
   Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'>
@@ -135,6 +154,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
         view,
         terms: () => ({
           ...{ fees, rulesetHash, gasWeiMax },
+          urgent: urgentFees(deps.urgentOf(signer.address)),
           tipWei: deps.gas.tipWei(),
           noopGas: deps.gas.noopGas(signer.address),
         }),
@@ -150,6 +170,27 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
       }),
   }
 }
+
+/** What waits for room wakes with each head; this is for a node that stopped announcing them. */
+const FULL_MS = 2_000
+
+async function fits(
+  { signer, chainId, proposal, prepared }: Workflow,
+  deps: LiveStagesDeps,
+): Promise<boolean> {
+  const inFlight = (await nextNonce(chainId, signer, deps.journal)) - deps.chain.of(signer).chainNonce
+  const wanted = prepared?.answer.transactions.length ?? 1
+  return hasRoom(inFlight, wanted, deps.window, proposal.urgent === true)
+}
+
+/** What urgent payloads offer, by their nonces. Pure. */
+const urgentFees = (urgent: readonly Workflow[]): ReplaceTerms['urgent'] =>
+  urgent.flatMap(({ slots }) =>
+    slots.flatMap(({ state, nonce, attempts }) => {
+      const last = attempts.at(-1)
+      return state === 'open' && last?.purpose === 'payload' ? [{ nonce, fees: last }] : []
+    }),
+  )
 
 async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {
   const nonce = await journal.nextNonce(chainId, signer)

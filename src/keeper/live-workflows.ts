@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { RolekeeperError } from '../errors.ts'
 import { heldEvent, type KeeperEvent, slotEvents, workflowEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
@@ -30,12 +31,30 @@ export type LiveWorkflows = {
   readonly resume: (workflow: Workflow) => void
   readonly moved: (before: Workflow | null, after: Workflow) => void
   readonly list: () => readonly Workflow[]
+  /** What is urgent and in flight with a signer. */
+  readonly urgentOf: (signer: Address) => readonly Workflow[]
   readonly wakeAll: (state: Workflow['state']) => void
 }
 
 /** Create the keeper's memory of what is live. */
 export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
   const live = new Map<string, Workflow>()
+  const urgent = new Map<string, Workflow>()
+
+  const keep = (workflow: Workflow) => {
+    if (isTerminal(workflow.state)) live.delete(workflow.id)
+    else live.set(workflow.id, workflow)
+    if (workflow.state !== 'in_flight' || workflow.proposal.urgent !== true) urgent.delete(workflow.id)
+    else {
+      const isNew = !urgent.has(workflow.id)
+      urgent.set(workflow.id, workflow)
+      // What is in its way is bumped now, and not at the next head.
+      if (isNew) wakeAll((other) => other.state === 'in_flight' && other.signer === workflow.signer)
+    }
+  }
+  const wakeAll = (fits: (workflow: Workflow) => boolean) => {
+    for (const workflow of live.values()) if (fits(workflow)) deps.wake(workflow.id)
+  }
 
   const report = (before: Workflow | null, after: Workflow) => {
     const { emit, metrics } = deps
@@ -61,13 +80,12 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
 
   return {
     resume: (workflow) => {
-      live.set(workflow.id, workflow)
+      keep(workflow)
       deps.wake(workflow.id)
     },
     moved: (before, after) => {
       const hasEnded = isTerminal(after.state)
-      if (hasEnded) live.delete(after.id)
-      else live.set(after.id, after)
+      keep(after)
       report(before, after)
       if (before === null) deps.wake(after.id)
       if (after.state === 'confirmed' || after.state === 'succeeded') {
@@ -80,9 +98,8 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
       else if (after.slots.some((slot) => slot.attempts.at(-1)?.state === 'sent')) deps.register()
     },
     list: () => [...live.values()],
-    wakeAll: (state) => {
-      for (const workflow of live.values()) if (workflow.state === state) deps.wake(workflow.id)
-    },
+    urgentOf: (signer) => [...urgent.values()].filter((workflow) => workflow.signer === signer),
+    wakeAll: (state) => wakeAll((workflow) => workflow.state === state),
   }
 }
 

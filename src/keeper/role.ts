@@ -44,6 +44,8 @@ export type RoleDeps = {
   readonly sources: Sources
   readonly chain: ChainView
   readonly gas: GasMarket
+  /** What is urgent and in flight with a signer. */
+  readonly urgentOf: (signer: Address) => readonly Workflow[]
   /** For a live role, also with its signer's own reasons. */
   readonly gate: () => Gate
   readonly signers: Pick<Signers, 'reasonsOf'>

@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import { run, type Stages } from '../pipeline/pipeline.ts'
+import { type Lane, run, type Stages } from '../pipeline/pipeline.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import { createTimers } from '../queue/timers.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 
-/** Runs works of one name one after another, and those of different names side by side. */
-export type Serial = <T>(name: string, work: () => Promise<T>) => Promise<T>
+/** Runs works of one name one after another, the urgent ones first, and those of different names side by side. */
+export type Serial = <T>(name: string, work: () => Promise<T>, lane?: Lane) => Promise<T>
 
 /** What running workflows needs. */
 type RunQueueDeps = {
@@ -54,13 +54,22 @@ export function createRunQueue(given: RunQueueDeps): Queue {
 
 /** Create a {@link Serial}: a work that failed holds up none after it. */
 export function createSerial(): Serial {
-  const last = new Map<string, Promise<unknown>>()
-  return (name, work) => {
-    const done = (last.get(name) ?? Promise.resolve()).then(work)
-    last.set(
-      name,
-      done.catch(() => undefined),
-    )
-    return done
+  const waiting = new Map<string, Readonly<Record<Lane, (() => Promise<void>)[]>>>()
+  const drain = async (name: string, lanes: Readonly<Record<Lane, (() => Promise<void>)[]>>) => {
+    for (;;) {
+      const next = lanes.urgent.shift() ?? lanes.usual.shift()
+      if (next === undefined) break
+      await next()
+    }
+    waiting.delete(name)
   }
+  return (name, work, lane = 'usual') =>
+    new Promise((resolve, reject) => {
+      const known = waiting.get(name)
+      const lanes = known ?? { urgent: [], usual: [] }
+      lanes[lane].push(() => work().then(resolve, reject))
+      if (known !== undefined) return
+      waiting.set(name, lanes)
+      void drain(name, lanes)
+    })
 }

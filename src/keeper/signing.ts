@@ -33,7 +33,7 @@ export type RoleSigning = {
 /** What a live role is joined from. */
 type SigningDeps = Pick<
   LiveStagesDeps,
-  'journal' | 'nodes' | 'chain' | 'gas' | 'gate' | 'alarm' | 'alone'
+  'journal' | 'nodes' | 'chain' | 'gas' | 'urgentOf' | 'gate' | 'alarm' | 'alone'
 > & {
   readonly client: ServiceClient
   readonly config: Pick<RunConfig, 'kms' | 'environment' | 'directory'>
@@ -62,6 +62,7 @@ export function createRoleSigning(
     approval,
     answer: (id) => readAnswer(config.directory, id),
     fees: policy.fees,
+    window: agent.signer.window,
   })
   return { key, session, stages }
 }

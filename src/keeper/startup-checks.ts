@@ -177,8 +177,10 @@ export async function proveService(
  * stand still with their nonces open. Throws RolekeeperError `role.left_live`.
  */
 export function proveNoneLeftLive(live: readonly Workflow[], { agents }: RunConfig): void {
-  const shadows = agents.filter(({ mode }) => mode === 'shadow').map(({ role }) => role)
-  const left = live.filter(({ role, shadow }) => shadow !== true && shadows.includes(role))
+  // Another agent of the same role, with another key, may well be live.
+  const isShadow = ({ role, signer }: Workflow) =>
+    agents.some((agent) => agent.mode === 'shadow' && agent.role === role && agent.signer.address === signer)
+  const left = live.filter((workflow) => workflow.shadow !== true && isShadow(workflow))
   if (left.length === 0) return
   throw new RolekeeperError(
     'role.left_live',

@@ -55,12 +55,17 @@ export type PipelineDeps = {
   /** The stages of the workflow's role. */
   readonly stages: (workflow: Workflow) => Stages
   /** Hold the signer while a workflow is cleared and claims, so that simulations see each other's nonces. */
-  readonly alone: <T>(signer: string, work: () => Promise<T>) => Promise<T>
+  readonly alone: <T>(signer: string, work: () => Promise<T>, lane: Lane) => Promise<T>
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly onStrike: (workflow: Workflow, error: unknown) => void
   /** A workflow that holds nonces was struck for the third time in a row: its signer begins nothing else. */
   readonly onQuarantined: (workflow: Workflow, note: Note) => void
 }
+
+/** Which of a signer's lanes a work waits in: what is urgent goes before all that is not. */
+export type Lane = 'urgent' | 'usual'
+
+const laneOf = ({ proposal }: Workflow): Lane => (proposal.urgent === true ? 'urgent' : 'usual')
 
 const STRIKES_MAX = 3
 const STRIKE_WAIT_MS = 1_000
@@ -77,7 +82,7 @@ export async function run(id: string, deps: PipelineDeps): Promise<number | null
     const needsSigner = workflow.state === 'attested' || workflow.state === 'cleared'
     const before: Workflow = workflow
     const waitMs: number | Workflow = needsSigner
-      ? await deps.alone(before.signer, () => takeStep(before, deps, true))
+      ? await deps.alone(before.signer, () => takeStep(before, deps, true), laneOf(before))
       : await takeStep(before, deps, false)
     if (typeof waitMs === 'number') return waitMs
     workflow = waitMs

@@ -35,6 +35,8 @@ export type Proposal = {
   readonly deviationBps?: number
   /** It takes a protection away: a person is asked first, whatever `approval` says. */
   readonly loosens?: true
+  /** Others are as fast: it goes before what waits for the signer, and what is in its way is bumped. */
+  readonly urgent?: true
   /** The position that it bids for, lower case: no two roles of one keeper bid on the same. */
   readonly lot?: string
   /** One sentence with the numbers, for the timeline. */

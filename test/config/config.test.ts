@@ -32,6 +32,9 @@ function refusal(from: string, to: string, environment: Record<string, string | 
   return 'accepted'
 }
 
+const load = (from: string, to: string) =>
+  checkRunConfig(parseYaml('run.yaml', text.replace(from, to)), '/etc/keeper', deps)
+
 describe('the run configuration', () => {
   it('accepts the example, with references resolved and paths absolute', () => {
     const config = loadRunConfig(EXAMPLE, deps)
@@ -216,9 +219,23 @@ describe('the run configuration', () => {
     )
   })
 
-  it('refuses a role that is there twice', () => {
+  it('refuses a role that is there twice with one key, and takes it with several', () => {
     const agent = text.slice(text.indexOf('  - role: liquidator'))
-    expect(refusal(agent, agent + agent)).toContain('a role is there twice')
+    expect(refusal(agent, agent + agent)).toContain('a role is there twice with one signer')
+    const [address = ''] = /0x[0-9a-fA-F]{40}/.exec(agent) ?? []
+    const another = agent.slice(0, agent.indexOf('\n#')).replaceAll(address, `0x${'ab'.repeat(20)}`)
+    expect(load(agent, `${another.trimEnd()}\n${agent}`).agents.map(({ role }) => role)).toEqual([
+      'liquidator',
+      'liquidator',
+    ])
+  })
+
+  it('takes a window of 1 to 64 nonces in flight a signer, 16 where none is said', () => {
+    expect(load('mode: live', 'mode: live').agents[0]?.signer.window).toBe(16)
+    const windowed = (nonces: string) => ['    signer:', `    signer:\n      window: "${nonces}"`] as const
+    for (const nonces of ['1', '16', '64'])
+      expect(load(...windowed(nonces)).agents[0]?.signer.window).toBe(Number(nonces))
+    for (const wrong of ['0', '65']) expect(refusal(...windowed(wrong))).toContain('allowed: 1 to 64')
   })
 
   it('never prints a secret, whichever way it is printed', () => {

@@ -86,6 +86,7 @@ export const createWorld = () => {
       gasWeiMax: world.gasWeiMax,
       tipWei: null,
       noopGas: world.noopGas,
+      urgent: [],
     }),
     signer: {
       address: account.address,

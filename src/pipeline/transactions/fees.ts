@@ -95,6 +95,8 @@ export type OfferTerms = {
   readonly capWei?: bigint
   /** What others tip; absent or null: nobody said. */
   readonly tipWei?: bigint | null
+  /** A replacement offers no less than this, as far as the cap goes. */
+  readonly atLeast?: Fees
 }
 
 const tipOf = ({ priorityFeePerGasWei, priorityFeePerGasWeiMax }: FeePolicy, { tipWei }: OfferTerms) =>
@@ -132,10 +134,15 @@ export function bumpFees(
   const tipWei = tipOf(policy, terms)
   const market = (baseFeePerGasWei * policy.baseFeeBps) / 10_000n + tipWei
   const capWei = terms.capWei ?? payloadRoomWei(policy)
-  const maxFeePerGasWei = min(max(raised(last.maxFeePerGasWei), market), capWei)
+  const { maxFeePerGasWei: leastFeeWei = 0n, maxPriorityFeePerGasWei: wantedTipWei = 0n } =
+    terms.atLeast ?? {}
+  const maxFeePerGasWei = min(max(raised(last.maxFeePerGasWei), max(market, leastFeeWei)), capWei)
   const leastTipWei = raised(last.maxPriorityFeePerGasWei)
   const enough = maxFeePerGasWei >= raised(last.maxFeePerGasWei) && leastTipWei <= maxFeePerGasWei
   return enough
-    ? { maxFeePerGasWei, maxPriorityFeePerGasWei: min(max(leastTipWei, tipWei), maxFeePerGasWei) }
+    ? {
+        maxFeePerGasWei,
+        maxPriorityFeePerGasWei: min(max(leastTipWei, max(tipWei, wantedTipWei)), maxFeePerGasWei),
+      }
     : null
 }

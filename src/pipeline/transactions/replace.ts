@@ -1,7 +1,7 @@
 import { invariant } from '../../errors.ts'
 import { type Attempt, type AttemptPurpose, type Slot, withNewAttempt } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { bumpFees, type FeePolicy, type Fees, payloadCapWei, quoteFees } from './fees.ts'
+import { bumpFees, type FeePolicy, type Fees, type OfferTerms, payloadCapWei, quoteFees } from './fees.ts'
 import { gasOf, orderAttempt } from './transaction.ts'
 
 /** The chain, as far as fees and replacements depend on it. */
@@ -24,6 +24,8 @@ export type ReplaceTerms = {
   readonly tipWei: bigint | null
   /** What a no-op of this signer needs now. */
   readonly noopGas: bigint
+  /** What urgent payloads of this signer offer, by their nonces: it is in vain until what comes before them lands. */
+  readonly urgent: readonly { readonly nonce: number; readonly fees: Fees }[]
 }
 
 /** Whether a node may have any form of this slot. Pure. */
@@ -73,7 +75,7 @@ function nextFees(
   last: Attempt,
   slot: Slot,
   purpose: AttemptPurpose,
-  offer: { readonly capWei: bigint; readonly tipWei: bigint | null },
+  offer: OfferTerms,
   { baseFeePerGasWei }: ReplaceView,
   { fees }: ReplaceTerms,
 ): Fees | null {
@@ -86,6 +88,34 @@ function nextFees(
   return quoted.ok ? quoted.fees : null
 }
 
+/** What a block would take of an offer beyond its base fee; negative where it takes it not at all. Pure. */
+const effectiveTip = ({ maxFeePerGasWei, maxPriorityFeePerGasWei }: Fees, baseFeeWei: bigint): bigint =>
+  maxFeePerGasWei - baseFeeWei < maxPriorityFeePerGasWei
+    ? maxFeePerGasWei - baseFeeWei
+    : maxPriorityFeePerGasWei
+
+/**
+ * The fees that what is urgent behind a slot offers, as far as the slot's own cap goes; null where the slot is worth as
+ * much to a block, or its cap leaves it no better. Pure.
+ */
+function overtakenBy(
+  slot: Slot,
+  last: Fees,
+  capWei: bigint,
+  { baseFeePerGasWei, chainNonce }: ReplaceView,
+  { urgent }: ReplaceTerms,
+): Fees | null {
+  const behind = urgent.filter(({ nonce }) => slot.nonce >= chainNonce && nonce > slot.nonce)
+  const best = behind.toSorted((one, other) =>
+    effectiveTip(one.fees, baseFeePerGasWei) > effectiveTip(other.fees, baseFeePerGasWei) ? -1 : 1,
+  )[0]
+  if (best === undefined) return null
+  const maxFeePerGasWei = best.fees.maxFeePerGasWei < capWei ? best.fees.maxFeePerGasWei : capWei
+  const { maxPriorityFeePerGasWei } = best.fees
+  const wanted = { maxFeePerGasWei, maxPriorityFeePerGasWei }
+  return effectiveTip(last, baseFeePerGasWei) < effectiveTip(wanted, baseFeePerGasWei) ? wanted : null
+}
+
 function withReplacement(slot: Slot, workflow: Workflow, view: ReplaceView, terms: ReplaceTerms): Slot {
   const last = slot.attempts.at(-1)
   invariant(last !== undefined, `slot ${slot.nonce} has no attempt`)
@@ -94,9 +124,11 @@ function withReplacement(slot: Slot, workflow: Workflow, view: ReplaceView, term
     last.state === 'sent' &&
     view.chainNonce === slot.nonce &&
     view.headNumber >= (last.sentAtBlock ?? 0n) + terms.fees.bumpAfterBlocks
-  if (!mustClose && !isStuck) return slot
   const purpose = mustClose ? 'noop' : last.purpose
-  const offer = { capWei: capOf(slot, purpose, workflow, terms), tipWei: terms.tipWei }
+  const capWei = capOf(slot, purpose, workflow, terms)
+  const atLeast = last.state === 'sent' ? overtakenBy(slot, last, capWei, view, terms) : null
+  if (!mustClose && !isStuck && atLeast === null) return slot
+  const offer = { capWei, tipWei: terms.tipWei, ...(atLeast === null ? {} : { atLeast }) }
   const fees = nextFees(last, slot, purpose, offer, view, terms)
   if (fees === null) return slot
   return withNewAttempt(slot, orderAttempt(slot, purpose, fees, view.nowMs, terms.noopGas))

@@ -18,6 +18,7 @@ const TERMS: ReplaceTerms = {
   gasWeiMax: 10n ** 18n,
   tipWei: null,
   noopGas: 21_000n,
+  urgent: [],
 }
 const view = (changes: Partial<ReplaceView> = {}): ReplaceView => ({
   nowMs: 2_000,
@@ -180,5 +181,38 @@ describe('replacements', () => {
     const noop = closed.slots[0]?.attempts[1]
     expect(noop?.noopGas).toBe(90_000n)
     expect(parseTransaction(noop?.unsigned ?? '0x').gas).toBe(90_000n)
+  })
+
+  describe('of what an urgent payload waits behind', () => {
+    const urgent = [
+      { nonce: 9, fees: { maxFeePerGasWei: 9_000_000_000n, maxPriorityFeePerGasWei: 2_000_000_000n } },
+    ]
+    // A block would take all of its tip from the one, and half as much from the other.
+    const dear = { baseFeePerGasWei: 1_000_000_000n }
+
+    it('come at once, in the middle of the queue too, and offer what the urgent one offers', () => {
+      const behind = sent({ nonce: 8 })
+      const [slot] = order(inFlight(behind), dear, { urgent }).slots
+      expect(slot?.attempts.at(-1)).toMatchObject({ purpose: 'payload', ...urgent[0]?.fees })
+      // Once: what offers as much is in nobody's way.
+      const raised = { ...slot?.attempts.at(-1), ...sentAttempt, ...urgent[0]?.fees }
+      const after = inFlight(sent({ nonce: 8, attempts: [sentAttempt, raised] }))
+      expect(order(after, dear, { urgent })).toBe(after)
+    })
+
+    it('stay within their own cap, and are none where that is no better', () => {
+      const gasWeiMax = 3_500_000_000n * 100_000n
+      const capped = order(inFlight(sent()), dear, { urgent, gasWeiMax })
+      expect(capped.slots[0]?.attempts.at(-1)?.maxFeePerGasWei).toBe(3_500_000_000n)
+      const poor = inFlight(sent())
+      expect(order(poor, dear, { urgent, gasWeiMax: 2_000_000_000n * 100_000n })).toBe(poor)
+    })
+
+    it('are none for what comes after it, for what landed, and for what is not public', () => {
+      for (const workflow of [inFlight(sent({ nonce: 10 })), inFlight(slotOf({ nonce: 8 }))])
+        expect(order(workflow, dear, { urgent })).toBe(workflow)
+      const landed = inFlight(sent({ nonce: 8 }))
+      expect(order(landed, { ...dear, chainNonce: 9 }, { urgent })).toBe(landed)
+    })
   })
 })
