@@ -18,7 +18,9 @@ import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { collection, failure, json, type Scripted, startScripted } from '../service/scripted-service.ts'
 
 const names = ['SECRET_KEY', 'NODE_A', 'NODE_B', 'NODE_SEND']
-const env = Object.fromEntries(names.map((name) => [`ROLEKEEPER_${name}`, 'https://node.example/key']))
+const env = Object.fromEntries(
+  names.map((name) => [`ROLEKEEPER_${name}`, `https://${name.toLowerCase()}.example/key`]),
+)
 const example = loadRunConfig(fileURLToPath(new URL('../../config/example.yaml', import.meta.url)), {
   env,
   isWellKnown: () => false,
