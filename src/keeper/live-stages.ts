@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
-import { invariant, type RolekeeperError } from '../errors.ts'
+import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalHash, whyAsk } from '../guard/approval.ts'
 import { BUDGET_MS, checkBudget } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
@@ -194,8 +194,12 @@ const urgentFees = (urgent: readonly Workflow[]): ReplaceTerms['urgent'] =>
 
 async function nextNonce(chainId: number, signer: Address, journal: Journal): Promise<number> {
   const nonce = await journal.nextNonce(chainId, signer)
-  invariant(nonce !== null, `no nonce of ${signer} was adopted before it was claimed`)
-  return nonce
+  if (nonce !== null) return nonce
+  throw new RolekeeperError(
+    'nonce.not_final',
+    `What ${signer} sent before this keeper is not final yet, so its first nonce is not known.`,
+    { fix: 'nothing: it goes on once that is final.', facts: { signer }, retry: 'later' },
+  )
 }
 
 /** What a signer has on its way from a nonce on, in nonce order: of all, or of what comes before a workflow's open slots. */

@@ -60,8 +60,10 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   const { nodes, journal, signers } = deps
   const key = finalKey(nodes.chainId)
   const stored = await journal.getValue(key)
+  /** What was counted when a signer without a nonce was first looked at. */
+  const firstCounts = new Map<Address, number>()
   const reconcile = () =>
-    Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), deps)))
+    Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), firstCounts, deps)))
   const canonical = await followCanonicalChain({
     ...{ nodes, clock: deps.clock, signers, onFailed: deps.onFailed },
     lastFinal: stored === null ? null : storedBlock.parse(JSON.parse(stored)),
@@ -91,15 +93,33 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   }
 }
 
-async function reconcileSigner(signer: Address, facts: SignerFacts, deps: ChainViewDeps): Promise<void> {
+async function reconcileSigner(
+  signer: Address,
+  facts: SignerFacts,
+  firstCounts: Map<Address, number>,
+  deps: ChainViewDeps,
+): Promise<void> {
   const { nodes, journal } = deps
-  let next = await journal.nextNonce(nodes.chainId, signer)
-  if (next === null) {
-    next = await nodes.transactionCount(signer, 'finalized')
-    await journal.adoptNonce(nodes.chainId, signer, next)
-  }
+  const known = await journal.nextNonce(nodes.chainId, signer)
+  const next = known ?? (await firstNonce(signer, facts, firstCounts, deps))
+  if (next === null) return
   if (facts.count > next) deps.safe(signer, usedElsewhere(signer, next, facts))
   else if (facts.count < next) await resendLost(signer, facts.count, next, deps)
+}
+
+/** Adopt a first nonce once what was counted at first is final; null until then, and nothing is claimed. */
+async function firstNonce(
+  signer: Address,
+  { count }: SignerFacts,
+  firstCounts: Map<Address, number>,
+  { nodes, journal }: ChainViewDeps,
+): Promise<number | null> {
+  const first = firstCounts.get(signer) ?? count
+  firstCounts.set(signer, first)
+  const final = await nodes.transactionCount(signer, 'finalized')
+  if (final < first) return null
+  await journal.adoptNonce(nodes.chainId, signer, final)
+  return final
 }
 
 function usedElsewhere(signer: Address, next: number, facts: SignerFacts): Parameters<Signers['safe']>[1] {

@@ -121,11 +121,17 @@ describe('watching the chain', () => {
     expect(view.facts(SIGNER)).toMatchObject({ finalized: 6n, count: 5 })
   })
 
-  it('a count of the head that is not final is never adopted, not even as the first: SAFE', async () => {
+  it('a count that is not final is never adopted: the first waits until it is, and is SAFE where others go on', async () => {
     const { watch, world, model } = createWorld()
     model.mine(sentBy(5, 6))
     await watch()
-    expect(await nextNonce()).toBe(5)
+    for (let block = 0; block < 3; block += 1) model.mine(EMPTY)
+    await settled()
+    expect(await nextNonce()).toBeNull()
+    expect(world.safe).toEqual([])
+    model.mine(sentBy(6, 7))
+    await settled()
+    expect(await nextNonce()).toBe(6)
     expect(world.safe).toMatchObject([{ check: 'nonce_used_elsewhere' }])
   })
 
