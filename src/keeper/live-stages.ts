@@ -141,10 +141,25 @@ export type FollowingStagesDeps = Pick<
   Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
   Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'>
 
+/** Raw bytes that are remembered as sent; when they are more, all go out once again, which does no harm. */
+const SENT_MAX = 10_000
+
+/** Create a memory of what was asked before; the first time is true. */
+function createOnce(): (text: string) => boolean {
+  const asked = new Set<string>()
+  return (text) => {
+    if (asked.has(text)) return false
+    if (asked.size >= SENT_MAX) asked.clear()
+    asked.add(text)
+    return true
+  }
+}
+
 /** Join what carries a workflow in flight, with what ends it once every slot is final, and what confirms it. */
 export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, 'carry' | 'confirm'> {
   const { nowMs, journal, nodes, client, chain, signer, fees, alarm, rulesetHash, gasWeiMax } = deps
   const view = () => chain.of(signer.address)
+  const isNewHere = createOnce()
   const baseFeePerGasWei = () => view().baseFeePerGasWei
   const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
   return {
@@ -160,6 +175,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
         }),
         facts: () => chain.facts(signer.address),
         seek: chain.seek,
+        isNewHere,
         register: (each, atMs) => journal.post(registrations(each, atMs)),
         conclude: (each) => conclude(each, ending),
       }),

@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
@@ -26,6 +27,8 @@ export type CarryDeps = {
   /** Look for what took a nonce; the workflow runs again when it is found. */
   readonly seek: (sought: Sought) => void
   readonly nodes: Pick<Nodes, 'send'>
+  /** Whether this process sends these bytes for the first time: what an earlier one sent, nodes may have forgotten. */
+  readonly isNewHere: (raw: Hex) => boolean
   readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'write'>
   /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
@@ -43,7 +46,7 @@ const KMS_RETRY_MS = 1_000
 /** The same bytes go to every node again each time this many blocks have passed, for the nonces whose turn it is. */
 const RESEND_BLOCKS = 2n
 /** So many nonces from the chain's own have their turn: what a node forgot lands in order. */
-const RESEND_NONCES = 4
+const RESEND_NONCES = 16
 /** Those behind them are sent again this seldom, each at another head: a thousand must not go out with one. */
 const RESEND_ALL_BLOCKS = 128
 
@@ -209,6 +212,7 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
 
 async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<void> {
   invariant(raw !== undefined, `slot ${slot.nonce} is sent without raw bytes`)
+  deps.isNewHere(raw)
   const outcomes = await deps.nodes.send(raw)
   if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return
   // The nonce stays: a node that does not say so may have it, and the same bytes go out again.
@@ -238,6 +242,7 @@ async function resend(slots: readonly Slot[], deps: CarryDeps): Promise<void> {
     // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
     const isDue =
       since < 0n ||
+      (sent.raw !== undefined && deps.isNewHere(sent.raw)) ||
       (since > 0n &&
         (slot.nonce < chainNonce + RESEND_NONCES
           ? since % RESEND_BLOCKS === 0n

@@ -151,6 +151,16 @@ describe('carrying a workflow in flight', () => {
     expect(setup.world.asked).toHaveLength(2)
   })
 
+  it('sends once more, at once, what an earlier process had sent, and not at each look', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup = createWorld()
+    await setup.settle(workflow)
+    const sends = () => setup.world.log.filter((line) => line.startsWith('send'))
+    expect(sends()).toHaveLength(2)
+    await setup.settle(workflow)
+    expect(sends()).toHaveLength(2)
+  })
+
   it('sends again what was mined above a head that went back, and does not open it', async () => {
     const { workflow } = await setup.settle(pair())
     const hash = workflow.slots[0]?.attempts[0]?.hash ?? '0x'

@@ -59,6 +59,7 @@ export const createWorld = () => {
     log: [] as string[],
   }
   const digests = new Map<string, number>()
+  const sent = new Set<string>()
   /** The nonce and digest of each hash that the journal has. */
   const forms = new Map<string, { readonly nonce: number; readonly digest: `0x${string}` }>()
   const minedAt = (nonce: number): MinedTransaction | null | undefined => {
@@ -111,6 +112,7 @@ export const createWorld = () => {
       count: world.chainNonce,
       minedAt,
     }),
+    isNewHere: (raw) => !sent.has(raw) && Boolean(sent.add(raw)),
     seek: ({ nonce }) => {
       world.sought.push(nonce)
     },
