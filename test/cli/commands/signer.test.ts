@@ -1,0 +1,120 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { signer } from '../../../src/cli/commands/signer.ts'
+import { type Refusal, refuse } from '../../../src/errors.ts'
+import type { Journal } from '../../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { SIGNERS_KEY } from '../../../src/keeper/records.ts'
+import { takeSignerOrders } from '../../../src/keeper/signer-orders.ts'
+import type { SignerOrder } from '../../../src/ops/orders.ts'
+import { createSigners } from '../../../src/pipeline/transactions/safe.ts'
+import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
+
+const CHAIN = 31_337
+let directory: string
+let journal: Journal
+let out = ''
+const io = {
+  out: (text: string) => {
+    out += text
+  },
+  err: () => {},
+  outIsTty: false,
+  errIsTty: false,
+  env: {},
+}
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'signer-'))
+  journal = openSqliteJournal(directory)
+  out = ''
+})
+afterEach(() => journal.close())
+const run = (...args: readonly string[]) => signer([...args, '--directory', directory], io)
+
+describe('rolekeeper signer show', () => {
+  it('says how each signer stands, why one is SAFE and what leaves it, and which nonces are open', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 7)
+    await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId: CHAIN, addresses: [SIGNER] }))
+    const signers = await createSigners([SIGNER], {
+      ...{ nowMs: () => 0, chainId: CHAIN, journal, alarm: () => {} },
+    })
+    signers.safe(SIGNER, {
+      check: 'three_strikes',
+      message: 'Thrice.',
+      seen: 'the log',
+      toLeave: 'its end',
+    })
+    await journal.open(workflowOf('cleared'))
+    await journal.claim(workflowOf('in_flight', { slots: [slotOf({ closing: 'quarantined' })] }), null)
+    await journal.barrier()
+    await run('show')
+    expect(out).toMatchInlineSnapshot(`
+      "0x5151515151515151515151515151515151515151  SAFE  next nonce 8
+        three_strikes since 1970-01-01T00:00:00.000Z: Thrice.
+          seen: the log
+          to leave: its end
+        nonce 7  open  closing: quarantined
+      "
+    `)
+    out = ''
+    await run('show', '--json')
+    expect(JSON.parse(out)).toMatchObject({ signer: SIGNER, nextNonce: 8, safe: [{ seen: 'the log' }] })
+  })
+
+  it('says so where no keeper has run yet', async () => {
+    await run('show')
+    expect(out).toBe('No signer yet.\n')
+  })
+})
+
+describe('an order about a signer', () => {
+  /** Run a command beside a keeper that answers its order so. */
+  async function beside(
+    reply: { readonly ok: true; readonly said: string } | Refusal,
+    ...args: readonly string[]
+  ) {
+    const taken: SignerOrder[] = []
+    const take = async (order: SignerOrder) => {
+      taken.push(order)
+      return reply
+    }
+    const keeper = setInterval(() => void takeSignerOrders(directory, { take }, journal), 20)
+    try {
+      await run(...args)
+    } finally {
+      clearInterval(keeper)
+    }
+    return taken
+  }
+
+  it('is only looked at without --yes', async () => {
+    const said = { ok: true, said: 'It would.' } as const
+    expect(await beside(said, 'cancel', SIGNER, '7')).toEqual([
+      { verb: 'cancel', signer: SIGNER, nonce: 7, yes: false },
+    ])
+    expect(out).toBe('It would.\nNothing was done; --yes does it.\n')
+    out = ''
+    expect(await beside(said, 'release', SIGNER, '--yes')).toEqual([
+      { verb: 'release', signer: SIGNER, yes: true },
+    ])
+    expect(out).toBe('It would.\n')
+  })
+
+  it('says why the keeper refuses it', async () => {
+    await expect(beside(refuse('not_safe', 'It is not.'), 'release', SIGNER)).rejects.toThrow(
+      'not_safe: It is not.',
+    )
+  })
+
+  it.each([
+    [['release'], /which signer/],
+    [['release', '0x12'], /which signer/],
+    [['cancel', SIGNER, '-1x'], /no nonce|Unknown option/],
+    [['burn'], /what to do/],
+    [[], /what to do/],
+  ])('is refused as %j', async (args, said) => {
+    await expect(run(...args)).rejects.toThrow(said)
+  })
+})
