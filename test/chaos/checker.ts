@@ -146,6 +146,8 @@ export async function compare(
   world: ChaosWorld,
   orders: readonly Order[],
   evidence: Evidence,
+  /** Whether the journal is one from a backup: then what had taken no nonce yet is forgotten with its tail. */
+  isRestored: boolean,
 ): Promise<{
   readonly workflows: number
   readonly states: Readonly<Record<string, number>>
@@ -187,9 +189,9 @@ export async function compare(
       if (known.has(String(assets))) continue
       // Refused with a reason, its author knows; that alone decides an order without a workflow.
       const reply = await journal.getValue(`order:${id}`)
-      if (reply === null) problems.push(`LOST: order ${id.slice(0, 8)} was not taken`)
-      else if ((evidence.deposits.get(assets) ?? 0) > 0)
-        problems.push(`FALSE TERMINAL: order ${id.slice(0, 8)} was refused, and deposited: ${reply}`)
+      if (reply === null && !isRestored) problems.push(`LOST: order ${id.slice(0, 8)} was not taken`)
+      if ((evidence.deposits.get(assets) ?? 0) > 0)
+        problems.push(`FALSE TERMINAL: order ${id.slice(0, 8)} is in no workflow, and deposited: ${reply}`)
     }
     const states: Record<string, number> = {}
     for (const { state, proposal } of rows)

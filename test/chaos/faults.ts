@@ -1,3 +1,5 @@
+import { cpSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { NO_FAULTS } from '../../sandbox/kms/operations.ts'
 import type { Passing } from '../support/fault-proxy.ts'
 import type { HttpDeed } from '../support/http-deeds.ts'
@@ -116,6 +118,9 @@ const raised = (value: unknown): unknown => {
     ]),
   )
 }
+
+const largestFile = (directory: string) =>
+  Math.max(0, ...readdirSync(directory).map((name) => statSync(join(directory, name)).size))
 
 /** Every kind of fault by its name: what is wrong, then how. Any of them may meet any step of the keeper. */
 export const FAULTS: Readonly<Record<string, Kind>> = {
@@ -242,6 +247,11 @@ export const FAULTS: Readonly<Record<string, Kind>> = {
     await world.rpc('anvil_mine', '0x5', '0x0')
     await world.onTime()
   },
+  'disk.full': async ({ world, keeper, hit }) => {
+    hit()
+    keeper.limitNext(Math.ceil(largestFile(world.directory) / 1_024) + 200)
+    await keeper.kill()
+  },
   'process.killed': async ({ keeper, hit }) => {
     hit()
     await keeper.kill()
@@ -256,3 +266,26 @@ export const FAULTS: Readonly<Record<string, Kind>> = {
     undo(() => keeper.signal('SIGCONT'))
   },
 }
+
+/** What a person has to look at afterwards: each once in a seed that has it, its two parts some time apart. */
+export const INCIDENTS: Readonly<Record<string, Kind>> = {
+  'disk.saved': ({ world, keeper, hit }) =>
+    keeper.hold(async () => {
+      hit()
+      rmSync(backupOf(world), { recursive: true, force: true })
+      cpSync(world.directory, backupOf(world), { recursive: true })
+    }),
+  'disk.restored': ({ world, keeper, hit }) =>
+    keeper.hold(async () => {
+      hit()
+      // The orders that wait are no part of it.
+      for (const name of journalFiles(world.directory))
+        rmSync(join(world.directory, name), { recursive: true })
+      for (const name of journalFiles(backupOf(world)))
+        cpSync(join(backupOf(world), name), join(world.directory, name), { recursive: true })
+    }),
+}
+
+const journalFiles = (directory: string) => readdirSync(directory).filter((name) => name !== 'orders')
+
+const backupOf = ({ directory }: ChaosWorld) => `${directory}-backup`

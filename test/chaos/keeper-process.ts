@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { ENVIRONMENT } from '../support/keeper-scene.ts'
 
 const HOOK = new URL('./crash-hook.ts', import.meta.url).href
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+/** The command. */
+export const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 /** The commit at which a keeper ends itself; `crash-hook.ts` does it. */
 type CrashAt = { readonly state: string; readonly when: 'before' | 'after'; readonly live: number }
@@ -17,6 +18,10 @@ export type KeeperProcess = {
   /** How it ended, or null while it runs. */
   readonly ended: () => string | null
   readonly signal: (name: NodeJS.Signals) => void
+  /** The next one that is started can make no file larger than this: a full disk that only it has. */
+  readonly limitNext: (fileKbMax: number) => void
+  /** Let nothing start until the work has ended. */
+  readonly hold: (work: () => Promise<unknown>) => Promise<void>
   /** SIGKILL, and wait for its end. */
   readonly kill: () => Promise<void>
   /** SIGTERM, and wait for its end. @returns milliseconds that it took. */
@@ -28,6 +33,8 @@ export type KeeperProcess = {
 export function createKeeperProcess(configFile: string, logFile: string): KeeperProcess {
   let child: ChildProcess | undefined
   let starts = 0
+  let fileKbMax: number | undefined
+  let held = false
   const log = createWriteStream(logFile, { flags: 'a' })
   const exit = async (name: NodeJS.Signals): Promise<void> => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -37,9 +44,13 @@ export function createKeeperProcess(configFile: string, logFile: string): Keeper
   }
   return {
     start: (crash) => {
+      if (held) return
       starts += 1
       const hook = crash === undefined ? [] : ['--import', HOOK]
-      child = spawn(process.execPath, [...hook, MAIN, 'run', '--config', configFile, '--json'], {
+      const args = [...hook, MAIN, 'run', '--config', configFile, '--json']
+      const limit = fileKbMax === undefined ? 'unlimited' : String(fileKbMax)
+      fileKbMax = undefined
+      child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$0" "$@"`, process.execPath, ...args], {
         env: { ...process.env, ...ENVIRONMENT, CHAOS_CRASH: JSON.stringify(crash ?? null) },
         stdio: ['ignore', 'pipe', 'pipe'],
       })
@@ -52,6 +63,18 @@ export function createKeeperProcess(configFile: string, logFile: string): Keeper
       return child.signalCode ?? `exit ${child.exitCode}`
     },
     signal: (name) => void child?.kill(name),
+    limitNext: (next) => {
+      fileKbMax = next
+    },
+    hold: async (work) => {
+      held = true
+      try {
+        await exit('SIGKILL')
+        await work()
+      } finally {
+        held = false
+      }
+    },
     kill: () => exit('SIGKILL'),
     stop: async () => {
       const startedAtMs = performance.now()

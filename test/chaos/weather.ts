@@ -2,7 +2,7 @@ import type { Passing } from '../support/fault-proxy.ts'
 import type { HttpDeed } from '../support/http-deeds.ts'
 import type { NodeFault } from '../support/node-proxy.ts'
 import type { View } from '../support/node-view.ts'
-import { FAULTS, type Means } from './faults.ts'
+import { FAULTS, INCIDENTS, type Means } from './faults.ts'
 import type { KeeperProcess } from './keeper-process.ts'
 import type { ChaosWorld } from './world.ts'
 
@@ -53,6 +53,8 @@ const PAUSE_MS_MORE = 900
 const LASTS_MS = 600
 const LASTS_MS_MORE = 2_400
 const KILL_EVERY_MS = 8_000
+/** Every so-and-so-many-th seed has its journal restored from a backup. */
+const RESTORED_EVERY = 3
 const REORG_EVERY_MS = 5_000
 
 /** Plan what goes wrong in a seed for so long. Pure. */
@@ -74,6 +76,12 @@ export function planOf(seed: number, forMs: number, nodes: number): Plan {
     for (let atMs = everyMs * (0.5 + roll()); atMs < forMs; atMs += everyMs * (0.5 + roll()))
       episodes.push({ atMs, kind, forMs: 0, seed: Math.floor(roll() * 2 ** 31) })
   }
+  if (seed % RESTORED_EVERY === 0)
+    for (const [kind, at] of [
+      ['disk.saved', 0.3],
+      ['disk.restored', 0.65],
+    ] as const)
+      episodes.push({ atMs: forMs * at, kind, forMs: 0, seed: 0 })
   often('process.killed', KILL_EVERY_MS)
   often('chain.reorg', REORG_EVERY_MS)
   return { liar, noise: 0.1, episodes: episodes.toSorted((a, b) => a.atMs - b.atMs) }
@@ -174,7 +182,7 @@ export function createWeather(plan: Plan, world: ChaosWorld, keeper: KeeperProce
   const start = async ({ kind, forMs, seed: own }: Episode) => {
     const one: Active = { nodeFaults: [], views: [], service: [], kms: [], undo: [] }
     active.add(one)
-    await FAULTS[kind]?.({
+    await (FAULTS[kind] ?? INCIDENTS[kind])?.({
       ...{ world, keeper, liar: plan.liar, hit: () => hit(kind), roll: createRolls(own) },
       nodeFault: (node, fault) => void one.nodeFaults.push({ node, fault }),
       nodeView: (node, view) => void one.views.push({ node, view }),

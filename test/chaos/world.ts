@@ -80,6 +80,7 @@ export async function createChaosWorld(size: Size): Promise<ChaosWorld> {
       nodes: { read: [...urls], send: [...urls] },
     },
     service: { url: service.url, secretKey: 'env:TEST_SECRET_KEY' },
+    watermark: join(scene.directory, 'watermark'),
     kms: { region, endpoint: kms.url, accessKeyId, secretAccessKey: 'env:TEST_KMS_SECRET' },
     agents: [
       {
