@@ -195,7 +195,7 @@ export class Process {
       signers: [SIGNER],
       onHead: () => {
         for (const { id, state } of live.values()) {
-          if (state === 'in_flight' || state === 'cleared') queue.wake(id, 0)
+          if (state === 'in_flight' || state === 'cleared' || state === 'attested') queue.wake(id, 0)
         }
       },
       onFailed: () => undefined,
@@ -206,6 +206,8 @@ export class Process {
     const stages = createLiveStages({
       gas: createGasMarket({ nodes, nowMs: clock.nowMs }),
       alone: (work) => alone('open', work),
+      window: 16,
+      urgentOf: () => [],
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
       signer: this.#signer(kms.signer(this.isAlive)),
       approval: APPROVAL,
