@@ -121,15 +121,15 @@ function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => 
   }
 }
 
-/** Where orders to a role go, or why there is no such place; null while it is being opened. */
+/** Where orders to a role go, or why there is no such place; null while that may change by itself. */
 function ordersOf(role: Role, staff: BackgroundDeps['staff']): RoleOrders | Refusal | null {
   const place = staff.states().find(({ agent }) => agent.role === role)
   if (place === undefined) {
     return refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
   }
   const { state } = place
-  if (state.type === 'opening') return null
   if (state.type === 'up') return state.role.orders
+  if (state.type === 'opening' || state.reason.retry !== 'never') return null
   return refuse('role_down', `The ${role} does not work: ${state.reason.message}`)
 }
 
