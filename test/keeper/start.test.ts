@@ -80,9 +80,11 @@ async function leaveInFlight(): Promise<(event: KeeperEvent) => boolean> {
   const keeper = await start({ agents: [liquidator()] })
   const isMine = (event: KeeperEvent) =>
     event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
-  await keeper.until((event) => isMine(event) && reached('cleared')(event))
+  const cleared = await keeper.until((event) => isMine(event) && reached('cleared')(event))
   await world.scene.client.setIntervalMining({ interval: 0 })
-  await keeper.until((event) => event.type === 'slot' && event.state === 'sent')
+  // The settlement of an earlier liquidation may be on its way, too.
+  const id = cleared.type === 'workflow' ? cleared.id : ''
+  await keeper.until((event) => event.type === 'slot' && event.state === 'sent' && event.id === id)
   await keeper.keeper.stop({ drainMs: 0 })
   running = undefined
   return isMine
