@@ -30,6 +30,8 @@ export type AgreementDeps = {
   readonly hedgeMs: number
   readonly onSlow: (node: Endpoint) => void
   readonly onFailed: (node: Endpoint, error: RolekeeperError) => void
+  /** All were asked, and too few said the same. */
+  readonly onDisagreed: (error: RolekeeperError) => void
   /** A node said something else than those that agree. */
   readonly onAlone: (node: Endpoint, question: { readonly method: string; readonly block: string }) => void
 }
@@ -158,8 +160,10 @@ function createRound<T>(question: Question<T>, deps: AgreementDeps): Round<T> {
     while (waiting.size + most < agree && queue.length > 0) askNext()
     if (waiting.size + most >= agree) return
     const end = conclude(question, agree, answers, failures)
-    if (end instanceof RolekeeperError) reject(end)
-    else resolve(end.value)
+    if (end instanceof RolekeeperError) {
+      if (end.code === 'node.disagreement') deps.onDisagreed(end)
+      reject(end)
+    } else resolve(end.value)
   }
 
   for (let count = 0; count < agree; count += 1) askNext()

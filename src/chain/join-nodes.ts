@@ -39,8 +39,8 @@ export type JoinOptions = {
   /** How often each reading node is asked for its head while somebody listens. */
   readonly pollMs: number
   readonly clock: Clock
-  /** A node said something else than those that agree. */
-  readonly onAlone?: (error: RolekeeperError) => void
+  /** A node said something else than those that agree (`node.alone`), or too few said the same (`node.disagreement`). */
+  readonly onDisagreement?: (error: RolekeeperError) => void
 }
 
 /** An answer is usually there long before; one that is not by then is no longer waited for alone, milliseconds. */
@@ -56,9 +56,10 @@ export function joinNodes(options: JoinOptions): Nodes {
     ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
     onSlow: standing.slow,
     onFailed: standing.failed,
+    onDisagreed: (error) => options.onDisagreement?.(error),
     onAlone: (node, question) => {
       standing.alone(node)
-      options.onAlone?.(stoodAlone(node, question, agree))
+      options.onDisagreement?.(stoodAlone(node, question, agree))
     },
   })
   const finalized = () => agreedFinalized(options, asking, heads.recent)

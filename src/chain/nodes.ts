@@ -112,6 +112,8 @@ export type SendOutcome = {
 export type NodeHealth = {
   readonly node: string
   readonly state: 'ok' | 'behind' | 'slow' | 'down' | 'other_fork' | 'alone'
+  /** When it was first seen so, Unix milliseconds. */
+  readonly sinceMs: number
   /** Null until it has shown a head. */
   readonly blocksBehind: number | null
   readonly lastErrorCode: string | null

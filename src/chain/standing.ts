@@ -34,6 +34,7 @@ export function createStanding(options: {
   const aloneUntilMs = new Map<Endpoint, number>()
   const disagreements = new Map<Endpoint, number>()
   const lastErrorCode = new Map<Endpoint, string>()
+  const since = new Map<Endpoint, Pick<NodeHealth, 'state' | 'sinceMs'>>()
 
   function isOnOtherFork(node: Endpoint, head: Header): boolean {
     const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
@@ -50,6 +51,15 @@ export function createStanding(options: {
     return head !== undefined && (tip?.number ?? 0n) < head.number ? 'behind' : 'ok'
   }
 
+  function stateSince(node: Endpoint): Pick<NodeHealth, 'state' | 'sinceMs'> {
+    const state = stateOf(node)
+    const last = since.get(node)
+    if (last?.state === state) return last
+    const now = { state, sinceMs: clock.nowMs() }
+    since.set(node, now)
+    return now
+  }
+
   const behind = (node: Endpoint): number | null => {
     const head = agreedHead()
     const tip = tips.tip(node)
@@ -60,7 +70,11 @@ export function createStanding(options: {
   return {
     order: () =>
       nodes
-        .map((node) => ({ node, rank: STATES.indexOf(stateOf(node)), behind: behind(node) ?? Infinity }))
+        .map((node) => ({
+          node,
+          rank: STATES.indexOf(stateSince(node).state),
+          behind: behind(node) ?? Infinity,
+        }))
         .toSorted((a, b) => a.rank - b.rank || (a.behind === b.behind ? 0 : a.behind - b.behind))
         .map(({ node }) => node),
     slow: (node) => void slowUntilMs.set(node, clock.nowMs() + SLOW_MS),
@@ -72,7 +86,7 @@ export function createStanding(options: {
     health: () =>
       nodes.map((node) => ({
         node: node.name,
-        state: stateOf(node),
+        ...stateSince(node),
         blocksBehind: behind(node),
         lastErrorCode: lastErrorCode.get(node) ?? null,
         disagreements: disagreements.get(node) ?? 0,

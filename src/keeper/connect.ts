@@ -2,6 +2,7 @@ import { createNodes } from '../chain/http-nodes.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
+import type { RolekeeperError } from '../errors.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
@@ -13,7 +14,11 @@ const NODE_TIMEOUT_MS = 2_000
 const HEAD_POLL_MS = 100
 
 /** Open the nodes that a run configuration names. Throws what opening them throws, such as on another chain. */
-export const openNodes = ({ chain: { id, nodes, finality } }: RunConfig, clock: Clock): Promise<Nodes> =>
+export const openNodes = (
+  { chain: { id, nodes, finality } }: RunConfig,
+  clock: Clock,
+  onDisagreement?: (error: RolekeeperError) => void,
+): Promise<Nodes> =>
   createNodes({
     chainId: id,
     read: nodes.read.map((url) => url.reveal()),
@@ -23,6 +28,7 @@ export const openNodes = ({ chain: { id, nodes, finality } }: RunConfig, clock: 
     timeoutMs: NODE_TIMEOUT_MS,
     pollMs: HEAD_POLL_MS,
     clock,
+    ...(onDisagreement === undefined ? {} : { onDisagreement }),
   })
 
 /** Open the service that a run configuration names, with the keeper's own key. Nothing is asked yet. */

@@ -72,7 +72,10 @@ async function tryToOpen(config: RunConfig, deps: GroundDeps): Promise<Ground> {
 }
 
 async function connectNodes(config: RunConfig, { clock, reports }: GroundDeps): Promise<Nodes> {
-  const nodes = await openNodes(config, clock)
+  const nodes = await openNodes(config, clock, (error) => {
+    if (error.code === 'node.alone') reports.metrics.nodeAlone(String(error.facts.node))
+    reports.alarm(error)
+  })
   const send: Nodes['send'] = async (raw) => {
     const outcomes = await nodes.send(raw)
     for (const { outcome } of outcomes) reports.metrics.sent(outcome)

@@ -1,3 +1,4 @@
+import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
@@ -20,6 +21,8 @@ export type HealthDeps = {
   readonly feed: () => ReturnType<Feed['state']> | null
   readonly roles: Staff['states']
   readonly live: () => readonly Workflow[]
+  /** Undefined until they are connected. */
+  readonly nodes: () => Pick<Nodes, 'agree' | 'health'> | undefined
   readonly control: () => Control
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: () => RolekeeperError | null
@@ -90,6 +93,7 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
   return {
     control: deps.control(),
     feed: { mode: feed?.mode ?? 'down', messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs) },
+    nodes: deps.nodes()?.health() ?? [],
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
     serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
     roles: await Promise.all([...names].map((name) => readRole(name, deps))),
@@ -167,5 +171,12 @@ function nodesFacet(deps: HealthDeps): Facet {
   const reason = deps.waitsFor()
   if (reason !== null) return facet(false, `not followed yet: ${reason.message}`)
   const slotAgeMs = oldestOpenMs(deps.live(), deps.clock.nowMs())
-  return facet(slotAgeMs <= OPEN_MS_MAX, `oldest open nonce ${slotAgeMs} ms; ${OPEN_MS_MAX} ms is stuck`)
+  const slots = `oldest open nonce ${slotAgeMs} ms; ${OPEN_MS_MAX} ms is stuck`
+  const nodes = deps.nodes()
+  const health = nodes?.health() ?? []
+  const left = health
+    .filter(({ state }) => state !== 'ok')
+    .map(({ node, state, blocksBehind }) => `${node} is ${state}, ${blocksBehind ?? 'unknown'} blocks behind`)
+  const usable = health.filter(({ state }) => state !== 'down' && state !== 'other_fork').length
+  return facet(slotAgeMs <= OPEN_MS_MAX && usable >= (nodes?.agree ?? 0), [...left, slots].join('; '))
 }

@@ -70,7 +70,12 @@ export const createKeeper = (config: RunConfig, deps: KeeperDeps): Keeper =>
   new ComposedKeeper(config, deps, candidatesOf(config))
 
 /** What a keeper that runs is reached by. */
-type Running = { readonly staff: Staff; readonly queue: Queue; readonly background: Background }
+type Running = {
+  readonly nodes: Nodes
+  readonly staff: Staff
+  readonly queue: Queue
+  readonly background: Background
+}
 
 class ComposedKeeper implements Keeper {
   readonly onEvent: Keeper['onEvent']
@@ -155,7 +160,7 @@ class ComposedKeeper implements Keeper {
     })
     this.#opened.push(queue.close)
     const background = this.#startBackground({ journal, client, staff, desk }, ground.nodes)
-    this.#running = { staff, queue, background }
+    this.#running = { nodes: ground.nodes, staff, queue, background }
     for (const workflow of resumed) this.#live.resume(workflow)
     for (const absent of absentRoles(resumed, this.#config)) this.#reports.alarm(absent)
     await staff.open()
@@ -239,6 +244,7 @@ class ComposedKeeper implements Keeper {
       ...{ journal, clock: this.#clock, live: this.#live.list },
       feed: () => this.#feed?.state() ?? null,
       roles: () => this.#running?.staff.states() ?? [],
+      nodes: () => this.#running?.nodes,
       control: () => readControl(this.#config.directory),
       waitsFor: () => this.#waitsFor,
       sweptAtMs: () => this.#sweptAtMs,

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Nodes } from '../chain/nodes.ts'
+import type { NodeHealth, Nodes } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Slot } from '../workflow/slot.ts'
@@ -15,6 +15,9 @@ const CONFIRMED_MS_MAX = 120_000
 const RUNWAY_MIN = 3n
 const BALANCES_MS = 60_000
 
+/** A node that catches up by then is not worth an alarm. */
+const LEFT_OUT_MS_MAX = 30_000
+
 /** Age of a nonce that has not landed, milliseconds since its payload was ordered. Pure. */
 export const openMs = ({ attempts }: Slot, nowMs: number): number =>
   nowMs - (attempts[0]?.orderedAtMs ?? nowMs)
@@ -26,18 +29,19 @@ export type Payer = { readonly role: Role; readonly signer: Address; readonly ga
 type LookoutDeps = {
   readonly nowMs: () => number
   readonly live: () => readonly Workflow[]
-  readonly nodes: Pick<Nodes, 'balanceWei'>
+  readonly nodes: Pick<Nodes, 'balanceWei' | 'health'>
   readonly payers: readonly Payer[]
   readonly alarm: (error: RolekeeperError) => void
 }
 
 /**
- * Create what looks for workflows that stay too long where they are, and for signers that run out of gas: by our own
- * record, so that it also sees what no step gets to. @returns one look. Throws what reading balances throws.
+ * Create what looks for workflows that stay too long where they are, for nodes that are left out, and for signers that
+ * run out of gas: by our own record, so that it also sees what no step gets to. @returns one look. Throws what reading balances throws.
  */
 export function createLookout({ nowMs, live, nodes, payers, alarm }: LookoutDeps): () => Promise<void> {
   let readAtMs = Number.NEGATIVE_INFINITY
   return async () => {
+    for (const left of nodes.health().flatMap((node) => leftOutOf(node, nowMs()))) alarm(left)
     for (const overdue of live().flatMap((workflow) => overdueOf(workflow, nowMs()))) alarm(overdue)
     if (Math.abs(nowMs() - readAtMs) < BALANCES_MS) return
     readAtMs = nowMs()
@@ -98,6 +102,23 @@ const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =
       retry: 'later',
     },
   )
+
+/** The alarm of a node that is left out for too long, if any. Pure. */
+function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHealth, nowMs: number) {
+  if (state === 'ok' || nowMs - sinceMs <= LEFT_OUT_MS_MAX) return []
+  const lag = `${blocksBehind ?? 'an unknown number of'} blocks behind`
+  return [
+    new RolekeeperError(
+      'node.left_out',
+      `Node ${node} is ${state}, ${lag}, for ${nowMs - sinceMs} ms; ${LEFT_OUT_MS_MAX} ms is too long. The others are asked first.`,
+      {
+        fix: 'look at this node: while it is so, there is one fewer to agree.',
+        facts: { node, state, blocksBehind, lastErrorCode },
+        retry: 'later',
+      },
+    ),
+  ]
+}
 
 const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
   new RolekeeperError(

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { SendOutcome } from '../chain/nodes.ts'
+import type { NodeHealth, SendOutcome } from '../chain/nodes.ts'
 import type { CircuitPhase } from '../service/circuit.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
@@ -14,6 +14,7 @@ type FeedMode = (typeof FEED_MODES)[number]
 export type Gauges = {
   readonly control: Control
   readonly feed: { readonly mode: FeedMode; readonly messageAgeMs: number | null }
+  readonly nodes: readonly NodeHealth[]
   readonly sweepAgeMs: number | null
   /** How far the service says its own state is behind. */
   readonly serviceLagMs: number | null
@@ -46,6 +47,8 @@ export type Metrics = {
   /** One call of the KMS; `outcome` is `ok` or the error's code. */
   readonly kmsCalled: (outcome: string, durationMs: number) => void
   readonly sent: (outcome: SendOutcome['outcome']) => void
+  /** A reading node, by its name, said something else than those that agree. */
+  readonly nodeAlone: (node: string) => void
   /** An attempt at the service; `outcome` is `ok`, a status or the error's code. */
   readonly serviceCalled: (outcome: string, durationMs: number) => void
   /** The circuit to the service opened, closed, or lets one request through to find out. */
@@ -105,6 +108,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     kmsCalled: (outcome, durationMs) =>
       counters.kmsSeconds.observe({ outcome: name(outcome) }, durationMs / 1_000),
     sent: (outcome) => counters.sends.inc({ outcome }),
+    nodeAlone: (node) => counters.alone.inc({ node }),
     serviceCalled: (outcome, durationMs) =>
       counters.serviceSeconds.observe({ outcome: name(outcome) }, durationMs / 1_000),
     circuitMoved: (phase) => gauges.circuitOpen.set(phase === 'closed' ? 0 : 1),
@@ -149,6 +153,7 @@ function createCounters(registry: Registry) {
     ]),
     decisions: counter('decision_subjects_total', 'Subjects decided on.', ['role', 'result']),
     sends: counter('sends_total', 'Transactions handed to nodes, by answer.', ['outcome']),
+    alone: counter('node_disagreements_total', 'Answers in which a node stood alone.', ['node']),
     webhooks: counter('webhook_requests_total', 'Requests at the webhook listener, by what became of them.', [
       'outcome',
     ]),
@@ -192,6 +197,13 @@ function createGauges(registry: Registry) {
     sweepAge: gauge('sweep_age_seconds', 'Time since the last full sweep.'),
     serviceLag: gauge('service_lag_seconds', 'How far the service is behind, by its own word.'),
     circuitOpen: gauge('service_circuit_open', '1 while the service failed in a row and is only probed.'),
+    nodeState: gauge('node_state', '1 for how a reading node stands beside the others now.', [
+      'node',
+      'state',
+    ]),
+    nodeBehind: gauge('node_blocks_behind', 'Blocks that a reading node is behind the agreed head.', [
+      'node',
+    ]),
     up: gauge('role_up', '1 while the role works; 0 while it is down or being opened.', ['role']),
     live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
     held: gauge('workflows_held', 'Workflows that wait for a person.', ['role']),
@@ -211,6 +223,11 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
   gauges.messageAge.set(seconds(now.feed.messageAgeMs))
   gauges.sweepAge.set(seconds(now.sweepAgeMs))
   gauges.serviceLag.set(seconds(now.serviceLagMs))
+  gauges.nodeState.reset()
+  for (const { node, state, blocksBehind } of now.nodes) {
+    gauges.nodeState.set({ node, state }, 1)
+    gauges.nodeBehind.set({ node }, blocksBehind ?? Number.NaN)
+  }
   for (const { role, budgets, ...figures } of now.roles) {
     gauges.up.set({ role }, Number(figures.up))
     gauges.live.set({ role }, figures.workflowsLive)

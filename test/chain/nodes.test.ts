@@ -209,7 +209,7 @@ describe('reading', () => {
     const alone: (string | number | boolean | null | undefined)[] = []
     for (const one of three) one.answers.eth_getTransactionCount = () => '0x4'
     three[0].answers.eth_getTransactionCount = () => '0xf4240'
-    const nodes = await connect(three, { agree: 2, onAlone: ({ facts }) => alone.push(facts.node) })
+    const nodes = await connect(three, { agree: 2, onDisagreement: ({ facts }) => alone.push(facts.node) })
     expect(await nodes.transactionCount(ADDRESS, 7n)).toBe(4)
     expect(await nodes.transactionCount(ADDRESS, HASH)).toBe(4)
     expect(await nodes.transactionCount(ADDRESS, 'pending')).toBe(4)

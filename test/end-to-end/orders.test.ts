@@ -18,9 +18,11 @@ import {
   startTestKeeper,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
+import { type NodeProxy, startNodeProxy } from '../support/node-proxy.ts'
 
 let world: KeeperScene
 let running: TestKeeper | undefined
+const proxies: NodeProxy[] = []
 
 beforeAll(async () => {
   world = await createKeeperScene()
@@ -28,6 +30,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await running?.keeper.stop({ drainMs: 0 })
   running = undefined
+  for (const proxy of proxies.splice(0)) await proxy.stop()
 })
 afterAll(() => world.stop())
 
@@ -242,12 +245,23 @@ function familiesOf(page: string) {
   return { all, fed }
 }
 
+/** The chain behind three reading nodes, two of which do as they are asked. */
+async function threeNodes() {
+  const { id, nodes, finality } = world.config().chain
+  const node = nodes.read[0]?.reveal() ?? ''
+  const [liar, laggard] = [await startNodeProxy(node), await startNodeProxy(node)]
+  proxies.push(liar, laggard)
+  const read = [node, liar.url, laggard.url]
+  return { chain: { id: String(id), finality, nodes: { read, send: [node] } }, liar, laggard }
+}
+
 describe('the metrics of a keeper', () => {
   it('are each fed by a run, with the faults that some of them count', async () => {
     const port = String(await freePort())
     const webhook = { host: '127.0.0.1', port, path: '/webhooks', secrets: ['env:TEST_SECRET_KEY'] }
     const service = { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook }
-    const begun = await keeperOf(['deposit'], { service })
+    const { chain, liar, laggard } = await threeNodes()
+    const begun = await keeperOf(['deposit'], { service, chain })
     const fed = new Set<string>()
     const scrape = async () => {
       const families = familiesOf(await (await fetch(`${opsUrl(begun)}/metrics`)).text())
@@ -256,6 +270,12 @@ describe('the metrics of a keeper', () => {
     }
     const untilFed = (name: string) =>
       expect.poll(async () => scrape().then(() => fed.has(name)), { timeout: 20_000 }).toBe(true)
+
+    // Of three nodes one lies once, and one falls behind.
+    liar.setFaults({ deed: { kind: 'change', change: () => '0x1' }, methods: ['eth_getBalance'], times: 1 })
+    await untilFed('rolekeeper_node_disagreements_total')
+    laggard.setView({ kind: 'lag', blocks: 2n })
+    await untilFed('rolekeeper_node_blocks_behind')
 
     // A position that the agent passes over.
     await world.quickly(() => world.openBorrower('30000'))

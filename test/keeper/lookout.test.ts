@@ -35,6 +35,7 @@ it('says of a signer that it runs out of gas, once a minute and below that of th
     nowMs: () => world.nowMs,
     live: () => [],
     nodes: {
+      health: () => [],
       balanceWei: async () => {
         world.asked += 1
         return world.balanceWei
@@ -51,4 +52,28 @@ it('says of a signer that it runs out of gas, once a minute and below that of th
   world.nowMs += 1
   await look()
   expect(alarms).toMatchObject([{ code: 'signer.low_balance', facts: { balanceWei: '29', gasWeiMax: '10' } }])
+})
+
+it('says of a node that stands still that it is left out, one millisecond past 30 s', async () => {
+  const alarms: RolekeeperError[] = []
+  const world = { nowMs: NOW + 30_000 }
+  const still = { node: 'read-2', state: 'behind', sinceMs: NOW, blocksBehind: 7 } as const
+  const look = createLookout({
+    nowMs: () => world.nowMs,
+    live: () => [],
+    nodes: {
+      health: () => [
+        { ...still, lastErrorCode: null, disagreements: 0 },
+        { ...still, node: 'read-1', state: 'ok', lastErrorCode: null, disagreements: 0 },
+      ],
+      balanceWei: async () => 0n,
+    },
+    payers: [],
+    alarm: (error) => alarms.push(error),
+  })
+  await look()
+  expect(alarms).toEqual([])
+  world.nowMs += 1
+  await look()
+  expect(alarms).toMatchObject([{ code: 'node.left_out', facts: { node: 'read-2', blocksBehind: 7 } }])
 })

@@ -5,6 +5,12 @@ const facts = { version: '0.1.0', environment: 'sandbox', configHash: 'c0', rule
 const gauges: Gauges = {
   control: { killed: false, paused: true },
   feed: { mode: 'polling', messageAgeMs: 1_500 },
+  nodes: [
+    {
+      ...{ node: 'read-1', state: 'behind', sinceMs: 0, blocksBehind: 3 },
+      ...{ lastErrorCode: null, disagreements: 0 },
+    },
+  ],
   sweepAgeMs: null,
   serviceLagMs: 2_000,
   roles: [
@@ -39,6 +45,7 @@ describe('metrics', () => {
     metrics.kmsCalled('kms.denied', 20)
     metrics.serviceCalled('ok', 20)
     metrics.sent('accepted')
+    metrics.nodeAlone('read-2')
     metrics.webhookReceived('taken')
     metrics.struck('liquidator')
     metrics.scored('liquidator', 'won')
