@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { type Endpoint, quantity } from './endpoint.ts'
 import type { RpcAnswer } from './json-rpc.ts'
-import { classifySend, classifySimulation } from './node-errors.ts'
+import { classifySend, classifySimulation, isCallFailure } from './node-errors.ts'
 import type { BlockOf, Call, MinedTransaction, Receipt, SendOutcome, SimulationResult } from './nodes.ts'
 import type { SimulationOrder } from './simulation.ts'
 import {
@@ -146,14 +146,10 @@ export async function tipsOn(node: Endpoint, height: bigint): Promise<readonly b
 export const noopGasOn = (node: Endpoint, signer: Address): Promise<bigint> =>
   read(node, 'eth_estimateGas', [{ from: signer, to: signer }], wireUint)
 
-/** Codes and texts of a call that ran and reverted; anything else is the node's own trouble. */
-const isRevert = (failure: { code: number; message: string }) =>
-  failure.code === 3 || /revert|invalid opcode|out of gas|stack underflow/i.test(failure.message)
-
 /** Run a read-only call; null where it reverts. */
 export async function viewCallOn(node: Endpoint, call: Call, at: StateAt): Promise<Hex | null> {
   const answer = await node.read('eth_call', [{ to: call.to, data: call.data }, stateParam(at)])
-  if (!answer.ok && isRevert(answer.failure)) return null
+  if (!answer.ok && isCallFailure(answer.failure)) return null
   return parsed(node.name, 'eth_call', wireHex, answer)
 }
 

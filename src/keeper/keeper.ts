@@ -1,4 +1,3 @@
-import type { Nodes } from '../chain/nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
@@ -71,7 +70,7 @@ export const createKeeper = (config: RunConfig, deps: KeeperDeps): Keeper =>
 
 /** What a keeper that runs is reached by. */
 type Running = {
-  readonly nodes: Nodes
+  readonly ground: Ground
   readonly staff: Staff
   readonly queue: Queue
   readonly background: Background
@@ -159,8 +158,8 @@ class ComposedKeeper implements Keeper {
       ...{ stagesOf: staff.stagesOf, onMove: this.#live.moved, metrics: this.#reports.metrics },
     })
     this.#opened.push(queue.close)
-    const background = this.#startBackground({ journal, client, staff, desk }, ground.nodes)
-    this.#running = { nodes: ground.nodes, staff, queue, background }
+    const background = this.#startBackground({ journal, client, staff, desk }, ground)
+    this.#running = { ground, staff, queue, background }
     for (const workflow of resumed) this.#live.resume(workflow)
     for (const absent of absentRoles(resumed, this.#config)) this.#reports.alarm(absent)
     await staff.open()
@@ -244,7 +243,7 @@ class ComposedKeeper implements Keeper {
       ...{ journal, clock: this.#clock, live: this.#live.list },
       feed: () => this.#feed?.state() ?? null,
       roles: () => this.#running?.staff.states() ?? [],
-      nodes: () => this.#running?.nodes,
+      nodes: () => this.#running?.ground.nodes,
       control: () => readControl(this.#config.directory),
       waitsFor: () => this.#waitsFor,
       sweptAtMs: () => this.#sweptAtMs,
@@ -254,7 +253,7 @@ class ComposedKeeper implements Keeper {
     return ops
   }
 
-  #startBackground(open: Pick<BackgroundDeps, 'journal' | 'client' | 'staff' | 'desk'>, nodes: Nodes) {
+  #startBackground(open: Pick<BackgroundDeps, 'journal' | 'client' | 'staff' | 'desk'>, { nodes }: Ground) {
     const { nowMs } = this.#clock
     const { alarm } = this.#reports
     const background = startBackground({

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { classifySend, classifySimulation } from '../../src/chain/node-errors.ts'
+import { z } from 'zod'
+import { classifySend, classifySimulation, isCallFailure } from '../../src/chain/node-errors.ts'
 
 /** Texts as the clients write them. */
 const SAMPLES: readonly (readonly [string, number, string, string])[] = [
@@ -66,6 +68,39 @@ describe('what a node says to raw bytes', () => {
   it.each(SAMPLES)('of %s (%i, "%s") means %s', (_client, code, message, expected) => {
     const { outcome, detail } = classifySend({ code, message })
     expect(`${outcome} ${detail}`).toBe(expected)
+  })
+})
+
+/** What two implementations answered when each of these was made to happen. */
+const CAPTURED = z
+  .array(z.object({ client: z.string(), made: z.string(), code: z.number(), message: z.string() }))
+  .parse(JSON.parse(readFileSync('test/chain/fixtures/node-texts.json', 'utf8')))
+
+const MEANT: Readonly<Record<string, string>> = {
+  mined_again: 'nonce_too_low nonce_too_low',
+  nonce_too_low: 'nonce_too_low nonce_too_low',
+  already_known: 'accepted already_known',
+  replacement_underpriced: 'underpriced replacement_underpriced',
+  fee_too_low: 'underpriced fee_too_low',
+  insufficient_funds: 'insufficient_funds insufficient_funds',
+  intrinsic_gas: 'rejected intrinsic_gas',
+  gas_limit: 'rejected gas_limit',
+  wrong_chain_id: 'rejected wrong_chain_id',
+  nonce_too_high: 'rejected nonce_too_high',
+  undecodable: 'rejected undecodable',
+  initcode_too_large: 'rejected too_large',
+}
+
+describe('what was captured from a node', () => {
+  const sends = CAPTURED.filter(({ made }) => made in MEANT)
+  it.each(sends)('$client means what was made to happen: $made', ({ made, code, message }) => {
+    const { outcome, detail } = classifySend({ code, message })
+    expect(`${outcome} ${detail}`).toBe(MEANT[made])
+  })
+
+  const reads = CAPTURED.filter(({ made }) => /^call_|_not_there/.test(made))
+  it.each(reads)('$client: $made shows whether the call failed or the node', ({ made, code, message }) => {
+    expect(isCallFailure({ code, message })).toBe(made.startsWith('call_'))
   })
 })
 

@@ -1,0 +1,217 @@
+import { describe, expect, it } from 'vitest'
+import type { Endpoint } from '../../src/chain/endpoint.ts'
+import { joinNodes } from '../../src/chain/join-nodes.ts'
+import type { RpcAnswer } from '../../src/chain/json-rpc.ts'
+import type { Head } from '../../src/chain/nodes.ts'
+import { systemClock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { wireBlock } from './scripted-node.ts'
+
+const ADDRESS = `0x${'ad'.repeat(20)}` as const
+
+/** A node of a test: a chain of blocks up to `tip`, from `forkAt` on with hashes of its own, and answers by method. */
+type Model = Endpoint & {
+  tip: number
+  forkAt: number
+  down: boolean
+  /** What it is asked and does not answer. */
+  readonly stalls: Set<string>
+  readonly answers: Record<string, (params: readonly unknown[]) => unknown>
+  readonly asked: (readonly [method: string, params: readonly unknown[]])[]
+}
+
+function model(name: string, tip = 10): Model {
+  const hashOf = (height: number) =>
+    `0x${(height >= node.forkAt ? name.charCodeAt(0) : 0).toString(16)}${height.toString(16).padStart(60, '0')}`.padEnd(
+      66,
+      '0',
+    ) as `0x${string}`
+  const blockAt = (height: number) =>
+    height > node.tip ? null : { ...wireBlock(height, hashOf(height)), parentHash: hashOf(height - 1) }
+  const unreachable = () => {
+    throw new RolekeeperError('node.unreachable', `Node ${name} cannot be reached.`)
+  }
+  const ask = async (method: string, params: readonly unknown[]): Promise<RpcAnswer> => {
+    node.asked.push([method, params])
+    if (node.down) unreachable()
+    if (node.stalls.has(method)) return new Promise(() => {})
+    return { ok: true, result: node.answers[method]?.(params) ?? null }
+  }
+  const node: Model = {
+    ...{ name, tip, forkAt: Number.POSITIVE_INFINITY, down: false, stalls: new Set<string>(), asked: [] },
+    alive: () => !node.down,
+    read: ask,
+    once: ask,
+    checkChain: async () => {},
+    close: async () => {},
+    answers: {
+      eth_getBlockByNumber: ([tag]) =>
+        blockAt(tag === 'latest' ? node.tip : tag === 'finalized' ? node.tip - 4 : Number(tag)),
+    },
+  }
+  return node
+}
+
+function join(readers: readonly Model[], pollMs = 5) {
+  const reported: RolekeeperError[] = []
+  const nodes = joinNodes({
+    ...{ chainId: 1, readers, senders: [], agree: 2, finality: 'finalized', pollMs, clock: systemClock },
+    onDisagreement: (error) => reported.push(error),
+  })
+  return { nodes, reported }
+}
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'none',
+    (error: unknown) => (error instanceof RolekeeperError ? error.code : error),
+  )
+
+/** The heads that are announced, until `count` have been. */
+async function heads(nodes: ReturnType<typeof join>['nodes'], count: number, onEach: (head: Head) => void) {
+  const seen: bigint[] = []
+  await new Promise<void>((resolve) => {
+    nodes.onHead((head) => {
+      seen.push(head.number)
+      if (seen.length === count) resolve()
+      else onEach(head)
+    })
+  })
+  await nodes.close()
+  return seen
+}
+
+const simulation = { pending: [], before: [{ to: ADDRESS, data: '0x' }], bundle: [], after: [] } as const
+const simulated = (value: string) => () => [{ calls: [{ status: '0x1', gasUsed: '0x1', returnData: value }] }]
+
+describe('the head', () => {
+  it('is none that only one node claims: it answers no simulation of 50,000 for 1', async () => {
+    const [a, b, liar] = [model('a'), model('b'), model('liar', 1_000_000)]
+    a.answers.eth_simulateV1 = simulated('0x01')
+    b.answers.eth_simulateV1 = simulated('0x01')
+    liar.answers.eth_simulateV1 = simulated('0xc350')
+    const { nodes } = join([liar, a, b])
+    expect((await nodes.head()).number).toBe(10n)
+    expect((await nodes.simulate(simulation)).before).toEqual(['0x01'])
+    // With the same block too, it stands alone.
+    liar.tip = 10
+    await nodes.head()
+    expect((await nodes.simulate(simulation)).before).toEqual(['0x01'])
+  })
+
+  it('goes on past a node that stands still but answers, which is said to be behind', async () => {
+    const [still, a, b] = [model('still'), model('a'), model('b')]
+    const { nodes } = join([still, a, b])
+    const grow = () => {
+      a.tip += 1
+      b.tip += 1
+    }
+    expect(await heads(nodes, 4, grow)).toEqual([10n, 11n, 12n, 13n])
+    expect((await nodes.finalized()).number).toBe(9n)
+    expect(nodes.health()[0]).toMatchObject({ node: 'still', state: 'behind', blocksBehind: 3 })
+    // It comes back by itself.
+    still.tip = 13
+    await nodes.head()
+    expect(nodes.health()[0]).toMatchObject({ state: 'ok', blocksBehind: 0 })
+  })
+
+  it('stands still where one of two does, and it is said which', async () => {
+    const [a, still] = [model('a', 20), model('still', 10)]
+    const { nodes } = join([a, still])
+    expect((await nodes.head()).number).toBe(10n)
+    expect(nodes.health()).toMatchObject([
+      { node: 'a', state: 'ok' },
+      { node: 'still', state: 'behind', blocksBehind: 10 },
+    ])
+  })
+
+  it('is the block below a fork of two, and the one that two of three have', async () => {
+    const [a, b, c] = [model('a'), model('b'), model('c')]
+    a.forkAt = 9
+    expect((await join([a, b]).nodes.head()).number).toBe(8n)
+    const { nodes } = join([a, b, c])
+    expect((await nodes.head()).number).toBe(10n)
+    expect(nodes.health()[0]).toMatchObject({ node: 'a', state: 'other_fork' })
+  })
+
+  it('does not wait for the second node’s own time: once one shows a block, the others are asked at once', async () => {
+    const [a, b] = [model('a'), model('b', 9)]
+    const honest = b.answers.eth_getBlockByNumber
+    b.answers.eth_getBlockByNumber = (params) => {
+      const said = honest?.(params)
+      b.tip = 10
+      return said
+    }
+    expect(await heads(join([a, b], 600_000).nodes, 2, () => {})).toEqual([9n, 10n])
+  })
+
+  it('throws what is missing when too few nodes answer, and comes back with them', async () => {
+    const [a, b] = [model('a'), model('b')]
+    const { nodes } = join([a, b])
+    b.down = true
+    expect(await codeOf(nodes.head())).toBe('node.quorum_missing')
+    expect(nodes.health()[1]).toMatchObject({ node: 'b', state: 'down' })
+    b.down = false
+    expect((await nodes.head()).number).toBe(10n)
+  })
+
+  it('asks one node for its head and nothing else where one is enough', async () => {
+    const one = model('a')
+    const nodes = joinNodes({
+      ...{ chainId: 1, readers: [one], senders: [], agree: 1, finality: 'finalized', pollMs: 5 },
+      clock: systemClock,
+    })
+    await nodes.head()
+    expect(one.asked).toEqual([['eth_getBlockByNumber', ['latest', false]]])
+  })
+})
+
+describe('an answer', () => {
+  it('counts when two of three say it; who stood alone is reported, and asked last for a while', async () => {
+    const [liar, a, b] = [model('liar'), model('a'), model('b')]
+    for (const [node, wei] of [
+      [liar, '0x1'],
+      [a, '0x7'],
+      [b, '0x7'],
+    ] as const)
+      node.answers.eth_getBalance = () => wei
+    const { nodes, reported } = join([liar, a, b])
+    expect(await nodes.balanceWei(ADDRESS)).toBe(7n)
+    expect(reported).toMatchObject([
+      { code: 'node.alone', facts: { node: 'liar', method: 'eth_getBalance' } },
+    ])
+    expect(nodes.health()[0]).toMatchObject({ state: 'alone', disagreements: 1 })
+    const before = liar.asked.length
+    expect(await nodes.balanceWei(ADDRESS)).toBe(7n)
+    expect(liar.asked.slice(before).map(([method]) => method)).not.toContain('eth_getBalance')
+  })
+
+  it('is none where two of two differ: it is refused and reported, without a word of theirs', async () => {
+    const [a, b] = [model('a'), model('b')]
+    a.answers.eth_getBalance = () => '0x1'
+    b.answers.eth_getBalance = () => '0x2'
+    const { nodes, reported } = join([a, b])
+    expect(await codeOf(nodes.balanceWei(ADDRESS))).toBe('node.disagreement')
+    expect(reported).toMatchObject([
+      { code: 'node.disagreement', facts: { method: 'eth_getBalance', agree: 2 } },
+    ])
+  })
+
+  it('is not waited for from a node that stalls: the third is asked', async () => {
+    const [stalled, a, b] = [model('stalled'), model('a'), model('b')]
+    for (const node of [a, b]) node.answers.eth_getBalance = () => '0x7'
+    stalled.stalls.add('eth_getBalance')
+    const { nodes } = join([stalled, a, b])
+    expect(await nodes.balanceWei(ADDRESS)).toBe(7n)
+    expect(nodes.health()[0]).toMatchObject({ node: 'stalled', state: 'slow' })
+  })
+
+  it('is asked of the same block, the same randomness and the same time of every node', async () => {
+    const [a, b] = [model('a'), model('b')]
+    for (const node of [a, b]) node.answers.eth_simulateV1 = simulated('0x01')
+    await join([a, b]).nodes.simulate(simulation)
+    const [first, second] = [a, b].map(({ asked }) => asked.find(([method]) => method === 'eth_simulateV1'))
+    expect(first).toBeDefined()
+    expect(first).toEqual(second)
+  })
+})
