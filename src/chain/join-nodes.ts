@@ -51,7 +51,7 @@ export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
   const tips = createTips({ nodes: readers, agree, fetchNewest: newestHeader, fetchAt: headerAt })
   const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock })
-  const standing = createStanding({ nodes: readers, tips, agreedHead: heads.known, clock })
+  const standing = createStanding({ nodes: readers, agree, tips, agreedHead: heads.known, clock })
   const asking = createAgreement({
     ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
     onSlow: standing.slow,

@@ -22,33 +22,31 @@ const ALONE_MS = 60_000
 /** The states from the best to ask to the worst. */
 const STATES: readonly NodeHealth['state'][] = ['ok', 'behind', 'slow', 'alone', 'other_fork', 'down']
 
-/** Keep how each reading node stands. What it did wrong is forgotten after a while. */
-export function createStanding(options: {
+type StandingDeps = {
   readonly nodes: readonly Endpoint[]
+  readonly agree: number
   readonly tips: Pick<Tips, 'tip' | 'at'>
   readonly agreedHead: () => Header | undefined
   readonly clock: Clock
-}): Standing {
-  const { nodes, tips, agreedHead, clock } = options
+}
+
+/** Keep how each reading node stands. What it did wrong is forgotten after a while. */
+export function createStanding(options: StandingDeps): Standing {
+  const { nodes, agreedHead, clock } = options
+  const behind = (node: Endpoint) => blocksBehind(node, options)
   const slowUntilMs = new Map<Endpoint, number>()
   const aloneUntilMs = new Map<Endpoint, number>()
   const disagreements = new Map<Endpoint, number>()
   const lastErrorCode = new Map<Endpoint, string>()
   const since = new Map<Endpoint, Pick<NodeHealth, 'state' | 'sinceMs'>>()
 
-  function isOnOtherFork(node: Endpoint, head: Header): boolean {
-    const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
-    return hash !== undefined && hash !== head.hash
-  }
-
   function stateOf(node: Endpoint): NodeHealth['state'] {
     const head = agreedHead()
-    const tip = tips.tip(node)
     if (!node.alive()) return 'down'
-    if (head !== undefined && isOnOtherFork(node, head)) return 'other_fork'
+    if (head !== undefined && isOnOtherFork(node, head, options)) return 'other_fork'
     if ((aloneUntilMs.get(node) ?? 0) > clock.nowMs()) return 'alone'
     if ((slowUntilMs.get(node) ?? 0) > clock.nowMs()) return 'slow'
-    return head !== undefined && (tip?.number ?? 0n) < head.number ? 'behind' : 'ok'
+    return (behind(node) ?? 0) > 0 ? 'behind' : 'ok'
   }
 
   function stateSince(node: Endpoint): Pick<NodeHealth, 'state' | 'sinceMs'> {
@@ -58,13 +56,6 @@ export function createStanding(options: {
     const now = { state, sinceMs: clock.nowMs() }
     since.set(node, now)
     return now
-  }
-
-  const behind = (node: Endpoint): number | null => {
-    const head = agreedHead()
-    const tip = tips.tip(node)
-    if (head === undefined || tip === undefined) return null
-    return tip.number < head.number ? Number(head.number - tip.number) : 0
   }
 
   return {
@@ -92,4 +83,20 @@ export function createStanding(options: {
         disagreements: disagreements.get(node) ?? 0,
       })),
   }
+}
+
+function isOnOtherFork(node: Endpoint, head: Header, { tips }: StandingDeps): boolean {
+  const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
+  return hash !== undefined && hash !== head.hash
+}
+
+/** How far a node is below the height that it should have; null until it has shown a head. */
+function blocksBehind(node: Endpoint, { nodes, agree, tips, agreedHead }: StandingDeps): number | null {
+  const own = tips.tip(node)?.number
+  const heights = nodes.flatMap((each) => (each.alive() ? (tips.tip(each)?.number ?? []) : []))
+  const highest = heights.reduce((most, each) => (most > each ? most : each), 0n)
+  // Where no node can be spared, one that stands still holds the head back; with one to spare the furthest may lie.
+  const expected = heights.length > agree ? agreedHead()?.number : highest
+  if (own === undefined || expected === undefined) return null
+  return own < expected ? Number(expected - own) : 0
 }
