@@ -69,12 +69,7 @@ export const createKeeper = (config: RunConfig, deps: KeeperDeps): Keeper =>
   new ComposedKeeper(config, deps, candidatesOf(config))
 
 /** What a keeper that runs is reached by. */
-type Running = {
-  readonly ground: Ground
-  readonly staff: Staff
-  readonly queue: Queue
-  readonly background: Background
-}
+type Running = Readonly<{ ground: Ground; staff: Staff; queue: Queue; background: Background }>
 
 class ComposedKeeper implements Keeper {
   readonly onEvent: Keeper['onEvent']

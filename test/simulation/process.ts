@@ -271,7 +271,7 @@ export class Process {
       readers: endpoints,
       senders: endpoints,
       agree: this.#world.agree,
-      onAlone: this.#world.onAlarm,
+      onDisagreement: this.#world.onAlarm,
       finality: { confirmations: BigInt(this.#world.finalityBlocks) },
       pollMs: HEAD_POLL_MS,
       clock,
