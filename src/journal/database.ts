@@ -74,7 +74,8 @@ const ARCHIVE_STEPS = [
 /** The journal's file in a directory. Pure. */
 export const journalFile = (directory: string) => join(directory, 'journal.sqlite')
 
-const archiveFile = (directory: string) => join(directory, 'archive.sqlite')
+/** The archive's file in a directory. Pure. */
+export const archiveFile = (directory: string) => join(directory, 'archive.sqlite')
 
 /** Whether anything of a directory was archived. */
 export const hasArchive = (directory: string): boolean => existsSync(archiveFile(directory))
@@ -141,12 +142,12 @@ export function openDatabase(directory: string): DatabaseSync {
 export const openArchiveDatabase = (directory: string): DatabaseSync =>
   openFile(archiveFile(directory), ARCHIVE_STEPS, false)
 
-/** WAL with `synchronous=FULL`: a commit returns after fsync. The archive grows for years, and is not read through. */
+/** A commit is in the log, and on disk after the next barrier. The archive grows for years, and is not read through. */
 function openFile(file: string, steps: readonly string[], checked = true): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     db = new DatabaseSync(file)
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000;')
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000;')
     if (checked) checkWhole(db, file)
     migrate(db, file, steps)
     return db

@@ -1,9 +1,9 @@
-import type { DatabaseSync } from 'node:sqlite'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import { Archive, archiveSlice } from './archive.ts'
 import {
+  archiveFile,
   hasArchive,
   journalFile,
   openArchiveDatabase,
@@ -32,13 +32,13 @@ const DECISIONS_MAX = 50_000
  * `journal.version` for one that another release wrote.
  */
 export function readSqliteJournal(directory: string): JournalReads {
-  const records = recordsOf(readDatabase(directory), directory, leaveToCaller)
+  const records = new Records(readDatabase(directory), journalFile(directory), leaveToCaller)
   const archive = readArchiveDatabase(directory)
-  return new RecordReader(records, archive && new Archive(recordsOf(archive, directory, leaveToCaller)))
+  return new RecordReader(
+    records,
+    archive && new Archive(new Records(archive, archiveFile(directory), leaveToCaller)),
+  )
 }
-
-const recordsOf = (db: DatabaseSync, directory: string, onFailed: (failure: RolekeeperError) => void) =>
-  new Records(db, journalFile(directory), onFailed)
 
 /** Who reads is answered with the failure itself. */
 const leaveToCaller = () => {}
@@ -55,9 +55,10 @@ function endProcess(failure: RolekeeperError): void {
  * fails the process ends. Throws what {@link openDatabase} throws.
  */
 export function openSqliteJournal(directory: string, onFailed = endProcess): SqliteJournal {
-  const openArchive = () => new Archive(recordsOf(openArchiveDatabase(directory), directory, onFailed))
+  const openArchive = () =>
+    new Archive(new Records(openArchiveDatabase(directory), archiveFile(directory), onFailed))
   return new SqliteJournal(
-    recordsOf(openDatabase(directory), directory, onFailed),
+    new Records(openDatabase(directory), journalFile(directory), onFailed),
     hasArchive(directory) ? openArchive() : null,
     openArchive,
   )

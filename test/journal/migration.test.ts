@@ -41,7 +41,9 @@ describe('a journal of version 1', () => {
     const before = written()
     const journal = openSqliteJournal(directory)
     const rows = await journal.list(100)
-    expect(new Set(rows.map(({ state }) => state))).toEqual(new Set([...PROGRESS_STATES, ...TERMINAL_STATES]))
+    // Version 1 knew no bundle of which a part landed.
+    const states = [...PROGRESS_STATES, ...TERMINAL_STATES].filter((state) => state !== 'partial')
+    expect(new Set(rows.map(({ state }) => state))).toEqual(new Set(states))
     for (const row of rows.filter(({ proposal }) => proposal.subject !== QUARANTINED)) {
       expect(asJson(row)).toEqual(before.get(row.id))
     }
