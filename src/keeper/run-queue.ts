@@ -19,8 +19,8 @@ type RunQueueDeps = {
   readonly alone: Serial
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly signers: Pick<Signers, 'safe'>
-  readonly metrics: Metrics
-  readonly log: Log
+  readonly metrics: Pick<Metrics, 'struck'>
+  readonly log: Pick<Log, 'error'>
 }
 
 /** Create the queue that runs every workflow through the stages of its role. */

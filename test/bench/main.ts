@@ -1,6 +1,6 @@
 /**
- * `npm run bench reaction|ingest|book|allocator|restart [--json]`: the figures that are held over time. A figure is no test and exits
- * 0; `book` exits 1 where a target is missed.
+ * `npm run bench reaction|throughput|ingest|book|allocator|restart [--json]`: the figures that are held over time. A
+ * figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { parseArgs } from 'node:util'
 import { type AllocatorFigures, measureAllocator } from './allocator.ts'
@@ -8,6 +8,7 @@ import { type BookFigures, measureBook } from './book.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
 import { measureRestart, type RestartFigures } from './restart.ts'
+import { measureThroughput, type ThroughputFigures } from './throughput.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -18,6 +19,9 @@ const json = values.json || process.env.npm_config_json === 'true'
 if (positionals.join() === 'reaction') {
   const figures = await measureReaction((text) => process.stderr.write(`reaction: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describe(figures))
+} else if (positionals.join() === 'throughput') {
+  const figures = await measureThroughput((text) => process.stderr.write(`throughput: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeThroughput(figures))
 } else if (positionals.join() === 'ingest') {
   const figures = measureIngest((text) => process.stderr.write(`ingest: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeIngest(figures))
@@ -32,7 +36,7 @@ if (positionals.join() === 'reaction') {
   const figures = await measureRestart(1_000, (text) => process.stderr.write(`restart: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeRestart(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction|ingest|book|allocator|restart [--json]\n')
+  process.stderr.write('Usage: npm run bench reaction|throughput|ingest|book|allocator|restart [--json]\n')
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
@@ -43,6 +47,23 @@ function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionF
     side('script', script),
     `ratio of p50 ${ratio.toFixed(2)}; load ${load.map((one) => one.toFixed(1)).join(' to ')}`,
     ...failures,
+    '',
+  ].join('\n')
+}
+
+function describeThroughput({ sizes, load }: ThroughputFigures): string {
+  return [
+    'Workflows to confirmed a second, at the median of the rounds; the ratios are of the same round.',
+    ...sizes.flatMap(({ signers, workflows, rounds, rates, toViem, toBare }) => [
+      `${signers} signers, ${workflows} workflows at once, ${rounds} rounds: ${toViem.toFixed(2)} of the viem loop, ${toBare.toFixed(2)} of the bare script`,
+      ...Object.entries(rates).map(
+        ([name, { perSecond, callsEach }]) =>
+          `  ${name}: ${perSecond.toFixed(1)}; a workflow asked ${Object.entries(callsEach)
+            .map(([call, count]) => `${call} ${count.toFixed(2)}`)
+            .join(', ')}`,
+      ),
+    ]),
+    `load ${load.map((one) => one.toFixed(1)).join(' to ')}`,
     '',
   ].join('\n')
 }

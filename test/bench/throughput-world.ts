@@ -1,0 +1,163 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  type Address,
+  createTestClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  keccak256,
+  parseAbi,
+  parseEther,
+  publicActions,
+  walletActions,
+} from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { startAnvil } from '../support/anvil.ts'
+
+/** What a contender is given: its own keys, and the same servers as the others. */
+export type ThroughputSettings = {
+  readonly rpcUrl: string
+  readonly serviceUrl: string
+  readonly chainId: number
+  readonly desk: { readonly address: Address; readonly codeHash: Hex }
+  readonly keys: readonly Hex[]
+}
+
+/** One workflow: which of its keys signs, and what makes it another than the rest. */
+export type Job = { readonly key: number; readonly id: number }
+
+/** What a contender is told to do, and what it answers with. `calls` counts requests by what they ask. */
+export type Go = { readonly jobs: readonly Job[] }
+export type Went = {
+  readonly tookMs: number
+  readonly confirmed: number
+  readonly calls: Readonly<Record<string, number>>
+}
+
+const FINALIZE = parseAbi(['function finalize(uint256 rfqId)'])
+/** Creates a contract that stores the number it is called with: PUSH1 4 CALLDATALOAD PUSH0 SSTORE STOP. */
+const BYTECODE = '0x656004355f55005f526006601af3'
+
+/** What every workflow is: one call of a contract with a number of its own. */
+export const WORKFLOW_TYPE = 'role.lender.distressedRecoveryFundV3RfqFinalize'
+export const inputOf = (desk: Address, { id }: Job) => ({ rfqAddress: desk, rfqId: String(id) })
+
+/** What is final after a receipt's block: one more block. */
+export const CONFIRMATIONS = 1n
+/** How often a contender looks for a new head. */
+export const POLL_MS = 100
+
+/**
+ * Start a chain of one block a second with a token, and a service that answers at once. A block a second, because each
+ * contender then works for many transactions a block as on any chain; mined one by one, most calls would be about blocks.
+ */
+export async function createThroughputWorld(contenders: number, keys: number) {
+  const chain = await startAnvil()
+  const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), pollingInterval: 20 })
+    .extend(publicActions)
+    .extend(walletActions)
+  const admin = privateKeyToAddress(generatePrivateKey())
+  await client.impersonateAccount({ address: admin })
+  await client.setBalance({ address: admin, value: parseEther('1') })
+  const hash = await client.sendTransaction({ account: admin, chain: null, data: BYTECODE })
+  const { contractAddress } = await client.waitForTransactionReceipt({ hash })
+  const address = (contractAddress ?? '0x').toLowerCase() as Address
+  const codeHash = keccak256((await client.getCode({ address })) ?? '0x')
+  const all = Array.from({ length: contenders }, () => Array.from({ length: keys }, generatePrivateKey))
+  for (const key of all.flat()) {
+    await client.setBalance({ address: privateKeyToAddress(key), value: parseEther('1000') })
+  }
+  const service = await startService(chain.chainId, address, client)
+  await client.setAutomine(false)
+  await client.setIntervalMining({ interval: 1 })
+  const settings = all.map(
+    (own): ThroughputSettings => ({
+      ...{ rpcUrl: chain.rpcUrl, serviceUrl: service.url, chainId: chain.chainId },
+      desk: { address, codeHash },
+      keys: own,
+    }),
+  )
+  const stop = async () => {
+    service.stop()
+    await chain.stop()
+  }
+  return { settings, stop }
+}
+
+/** A service that prepares what it is asked for, and then says that all of it was seen. */
+async function startService(
+  chainId: number,
+  desk: Address,
+  chain: { readonly getBlockNumber: () => Promise<bigint> },
+) {
+  let blockNumber = String(await chain.getBlockNumber())
+  const timer = setInterval(async () => {
+    blockNumber = String(await chain.getBlockNumber().catch(() => blockNumber))
+  }, 500)
+  let count = 0
+  const prepared = new Map<string, object>()
+  const server = createServer(async (request, response) => {
+    const body = await textOf(request)
+    response.setHeader('content-type', 'application/json')
+    if (request.method !== 'POST') {
+      response.end(JSON.stringify(prepared.get(request.url?.split('/').at(-1) ?? '')))
+      return
+    }
+    const { workflowType, input } = JSON.parse(body)
+    count += 1
+    const requestId = `wf-${count}`
+    const postcondition = {
+      entityType: 'rfq',
+      entityId: input.rfqId,
+      field: 'state',
+      expected: { op: 'gte', value: '1' },
+    }
+    prepared.set(requestId, {
+      ...{ requestId, workflowType, status: 'final_success', transactions: [] },
+      canonicalPostconditions: [{ ...postcondition, satisfied: true, blockNumber: '1000000' }],
+    })
+    const calldata = encodeFunctionData({
+      ...{ abi: FINALIZE, functionName: 'finalize', args: [BigInt(input.rfqId)] },
+    })
+    response.end(
+      JSON.stringify({
+        ok: true,
+        requestId,
+        workflowType,
+        status: 'prepared',
+        executionMode: 'onchain_transaction',
+        custodyBoundary: 'external_wallet_required',
+        snapshotHash: keccak256(`0x${count.toString(16).padStart(64, '0')}`),
+        expiresAt: new Date(Date.now() + 600_000).toISOString(),
+        preflight: {
+          status: 'passed',
+          blockedReasons: [],
+          freshness: { status: 'current', lagSeconds: 0, blockNumber },
+          revalidateAtExecution: ['intent_not_expired'],
+        },
+        transactions: [
+          {
+            ...{ order: 0, chainId, transactionKind: 'contract_call', target: desk, calldata },
+            ...{ value: '0', label: 'finalize', simulationRequired: true },
+          },
+        ],
+        canonicalPostconditions: [postcondition],
+      }),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const stop = () => {
+    clearInterval(timer)
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${port}`, stop }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const part of request.setEncoding('utf8')) text += part
+  return text
+}
