@@ -70,8 +70,8 @@ export class Archive {
     return this.#records.bodies("SELECT body FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms")
   }
 
-  close(): Promise<void> {
-    return this.#records.close()
+  close(): void {
+    this.#records.close()
   }
 }
 

@@ -116,7 +116,7 @@ export class RecordReader implements JournalReads {
   }
 
   async close(): Promise<void> {
-    await this.archive?.close()
-    await this.records.close()
+    this.archive?.close()
+    this.records.close()
   }
 }

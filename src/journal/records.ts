@@ -1,3 +1,4 @@
+import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { RolekeeperError } from '../errors.ts'
@@ -23,6 +24,7 @@ export class Records {
   /** Whether anything was committed that the log's file may not hold. */
   #unsynced = false
   #log: FileHandle | undefined
+  #closed = false
   #lazy: NodeJS.Timeout | undefined
   #waiters: Waiter[] = []
   /** Set once the disk failed: what was written since the last commit is gone, though callers went on with it. */
@@ -120,8 +122,9 @@ export class Records {
         this.#unsynced = false
         for (const waiter of waiters) waiter.resolve()
       } catch (cause) {
-        const failure = this.fail(failed(this.#file, 'the disk did not take it', cause))
-        for (const waiter of waiters) waiter.reject(failure)
+        // What was committed came to disk with the end of the journal.
+        const failure = this.#closed ? null : this.fail(failed(this.#file, 'the disk did not take it', cause))
+        for (const waiter of waiters) failure === null ? waiter.resolve() : waiter.reject(failure)
       }
     }
     this.#flushing = undefined
@@ -137,11 +140,23 @@ export class Records {
   }
 
   /** Bring what is open to disk, and close the database. */
-  async close(): Promise<void> {
-    if (this.#failure === undefined) await this.barrier().catch(() => undefined)
+  close(): void {
+    if (this.#failure === undefined) {
+      this.#commit()
+      if (this.#unsynced) this.#syncNow()
+    }
     clearTimeout(this.#lazy)
-    await this.#log?.close()
+    this.#closed = true
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve()
     this.#db.close()
+    // It waits for a sync that goes on; nobody waits for it.
+    this.#log?.close().catch(() => undefined)
+  }
+
+  #syncNow(): void {
+    const log = openSync(`${this.#file}-wal`, 'r')
+    fdatasyncSync(log)
+    closeSync(log)
   }
 }
 

@@ -68,6 +68,18 @@ describe('the SQLite journal', () => {
     await reader.close()
   })
 
+  it('lets a barrier pass that waits while it is closed, with everything on disk', async () => {
+    await journal.setValue('a', '1')
+    const first = journal.barrier()
+    await new Promise((resolve) => setImmediate(resolve))
+    await journal.setValue('b', '2')
+    const second = journal.barrier()
+    await journal.close()
+    await Promise.all([first, second])
+    journal = openSqliteJournal(directory)
+    expect([await journal.getValue('a'), await journal.getValue('b')]).toEqual(['1', '2'])
+  })
+
   it('gives the newest of one role, however busy another is', async () => {
     const at = (id: string, role: string, createdAtMs: number) =>
       journal.open({ ...discovered(id, id), role, createdAtMs })
