@@ -169,6 +169,8 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
         },
         approval: { ...approval, expiresAfterMs: 60_000 },
         answer: () => null,
+        window: 64,
+        urgentOf: () => [],
         gate: () => ({ closed: false, paused: false }),
         alone: (work) => alone('budget', work),
       }),
