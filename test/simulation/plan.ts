@@ -44,6 +44,8 @@ export type Plan = {
   /** Never deeper than finality. */
   readonly reorgs: readonly { readonly atMs: number; readonly depth: number; readonly forgets: number }[]
   readonly spikes: readonly { readonly atMs: number; readonly lengthMs: number; readonly factor: number }[]
+  /** The process dies at `restoreAtMs`, and the next one begins on the journal as it was `ageMs` earlier; null for none. */
+  readonly backup: { readonly restoreAtMs: number; readonly ageMs: number } | null
   /** Times at which a transaction that waits is dropped by everyone. */
   readonly evictions: readonly number[]
 }
@@ -91,6 +93,10 @@ const common = {
   spikes: fc.array(
     fc.record({ atMs, lengthMs: fc.integer({ min: 2_000, max: 12_000 }), factor: fc.constantFrom(2, 5, 20) }),
     { maxLength: 1 },
+  ),
+  backup: fc.option(
+    fc.record({ restoreAtMs: fc.integer({ min: 5_000, max: 25_000 }), ageMs: fc.integer({ min: 100, max: 12_000 }) }),
+    { freq: 5 },
   ),
   evictions: fc.array(atMs, { maxLength: 2 }),
 }

@@ -10,8 +10,10 @@ import type { Approval } from '../../src/guard/approval.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { createLiveStages } from '../../src/keeper/live-stages.ts'
+import { fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { type KeeperRecords, openRecords } from '../../src/keeper/records.ts'
 import { createSerial } from '../../src/keeper/run-queue.ts'
+import { createSignerDesk, type SignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { Gate } from '../../src/ops/control.ts'
 import { run } from '../../src/pipeline/pipeline.ts'
 import { registerDue } from '../../src/pipeline/register.ts'
@@ -71,6 +73,8 @@ export type Surroundings = {
   /** A workflow was taken up again. */
   readonly onResumed: (workflow: Workflow) => void
   readonly onMove: (before: Workflow | null, after: Workflow) => void
+  /** What an order about a signer came to. */
+  readonly onOrder: (said: string) => void
   readonly onAlarm: (error: RolekeeperError) => void
   /** A step threw what no outside trouble explains. */
   readonly onBroken: (what: string, error: unknown) => void
@@ -91,6 +95,7 @@ const POINTS: Readonly<Record<string, CrashPoint>> = {
 export class Process {
   readonly #world: Surroundings
   #records: KeeperRecords | null = null
+  #desk: SignerDesk | null = null
   readonly isAlive: Owner
   #alive = true
   /** Open a proposal; null while nothing can be opened. */
@@ -114,6 +119,19 @@ export class Process {
   /** Die: nothing of this life does anything any more. */
   die(): void {
     this.#alive = false
+  }
+
+  /** Do what a person does about a signer in SAFE, once nothing is in the way. */
+  attend(): void {
+    if (this.#desk === null || this.#records?.signers.reasonsOf(SIGNER).length === 0) return
+    const desk = this.#desk
+    const order = async (verb: 'resync' | 'release') => {
+      const done = await desk.take({ verb, signer: SIGNER, yes: true })
+      this.#world.onOrder(`${verb}: ${done.ok ? done.said : done.message}`)
+    }
+    order('resync')
+      .then(() => order('release'))
+      .catch((error: unknown) => this.#failed('an order', error))
   }
 
   /** Whether its start has ended: what was in flight is taken up. */
@@ -201,10 +219,24 @@ export class Process {
       onFailed: () => undefined,
       alarm: onAlarm,
     })
+    const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
+    const desk = createSignerDesk({
+      ...{ nodes, journal, signers, addresses: [SIGNER], onChanged: moved },
+      fill: (signer, nonce) =>
+        fillNonce(signer, nonce, {
+          ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },
+          baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
+          fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
+          onFilled: (workflow) => {
+            moved(null, workflow)
+            queue.wake(workflow.id, 0)
+          },
+        }),
+    })
     const client = this.#client(service.client(this.isAlive))
     const alone = createSerial()
     const stages = createLiveStages({
-      gas: createGasMarket({ nodes, nowMs: clock.nowMs }),
+      gas,
       alone: (work) => alone('open', work),
       window: 16,
       urgentOf: () => [],
@@ -234,6 +266,8 @@ export class Process {
         }),
       onError: (id, error) => this.#failed(`run of ${id}`, error),
     })
+    await desk.look()
+    this.#desk = desk
     for (const workflow of await journal.live()) {
       live.set(workflow.id, workflow)
       this.#world.onResumed(workflow)
@@ -251,6 +285,7 @@ export class Process {
     const again = () => {
       if (!this.#alive) return
       register()
+      desk.look().catch((error: unknown) => this.#failed('desk', error))
       scheduler.after(REGISTER_MS, again)
     }
     again()

@@ -31,11 +31,16 @@ const START_MS = 1_800_000_000_000
 /** After its last fault, everything must have come to its end within this. */
 const QUIET_MS = 400_000
 /** The agent looks this often, and proposes all that it ever saw. */
+/** A person looks after a signer in SAFE this often, once all trouble is over. */
+const ATTEND_MS = 5_000
 const LOOK_MS = 2_000
 /** Proposed when all trouble is over: a signer that is not wedged does it. */
 const LAST: Opportunity = { kind: 'liquidate', seenAtMs: TROUBLE_MS, fate: 'stays', goneAtMs: 0 }
 const REPAY = 1_000_000_000n
 const BASE_FEE_WEI = 1_000_000_000n
+
+const JOURNAL = 'journal.sqlite'
+const IS_MARK = /watermark.*\.log$|lock\.sqlite/
 
 /** Memory where the machine has a file system for it: a schedule is not about the disk's speed. */
 const ROOT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -115,7 +120,7 @@ export type Outcome = {
 export async function runSchedule(plan: Plan, trace?: (line: string) => void): Promise<Outcome> {
   const root = mkdtempSync(join(ROOT, 'rolekeeper-simulation-'))
   const schedule = new Schedule(plan, root, trace ?? (() => undefined))
-  const restore = installTimers(schedule.scheduler, () => schedule.owner)
+  const restore = installTimers(schedule.scheduler, () => schedule.owner, schedule.thrown)
   try {
     return await schedule.run()
   } finally {
@@ -144,6 +149,8 @@ class Schedule {
   readonly #done = new Set<number>()
   #process: Process | null = null
   #directory: string
+  /** Whether the next process begins on the backup. */
+  #restores = false
   #deaths = 0
   #lies = 0
   #ended = false
@@ -198,6 +205,13 @@ class Schedule {
 
   get owner(): () => boolean {
     return this.#process?.isAlive ?? (() => true)
+  }
+
+  /** What a timer threw. A dead process that meets its closed files on its way out is not heard. */
+  readonly thrown = (error: unknown): void => {
+    const code = error instanceof RolekeeperError ? error.code : String(error)
+    this.#say(`a timer threw ${code}`)
+    if (code !== 'watermark.failed' || this.#deaths === 0) this.#checker.violate(`a timer threw ${code}`)
   }
 
   #say(line: string): void {
@@ -287,6 +301,21 @@ class Schedule {
         chain.baseFee = BASE_FEE_WEI
       })
     }
+    const { backup } = this.#plan
+    if (backup !== null) {
+      scheduler.after(Math.max(0, backup.restoreAtMs - backup.ageMs), () => this.#backUp())
+      scheduler.after(backup.restoreAtMs, () => {
+        this.#say('the journal is replaced by its backup')
+        this.#restores = true
+        this.#kill(1_000)
+      })
+    }
+    const attend = () => {
+      if (this.#ended) return
+      if (scheduler.nowMs() - START_MS >= TROUBLE_MS) this.#process?.attend()
+      scheduler.after(ATTEND_MS, attend)
+    }
+    scheduler.after(ATTEND_MS, attend)
     for (const atMs of evictions)
       scheduler.after(atMs, () => chain.pool.delete([...chain.pool.keys()][0] ?? ''))
     for (const [index, { fate, goneAtMs }] of opportunities.entries()) {
@@ -331,6 +360,7 @@ class Schedule {
       passes: (point, when) => this.#passes(point, when),
       onResumed: (workflow) => this.#live.add(workflow.id),
       onMove: (before, after) => this.#moved(before, after),
+      onOrder: (said) => this.#say(said),
       onAlarm: (error) => {
         this.#alarms.add(error.code)
         this.#say(`alarm ${error.code}: ${error.shortMessage}`)
@@ -394,10 +424,24 @@ class Schedule {
     // What was on its way to the disk has come there by then; what no commit holds was in the memory of the dead alone.
     this.scheduler.after(0, () => {
       cpSync(from, next, { recursive: true })
+      if (this.#restores) this.#restore(next)
       this.#directory = next
       dead.release().catch(() => undefined)
     })
     this.scheduler.after(Math.max(1, downMs), () => this.#begin())
+  }
+
+  /** Copy the journal, and not its watermark, as a backup at night does. */
+  #backUp(): void {
+    cpSync(this.#directory, join(this.#root, 'backup'), { recursive: true, filter: (path) => !IS_MARK.test(path) })
+  }
+
+  #restore(directory: string): void {
+    this.#restores = false
+    const backup = join(this.#root, 'backup')
+    if (!existsSync(join(backup, JOURNAL))) return
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(directory, JOURNAL + suffix), { force: true })
+    cpSync(backup, directory, { recursive: true })
   }
 
   /** Whether nothing can happen any more but the same again. */

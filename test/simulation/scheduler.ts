@@ -111,10 +111,14 @@ type Timers = Pick<
 
 /**
  * Put virtual timers in the place of the machine's, for what the product sets beside its clock. The process that is
- * alive when a timer is set owns it.
+ * alive when a timer is set owns it; what one throws would end that process.
  * @returns how to put them back.
  */
-export function installTimers(scheduler: Scheduler, owner: () => Owner): () => void {
+export function installTimers(
+  scheduler: Scheduler,
+  owner: () => Owner,
+  onThrown: (error: unknown) => void,
+): () => void {
   const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate, clearImmediate } = globalThis
   const before: Timers = {
     setTimeout,
@@ -149,7 +153,11 @@ export function installTimers(scheduler: Scheduler, owner: () => Owner): () => v
           if (!isAlive()) return
           cancels.delete(id)
           if (repeats) begin()
-          work(...args)
+          try {
+            work(...args)
+          } catch (error) {
+            onThrown(error)
+          }
         }),
       )
     begin()
