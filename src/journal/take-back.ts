@@ -70,10 +70,12 @@ async function orderAgain(
   const slot = stored?.slots.find((each) => each.nonce === nonce && each.signer === signer)
   // After a no-op that we ordered meanwhile, no payload may follow.
   const isOver = slot?.attempts.at(-1)?.purpose === 'noop' && attempt.purpose === 'payload'
-  const isOpen = stored !== null && slot?.state === 'open' && !isOver
+  // One that was mined was open again when this was ordered: a reorg had taken it back.
+  const isOpen = stored !== null && slot !== undefined && slot.state !== 'final' && !isOver
   if (isOpen) {
     const { raw: _raw, hash: _hash, ...ordered } = attempt
-    const again = withNewAttempt(slot, { ...ordered, state: 'ordered' })
+    const { inclusion: _gone, ...bare } = slot
+    const again = withNewAttempt({ ...bare, state: 'open' }, { ...ordered, state: 'ordered' })
     const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
     await journal.write({ ...stored, slots })
   }

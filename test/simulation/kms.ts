@@ -52,15 +52,15 @@ export class ModelKms {
   readonly #random: Random
   readonly #startMs: number
   readonly #faults: readonly KmsWindow[]
-  readonly #onSign: (digest: Hex) => void
+  readonly #onSign: (digest: Hex, directory: string) => void
 
   constructor(options: {
     readonly scheduler: Scheduler
     readonly random: Random
     readonly startMs: number
     readonly faults: readonly KmsWindow[]
-    /** Called as a digest is signed. */
-    readonly onSign: (digest: Hex) => void
+    /** Called as a digest is signed, with the directory of the process that asked. */
+    readonly onSign: (digest: Hex, directory: string) => void
   }) {
     this.#scheduler = options.scheduler
     this.#random = options.random
@@ -70,7 +70,7 @@ export class ModelKms {
   }
 
   /** The key as one process asks it. */
-  signer(isAlive: Owner): Signer {
+  signer(isAlive: Owner, directory: string): Signer {
     return {
       address: SIGNER,
       keyId: 'model',
@@ -95,7 +95,7 @@ export class ModelKms {
             return
           }
           this.#scheduler.after(this.#random.int(1, 30), () => {
-            this.#onSign(digest)
+            this.#onSign(digest, directory)
             this.log.push({ digest, atMs: this.#scheduler.nowMs() })
             if (fault === 'loses_replies') {
               later(TIMEOUT_MS, () => reject(failed('timeout', 'later')))

@@ -95,7 +95,10 @@ const common = {
     { maxLength: 1 },
   ),
   backup: fc.option(
-    fc.record({ restoreAtMs: fc.integer({ min: 5_000, max: 25_000 }), ageMs: fc.integer({ min: 100, max: 12_000 }) }),
+    fc.record({
+      restoreAtMs: fc.integer({ min: 5_000, max: 25_000 }),
+      ageMs: fc.integer({ min: 100, max: 12_000 }),
+    }),
     { freq: 5 },
   ),
   evictions: fc.array(atMs, { maxLength: 2 }),

@@ -9,8 +9,8 @@ import { type RolekeeperError, refuse } from '../../src/errors.ts'
 import type { Approval } from '../../src/guard/approval.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
 import type { Journal } from '../../src/journal/journal.ts'
-import { createLiveStages } from '../../src/keeper/live-stages.ts'
 import { fillNonce } from '../../src/keeper/fill-nonce.ts'
+import { createLiveStages } from '../../src/keeper/live-stages.ts'
 import { type KeeperRecords, openRecords } from '../../src/keeper/records.ts'
 import { createSerial } from '../../src/keeper/run-queue.ts'
 import { createSignerDesk, type SignerDesk } from '../../src/keeper/signer-desk.ts'
@@ -241,7 +241,7 @@ export class Process {
       window: 16,
       urgentOf: () => [],
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
-      signer: this.#signer(kms.signer(this.isAlive)),
+      signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
       answer: () => null,
       fees: FEES,

@@ -194,9 +194,9 @@ class Schedule {
     this.#kms = new ModelKms({
       ...shared,
       faults: plan.kmsFaults,
-      onSign: (digest) => {
+      onSign: (digest, directory) => {
         this.#say(`signs ${digest.slice(0, 10)}`)
-        void this.#checker.signing(digest, this.#directory, scheduler.nowMs())
+        void this.#checker.signing(digest, directory, scheduler.nowMs())
       },
     })
     this.#directory = join(root, 'life-0')
@@ -433,7 +433,10 @@ class Schedule {
 
   /** Copy the journal, and not its watermark, as a backup at night does. */
   #backUp(): void {
-    cpSync(this.#directory, join(this.#root, 'backup'), { recursive: true, filter: (path) => !IS_MARK.test(path) })
+    cpSync(this.#directory, join(this.#root, 'backup'), {
+      recursive: true,
+      filter: (path) => !IS_MARK.test(path),
+    })
   }
 
   #restore(directory: string): void {

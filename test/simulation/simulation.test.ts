@@ -3,7 +3,7 @@ import { planOf, runSeeds } from './replay.ts'
 import { runSchedule } from './schedule.ts'
 
 /** As many schedules, twice; `npm run simulate` runs any others. */
-const RUNS = 100
+const RUNS = 250
 
 describe('the keeper, simulated', () => {
   it.each([1, 1 + RUNS])(
