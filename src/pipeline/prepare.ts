@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invariant, RolekeeperError, refuse } from '../errors.ts'
 import type { PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
+import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 
@@ -20,7 +21,8 @@ const RETRY_MS = 1_000
 
 /**
  * Have the service prepare the workflow, and freeze its answer. A lost reply is answered by the same bytes under the
- * same key; a conflict of keys is a defect of ours and quarantines.
+ * same key. A conflict of keys is a try that our journal forgot, as one from a backup does: where preparing changes
+ * nothing, the next round has another key; where preparing is the effect, a person has to look.
  */
 export async function prepare(workflow: Workflow, deps: PrepareDeps): Promise<Step> {
   const { request } = workflow
@@ -36,7 +38,9 @@ export async function prepare(workflow: Workflow, deps: PrepareDeps): Promise<St
     if (!(error instanceof RolekeeperError)) throw error
     const nowMs = deps.nowMs()
     const note = refuse(error.code, error.message)
-    if (error.code === 'service.conflict') return moved(move(workflow, 'quarantined', nowMs, { note }))
+    const { executionMode } = WORKFLOW_CATALOGUE[workflow.proposal.workflowType]
+    if (error.code === 'service.conflict' && executionMode !== 'onchain_transaction')
+      return moved(move(workflow, 'quarantined', nowMs, { note }))
     if (error.retry === 'never') return moved(move(workflow, 'refused', nowMs, { note }))
     if (nowMs - workflow.updatedAtMs > ANSWER_WAIT_MS_MAX)
       return moved(move(workflow, 'expired', nowMs, { note }))

@@ -85,12 +85,25 @@ describe('preparing', () => {
     expect(await prepare(held, at(3_660_001))).toMatchObject({ workflow: { state: 'expired' } })
   })
 
-  it('is refused where asking again cannot help, and quarantined where our key has other bytes', async () => {
+  it('is refused where asking again cannot help', async () => {
     expect(await prepared(failing('service.bad_request', 'never'))).toMatchObject({
       state: 'refused',
       note: { check: 'service.bad_request' },
     })
-    expect(await prepared(failing('service.conflict', 'never'))).toMatchObject({ state: 'quarantined' })
+  })
+
+  it('tries the next round where the service knows its key for a try that our journal forgot', async () => {
+    expect(await prepared(failing('service.conflict', 'never'))).toMatchObject({
+      state: 'refused',
+      note: { check: 'service.conflict' },
+    })
+  })
+
+  it('is quarantined by such a conflict where preparing is the effect', async () => {
+    const workflowType = 'role.vault_owner.vaultOwnerSettingsSave'
+    const effect = { ...workflow, proposal: { ...workflow.proposal, workflowType } as const }
+    const deps = { nowMs: () => 2_000, post: failing('service.conflict', 'never') }
+    expect(await prepare(effect, deps)).toMatchObject({ workflow: { state: 'quarantined' } })
   })
 
   it('leaves what is no operating error to whoever counts strikes', async () => {
