@@ -114,6 +114,8 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run bench', 'takes minutes'],
   ['npm run day', 'takes minutes'],
   ['npm run chaos', 'takes minutes'],
+  ['npm run simulate', 'takes minutes; test/simulation covers it'],
+  ['npm test', 'is this suite'],
   ['npm start -- --json --for 120s', 'takes minutes'],
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
   ['npx vitest run', 'is a part of this suite'],
