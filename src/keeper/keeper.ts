@@ -202,6 +202,7 @@ class ComposedKeeper implements Keeper {
       urgentOf: this.#live.urgentOf,
       ...{ config: this.#config, clock: this.#clock, log: this.#log, gate: this.#gate },
       onOpened: (workflow: Workflow) => this.#live.moved(null, workflow),
+      onMove: this.#live.moved,
       alone: <T>(work: () => Promise<T>) => this.#alone('open', work),
       onState: (agent, state) => this.#roleIs(agent, state),
     })

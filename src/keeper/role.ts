@@ -24,6 +24,7 @@ import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { compareWithService } from './compare-service.ts'
 import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
@@ -48,10 +49,11 @@ export type RoleDeps = {
   readonly urgentOf: (signer: Address) => readonly Workflow[]
   /** For a live role, also with its signer's own reasons. */
   readonly gate: () => Gate
-  readonly signers: Pick<Signers, 'reasonsOf'>
+  readonly signers: Pick<Signers, 'reasonsOf' | 'safe'>
   readonly emit: (event: KeeperEvent) => void
   readonly alarm: (error: RolekeeperError) => void
   readonly onOpened: (workflow: Workflow) => void
+  readonly onMove: (before: Workflow, after: Workflow) => void
   /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
@@ -102,6 +104,7 @@ export async function openRole(
     proveService(client, config.chain.id, log).then(() => proveAccess(client, does, log)),
   ])
   for (const each of proven) if (each.status === 'rejected') throw each.reason
+  if (signing !== null) await compareWithService({ role, signer }, { ...deps, nowMs: deps.clock.nowMs })
   // What is only in shadow is nothing to a live role: not in flight, not done, no colleague's.
   const counts = ({ shadow }: { readonly shadow?: true }) => signing === null || shadow !== true
   const collections = createCollections(client, signing?.session ?? null, config.service.assumptions)
