@@ -8,7 +8,7 @@ import { openJournal } from '../journal/open.ts'
 import { areHeld, type TakenBack, takeBack } from '../journal/take-back.ts'
 import { createWatermark, lineOf, type Mark, markOf, withWatermark } from '../journal/watermark.ts'
 import { type FoundWatermark, openWatermarkFile } from '../journal/watermark-file.ts'
-import { createSigners, type SafeReason, type Signers } from '../pipeline/transactions/safe.ts'
+import { createSigners, type Doubt, type Signers } from '../pipeline/transactions/safe.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /** Where a keeper's records are, and whose they are. */
@@ -167,8 +167,6 @@ async function complete({ file, lines, kept }: Place, journal: Journal): Promise
   await journal.setValue(kept, 'kept')
   await journal.barrier()
 }
-
-type Doubt = Omit<SafeReason, 'atMs'>
 
 const behind = (folder: string, back: readonly TakenBack[]): Doubt => {
   const nonces = back.map(({ nonce }) => nonce)

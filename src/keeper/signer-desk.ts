@@ -3,7 +3,7 @@ import type { Nodes } from '../chain/nodes.ts'
 import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { SignerOrder } from '../ops/orders.ts'
-import type { SafeReason, Signers } from '../pipeline/transactions/safe.ts'
+import { type Doubt, type SafeReason, type Signers, usedElsewhere } from '../pipeline/transactions/safe.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
 /** What looking after signers needs. */
@@ -124,22 +124,11 @@ const isTrailing = ({ unheld, next }: Standing): boolean => {
 const counts = ({ finalized, latest, pending, next, headNumber, finalizedNumber }: Standing) =>
   `the chain counts ${latest} at block ${headNumber}, ${finalized} at the final block ${finalizedNumber} and ${pending} pending; the journal's next nonce is ${next}`
 
-type Doubt = Omit<SafeReason, 'atMs'>
-
 function doubtsOf(standing: Standing): readonly Doubt[] {
   const { latest, pending, next, ahead } = standing
   const seen = counts(standing)
   const doubts: Doubt[] = []
-  if (Math.max(latest, pending) > next) {
-    doubts.push({
-      check: 'nonce_used_elsewhere',
-      message:
-        'Transactions of this key are not of this journal: somebody else signs with it, or the journal is old.',
-      seen,
-      toLeave:
-        'give the key to this keeper alone; what the others sent must be final, then `rolekeeper signer resync`',
-    })
-  }
+  if (Math.max(latest, pending) > next) doubts.push(usedElsewhere(seen))
   if (ahead.length > 0) {
     doubts.push({
       check: 'journal_ahead_of_chain',

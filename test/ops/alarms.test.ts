@@ -23,3 +23,14 @@ it('tells an alarm of one code and workflow once a minute, also after the clock 
   raise('1')
   expect(told.slice(3)).toEqual(['1 82860000'])
 })
+
+it('tells each reason of a signer that is SAFE, however close one follows another', () => {
+  const told: string[] = []
+  const alarm = createAlarms(
+    ({ facts }) => void told.push(String(facts.check)),
+    () => 0,
+  )
+  for (const check of ['watermark_missing', 'three_strikes', 'watermark_missing'])
+    alarm(new RolekeeperError('signer.safe', 'No.', { facts: { signer: '0x51', check } }))
+  expect(told).toEqual(['watermark_missing', 'three_strikes'])
+})

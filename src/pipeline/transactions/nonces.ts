@@ -14,7 +14,7 @@ import type { Journal } from '../../journal/journal.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { ReplaceView } from './replace.ts'
-import type { Signers } from './safe.ts'
+import { type Signers, usedElsewhere } from './safe.ts'
 
 /** What watching the chain needs. */
 export type ChainViewDeps = {
@@ -103,7 +103,7 @@ async function reconcileSigner(
   const known = await journal.nextNonce(nodes.chainId, signer)
   const next = known ?? (await firstNonce(signer, facts, firstCounts, deps))
   if (next === null) return
-  if (facts.count > next) deps.safe(signer, usedElsewhere(signer, next, facts))
+  if (facts.count > next) deps.safe(signer, usedElsewhere(takenBy(next, facts)))
   else if (facts.count < next) await resendLost(signer, facts.count, next, deps)
 }
 
@@ -122,15 +122,12 @@ async function firstNonce(
   return final
 }
 
-function usedElsewhere(signer: Address, next: number, facts: SignerFacts): Parameters<Signers['safe']>[1] {
-  const first = facts.minedAt(next)
-  const where = first ? `transaction ${first.hash} in block ${first.receipt.blockNumber}` : 'the chain'
-  return {
-    check: 'nonce_used_elsewhere',
-    message: `The chain counts ${facts.count} transactions of ${signer}; the ledger holds ${next}.`,
-    seen: `nonce ${next} in ${where}`,
-    toLeave: 'give this key to this keeper alone, and see what the other transactions did',
-  }
+/** What took a signer's next nonce, and where. */
+function takenBy(next: number, { minedAt, count, head }: SignerFacts): string {
+  const mined = minedAt(next)
+  return mined
+    ? `nonce ${next} in transaction ${mined.hash} in block ${mined.receipt.blockNumber}`
+    : `the chain counts ${count} at block ${head.number}; the journal's next nonce is ${next}`
 }
 
 /** Send again what had been final and is gone: the same bytes, so that the nonces behind it can land. */

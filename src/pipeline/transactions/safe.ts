@@ -17,6 +17,19 @@ export type SafeReason = {
   readonly workflowId?: string
 }
 
+/** A reason to make a signer SAFE, before it is kept. */
+export type Doubt = Omit<SafeReason, 'atMs'>
+
+/** Doubt a key whose signer the chain counts more of than the journal holds: as of its head, or pending. Pure. */
+export const usedElsewhere = (seen: string): Doubt => ({
+  check: 'nonce_used_elsewhere',
+  message:
+    'Transactions of this key are not of this journal: somebody else signs with it, or the journal is old.',
+  seen,
+  toLeave:
+    'give the key to this keeper alone; what the others sent must be final, then `rolekeeper signer resync`',
+})
+
 /** What keeping signers SAFE needs. */
 type SignersDeps = {
   readonly nowMs: () => number
@@ -30,8 +43,8 @@ type SignersDeps = {
  * signed nor sent but closed by a no-op; what is public goes on. It holds over a restart.
  */
 export type Signers = {
-  /** Make a signer SAFE, at once; a reason that it has already is brought up to date. */
-  readonly safe: (signer: Address, reason: Omit<SafeReason, 'atMs'>) => void
+  /** Make a signer SAFE, at once; a reason that it has already stays as it was seen first. */
+  readonly safe: (signer: Address, doubt: Doubt) => void
   /** Why a signer is SAFE; empty when it is not. */
   readonly reasonsOf: (signer: Address) => readonly SafeReason[]
   /** Take one reason back, because what it asks for was proven. */
@@ -68,13 +81,10 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
     journal.setValue(safeKey(chainId, signer), text).catch(() => undefined)
   }
   return {
-    safe: (signer, reason) => {
-      const known = reasonsOf(signer).find((each) => isSame(each, reason))
-      const next = { ...reason, atMs: known?.atMs ?? nowMs() }
-      if (known?.seen !== next.seen) {
-        keep(signer, [...reasonsOf(signer).filter((each) => !isSame(each, reason)), next])
-      }
-      alarm(safeAlarm(signer, next))
+    safe: (signer, doubt) => {
+      const known = reasonsOf(signer)
+      if (!known.some((each) => isSame(each, doubt))) keep(signer, [...known, { ...doubt, atMs: nowMs() }])
+      alarm(safeAlarm(signer, doubt))
     },
     reasonsOf,
     leave: (signer, reason) =>
@@ -86,10 +96,7 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
 }
 
 /** Make the alarm of a signer in SAFE: what it is, what was seen, and what leaves it. Pure. */
-const safeAlarm = (
-  signer: Address,
-  { check, message, seen, toLeave, workflowId }: SafeReason,
-): RolekeeperError =>
+const safeAlarm = (signer: Address, { check, message, seen, toLeave, workflowId }: Doubt): RolekeeperError =>
   new RolekeeperError('signer.safe', `${signer} is SAFE (${check}): ${message} Seen: ${seen}.`, {
     fix: `${toLeave}; then \`rolekeeper signer release ${signer}\`.`,
     facts: { signer, check, ...(workflowId === undefined ? {} : { workflowId }) },

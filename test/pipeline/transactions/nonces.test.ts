@@ -163,7 +163,7 @@ describe('watching the chain', () => {
     model.mine(sentBy(5, 7), ...Array.from({ length: 20 }, () => EMPTY))
     await watch()
     expect(await nextNonce()).toBe(6)
-    expect(world.safe[0]?.message).toMatch(/counts 7 transactions of 0x51.* the ledger holds 6/)
+    expect(world.safe[0]?.seen).toMatch(/counts 7 at block .* next nonce is 6/)
   })
 
   it('sends again, as they were, the final transactions that the chain lost', async () => {

@@ -41,15 +41,16 @@ it('makes one signer SAFE, says what leaves it, and keeps it over a restart', as
   await again.journal.close()
 })
 
-it('has one reason for each check and workflow, with what was seen last and since when', async () => {
+it('has one reason for each check and workflow, as it was seen first, and alarms with what is seen now', async () => {
   const { world, journal, signers } = await createWorld()
   signers.safe(SIGNER, reason)
   world.nowMs = 2_000
   signers.safe(SIGNER, { ...reason, seen: 'count 10 at block 5' })
+  expect(world.alarms.at(-1)).toContain('Seen: count 10 at block 5.')
   signers.safe(SIGNER, { ...reason, check: 'three_strikes', workflowId: 'a' })
   signers.safe(SIGNER, { ...reason, check: 'three_strikes', workflowId: 'b' })
   const [first, second, third] = signers.reasonsOf(SIGNER)
-  expect(first).toMatchObject({ seen: 'count 10 at block 5', atMs: 1_000 })
+  expect(first).toEqual({ ...reason, atMs: 1_000 })
   expect([second?.workflowId, third?.workflowId]).toEqual(['a', 'b'])
   if (second !== undefined) signers.leave(SIGNER, second)
   expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([first, third])
