@@ -169,13 +169,20 @@ function createFollower(deps: CanonicalDeps): Follower {
   let final: BlockName = deps.lastFinal ?? NO_HEAD
   let forkedFrom: bigint | null = null
 
+  /** What is to be reported before anything else is final: who hears of it asks nodes, and may fail. */
+  let unreported: ForkPastFinality | null = null
+
   /** Take what is final now; `fork` is where the chain left what was, `lowest` how far down that may go. */
   const settle = async (agreed: Head, fork: bigint | null, lowest = fork) => {
     // Where the head that was read and the block that is final are not of one chain, the next head decides.
     const isNext = agreed.number > final.number && agreed.number <= ring.head().number
     if (fork !== null) {
       if (forkedFrom === null || (lowest ?? fork) < forkedFrom) forkedFrom = lowest
-      await deps.onForkPastFinality({ was: final, fromBlock: fork })
+      unreported ??= { was: final, fromBlock: fork }
+    }
+    if (unreported !== null) {
+      await deps.onForkPastFinality(unreported)
+      unreported = null
     } else if (!isNext || isOther(ring.at(agreed.number), agreed.hash)) return
     final = { number: agreed.number, hash: agreed.hash }
     ring.prune(final.number)

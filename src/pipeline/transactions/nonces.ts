@@ -60,7 +60,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   const { nodes, journal, signers } = deps
   const key = finalKey(nodes.chainId)
   const stored = await journal.getValue(key)
-  /** What was counted when a signer without a nonce was first looked at. */
+  /** What was counted since a signer without a nonce was first looked at, at least. */
   const firstCounts = new Map<Address, number>()
   const reconcile = () =>
     Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), firstCounts, deps)))
@@ -114,7 +114,8 @@ async function firstNonce(
   firstCounts: Map<Address, number>,
   { nodes, journal }: ChainViewDeps,
 ): Promise<number | null> {
-  const first = firstCounts.get(signer) ?? count
+  // Less where a reorg took back what was counted.
+  const first = Math.min(count, firstCounts.get(signer) ?? count)
   firstCounts.set(signer, first)
   const final = await nodes.transactionCount(signer, 'finalized')
   if (final < first) return null
@@ -156,14 +157,20 @@ const NAMED_MAX = 20
 
 /** Say what was final and is not, and which workflows relied on it, also those that ended: their signers go to SAFE. */
 async function reportFork({ was, fromBlock }: ForkPastFinality, deps: ChainViewDeps): Promise<void> {
+  const left = `Block ${was.number} was final as ${was.hash}, and the chain has other blocks from ${fromBlock} on at the latest.`
+  const toLeave =
+    'see that the nodes agree on one chain again, and what became of each workflow that is named'
+  const safe = (message: string, seen: string) => {
+    for (const signer of deps.signers)
+      deps.safe(signer, { check: 'reorg_past_finality', message, seen, toLeave })
+  }
+  // At once: nodes that do not agree may take long to say what relied on it.
+  safe(left, `block ${fromBlock}`)
   const relied = (await Promise.all(deps.signers.map((signer) => reliedOn(signer, deps)))).flat()
   const named = relied.slice(0, NAMED_MAX).map(({ id, state }) => `${id} (${state})`)
   const rest = relied.length > NAMED_MAX ? ` and ${relied.length - NAMED_MAX} more` : ''
-  const message = `Block ${was.number} was final as ${was.hash}, and the chain has other blocks from ${fromBlock} on at the latest. What relied on them: ${named.join(', ') || 'no workflow'}${rest}.`
-  const toLeave =
-    'see that the nodes agree on one chain again, and what became of each workflow that is named'
-  for (const signer of deps.signers)
-    deps.safe(signer, { check: 'reorg_past_finality', message, seen: `block ${fromBlock}`, toLeave })
+  const message = `${left} What relied on them: ${named.join(', ') || 'no workflow'}${rest}.`
+  safe(message, `block ${fromBlock}, and ${relied.length} workflows that relied on it`)
   deps.alarm(
     new RolekeeperError('chain.reorg_past_finality', message, {
       fix: 'compare the nodes in `chain.nodes`; look at these workflows, then leave SAFE with `rolekeeper signer release`.',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { type ChainView, type ChainViewDeps, watchChain } from '../../../src/pipeline/transactions/nonces.ts'
@@ -157,6 +158,17 @@ describe('watching the chain', () => {
     expect(world.safe).toHaveLength(doubts)
   })
 
+  it('waits no longer for a first count that a reorg took back', async () => {
+    const { watch, world, model } = createWorld()
+    model.mine(sentBy(5, 6))
+    await watch()
+    expect(await nextNonce()).toBeNull()
+    model.reorg(1, EMPTY, EMPTY)
+    await settled()
+    expect(await nextNonce()).toBe(5)
+    expect(world.safe).toEqual([])
+  })
+
   it('adopts nothing by itself once a journal has begun, however final it is', async () => {
     await hold('final')
     const { watch, world, model } = createWorld()
@@ -195,10 +207,36 @@ describe('watching the chain', () => {
     expect(world.safe).toEqual([])
     model.reorg(13, EMPTY, ...Array.from({ length: 20 }, () => EMPTY))
     await settled()
-    expect(world.safe).toMatchObject([{ check: 'reorg_past_finality' }])
-    expect(world.safe[0]?.message).toContain(`${workflowOf('in_flight').id} (in_flight)`)
+    expect(world.safe.at(-1)).toMatchObject({ check: 'reorg_past_finality' })
+    expect(world.safe.at(-1)?.message).toContain(`${workflowOf('in_flight').id} (in_flight)`)
     expect(world.alarms).toEqual(['chain.reorg_past_finality'])
     expect(world.sent).toEqual(['0x05'])
+  })
+
+  it('a reorg deeper than finality is SAFE at once and said in the end, also where nodes fail while it is looked into', async () => {
+    await hold('final')
+    const { watch, world, model, deps } = createWorld()
+    model.mine(sentBy(5, 6), EMPTY, EMPTY, EMPTY, EMPTY)
+    await watch()
+    for (let block = 0; block < 5; block += 1) {
+      model.mine(EMPTY)
+      await settled()
+    }
+    const block = async (number: bigint) => {
+      // The block that a workflow relied on.
+      if (number === 9n) throw new RolekeeperError('node.disagreement', 'x')
+      return model.nodes.block(number)
+    }
+    Object.assign(deps.nodes, { block })
+    model.reorg(13, EMPTY, ...Array.from({ length: 20 }, () => EMPTY))
+    await settled()
+    expect(world.safe).toMatchObject([{ check: 'reorg_past_finality' }])
+    expect(world.alarms).toEqual([])
+    Object.assign(deps.nodes, { block: model.nodes.block })
+    model.mine(EMPTY)
+    await settled()
+    expect(world.alarms).toEqual(['chain.reorg_past_finality'])
+    expect(world.safe.at(-1)?.message).toContain(`${workflowOf('in_flight').id} (in_flight)`)
   })
 
   it('a reorg deeper than finality while it was down is seen at the next start', async () => {
