@@ -22,6 +22,7 @@ import { type FeePolicy, payloadCapWei, quoteFees } from '../pipeline/transactio
 import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { hasFailed, type ReplaceTerms } from '../pipeline/transactions/replace.ts'
+import type { Signers } from '../pipeline/transactions/safe.ts'
 import { payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
 import { hasRoom } from '../pipeline/transactions/window.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -39,6 +40,7 @@ export type LiveStagesDeps = {
   readonly chain: ChainView
   readonly gas: GasMarket
   readonly signer: Signer
+  readonly signers: Pick<Signers, 'safe'>
   /** Nonces that the signer may have in flight. */
   readonly window: number
   /** What is urgent and in flight with a signer. */
@@ -134,6 +136,7 @@ export type FollowingStagesDeps = Pick<
   | 'gas'
   | 'urgentOf'
   | 'signer'
+  | 'signers'
   | 'fees'
   | 'gate'
   | 'alarm'

@@ -33,7 +33,7 @@ export type RoleSigning = {
 /** What a live role is joined from. */
 type SigningDeps = Pick<
   LiveStagesDeps,
-  'journal' | 'nodes' | 'chain' | 'gas' | 'urgentOf' | 'gate' | 'alarm' | 'alone'
+  'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone'
 > & {
   readonly client: ServiceClient
   readonly config: Pick<RunConfig, 'kms' | 'environment' | 'directory'>

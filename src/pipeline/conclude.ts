@@ -44,7 +44,9 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   if (failed || workflow.quarantined !== undefined) {
     const standing = await standingAllowance(workflow, deps)
-    const tries = workflow.slots.filter((slot) => slot.kind === 'revoke').length
+    const tries = workflow.slots.filter(
+      (slot) => slot.kind === 'revoke' && slot.consumedByOther !== true,
+    ).length
     if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
     return fail(workflow, realized, standing !== null || hasEffect(workflow), deps)

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
-import type { Nodes } from '../chain/nodes.ts'
+import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
 import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -13,6 +13,7 @@ import type { Note, Workflow } from '../workflow/workflow.ts'
 import { finalBefore, follow, isSettled, soughtFor } from './transactions/follow.ts'
 import { type RaiseDeps, writeReplacements } from './transactions/raise.ts'
 import { isPublic, orderReplacements, type ReplaceTerms, type ReplaceView } from './transactions/replace.ts'
+import type { Signers } from './transactions/safe.ts'
 import { assembleRaw } from './transactions/transaction.ts'
 
 /** What carrying a workflow in flight needs. */
@@ -24,6 +25,8 @@ export type CarryDeps = {
   readonly signer: Signer
   /** What the chain has of our signer's. */
   readonly facts: () => SignerFacts
+  /** Where a nonce that we hold was taken by somebody else, the signer begins nothing new. */
+  readonly signers: Pick<Signers, 'safe'>
   /** Look for what took a nonce; the workflow runs again when it is found. */
   readonly seek: (sought: Sought) => void
   readonly nodes: Pick<Nodes, 'send'>
@@ -98,15 +101,32 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
 }
 
 /** Where the slots of a workflow stand on the chain. What is not known of one that the chain is past is looked for. */
-function followed({ slots, clearance }: Workflow, deps: CarryDeps): readonly Slot[] {
+function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): readonly Slot[] {
   const facts = deps.facts()
   const below = finalBefore(clearance)
   for (const slot of slots) {
     const isCertain = isSettled(slot) && facts.forkedFrom === null
-    if (!isCertain && facts.minedAt(slot.nonce) === undefined) deps.seek(soughtFor(slot, below))
+    const mined = facts.minedAt(slot.nonce)
+    if (!isCertain && mined === undefined) deps.seek(soughtFor(slot, below))
+    const isOther = mined != null && slot.attempts.every(({ digest }) => digest !== mined.digest)
+    if (isOther) deps.signers.safe(slot.signer, taken(id, slot, mined))
   }
   return slots.map((slot) => follow(slot, facts, below))
 }
+
+/** Somebody else has our key, and may have done with it what the workflow is about: it must not be done once more. */
+const taken = (
+  workflowId: string,
+  { nonce, signer }: Slot,
+  { hash, receipt }: MinedTransaction,
+): Parameters<Signers['safe']>[1] => ({
+  check: 'nonce_taken',
+  message: `Nonce ${nonce} of ${signer}, which workflow ${workflowId} holds, was taken by a transaction that is none of ours.`,
+  seen: `transaction ${hash} in block ${receipt.blockNumber}`,
+  toLeave:
+    'give this key to this keeper alone, and see whether that transaction did what the workflow is about',
+  workflowId,
+})
 
 /**
  * Whether a slot's last attempt may go one step further now. A payload that no node has yet also needs a clearance

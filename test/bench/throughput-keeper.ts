@@ -20,6 +20,7 @@ import type { Stages } from '../../src/pipeline/pipeline.ts'
 import { feePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createGasMarket } from '../../src/pipeline/transactions/gas-market.ts'
 import { watchChain } from '../../src/pipeline/transactions/nonces.ts'
+import type { Signers } from '../../src/pipeline/transactions/safe.ts'
 import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import type { Signer } from '../../src/sign/signer.ts'
@@ -127,9 +128,11 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
   const live = new Map<string, Workflow>()
   const waiting = new Map<string, () => void>()
   const alone = createSerial()
+  const safe: Signers['safe'] = (signer, { message }) =>
+    process.stderr.write(`keeper: ${signer} is SAFE: ${message}\n`)
   const chain = await watchChain({
     ...{ nowMs: systemClock.nowMs, clock: systemClock, nodes, journal, alarm },
-    safe: (signer, { message }) => process.stderr.write(`keeper: ${signer} is SAFE: ${message}\n`),
+    safe,
     signers: signers.map(({ address }) => address),
     onHead: () => {
       for (const { id, state } of live.values())
@@ -166,6 +169,7 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
           ruleset,
           fees: POLICY.fees,
           alarm,
+          signers: { safe },
         },
         approval: { ...approval, expiresAfterMs: 60_000 },
         answer: () => null,
@@ -185,9 +189,7 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
       else if (after.note !== undefined)
         process.stderr.write(`keeper: ${after.state}: ${after.note.message}\n`)
     },
-    signers: {
-      safe: (signer, { message }) => process.stderr.write(`keeper: ${signer} is SAFE: ${message}\n`),
-    },
+    signers: { safe },
     metrics: { struck: () => {} },
     log: {
       error: (text: string, _facts: unknown, error: unknown) => process.stderr.write(`${text} ${error}\n`),

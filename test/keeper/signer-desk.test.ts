@@ -125,6 +125,17 @@ describe('a count above the journal’s', () => {
     expect(checks()).toEqual([])
   })
 
+  it('explains no transaction at a nonce that we held: that is SAFE until a person has looked', async () => {
+    const { desk, order } = createWorld()
+    const doubt = { message: 'taken', seen: 'transaction', toLeave: 'see', workflowId: 'w7' }
+    signers.safe(SIGNER, { check: 'nonce_taken', ...doubt })
+    await desk.look()
+    await desk.look()
+    expect(checks()).toEqual(['nonce_taken'])
+    expect((await order('release')).did).toMatchObject({ ok: true })
+    expect(checks()).toEqual([])
+  })
+
   it('is no end of a signer whose next nonce an older release raised to it: it is taken back', async () => {
     const { desk, order } = createWorld()
     await journal.adoptNonce(CHAIN, SIGNER, 1_000_000)

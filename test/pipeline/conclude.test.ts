@@ -206,6 +206,13 @@ describe('concluding a failure', () => {
     expect(setup.world.alarms).toEqual(['allowance.standing', 'workflow.partial'])
   })
 
+  it('revokes again, however often, where its nonce was taken by somebody else', async () => {
+    setup.world.allowance = 1n
+    const taken = (index: number) => finalSlot(index, null, { kind: 'revoke', consumedByOther: true })
+    expect(await concluded([...failed(), taken(2), taken(3), taken(4)])).toMatchObject({ state: 'in_flight' })
+    expect(setup.world.alarms).toEqual([])
+  })
+
   it('ends quarantined where it was marked, once what stands is taken back, whatever landed', async () => {
     const quarantined = { atMs: 1, note: { check: 'three_strikes', message: 'thrice' } }
     for (const last of [finalSlot(1, {}), finalSlot(1, { purpose: 'noop' }, { closing: 'quarantined' })]) {

@@ -174,11 +174,15 @@ describe('carrying a workflow in flight', () => {
     expect(setup.world.log).toContain(`send ${hash}`)
   })
 
-  it("gives a slot up only when another's transaction is final at its nonce", async () => {
+  it("gives a slot up only when another's transaction is final at its nonce; its signer is SAFE from the first sight of it", async () => {
     const { workflow } = await setup.settle(pair())
+    expect(setup.world.safe).toEqual([])
     setup.world.foreign.set(7, 11n)
     setup.world.finalized = 10n
     expect((await setup.settle(workflow)).workflow.slots[0]?.consumedByOther).toBeUndefined()
+    expect(setup.world.safe).toContainEqual(
+      expect.stringMatching(/^nonce_taken: transaction 0x.* in block 11$/),
+    )
     setup.world.finalized = 11n
     const given = (await setup.settle(workflow)).workflow
     expect(given.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })

@@ -245,6 +245,7 @@ export class Process {
       approval: APPROVAL,
       answer: () => null,
       fees: FEES,
+      signers,
       gate: () => gateOf(signers),
       alarm: onAlarm,
     })

@@ -56,6 +56,8 @@ export const createWorld = () => {
     receipts: new Map<string, Receipt>(),
     asked: [] as string[],
     alarms: [] as string[],
+    /** What took the signer to SAFE. */
+    safe: [] as string[],
     log: [] as string[],
   }
   const digests = new Map<string, number>()
@@ -113,6 +115,11 @@ export const createWorld = () => {
       minedAt,
     }),
     isNewHere: (raw) => !sent.has(raw) && Boolean(sent.add(raw)),
+    signers: {
+      safe: (_, { check, seen }) => {
+        world.safe.push(`${check}: ${seen}`)
+      },
+    },
     seek: ({ nonce }) => {
       world.sought.push(nonce)
     },
