@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { type Slot, withNewAttempt } from '../workflow/slot.ts'
+import { type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import type { Journal } from './journal.ts'
 import { digestsOf, type Mark } from './watermark.ts'
 
@@ -67,7 +67,7 @@ async function orderAgain(
   journal: TakeBackJournal,
 ): Promise<readonly TakenBack[]> {
   const stored = await journal.get(workflowId)
-  const slot = stored?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+  const slot = slotAt(stored, signer, nonce)
   // After a no-op that we ordered meanwhile, no payload may follow.
   const isOver = slot?.attempts.at(-1)?.purpose === 'noop' && attempt.purpose === 'payload'
   // One that was mined was open again when this was ordered: a reorg had taken it back.

@@ -4,6 +4,7 @@ import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { SignerOrder } from '../ops/orders.ts'
 import { type Doubt, type SafeReason, type Signers, usedElsewhere } from '../pipeline/transactions/safe.ts'
+import { slotAt } from '../workflow/slot.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
 /** What looking after signers needs. */
@@ -77,6 +78,8 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
           if (!(error instanceof RolekeeperError)) throw error
           if (!compared.has(signer)) deps.signers.safe(signer, notCompared(error))
         }
+        // A signer that stays SAFE, also over a restart, is not forgotten.
+        for (const reason of deps.signers.reasonsOf(signer)) deps.signers.safe(signer, reason)
       }
     },
     take: async (order) => {
@@ -107,7 +110,7 @@ async function read(signer: Address, { nodes, journal }: SignerDeskDeps): Promis
   const ahead: number[] = []
   for (let nonce = finalized; nonce < Math.min(next, finalized + SPAN_MAX); nonce += 1) {
     const holder = await journal.byNonce(nodes.chainId, signer, nonce)
-    const slot = holder?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+    const slot = slotAt(holder, signer, nonce)
     if (slot === undefined && nonce >= latest) unheld.push(nonce)
     if (slot?.state === 'final') ahead.push(nonce)
   }
@@ -193,7 +196,7 @@ const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promise<Plan
     if (nonce === undefined)
       return refuse('nonce_missing', 'Say which nonce: rolekeeper signer cancel ADDRESS NONCE.')
     const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
-    const slot = workflow?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+    const slot = slotAt(workflow, signer, nonce)
     if (workflow === null || slot?.state !== 'open' || slot.closing !== undefined || slot.kind === 'revoke')
       return refuse('nonce_not_open', `Nonce ${nonce} of ${signer} carries no open payload.`)
     const act = async () => {

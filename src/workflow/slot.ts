@@ -82,6 +82,13 @@ export type Slot = {
   readonly consumedByOther?: true
 }
 
+/** Find the slot that holds a nonce of a signer, in the workflow that does. Pure. */
+export const slotAt = (
+  holder: { readonly slots: readonly Slot[] } | null,
+  signer: Address,
+  nonce: number,
+): Slot | undefined => holder?.slots.find((slot) => slot.nonce === nonce && slot.signer === signer)
+
 const ATTEMPT_RANK = { ordered: 0, signed: 1, sent: 2 } as const
 
 /** Replace the last attempt. Throws BrokenInvariant when it would go back or change what is signed. Pure. */

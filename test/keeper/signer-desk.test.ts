@@ -24,10 +24,13 @@ const headOf = (number: bigint) => ({
 
 let journal: Journal
 let signers: Signers
+let alarms: unknown[]
 beforeEach(async () => {
   journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'desk-')))
   await journal.adoptNonce(CHAIN, SIGNER, 7)
-  signers = await createSigners([SIGNER], { nowMs: () => 1, chainId: CHAIN, journal, alarm: () => {} })
+  alarms = []
+  const alarm = ({ facts }: RolekeeperError) => alarms.push(facts.check)
+  signers = await createSigners([SIGNER], { nowMs: () => 1, chainId: CHAIN, journal, alarm })
 })
 afterEach(() => journal.close())
 
@@ -87,6 +90,19 @@ describe('a signer whose chain and journal agree', () => {
     await desk.look()
     expect(checks()).toEqual([])
   })
+})
+
+it('raises the alarm of a signer that is SAFE at each look, also when it was SAFE before the start', async () => {
+  await journal.setValue(
+    `safe:${CHAIN}:${SIGNER}`,
+    JSON.stringify([{ check: 'watermark_missing', message: '', seen: '', toLeave: '', atMs: 1 }]),
+  )
+  const alarm = ({ facts }: RolekeeperError) => alarms.push(facts.check)
+  signers = await createSigners([SIGNER], { nowMs: () => 2, chainId: CHAIN, journal, alarm })
+  const { desk } = createWorld()
+  await desk.look()
+  await desk.look()
+  expect(alarms).toEqual(['watermark_missing', 'watermark_missing'])
 })
 
 describe('a count above the journal’s', () => {

@@ -11,7 +11,7 @@ import type { Nodes } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Slot } from '../../workflow/slot.ts'
+import { type Slot, slotAt } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { ReplaceView } from './replace.ts'
 import { type Signers, usedElsewhere } from './safe.ts'
@@ -148,7 +148,7 @@ async function holderOf(
   { nodes, journal }: ChainViewDeps,
 ): Promise<{ readonly workflow: Workflow; readonly slot: Slot } | null> {
   const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
-  const slot = workflow?.slots.find((each) => each.nonce === nonce && each.signer === signer)
+  const slot = slotAt(workflow, signer, nonce)
   return workflow === null || slot === undefined ? null : { workflow, slot }
 }
 
