@@ -11,11 +11,10 @@ import {
   headerAt,
   newestHeader,
   noopGasOn,
-  receiptOn,
+  priorityFeesOn,
   type StateAt,
   sendTo,
   simulateOn,
-  tipsOn,
   transactionOn,
   viewCallOn,
 } from './node-reads.ts'
@@ -134,10 +133,7 @@ function reachedBy(values: readonly bigint[], agree: number): bigint {
   return reached
 }
 
-type Reads = Pick<
-  Nodes,
-  'calls' | 'codeHashes' | 'balanceWei' | 'blockOf' | 'receipt' | 'transaction' | 'simulate'
->
+type Reads = Pick<Nodes, 'calls' | 'codeHashes' | 'balanceWei' | 'blockOf' | 'transaction' | 'simulate'>
 
 /** What is read at one block, or of one block. */
 function createReads(
@@ -167,8 +163,6 @@ function createReads(
     },
     blockOf: (hash, senders) =>
       ask({ method: 'eth_getBlockByHash', block: hash, ask: (node) => blockOfOn(node, hash, senders) }),
-    receipt: (hash) =>
-      ask({ method: 'eth_getTransactionReceipt', block: 'latest', ask: (node) => receiptOn(node, hash) }),
     transaction: (hash) =>
       ask({ method: 'eth_getTransactionByHash', block: 'latest', ask: (node) => transactionOn(node, hash) }),
     simulate: async (request) => {
@@ -209,7 +203,11 @@ function createCounts(
     feeHistory: async () => {
       const { number } = await recent()
       const block = String(number)
-      const said = await collect({ method: 'eth_feeHistory', block, ask: (node) => tipsOn(node, number) })
+      const said = await collect({
+        method: 'eth_feeHistory',
+        block,
+        ask: (node) => priorityFeesOn(node, number),
+      })
       const length = Math.min(...said.map((tips) => tips.length))
       const tipsWei = Array.from({ length }, (_, index) =>
         reachedBy(

@@ -90,8 +90,7 @@ export const balanceOn = (node: Endpoint, address: Address, at: StateAt): Promis
 export const countOn = (node: Endpoint, address: Address, at: StateAt): Promise<number> =>
   read(node, 'eth_getTransactionCount', [address, stateParam(at)], wireCount)
 
-/** Read a receipt; null where the node has none. */
-export async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
+async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
   const method = 'eth_getTransactionReceipt'
   const receipt = await read(node, method, [hash], wireReceipt.nullable())
   if (receipt !== null && receipt.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
@@ -136,7 +135,7 @@ export async function blockOfOn(
 }
 
 /** Read the median tip of each of the last 10 blocks up to a height, wei. */
-export async function tipsOn(node: Endpoint, height: bigint): Promise<readonly bigint[]> {
+export async function priorityFeesOn(node: Endpoint, height: bigint): Promise<readonly bigint[]> {
   return (await read(node, 'eth_feeHistory', ['0xa', quantity(height), [50]], wireFeeHistory)).reward.map(
     ([tip]) => tip,
   )

@@ -150,9 +150,7 @@ export type Nodes = {
   readonly finalized: () => Promise<Head>
   /** A block by its hash with every transaction in it of `senders`; null when no such block is known. */
   readonly blockOf: (hash: Hex, senders: readonly Address[]) => Promise<BlockOf | null>
-  /** The receipt as `agree` nodes have it, or null: which says only that too few have it now. */
-  readonly receipt: (hash: Hex) => Promise<Receipt | null>
-  /** A transaction that `agree` nodes have in the same block, or null as for a receipt. */
+  /** A transaction that `agree` nodes have in the same block, or null: which says only that too few have it now. */
   readonly transaction: (hash: Hex) => Promise<MinedTransaction | null>
   /** The median tip of each of the last 10 blocks up to the agreed head, wei, oldest first. */
   readonly feeHistory: () => Promise<{ readonly tipsWei: readonly bigint[] }>

@@ -35,7 +35,7 @@ export function createRing(first: Head, counts: ReadonlyMap<Address, number>): R
   let blocks: readonly Block[] = [
     { head: first, counts: new Map([...counts].map(([signer, count]) => [keyOf(signer), count])) },
   ]
-  /** By hash of the block, what the signers have in it; those that were looked for among them. */
+  /** By signer and nonce, what was mined; what was looked for below the floor is among it. */
   const mined = new Map<Address, Map<number, MinedTransaction>>()
   const floor = () => blocks[0]?.head.number ?? first.number
   const top = (list: readonly Block[]): Block => list.at(-1) ?? { head: first, counts: new Map() }

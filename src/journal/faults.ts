@@ -37,6 +37,13 @@ export function unwritable(directory: string, cause: unknown): RolekeeperError {
   return diskFault(cause, directory) ?? failed(directory, `its file system says ${code}`, cause)
 }
 
+/** End the process: what can no longer be recorded must not be signed, and the next start resumes from what is on disk. */
+export function endProcess(failure: RolekeeperError): void {
+  setImmediate(() => {
+    throw failure
+  })
+}
+
 /** Say what is damaged, and how SQLite names it. Pure. */
 export const damaged = (file: string, found: string, cause?: unknown): RolekeeperError =>
   new RolekeeperError('journal.corrupt', `The journal ${file} is damaged: ${printable(found)}.`, {

@@ -11,6 +11,7 @@ import {
   readArchiveDatabase,
   readDatabase,
 } from './database.ts'
+import { endProcess } from './faults.ts'
 import type {
   DecisionRow,
   Journal,
@@ -42,13 +43,6 @@ export function readSqliteJournal(directory: string): JournalReads {
 
 /** Who reads is answered with the failure itself. */
 const leaveToCaller = () => {}
-
-/** A journal that takes nothing any more is no place to go on from: end, and resume from what is on disk. */
-function endProcess(failure: RolekeeperError): void {
-  setImmediate(() => {
-    throw failure
-  })
-}
 
 /**
  * Open (or create) the journal of a directory that this process has locked. A barrier returns after fsync; when the disk

@@ -215,7 +215,7 @@ async function nextNonce(chainId: number, signer: Address, journal: Journal): Pr
   const nonce = await journal.nextNonce(chainId, signer)
   if (nonce !== null) return nonce
   throw new RolekeeperError(
-    'nonce.not_final',
+    'nonce.not_adopted',
     `What ${signer} sent before this keeper is not final yet, so its first nonce is not known.`,
     { fix: 'nothing: it goes on once that is final.', facts: { signer }, retry: 'later' },
   )

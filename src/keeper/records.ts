@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
+import { endProcess } from '../journal/faults.ts'
 import type { Journal } from '../journal/journal.ts'
 import { lockDirectory } from '../journal/lock.ts'
 import { openJournal } from '../journal/open.ts'
@@ -82,7 +83,7 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
     const resumed = await journal.live()
     const watermark = createWatermark(
       places.map(({ file }) => file),
-      crash,
+      endProcess,
     )
     // Only what is under way: what has passed no barrier is in neither record, or in the journal alone.
     opened.push(() => watermark.flush(0).catch(() => undefined))
@@ -93,13 +94,6 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
     await closeAll()
     throw error
   }
-}
-
-/** What can no longer be recorded must not be signed: end, and resume from what is on disk. */
-function crash(failure: RolekeeperError): void {
-  setImmediate(() => {
-    throw failure
-  })
 }
 
 /** A shadow claims no nonce: its address may well be another keeper's to use. Pure. */

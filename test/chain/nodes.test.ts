@@ -70,6 +70,11 @@ const receiptOf = (transactionHash: string, blockNumber = 5) => ({
   logs: [],
 })
 
+const transactionOf = (hash: string) => ({
+  ...{ hash, from: ADDRESS, nonce: '0x4', type: '0x2', chainId: '0x1092', to: ADDRESS, input: '0x' },
+  ...{ value: '0x0', gas: '0x5208', maxFeePerGas: '0x2', maxPriorityFeePerGas: '0x1', accessList: [] },
+})
+
 describe('connecting', () => {
   it('refuses a node on another chain, whatever the others are', async () => {
     const [right, wrong] = [await node(), await node(10, 1)]
@@ -173,22 +178,26 @@ describe('reading', () => {
     expect(await codeOf(nodes.calls([{ to: ADDRESS, data: '0x' }]))).toBe('node.refused')
   })
 
-  it('takes a receipt that as many nodes have as must agree, and null before', async () => {
+  it('takes a transaction that as many nodes have in a block as must agree, and null before', async () => {
     const three = [await node(), await node(), await node()] as const
+    for (const one of three) one.answers.eth_getTransactionByHash = () => transactionOf(HASH)
     const nodes = await connect(three, { agree: 2 })
-    expect(await nodes.receipt(HASH)).toBeNull()
+    expect(await nodes.transaction(HASH)).toBeNull()
     three[1].answers.eth_getTransactionReceipt = () => receiptOf(HASH)
-    expect(await nodes.receipt(HASH)).toBeNull()
+    expect(await nodes.transaction(HASH)).toBeNull()
     three[2].answers.eth_getTransactionReceipt = () => receiptOf(HASH)
-    expect(await nodes.receipt(HASH)).toMatchObject({ hash: HASH, blockNumber: 5n, status: 'success' })
+    const receipt = { hash: HASH, blockNumber: 5n, status: 'success' }
+    expect(await nodes.transaction(HASH)).toMatchObject({ hash: HASH, nonce: 4, receipt })
   })
 
   it('refuses the receipt of another transaction', async () => {
     const [one, honest] = [await node(), await node()]
+    for (const each of [one, honest]) each.answers.eth_getTransactionByHash = () => transactionOf(HASH)
     one.answers.eth_getTransactionReceipt = () => receiptOf(`0x${'0b'.repeat(32)}`)
-    expect(await codeOf((await connect([one])).receipt(HASH))).toBe('node.bad_answer')
+    expect(await codeOf((await connect([one])).transaction(HASH))).toBe('node.bad_answer')
     honest.answers.eth_getTransactionReceipt = () => receiptOf(HASH, 6)
-    expect(await (await connect([one, honest])).receipt(HASH)).toMatchObject({ blockNumber: 6n })
+    const found = await (await connect([one, honest])).transaction(HASH)
+    expect(found).toMatchObject({ receipt: { blockNumber: 6n } })
   })
 
   it('calls final what two of three call final: neither the one ahead nor the one that stands still decides', async () => {
