@@ -54,11 +54,13 @@ function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionF
 function describeThroughput({ sizes, load }: ThroughputFigures): string {
   return [
     'Workflows to confirmed a second, at the median of the rounds; the ratios are of the same round.',
-    ...sizes.flatMap(({ signers, workflows, rounds, rates, toViem, toBare }) => [
-      `${signers} signers, ${workflows} workflows at once, ${rounds} rounds: ${toViem.toFixed(2)} of the viem loop, ${toBare.toFixed(2)} of the bare script`,
+    ...sizes.flatMap(({ signers, workflows, atOnce, rounds, rates, toViem, toBare, journalMsMax }) => [
+      `${signers} signers, ${workflows} workflows, ${atOnce} at once, ${rounds} rounds: ${toViem.toFixed(2)} of the viem loop, ${toBare.toFixed(2)} of the bare script; longest synchronous work of the journal ${journalMsMax.toFixed(1)} ms`,
       ...Object.entries(rates).map(
-        ([name, { perSecond, callsEach }]) =>
-          `  ${name}: ${perSecond.toFixed(1)}; a workflow asked ${Object.entries(callsEach)
+        ([name, { perSecond, cpuMsEach, callsEach }]) =>
+          `  ${name}: ${perSecond.toFixed(1)}; a workflow took ${cpuMsEach.toFixed(1)} ms of computing and asked ${Object.entries(
+            callsEach,
+          )
             .map(([call, count]) => `${call} ${count.toFixed(2)}`)
             .join(', ')}`,
       ),

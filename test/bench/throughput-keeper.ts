@@ -5,6 +5,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Hex, keccak256 } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
@@ -32,6 +33,7 @@ import {
   type Go,
   inputOf,
   type Job,
+  measureJobs,
   POLL_MS,
   type ThroughputSettings,
   type Went,
@@ -85,13 +87,13 @@ const POLICY = {
 process.on('disconnect', () => process.exit())
 process.once('message', async (settings: ThroughputSettings) => {
   const calls = countCalls()
-  const keeper = await createPipeline(settings)
-  process.on('message', async ({ jobs }: Go) => {
+  const journal = timeJournal()
+  const carry = await createPipeline(settings)
+  process.on('message', async (go: Go) => {
     const before = calls()
-    const startedMs = performance.now()
-    await keeper.carry(jobs)
-    const tookMs = performance.now() - startedMs
-    process.send?.({ tookMs, confirmed: jobs.length, calls: calls(before) } satisfies Went)
+    journal.longestMs()
+    const measured = await measureJobs(go, carry)
+    process.send?.({ ...measured, journalMs: journal.longestMs(), calls: calls(before) } satisfies Went)
   })
   process.send?.('ready')
 })
@@ -211,7 +213,35 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
     waiting.delete(workflow.id)
     live.delete(workflow.id)
   }
-  return { carry: (jobs: readonly Job[]) => Promise.all(jobs.map(carryOne)) }
+  return carryOne
+}
+
+/** Time all that SQLite does: every call of it holds the event loop. @returns the longest since the last time it was asked. */
+function timeJournal() {
+  let longest = 0
+  const timed = <T extends object, K extends keyof T>(target: T, name: K) => {
+    const work = target[name]
+    if (typeof work !== 'function') return
+    Object.defineProperty(target, name, {
+      value(this: unknown, ...given: unknown[]) {
+        const startedMs = performance.now()
+        try {
+          return Reflect.apply(work, this, given)
+        } finally {
+          longest = Math.max(longest, performance.now() - startedMs)
+        }
+      },
+    })
+  }
+  timed(DatabaseSync.prototype, 'exec')
+  for (const name of ['run', 'all', 'get'] as const) timed(StatementSync.prototype, name)
+  return {
+    longestMs: () => {
+      const found = longest
+      longest = 0
+      return found
+    },
+  }
 }
 
 const proposalOf = (job: Job, desk: Hex): Proposal => ({

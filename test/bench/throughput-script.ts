@@ -22,13 +22,17 @@ import {
   type Go,
   inputOf,
   type Job,
+  measureJobs,
   POLL_MS,
   type ThroughputSettings,
   type Went,
   WORKFLOW_TYPE,
 } from './throughput-world.ts'
 
-type Prepared = { readonly transactions: readonly [{ readonly target: Hex; readonly calldata: Hex }] }
+type Prepared = {
+  readonly requestId: string
+  readonly transactions: readonly [{ readonly target: Hex; readonly calldata: Hex }]
+}
 
 const [mode] = process.argv.slice(2)
 const calls = countCalls()
@@ -36,12 +40,10 @@ const dispatcher = new Agent({ keepAliveTimeout: 120_000, connections: 64 })
 process.on('disconnect', () => process.exit())
 process.once('message', async (settings: ThroughputSettings) => {
   const carry = mode === 'viem' ? createViemLoop(settings) : await createBare(settings)
-  process.on('message', async ({ jobs }: Go) => {
+  process.on('message', async (go: Go) => {
     const before = calls()
-    const startedMs = performance.now()
-    await Promise.all(jobs.map(carry))
-    const tookMs = performance.now() - startedMs
-    process.send?.({ tookMs, confirmed: jobs.length, calls: calls(before) } satisfies Went)
+    const measured = await measureJobs(go, carry)
+    process.send?.({ ...measured, journalMs: 0, calls: calls(before) } satisfies Went)
   })
   process.send?.('ready')
 })
@@ -81,8 +83,14 @@ function createViemLoop(settings: ThroughputSettings): (job: Job) => Promise<voi
   }
 }
 
+/** What the keeper asks the service once a workflow is confirmed; nobody waits for the answer. */
+async function seeProgress({ serviceUrl }: ThroughputSettings, requestId: string): Promise<void> {
+  const answer = await request(`${serviceUrl}/v1/workflows/${requestId}`, { dispatcher })
+  await answer.body.json()
+}
+
 async function createBare(settings: ThroughputSettings): Promise<(job: Job) => Promise<void>> {
-  const { rpcUrl, chainId, desk } = settings
+  const { rpcUrl, chainId } = settings
   const rpc = async <T>(method: string, ...params: unknown[]): Promise<T> => {
     const { result, error } = await post<{ result: T; error?: unknown }>(rpcUrl, {
       ...{ jsonrpc: '2.0', id: 1, method, params },
@@ -104,14 +112,14 @@ async function createBare(settings: ThroughputSettings): Promise<(job: Job) => P
   return async (job) => {
     const owner = owners[job.key]
     if (owner === undefined) throw new TypeError('no such key')
-    const { transactions } = await prepare(settings, job, owner.address)
+    const { requestId, transactions } = await prepare(settings, job, owner.address)
     const { target: to, calldata: data } = transactions[0]
     const call = { from: owner.address, to, input: data }
     const simulate = () =>
       rpc<readonly { calls: readonly { gasUsed: Hex; status: Hex }[] }[]>(
         ...(['eth_simulateV1', { blockStateCalls: [{ calls: [call] }] }, 'latest'] as const),
       )
-    const [simulated] = await Promise.all([simulate(), rpc('eth_getCode', desk.address, 'latest')])
+    const simulated = await simulate()
     const gas = (BigInt(simulated[0]?.calls[0]?.gasUsed ?? 0) * 13n) / 10n
     const transaction: TransactionSerializableEIP1559 = {
       ...{ type: 'eip1559', chainId, nonce: owner.nonce, to, data, gas },
@@ -126,6 +134,7 @@ async function createBare(settings: ThroughputSettings): Promise<(job: Job) => P
     const done = heads.confirmed(keccak256(raw))
     await rpc('eth_sendRawTransaction', raw)
     await done
+    void seeProgress(settings, requestId)
   }
 }
 

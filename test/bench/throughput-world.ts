@@ -27,11 +27,16 @@ export type ThroughputSettings = {
 /** One workflow: which of its keys signs, and what makes it another than the rest. */
 export type Job = { readonly key: number; readonly id: number }
 
-/** What a contender is told to do, and what it answers with. `calls` counts requests by what they ask. */
-export type Go = { readonly jobs: readonly Job[] }
+/** What a contender is given to do: as soon as one job is confirmed the next begins, so many at once. */
+export type Go = { readonly jobs: readonly Job[]; readonly atOnce: number }
+
+/** What a contender answers with. `calls` counts requests by what they ask. */
 export type Went = {
   readonly tookMs: number
-  readonly confirmed: number
+  /** Computing time of its process, all threads. */
+  readonly cpuMs: number
+  /** The longest time that the journal held the event loop; 0 where there is none. */
+  readonly journalMs: number
   readonly calls: Readonly<Record<string, number>>
 }
 
@@ -47,10 +52,28 @@ export const inputOf = (desk: Address, { id }: Job) => ({ rfqAddress: desk, rfqI
 export const CONFIRMATIONS = 1n
 /** How often a contender looks for a new head. */
 export const POLL_MS = 100
+/** A steady load meets blocks of this pace with a few dozen transactions each; longer ones would round the figures. */
+const BLOCK_MS = 250
+
+/** Carry jobs to `confirmed`, so many at once, and measure it. */
+export async function measureJobs(
+  { jobs, atOnce }: Go,
+  carry: (job: Job) => Promise<void>,
+): Promise<Pick<Went, 'tookMs' | 'cpuMs'>> {
+  const cpuBefore = process.cpuUsage()
+  const startedMs = performance.now()
+  const next = jobs.values()
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (const job of next) await carry(job)
+    }),
+  )
+  const { user, system } = process.cpuUsage(cpuBefore)
+  return { tookMs: performance.now() - startedMs, cpuMs: (user + system) / 1_000 }
+}
 
 /**
- * Start a chain of one block a second with a token, and a service that answers at once. A block a second, because each
- * contender then works for many transactions a block as on any chain; mined one by one, most calls would be about blocks.
+ * Start a chain with a contract to call, and a service that answers at once.
  */
 export async function createThroughputWorld(contenders: number, keys: number) {
   const chain = await startAnvil()
@@ -70,7 +93,7 @@ export async function createThroughputWorld(contenders: number, keys: number) {
   }
   const service = await startService(chain.chainId, address, client)
   await client.setAutomine(false)
-  await client.setIntervalMining({ interval: 1 })
+  const mining = setInterval(() => client.mine({ blocks: 1 }).catch(() => undefined), BLOCK_MS)
   const settings = all.map(
     (own): ThroughputSettings => ({
       ...{ rpcUrl: chain.rpcUrl, serviceUrl: service.url, chainId: chain.chainId },
@@ -79,6 +102,7 @@ export async function createThroughputWorld(contenders: number, keys: number) {
     }),
   )
   const stop = async () => {
+    clearInterval(mining)
     service.stop()
     await chain.stop()
   }

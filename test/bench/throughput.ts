@@ -15,16 +15,24 @@ const CONTENDERS = ['keeper', 'viem', 'bare'] as const
 type Contender = (typeof CONTENDERS)[number]
 
 /** Workflows to `confirmed` a second: the median of the rounds, and what a workflow asked for. */
-type Rate = { readonly perSecond: number; readonly callsEach: Readonly<Record<string, number>> }
+type Rate = {
+  readonly perSecond: number
+  /** Computing time of its process for one workflow. */
+  readonly cpuMsEach: number
+  readonly callsEach: Readonly<Record<string, number>>
+}
 
 /** What the bench found for so many signers: the keeper's rate by each script's, of the same round, at the median. */
 export type ThroughputSize = {
   readonly signers: number
   readonly workflows: number
+  readonly atOnce: number
   readonly rounds: number
   readonly rates: Readonly<Record<Contender, Rate>>
   readonly toViem: number
   readonly toBare: number
+  /** The longest that the keeper's journal held the event loop, in all rounds. */
+  readonly journalMsMax: number
 }
 export type ThroughputFigures = {
   readonly type: 'throughput'
@@ -32,10 +40,10 @@ export type ThroughputFigures = {
   readonly load: readonly [number, number]
 }
 
-/** At most 64 a signer: a window's whole width. */
+/** At most 64 at once a signer: a window's whole width. */
 const SIZES = [
-  { signers: 1, workflows: 64 },
-  { signers: 8, workflows: 256 },
+  { signers: 1, workflows: 512, atOnce: 64 },
+  { signers: 8, workflows: 1_024, atOnce: 256 },
 ] as const
 const KEYS = 8
 /** The first round of a size is compiled in; it is not counted. */
@@ -71,7 +79,7 @@ export async function measureThroughput(say: (text: string) => void): Promise<Th
             id += 1
             return { key: index % size.signers, id }
           })
-          went[side.name] = await side.go({ jobs })
+          went[side.name] = await side.go({ jobs, atOnce: size.atOnce })
           say(
             `${size.signers} signers, round ${round}, ${side.name}: ${Math.round(went[side.name]?.tookMs ?? 0)} ms`,
           )
@@ -88,12 +96,13 @@ export async function measureThroughput(say: (text: string) => void): Promise<Th
 }
 
 function figuresOf(
-  { signers, workflows }: (typeof SIZES)[number],
+  { signers, workflows, atOnce }: (typeof SIZES)[number],
   rounds: readonly Record<Contender, Went>[],
 ): ThroughputSize {
   const median = (of: (round: Record<Contender, Went>) => number) => quantile(rounds.map(of), 0.5)
   const rate = (name: Contender): Rate => ({
     perSecond: median((round) => (1_000 * workflows) / round[name].tookMs),
+    cpuMsEach: median((round) => round[name].cpuMs / workflows),
     callsEach: Object.fromEntries(
       Object.keys(rounds.at(-1)?.[name].calls ?? {}).map((call) => [
         call,
@@ -103,9 +112,10 @@ function figuresOf(
   })
   const ratio = (other: Contender) => median((round) => round[other].tookMs / round.keeper.tookMs)
   return {
-    ...{ signers, workflows, rounds: rounds.length },
+    ...{ signers, workflows, atOnce, rounds: rounds.length },
     rates: { keeper: rate('keeper'), viem: rate('viem'), bare: rate('bare') },
     ...{ toViem: ratio('viem'), toBare: ratio('bare') },
+    journalMsMax: Math.max(...rounds.map(({ keeper }) => keeper.journalMs)),
   }
 }
 
