@@ -152,7 +152,7 @@ function failureNote(workflow: Workflow): { check: string; message: string } {
   invariant(first !== undefined, `workflow ${workflow.id} failed without a failed slot`)
   if (first.consumedByOther) {
     return {
-      check: 'nonce_used_elsewhere',
+      check: 'nonce_taken',
       message: `Another transaction used nonce ${first.nonce} of ${first.signer}. Fix: give this key to this keeper alone.`,
     }
   }

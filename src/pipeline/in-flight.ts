@@ -13,7 +13,7 @@ import type { Note, Workflow } from '../workflow/workflow.ts'
 import { finalBefore, follow, isSettled, soughtFor } from './transactions/follow.ts'
 import { type RaiseDeps, writeReplacements } from './transactions/raise.ts'
 import { isPublic, orderReplacements, type ReplaceTerms, type ReplaceView } from './transactions/replace.ts'
-import type { Signers } from './transactions/safe.ts'
+import type { Doubt, Signers } from './transactions/safe.ts'
 import { assembleRaw } from './transactions/transaction.ts'
 
 /** What carrying a workflow in flight needs. */
@@ -115,11 +115,7 @@ function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): readonly
 }
 
 /** Somebody else has our key, and may have done with it what the workflow is about: it must not be done once more. */
-const taken = (
-  workflowId: string,
-  { nonce, signer }: Slot,
-  { hash, receipt }: MinedTransaction,
-): Parameters<Signers['safe']>[1] => ({
+const taken = (workflowId: string, { nonce, signer }: Slot, { hash, receipt }: MinedTransaction): Doubt => ({
   check: 'nonce_taken',
   message: `Nonce ${nonce} of ${signer}, which workflow ${workflowId} holds, was taken by a transaction that is none of ours.`,
   seen: `transaction ${hash} in block ${receipt.blockNumber}`,
