@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -28,8 +29,7 @@ export async function compareWithService(
     const requestId = workflow.prepared?.answer.requestId
     const isOurs = workflow.role === who.role && workflow.signer === who.signer && workflow.shadow !== true
     if (!isOurs || workflow.slots.length > 0 || requestId === undefined) continue
-    const { answer } = await client.getWorkflow({ params: { requestId } })
-    const [sent] = answer.transactions
+    const [sent] = await registered(requestId, client)
     if (sent === undefined) continue
     signers.safe(who.signer, {
       check: 'journal_behind_service',
@@ -40,5 +40,15 @@ export async function compareWithService(
     const message = `The service has the transaction ${sent.txHash} of it, and this journal has none. Fix: see \`rolekeeper signer show\`.`
     const note = { check: 'sent_before_restore', message }
     onMove(workflow, await journal.write(move(workflow, 'quarantined', nowMs(), { note })))
+  }
+}
+
+/** What is registered for a request: nothing, where the service has forgotten it. */
+async function registered(requestId: string, client: CompareDeps['client']) {
+  try {
+    return (await client.getWorkflow({ params: { requestId } })).answer.transactions
+  } catch (error) {
+    if (error instanceof RolekeeperError && error.facts.status === 404) return []
+    throw error
   }
 }

@@ -48,8 +48,10 @@ export async function fillNonce(
   const named = { kind: 'fill', subject: `nonce:${signer.toLowerCase()}`, occurrence: String(nonce) }
   const opportunity = opportunityKey({ chainId, role, workflowType, ...named, shadow: false })
   const last = await journal.byOpportunity(opportunity)
-  if (last !== null && !isTerminal(last.state)) return { ok: true, workflow: last }
-  const round = last === null ? 0 : last.round + 1
+  const begun = last === null || isTerminal(last.state) ? null : last
+  // One that has no nonce was begun by a process that died, or lost its claim.
+  if (begun !== null && begun.slots.length > 0) return { ok: true, workflow: begun }
+  const round = begun?.round ?? (last === null ? 0 : last.round + 1)
   const nowMs = deps.nowMs()
   const message = `Nobody held nonce ${nonce} of ${signer}: it is closed by a no-op.`
   const payload = { to: signer, data: '0x', valueWei: 0n, gasLimit: NOOP_GAS } as const
@@ -61,7 +63,14 @@ export async function fillNonce(
       ...{ workflowType, ...named, input: {}, summary: message, reason: {} },
       exposure: { token: signer, ...NOTHING },
     },
-    ...{ state: 'cleared', version: 0, createdAtMs: nowMs, updatedAtMs: nowMs, strikes: 0, slots: [] },
+    ...{
+      state: 'cleared',
+      version: begun?.version ?? 0,
+      createdAtMs: nowMs,
+      updatedAtMs: nowMs,
+      strikes: 0,
+      slots: [],
+    },
   }
   await journal.open(workflow)
   const slot = {

@@ -21,7 +21,10 @@ export type SignerDeskDeps = {
 
 /** Holds the journal against the chain for each signer, and does what people order about one. */
 export type SignerDesk = {
-  /** Compare every signer that was not compared yet, and every one in SAFE: a doubt that was disproven is over. */
+  /**
+   * Compare every signer that was not compared yet, every one in SAFE, as a doubt that was disproven is over, and every
+   * one with a nonce that nobody holds.
+   */
   readonly look: () => Promise<void>
   /** Say what an order comes to, and with `yes` do it. */
   readonly take: (order: SignerOrder) => Promise<Checked<{ readonly said: string }>>
@@ -48,6 +51,8 @@ const SPAN_MAX = 2_000
 /** Create the desk. */
 export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
   const compared = new Set<Address>()
+  /** Signers with nonces that nobody holds: their turn may come later, or what is pending there may go. */
+  const unfilled = new Set<Address>()
   /** The head at which a count above ours was last seen: once it is final, the finalized count has the last word. */
   const seenAbove = new Map<Address, bigint>()
 
@@ -66,12 +71,15 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     if (turn === standing.latest && standing.pending <= turn && !isTrailing(standing)) {
       await deps.fill(signer, turn)
     }
+    if (turn === undefined) unfilled.delete(signer)
+    else unfilled.add(signer)
     compared.add(signer)
   }
   return {
     look: async () => {
       for (const signer of deps.addresses) {
-        if (compared.has(signer) && deps.signers.reasonsOf(signer).length === 0) continue
+        const isSafe = deps.signers.reasonsOf(signer).length > 0
+        if (compared.has(signer) && !unfilled.has(signer) && !isSafe) continue
         try {
           await compare(signer)
         } catch (error) {

@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { compareWithService } from '../../src/keeper/compare-service.ts'
@@ -21,7 +22,10 @@ beforeEach(async () => {
 afterEach(() => journal.close())
 
 /** Compare with a service that knows these transactions of every workflow; returns the requests that it was asked for. */
-async function compare(transactions: readonly TrackedTransaction[]): Promise<readonly string[]> {
+async function compare(
+  transactions: readonly TrackedTransaction[],
+  refusal: RolekeeperError | null = null,
+): Promise<readonly string[]> {
   const asked: string[] = []
   await compareWithService(
     { role: 'liquidator', signer: SIGNER },
@@ -30,6 +34,7 @@ async function compare(transactions: readonly TrackedTransaction[]): Promise<rea
       client: {
         getWorkflow: async ({ params: { requestId } }) => {
           asked.push(requestId)
+          if (refusal !== null) throw refusal
           const status = 'submitted'
           const workflowType = 'role.liquidator.liquidate'
           const answer = { requestId, workflowType, status, transactions: [...transactions] }
@@ -53,6 +58,16 @@ it('ends what a later journal has sent already, and makes its signer SAFE', asyn
     state: 'quarantined',
     note: { check: 'sent_before_restore' },
   })
+})
+
+it('leaves what the service has forgotten: one old request keeps no role down', async () => {
+  await journal.open(workflowOf('prepared'))
+  const forgotten = new RolekeeperError('service.bad_request', 'x', { facts: { status: 404 } })
+  await compare([], forgotten)
+  expect(checks()).toEqual([])
+  expect(await journal.live()).toMatchObject([{ state: 'prepared' }])
+  const forbidden = new RolekeeperError('service.forbidden', 'x', { facts: { status: 403 } })
+  await expect(compare([], forbidden)).rejects.toThrow(forbidden)
 })
 
 it('leaves what nobody has sent, what is in flight, and what is of others', async () => {

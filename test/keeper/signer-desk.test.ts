@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Address } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
@@ -34,6 +35,13 @@ beforeEach(async () => {
 })
 afterEach(() => journal.close())
 
+const fill = (signer: Address, nonce: number, into: Pick<Journal, 'open' | 'claim' | 'byOpportunity'>) =>
+  fillNonce(signer, nonce, {
+    ...{ nowMs: () => 5, chainId: CHAIN, baseFeePerGasWei: () => 1n, noopGas: () => 21_000n },
+    ...{ journal: into, onFilled: () => {} },
+    fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
+  })
+
 const createWorld = () => {
   const world = { finalized: 7, latest: 7, pending: 7, final: 90n, head: 100n, fails: false }
   const desk = createSignerDesk({
@@ -50,12 +58,7 @@ const createWorld = () => {
     journal,
     signers,
     addresses: [SIGNER],
-    fill: (signer, nonce) =>
-      fillNonce(signer, nonce, {
-        ...{ nowMs: () => 5, chainId: CHAIN, journal, baseFeePerGasWei: () => 1n, noopGas: () => 21_000n },
-        fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
-        onFilled: () => {},
-      }),
+    fill: (signer, nonce) => fill(signer, nonce, journal),
     onChanged: () => {},
   })
   const order = async (verb: 'fill' | 'cancel' | 'release' | 'resync', nonce?: number) => {
@@ -176,6 +179,35 @@ describe('a nonce that nobody holds', () => {
       slots: [{ nonce: 7, closing: 'nonce_unheld', attempts: [{ purpose: 'noop', state: 'ordered' }] }],
     })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+  })
+
+  it('is filled too when its turn comes later, or what was sent for it is gone', async () => {
+    const { world, desk } = createWorld()
+    await claim(7)
+    await journal.adoptNonce(CHAIN, SIGNER, 9)
+    await claim(9)
+    await desk.look()
+    Object.assign(world, { latest: 8, pending: 9 })
+    await desk.look()
+    expect(await journal.byNonce(CHAIN, SIGNER, 8)).toBeNull()
+    world.pending = 8
+    await desk.look()
+    expect(await journal.byNonce(CHAIN, SIGNER, 8)).toMatchObject({ state: 'in_flight' })
+  })
+
+  it('is filled by what an earlier process began to fill it with', async () => {
+    const { desk } = createWorld()
+    await journal.adoptNonce(CHAIN, SIGNER, 8)
+    await claim(8)
+    const dying = {
+      open: journal.open.bind(journal),
+      byOpportunity: journal.byOpportunity.bind(journal),
+      claim: async () => Promise.reject(new Error('died')),
+    }
+    await expect(fill(SIGNER, 7, dying)).rejects.toThrow('died')
+    const begun = (await journal.live()).at(-1)
+    await desk.look()
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ id: begun?.id, state: 'in_flight' })
   })
 
   it('is left to what is on its way for it, until a person orders it filled; once', async () => {
