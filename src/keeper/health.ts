@@ -2,7 +2,6 @@ import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
 import type { Control } from '../ops/control.ts'
 import type { Gauges, Metrics } from '../ops/metrics.ts'
 import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../ops/server.ts'
@@ -10,13 +9,14 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
 import { OPEN_MS_MAX, openMs } from './lookout.ts'
+import type { KeeperRecords } from './records.ts'
 import type { RoleAtWork } from './role.ts'
 import type { Staff } from './staff.ts'
 
 /** What a keeper is looked at by, from the moment that its journal is open. */
 export type HealthDeps = {
   readonly clock: Clock
-  readonly journal: Pick<Journal, 'reservations'>
+  readonly records: Pick<KeeperRecords, 'journal' | 'signers' | 'addresses'>
   /** Null until the keeper hears of changes. */
   readonly feed: () => ReturnType<Feed['state']> | null
   readonly roles: Staff['states']
@@ -58,7 +58,7 @@ async function budgets(
   { role, vitals }: Pick<RoleAtWork, 'role' | 'vitals'>,
   deps: HealthDeps,
 ): Promise<Readonly<Record<string, number>>> {
-  const all = await deps.journal.reservations(role, deps.clock.nowMs() - HOUR_MS)
+  const all = await deps.records.journal.reservations(role, deps.clock.nowMs() - HOUR_MS)
   const rows = all.filter(vitals.counts)
   const { perHour } = vitals.limits
   const part = (used: bigint, max: bigint) => (max === 0n ? 1 : Number((used * 10_000n) / max) / 10_000)
@@ -141,6 +141,7 @@ function readReadiness(deps: HealthDeps): Readiness {
   return {
     journal: facet(true, `${deps.live().length} workflows live`),
     roles: rolesFacet(deps),
+    signers: signersFacet(deps.records),
     service: facet(fresh, stale ?? (fresh ? 'fresh' : 'not read yet')),
     nodes: nodesFacet(deps),
     kms: facet(kms === undefined, kms ?? 'last signature ok'),
@@ -165,6 +166,13 @@ function rolesFacet(deps: HealthDeps): Facet {
   })
   const count = deps.roles().length
   return facet(not.length === 0 && count > 0, not.length > 0 ? not.join(' ') : `${count} at work`)
+}
+
+function signersFacet({ signers, addresses }: HealthDeps['records']): Facet {
+  const doubts = addresses.flatMap((signer) =>
+    signers.reasonsOf(signer).map(({ check, message }) => `${signer} is SAFE (${check}): ${message}`),
+  )
+  return facet(doubts.length === 0, doubts.length > 0 ? doubts.join(' ') : 'none is SAFE')
 }
 
 function nodesFacet(deps: HealthDeps): Facet {

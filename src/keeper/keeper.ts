@@ -139,7 +139,7 @@ class ComposedKeeper implements Keeper {
     this.#closeJournal = records.close
     const { journal, resumed } = records
     proveNoneLeftLive(resumed, this.#config)
-    const ops = await this.#startOps(journal)
+    const ops = await this.#startOps(records)
     const ground = await this.#openGround(records)
     const parts = { records, ground, candidates: this.#candidates, clock: this.#clock }
     const desk = await openSignerDesk({ ...parts, onChanged: this.#live.moved })
@@ -234,9 +234,9 @@ class ComposedKeeper implements Keeper {
     if (this.#decides) for (const role of this.#running?.staff.atWork() ?? []) role.hear(hint)
   }
 
-  async #startOps(journal: Journal): Promise<OpsServer> {
+  async #startOps(records: KeeperRecords): Promise<OpsServer> {
     const health: HealthDeps = {
-      ...{ journal, clock: this.#clock, live: this.#live.list },
+      ...{ records, clock: this.#clock, live: this.#live.list },
       feed: () => this.#feed?.state() ?? null,
       roles: () => this.#running?.staff.states() ?? [],
       nodes: () => this.#running?.ground.nodes,

@@ -7,7 +7,17 @@ import { METRICS_TYPE } from './metrics.ts'
 export type Facet = { readonly ok: boolean; readonly message: string }
 
 /** The parts that must all be well for the keeper to do its work. */
-export const FACETS = ['journal', 'roles', 'service', 'nodes', 'kms', 'feed', 'decision', 'control'] as const
+export const FACETS = [
+  'journal',
+  'roles',
+  'signers',
+  'service',
+  'nodes',
+  'kms',
+  'feed',
+  'decision',
+  'control',
+] as const
 export type Readiness = Readonly<Record<(typeof FACETS)[number], Facet>>
 
 /** What the pages show. */

@@ -76,6 +76,10 @@ it('sends nothing twice after a journal was restored from a backup, knows its ow
   const restored = await start()
   const alarm = await restored.until((event) => event.type === 'alarm' && event.code === 'signer.safe')
   expect(alarm).toMatchObject({ message: expect.stringContaining('journal_behind_watermark') })
+  const ready = await restored.until((event) => event.type === 'ready')
+  expect(await (await fetch(`${ready.type === 'ready' && ready.opsUrl}/readyz`)).text()).toContain(
+    `"signers":{"ok":false,"message":"${world.signer.toLowerCase()} is SAFE (journal_behind_watermark)`,
+  )
   await restored.until(reached('succeeded'))
   expect(await sent()).toBeGreaterThanOrEqual(sentBefore)
   expect(await liquidations()).toHaveLength(1)
