@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
+import { isTerminal, move } from '../workflow/workflow.ts'
 import type { Journal } from './journal.ts'
 import { digestsOf, type Mark } from './watermark.ts'
 
@@ -59,6 +60,12 @@ async function claimAgain(
   if (next === null || next < first.nonce) await journal.adoptNonce(chainId, first.signer, first.nonce)
   const slots = [...stored.slots, ...fresh]
   const claimed = await journal.claim({ ...workflow, slots, version: stored.version }, reservation)
+  // It may have been sent at that nonce all the same: it ends, and is not begun at another one.
+  if (claimed === 'lost' && stored.slots.length === 0 && !isTerminal(stored.state)) {
+    const message = `The watermark has it at nonce ${first.nonce}, where the journal holds something else. Fix: see \`rolekeeper signer show\`.`
+    const note = { check: 'sent_before_restore', message }
+    await journal.write(move(stored, 'quarantined', workflow.updatedAtMs, { note }))
+  }
   return fresh.map((slot) => takenBack(slot, id, claimed !== 'lost'))
 }
 

@@ -29,10 +29,10 @@ const open = (changes: Partial<Config> = {}) =>
   )
 
 /** Claim a nonce for a workflow of that id, on disk. */
-async function claim({ journal }: KeeperRecords, nonce: number): Promise<Workflow> {
-  const id = `w${nonce}`
+async function claim({ journal }: KeeperRecords, nonce: number, of = nonce): Promise<Workflow> {
+  const id = `w${of}`
   await journal.open(workflowOf('cleared', { id, opportunity: id }))
-  const slots = [slotOf({ nonce, attempts: [attemptOf({ digest: digest(nonce) })] })]
+  const slots = [slotOf({ nonce, attempts: [attemptOf({ digest: digest(of) })] })]
   const claimed = await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), {
     ...{ workflowId: id, role: 'liquidator', atMs: 5, usdMicros: 10n, gasWei: 1n, reverted: false },
   })
@@ -117,6 +117,25 @@ describe('a keeper’s records', () => {
       await again.close()
     },
   )
+
+  it('end what a watermark has at a nonce that the journal holds for something else: it is not begun once more', async () => {
+    const changes = { watermark: join(root, 'elsewhere') }
+    await backUp(changes)
+    rmSync(join(root, 'state'), { recursive: true })
+    cpSync(join(root, 'backup'), join(root, 'state'), { recursive: true })
+    const alone = await open()
+    await claim(alone, 8, 80)
+    await alone.close()
+    const records = await open(changes)
+    expect(checks(records)).toEqual(['journal_behind_watermark'])
+    expect(alarms[0]).toContain('the journal holds something else at 8')
+    expect(await records.journal.byNonce(CHAIN, SIGNER, 8)).toMatchObject({ id: 'w80' })
+    expect(await records.journal.byOpportunity('w8')).toMatchObject({
+      state: 'quarantined',
+      note: { check: 'sent_before_restore' },
+    })
+    await records.close()
+  })
 
   it('of a second directory with the same key are SAFE by the watermark that both have', async () => {
     const changes = { watermark: join(root, 'elsewhere') }
