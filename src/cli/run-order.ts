@@ -7,11 +7,11 @@ import { RolekeeperError } from '../errors.ts'
 import type { Journal, Transition } from '../journal/journal.ts'
 import { readJournal } from '../journal/open.ts'
 import type { Keeper } from '../keeper/keeper.ts'
-import type { Reply } from '../keeper/submissions.ts'
 import type { Submission } from '../ops/orders.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Io } from './command.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
+import { LOOK_MS, replyTo } from './order-reply.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
 
 /** Where the keeper is that an order is for: of a run configuration, or of a sandbox's directory. */
@@ -20,11 +20,6 @@ export type OrderPlace = {
   readonly directory: string | undefined
   readonly json: boolean
 }
-
-/** The journal is looked at this often. */
-const LOOK_MS = 200
-/** A keeper that runs takes an order at once; one that has not by then is not running. */
-const TAKEN_MS_MAX = 15_000
 
 /**
  * Hand an order to the keeper of a directory and follow it to its end; where none runs, run one for as long that decides
@@ -112,7 +107,7 @@ type FollowDeps = {
 
 /** Show each state that an order reaches, until its end. */
 async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
-  const workflowId = await taken(id, deps)
+  const { workflowId } = await replyTo<{ readonly workflowId: string }>(id, deps.directory, deps.journal)
   let shown = 0
   let shownHeld = false
   for (;;) {
@@ -131,22 +126,6 @@ async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
     }
     await setTimeout(LOOK_MS)
   }
-}
-
-async function taken(id: string, { directory, journal }: FollowDeps): Promise<string> {
-  const { replyKey } = await import('../keeper/submissions.ts')
-  for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
-    const text = await journal.getValue(replyKey(id))
-    if (text !== null) {
-      const reply: Reply = JSON.parse(text)
-      if ('workflowId' in reply) return reply.workflowId
-      throw new RolekeeperError('order.refused', `${reply.check}: ${reply.message}`)
-    }
-    await setTimeout(LOOK_MS)
-  }
-  throw new RolekeeperError('order.not_taken', `No keeper of ${directory} took the order; it is withdrawn.`, {
-    fix: 'look whether the keeper answers, then submit again.',
-  })
 }
 
 const iso = (ms: number) => new Date(ms).toISOString()

@@ -7,7 +7,7 @@ import type { InputValue, Proposal } from '../workflow/proposal.ts'
 import type { RoleOrders } from './role-orders.ts'
 
 /** What became of a submission: the workflow that it is, or why it is none. Kept in the journal for its author. */
-export type Reply = { readonly workflowId: string } | { readonly check: string; readonly message: string }
+type Reply = { readonly workflowId: string } | { readonly check: string; readonly message: string }
 
 /** Where the journal keeps the reply to a submission. Pure. */
 export const replyKey = (orderId: string) => `order:${orderId}`

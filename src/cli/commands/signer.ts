@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import type { Address } from 'viem'
-import { RolekeeperError } from '../../errors.ts'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import type { SignerOrder } from '../../ops/orders.ts'
 import { readSafe, type SafeReason } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { replyTo } from '../order-reply.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
-/** The journal is looked at this often. */
-const LOOK_MS = 200
-/** A keeper that runs takes an order at once. */
-const TAKEN_MS_MAX = 15_000
 
 /** `rolekeeper signer`: how each signer stands, and what a person may do about one. */
 export const signer = command({
@@ -25,7 +21,7 @@ do, and does it with --yes.
   fill     close nonces that nobody holds with no-ops
   cancel   replace an open payload by a no-op
   release  leave SAFE, once what must be proven is proven
-  resync   set the next nonce to what the chain has final and the journal holds
+  resync   set the next nonce to the first that is neither final on the chain nor held
 
   rolekeeper signer show
   rolekeeper signer release 0x51… --yes`,
@@ -102,36 +98,15 @@ const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
   ].join('\n')
 
 /** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
-async function order(
-  directory: string,
-  given: Parameters<typeof import('../../ops/orders.ts').writeSignerOrder>[2],
-): Promise<string> {
+async function order(directory: string, given: SignerOrder): Promise<string> {
   const { forgetSignerOrder, writeSignerOrder } = await import('../../ops/orders.ts')
-  const { replyKey } = await import('../../keeper/submissions.ts')
   const id = randomUUID()
   try {
     return await readJournal(directory, async (journal) => {
       writeSignerOrder(directory, id, given)
-      for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
-        const text = await journal.getValue(replyKey(id))
-        if (text !== null) return saidIn(text)
-        await setTimeout(LOOK_MS)
-      }
-      throw new RolekeeperError(
-        'order.not_taken',
-        `No keeper of ${directory} took the order; it is withdrawn.`,
-        {
-          fix: 'start the keeper, then order it again.',
-        },
-      )
+      return (await replyTo<{ readonly said: string }>(id, directory, journal)).said
     })
   } finally {
     forgetSignerOrder(directory, id)
   }
-}
-
-function saidIn(text: string): string {
-  const reply: { said: string } | { check: string; message: string } = JSON.parse(text)
-  if ('said' in reply) return reply.said
-  throw new RolekeeperError('order.refused', `${reply.check}: ${reply.message}`)
 }
