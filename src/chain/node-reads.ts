@@ -66,14 +66,13 @@ async function read<T>(
   return parsed(node.name, method, schema, await node.read(method, params))
 }
 
+const wireHeaderOrNone = wireHeader.nullable()
+const wireReceiptOrNone = wireReceipt.nullable()
+const wireTransactionOrNone = wireTransaction.nullable()
+
 /** Read the header at a height or tag; null where there is none. */
 export const headerAt = (node: Endpoint, at: bigint | 'latest' | 'finalized'): Promise<Header | null> =>
-  read(
-    node,
-    'eth_getBlockByNumber',
-    [typeof at === 'bigint' ? quantity(at) : at, false],
-    wireHeader.nullable(),
-  )
+  read(node, 'eth_getBlockByNumber', [typeof at === 'bigint' ? quantity(at) : at, false], wireHeaderOrNone)
 
 /** Read a node's newest header. */
 export async function newestHeader(node: Endpoint): Promise<Header> {
@@ -92,7 +91,7 @@ export const countOn = (node: Endpoint, address: Address, at: StateAt): Promise<
 
 async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
   const method = 'eth_getTransactionReceipt'
-  const receipt = await read(node, method, [hash], wireReceipt.nullable())
+  const receipt = await read(node, method, [hash], wireReceiptOrNone)
   if (receipt !== null && receipt.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
   return receipt
 }
@@ -101,7 +100,7 @@ async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
 export async function transactionOn(node: Endpoint, hash: Hex): Promise<MinedTransaction | null> {
   const method = 'eth_getTransactionByHash'
   const [found, receipt] = await Promise.all([
-    read(node, method, [hash], wireTransaction.nullable()),
+    read(node, method, [hash], wireTransactionOrNone),
     receiptOn(node, hash),
   ])
   if (found === null || receipt === null) return null

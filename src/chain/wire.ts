@@ -120,35 +120,39 @@ export const wireTransaction = z
 const TRANSACTIONS_MAX = 100_000
 
 const fromSomebody = z.object({ from: address })
+const rows = z.array(z.unknown()).max(TRANSACTIONS_MAX)
+const minedRows = z.object({ transactions: rows })
+const wireTransactions = z.array(wireTransaction)
+const wireAllReceipts = z.array(wireReceipt)
 
-/** Rows of which only those from `senders` matter: the others are not read, as chains have types of their own. */
-const rowsOf = <T>(senders: readonly Address[], row: z.ZodType<T>) => {
+/** Rows of which only those from `senders` matter: the others are not read, as chains have types of their own. Pure. */
+function rowsFrom(senders: readonly Address[], all: readonly unknown[]): readonly unknown[] {
   const wanted = new Set(senders.map((sender) => sender.toLowerCase()))
-  const isWanted = (item: unknown) => {
+  return all.filter((item) => {
     const read = fromSomebody.safeParse(item)
     return read.success && wanted.has(read.data.from)
-  }
-  return z
-    .array(z.unknown())
-    .max(TRANSACTIONS_MAX)
-    .transform((rows) => rows.filter(isWanted))
-    .pipe(z.array(row))
-}
-
-/** A block with what `senders` have in it. Source: execution-apis, eth_getBlockByHash with whole transactions. */
-export const wireBlockOf = (senders: readonly Address[]) => {
-  const rest = z.object({ transactions: rowsOf(senders, wireTransaction) })
-  return z.unknown().transform((block, context) => {
-    const header = wireHeader.safeParse(block)
-    const mined = rest.safeParse(block)
-    if (header.success && mined.success) return { header: header.data, transactions: mined.data.transactions }
-    context.addIssue({ code: 'custom', message: 'expected a block with whole transactions' })
-    return z.NEVER
   })
 }
 
+/**
+ * A block with what `senders` have in it. Made anew for every block: what costs to make, an object or an array, is made
+ * once outside. Source: execution-apis, eth_getBlockByHash with whole transactions.
+ */
+export const wireBlockOf = (senders: readonly Address[]) =>
+  z.unknown().transform((block, context) => {
+    const header = wireHeader.safeParse(block)
+    const mined = minedRows.safeParse(block)
+    const transactions = wireTransactions.safeParse(rowsFrom(senders, mined.data?.transactions ?? []))
+    if (header.success && mined.success && transactions.success) {
+      return { header: header.data, transactions: transactions.data }
+    }
+    context.addIssue({ code: 'custom', message: 'expected a block with whole transactions' })
+    return z.NEVER
+  })
+
 /** The receipts of what `senders` have in a block. Source: execution-apis, eth_getBlockReceipts. */
-export const wireReceipts = (senders: readonly Address[]) => rowsOf(senders, wireReceipt)
+export const wireReceipts = (senders: readonly Address[]) =>
+  rows.transform((all) => rowsFrom(senders, all)).pipe(wireAllReceipts)
 
 /** Source: execution-apis, eth_feeHistory with one percentile. */
 export const wireFeeHistory = z.object({ reward: z.array(z.tuple([uint])).max(1_024) })
