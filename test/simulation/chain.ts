@@ -1,6 +1,7 @@
 import { type Address, type Hex, hexToBytes, keccak256, parseTransaction, serializeTransaction } from 'viem'
 import { recoverAddress } from '../../src/sign/signature.ts'
 import { callContract, copyOf, type ModelLog, type State } from './contracts.ts'
+import { isSigned, SIGNER } from './kms.ts'
 import type { Random } from './random.ts'
 
 export const CHAIN_ID = 31_337
@@ -57,7 +58,9 @@ export function txOf(raw: Hex): Tx {
     throw new Error('not a signed EIP-1559 transaction')
   }
   const digest = keccak256(serializeTransaction({ ...rest, type: 'eip1559' }))
-  const from = recoverAddress(hexToBytes(digest), BigInt(r), BigInt(s), yParity)
+  const from = isSigned(digest, { r, s })
+    ? SIGNER
+    : recoverAddress(hexToBytes(digest), BigInt(r), BigInt(s), yParity)
   if (from === undefined) throw new Error('nobody signed it')
   const tx: Tx = {
     hash: keccak256(raw),

@@ -1,5 +1,5 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { type Address, bytesToHex, type Hex, hexToBytes, numberToHex } from 'viem'
+import { type Address, bytesToHex, type Hex, hexToBigInt, hexToBytes, numberToHex } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Signature, Signer } from '../../src/sign/signer.ts'
@@ -25,21 +25,34 @@ const TIMEOUT_MS = 2_000
 const failed = (code: string, retry: 'later' | 'never') =>
   new RolekeeperError(`kms.${code}`, `The KMS: ${code}.`, { retry })
 
-/** Sign a digest with the model's key: schedules share what they sign, so what was signed before costs nothing. */
+const ORDER = secp256k1.Point.CURVE().n
+const SECRET = hexToBigInt(bytesToHex(KEY))
+/** One point for every signature: what gives a key away costs no multiplication here. */
+const ONCE = hexToBigInt(`0x${'17'.repeat(32)}`)
+const ONCE_INVERSE = secp256k1.Point.Fn.inv(ONCE)
+const POINT = secp256k1.Point.BASE.multiply(ONCE).toAffine()
+
+/** What the model's key has signed in any schedule. */
 const signed = new Map<Hex, Signature>()
+
+/** Sign a digest with the model's key. Source: SEC 1 section 4.1.3, with the low s of EIP-2. */
 function signDigest(digest: Hex): Signature {
-  const known = signed.get(digest)
-  if (known !== undefined) return known
-  const bytes = secp256k1.sign(hexToBytes(digest), KEY, { prehash: false, format: 'recovered' })
-  const { r, s, recovery } = secp256k1.Signature.fromBytes(bytes, 'recovered')
+  const s = (ONCE_INVERSE * (hexToBigInt(digest) + POINT.x * SECRET)) % ORDER
+  const isHigh = s > ORDER / 2n
   const signature: Signature = {
-    r: numberToHex(r, { size: 32 }),
-    s: numberToHex(s, { size: 32 }),
-    yParity: recovery === 1 ? 1 : 0,
+    r: numberToHex(POINT.x, { size: 32 }),
+    s: numberToHex(isHigh ? ORDER - s : s, { size: 32 }),
+    yParity: (POINT.y % 2n === 1n) !== isHigh ? 1 : 0,
   }
   if (signed.size > 5_000) signed.clear()
   signed.set(digest, signature)
   return signature
+}
+
+/** Whether the model's key gave this signature: to recover whose it is costs a millisecond. */
+export function isSigned(digest: Hex, { r, s }: Pick<Signature, 'r' | 's'>): boolean {
+  const known = signed.get(digest)
+  return known !== undefined && BigInt(known.r) === BigInt(r) && BigInt(known.s) === BigInt(s)
 }
 
 /** One signature that the key gave. */

@@ -1,8 +1,9 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Address } from 'viem'
 import { RolekeeperError } from '../../src/errors.ts'
+import { openDatabase } from '../../src/journal/database.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
 import { Chain } from './chain.ts'
@@ -17,6 +18,7 @@ import {
   seizedFor,
   VAULT,
 } from './contracts.ts'
+import { copyFiles, installDisk } from './disk.ts'
 import { Checker, effectName } from './invariants.ts'
 import { ModelKms, SIGNER } from './kms.ts'
 import { ModelNode, type NodeWorld } from './node.ts'
@@ -30,20 +32,36 @@ import { ModelService } from './service.ts'
 const START_MS = 1_800_000_000_000
 /** After its last fault, everything must have come to its end within this. */
 const QUIET_MS = 400_000
-/** The agent looks this often, and proposes all that it ever saw. */
 /** A person looks after a signer in SAFE this often, once all trouble is over. */
 const ATTEND_MS = 5_000
+/** The agent looks this often, and proposes all that it ever saw. */
 const LOOK_MS = 2_000
 /** Proposed when all trouble is over: a signer that is not wedged does it. */
 const LAST: Opportunity = { kind: 'liquidate', seenAtMs: TROUBLE_MS, fate: 'stays', goneAtMs: 0 }
+/** A sync of the disk takes at most so long. */
+const SYNC_MS = 5
 const REPAY = 1_000_000_000n
 const BASE_FEE_WEI = 1_000_000_000n
 
 const JOURNAL = 'journal.sqlite'
-const IS_MARK = /watermark.*\.log$|lock\.sqlite/
+const IS_JOURNAL = /^(journal|archive)\.sqlite(-wal)?$/
+const IS_MARK = /^watermark.*\.log$/
 
 /** Memory where the machine has a file system for it: a schedule is not about the disk's speed. */
 const ROOT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+let empty: Buffer | undefined
+
+/** A journal that nothing was written in yet: to make one takes longer than to copy it. */
+function emptyJournal(): Buffer {
+  if (empty === undefined) {
+    const directory = mkdtempSync(join(ROOT, 'rolekeeper-simulation-'))
+    openDatabase(directory).close()
+    empty = readFileSync(join(directory, JOURNAL))
+    rmSync(directory, { recursive: true, force: true })
+  }
+  return empty
+}
 
 const borrowerOf = (index: number): Address => `0x${String(index + 1).padStart(40, 'b')}`
 
@@ -120,11 +138,17 @@ export type Outcome = {
 export async function runSchedule(plan: Plan, trace?: (line: string) => void): Promise<Outcome> {
   const root = mkdtempSync(join(ROOT, 'rolekeeper-simulation-'))
   const schedule = new Schedule(plan, root, trace ?? (() => undefined))
-  const restore = installTimers(schedule.scheduler, () => schedule.owner, schedule.thrown)
+  // What nobody reads a stack of costs a tenth of a schedule to write it.
+  const { stackTraceLimit } = Error
+  if (trace === undefined) Error.stackTraceLimit = 0
+  const restoreTimers = installTimers(schedule.scheduler, () => schedule.owner, schedule.thrown)
+  const restoreDisk = installDisk(schedule.sync)
   try {
     return await schedule.run()
   } finally {
-    restore()
+    Error.stackTraceLimit = stackTraceLimit
+    restoreDisk()
+    restoreTimers()
     rmSync(root, { recursive: true, force: true })
   }
 }
@@ -201,7 +225,12 @@ class Schedule {
     })
     this.#directory = join(root, 'life-0')
     mkdirSync(this.#directory)
+    writeFileSync(join(this.#directory, JOURNAL), emptyJournal())
   }
+
+  /** What is written is on disk a moment later, whoever has died meanwhile. */
+  readonly sync = (): Promise<void> =>
+    new Promise((resolve) => this.scheduler.after(this.#random.int(0, SYNC_MS), resolve))
 
   get owner(): () => boolean {
     return this.#process?.isAlive ?? (() => true)
@@ -423,7 +452,8 @@ class Schedule {
     this.#live.clear()
     // What was on its way to the disk has come there by then; what no commit holds was in the memory of the dead alone.
     this.scheduler.after(0, () => {
-      cpSync(from, next, { recursive: true })
+      mkdirSync(next)
+      copyFiles(from, next, (name) => IS_JOURNAL.test(name) || IS_MARK.test(name))
       if (this.#restores) this.#restore(next)
       this.#directory = next
       dead.release().catch(() => undefined)
@@ -433,18 +463,17 @@ class Schedule {
 
   /** Copy the journal, and not its watermark, as a backup at night does. */
   #backUp(): void {
-    cpSync(this.#directory, join(this.#root, 'backup'), {
-      recursive: true,
-      filter: (path) => !IS_MARK.test(path),
-    })
+    const backup = join(this.#root, 'backup')
+    mkdirSync(backup)
+    copyFiles(this.#directory, backup, (name) => IS_JOURNAL.test(name))
   }
 
   #restore(directory: string): void {
     this.#restores = false
     const backup = join(this.#root, 'backup')
     if (!existsSync(join(backup, JOURNAL))) return
-    for (const suffix of ['', '-wal', '-shm']) rmSync(join(directory, JOURNAL + suffix), { force: true })
-    cpSync(backup, directory, { recursive: true })
+    for (const suffix of ['', '-wal']) rmSync(join(directory, JOURNAL + suffix), { force: true })
+    copyFiles(backup, directory, () => true)
   }
 
   /** Whether nothing can happen any more but the same again. */

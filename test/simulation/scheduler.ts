@@ -7,8 +7,8 @@ export type Scheduler = {
   /** Do something so many milliseconds from now; what is due in the same millisecond comes in an order by chance. */
   readonly after: (ms: number, work: () => void) => () => void
   /**
-   * Go on until nothing is due or `until` says so. Between two events every promise of the one before has settled, and
-   * what it wrote to a file is there: nothing of the product waits for anything but its ports, its clock and the disk.
+   * Go on until nothing is due or `until` says so. Between two events every promise of the one before has settled:
+   * nothing of the product waits for anything but its ports, its clock and the disk, which are all in virtual time.
    */
   readonly run: (until: () => boolean) => Promise<void>
 }
@@ -75,8 +75,7 @@ export function createScheduler(startMs: number, random: Random): Scheduler {
         nowMs = event.atMs
         if (event.work === null) continue
         event.work()
-        do await new Promise<void>((resolve) => realSetImmediate(resolve))
-        while (process.getActiveResourcesInfo().includes('FSReqPromise'))
+        await new Promise<void>((resolve) => realSetImmediate(resolve))
       }
     },
   }
