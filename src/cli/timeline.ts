@@ -122,8 +122,8 @@ function line({ mark, word, text, colour }: Row, clock: string, coloured: boolea
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
-      seen.several = Object.keys(event.signers).length > 1
-      const signers = Object.entries(event.signers).map(([role, address]) => `${role} ${shortHex(address)}`)
+      seen.several = new Set(event.signers.map(({ role }) => role)).size > 1
+      const signers = event.signers.map(({ role, address }) => `${role} ${shortHex(address)}`)
       const resumed = event.resumed > 0 ? [`${event.resumed} resumed`] : []
       const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
       return [row('●', 'ready', parts.join(' · '), 'green')]

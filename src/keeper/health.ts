@@ -104,9 +104,11 @@ async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][n
   const nowMs = deps.clock.nowMs()
   const mine = deps.live().filter(({ role }) => role === name)
   const places = deps.roles().filter(({ agent }) => agent.role === name)
-  const role = atWork(deps).find((each) => each.role === name)
-  const seen = role?.duty.lastSeen()
+  const keys = atWork(deps).filter((each) => each.role === name)
+  const [role] = keys
   const arming = role?.vitals.arming()
+  const decisionAges = keys.flatMap(({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? [])
+  const balancesWei = keys.flatMap(({ duty }) => duty.lastSeen()?.nativeBalanceWei ?? [])
   return {
     role: name,
     up: places.length > 0 && places.every(({ state }) => state.type === 'up'),
@@ -114,8 +116,9 @@ async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][n
     workflowsHeld: mine.filter(isHeld).length,
     slotsOpen: mine.flatMap(({ slots }) => slots).filter(({ state }) => state === 'open').length,
     slotAgeMs: oldestOpenMs(mine, nowMs),
-    decisionAgeMs: ageMs(role?.duty.lastDecidedAtMs() ?? null, nowMs),
-    nativeBalanceWei: seen?.nativeBalanceWei ?? null,
+    decisionAgeMs: decisionAges.length === 0 ? null : Math.max(...decisionAges),
+    // Of several keys, the poorest.
+    nativeBalanceWei: balancesWei.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null,
     marketsArmed: arming?.armed ?? 0,
     marketsUnarmed: arming?.unarmed ?? 0,
     budgets: role === undefined ? {} : await budgets(role, deps),

@@ -53,7 +53,7 @@ export function createReports(
     metrics,
     emit,
     ready: (opsUrl, atWork, resumed) => {
-      const signers = Object.fromEntries(atWork.map(({ role, signer }) => [role, signer]))
+      const signers = atWork.map(({ role, signer: address }) => ({ role, address }))
       const where = { environment, chainId: chain.id, directory, opsUrl }
       emit({ type: 'ready', at: now(), ...where, signers, resumed })
     },

@@ -1,13 +1,13 @@
 import type { Address } from 'viem'
 import type { AgentConfig } from '../config/config.ts'
 import { openProposal, opportunityOf } from '../decide/open.ts'
-import type { Checked, RolekeeperError } from '../errors.ts'
+import { type Checked, type Refusal, type RolekeeperError, refuse } from '../errors.ts'
 import { exposureOf } from '../guard/check-request.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { isHeld, type Workflow } from '../workflow/workflow.ts'
 
 /** What opening takes. */
 type OpenerDeps = {
@@ -17,7 +17,11 @@ type OpenerDeps = {
   readonly alarm: (error: RolekeeperError) => void
   /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
+  /** The live keys of the role, with how many nonces each may have in flight. */
+  readonly keys: readonly Key[]
 }
+
+type Key = { readonly address: Address; readonly window: number }
 
 /** Opens a role's proposals, whether its agent made them or a person. */
 type Opener = {
@@ -28,14 +32,31 @@ type Opener = {
 /** Create the opener of a role's proposals. */
 export function createOpener(
   who: { readonly role: Role; readonly signer: Address },
-  { clock, nodes, journal, alarm, alone }: OpenerDeps,
+  { clock, nodes, journal, alarm, alone, keys }: OpenerDeps,
 ): Opener {
   const openerOf = (shadow: boolean) => ({ ...who, chainId: nodes.chainId, shadow })
   return {
     open: (proposal, shadow) =>
-      alone(() => openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm })),
+      alone(async () => {
+        const left = shadow ? null : leftToAnother(who.signer, keys, await journal.live())
+        return left ?? openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm })
+      }),
     opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
   }
+}
+
+/** Leave a proposal to another key of the role while this one's window of nonces is full and the other's is not. Pure. */
+function leftToAnother(signer: Address, keys: readonly Key[], live: readonly Workflow[]): Refusal | null {
+  // What has claimed nothing yet will take one at least.
+  const noncesOf = ({ slots }: Workflow) =>
+    slots.length === 0 ? 1 : slots.filter(({ state }) => state === 'open').length
+  const free = keys.filter(({ address, window }) => {
+    const counted = live.filter((workflow) => workflow.signer === address && !isHeld(workflow))
+    return counted.reduce((sum, workflow) => sum + noncesOf(workflow), 0) < window
+  })
+  if (free.length === 0 || free.some(({ address }) => address === signer)) return null
+  const [other] = free
+  return refuse('window_full', `The window of ${signer} is full; the role's key ${other?.address} has room.`)
 }
 
 /** What a person's order to a role takes. */

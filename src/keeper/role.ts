@@ -111,7 +111,10 @@ export async function openRole(
   const observer = createRoleObserver(rolePolicy, signer, deps, collections, () => duty.look())
   const newest = await journal.newestOf(role, JOURNAL_ROWS)
   const recent = createRecent(newest.filter(counts), deps.clock.nowMs)
-  const opener = createOpener({ role, signer }, deps)
+  const keys = config.agents
+    .filter((each) => each.role === role && each.mode === 'live')
+    .map((each) => each.signer)
+  const opener = createOpener({ role, signer }, { ...deps, keys })
   const duty: Duty = createRoleDuty(rolePolicy, deps, {
     observer,
     recent: recent.list,

@@ -126,7 +126,7 @@ type ReadyEvent = {
   readonly directory: string
   /** Base URL of `/metrics`, `/healthz` and `/readyz`. */
   readonly opsUrl: string
-  readonly signers: Readonly<Record<Role, string>>
+  readonly signers: readonly { readonly role: Role; readonly address: string }[]
   /** Workflows taken up from the journal. */
   readonly resumed: number
 }

@@ -71,7 +71,7 @@ const story: readonly KeeperEvent[] = [
     chainId: 71_304,
     directory: '.rolekeeper',
     opsUrl: 'http://127.0.0.1:9464',
-    signers: { liquidator: `0x1f3a${'0'.repeat(32)}9c0d` },
+    signers: [{ role: 'liquidator', address: `0x1f3a${'0'.repeat(32)}9c0d` }],
     resumed: 1,
   },
   price(100, '64120000000000000000000'),
@@ -255,7 +255,8 @@ it('draws of several roles what each decided and how it ended, and a reorg', () 
   const [ready, ...rest] = story
   if (ready?.type !== 'ready') throw new TypeError('the story begins otherwise')
   const draw = createTimeline({ colour: false })
-  const several: KeeperEvent = { ...ready, signers: { ...ready.signers, allocator: `0x${'2'.repeat(40)}` } }
+  const signers = [...ready.signers, { role: 'allocator', address: `0x${'2'.repeat(40)}` }]
+  const several: KeeperEvent = { ...ready, signers }
   const reopened = slot(5_000, 1, 'reopened')
   const words = [several, ...rest, reopened].flatMap((event) =>
     draw([event]).map((line) => line.slice(10, 22).trim()),

@@ -47,23 +47,28 @@ export type KeeperScene = {
 export async function createKeeperScene(): Promise<KeeperScene> {
   const directory = mkdtempSync(join(tmpdir(), 'keeper-'))
   const scene = await createScene()
-  const key = { id: '11111111-2222-4333-8444-555555555555', privateKey: generatePrivateKey() }
+  const keys = ['11111111-2222-4333-8444-555555555555', '22222222-2222-4333-8444-555555555555'].map((id) => ({
+    id,
+    privateKey: generatePrivateKey(),
+  }))
   const kms = await startKms({
     clock: systemClock,
     region: 'us-east-1',
     credentials: KMS_CREDENTIALS,
-    keys: [key],
+    keys,
   })
   const signer = kms.keys[0]?.address ?? '0x'
-  await scene.client.setBalance({ address: signer, value: parseEther('100') })
   const mint = {
     address: scene.at('sUSD'),
     abi: assetAbi,
     account: scene.deployment.admin,
     gas: 1_000_000n,
   } as const
-  await scene.client.writeContractSync({ ...mint, functionName: 'mint', args: [signer, usd('1000000')] })
-  await scene.authorize(signer, ETH, true)
+  for (const { address } of kms.keys) {
+    await scene.client.setBalance({ address, value: parseEther('100') })
+    await scene.client.writeContractSync({ ...mint, functionName: 'mint', args: [address, usd('1000000')] })
+    await scene.authorize(address, ETH, true)
+  }
   await scene.price(BTC, '60000')
   const canonical = await scene.index()
   const front = await startNodeFront(scene.chain.rpcUrl)
