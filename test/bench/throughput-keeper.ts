@@ -24,6 +24,7 @@ import { watchChain } from '../../src/pipeline/transactions/nonces.ts'
 import type { Signers } from '../../src/pipeline/transactions/safe.ts'
 import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
+import { recoverable } from '../../src/sign/signature.ts'
 import type { Signer } from '../../src/sign/signer.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
@@ -257,15 +258,15 @@ function stagesFor(all: ReadonlyMap<string, Stages>, signer: string): Stages {
   return found
 }
 
-/** As the scripts sign: a key in memory, so that nothing of a KMS hides what the keeper costs. */
+/** As the scripts sign, and checked as a KMS is: a key in memory, so that no waiting hides what the keeper costs. */
 function signerOf(privateKey: Hex): Signer {
   const address = privateKeyToAccount(privateKey).address.toLowerCase() as Hex
   return {
     address,
     keyId: keccak256(address),
     signDigest: async (digest) => {
-      const { r, s, yParity } = await sign({ hash: digest, privateKey })
-      return { r, s, yParity: yParity === 1 ? 1 : 0 }
+      const { r, s } = await sign({ hash: digest, privateKey })
+      return recoverable(digest, BigInt(r), BigInt(s), address)
     },
   }
 }

@@ -134,7 +134,7 @@ async function createBare(settings: ThroughputSettings): Promise<(job: Job) => P
     const done = heads.confirmed(keccak256(raw))
     await rpc('eth_sendRawTransaction', raw)
     await done
-    void seeProgress(settings, requestId)
+    seeProgress(settings, requestId).catch(() => undefined)
   }
 }
 

@@ -170,6 +170,8 @@ async function startService(
       }),
     )
   })
+  // A contender that is stopped for a while keeps its connections.
+  server.keepAliveTimeout = 0
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const stop = () => {

@@ -4,7 +4,7 @@ import { privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { signAsKms } from '../../sandbox/kms/keys.ts'
 import { parseSignature } from '../../src/sign/der.ts'
-import { recoverable } from '../../src/sign/signature.ts'
+import { isSignedBy, recoverable } from '../../src/sign/signature.ts'
 
 const N = secp256k1.Point.CURVE().n
 const HALF = N / 2n
@@ -15,6 +15,11 @@ function sign(digest: Hex): { r: bigint; s: bigint } {
   const options = { prehash: false, lowS: false, format: 'compact' } as const
   const bytes = secp256k1.sign(hexToBytes(digest), hexToBytes(privateKey), options)
   return secp256k1.Signature.fromBytes(bytes, 'compact')
+}
+
+const rs = (digest: Hex): [bigint, bigint] => {
+  const { r, s } = sign(digest)
+  return [r, s]
 }
 
 /** The first digest of a fixed sequence whose signature is as asked. */
@@ -88,5 +93,30 @@ describe('a signature', () => {
 
   it('of anything but 32 bytes is a broken invariant', () => {
     expect(() => recoverable('0x00', 1n, 1n, address)).toThrow('a digest is 32 bytes, not 1')
+  })
+
+  it('is proven for its own digest, parity and address alone, by a key that was seen before or not', () => {
+    const other = privateKeyToAccount(`0x${'18'.repeat(32)}`).address
+    for (let index = 0; index < 40; index += 1) {
+      const digest = keccak256(numberToHex(9_000 + index))
+      const signature = recoverable(digest, ...rs(digest), address)
+      const [r, s] = [hexToBigInt(signature.r), hexToBigInt(signature.s)]
+      const { yParity } = signature
+      const bytes = hexToBytes(digest)
+      expect(isSignedBy(bytes, r, s, yParity, address)).toBe(true)
+      expect(isSignedBy(bytes, r, N - s, 1 - yParity, address)).toBe(true)
+      for (const forged of [
+        isSignedBy(bytes, r, s, 1 - yParity, address),
+        isSignedBy(bytes, r, s, yParity, other),
+        isSignedBy(hexToBytes(keccak256(digest)), r, s, yParity, address),
+        isSignedBy(bytes, r + 1n, s, yParity, address),
+        isSignedBy(bytes, r, s - 1n, yParity, address),
+        isSignedBy(bytes, 0n, s, yParity, address),
+        isSignedBy(bytes, r, 0n, yParity, address),
+        isSignedBy(bytes, r, N, yParity, address),
+      ]) {
+        expect(forged).toBe(false)
+      }
+    }
   })
 })

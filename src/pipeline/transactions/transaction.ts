@@ -10,7 +10,7 @@ import {
   type TransactionSerializableEIP1559,
 } from 'viem'
 import { invariant } from '../../errors.ts'
-import { recoverAddress } from '../../sign/signature.ts'
+import { isSignedBy } from '../../sign/signature.ts'
 import type { Attempt, AttemptPurpose, Payload, Slot } from '../../workflow/slot.ts'
 import type { StandingAllowance } from '../../workflow/workflow.ts'
 import type { Fees } from './fees.ts'
@@ -99,10 +99,8 @@ export async function assembleRaw(
     serializeTransaction({ ...rest, type: 'eip1559' } as TransactionSerializableEIP1559) === attempt.unsigned,
     `slot ${slot.nonce}: the raw transaction is not what was ordered`,
   )
-  // By the curve that the signers have in use: viem's own copy of it would be cold here, and cost 10 ms.
-  const recovered = recoverAddress(hexToBytes(attempt.digest), BigInt(r), BigInt(s), yParity)
   invariant(
-    recovered?.toLowerCase() === slot.signer.toLowerCase(),
+    isSignedBy(hexToBytes(attempt.digest), BigInt(r), BigInt(s), yParity, slot.signer),
     `slot ${slot.nonce}: the signature is not the signer's`,
   )
   return { raw, hash: keccak256(raw) }
