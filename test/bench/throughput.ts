@@ -23,7 +23,7 @@ type Rate = {
 }
 
 /** What the bench found for so many signers: the keeper's rate by each script's, of the same round, at the median. */
-export type ThroughputSize = {
+type ThroughputSize = {
   readonly signers: number
   readonly workflows: number
   readonly atOnce: number
