@@ -40,6 +40,22 @@ describe('carrying a workflow in flight', () => {
     expect(workflow.slots.map(purposes)).toEqual([['payload ordered'], ['payload ordered']])
   })
 
+  it.each(['is signed', 'is sent'])(
+    'holds back a payload whose signer becomes SAFE right before it %s',
+    async (when) => {
+      let barriers = 0
+      setup.world.onBarrier = () => {
+        barriers += 1
+        if (barriers === (when === 'is signed' ? 1 : 2))
+          setup.world.gate = { closed: false, paused: false, safe: refuse('signer_safe', 'x') }
+      }
+      const { workflow } = await setup.settle(pair())
+      expect(setup.world.log.filter((line) => line.startsWith('send'))).toEqual([])
+      expect(setup.world.asked).toHaveLength(when === 'is signed' ? 0 : 2)
+      expect(workflow.slots.map((slot) => slot.closing)).toEqual([undefined, undefined])
+    },
+  )
+
   it('closes its nonces with no-ops when the clearance runs out before anything was sent', async () => {
     setup.world.nowMs = 30_000
     const { workflow } = await setup.settle(pair())

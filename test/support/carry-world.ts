@@ -52,6 +52,7 @@ export const createWorld = () => {
     /** What happens while the KMS is asked; with `kmsHangs` it never answers, and ends when it is told to. */
     onKms: () => {},
     kmsHangs: false,
+    onBarrier: () => {},
     sendOutcome: 'accepted' as 'accepted' | 'unknown' | 'rejected' | 'nonce_too_low',
     receipts: new Map<string, Receipt>(),
     asked: [] as string[],
@@ -132,6 +133,7 @@ export const createWorld = () => {
     journal: {
       barrier: async () => {
         world.log.push('barrier')
+        world.onBarrier()
       },
       ledgerEntry: async (digest) => ({
         digest,

@@ -1,0 +1,115 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { joinNodes } from '../../src/chain/join-nodes.ts'
+import type { Nodes } from '../../src/chain/nodes.ts'
+import { systemClock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { createFollowingStages, createLiveStages } from '../../src/keeper/live-stages.ts'
+import { type ChainView, watchChain } from '../../src/pipeline/transactions/nonces.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { DEPLOY_RULE, rulesetOf } from '../guard/rules.ts'
+import { createModelChain } from '../support/model-chain.ts'
+import { attemptOf, FEE_POLICY, proposalOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const CHAIN = 31_337
+const GWEI = 1_000_000_000n
+const gone = async () => Promise.reject(new RolekeeperError('node.unreachable', 'gone', { retry: 'later' }))
+const never = async () => Promise.reject(new TypeError('not asked'))
+
+let journal: Journal
+let chain: ChainView
+let nodes: Nodes
+beforeEach(async () => {
+  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'live-stages-')))
+  const model = createModelChain()
+  model.mine(
+    Array.from({ length: 7 }, (_, nonce) => ({ from: SIGNER, nonce })),
+    [],
+    [],
+    [],
+    [],
+    [],
+  )
+  const endpoint = { name: 'gone', alive: () => false, read: gone, once: gone, checkChain: gone }
+  nodes = joinNodes({
+    ...{ chainId: CHAIN, readers: [{ ...endpoint, close: async () => {} }], senders: [], agree: 1 },
+    ...{ finality: 'finalized', pollMs: 1_000, clock: systemClock },
+  })
+  chain = await watchChain({
+    ...{ nowMs: () => 1_000, clock: systemClock, journal, signers: [SIGNER], safe: () => {} },
+    ...{ onHead: () => {}, onFailed: () => {}, alarm: () => {} },
+    nodes: { ...model.nodes, chainId: CHAIN, send: async () => [] },
+  })
+})
+afterEach(async () => {
+  await chain.stop()
+  await journal.close()
+})
+
+const joined = () => ({
+  ...{ nowMs: () => 1_000, journal, nodes, chain, fees: FEE_POLICY },
+  client: { prepareWorkflow: never, getWorkflow: never },
+  gas: { tipWei: () => null, noopGas: () => 21_000n },
+  signer: { address: SIGNER, keyId: 'none', signDigest: never },
+  ...{ signers: { safe: () => {} }, gate: () => ({ closed: false, paused: false }), alarm: () => {} },
+})
+
+/** A workflow whose one payload is sent at a nonce. */
+async function send(nonce: number, maxFeePerGasWei: bigint, changes: Partial<Workflow>): Promise<Workflow> {
+  const id = `w${nonce}`
+  const { clearance } = workflowOf('cleared')
+  if (clearance === undefined) throw new TypeError('no clearance')
+  const whole = { ...changes, id, opportunity: id, clearance: { ...clearance, notAfterMs: 1_000_000_000 } }
+  await journal.open(workflowOf('cleared', whole))
+  const digest = `0x${String(nonce).padStart(64, '0')}` as const
+  const fees = { maxFeePerGasWei, maxPriorityFeePerGasWei: maxFeePerGasWei / 2n }
+  const attempt = attemptOf({ ...fees, digest, state: 'sent', raw: '0x01', hash: digest, sentAtBlock: 6n })
+  const claimed = await journal.claim(
+    workflowOf('in_flight', { ...whole, slots: [slotOf({ nonce, attempts: [attempt] })] }),
+    null,
+  )
+  if (claimed === 'lost') throw new TypeError('lost')
+  return claimed
+}
+const urgent = { proposal: proposalOf({ urgent: true }) }
+
+it('offers for a report what the urgent payload of another role behind it at the same signer offers', async () => {
+  const report = await send(7, 2n * GWEI, { role: 'nav-reporter' })
+  const { carry } = createFollowingStages({
+    ...joined(),
+    ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, recheck: never },
+    urgentOf: (signer) => behind.filter((other) => other.signer === signer),
+    lookAgain: async () => ({ ok: true }),
+    checkBudget: async () => ({ ok: true }),
+    reserve: journal.write.bind(journal),
+  })
+  const behind: Workflow[] = []
+  expect(await carry(report)).toMatchObject({ type: 'wait' })
+  behind.push(await send(8, 20n * GWEI, urgent))
+  expect(await carry(report)).toMatchObject({
+    type: 'written',
+    workflow: { slots: [{ attempts: [{}, { purpose: 'payload', maxFeePerGasWei: 20n * GWEI }] }] },
+  })
+})
+
+it('clears nothing while the signer’s window is full, but what is urgent', async () => {
+  for (const nonce of [7, 8]) await send(nonce, 2n * GWEI, {})
+  const { clear } = createLiveStages({
+    ...joined(),
+    ...{ window: 1, urgentOf: () => [], answer: () => null, alone: (work) => work() },
+    ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
+    approval: {
+      always: new Set(),
+      aboveAssets: new Map(),
+      aboveUsdMicros: undefined,
+      beyondBps: undefined,
+      expiresAfterMs: 1,
+    },
+  })
+  expect(await clear(workflowOf('attested'))).toEqual({ type: 'wait', ms: 2_000 })
+  expect(await clear(workflowOf('attested', urgent))).toMatchObject({ type: 'moved' })
+})
