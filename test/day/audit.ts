@@ -88,13 +88,13 @@ function doubled(rows: readonly Workflow[]): readonly string[] {
 }
 
 async function allLanded(rows: readonly Workflow[], chain: PublicClient): Promise<readonly string[]> {
-  const problems: string[] = []
-  const waiting = rows.values()
+  const problems: (readonly string[])[] = []
+  const waiting = rows.entries()
   const work = async () => {
-    for (const row of waiting) problems.push(...(await landedProblems(row, chain)))
+    for (const [index, row] of waiting) problems[index] = await landedProblems(row, chain)
   }
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work))
-  return problems
+  return problems.flat()
 }
 
 /** What the journal says landed is on the chain, from its signer at its nonce, and ended as it says. */

@@ -80,7 +80,12 @@ describe('an order about a signer', () => {
       taken.push(order)
       return reply
     }
-    const keeper = setInterval(() => void takeSignerOrders(directory, { take }, journal), 20)
+    let taking: Promise<unknown> | undefined
+    const keeper = setInterval(() => {
+      taking ??= takeSignerOrders(directory, { take }, journal).finally(() => {
+        taking = undefined
+      })
+    }, 20)
     try {
       await run(...args)
     } finally {
