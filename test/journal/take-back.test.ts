@@ -1,0 +1,57 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { takeBack } from '../../src/journal/take-back.ts'
+import type { Mark } from '../../src/journal/watermark.ts'
+import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
+import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const FIRST = attemptOf({ digest: `0x${'01'.repeat(32)}`, hash: `0x${'f1'.repeat(32)}`, state: 'sent' })
+const BUMP = attemptOf({
+  ...{ digest: `0x${'02'.repeat(32)}`, maxFeePerGasWei: 3_000_000_000n, state: 'sent', raw: '0x02' },
+  hash: `0x${'f2'.repeat(32)}`,
+})
+const INCLUSION: Inclusion = {
+  ...{ hash: `0x${'f1'.repeat(32)}`, purpose: 'payload', blockNumber: 5n, blockHash: `0x${'b1'.repeat(32)}` },
+  ...{ status: 'success', gasUsed: 80_000n, effectiveGasPriceWei: 1n, tokens: [] },
+}
+const mark: Mark = {
+  ...{ type: 'attempt', workflowId: 'w7', chainId: 31_337, signer: SIGNER, nonce: 7, attempt: BUMP },
+}
+
+let journal: Journal
+beforeEach(() => {
+  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'take-back-')))
+  onTestFinished(() => journal.close())
+})
+
+/** What a restored journal holds at nonce 7. */
+async function restored(changes: Partial<Slot>): Promise<void> {
+  await journal.adoptNonce(31_337, SIGNER, 7)
+  await journal.open(workflowOf('cleared', { id: 'w7' }))
+  const slots = [slotOf({ attempts: [FIRST], ...changes })]
+  expect(await journal.claim(workflowOf('in_flight', { id: 'w7', slots }), null)).not.toBe('lost')
+}
+const slot = async () => (await journal.get('w7'))?.slots[0]
+
+it('takes a later bump back where the older journal holds its slot mined, as it was before a reorg', async () => {
+  await restored({ state: 'mined', inclusion: INCLUSION })
+  expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: true }])
+  // Open again, so that the bump is looked for by its digest: nothing says that it was ever signed.
+  const { raw: _raw, hash: _hash, ...ordered } = BUMP
+  expect(await slot()).toEqual(slotOf({ attempts: [FIRST, { ...ordered, state: 'ordered' }] }))
+  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect(await takeBack([mark], journal)).toEqual([])
+})
+
+it.each<[string, Partial<Slot>]>([
+  ['final', { state: 'final', inclusion: INCLUSION }],
+  ['closed by a no-op since', { attempts: [FIRST, attemptOf({ ...BUMP, digest: '0x03', purpose: 'noop' })] }],
+])('leaves a slot that is %s as it is', async (_, changes) => {
+  await restored(changes)
+  expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
+  expect(await slot()).toEqual(slotOf({ attempts: [FIRST], ...changes }))
+})
