@@ -30,7 +30,8 @@ export async function areHeld(
 
 /**
  * Write the marks of a watermark that a journal has lost into it again, in the order in which they were made. A claim is
- * made as it was, with its budget; an attempt is ordered again, so that what the chain mined is known for ours.
+ * made as it was, with its budget; an attempt is ordered again, with what it added to it, so that what the chain mined is
+ * known for ours.
  */
 export async function takeBack(
   marks: readonly Mark[],
@@ -70,7 +71,7 @@ async function claimAgain(
 }
 
 async function orderAgain(
-  { workflowId, signer, chainId, nonce, attempt }: Extract<Mark, { type: 'attempt' }>,
+  { workflowId, signer, chainId, nonce, attempt, reservation }: Extract<Mark, { type: 'attempt' }>,
   journal: TakeBackJournal,
 ): Promise<readonly TakenBack[]> {
   const stored = await journal.get(workflowId)
@@ -84,7 +85,7 @@ async function orderAgain(
     const { inclusion: _gone, ...bare } = slot
     const again = withNewAttempt({ ...bare, state: 'open' }, { ...ordered, state: 'ordered' })
     const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
-    await journal.write({ ...stored, slots })
+    await journal.write({ ...stored, slots }, reservation ?? null)
   }
   return [takenBack({ chainId, signer, nonce }, workflowId, isOpen)]
 }

@@ -16,6 +16,8 @@ export type Mark =
       readonly signer: Address
       readonly nonce: number
       readonly attempt: Attempt
+      /** What the workflow may cost with it; absent where that did not change, and in lines of the first release. */
+      readonly reservation?: Reservation
     }
 
 /** A second record of what may have been signed, in one place or two, which outlives a journal that goes back. */
@@ -99,7 +101,7 @@ export function withWatermark(journal: Journal, watermark: Watermark): Journal {
     write: async (workflow, reservation) => {
       const before = workflow.slots.length === 0 ? null : await journal.get(workflow.id)
       const next = await journal.write(workflow, reservation)
-      for (const mark of newAttempts(before, next)) watermark.record(mark)
+      for (const mark of newAttempts(before, next, reservation)) watermark.record(mark)
       return next
     },
     barrier: async () => {
@@ -117,11 +119,20 @@ export function withWatermark(journal: Journal, watermark: Watermark): Journal {
   })
 }
 
-function newAttempts(before: Workflow | null, { id, slots }: Workflow): readonly Mark[] {
+function newAttempts(
+  before: Workflow | null,
+  { id, slots }: Workflow,
+  reservation: Reservation | null = null,
+): readonly Mark[] {
+  const reserved = reservation === null ? {} : { reservation }
   const known = new Set(before?.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest)))
   return slots.flatMap(({ chainId, signer, nonce, attempts }) =>
     attempts
       .filter(({ digest }) => before !== null && !known.has(digest))
-      .map((attempt): Mark => ({ type: 'attempt', workflowId: id, chainId, signer, nonce, attempt })),
+      .map(
+        (attempt): Mark => ({
+          ...{ type: 'attempt', workflowId: id, chainId, signer, nonce, attempt, ...reserved },
+        }),
+      ),
   )
 }

@@ -20,6 +20,14 @@ const INCLUSION: Inclusion = {
 }
 const mark: Mark = {
   ...{ type: 'attempt', workflowId: 'w7', chainId: 31_337, signer: SIGNER, nonce: 7, attempt: BUMP },
+  reservation: {
+    workflowId: 'w7',
+    role: 'liquidator',
+    atMs: 5,
+    usdMicros: 1n,
+    gasWei: 300n,
+    reverted: false,
+  },
 }
 
 let journal: Journal
@@ -44,6 +52,7 @@ it('takes a later bump back where the older journal holds its slot mined, as it 
   const { raw: _raw, hash: _hash, ...ordered } = BUMP
   expect(await slot()).toEqual(slotOf({ attempts: [FIRST, { ...ordered, state: 'ordered' }] }))
   expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect(await journal.reservations('liquidator', 0)).toMatchObject([{ workflowId: 'w7', gasWei: 300n }])
   expect(await takeBack([mark], journal)).toEqual([])
 })
 

@@ -45,7 +45,10 @@ async function bump({ journal }: KeeperRecords, workflow: Workflow, of: number):
   const [slot] = workflow.slots
   if (slot === undefined) throw new TypeError('no slot')
   const attempts = [...slot.attempts, attemptOf({ digest: digest(of) })]
-  const bumped = await journal.write({ ...workflow, slots: [{ ...slot, attempts }] })
+  const bumped = await journal.write(
+    { ...workflow, slots: [{ ...slot, attempts }] },
+    { workflowId: workflow.id, role: 'liquidator', atMs: 6, usdMicros: 10n, gasWei: 2n, reverted: false },
+  )
   await journal.barrier()
   return bumped
 }
@@ -109,7 +112,13 @@ describe('a keeper’s records', () => {
       expect(await journal.byOpportunity('w8')).toMatchObject({ state: 'in_flight' })
       const seven = await journal.get('w7')
       expect(seven?.slots[0]?.attempts.map((each) => each.digest)).toEqual([digest(7), digest(70)])
-      expect(await journal.reservations('liquidator', 0)).toHaveLength(2)
+      const reserved = await journal.reservations('liquidator', 0)
+      expect(reserved.map(({ workflowId, gasWei }) => [workflowId, gasWei])).toEqual(
+        expect.arrayContaining([
+          ['w7', 2n],
+          ['w8', 1n],
+        ]),
+      )
       await records.close()
       const again = await open(changes)
       expect(checks(again)).toEqual(['journal_behind_watermark'])

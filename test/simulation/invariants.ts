@@ -3,7 +3,7 @@ import type { JournalReads } from '../../src/journal/journal.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
 import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
-import type { Block, Chain } from './chain.ts'
+import { type Block, CHAIN_ID, type Chain, txOf } from './chain.ts'
 import { effectOf } from './contracts.ts'
 import { SIGNER } from './kms.ts'
 import type { Opportunity } from './plan.ts'
@@ -85,9 +85,38 @@ export class Checker {
     const isNoop = to?.toLowerCase() === SIGNER && data === '0x'
     if (isNoop !== (attempt.purpose === 'noop'))
       this.violate(`nonce ${nonce}: a ${attempt.purpose} that is none`)
+    await this.#mustFit(workflow, journal)
     this.#signedAt(slot, isNoop ? 'noop' : 'payload', [to, data, value, gas].join(' '))
     if (isNoop || slot.kind === 'revoke') return
     this.#payloadSigned(workflow, data, nowMs)
+  }
+
+  /** What a workflow may cost is reserved on disk, and what is reserved is within the policy's limits. */
+  async #mustFit({ id, slots }: Workflow, journal: JournalReads): Promise<void> {
+    const { perWorkflow, perHour } = ruleset.limits
+    const rows = await journal.reservations('liquidator', 0)
+    const reserved = rows.find(({ workflowId }) => workflowId === id)?.gasWei ?? 0n
+    const offered = slots.reduce((sum, { attempts }) => {
+      const costs = attempts.map(({ unsigned }) => {
+        const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(unsigned)
+        return gas * maxFeePerGas
+      })
+      return sum + costs.reduce((most, cost) => (cost > most ? cost : most), 0n)
+    }, 0n)
+    if (offered > reserved) this.violate(`workflow ${id} offers ${offered} wei, and ${reserved} are reserved`)
+    if (reserved > perWorkflow.gasWeiMax) this.violate(`workflow ${id} reserves ${reserved} wei`)
+    const hour = rows.reduce((sum, { gasWei }) => sum + gasWei, 0n)
+    if (hour > perHour.gasWeiMax) this.violate(`${hour} wei are reserved in one hour`)
+    const usd = rows.reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
+    if (usd > perHour.usdMicrosMax) this.violate(`${usd} millionths of a dollar are reserved in one hour`)
+  }
+
+  /** Raw bytes are leaving now: whoever comes after must be able to send the same again. */
+  async sending(raw: Hex, directory: string): Promise<void> {
+    const { from, nonce } = txOf(raw)
+    const workflow = await this.#durable(directory).byNonce(CHAIN_ID, from, nonce)
+    const isHeld = workflow?.slots.some(({ attempts }) => attempts.some((attempt) => attempt.raw === raw))
+    if (isHeld !== true) this.violate(`nonce ${nonce}: bytes were sent that no commit holds`)
   }
 
   #signedAt({ nonce }: Slot, purpose: Signed['purpose'], content: string): void {
@@ -203,7 +232,7 @@ export class Checker {
         this.violate(`wedged: workflow ${id} is still ${state} (${held})`)
       }
     }
-    const next = await journal.nextNonce(31_337, SIGNER)
+    const next = await journal.nextNonce(CHAIN_ID, SIGNER)
     const counted = this.#chain.tip.state.nonces.get(SIGNER) ?? 0
     if (next !== counted) this.violate(`wedged: the chain counts ${counted} nonces, the ledger ${next}`)
     await this.#checkSpent(journal)

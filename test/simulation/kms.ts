@@ -27,32 +27,30 @@ const failed = (code: string, retry: 'later' | 'never') =>
 
 const ORDER = secp256k1.Point.CURVE().n
 const SECRET = hexToBigInt(bytesToHex(KEY))
-/** One point for every signature: what gives a key away costs no multiplication here. */
-const ONCE = hexToBigInt(`0x${'17'.repeat(32)}`)
-const ONCE_INVERSE = secp256k1.Point.Fn.inv(ONCE)
-const POINT = secp256k1.Point.BASE.multiply(ONCE).toAffine()
 
-/** What the model's key has signed in any schedule. */
-const signed = new Map<Hex, Signature>()
+/** What a signature is made of, but for its digest. To make one from these costs no multiplication of a point. */
+type Once = { readonly inverse: bigint; readonly x: bigint; readonly isOdd: boolean }
+const onceOf = (each: bigint): Once => {
+  const { x, y } = secp256k1.Point.BASE.multiply(each).toAffine()
+  return { inverse: secp256k1.Point.Fn.inv(each), x, isOdd: y % 2n === 1n }
+}
+const ONCES: readonly [Once, ...Once[]] = [onceOf(0x17n), onceOf(0x18n), onceOf(0x19n)]
 
-/** Sign a digest with the model's key. Source: SEC 1 section 4.1.3, with the low s of EIP-2. */
-function signDigest(digest: Hex): Signature {
-  const s = (ONCE_INVERSE * (hexToBigInt(digest) + POINT.x * SECRET)) % ORDER
+/** Sign a digest with the model's key. Pure. Source: SEC 1 section 4.1.3, with the low s of EIP-2. */
+function signDigest(digest: Hex, { inverse, x, isOdd }: Once): Signature {
+  const s = (inverse * (hexToBigInt(digest) + x * SECRET)) % ORDER
   const isHigh = s > ORDER / 2n
-  const signature: Signature = {
-    r: numberToHex(POINT.x, { size: 32 }),
+  return {
+    r: numberToHex(x, { size: 32 }),
     s: numberToHex(isHigh ? ORDER - s : s, { size: 32 }),
-    yParity: (POINT.y % 2n === 1n) !== isHigh ? 1 : 0,
+    yParity: isOdd !== isHigh ? 1 : 0,
   }
-  if (signed.size > 5_000) signed.clear()
-  signed.set(digest, signature)
-  return signature
 }
 
-/** Whether the model's key gave this signature: to recover whose it is costs a millisecond. */
+/** Whether the model's key gave this signature: to recover whose it is costs a millisecond. Pure. */
 export function isSigned(digest: Hex, { r, s }: Pick<Signature, 'r' | 's'>): boolean {
-  const known = signed.get(digest)
-  return known !== undefined && BigInt(known.r) === BigInt(r) && BigInt(known.s) === BigInt(s)
+  const once = ONCES.find(({ x }) => x === BigInt(r))
+  return once !== undefined && BigInt(signDigest(digest, once).s) === BigInt(s)
 }
 
 /** One signature that the key gave. */
@@ -80,6 +78,11 @@ export class ModelKms {
     this.#startMs = options.startMs
     this.#faults = options.faults
     this.#onSign = options.onSign
+  }
+
+  /** Another signature each time, as a KMS gives: what was mined may be of a signature that nobody remembers. */
+  #sign(digest: Hex): Signature {
+    return signDigest(digest, this.#random.pick(ONCES))
   }
 
   /** The key as one process asks it. */
@@ -115,7 +118,7 @@ export class ModelKms {
               return
             }
             const backMs = fault === 'slow' ? this.#random.int(500, 4_000) : this.#random.int(1, 30)
-            later(backMs, () => resolve(signDigest(digest)))
+            later(backMs, () => resolve(this.#sign(digest)))
           })
         }),
     }

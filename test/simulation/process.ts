@@ -70,6 +70,8 @@ export type Surroundings = {
   readonly kms: ModelKms
   /** Called at each effect; the process may be dead when it returns. */
   readonly passes: (point: CrashPoint, when: 'before' | 'after') => void
+  /** Raw bytes leave for the nodes. */
+  readonly onSend: (raw: Hex, directory: string) => void
   /** A workflow was taken up again. */
   readonly onResumed: (workflow: Workflow) => void
   readonly onMove: (before: Workflow | null, after: Workflow) => void
@@ -312,7 +314,12 @@ export class Process {
       pollMs: HEAD_POLL_MS,
       clock,
     })
-    return { ...nodes, send: (raw: Hex) => this.#effect('send', () => nodes.send(raw)) }
+    const { onSend, directory } = this.#world
+    const send = (raw: Hex) => {
+      onSend(raw, directory)
+      return nodes.send(raw)
+    }
+    return { ...nodes, send: (raw: Hex) => this.#effect('send', () => send(raw)) }
   }
 
   #signer(signer: Signer): Signer {

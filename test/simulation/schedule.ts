@@ -387,6 +387,7 @@ class Schedule {
       service: this.#service,
       kms: this.#kms,
       passes: (point, when) => this.#passes(point, when),
+      onSend: (raw, directory) => void this.#checker.sending(raw, directory),
       onResumed: (workflow) => this.#live.add(workflow.id),
       onMove: (before, after) => this.#moved(before, after),
       onOrder: (said) => this.#say(said),
