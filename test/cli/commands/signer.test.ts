@@ -90,6 +90,7 @@ describe('an order about a signer', () => {
       await run(...args)
     } finally {
       clearInterval(keeper)
+      await taking
     }
     return taken
   }
