@@ -5,6 +5,7 @@ import { type Checked, type Refusal, type RolekeeperError, refuse } from '../err
 import { exposureOf } from '../guard/check-request.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
+import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
@@ -19,6 +20,7 @@ type OpenerDeps = {
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
   /** The live keys of the role, with how many nonces each may have in flight. */
   readonly keys: readonly Key[]
+  readonly signers: Pick<Signers, 'reasonsOf'>
 }
 
 type Key = { readonly address: Address; readonly window: number }
@@ -32,13 +34,16 @@ type Opener = {
 /** Create the opener of a role's proposals. */
 export function createOpener(
   who: { readonly role: Role; readonly signer: Address },
-  { clock, nodes, journal, alarm, alone, keys }: OpenerDeps,
+  { clock, nodes, journal, alarm, alone, keys, signers }: OpenerDeps,
 ): Opener {
   const openerOf = (shadow: boolean) => ({ ...who, chainId: nodes.chainId, shadow })
   return {
     open: (proposal, shadow) =>
       alone(async () => {
-        const left = shadow ? null : leftToAnother(who.signer, keys, await journal.live())
+        // What is urgent waits for no window, and a key that is SAFE takes nothing.
+        const able = keys.filter(({ address }) => signers.reasonsOf(address).length === 0)
+        const isHere = shadow || proposal.urgent === true
+        const left = isHere ? null : leftToAnother(who.signer, able, await journal.live())
         return left ?? openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm })
       }),
     opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
