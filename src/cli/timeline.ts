@@ -112,11 +112,11 @@ const row = (mark: string, word: string, text: string, colour: Colour = 'none'):
 
 function line({ mark, word, text, colour }: Row, clock: string, coloured: boolean): string {
   const head = `${clock.padStart(8)}  ${mark} ${word.padEnd(10)}`
-  const whole = `${head} ${text}`.trimEnd()
-  if (!coloured || colour === 'none') return whole
-  if (colour === 'gray') return styleText('gray', whole, { validateStream: false })
+  const plain = `${head} ${text}`.trimEnd()
+  if (!coloured || colour === 'none') return plain
+  if (colour === 'gray') return styleText('gray', plain, { validateStream: false })
   // The text stays plain, so that numbers read the same everywhere; only mark and word carry the colour.
-  return whole.replace(`${mark} ${word}`, styleText(colour, `${mark} ${word}`, { validateStream: false }))
+  return plain.replace(`${mark} ${word}`, styleText(colour, `${mark} ${word}`, { validateStream: false }))
 }
 
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
@@ -153,7 +153,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       return [row('+', 'gained', clean(text), 'green')]
     }
     case 'alarm':
-      return [row('!', 'alarm', clean(`${event.code}: ${event.message} Fix: ${event.fix}`), 'red')]
+      return [row('!', 'alarm', whole(`${event.code}: ${event.message} Fix: ${event.fix}`), 'red')]
     case 'summary':
       return drawSummary(event)
   }
@@ -162,6 +162,8 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
 /** Safe to show, on one line, with addresses and hashes shortened: `workflows show` has them whole. */
 const clean = (text: string) =>
   printable(stripVTControlCharacters(text), 400).replace(/0x[0-9a-f]{40,}/gi, shortHex)
+/** Safe to show, with every address as it is typed: an alarm's fix is a command. */
+const whole = (text: string) => printable(stripVTControlCharacters(text), 2_000)
 const name = (id: string) => id.slice(0, 6)
 const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
 

@@ -243,6 +243,13 @@ describe('what waits for a person, and what is in shadow', () => {
     ])
   })
 
+  it('shows an alarm with the command that mends it whole, so that it can be typed', () => {
+    const fix = `wait; then \`rolekeeper signer release 0x${'5a'.repeat(20)}\`.`
+    const message = `0x${'5a'.repeat(20)} is SAFE: ${'the counts differ, '.repeat(25)}`
+    const event = { type: 'alarm', at: at(0), code: 'signer.safe', message, fix } as const
+    expect(createTimeline({ colour: false })([event]).join('')).toContain(fix)
+  })
+
   it('draws the end of a shadow as neither success nor failure', () => {
     const [line] = drawn([
       state(1_000, 900, 'shadowed', { check: 'won', message: 'It would still have gone.' }),
