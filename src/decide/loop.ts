@@ -44,7 +44,12 @@ export type Duty = {
   readonly stop: () => Promise<void>
   readonly lastSeen: () => Moment | null
   readonly lastDecidedAtMs: () => number | null
+  /** What looks end in since the last decision, and since when; null while they end well. */
+  readonly failing: () => Failing | null
 }
+
+/** What goes wrong again and again, and since when. */
+export type Failing = { readonly error: unknown; readonly sinceMs: number }
 
 /** Refuse what a person may submit and an agent may not: a type that the role does not declare, and an order. */
 function undeclared(
@@ -64,6 +69,7 @@ export function createDuty(deps: DutyDeps): Duty {
   let looking: Promise<void> | undefined
   let again = false
   let stopped = false
+  let failing: Failing | null = null
 
   const lookAgainAt = (atMs: number | undefined) => {
     clearTimeout(alarm)
@@ -79,10 +85,12 @@ export function createDuty(deps: DutyDeps): Duty {
       again = false
       try {
         const decided = await decider.decide()
+        failing = null
         if (stopped) break
         lookAgainAt(decided.decision.lookAgainAtMs)
         await decider.act(decided)
       } catch (error) {
+        failing = { error, sinceMs: failing?.sinceMs ?? deps.nowMs() }
         if (!stopped) deps.onFailed(error)
       }
     } while (again && !stopped)
@@ -105,6 +113,7 @@ export function createDuty(deps: DutyDeps): Duty {
     },
     lastSeen: decider.lastSeen,
     lastDecidedAtMs: decider.lastDecidedAtMs,
+    failing: () => failing,
   }
 }
 

@@ -1,14 +1,14 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import type { RolekeeperError } from '../errors.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Control } from '../ops/control.ts'
 import type { Gauges, Metrics } from '../ops/metrics.ts'
 import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../ops/server.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
-import { OPEN_MS_MAX, openMs } from './lookout.ts'
+import { DECISION_MS_MAX, OPEN_MS_MAX, openMs } from './lookout.ts'
 import type { KeeperRecords } from './records.ts'
 import type { RoleAtWork } from './role.ts'
 import type { Staff } from './staff.ts'
@@ -41,8 +41,6 @@ export const startHealth = (
   })
 
 const HOUR_MS = 3_600_000
-/** A decision older than this many milliseconds is four sweeps missed. */
-const DECISION_AGE_MS_MAX = 20_000
 
 const ageMs = (atMs: number | null, nowMs: number) => (atMs === null ? null : nowMs - atMs)
 
@@ -133,26 +131,23 @@ function readReadiness(deps: HealthDeps): Readiness {
   const control = deps.control()
   const feed = deps.feed()?.mode ?? 'down'
   const roles = atWork(deps)
-  const seen = roles.map(({ duty }) => duty.lastSeen())
-  const fresh = seen.every((each) => each?.freshness.ok === true)
-  const stale = seen.find((each) => each?.freshness.ok === false)?.freshness.message
   const decisionAges = roles.map(
     ({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? Number.POSITIVE_INFINITY,
   )
   const decisionAgeMs = Math.max(0, ...decisionAges)
-  const kms = roles.map((role) => role.vitals.kmsOutcome()).find((outcome) => outcome !== 'ok')
+  const kms = roles.map(({ vitals }) => vitals.key()?.said ?? 'ok').find((said) => said !== 'ok')
   return {
     journal: facet(true, `${deps.live().length} workflows live`),
     roles: rolesFacet(deps),
     signers: signersFacet(deps.records),
-    service: facet(fresh, stale ?? (fresh ? 'fresh' : 'not read yet')),
+    service: serviceFacet(roles),
     nodes: nodesFacet(deps),
     kms: facet(kms === undefined, kms ?? 'last signature ok'),
     feed: facet(feed !== 'down', feed),
     decision: facet(
-      decisionAgeMs <= DECISION_AGE_MS_MAX,
+      decisionAgeMs <= DECISION_MS_MAX,
       Number.isFinite(decisionAgeMs)
-        ? `last decision ${decisionAgeMs} ms ago; ${DECISION_AGE_MS_MAX} ms is the limit`
+        ? `last decision ${decisionAgeMs} ms ago; ${DECISION_MS_MAX} ms is the limit`
         : 'no decision yet',
     ),
     control: facet(
@@ -176,6 +171,20 @@ function signersFacet({ signers, addresses }: HealthDeps['records']): Facet {
     signers.reasonsOf(signer).map(({ check, message }) => `${signer} is SAFE (${check}): ${message}`),
   )
   return facet(doubts.length === 0, doubts.length > 0 ? doubts.join(' ') : 'none is SAFE')
+}
+
+/** What the service was when it was last read says nothing once reading it fails. */
+function serviceFacet(roles: readonly RoleAtWork[]): Facet {
+  for (const { duty } of roles) {
+    const error = duty.failing()?.error
+    if (error instanceof RolekeeperError && error.code.startsWith('service.')) {
+      return facet(false, `${error.code}: ${error.shortMessage}`)
+    }
+  }
+  const seen = roles.map(({ duty }) => duty.lastSeen())
+  const fresh = seen.every((each) => each?.freshness.ok === true)
+  const stale = seen.find((each) => each?.freshness.ok === false)?.freshness.message
+  return facet(fresh, stale ?? (fresh ? 'fresh' : 'not read yet'))
 }
 
 function nodesFacet(deps: HealthDeps): Facet {

@@ -256,6 +256,7 @@ class ComposedKeeper implements Keeper {
       ...{ nowMs, directory: this.#config.directory, log: this.#log, ...open },
       lookOut: createLookout({
         ...{ nowMs, live: this.#live.list, nodes, payers: payersOf(this.#candidates), alarm },
+        atWork: open.staff.atWork,
       }),
       stopped: () => stopped(this.#gate()),
       leavesOrders: () => this.#stopping !== undefined,

@@ -4,6 +4,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Slot } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import type { RoleAtWork } from './role.ts'
 
 /** A nonce that is open for this long holds up every other of its signer, whatever the fees. */
 export const OPEN_MS_MAX = 60_000
@@ -15,6 +16,10 @@ const CONFIRMED_MS_MAX = 120_000
 const RUNWAY_MIN = 3n
 const BALANCES_MS = 60_000
 
+/** A decision older than this many milliseconds is four sweeps missed. */
+export const DECISION_MS_MAX = 20_000
+/** A key is asked again meanwhile; what waits for it gets no younger. */
+const KEY_MS_MAX = 20_000
 /** A node that catches up by then is not worth an alarm. */
 const LEFT_OUT_MS_MAX = 30_000
 
@@ -25,24 +30,40 @@ export const openMs = ({ attempts }: Slot, nowMs: number): number =>
 /** A signer that pays for gas, and what one of its workflows may pay at most. */
 export type Payer = { readonly role: Role; readonly signer: Address; readonly gasWeiMax: bigint }
 
+/** A role at work, as far as one sees from outside whether it works. */
+export type Worker = Pick<RoleAtWork, 'role' | 'signer'> & {
+  readonly duty: Pick<RoleAtWork['duty'], 'failing'>
+  readonly vitals: Pick<RoleAtWork['vitals'], 'key'>
+}
+
 /** What looking out needs. */
 type LookoutDeps = {
   readonly nowMs: () => number
   readonly live: () => readonly Workflow[]
   readonly nodes: Pick<Nodes, 'balanceWei' | 'health'>
   readonly payers: readonly Payer[]
+  readonly atWork: () => readonly Worker[]
   readonly alarm: (error: RolekeeperError) => void
 }
 
 /**
- * Create what looks for workflows that stay too long where they are, for nodes that are left out, and for signers that
- * run out of gas: by our own record, so that it also sees what no step gets to. @returns one look. Throws what reading balances throws.
+ * Create what looks for workflows that stay too long where they are, for nodes that are left out, for roles that see or
+ * sign nothing, and for signers that run out of gas: by our own record, so that it also sees what no step gets to. @returns one look. Throws what reading
+ * balances throws.
  */
-export function createLookout({ nowMs, live, nodes, payers, alarm }: LookoutDeps): () => Promise<void> {
+export function createLookout({
+  nowMs,
+  live,
+  nodes,
+  payers,
+  atWork,
+  alarm,
+}: LookoutDeps): () => Promise<void> {
   let readAtMs = Number.NEGATIVE_INFINITY
   return async () => {
     for (const left of nodes.health().flatMap((node) => leftOutOf(node, nowMs()))) alarm(left)
     for (const overdue of live().flatMap((workflow) => overdueOf(workflow, nowMs()))) alarm(overdue)
+    for (const worker of atWork()) for (const each of idleOf(worker, nowMs())) alarm(each)
     if (Math.abs(nowMs() - readAtMs) < BALANCES_MS) return
     readAtMs = nowMs()
     const reads = payers.map(async (payer) => {
@@ -119,6 +140,43 @@ function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHe
     ),
   ]
 }
+
+/** What keeps a role at work from its work for too long, as alarms: it sees nothing, or nothing is signed for it. Pure. */
+export function idleOf({ role, signer, duty, vitals }: Worker, nowMs: number): readonly RolekeeperError[] {
+  const failing = duty.failing()
+  const key = vitals.key()
+  const blindMs = failing === null ? 0 : nowMs - failing.sinceMs
+  const unsignedMs = key === null || key.said === 'ok' ? 0 : nowMs - key.sinceMs
+  return [
+    ...(failing !== null && blindMs > DECISION_MS_MAX ? [notDeciding(role, failing.error, blindMs)] : []),
+    ...(key !== null && unsignedMs > KEY_MS_MAX ? [notSigning({ role, signer }, key.said, unsignedMs)] : []),
+  ]
+}
+
+function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
+  const known = error instanceof RolekeeperError ? error : null
+  const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
+  return new RolekeeperError(
+    'role.not_deciding',
+    `The ${role} has decided nothing for ${ms} ms; ${DECISION_MS_MAX} ms is too long. Last: ${why}`,
+    {
+      fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
+      facts: { role, reason: known?.code ?? 'unexpected' },
+      retry: 'later',
+    },
+  )
+}
+
+const notSigning = ({ role, signer }: Pick<Worker, 'role' | 'signer'>, said: string, ms: number) =>
+  new RolekeeperError(
+    'key.not_signing',
+    `The key of the ${role}'s signer ${signer} has signed nothing for ${ms} ms (${said}); ${KEY_MS_MAX} ms is too long.`,
+    {
+      fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
+      facts: { role, signer, reason: said },
+      retry: 'later',
+    },
+  )
 
 const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
   new RolekeeperError(

@@ -29,7 +29,7 @@ import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
-import type { RoleSigning } from './signing.ts'
+import type { KeyOutcome, RoleSigning } from './signing.ts'
 import { proveAccess, provePins, proveService } from './startup-checks.ts'
 
 /** What the roles of one keeper share. */
@@ -78,8 +78,8 @@ export type RoleAtWork = {
     readonly counts: (one: { readonly shadow?: true }) => boolean
     readonly limits: Ruleset['limits']
     readonly arming: Observer['arming']
-    /** The KMS's last word: `ok` or an error's code. */
-    readonly kmsOutcome: () => string
+    /** What the key's last call came to; null in shadow. */
+    readonly key: () => KeyOutcome | null
   }
 }
 
@@ -143,7 +143,7 @@ export async function openRole(
       counts,
       limits: ruleset.limits,
       arming: observer.arming,
-      kmsOutcome: signing?.key.outcome ?? (() => 'ok'),
+      key: signing?.key.outcome ?? (() => null),
     },
   }
 }

@@ -19,9 +19,12 @@ type RoleKey = {
   readonly signer: Signer
   /** Prove that it is the pinned key; once is enough. Throws what opening it throws, and the reason of `stop`. */
   readonly open: (stop: AbortSignal) => Promise<void>
-  /** The last word of where it is: `ok` or an error's code. */
-  readonly outcome: () => string
+  /** What the last call of where it is came to. */
+  readonly outcome: () => KeyOutcome
 }
+
+/** What a key's last call came to, `ok` or an error's code, and since when, milliseconds. */
+export type KeyOutcome = { readonly said: string; readonly sinceMs: number }
 
 /** What a live role has and one in shadow has not: its key, and what only a key opens. */
 export type RoleSigning = {
@@ -47,7 +50,7 @@ export function createRoleSigning(
   { config, clock, onKmsCall, ...deps }: SigningDeps,
 ): RoleSigning {
   const { journal, nodes, client, gate } = deps
-  const key = createRoleKey(agent, config, onKmsCall)
+  const key = createRoleKey(agent, config, clock, onKmsCall)
   const { signer } = key
   const attestDeps = { journal, nowMs: clock.nowMs, isClosed: () => gate().closed }
   const session = createWalletSession(
@@ -70,11 +73,15 @@ export function createRoleSigning(
 function createRoleKey(
   agent: AgentConfig,
   config: Pick<RunConfig, 'kms' | 'environment'>,
+  { nowMs }: Pick<Clock, 'nowMs'>,
   onCall: SigningDeps['onKmsCall'],
 ): RoleKey {
   const { address, ...where } = agent.signer
   let opened: Signer | undefined
-  let outcome = 'ok'
+  let outcome: KeyOutcome = { said: 'ok', sinceMs: nowMs() }
+  const note = (said: string) => {
+    if (said !== outcome.said) outcome = { said, sinceMs: nowMs() }
+  }
   return {
     signer: {
       address,
@@ -86,14 +93,14 @@ function createRoleKey(
     },
     open: async (stop) => {
       const onSigned = (said: string, tookMs: number) => {
-        outcome = said
+        note(said)
         onCall(said, tookMs)
       }
       try {
         opened ??= await openSigner(agent, config, onSigned, stop)
-        outcome = 'ok'
+        note('ok')
       } catch (error) {
-        outcome = error instanceof RolekeeperError ? error.code : 'unexpected'
+        note(error instanceof RolekeeperError ? error.code : 'unexpected')
         throw error
       }
     },

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { RolekeeperError } from '../../src/errors.ts'
-import { createLookout, overdueOf } from '../../src/keeper/lookout.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { createLookout, idleOf, overdueOf } from '../../src/keeper/lookout.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
@@ -41,6 +41,7 @@ it('says of a signer that it runs out of gas, once a minute and below that of th
         return world.balanceWei
       },
     },
+    atWork: () => [],
     payers: [{ role: 'liquidator', signer: SIGNER, gasWeiMax: 10n }],
     alarm: (error) => alarms.push(error),
   })
@@ -68,6 +69,7 @@ it('says of a node that stands still that it is left out, one millisecond past 3
       ],
       balanceWei: async () => 0n,
     },
+    atWork: () => [],
     payers: [],
     alarm: (error) => alarms.push(error),
   })
@@ -77,3 +79,23 @@ it('says of a node that stands still that it is left out, one millisecond past 3
   await look()
   expect(alarms).toMatchObject([{ code: 'node.left_out', facts: { node: 'read-2', blocksBehind: 7 } }])
 })
+
+it.each([
+  ['the service', 'role.not_deciding', 'service.unreachable: It does not answer.', 'wait.'],
+  ['the KMS', 'key.not_signing', 'kms.timeout', 'look at the KMS'],
+])(
+  'says that a role stands still for %s, with cause and fix, one millisecond past 20 s',
+  (what, code, cause, fix) => {
+    const error = new RolekeeperError('service.unreachable', 'It does not answer.', { fix: 'wait.' })
+    const worker = {
+      ...({ role: 'liquidator', signer: SIGNER } as const),
+      duty: { failing: () => (what === 'the service' ? { error, sinceMs: NOW } : null) },
+      vitals: { key: () => ({ said: what === 'the KMS' ? 'kms.timeout' : 'ok', sinceMs: NOW }) },
+    }
+    expect(idleOf(worker, NOW + 20_000)).toEqual([])
+    const [alarm, ...rest] = idleOf(worker, NOW + 20_001)
+    expect([alarm?.code, rest]).toEqual([code, []])
+    expect(alarm?.message).toContain(cause)
+    expect(alarm?.fix).toContain(fix)
+  },
+)
