@@ -59,11 +59,11 @@ function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Confl
     found.push({ path: [...path, 'agree'], message, fix: 'add nodes to `read`, or lower `agree`' })
   }
   if (environment === 'production' && agree < 2) {
-    const message = `production refuses to believe ${agree} node alone; 2 of ${read.length} to read must agree`
+    const message = `production believes no node alone: at least 2 must agree, and ${read.length} to read ${read.length === 1 ? 'is' : 'are'} there`
     found.push({
       path: [...path, 'agree'],
       message,
-      fix: 'add nodes to `read` up to two, and ask for agree: "2"',
+      fix: read.length < 2 ? 'add a node of another provider to `read`' : 'ask for agree: "2"',
     })
   }
   return found

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -60,6 +61,8 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
   }
   try {
     if (copy !== undefined) {
+      // Where nothing is mounted, a new folder would be a second copy on the first disk.
+      if (!existsSync(copy)) throw notThere(copy)
       const { release } = lockDirectory(copy)
       opened.push(async () => release())
     }
@@ -190,16 +193,28 @@ const unreadable = ({ folder, damaged }: Place): Doubt => ({
   toLeave: 'check that disk, and that the journal was not restored from a backup',
 })
 
+const notThere = (folder: string) =>
+  new RolekeeperError('watermark.not_opened', `The folder ${folder} of the watermark is not there.`, {
+    fix: 'mount its disk, or make the folder; or correct `watermark`.',
+    facts: { folder },
+  })
+
 const otherChain = (folder: string, found: number, chainId: number) =>
   new RolekeeperError(
     'watermark.other_chain',
     `The watermark in ${folder} is of chain ${found}; the configuration says ${chainId}.`,
-    { fix: 'name the folder of this keeper’s own watermark, or an empty one.', facts: { found, chainId } },
+    {
+      fix: 'correct `chain.id`; or give this chain a `directory` and a `watermark` of its own.',
+      facts: { found, chainId },
+    },
   )
 
 const otherSigner = (folder: string, signer: Address) =>
   new RolekeeperError(
     'watermark.other_signer',
     `The watermark in ${folder} is of the signer ${signer}, which neither the configuration nor the journal knows.`,
-    { fix: 'name the folder of this keeper’s own watermark, or an empty one.', facts: { signer } },
+    {
+      fix: 'put its agent back; or give this keeper a `directory` and a `watermark` of its own.',
+      facts: { signer },
+    },
   )

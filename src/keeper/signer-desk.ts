@@ -61,7 +61,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     if (standing === null) return
     const isAbove = Math.max(standing.latest, standing.pending) > standing.next
     if (isAbove || !seenAbove.has(signer)) seenAbove.set(signer, standing.headNumber)
-    for (const doubt of doubtsOf(standing)) deps.signers.safe(signer, doubt)
+    for (const doubt of doubtsOf(signer, standing)) deps.signers.safe(signer, doubt)
     const isPast = standing.finalizedNumber >= (seenAbove.get(signer) ?? standing.headNumber)
     for (const reason of deps.signers.reasonsOf(signer)) {
       if (isDisproven(reason, standing, isPast)) deps.signers.leave(signer, reason)
@@ -135,11 +135,11 @@ const isTrailing = ({ unheld, next }: Standing): boolean => {
 const counts = ({ finalized, latest, pending, next, headNumber, finalizedNumber }: Standing) =>
   `the chain counts ${latest} at block ${headNumber}, ${finalized} at the final block ${finalizedNumber} and ${pending} pending; the journal's next nonce is ${next}`
 
-function doubtsOf(standing: Standing): readonly Doubt[] {
+function doubtsOf(signer: Address, standing: Standing): readonly Doubt[] {
   const { latest, pending, next, ahead } = standing
   const seen = counts(standing)
   const doubts: Doubt[] = []
-  if (Math.max(latest, pending) > next) doubts.push(usedElsewhere(seen))
+  if (Math.max(latest, pending) > next) doubts.push(usedElsewhere(signer, seen))
   if (ahead.length > 0) {
     doubts.push({
       check: 'journal_ahead_of_chain',
@@ -173,6 +173,13 @@ const notCompared = (error: RolekeeperError): Doubt => ({
   message: 'The journal was not compared with the chain yet.',
   seen: `${error.code}: ${error.shortMessage}`,
   toLeave: 'the nodes answer, which the keeper waits for by itself',
+})
+
+const adopted = (standing: Standing): Doubt => ({
+  check: 'nonces_adopted',
+  message: `The chain has nonces ${standing.next} to ${standing.finalized - 1}, and the journal does not know what they did.`,
+  seen: counts(standing),
+  toLeave: 'see what these transactions did, so that nothing of it is done again',
 })
 
 /** What an order is about. */
@@ -228,8 +235,10 @@ const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promise<Plan
     const checks = reasons.map(({ check }) => check).join(', ')
     return { ok: true, said: `${signer} leaves SAFE (${checks}): ${counts(standing)}.`, act }
   },
-  resync: async ({ signer, standing, nodes, journal }) => {
+  resync: async ({ signer, standing, nodes, journal, signers }) => {
     const act = async () => {
+      // First: what is adopted explains the counts to the keeper, and nothing to the person who has to look at it.
+      if (standing.finalized > standing.next) signers.safe(signer, adopted(standing))
       await journal.adoptNonce(nodes.chainId, signer, standing.finalized)
       return { ok: true } as const
     }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, parseUnits } from 'viem'
 import { parse, stringify } from 'yaml'
@@ -73,6 +73,7 @@ export async function createChaosWorld(size: Size): Promise<ChaosWorld> {
   if (config.kms === undefined || agent === undefined) throw new TypeError('the scene signs with a KMS')
   const urls = nodes.map(({ url }) => url)
   const { region, accessKeyId } = config.kms
+  mkdirSync(join(scene.directory, 'watermark'))
   const configFile = scene.configFile({
     chain: {
       id: String(chainId),

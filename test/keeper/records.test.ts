@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -15,6 +15,7 @@ let root: string
 let alarms: string[]
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'records-'))
+  for (const folder of ['copy', 'elsewhere']) mkdirSync(join(root, folder))
   alarms = []
 })
 
@@ -164,11 +165,18 @@ describe('a keeper’s records', () => {
     await records.close()
   })
 
+  it('refuse a folder for the watermark that is not there: where nothing is mounted, it is no second disk', async () => {
+    await expect(open({ watermark: join(root, 'unmounted') })).rejects.toThrow(
+      /unmounted of the watermark is not there/,
+    )
+    expect(existsSync(join(root, 'unmounted'))).toBe(false)
+  })
+
   it.each([
     [
       'another chain',
       { chain: { id: 1 } },
-      /watermark in .* is of chain 31337; the configuration says 1\. Fix: name/,
+      /watermark in .* is of chain 31337; the configuration says 1\. Fix: correct `chain\.id`/,
     ],
     ['another signer', { agents: agentsOf(OTHER), directory: 'new' }, /is of the signer 0x5151/],
   ])('refuse a watermark of %s', async (_, changes, said) => {

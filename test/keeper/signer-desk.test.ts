@@ -139,6 +139,9 @@ describe('a count above the journal’s', () => {
     expect(would).toMatchObject({ ok: true, said: expect.stringContaining('next nonce is 7') })
     expect(did).toMatchObject({ ok: true, said: expect.stringMatching(/Done\.$/) })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+    // That the counts agree now is what the person did: the keeper has seen nothing that explains them.
+    await desk.look()
+    expect(checks()).toEqual(['nonces_adopted'])
     const { would: wouldLeave } = await order('release')
     expect(wouldLeave).toMatchObject({ ok: true })
     expect(checks()).toEqual([])

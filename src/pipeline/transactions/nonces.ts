@@ -103,7 +103,7 @@ async function reconcileSigner(
   const known = await journal.nextNonce(nodes.chainId, signer)
   const next = known ?? (await firstNonce(signer, facts, firstCounts, deps))
   if (next === null) return
-  if (facts.count > next) deps.safe(signer, usedElsewhere(takenBy(next, facts)))
+  if (facts.count > next) deps.safe(signer, usedElsewhere(signer, takenBy(next, facts)))
   else if (facts.count < next) await resendLost(signer, facts.count, next, deps)
 }
 

@@ -21,13 +21,12 @@ export type SafeReason = {
 export type Doubt = Omit<SafeReason, 'atMs'>
 
 /** Doubt a key whose signer the chain counts more of than the journal holds: as of its head, or pending. Pure. */
-export const usedElsewhere = (seen: string): Doubt => ({
+export const usedElsewhere = (signer: Address, seen: string): Doubt => ({
   check: 'nonce_used_elsewhere',
   message:
     'Transactions of this key are not of this journal: somebody else signs with it, or the journal is old.',
   seen,
-  toLeave:
-    'give the key to this keeper alone; what the others sent must be final, then `rolekeeper signer resync`',
+  toLeave: `give the key to this keeper alone; once what the others sent is final, \`rolekeeper signer resync ${signer} --yes\``,
 })
 
 /** What keeping signers SAFE needs. */
@@ -95,10 +94,15 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
   }
 }
 
+/** What the keeper itself leaves as soon as it is over: there is nothing to release. */
+const PASSING: readonly string[] = ['not_compared', 'journal_ahead_of_chain', 'next_nonce_too_high']
+
 /** Make the alarm of a signer in SAFE: what it is, what was seen, and what leaves it. Pure. */
 const safeAlarm = (signer: Address, { check, message, seen, toLeave, workflowId }: Doubt): RolekeeperError =>
   new RolekeeperError('signer.safe', `${signer} is SAFE (${check}): ${message} Seen: ${seen}.`, {
-    fix: `${toLeave}; then \`rolekeeper signer release ${signer}\`.`,
+    fix: PASSING.includes(check)
+      ? `${toLeave}.`
+      : `${toLeave}; then \`rolekeeper signer release ${signer} --yes\`.`,
     facts: { signer, check, ...(workflowId === undefined ? {} : { workflowId }) },
     retry: 'later',
   })

@@ -33,7 +33,7 @@ it('makes one signer SAFE, says what leaves it, and keeps it over a restart', as
   expect(signers.reasonsOf(SIGNER)).toEqual([{ ...reason, atMs: 1_000 }])
   expect(signers.reasonsOf(OTHER)).toEqual([])
   expect(world.alarms).toEqual([
-    `${SIGNER} is SAFE (nonce_used_elsewhere): The chain counts more than we hold. Seen: count 9 at block 4. Fix: prove that nobody else has the key; then \`rolekeeper signer release ${SIGNER}\`.`,
+    `${SIGNER} is SAFE (nonce_used_elsewhere): The chain counts more than we hold. Seen: count 9 at block 4. Fix: prove that nobody else has the key; then \`rolekeeper signer release ${SIGNER} --yes\`.`,
   ])
   await journal.close()
   const again = await createWorld(directory)
@@ -54,5 +54,12 @@ it('has one reason for each check and workflow, as it was seen first, and alarms
   expect([second?.workflowId, third?.workflowId]).toEqual(['a', 'b'])
   if (second !== undefined) signers.leave(SIGNER, second)
   expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([first, third])
+  await journal.close()
+})
+
+it('orders no release of what the keeper leaves by itself', async () => {
+  const { world, journal, signers } = await createWorld()
+  signers.safe(SIGNER, { ...reason, check: 'not_compared', toLeave: 'the nodes answer' })
+  expect(world.alarms.at(-1)).toMatch(/ Fix: the nodes answer\.$/)
   await journal.close()
 })
