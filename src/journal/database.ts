@@ -148,6 +148,8 @@ function openFile(file: string, steps: readonly string[], checked = true): Datab
   try {
     db = new DatabaseSync(file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000;')
+    // Its writer has a thread for that.
+    db.exec('PRAGMA wal_autocheckpoint = 0')
     if (checked) checkWhole(db, file)
     migrate(db, file, steps)
     return db

@@ -2,6 +2,7 @@ import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { RolekeeperError } from '../errors.ts'
+import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { diskFault, failed } from './faults.ts'
 
 /** A write that no barrier follows is on disk after this long. */
@@ -12,12 +13,13 @@ type Waiter = { readonly resolve: () => void; readonly reject: (cause: unknown) 
 /**
  * The records of one SQLite database, and its commits: a change is visible at once, and every change up to the next
  * barrier shares its sync. SQLite commits into its log without a sync (`synchronous=NORMAL`), and the log is synced
- * beside the event loop: no step waits for the disk that does not have to. Source: sqlite.org/wal.html.
+ * beside the event loop, as are its checkpoints: no step waits for the disk that does not have to. Source: sqlite.org/wal.html.
  */
 export class Records {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #onFailed: (failure: RolekeeperError) => void
+  readonly #checkpoints: Checkpoints
   readonly #statements = new Map<string, StatementSync>()
   #open = false
   #flushing: Promise<void> | undefined
@@ -35,6 +37,9 @@ export class Records {
     this.#db = db
     this.#file = file
     this.#onFailed = onFailed
+    this.#checkpoints = createCheckpoints(file, (cause) => {
+      if (!this.#closed) this.fail(diskFault(cause, file) ?? failed(file, 'its log cannot be read', cause))
+    })
   }
 
   /** Run a statement that writes, inside `change`. @returns how many rows it changed. */
@@ -137,6 +142,9 @@ export class Records {
     this.#guarded(() => this.#db.exec('COMMIT'))
     this.#open = false
     this.#unsynced = true
+    this.#checkpoints.due()
+    // Nearly all of it is in the database by now, so that this is short; and SQLite begins its log anew.
+    if (this.#checkpoints.mustEnd()) this.#guarded(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)'))
   }
 
   /** Bring what is open to disk, and close the database. */
@@ -147,6 +155,7 @@ export class Records {
     }
     clearTimeout(this.#lazy)
     this.#closed = true
+    this.#checkpoints.close()
     for (const waiter of this.#waiters.splice(0)) waiter.resolve()
     this.#db.close()
     // It waits for a sync that goes on; nobody waits for it.

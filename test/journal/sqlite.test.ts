@@ -1,6 +1,7 @@
-import { mkdtempSync, statSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Journal } from '../../src/journal/journal.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
@@ -48,6 +49,24 @@ describe('the SQLite journal', () => {
     await journal.open(workflow)
     expect(await journal.get('a')).toEqual(workflow)
   })
+
+  it('brings its log into the database in a thread, and never in a commit', async () => {
+    const checkpointed = () => {
+      copyFileSync(join(directory, 'journal.sqlite'), join(directory, 'copy.sqlite'))
+      const copy = new DatabaseSync(join(directory, 'copy.sqlite'))
+      const { count } = copy.prepare('SELECT count(*) AS count FROM workflows').get() ?? {}
+      copy.close()
+      return count
+    }
+    const padding = 'x'.repeat(50_000)
+    for (let index = 0; index < 200; index += 1) {
+      await journal.open({ ...discovered(`a${index}`), note: { check: 'long', message: padding } })
+    }
+    await journal.barrier()
+    // More than twice the log that SQLite itself lets grow before a commit does the work.
+    expect(statSync(join(directory, 'journal.sqlite-wal')).size).toBeGreaterThan(8_000_000)
+    await vi.waitFor(() => expect(checkpointed()).toBe(200), { timeout: 20_000, interval: 100 })
+  }, 30_000)
 
   it('fails the caller alone whose version is old', async () => {
     const workflow = discovered('a')
