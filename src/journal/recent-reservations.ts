@@ -33,6 +33,8 @@ export class RecentReservations {
   /** Those of a role since a time; null where they are not all held. */
   since(role: Role, sinceMs: number): readonly Reservation[] | null {
     if (sinceMs < this.#sinceMs) return null
-    return [...(this.#byRole.get(role)?.values() ?? [])].filter(({ atMs }) => atMs >= sinceMs)
+    const rows: Reservation[] = []
+    for (const row of this.#byRole.get(role)?.values() ?? []) if (row.atMs >= sinceMs) rows.push(row)
+    return rows
   }
 }
