@@ -40,6 +40,9 @@ export type AgreementDeps = {
 export const fingerprint = (value: unknown): string =>
   JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? `${item}n` : item)) ?? ''
 
+/** Why a wait ended; nobody reads it, and an abort without a reason makes an error with a stack each time. */
+const ENDED = 'ended'
+
 type Answer<T> = { readonly node: Endpoint; readonly text: string; readonly value: T }
 
 /**
@@ -54,7 +57,7 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
     try {
       return await round.agreed
     } finally {
-      stop.abort()
+      stop.abort(ENDED)
     }
   },
   collect: (question) => collect(question, deps),
@@ -77,7 +80,7 @@ async function collect<T>({ method, block, ask }: Question<T>, deps: AgreementDe
   )
   const late = new AbortController()
   await Promise.race([asked, clock.sleep(hedgeMs, late.signal).catch(() => undefined)])
-  late.abort()
+  late.abort(ENDED)
   if (values.length < agree) await asked
   if (values.length < agree) throw quorumMissing({ method, block, agree, answered: values.length }, failures)
   return [...values]

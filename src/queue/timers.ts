@@ -52,7 +52,8 @@ export function createTimers(deps: TimersDeps): Queue {
     }
     const dueAtMs = deps.clock.nowMs() + delayMs
     if (entry.timer !== undefined && entry.dueAtMs <= dueAtMs) return
-    entry.timer?.abort()
+    // Nobody reads the reason; without one an abort makes an error with a stack each time.
+    entry.timer?.abort('replaced')
     entry.timer = undefined
     if (delayMs === 0) {
       start(id, entry)
