@@ -7,7 +7,7 @@ import { type Block, CHAIN_ID, type Chain, txOf } from './chain.ts'
 import { effectOf } from './contracts.ts'
 import { SIGNER } from './kms.ts'
 import type { Opportunity } from './plan.ts'
-import { FEES, ruleset } from './process.ts'
+import { ruleset } from './process.ts'
 
 /** A payload may be signed this much later than its answer's end: what was under way in between. */
 const LATE_MS = 10_000
@@ -27,6 +27,7 @@ export class Checker {
   readonly violations: string[] = []
   readonly #chain: Chain
   readonly #effects: readonly { readonly name: string; readonly opportunity: Opportunity }[]
+  readonly #feeCapWei: bigint
   readonly #onViolation: (text: string) => void
   readonly #signed = new Map<number, Signed[]>()
   #reader: { readonly directory: string; readonly journal: JournalReads } | null = null
@@ -34,10 +35,12 @@ export class Checker {
   constructor(
     chain: Chain,
     effects: readonly { readonly name: string; readonly opportunity: Opportunity }[],
+    feeCapWei: bigint,
     onViolation: (text: string) => void,
   ) {
     this.#chain = chain
     this.#effects = effects
+    this.#feeCapWei = feeCapWei
     this.#onViolation = onViolation
   }
 
@@ -81,7 +84,7 @@ export class Checker {
       maxFeePerGas = 0n,
     } = parseTransaction(attempt.unsigned)
     if (nonce !== slot.nonce) this.violate(`nonce ${nonce} was signed for slot ${slot.nonce}`)
-    if (maxFeePerGas > FEES.maxFeePerGasWei) this.violate(`offered ${maxFeePerGas} wei, above the cap`)
+    if (maxFeePerGas > this.#feeCapWei) this.violate(`offered ${maxFeePerGas} wei, above the cap`)
     const isNoop = to?.toLowerCase() === SIGNER && data === '0x'
     if (isNoop !== (attempt.purpose === 'noop'))
       this.violate(`nonce ${nonce}: a ${attempt.purpose} that is none`)

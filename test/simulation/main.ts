@@ -17,7 +17,8 @@ const { values } = parseArgs({
   },
 })
 const print = (text: string) => process.stdout.write(`${text}\n`)
-const show = (value: unknown) => JSON.stringify(value, null, 1)
+const show = (value: unknown) =>
+  JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? String(each) : each), 1)
 
 if (values.trace) {
   const seed = Number(values.seed ?? 1)

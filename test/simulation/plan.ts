@@ -35,6 +35,8 @@ export type Plan = {
   /** Chance of a transaction that could go into a block to do so. */
   readonly inclusion: number
   readonly latencyMs: number
+  /** The policy's fee cap, wei for one unit of gas; the lower one leaves no room for a replacement. */
+  readonly feeCapWei: bigint
   readonly opportunities: readonly Opportunity[]
   readonly crashes: readonly Crash[]
   readonly nodeFaults: readonly FaultWindow[]
@@ -46,7 +48,7 @@ export type Plan = {
   readonly spikes: readonly { readonly atMs: number; readonly lengthMs: number; readonly factor: number }[]
   /** The process dies at `restoreAtMs`, and the next one begins on the journal as it was `ageMs` earlier; null for none. */
   readonly backup: { readonly restoreAtMs: number; readonly ageMs: number } | null
-  /** Times at which a transaction that waits is dropped by everyone. */
+  /** Times at which everyone drops all that waits. */
   readonly evictions: readonly number[]
 }
 
@@ -80,6 +82,7 @@ const common = {
   finalityBlocks: fc.integer({ min: 1, max: 6 }),
   inclusion: fc.constantFrom(1, 1, 0.6, 0.3),
   latencyMs: fc.constantFrom(10, 100),
+  feeCapWei: fc.constantFrom(300_000_000_000n, 300_000_000_000n, 3_000_000_000n),
   opportunities: fc.array(opportunity, { minLength: 1, maxLength: 4 }),
   crashes: fc.array(crash, { maxLength: 4 }),
   serviceFaults: fc.array(fc.record({ ...window, fault: fc.constantFrom(...SERVICE_FAULTS) }), {
@@ -91,7 +94,11 @@ const common = {
     { maxLength: 3 },
   ),
   spikes: fc.array(
-    fc.record({ atMs, lengthMs: fc.integer({ min: 2_000, max: 12_000 }), factor: fc.constantFrom(2, 5, 20) }),
+    fc.record({
+      atMs,
+      lengthMs: fc.integer({ min: 2_000, max: 12_000 }),
+      factor: fc.constantFrom(2, 5, 20, 100),
+    }),
     { maxLength: 1 },
   ),
   backup: fc.option(
@@ -101,7 +108,7 @@ const common = {
     }),
     { freq: 5 },
   ),
-  evictions: fc.array(atMs, { maxLength: 2 }),
+  evictions: fc.array(fc.integer({ min: 0, max: TROUBLE_MS }), { maxLength: 3 }),
 }
 
 /** Reorgs stay shallower than finality: what is deeper has a rule, and a test, of its own. */

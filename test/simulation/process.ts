@@ -17,7 +17,7 @@ import { createSignerDesk, type SignerDesk } from '../../src/keeper/signer-desk.
 import type { Gate } from '../../src/ops/control.ts'
 import { run } from '../../src/pipeline/pipeline.ts'
 import { registerDue } from '../../src/pipeline/register.ts'
-import { feePolicy } from '../../src/pipeline/transactions/fees.ts'
+import { type FeePolicy, feePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createGasMarket } from '../../src/pipeline/transactions/gas-market.ts'
 import { watchChain } from '../../src/pipeline/transactions/nonces.ts'
 import type { Signers } from '../../src/pipeline/transactions/safe.ts'
@@ -37,8 +37,10 @@ import type { ModelClient, ModelService } from './service.ts'
 /** The liquidator's own rules, against the model's contracts. */
 export const ruleset = compileRuleset(sections, deployment)
 
-/** What the liquidator's own policy pays. */
-export const { fees: FEES } = z.object({ fees: feePolicy }).parse(loadYaml('policies/liquidator.yaml').value)
+const { fees: ownFees } = z.object({ fees: feePolicy }).parse(loadYaml('policies/liquidator.yaml').value)
+
+/** What the liquidator's own policy pays, under another cap. Pure. */
+export const feesUnder = (maxFeePerGasWei: bigint): FeePolicy => ({ ...ownFees, maxFeePerGasWei })
 
 /** Nobody is asked. */
 const APPROVAL: Approval = {
@@ -66,6 +68,7 @@ export type Surroundings = {
   readonly nodes: readonly ModelNode[]
   readonly agree: number
   readonly finalityBlocks: number
+  readonly fees: FeePolicy
   readonly service: ModelService
   readonly kms: ModelKms
   /** Called at each effect; the process may be dead when it returns. */
@@ -191,7 +194,7 @@ export class Process {
 
   /** Start as a keeper does: nodes, what is in flight, then what is new. Throws what the nodes throw. */
   async start(): Promise<void> {
-    const { scheduler, service, kms, onMove, onAlarm } = this.#world
+    const { scheduler, service, kms, fees, onMove, onAlarm } = this.#world
     const clock = clockOf(scheduler, this.isAlive)
     this.#records = await openRecords(
       {
@@ -228,7 +231,7 @@ export class Process {
         fillNonce(signer, nonce, {
           ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },
           baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
-          fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
+          fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees }),
           onFilled: (workflow) => {
             moved(null, workflow)
             queue.wake(workflow.id, 0)
@@ -246,7 +249,7 @@ export class Process {
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
       answer: () => null,
-      fees: FEES,
+      fees,
       signers,
       gate: () => gateOf(signers),
       alarm: onAlarm,

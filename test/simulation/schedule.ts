@@ -23,7 +23,7 @@ import { Checker, effectName } from './invariants.ts'
 import { ModelKms, SIGNER } from './kms.ts'
 import { ModelNode, type NodeWorld } from './node.ts'
 import { type CrashPoint, type Opportunity, type Plan, TROUBLE_MS } from './plan.ts'
-import { Process } from './process.ts'
+import { feesUnder, Process } from './process.ts'
 import { createRandom } from './random.ts'
 import { createScheduler, installTimers } from './scheduler.ts'
 import { ModelService } from './service.ts'
@@ -214,7 +214,7 @@ class Schedule {
       opportunity,
       name: effectName(opportunity, index, borrowerOf(index)),
     }))
-    this.#checker = new Checker(chain, effects, (text) => this.#say(`VIOLATION ${text}`))
+    this.#checker = new Checker(chain, effects, plan.feeCapWei, (text) => this.#say(`VIOLATION ${text}`))
     this.#kms = new ModelKms({
       ...shared,
       faults: plan.kmsFaults,
@@ -345,8 +345,7 @@ class Schedule {
       scheduler.after(ATTEND_MS, attend)
     }
     scheduler.after(ATTEND_MS, attend)
-    for (const atMs of evictions)
-      scheduler.after(atMs, () => chain.pool.delete([...chain.pool.keys()][0] ?? ''))
+    for (const atMs of evictions) scheduler.after(atMs, () => chain.pool.clear())
     for (const [index, { fate, goneAtMs }] of opportunities.entries()) {
       if (fate === 'gone') scheduler.after(goneAtMs, () => this.#takeAway(index))
     }
@@ -384,6 +383,7 @@ class Schedule {
       nodes: this.#nodes,
       agree: this.#plan.nodes > 1 ? 2 : 1,
       finalityBlocks: this.#plan.finalityBlocks,
+      fees: feesUnder(this.#plan.feeCapWei),
       service: this.#service,
       kms: this.#kms,
       passes: (point, when) => this.#passes(point, when),
