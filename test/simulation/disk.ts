@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
+import threads from 'node:worker_threads'
 
 /** Do it now; what it throws rejects. */
 const now = async <T>(work: () => T): Promise<T> => work()
@@ -29,12 +30,32 @@ function handleOf(path: string, flags: string, mode: number | undefined, sync: (
   }
 }
 
+/** The thread that brings a log into its database: readers see no difference, so that here it has nothing to do. */
+class IdleThread {
+  #said: (said: unknown) => void = () => undefined
+
+  on(event: string, listener: (said: unknown) => void): this {
+    if (event === 'message') this.#said = listener
+    return this
+  }
+
+  postMessage(): void {
+    this.#said({ pages: 0 })
+  }
+
+  unref(): void {}
+
+  async terminate(): Promise<void> {}
+}
+
 /**
  * Put a disk that answers at once in the place of the machine's, for what the product asks of it beside the event loop:
- * nothing then depends on when a thread is done. @returns how to put it back.
+ * nothing then depends on when a thread is done, and no thread is begun. @returns how to put it back.
  */
 export function installDisk(sync: () => Promise<void>): () => void {
   const { open, readFile, stat, rename } = promises
+  const { Worker } = threads
+  Object.assign(threads, { Worker: IdleThread })
   Object.assign(promises, {
     open: (path: string, flags = 'r', mode?: number) => now(() => handleOf(path, flags, mode, sync)),
     readFile: (path: string) => now(() => readFileSync(path)),
@@ -44,6 +65,7 @@ export function installDisk(sync: () => Promise<void>): () => void {
   syncBuiltinESMExports()
   return () => {
     Object.assign(promises, { open, readFile, stat, rename })
+    Object.assign(threads, { Worker })
     syncBuiltinESMExports()
   }
 }
