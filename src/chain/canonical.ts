@@ -1,6 +1,7 @@
 import type { Address, Hex } from 'viem'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
+import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
 import { createRing, isOther, type Ring } from './ring.ts'
 import { type SeekNodes, type Sought, seekMined } from './seek.ts'
@@ -145,11 +146,15 @@ function factsOf(signer: Address, { ring, finalized, forkedFrom }: Follower): Si
   }
 }
 
-function stands({ number, hash }: BlockName, { ring, forkedFrom }: Follower): boolean | null {
+function stands({ number, hash }: BlockName, follower: Follower): boolean | null {
+  const { ring, forkedFrom, finalized, hashAt } = follower
   const known = ring().at(number)
   if (known !== undefined) return known.hash === hash
-  // What is below the blocks that are known was final long ago.
-  return number < ring().floor() && number < (forkedFrom() ?? ring().floor()) ? true : null
+  if (number >= ring().floor()) return null
+  // What is below the blocks that are known was final long ago, but for what a fork put in doubt.
+  if (number < (forkedFrom() ?? ring().floor())) return true
+  const found = number <= finalized() ? hashAt(number) : undefined
+  return found === undefined ? null : found === hash
 }
 
 /** The ring of known blocks, and how it grows. One caller at a time. */
@@ -159,6 +164,8 @@ type Follower = {
   readonly forkedFrom: () => bigint | null
   readonly start: (head: Head) => Promise<void>
   readonly advance: (head: Head) => Promise<void>
+  /** What the nodes agree on at a height below the ring; undefined while they are asked. */
+  readonly hashAt: (number: bigint) => Hex | undefined
   /** Whether what took a nonce was found. */
   readonly find: (sought: Sought, nodes: SeekNodes) => Promise<boolean>
 }
@@ -168,6 +175,7 @@ function createFollower(deps: CanonicalDeps): Follower {
   let ring = createRing(NO_HEAD, new Map())
   let final: BlockName = deps.lastFinal ?? NO_HEAD
   let forkedFrom: bigint | null = null
+  const hashes = createHashLookup(deps)
 
   /** What is to be reported before anything else is final: who hears of it asks nodes, and may fail. */
   let unreported: ForkPastFinality | null = null
@@ -177,6 +185,7 @@ function createFollower(deps: CanonicalDeps): Follower {
     // Where the head that was read and the block that is final are not of one chain, the next head decides.
     const isNext = agreed.number > final.number && agreed.number <= ring.head().number
     if (fork !== null) {
+      hashes.forget()
       if (forkedFrom === null || (lowest ?? fork) < forkedFrom) forkedFrom = lowest
       unreported ??= { was: final, fromBlock: fork }
     }
@@ -227,6 +236,7 @@ function createFollower(deps: CanonicalDeps): Follower {
     forkedFrom: () => forkedFrom,
     start: async (head) => rebase(head, await nodes.finalized()),
     advance,
+    hashAt: hashes.at,
     find,
   }
 }

@@ -132,6 +132,17 @@ describe('following the canonical chain', () => {
     expect(world.forks).toEqual([{ was: lastFinal, fromBlock: 5n }])
   })
 
+  it('asks which blocks stand below a start that found the finality of before broken', async () => {
+    const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
+    const { model, chain } = await createScene({ lastFinal })
+    const third = await model.nodes.block(3n)
+    const there = { number: 3n, hash: third?.hash ?? '0x' }
+    expect(chain.stands(there)).toBeNull()
+    await settled()
+    expect(chain.stands(there)).toBe(true)
+    expect(chain.stands({ ...there, hash: lastFinal.hash })).toBe(false)
+  })
+
   it('tries a head again that it could not read', async () => {
     const { model, facts, world } = await createScene()
     model.fail(new TypeError('down'))
