@@ -49,7 +49,7 @@ export type Duty = {
 }
 
 /** What goes wrong again and again, and since when. */
-export type Failing = { readonly error: unknown; readonly sinceMs: number }
+type Failing = { readonly error: unknown; readonly sinceMs: number }
 
 /** Refuse what a person may submit and an agent may not: a type that the role does not declare, and an order. */
 function undeclared(
