@@ -54,12 +54,14 @@ export async function observe<Policy, Seen, Book>(
   const throughBook: WaveDeps = { ...deps, ofWallets: readerOf(book, deps) }
   const ask = agent.first?.(known, policy, previous, current(), book?.changed() ?? []) ?? { ask: [] }
   const balances = balanceQuestions(known)
+  // Asked for anew: an event is often here before the poll shows its block, and what is read below that has not seen it.
+  const newest = nodes.head()
   const [required, optional, first, head, nativeBalanceWei] = await Promise.all([
     listAll(agent.watches.collections, deps.collections),
     listOptional(agent.watches.optional ?? [], deps.collections),
-    answerWave({ ask: [...balances, ...ask.ask], rows: withBook(ask.rows ?? [], book) }, throughBook),
-    nodes.head(),
-    nodes.balanceWei(known.signer),
+    answerWave({ ask: [...balances, ...ask.ask], rows: withBook(ask.rows ?? [], book) }, throughBook, newest),
+    newest,
+    newest.then(() => nodes.balanceWei(known.signer)),
     book?.sweepIfDue(),
   ])
   const nowMs = clock.nowMs()
@@ -87,7 +89,7 @@ export async function observe<Policy, Seen, Book>(
   const rows = rowsOf({ ...required, ...optional })
   const { seen, stale, lists } = await follow(
     agent.see(rows, moment, policy, previous, beside),
-    (wave) => answerWave(wave, throughBook, head.number),
+    (wave) => answerWave(wave, throughBook, head),
     describe,
     agent.role,
   )

@@ -35,19 +35,19 @@ export type Answered = {
 }
 
 /**
- * Answer one wave: its calls in one round trip, at a block or at the newest, everything else beside them. Throws what the
+ * Answer one wave: its calls in one round trip, at a block (once it is known) or at the newest, everything else beside them. Throws what the
  * reads throw; an optional collection that cannot be read is absent.
  */
 export async function answerWave(
   { ask, rows = [] }: Wave,
   { collections, ofWallets, nodes, clock, outside }: WaveDeps,
-  blockNumber?: bigint,
+  at?: bigint | Head | Promise<Head>,
 ): Promise<Answered> {
   const calls = ask.flatMap((question) => (question.kind === 'call' ? [question] : []))
   const ofBorrowers = rows.flatMap((question) => ('wallets' in question ? [question] : []))
   const whole = rows.flatMap((question) => ('wallets' in question ? [] : [question.collection]))
   const [results, others, found, optional] = await Promise.all([
-    calls.length === 0 ? [] : nodes.calls(calls, blockNumber),
+    calls.length === 0 ? [] : Promise.resolve(at).then((head) => nodes.calls(calls, head)),
     Promise.all(ask.map((question) => (question.kind === 'call' ? null : outside(question)))),
     Promise.all(
       ofBorrowers.map(
