@@ -35,8 +35,8 @@ export type Answered = {
 }
 
 /**
- * Answer one wave: its calls in one round trip, at a block (once it is known) or at the newest, everything else beside them. Throws what the
- * reads throw; an optional collection that cannot be read is absent.
+ * Answer one wave: its calls in one round trip at a head or a height, else at the newest block; everything else beside
+ * them. Throws what the reads throw; an optional collection that cannot be read is absent.
  */
 export async function answerWave(
   { ask, rows = [] }: Wave,

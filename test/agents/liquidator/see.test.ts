@@ -120,7 +120,11 @@ describe('an observation', () => {
           listLiquidationRecovery: () => afterSweep('recoveries', listed([recoveryRow()])),
         }),
         nodes: {
-          head: () => nodes.head().then((value) => held('head', value)),
+          // What is read on the chain is read at this block, so it is here first.
+          head: () => {
+            started.push('head')
+            return nodes.head()
+          },
           balanceWei: () => held('native', 1n),
           calls: (calls) => nodes.calls(calls).then((value) => held('calls', value)),
         },
