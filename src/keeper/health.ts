@@ -5,6 +5,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { Control } from '../ops/control.ts'
 import type { Gauges, Metrics } from '../ops/metrics.ts'
 import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../ops/server.ts'
+import { wayOut } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
@@ -168,7 +169,10 @@ function rolesFacet(deps: HealthDeps): Facet {
 
 function signersFacet({ signers, addresses }: HealthDeps['records']): Facet {
   const doubts = addresses.flatMap((signer) =>
-    signers.reasonsOf(signer).map(({ check, message }) => `${signer} is SAFE (${check}): ${message}`),
+    signers.reasonsOf(signer).map((reason) => {
+      const { check, message, seen } = reason
+      return `${signer} is SAFE (${check}): ${message} Seen: ${seen}. Fix: ${wayOut(signer, reason)}`
+    }),
   )
   return facet(doubts.length === 0, doubts.length > 0 ? doubts.join(' ') : 'none is SAFE')
 }

@@ -41,7 +41,7 @@ export function createRunQueue(given: RunQueueDeps): Queue {
         check: 'three_strikes',
         message: `Workflow ${id} failed three times in a row and holds nonces.`,
         seen: message,
-        toLeave: `the nonces of ${id} are final, which the keeper sees to by itself`,
+        toLeave: `see what failed; the nonces of ${id} must be final, which the keeper sees to by itself`,
         workflowId: id,
       }),
   }

@@ -27,7 +27,7 @@ export async function openSignerDesk(parts: DeskParts): Promise<SignerDesk> {
   const { journal, signers, addresses } = records
   const { nodes, chain, gas } = ground
   const desk = createSignerDesk({
-    ...{ nodes, journal, signers, addresses, onChanged },
+    ...{ nodes, journal, signers, addresses, onChanged, nowMs: clock.nowMs },
     fill: (signer, nonce) =>
       fillNonce(signer, nonce, {
         ...{ nowMs: clock.nowMs, chainId: nodes.chainId, journal, noopGas: gas.noopGas },

@@ -39,8 +39,6 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   if (!workflow.slots.every(isSettled)) return wait(RETRY_MS)
   const nowMs = deps.nowMs()
   const included = workflow.slots.flatMap((slot) => (slot.inclusion === undefined ? [] : [slot.inclusion]))
-  const realized = realizedBy(included, nowMs)
-  const { gasWei, tokens } = realized
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   if (failed || workflow.quarantined !== undefined) {
     const standing = await standingAllowance(workflow, deps)
@@ -49,8 +47,10 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     ).length
     if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
-    return fail(workflow, realized, standing !== null || hasEffect(workflow), deps)
+    return fail(workflow, realizedBy(included, nowMs), standing !== null || hasEffect(workflow), deps)
   }
+  const realized = realizedBy(included, nowMs)
+  const { gasWei, tokens } = realized
   await deps.journal.settle(spent(workflow, gasWei, true, nowMs))
   compareEffects(workflow, tokens, deps)
   const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)

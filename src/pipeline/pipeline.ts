@@ -1,5 +1,6 @@
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
+import { giveUp, STRIKES_MAX } from '../workflow/quarantine.ts'
 import type { Step } from '../workflow/step.ts'
 import { isTerminal, move, type Note, type Workflow } from '../workflow/workflow.ts'
 
@@ -67,7 +68,8 @@ export type Lane = 'urgent' | 'usual'
 
 const laneOf = ({ proposal }: Workflow): Lane => (proposal.urgent === true ? 'urgent' : 'usual')
 
-const STRIKES_MAX = 3
+/** A quarantined workflow whose nonces are final is ended as it is when it fails so often: after about four minutes. */
+const STRIKES_TO_GIVE_UP = 12
 const STRIKE_WAIT_MS = 1_000
 const STRIKE_WAIT_MS_MAX = 60_000
 const NODE_WAIT_MS = 500
@@ -117,7 +119,8 @@ const strikeWaitMs = (strikes: number): number =>
 
 /**
  * Count a step that failed unexpectedly. The third in a row quarantines the workflow, so that the others go on: one that
- * holds no open nonce ends; one that does is marked, and tried again less and less often until its nonces are closed.
+ * holds no open nonce ends; one that does is marked, and tried again less and less often until its nonces are closed. Where
+ * only its conclusion is left and fails for ever, it is ended without one.
  */
 async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): Promise<number | Workflow> {
   deps.onStrike(workflow, error)
@@ -126,20 +129,32 @@ async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): P
   if (stored?.version !== workflow.version) return stored ?? STRIKE_WAIT_MS
   const strikes = workflow.strikes + 1
   const struck = { ...workflow, strikes }
+  const atMs = deps.nowMs()
+  const isOver = workflow.slots.every(({ state }) => state === 'final')
+  if (workflow.quarantined !== undefined && isOver && strikes >= STRIKES_TO_GIVE_UP)
+    return end(workflow, giveUp(struck, atMs), deps)
   if (strikes < STRIKES_MAX || workflow.quarantined !== undefined) {
     await deps.journal.write(struck)
     return strikeWaitMs(strikes)
   }
-  const atMs = deps.nowMs()
-  const message = `Three steps in a row failed in state ${workflow.state}; see the log of this workflow. Fix: report it.`
+  const message = `Three steps in a row failed in state ${workflow.state}. Last: ${nameOf(error)}. Fix: see the log of this workflow, and report it.`
   const note = { check: 'three_strikes', message }
-  if (workflow.state !== 'in_flight') {
-    const ended = await deps.journal.write(move(struck, 'quarantined', atMs, { note }))
-    deps.onMove(workflow, ended)
-    return ended
-  }
+  if (workflow.state !== 'in_flight') return end(workflow, move(struck, 'quarantined', atMs, { note }), deps)
   const marked = await deps.journal.write({ ...struck, quarantined: { atMs, note } })
   deps.onMove(workflow, marked)
   deps.onQuarantined(marked, note)
   return strikeWaitMs(strikes)
+}
+
+async function end(workflow: Workflow, ended: Workflow, deps: PipelineDeps): Promise<Workflow> {
+  const written = await deps.journal.write(ended)
+  deps.onMove(workflow, written)
+  return written
+}
+
+/** What is safe to say of a failure: messages of others may carry anything. Pure. */
+const nameOf = (error: unknown): string => {
+  if (error instanceof RolekeeperError) return `${error.code}: ${error.shortMessage}`
+  if (error instanceof BrokenInvariant) return error.message
+  return error instanceof Error ? error.name : 'an unnamed failure'
 }

@@ -10,7 +10,7 @@ import { fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createSigners, type Signers } from '../../src/pipeline/transactions/safe.ts'
-import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
 const FEES: FeePolicy = {
@@ -43,7 +43,8 @@ const fill = (signer: Address, nonce: number, into: Pick<Journal, 'open' | 'clai
   })
 
 const createWorld = () => {
-  const world = { finalized: 7, latest: 7, pending: 7, final: 90n, head: 100n, fails: false }
+  const world = { finalized: 7, latest: 7, pending: 7, final: 90n, head: 100n, fails: false, allowance: 0n }
+  const changed: string[] = []
   const desk = createSignerDesk({
     nodes: {
       chainId: CHAIN,
@@ -52,20 +53,22 @@ const createWorld = () => {
         return headOf(world.head)
       },
       finalized: async () => headOf(world.final),
+      calls: async (calls) => calls.map(() => hash(world.allowance)),
       transactionCount: async (_signer, at) =>
         at === 'pending' ? world.pending : at === hash(world.head) ? world.latest : world.finalized,
     },
     journal,
     signers,
     addresses: [SIGNER],
+    nowMs: () => 9,
     fill: (signer, nonce) => fill(signer, nonce, journal),
-    onChanged: () => {},
+    onChanged: (_, { id, state }) => void changed.push(`${id} ${state}`),
   })
   const order = async (verb: 'fill' | 'cancel' | 'release' | 'resync', nonce?: number) => {
     const about = { verb, signer: SIGNER, ...(nonce === undefined ? {} : { nonce }) }
     return { would: await desk.take({ ...about, yes: false }), did: await desk.take({ ...about, yes: true }) }
   }
-  return { world, desk, order }
+  return { world, desk, order, changed }
 }
 const checks = () => signers.reasonsOf(SIGNER).map(({ check }) => check)
 const claim = async (nonce: number, state: 'open' | 'final' = 'open') => {
@@ -73,6 +76,7 @@ const claim = async (nonce: number, state: 'open' | 'final' = 'open') => {
   await journal.open(workflowOf('cleared', { id, opportunity: id }))
   const slots = [slotOf({ nonce, state, attempts: [attemptOf({ digest: hash(nonce) })] })]
   await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), null)
+  return id
 }
 
 describe('a signer whose chain and journal agree', () => {
@@ -252,6 +256,33 @@ describe('an order about a signer', () => {
       check: 'not_proven',
       message: expect.stringContaining('Workflow w7 is in_flight'),
     })
+  })
+
+  it('ends a workflow that fails for ever with what it leaves, once its nonces are final, and leaves SAFE', async () => {
+    const { world, desk, order, changed } = createWorld()
+    const id = await claim(7)
+    const workflow = await journal.get(id)
+    if (workflow?.clearance === undefined) throw new TypeError('no clearance')
+    const clearance = { ...workflow.clearance, allowances: [{ token: TOKEN, spender: MARKET, assets: 5n }] }
+    const quarantined = { atMs: 1, note: { check: 'three_strikes', message: 'failed.' } }
+    const stuck = await journal.write({ ...workflow, clearance, quarantined, strikes: 3 })
+    signers.safe(SIGNER, { check: 'three_strikes', message: '', seen: '', toLeave: '', workflowId: id })
+    Object.assign(world, { finalized: 8, latest: 8, pending: 8, allowance: 5n })
+    // Its next step may go well: then it ends by itself, and takes its approval back.
+    expect((await order('release')).did).toMatchObject({ ok: false, check: 'not_proven' })
+    await journal.write({ ...stuck, strikes: 4 })
+    const { would, did } = await order('release')
+    expect(would).toMatchObject({
+      ok: true,
+      said: expect.stringMatching(
+        new RegExp(`Workflow ${id} .* ends quarantined as it is.*${MARKET} may still take ${TOKEN}`),
+      ),
+    })
+    expect(did.ok).toBe(true)
+    expect(await journal.get(id)).toMatchObject({ state: 'quarantined', slots: [{ state: 'final' }] })
+    expect(changed).toEqual([`${id} quarantined`])
+    await desk.look()
+    expect(checks()).toEqual([])
   })
 
   it('about somebody else’s signer is refused', async () => {

@@ -8,7 +8,7 @@ import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { type PipelineDeps, run, type Stage, type Stages, step } from '../../src/pipeline/pipeline.ts'
 import { moved, wait } from '../../src/workflow/step.ts'
 import { move, TERMINAL_STATES, type Workflow, type WorkflowState } from '../../src/workflow/workflow.ts'
-import { slotOf, workflowOf } from '../support/workflows.ts'
+import { MARKET, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(() => {
@@ -35,7 +35,7 @@ const to =
 
 const createWorld = (stages: Partial<Stages>) => {
   const world = {
-    ...{ moves: [] as string[], quarantined: [] as string[], onMove: () => {} },
+    ...{ moves: [] as string[], quarantined: [] as string[], notes: [] as string[], onMove: () => {} },
     ...{ strikes: 0, held: 0, turns: 0 },
   }
   const deps: PipelineDeps = {
@@ -58,7 +58,10 @@ const createWorld = (stages: Partial<Stages>) => {
     onStrike: () => {
       world.strikes += 1
     },
-    onQuarantined: ({ signer }) => void world.quarantined.push(signer),
+    onQuarantined: ({ signer }, { message }) => {
+      world.quarantined.push(signer)
+      world.notes.push(message)
+    },
   }
   const opened = async (state: WorkflowState, changes: Partial<Workflow> = {}) => {
     const workflow = workflowOf(state, changes)
@@ -179,6 +182,29 @@ describe('running a workflow', () => {
       quarantined: { atMs: 2_000, note: { check: 'three_strikes' } },
     })
     expect(world.quarantined).toEqual([slotOf().signer])
+  })
+
+  it('ends one that fails for ever once its nonces are final, and says which approvals were not looked at', async () => {
+    const { world, deps, opened } = createWorld({ carry: unused })
+    const allowances = [{ token: TOKEN, spender: MARKET, assets: 5n }]
+    const { clearance } = workflowOf('in_flight')
+    const changes = clearance === undefined ? {} : { clearance: { ...clearance, allowances } }
+    const id = await opened('in_flight', { ...changes, slots: [slotOf({ state: 'final' })] })
+    let tries = 0
+    while ((await run(id, deps)) !== null) tries += 1
+    expect(tries).toBe(11)
+    expect(await journal.get(id)).toMatchObject({
+      state: 'quarantined',
+      note: { check: 'three_strikes', message: expect.stringContaining(`${MARKET} may still take ${TOKEN}`) },
+    })
+    expect(world.moves.at(-1)).toBe('in_flight quarantined')
+  })
+
+  it('says what failed, as far as it is safe to say', async () => {
+    const { world, deps, opened } = createWorld({ carry: unused })
+    const id = await opened('in_flight', { slots: [slotOf()] })
+    for (let tries = 0; tries < 3; tries += 1) await run(id, deps)
+    expect(world.notes).toEqual([expect.stringContaining('Last: TypeError.')])
   })
 
   it('forgets strikes after a step that went well, also when that one only waits', async () => {

@@ -226,7 +226,7 @@ export class Process {
     })
     const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
     const desk = createSignerDesk({
-      ...{ nodes, journal, signers, addresses: [SIGNER], onChanged: moved },
+      ...{ nodes, journal, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
       fill: (signer, nonce) =>
         fillNonce(signer, nonce, {
           ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },

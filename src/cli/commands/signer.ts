@@ -3,7 +3,7 @@ import type { Address } from 'viem'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { SignerOrder } from '../../ops/orders.ts'
-import { readSafe, type SafeReason } from '../../pipeline/transactions/safe.ts'
+import { readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
@@ -86,10 +86,10 @@ async function readAll(journal: JournalReads): Promise<readonly Shown[]> {
 const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
   [
     `${address}  ${safe.length === 0 ? 'at work' : 'SAFE'}  next nonce ${nextNonce ?? 'not known'}`,
-    ...safe.flatMap(({ check, message, seen, toLeave, atMs }) => [
-      `  ${check} since ${new Date(atMs).toISOString()}: ${message}`,
-      `    seen: ${seen}`,
-      `    to leave: ${toLeave}`,
+    ...safe.flatMap((reason) => [
+      `  ${reason.check} since ${new Date(reason.atMs).toISOString()}: ${reason.message}`,
+      `    seen: ${reason.seen}`,
+      `    to leave: ${wayOut(address, reason)}`,
     ]),
     ...open.map(({ nonce, state, closing }) =>
       `  nonce ${nonce}  ${state}${closing === undefined ? '' : `  closing: ${closing}`}`.trimEnd(),

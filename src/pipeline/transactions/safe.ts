@@ -97,12 +97,16 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
 /** What the keeper itself leaves as soon as it is over: there is nothing to release. */
 const PASSING: readonly string[] = ['not_compared', 'journal_ahead_of_chain', 'next_nonce_too_high']
 
+/** Say what a person does about a reason, in whole. Pure. */
+export const wayOut = (signer: Address, { check, toLeave }: Pick<Doubt, 'check' | 'toLeave'>): string =>
+  PASSING.includes(check) ? `${toLeave}.` : `${toLeave}; then \`rolekeeper signer release ${signer} --yes\`.`
+
 /** Make the alarm of a signer in SAFE: what it is, what was seen, and what leaves it. Pure. */
-const safeAlarm = (signer: Address, { check, message, seen, toLeave, workflowId }: Doubt): RolekeeperError =>
-  new RolekeeperError('signer.safe', `${signer} is SAFE (${check}): ${message} Seen: ${seen}.`, {
-    fix: PASSING.includes(check)
-      ? `${toLeave}.`
-      : `${toLeave}; then \`rolekeeper signer release ${signer} --yes\`.`,
+const safeAlarm = (signer: Address, doubt: Doubt): RolekeeperError => {
+  const { check, message, seen, workflowId } = doubt
+  return new RolekeeperError('signer.safe', `${signer} is SAFE (${check}): ${message} Seen: ${seen}.`, {
+    fix: wayOut(signer, doubt),
     facts: { signer, check, ...(workflowId === undefined ? {} : { workflowId }) },
     retry: 'later',
   })
+}

@@ -54,7 +54,7 @@ describe('rolekeeper signer show', () => {
       "0x5151515151515151515151515151515151515151  SAFE  next nonce 8
         three_strikes since 1970-01-01T00:00:00.000Z: Thrice.
           seen: the log
-          to leave: its end
+          to leave: its end; then \`rolekeeper signer release 0x5151515151515151515151515151515151515151 --yes\`.
         nonce 7  open  closing: quarantined
       "
     `)

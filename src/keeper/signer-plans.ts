@@ -1,0 +1,144 @@
+import type { Address } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
+import { type Checked, refuse } from '../errors.ts'
+import { allowanceView } from '../guard/views.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { SignerOrder } from '../ops/orders.ts'
+import type { Doubt, SafeReason, Signers } from '../pipeline/transactions/safe.ts'
+import { failsForEver, giveUp } from '../workflow/quarantine.ts'
+import { slotAt } from '../workflow/slot.ts'
+import { isTerminal, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
+import { counts, isTrailing, type Standing } from './signer-standing.ts'
+
+/** What doing what people order about signers needs. */
+export type OrderDeps = {
+  readonly nodes: Pick<Nodes, 'chainId' | 'calls'>
+  readonly journal: Pick<Journal, 'byNonce' | 'get' | 'write' | 'adoptNonce'>
+  readonly signers: Signers
+  /** Close a nonce that nobody holds with a no-op; a refusal where no role of the signer can pay for it. */
+  readonly fill: (signer: Address, nonce: number) => Promise<Checked<{ readonly workflow: Workflow }>>
+  /** A workflow was changed, and is to be looked at. */
+  readonly onChanged: (before: Workflow, after: Workflow) => void
+  readonly nowMs: () => number
+}
+
+const adopted = (standing: Standing): Doubt => ({
+  check: 'nonces_adopted',
+  message: `The chain has nonces ${standing.next} to ${standing.finalized - 1}, and the journal does not know what they did.`,
+  seen: counts(standing),
+  toLeave: 'see what these transactions did, so that nothing of it is done again',
+})
+
+/** What an order is about. */
+type Asked = OrderDeps & {
+  readonly signer: Address
+  readonly standing: Standing
+  readonly nonce: number | undefined
+}
+
+/** What an order would do, and the doing. */
+type Plan = Checked<{ readonly said: string; readonly act: () => Promise<Checked<unknown>> }>
+
+/** What each order would do, with what it goes by. */
+export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promise<Plan>>> = {
+  fill: async ({ signer, standing, nonce, fill }) => {
+    const wanted = nonce === undefined ? standing.unheld : standing.unheld.filter((each) => each === nonce)
+    if (wanted.length === 0) return refuse('nonce_not_unheld', `Nothing to fill: ${counts(standing)}.`)
+    if (isTrailing(standing))
+      return refuse('next_nonce_too_high', 'Nobody holds anything behind it. Fix: rolekeeper signer resync.')
+    const act = async () => {
+      for (const each of wanted) {
+        const filled = await fill(signer, each)
+        if (!filled.ok) return filled
+      }
+      return { ok: true } as const
+    }
+    return { ok: true, said: `A no-op of ${signer} goes to nonce ${wanted.join(', ')}.`, act }
+  },
+  cancel: async ({ signer, nonce, nodes, journal, onChanged }) => {
+    if (nonce === undefined)
+      return refuse('nonce_missing', 'Say which nonce: rolekeeper signer cancel ADDRESS NONCE.')
+    const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
+    const slot = slotAt(workflow, signer, nonce)
+    if (workflow === null || slot?.state !== 'open' || slot.closing !== undefined || slot.kind === 'revoke')
+      return refuse('nonce_not_open', `Nonce ${nonce} of ${signer} carries no open payload.`)
+    const act = async () => {
+      const closed = { ...slot, closing: 'cancelled_by_hand' }
+      const slots = workflow.slots.map((each) => (each.index === slot.index ? closed : each))
+      onChanged(workflow, await journal.write({ ...workflow, slots }))
+      return { ok: true } as const
+    }
+    const said = `The payload of workflow ${workflow.id} at nonce ${nonce} is replaced by a no-op, unless it lands first.`
+    return { ok: true, said, act }
+  },
+  release: async (asked) => {
+    const { signer, standing, signers } = asked
+    const reasons = signers.reasonsOf(signer)
+    if (reasons.length === 0) return refuse('not_safe', `${signer} is not SAFE.`)
+    const named = await namedBy(reasons, asked)
+    const unproven = unprovenOf(named, standing)
+    if (unproven !== null) return refuse('not_proven', unproven)
+    const stuck = await Promise.all(
+      named.map(async (workflow) => ({ workflow, left: await leftBy(workflow, asked) })),
+    )
+    const act = async () => {
+      for (const { workflow } of stuck) {
+        asked.onChanged(workflow, await asked.journal.write(giveUp(workflow, asked.nowMs())))
+      }
+      for (const reason of reasons) signers.leave(signer, reason)
+      return { ok: true } as const
+    }
+    const checks = reasons.map(({ check }) => check).join(', ')
+    const ends = stuck.map(
+      ({ workflow: { id }, left }) =>
+        ` Workflow ${id} fails at every step and ends quarantined as it is: what it reserved stays reserved${left}.`,
+    )
+    const said = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}`
+    return { ok: true, said, act }
+  },
+  resync: async ({ signer, standing, nodes, journal, signers }) => {
+    const act = async () => {
+      // First: what is adopted explains the counts to the keeper, and nothing to the person who has to look at it.
+      if (standing.finalized > standing.next) signers.safe(signer, adopted(standing))
+      await journal.adoptNonce(nodes.chainId, signer, standing.finalized)
+      return { ok: true } as const
+    }
+    const said = `The next nonce of ${signer} becomes the first that is neither final on the chain nor held: ${counts(standing)}.`
+    return { ok: true, said, act }
+  },
+}
+
+/** The workflows that some reasons name and that have not ended. */
+async function namedBy(
+  reasons: readonly SafeReason[],
+  { journal }: Pick<OrderDeps, 'journal'>,
+): Promise<readonly Workflow[]> {
+  const ids = new Set(reasons.flatMap(({ workflowId }) => workflowId ?? []))
+  const found = await Promise.all([...ids].map((id) => journal.get(id)))
+  return found.flatMap((workflow) => (workflow === null || isTerminal(workflow.state) ? [] : [workflow]))
+}
+
+/**
+ * What is not proven yet of what leaving takes: everything that the signer ever sent is final, and all of it is known; and
+ * what a reason names has ended, or never will by itself. Pure.
+ */
+function unprovenOf(named: readonly Workflow[], standing: Standing): string | null {
+  const { finalized, latest, pending, next } = standing
+  if (finalized !== next || latest !== next || pending > next)
+    return `Something of it is under way or unexplained: ${counts(standing)}. Fix: wait until they agree; where the final count is above the journal's, rolekeeper signer resync.`
+  const goesOn = named.find((workflow) => !failsForEver(workflow))
+  return goesOn === undefined
+    ? null
+    : `Workflow ${goesOn.id} is ${goesOn.state}. Fix: wait for its end; where its steps go on failing, release ends it.`
+}
+
+/** What of a workflow's approvals stands and would be left to a person, as the end of a sentence. */
+async function leftBy({ clearance, signer }: Workflow, { nodes }: Pick<OrderDeps, 'nodes'>): Promise<string> {
+  const allowances: readonly StandingAllowance[] = clearance?.allowances ?? []
+  const views = allowances.map(({ token, spender }) => allowanceView(token, signer, spender))
+  const values = views.length === 0 ? [] : await nodes.calls(views.map(({ call }) => call))
+  const standing = allowances.filter((_, at) => views[at]?.decode(values[at]) !== 0n)
+  return standing
+    .map(({ token, spender }) => `, and ${spender} may still take ${token}: take that approval back`)
+    .join('')
+}
