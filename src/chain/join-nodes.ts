@@ -208,10 +208,13 @@ function createCounts(
         block,
         ask: (node) => priorityFeesOn(node, number),
       })
-      const length = Math.min(...said.map((tips) => tips.length))
+      // One that shows fewer blocks than enough others do takes none of theirs away.
+      const lengths = said.map((tips) => BigInt(tips.length))
+      const length = Number(reachedBy(lengths, agree))
+      const whole = said.filter((tips) => tips.length >= length)
       const tipsWei = Array.from({ length }, (_, index) =>
         reachedBy(
-          said.map((tips) => tips[index] ?? 0n),
+          whole.map((tips) => tips[index] ?? 0n),
           agree,
         ),
       )

@@ -14,6 +14,27 @@ const uint = z
   .transform((text) => BigInt(text))
 const safeInt = uint.refine((value) => value <= BigInt(Number.MAX_SAFE_INTEGER)).transform(Number)
 
+/**
+ * A list that is given up at its first wrong item, and read no further than `max`: of a million wrong ones zod would make
+ * a million complaints, which takes half a minute and gigabytes. Pure.
+ */
+const listOf = <T>(item: z.ZodType<T>, max: number) =>
+  z
+    .array(z.unknown())
+    .max(max)
+    .transform((all, context): T[] => {
+      const items: T[] = []
+      for (const each of all) {
+        const read = item.safeParse(each)
+        if (!read.success) {
+          context.addIssue({ code: 'custom', message: 'expected other items' })
+          return z.NEVER
+        }
+        items.push(read.data)
+      }
+      return items
+    })
+
 /** A block's header with what the next block's look is worked out from. */
 export type Header = Head & {
   readonly gasUsed: bigint
@@ -46,12 +67,11 @@ export const wireHeader = z
     }),
   )
 
-/** More logs than one block can pay for are a fault of the node. */
-const LOGS_MAX = 100_000
+/** More logs, transactions or calls than one block can pay for are a fault of the node. */
+const ITEMS_MAX = 100_000
 
-const wireLogs: z.ZodType<Log[]> = z
-  .array(z.object({ address, topics: z.array(hash).max(4), data: hex }))
-  .max(LOGS_MAX)
+const wireLog: z.ZodType<Log> = z.object({ address, topics: listOf(hash, 4), data: hex })
+const wireLogs = listOf(wireLog, ITEMS_MAX)
 const wireStatus = z.enum(['0x0', '0x1']).transform((status) => (status === '0x1' ? 'success' : 'reverted'))
 
 /** Source: execution-apis, eth_getTransactionReceipt. */
@@ -79,6 +99,8 @@ export const wireReceipt = z
     }),
   )
 
+const wireAccessList = listOf(z.object({ address, storageKeys: listOf(hash, ITEMS_MAX) }), ITEMS_MAX)
+
 /** Source: execution-apis, eth_getTransactionByHash; the digest by EIP-1559. */
 export const wireTransaction = z
   .object({
@@ -94,7 +116,7 @@ export const wireTransaction = z
     gasPrice: uint.nullish(),
     maxFeePerGas: uint.nullish(),
     maxPriorityFeePerGas: uint.nullish(),
-    accessList: z.array(z.object({ address, storageKeys: z.array(hash) })).nullish(),
+    accessList: wireAccessList.nullish(),
   })
   .transform((sent): Omit<MinedTransaction, 'receipt'> => {
     const maxFeePerGas = sent.maxFeePerGas ?? sent.gasPrice ?? 0n
@@ -116,22 +138,22 @@ export const wireTransaction = z
     }
   })
 
-/** More transactions than one block can pay for are a fault of the node. */
-const TRANSACTIONS_MAX = 100_000
-
-const fromSomebody = z.object({ from: address })
-const rows = z.array(z.unknown()).max(TRANSACTIONS_MAX)
+const rows = z.array(z.unknown()).max(ITEMS_MAX)
 const minedRows = z.object({ transactions: rows })
-const wireTransactions = z.array(wireTransaction)
-const wireAllReceipts = z.array(wireReceipt)
+const wireTransactions = listOf(wireTransaction, ITEMS_MAX)
+const wireAllReceipts = listOf(wireReceipt, ITEMS_MAX)
 
 /** Rows of which only those from `senders` matter: the others are not read, as chains have types of their own. Pure. */
 function rowsFrom(senders: readonly Address[], all: readonly unknown[]): readonly unknown[] {
   const wanted = new Set(senders.map((sender) => sender.toLowerCase()))
-  return all.filter((item) => {
-    const read = fromSomebody.safeParse(item)
-    return read.success && wanted.has(read.data.from)
-  })
+  return all.filter(
+    (row) =>
+      typeof row === 'object' &&
+      row !== null &&
+      'from' in row &&
+      typeof row.from === 'string' &&
+      wanted.has(row.from.toLowerCase()),
+  )
 }
 
 /**
@@ -155,23 +177,17 @@ export const wireReceipts = (senders: readonly Address[]) =>
   rows.transform((all) => rowsFrom(senders, all)).pipe(wireAllReceipts)
 
 /** Source: execution-apis, eth_feeHistory with one percentile. */
-export const wireFeeHistory = z.object({ reward: z.array(z.tuple([uint])).max(1_024) })
+export const wireFeeHistory = z.object({ reward: listOf(z.tuple([uint]), 1_024) })
+
+const wireSimulated = z.object({
+  status: wireStatus,
+  gasUsed: uint,
+  returnData: hex,
+  logs: wireLogs.nullish().transform((logs) => logs ?? []),
+})
 
 /** Source: execution-apis, eth_simulateV1: one simulated block, with the calls that ran in it. */
-export const wireSimulation = z
-  .array(
-    z.object({
-      calls: z.array(
-        z.object({
-          status: wireStatus,
-          gasUsed: uint,
-          returnData: hex,
-          logs: wireLogs.nullish().transform((logs) => logs ?? []),
-        }),
-      ),
-    }),
-  )
-  .length(1)
+export const wireSimulation = z.array(z.object({ calls: listOf(wireSimulated, ITEMS_MAX) })).length(1)
 
 export const wireHex = hex
 export const wireUint = uint
