@@ -31,10 +31,26 @@ export function diskFault(cause: unknown, file: string): RolekeeperError | null 
   return fault === undefined ? null : failed(file, fault, cause)
 }
 
+/** What a file system says of a folder that nothing can be written in, by its error code. */
+const FOLDER_FAULTS: ReadonlyMap<string, string> = new Map([
+  ['EEXIST', 'it is a file, or below one'],
+  ['EACCES', 'this user may not'],
+  ['EPERM', 'this user may not'],
+  ['EROFS', 'it is read-only'],
+  ['ENOSPC', 'the disk is full'],
+])
+
 /** Say that nothing can be written in a directory, by SQLite's or the file system's own code. Pure. */
 export function unwritable(directory: string, cause: unknown): RolekeeperError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-  return diskFault(cause, directory) ?? failed(directory, `its file system says ${code}`, cause)
+  const fault = FOLDER_FAULTS.get(code) ?? `its file system says ${code}`
+  return (
+    diskFault(cause, directory) ??
+    new RolekeeperError('journal.failed', `Nothing can be written in ${directory}: ${fault}.`, {
+      fix: 'correct its path in the configuration, or make it a folder that this user may write, on a disk with room.',
+      cause,
+    })
+  )
 }
 
 /** End the process: what can no longer be recorded must not be signed, and the next start resumes from what is on disk. */

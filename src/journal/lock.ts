@@ -1,5 +1,5 @@
-import { chmodSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RolekeeperError } from '../errors.ts'
 import { isBusy, unwritable } from './faults.ts'
@@ -12,7 +12,7 @@ import { isBusy, unwritable } from './faults.ts'
 export function lockDirectory(directory: string): { readonly release: () => void } {
   let lock: DatabaseSync | undefined
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    createFolder(directory)
     chmodSync(directory, 0o700)
     const held = new DatabaseSync(join(directory, 'lock.sqlite'))
     lock = held
@@ -27,5 +27,18 @@ export function lockDirectory(directory: string): { readonly release: () => void
       fix: 'stop it, or choose another `directory`; two writers would sign with one key.',
       cause,
     })
+  }
+}
+
+/** Node's own `recursive` never returns below /proc. */
+function createFolder(path: string): void {
+  const isThere = () => existsSync(`${path}/`)
+  if (isThere()) return
+  createFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!isThere()) throw error
   }
 }

@@ -62,7 +62,7 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
   try {
     if (copy !== undefined) {
       // Where nothing is mounted, a new folder would be a second copy on the first disk.
-      if (!existsSync(copy)) throw notThere(copy)
+      if (!existsSync(`${copy}/`)) throw notThere(copy)
       const { release } = lockDirectory(copy)
       opened.push(async () => release())
     }
@@ -189,12 +189,12 @@ const missing = (folder: string): Doubt => ({
 const unreadable = ({ folder, damaged }: Place): Doubt => ({
   check: 'watermark_unreadable',
   message: 'The watermark has lines that are not as they were written.',
-  seen: `${damaged} such lines in ${folder}`,
+  seen: `${damaged} of the lines in ${folder}`,
   toLeave: 'check that disk, and that the journal was not restored from a backup',
 })
 
 const notThere = (folder: string) =>
-  new RolekeeperError('watermark.not_opened', `The folder ${folder} of the watermark is not there.`, {
+  new RolekeeperError('watermark.not_opened', `There is no folder ${folder} for the watermark.`, {
     fix: 'mount its disk, or make the folder; or correct `watermark`.',
     facts: { folder },
   })

@@ -293,6 +293,16 @@ describe('a directory', () => {
     expect(statSync(directory).mode & 0o777).toBe(0o700)
   })
 
+  it('is refused where it is a file, is below one, or cannot be made', () => {
+    const file = join(directory, 'journal.sqlite')
+    for (const path of [file, join(file, 'below')]) {
+      expect(() => lockDirectory(path)).toThrow(
+        /Nothing can be written in .*: it is a file, or below one\. Fix:/,
+      )
+    }
+    expect(() => lockDirectory('/proc/none/below')).toThrow(/Nothing can be written in .*ENOENT\. Fix:/)
+  })
+
   it('without a journal says so', () => {
     expect(() => readSqliteJournal(mkdtempSync(join(tmpdir(), 'empty-')))).toThrow(/There is no journal/)
   })

@@ -167,7 +167,7 @@ describe('a keeper’s records', () => {
 
   it('refuse a folder for the watermark that is not there: where nothing is mounted, it is no second disk', async () => {
     await expect(open({ watermark: join(root, 'unmounted') })).rejects.toThrow(
-      /unmounted of the watermark is not there/,
+      /There is no folder .*unmounted for the watermark/,
     )
     expect(existsSync(join(root, 'unmounted'))).toBe(false)
   })
