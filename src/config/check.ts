@@ -46,7 +46,8 @@ const written = (path: Path): string =>
 /** Show a value in a message, cut, and never a secret's. Pure. */
 function shown(path: Path, value: unknown): string {
   if (value === undefined) return 'missing'
-  if (value !== null && typeof value === 'object') return Array.isArray(value) ? 'a list' : 'a mapping'
+  if (value !== null && typeof value === 'object')
+    return Array.isArray(value) ? (value.length === 0 ? 'empty' : 'a list') : 'a mapping'
   const secret = path.some((part) => /secret|password|apikey|token/i.test(String(part)))
   if (secret && !/^env:\w*$/.test(String(value))) return '(not shown)'
   const text =

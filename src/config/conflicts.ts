@@ -50,21 +50,18 @@ function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Confl
     return urls.flatMap((url, index) => {
       const first = urls.indexOf(url)
       if (first === index) return []
-      const message = `this is the node of ${use}[${first}] again: it would agree with itself`
+      const message = `this is the node of ${use}[${first}] again, and a node counts once`
       return [{ path: [...path, use, index], message, fix: 'name another node, or remove this one' }]
     })
   })
-  if (agree > read.length) {
-    const message = `${agree} nodes must agree; ${read.length} to read are there`
-    found.push({ path: [...path, 'agree'], message, fix: 'add nodes to `read`, or lower `agree`' })
+  if (environment === 'production' && Math.min(agree, read.length) < 2) {
+    const message = `production believes no node alone: at least 2 must agree, and \`read\` has ${read.length}`
+    const fix = read.length < 2 ? 'add a node of another provider to `read`' : 'ask for agree: "2"'
+    found.push({ path: [...path, 'agree'], message, fix })
   }
-  if (environment === 'production' && agree < 2) {
-    const message = `production believes no node alone: at least 2 must agree, and ${read.length} to read ${read.length === 1 ? 'is' : 'are'} there`
-    found.push({
-      path: [...path, 'agree'],
-      message,
-      fix: read.length < 2 ? 'add a node of another provider to `read`' : 'ask for agree: "2"',
-    })
+  if (agree > read.length) {
+    const message = `${agree} nodes must agree, and \`read\` has ${read.length}`
+    found.push({ path: [...path, 'agree'], message, fix: 'add nodes to `read`, or lower `agree`' })
   }
   return found
 }
