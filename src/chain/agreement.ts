@@ -214,7 +214,7 @@ export function quorumMissing(
   if (facts.agree === 1 && first !== undefined) return first
   return new RolekeeperError(
     'node.quorum_missing',
-    `${facts.answered} reading nodes answered ${facts.method}; ${facts.agree} must say the same.`,
+    `${facts.answered} reading nodes answered ${facts.method}; ${facts.agree} must say the same.${failures.map(({ shortMessage }) => ` ${shortMessage}`).join('')}`,
     {
       fix: 'look at the nodes that do not answer, or add one to `chain.nodes.read`.',
       facts: { ...facts, failed: failures.map(({ code }) => code).join(' ') },
