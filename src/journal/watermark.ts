@@ -28,6 +28,8 @@ export type Watermark = {
   readonly recorded: () => number
   /** Resolve when the first `count` marks are on disk. Throws RolekeeperError `watermark.failed`, from then on always. */
   readonly flush: (count: number) => Promise<void>
+  /** Resolve when what is being written has ended. */
+  readonly ended: () => Promise<void>
 }
 
 /**
@@ -40,14 +42,14 @@ export function createWatermark(
 ): Watermark {
   let pending: WatermarkLine[] = []
   let recorded = 0
+  let allowed = 0
   let written = 0
-  let writing: Promise<void> = Promise.resolve()
+  let writing: Promise<void> | undefined
   let failure: RolekeeperError | undefined
 
-  const write = async (count: number) => {
-    if (failure !== undefined) throw failure
-    const lines = pending.slice(0, Math.max(0, count - written))
-    if (lines.length === 0) return
+  /** One sync for all that may be written by now: what comes meanwhile shares the next. */
+  const write = async () => {
+    const lines = pending.slice(0, allowed - written)
     try {
       await Promise.all(files.map((file) => file.append(lines)))
     } catch (cause) {
@@ -56,7 +58,7 @@ export function createWatermark(
         cause,
       })
       onFailed(failure)
-      throw failure
+      return
     }
     pending = pending.slice(lines.length)
     written += lines.length
@@ -67,11 +69,17 @@ export function createWatermark(
       recorded += 1
     },
     recorded: () => recorded,
-    flush: (count) => {
-      const done = writing.then(() => write(count))
-      writing = done.catch(() => undefined)
-      return done
+    flush: async (count) => {
+      allowed = Math.max(allowed, count)
+      while (written < count && failure === undefined) {
+        writing ??= write().finally(() => {
+          writing = undefined
+        })
+        await writing
+      }
+      if (failure !== undefined) throw failure
     },
+    ended: async () => writing,
   }
 }
 

@@ -89,7 +89,7 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
       endProcess,
     )
     // Only what is under way: what has passed no barrier is in neither record, or in the journal alone.
-    opened.push(() => watermark.flush(0).catch(() => undefined))
+    opened.push(watermark.ended)
     const addresses = signersOf(config, resumed)
     await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId, addresses }))
     return { journal: withWatermark(journal, watermark), signers, addresses, resumed, close: closeAll }

@@ -152,6 +152,26 @@ describe('a journal with a watermark', () => {
     await raw.close()
   })
 
+  it('shares one sync among all that wait while the disk is busy', async () => {
+    const written: number[] = []
+    const busy = Promise.withResolvers<void>()
+    const append = async ({ length }: readonly unknown[]) => {
+      written.push(length)
+      await busy.promise
+    }
+    const watermark = createWatermark([{ append }], never)
+    watermark.record(attempt(0))
+    const flushes = [watermark.flush(1)]
+    for (let count = 2; count <= 50; count += 1) {
+      watermark.record(attempt(count))
+      flushes.push(watermark.flush(count))
+    }
+    busy.resolve()
+    await Promise.all(flushes)
+    expect(written).toEqual([1, 49])
+    await raw.close()
+  })
+
   it('passes no barrier any more once a disk took nothing, and says what to do', async () => {
     const failures: string[] = []
     let full = true
