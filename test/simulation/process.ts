@@ -85,7 +85,8 @@ export type Surroundings = {
   readonly onBroken: (what: string, error: unknown) => void
 }
 
-const never = new Promise<never>(() => undefined)
+/** A promise of its own each time: one for all would keep what waits for it, and with it every process that died. */
+const never = () => new Promise<never>(() => undefined)
 
 const POINTS: Readonly<Record<string, CrashPoint>> = {
   open: 'open',
@@ -161,18 +162,18 @@ export class Process {
         if (typeof member !== 'function') return member
         const point = POINTS[String(name)]
         return (...args: unknown[]) => {
-          if (!this.#alive) return never
+          if (!this.#alive) return never()
           if (point !== undefined) passes(point, 'before')
-          if (!this.#alive) return never
+          if (!this.#alive) return never()
           const result: unknown = Reflect.apply(member, journal, args)
           if (!(result instanceof Promise)) return result
           return result.then(
             (value) => {
-              if (!this.#alive) return never
+              if (!this.#alive) return never()
               if (point !== undefined) passes(point, 'after')
-              return this.#alive ? value : never
+              return this.#alive ? value : never()
             },
-            (error: unknown) => (this.#alive ? Promise.reject(error) : never),
+            (error: unknown) => (this.#alive ? Promise.reject(error) : never()),
           )
         }
       },
@@ -182,13 +183,13 @@ export class Process {
   /** An effect outside of the journal. */
   async #effect<T>(point: CrashPoint, work: () => Promise<T>): Promise<T> {
     const { passes } = this.#world
-    if (!this.#alive) return never
+    if (!this.#alive) return never()
     passes(point, 'before')
-    if (!this.#alive) return never
+    if (!this.#alive) return never()
     const done = work()
     // What has left has left, whatever becomes of who sent it.
     passes(point, 'after')
-    if (!this.#alive) return never
+    if (!this.#alive) return never()
     return done
   }
 
