@@ -1,6 +1,6 @@
 import { keccak256, stringToHex } from 'viem'
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /** One question to the reading nodes. */
@@ -39,6 +39,13 @@ export type AgreementDeps = {
 /** Write a value so that equal values are equal texts. Pure. */
 export const fingerprint = (value: unknown): string =>
   JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? `${item}n` : item)) ?? ''
+
+/** The highest value that `agree` of these reach: one that says too much moves nothing. Pure. */
+export function reachedBy(values: readonly bigint[], agree: number): bigint {
+  const reached = values.toSorted((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agree - 1]
+  invariant(reached !== undefined, `${values.length} values, of which ${agree} must reach one`)
+  return reached
+}
 
 /** Why a wait ended; nobody reads it, and an abort without a reason makes an error with a stack each time. */
 const ENDED = 'ended'

@@ -1,6 +1,13 @@
 import type { Clock } from '../clock.ts'
-import { invariant, RolekeeperError } from '../errors.ts'
-import { type Agreement, createAgreement, fingerprint, type Question, quorumMissing } from './agreement.ts'
+import { RolekeeperError } from '../errors.ts'
+import {
+  type Agreement,
+  createAgreement,
+  fingerprint,
+  type Question,
+  quorumMissing,
+  reachedBy,
+} from './agreement.ts'
 import type { Endpoint } from './endpoint.ts'
 import { watchHeads } from './heads.ts'
 import {
@@ -125,13 +132,6 @@ const blockAt = (height: bigint): Question<Header | null> => ({
   block: String(height),
   ask: (node) => headerAt(node, height),
 })
-
-/** The highest value that `agree` of these reach: one that says too much moves nothing. Pure. */
-function reachedBy(values: readonly bigint[], agree: number): bigint {
-  const reached = values.toSorted((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agree - 1]
-  invariant(reached !== undefined, `${values.length} values; ${agree} were collected`)
-  return reached
-}
 
 type Reads = Pick<Nodes, 'calls' | 'codeHashes' | 'balanceWei' | 'blockOf' | 'transaction' | 'simulate'>
 

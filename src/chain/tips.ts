@@ -1,6 +1,5 @@
 import { RolekeeperError } from '../errors.ts'
-import { fingerprint } from './agreement.ts'
-import { createBranches } from './branches.ts'
+import { fingerprint, reachedBy } from './agreement.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Header } from './wire.ts'
 
@@ -54,10 +53,10 @@ export function createTips({ nodes, agree, fetchNewest, fetchAt }: TipsDeps): Ti
     }
   }
 
-  const height = () =>
-    nodes
-      .flatMap((node) => (answering.has(node) ? (tip(node)?.number ?? []) : []))
-      .toSorted((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agree - 1]
+  const height = () => {
+    const heights = nodes.flatMap((node) => (answering.has(node) ? (tip(node)?.number ?? []) : []))
+    return heights.length < agree ? undefined : reachedBy(heights, agree)
+  }
 
   async function agreed(): Promise<Header | undefined> {
     const top = height()
@@ -77,6 +76,33 @@ export function createTips({ nodes, agree, fetchNewest, fetchAt }: TipsDeps): Ti
   }
 
   return { look, height, agreed, tip, at }
+}
+
+/** How many blocks of a node's branch are remembered. */
+const BRANCH_LENGTH_MAX = 64
+
+/** Remember each node's branch by the heads that it shows, newest first and linked without a gap. */
+function createBranches() {
+  const branches = new Map<Endpoint, readonly Header[]>()
+  const of = (node: Endpoint) => branches.get(node) ?? []
+  return {
+    /** Keep the newest header that a node showed. Returns whether its tip is another one now. */
+    show: (node: Endpoint, header: Header): boolean => {
+      const known = of(node)
+      if (known[0]?.hash === header.hash) return false
+      const same = known.findIndex(({ hash }) => hash === header.hash)
+      const parent = known.findIndex(({ hash }) => hash === header.parentHash)
+      const grown = [header, ...(parent < 0 ? [] : known.slice(parent, parent + BRANCH_LENGTH_MAX - 1))]
+      branches.set(node, same < 0 ? grown : known.slice(same))
+      return true
+    },
+    tip: (node: Endpoint) => of(node)[0],
+    at: (node: Endpoint, height: bigint): Header | undefined => {
+      const known = of(node)
+      const tip = known[0]
+      return tip === undefined || height > tip.number ? undefined : known[Number(tip.number - height)]
+    },
+  }
 }
 
 /** The header that at least `agree` of these equal. Pure. */
