@@ -25,16 +25,25 @@ const asAddress = (topic: Hex | undefined): Address | undefined =>
 
 const asUint = (data: Hex): bigint => (data === '0x' ? 0n : BigInt(data.slice(0, 66)))
 
-/** Sum what logs say moved to and from an account, by token. Pure. */
-export function loggedChanges(logs: readonly Log[], self: Address): readonly TokenChange[] {
+/** Add up changes by token; tokens that net to zero are left out. Pure. */
+export function sumChanges(changes: readonly TokenChange[]): readonly TokenChange[] {
   const sums = new Map<Address, bigint>()
-  for (const { address, topics, data } of logs) {
-    if (topics[0] !== TRANSFER || topics.length !== 3) continue
-    const out = asAddress(topics[1]) === self ? asUint(data) : 0n
-    const into = asAddress(topics[2]) === self ? asUint(data) : 0n
-    if (into !== out) sums.set(address, (sums.get(address) ?? 0n) + into - out)
-  }
+  for (const { token, assets } of changes) sums.set(token, (sums.get(token) ?? 0n) + assets)
   return [...sums].filter(([, assets]) => assets !== 0n).map(([token, assets]) => ({ token, assets }))
+}
+
+/** Sum what logs say moved to and from an account, by token; tokens that net to zero are left out. Pure. */
+export function loggedChanges(logs: readonly Log[], account: Address): readonly TokenChange[] {
+  const own = account.toLowerCase()
+  // Four topics are an ERC-721 transfer: its third argument is an id, not an amount.
+  const transfers = logs.filter(({ topics }) => topics[0] === TRANSFER && topics.length === 3)
+  return sumChanges(
+    transfers.map(({ address, topics, data }) => {
+      const out = asAddress(topics[1]) === own ? asUint(data) : 0n
+      const into = asAddress(topics[2]) === own ? asUint(data) : 0n
+      return { token: address, assets: into - out }
+    }),
+  )
 }
 
 /** Refuse a token outside of the deployment that leaves us, and an approval that no read of ours covers. Pure. */

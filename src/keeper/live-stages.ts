@@ -23,7 +23,7 @@ import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { hasFailed, type ReplaceTerms } from '../pipeline/transactions/replace.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
-import { payloadOf, revocationPayload } from '../pipeline/transactions/transaction.ts'
+import { payloadOf } from '../pipeline/transactions/transaction.ts'
 import { hasRoom } from '../pipeline/transactions/window.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
@@ -164,7 +164,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
   const view = () => chain.of(signer.address)
   const isNewHere = createOnce()
   const baseFeePerGasWei = () => view().baseFeePerGasWei
-  const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, revocation: revocationPayload, alarm }
+  const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, alarm }
   return {
     carry: (workflow) =>
       carry(workflow, {

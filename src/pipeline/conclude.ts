@@ -1,16 +1,17 @@
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
-import type { Inclusion, Payload, Slot, TokenChange } from '../workflow/slot.ts'
+import type { Inclusion, Slot, TokenChange } from '../workflow/slot.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type StandingAllowance, type TerminalState, type Workflow } from '../workflow/workflow.ts'
-import { differences, sumChanges } from './transactions/effects.ts'
+import { differences } from './transactions/effects.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
 import { reservationOf } from './transactions/raise.ts'
 import { hasFailed } from './transactions/replace.ts'
-import { orderAttempt } from './transactions/transaction.ts'
+import { orderAttempt, revocationPayload } from './transactions/transaction.ts'
 
 /** What concluding needs. */
 export type ConcludeDeps = {
@@ -19,8 +20,6 @@ export type ConcludeDeps = {
   readonly fees: FeePolicy
   readonly nodes: Pick<Nodes, 'calls'>
   readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'settle'>
-  /** A payload that sets an allowance of ours to zero. */
-  readonly revocation: (allowance: StandingAllowance) => Payload
   readonly alarm: (error: RolekeeperError) => void
 }
 
@@ -130,13 +129,11 @@ function compareEffects(workflow: Workflow, real: readonly TokenChange[], deps: 
   )
 }
 
+/** What a workflow cost in the end, in the place of what it might have cost. */
 const spent = (workflow: Workflow, gasWei: bigint, stands: boolean, nowMs: number): Reservation => ({
-  workflowId: workflow.id,
-  role: workflow.role,
-  atMs: nowMs,
-  usdMicros: stands ? workflow.proposal.exposure.usdMicros : 0n,
+  ...reservationOf(workflow, nowMs),
+  ...(stands ? {} : { usdMicros: 0n }),
   gasWei,
-  reverted: workflow.slots.some((slot) => slot.inclusion?.status === 'reverted'),
 })
 
 /** Which end a failure is. A revert weighs most: it cost gas for a payload that ran. Pure. */
@@ -197,7 +194,7 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
     chainId: workflow.chainId,
     signer: workflow.signer,
     nonce,
-    payload: deps.revocation(standing),
+    payload: revocationPayload(standing),
     predicted: { gasUsed: 0n, tokens: [] },
     state: 'open' as const,
   }

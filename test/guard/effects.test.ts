@@ -1,7 +1,21 @@
-import { type Address, encodeAbiParameters, pad, parseAbiParameters, toEventSelector, toHex } from 'viem'
+import {
+  type Address,
+  encodeAbiParameters,
+  getAddress,
+  pad,
+  parseAbiParameters,
+  toEventSelector,
+  toHex,
+} from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Log } from '../../src/chain/nodes.ts'
-import { checkAllowances, checkChanges, checkLogs, loggedChanges } from '../../src/guard/effects.ts'
+import {
+  checkAllowances,
+  checkChanges,
+  checkLogs,
+  loggedChanges,
+  sumChanges,
+} from '../../src/guard/effects.ts'
 import type { Subject } from '../../src/guard/policy/conditions.ts'
 import type { Effects } from '../../src/guard/policy/rule.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, REPAY, ruleset, SELF, STRANGER } from './fixtures.ts'
@@ -37,10 +51,15 @@ describe('effects', () => {
       transfer(LOAN, MARKET, SELF, 2n),
       transfer(COLLATERAL, SELF, MARKET, 3n),
       transfer(COLLATERAL, MARKET, SELF, 3n),
+      transfer(COLLATERAL, SELF, SELF, 9n),
       transfer(LOAN, STRANGER, MARKET, 9n),
       approval,
     ]
     expect(loggedChanges(logs, SELF)).toEqual([{ token: LOAN, assets: -5n }])
+    expect(loggedChanges(logs, getAddress(SELF))).toEqual([{ token: LOAN, assets: -5n }])
+    expect(sumChanges(logs.flatMap((each) => loggedChanges([each], SELF)))).toEqual([
+      { token: LOAN, assets: -5n },
+    ])
   })
 
   it('do not count the number of a unique token as an amount', () => {

@@ -71,7 +71,6 @@ const createWorld = () => {
         ),
     },
     journal,
-    revocation: revocationPayload,
     alarm: (error) => world.alarms.push(error.code),
   }
   return { world, deps }

@@ -1,9 +1,10 @@
 import type { SignerFacts } from '../../chain/canonical.ts'
 import type { MinedTransaction } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
+import { loggedChanges } from '../../guard/effects.ts'
 import type { Attempt, Inclusion, Slot } from '../../workflow/slot.ts'
 import type { Clearance } from '../../workflow/workflow.ts'
-import { openedClaim, tokenChanges } from './effects.ts'
+import { openedClaim } from './effects.ts'
 
 /** A clearance that does not say what was final at its block: reorgs go this deep at most. */
 const REORG_BLOCKS_MAX = 64n
@@ -28,7 +29,7 @@ function inclusionOf(slot: Slot, { purpose }: Attempt, { hash, receipt }: MinedT
     status: receipt.status,
     gasUsed: receipt.gasUsed,
     effectiveGasPriceWei: receipt.effectiveGasPriceWei,
-    tokens: tokenChanges(slot.signer, receipt),
+    tokens: loggedChanges(receipt.logs, slot.signer),
     ...(claimId === null ? {} : { claimId }),
   }
 }

@@ -1,11 +1,6 @@
-import { encodeAbiParameters, encodeEventTopics, erc20Abi, pad, parseAbi } from 'viem'
+import { encodeAbiParameters, encodeEventTopics, erc20Abi, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
-import {
-  differences,
-  openedClaim,
-  sumChanges,
-  tokenChanges,
-} from '../../../src/pipeline/transactions/effects.ts'
+import { differences, openedClaim } from '../../../src/pipeline/transactions/effects.ts'
 import { MARKET, SIGNER, TOKEN } from '../../support/workflows.ts'
 
 const OTHER = `0x${'99'.repeat(20)}` as const
@@ -13,35 +8,6 @@ const transfer = (from: `0x${string}`, to: `0x${string}`, assets: bigint) => ({
   address: TOKEN,
   topics: encodeEventTopics({ abi: erc20Abi, eventName: 'Transfer', args: { from, to } }) as `0x${string}`[],
   data: encodeAbiParameters([{ type: 'uint256' }], [assets]),
-})
-
-describe('token changes', () => {
-  it('are what came less what left, of one receipt and over all', () => {
-    const logs = [transfer(SIGNER, OTHER, 7n), transfer(OTHER, SIGNER, 10n)]
-    expect(tokenChanges(SIGNER, { logs })).toEqual([{ token: TOKEN, assets: 3n }])
-    const each = logs.flatMap((log) => tokenChanges(SIGNER, { logs: [log] }))
-    expect(sumChanges(each)).toEqual([{ token: TOKEN, assets: 3n }])
-  })
-
-  it('leave out what nets to zero, what is sent to ourselves, and what others move', () => {
-    const logs = [
-      transfer(SIGNER, OTHER, 7n),
-      transfer(OTHER, SIGNER, 7n),
-      transfer(SIGNER, SIGNER, 9n),
-      transfer(OTHER, MARKET, 9n),
-    ]
-    expect(tokenChanges(SIGNER, { logs })).toEqual([])
-  })
-
-  it('pass over a transfer of an ERC-721 token and one whose data is no amount', () => {
-    const whole = transfer(OTHER, SIGNER, 7n)
-    const logs = [
-      { ...whole, topics: [...whole.topics, pad('0x07')] },
-      { ...whole, data: '0x' as const },
-      { ...whole, data: `${whole.data}00` as const },
-    ]
-    expect(tokenChanges(SIGNER, { logs })).toEqual([])
-  })
 })
 
 describe('the claim that a liquidation opened', () => {
