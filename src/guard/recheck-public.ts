@@ -10,9 +10,9 @@ import type { Ruleset } from './ruleset.ts'
 
 /**
  * Look again at what is public, before more is offered for it: by the rules of now, our own reads of now, and a
- * simulation of what is left of it on top of what comes before. The answer's age was judged when it was cleared; that it
- * ended is told by the chain's clock.
- * Throws RolekeeperError `node.*` when no node answers.
+ * simulation of what is left of it on top of what comes before. The answer's age was judged when it was cleared; its end
+ * is judged by the chain's clock.
+ * Throws RolekeeperError `node.*` when too few nodes answer.
  */
 export async function recheckPublic(
   options: {
@@ -22,7 +22,7 @@ export async function recheckPublic(
     readonly pending: readonly SimulatedTransaction[]
     readonly nowMs: number
   },
-  { nodes }: { readonly nodes: Pick<Nodes, 'head' | 'calls' | 'simulate'> },
+  { nodes }: { readonly nodes: Pick<Nodes, 'simulate'> },
 ): Promise<Checked<unknown>> {
   const { workflow, ruleset, pending, nowMs } = options
   const { prepared: frozen, clearance, proposal } = workflow

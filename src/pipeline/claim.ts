@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { invariant, type Refusal } from '../errors.ts'
+import { type Checked, invariant, type Refusal } from '../errors.ts'
 import type { Reservation } from '../journal/journal.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { moved, type Step } from '../workflow/step.ts'
@@ -15,11 +15,9 @@ export type ClaimDeps = {
   /** Why the signer is SAFE, or null. */
   readonly safe: () => Refusal | null
   /** The first offer for its payloads. */
-  readonly fees: (
-    gas: Pick<GasNeeds, 'used' | 'limit'>,
-  ) => { readonly ok: true; readonly fees: Fees } | Refusal
+  readonly fees: (gas: Pick<GasNeeds, 'used' | 'limit'>) => Checked<{ readonly fees: Fees }>
   readonly nextNonce: (signer: Address) => Promise<number>
-  readonly checkBudget: (reservation: Reservation) => Promise<{ readonly ok: true } | Refusal>
+  readonly checkBudget: (reservation: Reservation) => Promise<Checked<unknown>>
   /** One compare-and-set: nonces, unsigned bytes, digests and the reservation; or `lost`. */
   readonly claim: (workflow: Workflow, reservation: Reservation) => Promise<Workflow | 'lost'>
 }

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
 import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
-import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
+import { type Checked, invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Signer } from '../sign/signer.ts'
@@ -36,7 +36,7 @@ export type CarryDeps = {
   /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
   /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
-  readonly recheck: (workflow: Workflow) => Promise<{ readonly ok: true } | Refusal>
+  readonly recheck: (workflow: Workflow) => Promise<Checked<unknown>>
   readonly alarm: (error: RolekeeperError) => void
   /** What happens once every slot is final. */
   readonly conclude: (workflow: Workflow) => Promise<Step>

@@ -1,4 +1,4 @@
-import type { Refusal } from '../errors.ts'
+import type { Checked, Refusal } from '../errors.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
@@ -11,9 +11,9 @@ export type RequestDeps = {
   /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
   readonly hold: (workflow: Workflow) => Step | null
   /** Role, type, input and the limit of one workflow, by policy. */
-  readonly checkRequest: (proposal: Proposal) => { readonly ok: true } | Refusal
+  readonly checkRequest: (proposal: Proposal) => Checked<unknown>
   /** The role's rolling budgets, with what this proposal would add. */
-  readonly checkBudget: (proposal: Proposal) => Promise<{ readonly ok: true } | Refusal>
+  readonly checkBudget: (proposal: Proposal) => Promise<Checked<unknown>>
   /** The service's name for this deployment of the contracts. */
   readonly deploymentNamespace: string
 }
