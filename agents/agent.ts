@@ -73,6 +73,7 @@ export type Ended = Omit<InFlight, 'held'> & {
     | 'unconfirmed'
     | 'quarantined'
     | 'shadowed'
+  readonly begunAtMs: number
   readonly endedAtMs: number
   /** Why it ended so; null for a success. */
   readonly check: string | null

@@ -12,8 +12,9 @@ export type BackOffs = {
 }
 
 /**
- * Say what is left alone after lost races. Pure. Each loss in a row doubles the wait; a success ends the row. A refusal
- * because the position is healthy again was a race too, but cost no gas: it holds back its subject, not the market.
+ * Say what is left alone after lost races. Pure. Each loss in a row doubles the wait; a success ends the row. What was
+ * under way together was one race: only a try that began after the loss before it was lost anew. A refusal because the
+ * position is healthy again was a race too, but cost no gas: it holds back its subject, not the market.
  */
 export function backOffsOf(
   recent: readonly Ended[],
@@ -48,12 +49,17 @@ export function backOffsOf(
   }
 }
 
-/** Losses in a row up to the newest, which the list names first. */
-type Row = { losses: number; readonly lastMs: number; over: boolean }
+/** Losses in a row up to the newest, which the list names first, and when the oldest of them so far began. */
+type Row = { losses: number; readonly lastMs: number; begunMs: number; over: boolean }
 
-function note(rows: Map<string, Row>, key: string, { endedAtMs }: Ended, won: boolean): void {
-  const row = rows.get(key) ?? { losses: 0, lastMs: endedAtMs, over: false }
+function note(rows: Map<string, Row>, key: string, { begunAtMs, endedAtMs }: Ended, won: boolean): void {
+  const row = rows.get(key) ?? { losses: 0, lastMs: endedAtMs, begunMs: endedAtMs, over: false }
   row.over ||= won
-  if (!row.over) row.losses += 1
+  if (!row.over) {
+    const isBefore = endedAtMs <= row.begunMs
+    row.losses += isBefore ? 1 : 0
+    // Of one race, the try that began last is the one that could have known of an earlier loss.
+    row.begunMs = isBefore ? begunAtMs : Math.max(row.begunMs, begunAtMs)
+  }
   rows.set(key, row)
 }

@@ -25,9 +25,10 @@ export function createRecent(newest: readonly Workflow[], nowMs: () => number): 
 }
 
 function ended(workflow: Workflow): readonly Ended[] {
-  const { state, updatedAtMs, note } = workflow
+  const { state, createdAtMs, updatedAtMs, note } = workflow
   if (!isTerminal(state)) return []
-  return [{ ...inFlight(workflow), state, endedAtMs: updatedAtMs, check: note?.check ?? null }]
+  const times = { begunAtMs: createdAtMs, endedAtMs: updatedAtMs }
+  return [{ ...inFlight(workflow), ...times, state, check: note?.check ?? null }]
 }
 
 /** Say a workflow as decisions need it. Pure. */

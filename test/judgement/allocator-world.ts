@@ -209,6 +209,7 @@ export function agentMover(policy: AllocatorPolicy): Mover {
       workflowId: String(world.step),
       kind,
       state: 'succeeded',
+      begunAtMs: seen.nowMs,
       endedAtMs: seen.nowMs,
       check: null,
     })

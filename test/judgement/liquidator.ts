@@ -243,7 +243,7 @@ function endedOf(proposal: Proposal, reverted: boolean, nowMs: number): Ended {
   const { workflowType, subject, occurrence, input, exposure, kind } = proposal
   return {
     ...{ workflowId: occurrence, workflowType, subject, occurrence, input, exposure, kind },
-    ...{ state: reverted ? 'reverted' : 'succeeded', endedAtMs: nowMs, check: null },
+    ...{ state: reverted ? 'reverted' : 'succeeded', begunAtMs: nowMs, endedAtMs: nowMs, check: null },
   }
 }
 

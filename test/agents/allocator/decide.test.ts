@@ -60,6 +60,7 @@ const ended = (changes: Partial<Ended> = {}): Ended => ({
   exposure: { token: null, assets: 0n, usdMicros: 0n },
   kind: 'yield',
   state: 'succeeded',
+  begunAtMs: 0,
   endedAtMs: observation().nowMs,
   check: null,
   ...changes,

@@ -62,6 +62,7 @@ const ended = (subject: string, state: Ended['state']): Ended => ({
   ...about(subject),
   kind: 'launch',
   state,
+  begunAtMs: 0,
   endedAtMs: 1,
   check: null,
 })

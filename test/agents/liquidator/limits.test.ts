@@ -22,6 +22,7 @@ const ended = (changes: Partial<Ended> = {}): Ended => ({
   exposure: { token: LOAN, assets: 20_500_000_000n, usdMicros: 20_500_000_000n },
   state: 'reverted',
   check: 'reverted',
+  begunAtMs: NOW_MS - 1_000,
   endedAtMs: NOW_MS,
   ...changes,
 })
@@ -32,8 +33,10 @@ describe('after a lost race', () => {
     lostRace: { subjectBackOffS: 10, marketBackOffS: 2, backOffSMax: 25, revertedGasPerHourMax: 10n ** 9n },
   })
   const after = (...recent: readonly Ended[]) => outcome(observation({ recent }), rules)
-  const lost = (agoS: number, changes: Partial<Ended> = {}) =>
-    ended({ endedAtMs: NOW_MS - agoS * 1_000, ...changes })
+  const lost = (agoS: number, changes: Partial<Ended> = {}, tookS = 1) => {
+    const endedAtMs = NOW_MS - agoS * 1_000
+    return ended({ begunAtMs: endedAtMs - tookS * 1_000, endedAtMs, ...changes })
+  }
 
   it.each<Partial<Ended>>([
     { state: 'reverted' },
@@ -54,6 +57,16 @@ describe('after a lost race', () => {
     expect(after(lost(20), lost(100))).toBe('proposed')
     expect(after(lost(24), lost(100), lost(200), lost(300))).toBe('lost_race')
     expect(after(lost(25), lost(100), lost(200), lost(300))).toBe('proposed')
+  })
+
+  it('takes what was under way together for one race, however many of it were lost', () => {
+    const other = { subject: 'another' }
+    const together = Array.from({ length: 8 }, () => lost(1, other, 10))
+    expect(after(...together)).toBe('lost_race')
+    expect(after(...together.map((each) => ({ ...each, endedAtMs: NOW_MS - 2_000 })))).toBe('proposed')
+    // Tried again after each: the middle one began after the oldest was lost, and the newest before that.
+    expect(after(lost(3, other, 50), lost(10, other, 20), lost(31, other))).toBe('lost_race')
+    expect(after(lost(3, other, 50), lost(10, other, 20), lost(29, other))).toBe('proposed')
   })
 
   it('begins anew after a success', () => {

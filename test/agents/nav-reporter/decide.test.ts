@@ -96,7 +96,8 @@ describe('a report that is due', () => {
     if (proposal === undefined) throw new TypeError('nothing proposed')
     const flying: InFlight = { workflowId: 'w', ...proposal }
     expect(decided({}, moment({ inFlight: [flying] })).checks).toEqual({ recoveryFund: 'already_in_flight' })
-    const ended = { ...flying, kind: 'scheduled', state: 'succeeded' as const, endedAtMs: 1, check: null }
+    const times = { begunAtMs: 0, endedAtMs: 1 }
+    const ended = { ...flying, ...times, kind: 'scheduled', state: 'succeeded' as const, check: null }
     expect(decided({}, moment({ recent: [ended] })).checks).toEqual({ recoveryFund: 'just_reported' })
     expect(decided({}, moment({ recent: [{ ...ended, state: 'refused' }] })).proposals).toHaveLength(1)
   })

@@ -255,6 +255,7 @@ describe('a bid of ours on an open RFQ', () => {
         workflowId: `w${index}`,
         kind: 'raise',
         state: 'succeeded' as const,
+        begunAtMs: 0,
         endedAtMs: 0,
         check: null,
       }))
