@@ -6,7 +6,7 @@ import { NOOP_GAS, orderAttempt } from '../pipeline/transactions/transaction.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { idempotencyKey, opportunityKey } from '../workflow/keys.ts'
-import { isTerminal, type Workflow } from '../workflow/workflow.ts'
+import { isTerminal, type Note, type Workflow } from '../workflow/workflow.ts'
 
 /** Who pays for filling a nonce: a live role of its signer. */
 export type Filler = {
@@ -32,17 +32,21 @@ const NOTHING = { usdMicros: 0n, assets: 0n } as const
 
 /**
  * Close a nonce that nobody holds: a workflow of its own whose one slot is closed from the beginning, so that it is signed,
- * sent, bumped and followed like any other no-op. Again, it is the same one.
+ * sent, bumped and followed like any other no-op. It tips as much as the policy allows: others may have something pending
+ * there. Again, it is the same one.
+ * @param note why it is closed; the check is what its slot is closed for.
  */
 export async function fillNonce(
   signer: Address,
   nonce: number,
+  note: Note,
   deps: FillDeps,
 ): Promise<Checked<{ readonly workflow: Workflow }>> {
   const { chainId, journal, fillerOf } = deps
   const filler = fillerOf(signer)
   if (filler === undefined) return refuse('signer_unstaffed', `No live role signs with ${signer}.`)
-  const quoted = quoteFees(deps.baseFeePerGasWei(), filler.fees)
+  const { maxFeePerGasWei: capWei, priorityFeePerGasWeiMax: tipWei } = filler.fees
+  const quoted = quoteFees(deps.baseFeePerGasWei(), filler.fees, { capWei, tipWei })
   if (!quoted.ok) return quoted
   const { role, workflowType } = filler
   const named = { kind: 'fill', subject: `nonce:${signer.toLowerCase()}`, occurrence: String(nonce) }
@@ -53,14 +57,13 @@ export async function fillNonce(
   if (begun !== null && begun.slots.length > 0) return { ok: true, workflow: begun }
   const round = begun?.round ?? (last === null ? 0 : last.round + 1)
   const nowMs = deps.nowMs()
-  const message = `Nobody held nonce ${nonce} of ${signer}: it is closed by a no-op.`
   const payload = { to: signer, data: '0x', valueWei: 0n, gasLimit: NOOP_GAS } as const
   const bare = { index: 0, kind: 'intent', chainId, signer, nonce, payload, state: 'open' } as const
   const noop = orderAttempt(bare, 'noop', quoted.fees, nowMs, deps.noopGas(signer))
   const workflow: Workflow = {
     ...{ id: idempotencyKey(opportunity, round), role, chainId, signer, opportunity, round },
     proposal: {
-      ...{ workflowType, ...named, input: {}, summary: message, reason: {} },
+      ...{ workflowType, ...named, input: {}, summary: note.message, reason: {} },
       exposure: { token: signer, ...NOTHING },
     },
     ...{
@@ -76,10 +79,9 @@ export async function fillNonce(
   const slot = {
     ...bare,
     predicted: { gasUsed: 0n, tokens: [] },
-    closing: 'nonce_unheld',
+    closing: note.check,
     attempts: [noop],
   }
-  const note = { check: 'nonce_unheld', message }
   const claimed = await journal.claim({ ...workflow, state: 'in_flight', slots: [slot], note }, null)
   if (claimed === 'lost')
     return refuse('nonce_held', `Nonce ${nonce} of ${signer} is held, or not yet claimed.`)

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { SignerOrder } from '../ops/orders.ts'
 import { type Doubt, type SafeReason, usedElsewhere } from '../pipeline/transactions/safe.ts'
-import { type OrderDeps, PLANS } from './signer-plans.ts'
+import { type OrderDeps, PLANS, unheldNote } from './signer-plans.ts'
 import { counts, isTrailing, readStanding, type Standing, type StandingDeps } from './signer-standing.ts'
 
 /** What looking after signers needs. */
@@ -43,7 +43,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     const [turn] = standing.unheld
     // What nobody holds, and nobody has sent anything for, holds up everything behind it.
     if (turn === standing.latest && standing.pending <= turn && !isTrailing(standing)) {
-      await deps.fill(signer, turn)
+      await deps.fill(signer, turn, unheldNote(signer, turn).note)
     }
     if (turn === undefined) unfilled.delete(signer)
     else unfilled.add(signer)

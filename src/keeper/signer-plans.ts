@@ -7,7 +7,7 @@ import type { SignerOrder } from '../ops/orders.ts'
 import type { Doubt, SafeReason, Signers } from '../pipeline/transactions/safe.ts'
 import { failsForEver, giveUp } from '../workflow/quarantine.ts'
 import { slotAt } from '../workflow/slot.ts'
-import { isTerminal, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
+import { isTerminal, type Note, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
 import { counts, isTrailing, type Standing } from './signer-standing.ts'
 
 /** What doing what people order about signers needs. */
@@ -16,7 +16,11 @@ export type OrderDeps = {
   readonly journal: Pick<Journal, 'byNonce' | 'get' | 'write' | 'adoptNonce'>
   readonly signers: Signers
   /** Close a nonce that nobody holds with a no-op; a refusal where no role of the signer can pay for it. */
-  readonly fill: (signer: Address, nonce: number) => Promise<Checked<{ readonly workflow: Workflow }>>
+  readonly fill: (
+    signer: Address,
+    nonce: number,
+    note: Note,
+  ) => Promise<Checked<{ readonly workflow: Workflow }>>
   /** A workflow was changed, and is to be looked at. */
   readonly onChanged: (before: Workflow, after: Workflow) => void
   readonly nowMs: () => number
@@ -27,6 +31,23 @@ const adopted = (standing: Standing): Doubt => ({
   message: `The chain has nonces ${standing.next} to ${standing.finalized - 1}, and the journal does not know what they did.`,
   seen: counts(standing),
   toLeave: 'see what these transactions did, so that nothing of it is done again',
+})
+
+/** Why a nonce that nobody holds is closed. Pure. */
+export const unheldNote = (signer: Address, nonce: number): { nonce: number; note: Note } => ({
+  nonce,
+  note: {
+    check: 'nonce_unheld',
+    message: `Nobody held nonce ${nonce} of ${signer}: it is closed by a no-op.`,
+  },
+})
+
+const contestedNote = (signer: Address, nonce: number): { nonce: number; note: Note } => ({
+  nonce,
+  note: {
+    check: 'nonce_contested',
+    message: `A transaction that is none of ours is pending at nonce ${nonce} of ${signer}: a person put a no-op in its place.`,
+  },
 })
 
 /** What an order is about. */
@@ -42,18 +63,33 @@ type Plan = Checked<{ readonly said: string; readonly act: () => Promise<Checked
 /** What each order would do, with what it goes by. */
 export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promise<Plan>>> = {
   fill: async ({ signer, standing, nonce, fill }) => {
-    const wanted = nonce === undefined ? standing.unheld : standing.unheld.filter((each) => each === nonce)
-    if (wanted.length === 0) return refuse('nonce_not_unheld', `Nothing to fill: ${counts(standing)}.`)
+    const { unheld, contested } = standing
     if (isTrailing(standing))
       return refuse('next_nonce_too_high', 'Nobody holds anything behind it. Fix: rolekeeper signer resync.')
+    // The first of them is claimed first.
+    const first = contested.filter(
+      (each) => nonce === undefined || (contested.includes(nonce) && each <= nonce),
+    )
+    const notes = [
+      ...unheld
+        .filter((each) => nonce === undefined || each === nonce)
+        .map((each) => unheldNote(signer, each)),
+      ...first.map((each) => contestedNote(signer, each)),
+    ]
+    if (notes.length === 0) return refuse('nonce_not_unheld', `Nothing to fill: ${counts(standing)}.`)
     const act = async () => {
-      for (const each of wanted) {
-        const filled = await fill(signer, each)
+      for (const { nonce: each, note } of notes) {
+        const filled = await fill(signer, each, note)
         if (!filled.ok) return filled
       }
       return { ok: true } as const
     }
-    return { ok: true, said: `A no-op of ${signer} goes to nonce ${wanted.join(', ')}.`, act }
+    const replaces =
+      first.length === 0
+        ? ''
+        : `, in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGasWei`
+    const said = `A no-op of ${signer} goes to nonce ${notes.map(({ nonce: each }) => each).join(', ')}${replaces}.`
+    return { ok: true, said, act }
   },
   cancel: async ({ signer, nonce, nodes, journal, onChanged }) => {
     if (nonce === undefined)
@@ -125,7 +161,7 @@ async function namedBy(
 function unprovenOf(named: readonly Workflow[], standing: Standing): string | null {
   const { finalized, latest, pending, next } = standing
   if (finalized !== next || latest !== next || pending > next)
-    return `Something of it is under way or unexplained: ${counts(standing)}. Fix: wait until they agree; where the final count is above the journal's, rolekeeper signer resync.`
+    return `Something of it is under way or unexplained: ${counts(standing)}. Fix: wait until they agree; where more is pending than the journal has, rolekeeper signer fill; where the final count is above the journal's, rolekeeper signer resync.`
   const goesOn = named.find((workflow) => !failsForEver(workflow))
   return goesOn === undefined
     ? null

@@ -14,6 +14,8 @@ export type Standing = {
   readonly next: number
   /** Nonces below it, from the chain's turn on, that nobody holds. */
   readonly unheld: readonly number[]
+  /** Nonces from the journal's next on that others have something pending for; empty once any of it has landed. */
+  readonly contested: readonly number[]
   /** Nonces that the journal holds final and the chain does not. */
   readonly ahead: readonly number[]
 }
@@ -26,6 +28,8 @@ export type StandingDeps = {
 
 /** Nonces looked at between what is final and the journal's next. */
 const SPAN_MAX = 2_000
+/** What nodes keep of one sender. */
+const CONTESTED_MAX = 64
 
 /** Read how a signer stands, now; null before the journal has a nonce of it. Throws what the nodes throw. */
 export async function readStanding(
@@ -49,8 +53,10 @@ export async function readStanding(
     if (slot === undefined && nonce >= latest) unheld.push(nonce)
     if (slot?.state === 'final') ahead.push(nonce)
   }
-  const { number: headNumber } = head
-  return { finalized, latest, pending, finalizedNumber: final.number, headNumber, next, unheld, ahead }
+  const above = latest > next ? 0 : Math.min(pending - next, CONTESTED_MAX)
+  const contested = Array.from({ length: Math.max(0, above) }, (_, index) => next + index)
+  const held = { next, unheld, contested, ahead }
+  return { finalized, latest, pending, finalizedNumber: final.number, headNumber: head.number, ...held }
 }
 
 /** Whether nothing is held from the first unheld nonce on: then the next nonce is too high, and nothing has to be filled. Pure. */

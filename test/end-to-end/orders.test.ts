@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
@@ -254,6 +255,42 @@ async function threeNodes() {
   const read = [node, liar.url, laggard.url]
   return { chain: { id: String(id), finality, nodes: { read, send: [node] } }, liar, laggard }
 }
+
+describe('a transaction of others that stays pending at our next nonce', () => {
+  it('is named, and makes place for a no-op when a person orders it; then the signer works again', async () => {
+    const { client } = world.scene
+    const nonce = await sent()
+    await client.setIntervalMining({ interval: 0 })
+    await client.impersonateAccount({ address: world.signer })
+    const signer = world.signer.toLowerCase() as Address
+    const fees = { maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n }
+    const hash = await client.sendTransaction({ account: signer, to: signer, value: 1n, nonce, ...fees })
+    await client.stopImpersonatingAccount({ address: signer })
+    const begun = await keeperOf()
+    const { message } = alarmOf(await begun.until((event) => alarmOf(event).code === 'signer.safe'))
+    expect(message).toContain(`${signer} is SAFE (nonce_used_elsewhere)`)
+    expect(message).toContain(`${nonce + 1} pending`)
+    expect((await rolekeeper('signer', 'show', '--directory', directory())).out).toContain(
+      `rolekeeper signer fill ${signer} --yes`,
+    )
+    const filled = await rolekeeper('signer', 'fill', signer, '--yes', '--directory', directory())
+    expect(filled).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('in place of what others have pending'),
+    })
+    await begun.until((event) => event.type === 'slot' && event.nonce === nonce && event.state === 'sent')
+    await client.setIntervalMining({ interval: 1 })
+    await expect
+      .poll(async () => (await rolekeeper('signer', 'show', '--directory', directory())).out, {
+        timeout: 20_000,
+      })
+      .toContain(`${signer}  at work  next nonce ${nonce + 1}`)
+    expect(await client.getTransactionReceipt({ hash }).catch(() => null)).toBeNull()
+    expect(await sent()).toBe(nonce + 1)
+  })
+})
+
+const alarmOf = (event: KeeperEvent) => (event.type === 'alarm' ? event : { code: '', message: '' })
 
 describe('the metrics of a keeper', () => {
   it('are each fed by a run, with the faults that some of them count', async () => {

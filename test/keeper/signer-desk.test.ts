@@ -13,9 +13,10 @@ import { createSigners, type Signers } from '../../src/pipeline/transactions/saf
 import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
+const TIP_MAX = 3_000_000_000n
 const FEES: FeePolicy = {
   ...{ maxFeePerGasWei: 50_000_000_000n, gainShareBps: 5_000n, nativePriceUsdMicros: 1n },
-  ...{ priorityFeePerGasWei: 1_000_000_000n, priorityFeePerGasWeiMax: 1_000_000_000n },
+  ...{ priorityFeePerGasWei: 1_000_000_000n, priorityFeePerGasWeiMax: TIP_MAX },
   ...{ baseFeeBps: 20_000n, bumpBps: 1_250n, bumpAfterBlocks: 3n },
 }
 const hash = (of: bigint | number) => `0x${of.toString(16).padStart(64, '0')}` as const
@@ -35,8 +36,14 @@ beforeEach(async () => {
 })
 afterEach(() => journal.close())
 
-const fill = (signer: Address, nonce: number, into: Pick<Journal, 'open' | 'claim' | 'byOpportunity'>) =>
-  fillNonce(signer, nonce, {
+const UNHELD = { check: 'nonce_unheld', message: 'Nobody held it.' }
+const fill = (
+  signer: Address,
+  nonce: number,
+  into: Pick<Journal, 'open' | 'claim' | 'byOpportunity'>,
+  note = UNHELD,
+) =>
+  fillNonce(signer, nonce, note, {
     ...{ nowMs: () => 5, chainId: CHAIN, baseFeePerGasWei: () => 1n, noopGas: () => 21_000n },
     ...{ journal: into, onFilled: () => {} },
     fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
@@ -61,7 +68,7 @@ const createWorld = () => {
     signers,
     addresses: [SIGNER],
     nowMs: () => 9,
-    fill: (signer, nonce) => fill(signer, nonce, journal),
+    fill: (signer, nonce, note) => fill(signer, nonce, journal, note),
     onChanged: (_, { id, state }) => void changed.push(`${id} ${state}`),
   })
   const order = async (verb: 'fill' | 'cancel' | 'release' | 'resync', nonce?: number) => {
@@ -229,6 +236,39 @@ describe('a nonce that nobody holds', () => {
     expect(did.ok).toBe(true)
     expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ state: 'in_flight' })
     expect((await order('fill', 7)).did).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
+  })
+})
+
+describe('what others have pending at our next nonces', () => {
+  it('is replaced by no-ops at the highest tip when a person orders it, in order, and SAFE is over once they are final', async () => {
+    const { world, desk, order } = createWorld()
+    Object.assign(world, { pending: 9 })
+    await desk.look()
+    await desk.look()
+    expect(checks()).toEqual(['nonce_used_elsewhere'])
+    expect(signers.reasonsOf(SIGNER)[0]?.toLeave).toContain(`rolekeeper signer fill ${SIGNER} --yes`)
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+    expect((await order('fill', 9)).would).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
+    const { would, did } = await order('fill', 8)
+    expect(would).toMatchObject({ ok: true, said: expect.stringContaining('7, 8') })
+    expect(did.ok).toBe(true)
+    for (const nonce of [7, 8])
+      expect(await journal.byNonce(CHAIN, SIGNER, nonce)).toMatchObject({
+        note: { check: 'nonce_contested' },
+        slots: [
+          { closing: 'nonce_contested', attempts: [{ purpose: 'noop', maxPriorityFeePerGasWei: TIP_MAX }] },
+        ],
+      })
+    Object.assign(world, { latest: 9, finalized: 9, final: 101n, head: 105n })
+    await desk.look()
+    expect(checks()).toEqual([])
+  })
+
+  it('that has landed is replaced by nothing', async () => {
+    const { world, desk, order } = createWorld()
+    Object.assign(world, { latest: 8, pending: 9 })
+    await desk.look()
+    expect((await order('fill')).did).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
   })
 })
 

@@ -26,7 +26,7 @@ export const usedElsewhere = (signer: Address, seen: string): Doubt => ({
   message:
     'Transactions of this key are not of this journal: somebody else signs with it, or the journal is old.',
   seen,
-  toLeave: `give the key to this keeper alone; once what the others sent is final, \`rolekeeper signer resync ${signer} --yes\``,
+  toLeave: `give the key to this keeper alone; what others have pending and does not land is replaced by \`rolekeeper signer fill ${signer} --yes\`; once what they sent is final, \`rolekeeper signer resync ${signer} --yes\``,
 })
 
 /** What keeping signers SAFE needs. */
