@@ -4,7 +4,7 @@ import { RolekeeperError } from '../errors.ts'
 import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
 import { createRing, isOther, type Ring } from './ring.ts'
-import { type SeekNodes, type Sought, seekMined } from './seek.ts'
+import { onceEach, type SeekNodes, type Sought, seekMined } from './seek.ts'
 
 /** A block by height and hash. */
 export type BlockName = Pick<Head, 'number' | 'hash'>
@@ -15,6 +15,8 @@ export type ForkPastFinality = {
   readonly was: BlockName
   /** The lowest height at which another block is known now. */
   readonly fromBlock: bigint
+  /** The lowest height from which on what was final is in doubt: also by forks before this one, until they are forgotten. */
+  readonly doubtedFrom: bigint
 }
 
 /** What following the canonical chain needs. */
@@ -24,6 +26,8 @@ export type CanonicalDeps = {
   readonly signers: readonly Address[]
   /** The last block that was called final before this start, or null. */
   readonly lastFinal: BlockName | null
+  /** From which height on a fork before this start left what is final in doubt, or null. */
+  readonly doubtedFrom: bigint | null
   /** After each head, and when something that was sought is found; the next head waits for it. */
   readonly onMoved: () => Promise<void>
   readonly onFinal: (block: BlockName) => Promise<void>
@@ -36,7 +40,7 @@ export type SignerFacts = {
   readonly head: Head
   /** The height at and below which nothing changes any more. */
   readonly finalized: bigint
-  /** The lowest height at which the chain left blocks that had been final, in this run; null when it never did. */
+  /** The lowest height at which the chain left blocks that had been final; null when it never did, or that is forgotten. */
   readonly forkedFrom: bigint | null
   /** Transactions counted at the head. */
   readonly count: number
@@ -51,6 +55,8 @@ export type CanonicalChain = {
   readonly stands: (block: BlockName) => boolean | null
   /** Look for what took a nonce below the blocks that are known; `onMoved` is called when it is found. */
   readonly seek: (sought: Sought) => void
+  /** Take what is final for certain again: a person has seen what forks past finality did, and nothing relies on what is gone. */
+  readonly forgetForks: () => void
   /** Follow no more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
 }
@@ -126,6 +132,7 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
       sought.set(`${each.signer} ${each.nonce}`, each)
       begin()
     },
+    forgetForks: follower.forgetForks,
     stop: async () => {
       stopping.abort()
       unlisten()
@@ -162,6 +169,7 @@ type Follower = {
   readonly ring: () => Ring
   readonly finalized: () => bigint
   readonly forkedFrom: () => bigint | null
+  readonly forgetForks: () => void
   readonly start: (head: Head) => Promise<void>
   readonly advance: (head: Head) => Promise<void>
   /** What the nodes agree on at a height below the ring; undefined while they are asked. */
@@ -174,11 +182,11 @@ function createFollower(deps: CanonicalDeps): Follower {
   const { nodes, signers } = deps
   let ring = createRing(NO_HEAD, new Map())
   let final: BlockName = deps.lastFinal ?? NO_HEAD
-  let forkedFrom: bigint | null = null
+  let forkedFrom = deps.doubtedFrom
   const hashes = createHashLookup(deps)
 
   /** What is to be reported before anything else is final: who hears of it asks nodes, and may fail. */
-  let unreported: ForkPastFinality | null = null
+  let unreported: Omit<ForkPastFinality, 'doubtedFrom'> | null = null
 
   /** Take what is final now; `fork` is where the chain left what was, `lowest` how far down that may go. */
   const settle = async (agreed: Head, fork: bigint | null, lowest = fork) => {
@@ -190,7 +198,7 @@ function createFollower(deps: CanonicalDeps): Follower {
       unreported ??= { was: final, fromBlock: fork }
     }
     if (unreported !== null) {
-      await deps.onForkPastFinality(unreported)
+      await deps.onForkPastFinality({ ...unreported, doubtedFrom: forkedFrom ?? unreported.fromBlock })
       unreported = null
     } else if (!isNext || isOther(ring.at(agreed.number), agreed.hash)) return
     final = { number: agreed.number, hash: agreed.hash }
@@ -217,37 +225,31 @@ function createFollower(deps: CanonicalDeps): Follower {
     if (!ring.replace(path.above, path.blocks)) return rebase(head, agreed)
     await settle(agreed, replaced?.head.number ?? null)
   }
-  const find = async (sought: Sought, asked: SeekNodes) => {
-    if (ring.minedAt(sought.signer, sought.nonce) !== undefined) return true
-    if (ring.count(sought.signer) <= sought.nonce) return false
-    try {
-      const mined = await seekMined(sought, ring.head(), asked)
-      if (mined !== null) ring.found(sought.signer, mined)
-      return mined !== null
-    } catch (error) {
-      // Who wants to know asks again.
-      if (error instanceof RolekeeperError) return false
-      throw error
-    }
-  }
   return {
     ring: () => ring,
     finalized: () => final.number,
     forkedFrom: () => forkedFrom,
+    forgetForks: () => {
+      forkedFrom = null
+    },
     start: async (head) => rebase(head, await nodes.finalized()),
     advance,
     hashAt: hashes.at,
-    find,
+    find: (sought, asked) => find(sought, ring, asked),
   }
 }
 
-/** Ask for a block once, however many of what is sought are in it. */
-const onceEach = (block: SeekNodes['block']): SeekNodes['block'] => {
-  const asked = new Map<bigint, ReturnType<SeekNodes['block']>>()
-  return (number) => {
-    const answer = asked.get(number) ?? block(number)
-    asked.set(number, answer)
-    return answer
+/** Look for what took a nonce, and keep it in the ring. Who wants to know asks again when nodes fail. */
+async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<boolean> {
+  if (ring.minedAt(sought.signer, sought.nonce) !== undefined) return true
+  if (ring.count(sought.signer) <= sought.nonce) return false
+  try {
+    const mined = await seekMined(sought, ring.head(), nodes)
+    if (mined !== null) ring.found(sought.signer, mined)
+    return mined !== null
+  } catch (error) {
+    if (error instanceof RolekeeperError) return false
+    throw error
   }
 }
 

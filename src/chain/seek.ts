@@ -56,3 +56,13 @@ async function byNonce(
   const block = header === null ? null : await nodes.blockOf(header.hash, [signer])
   return block?.transactions.find((mined) => mined.nonce === nonce) ?? null
 }
+
+/** Ask for a block once, however many of what is sought are in it. Answers are kept for good: for one look. */
+export const onceEach = (block: SeekNodes['block']): SeekNodes['block'] => {
+  const asked = new Map<bigint, ReturnType<SeekNodes['block']>>()
+  return (number) => {
+    const answer = asked.get(number) ?? block(number)
+    asked.set(number, answer)
+    return answer
+  }
+}

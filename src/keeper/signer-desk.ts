@@ -6,10 +6,7 @@ import { type OrderDeps, PLANS, unheldNote } from './signer-plans.ts'
 import { counts, isTrailing, readStanding, type Standing, type StandingDeps } from './signer-standing.ts'
 
 /** What looking after signers needs. */
-export type SignerDeskDeps = {
-  readonly addresses: readonly Address[]
-} & StandingDeps &
-  OrderDeps
+export type SignerDeskDeps = StandingDeps & OrderDeps
 
 /** Holds the journal against the chain for each signer, and does what people order about one. */
 export type SignerDesk = {

@@ -27,7 +27,7 @@ export async function openSignerDesk(parts: DeskParts): Promise<SignerDesk> {
   const { journal, signers, addresses } = records
   const { nodes, chain, gas } = ground
   const desk = createSignerDesk({
-    ...{ nodes, journal, signers, addresses, onChanged, nowMs: clock.nowMs },
+    ...{ nodes, journal, chain, signers, addresses, onChanged, nowMs: clock.nowMs },
     fill: (signer, nonce, note) =>
       fillNonce(signer, nonce, note, {
         ...{ nowMs: clock.nowMs, chainId: nodes.chainId, journal, noopGas: gas.noopGas },

@@ -4,6 +4,7 @@ import { type Checked, refuse } from '../errors.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { SignerOrder } from '../ops/orders.ts'
+import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import type { Doubt, SafeReason, Signers } from '../pipeline/transactions/safe.ts'
 import { failsForEver, giveUp } from '../workflow/quarantine.ts'
 import { slotAt } from '../workflow/slot.ts'
@@ -13,8 +14,10 @@ import { counts, isTrailing, type Standing } from './signer-standing.ts'
 /** What doing what people order about signers needs. */
 export type OrderDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'calls'>
-  readonly journal: Pick<Journal, 'byNonce' | 'get' | 'write' | 'adoptNonce'>
+  readonly journal: Pick<Journal, 'byNonce' | 'get' | 'live' | 'write' | 'adoptNonce'>
+  readonly chain: Pick<ChainView, 'stands' | 'forgetForks'>
   readonly signers: Signers
+  readonly addresses: readonly Address[]
   /** Close a nonce that nobody holds with a no-op; a refusal where no role of the signer can pay for it. */
   readonly fill: (
     signer: Address,
@@ -112,7 +115,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const reasons = signers.reasonsOf(signer)
     if (reasons.length === 0) return refuse('not_safe', `${signer} is not SAFE.`)
     const named = await namedBy(reasons, asked)
-    const unproven = unprovenOf(named, standing)
+    const unproven = unprovenOf(named, standing) ?? (await unfoundedOf(reasons, asked))
     if (unproven !== null) return refuse('not_proven', unproven)
     const stuck = await Promise.all(
       named.map(async (workflow) => ({ workflow, left: await leftBy(workflow, asked) })),
@@ -122,6 +125,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
         asked.onChanged(workflow, await asked.journal.write(giveUp(workflow, asked.nowMs())))
       }
       for (const reason of reasons) signers.leave(signer, reason)
+      const isDoubted = asked.addresses.some((each) => signers.reasonsOf(each).some(isOfFork))
+      if (reasons.some(isOfFork) && !isDoubted) await asked.chain.forgetForks()
       return { ok: true } as const
     }
     const checks = reasons.map(({ check }) => check).join(', ')
@@ -166,6 +171,25 @@ function unprovenOf(named: readonly Workflow[], standing: Standing): string | nu
   return goesOn === undefined
     ? null
     : `Workflow ${goesOn.id} is ${goesOn.state}. Fix: wait for its end; where its steps go on failing, release ends it.`
+}
+
+const isOfFork = ({ check }: SafeReason) => check === 'reorg_past_finality'
+
+/** Which workflow in flight still relies on a block that is gone, after a fork past finality; null where none does. */
+async function unfoundedOf(
+  reasons: readonly SafeReason[],
+  { signer, journal, chain }: Pick<Asked, 'signer' | 'journal' | 'chain'>,
+): Promise<string | null> {
+  if (!reasons.some(isOfFork)) return null
+  for (const { id, slots } of (await journal.live()).filter((workflow) => workflow.signer === signer)) {
+    for (const { inclusion } of slots) {
+      if (inclusion === undefined) continue
+      const { blockNumber: number, blockHash: hash } = inclusion
+      if (chain.stands({ number, hash }) !== true)
+        return `Workflow ${id} relies on block ${number}, which is gone, or is still looked for. Fix: wait, and ask again.`
+    }
+  }
+  return null
 }
 
 /** What of a workflow's approvals stands and would be left to a person, as the end of a sentence. */

@@ -28,6 +28,7 @@ async function createScene(
     clock: { ...systemClock, sleep: () => settled() },
     signers: [SIGNER],
     lastFinal: options.lastFinal ?? null,
+    doubtedFrom: null,
     onMoved: async () => {
       world.moves += 1
     },
@@ -129,7 +130,7 @@ describe('following the canonical chain', () => {
   it('sees at a start that what was final before it is gone', async () => {
     const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
     const { world } = await createScene({ lastFinal })
-    expect(world.forks).toEqual([{ was: lastFinal, fromBlock: 5n }])
+    expect(world.forks).toEqual([{ was: lastFinal, fromBlock: 5n, doubtedFrom: 0n }])
   })
 
   it('asks which blocks stand below a start that found the finality of before broken', async () => {
@@ -168,6 +169,7 @@ describe('what was mined before it looked', () => {
       clock: systemClock,
       signers: [SIGNER],
       lastFinal: null,
+      doubtedFrom: null,
       onMoved: async () => {
         moves += 1
       },

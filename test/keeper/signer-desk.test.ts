@@ -10,6 +10,7 @@ import { fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createSigners, type Signers } from '../../src/pipeline/transactions/safe.ts'
+import type { Inclusion } from '../../src/workflow/slot.ts'
 import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -50,7 +51,17 @@ const fill = (
   })
 
 const createWorld = () => {
-  const world = { finalized: 7, latest: 7, pending: 7, final: 90n, head: 100n, fails: false, allowance: 0n }
+  const world = {
+    finalized: 7,
+    latest: 7,
+    pending: 7,
+    final: 90n,
+    head: 100n,
+    fails: false,
+    allowance: 0n,
+    stands: true,
+    forgotten: 0,
+  }
   const changed: string[] = []
   const desk = createSignerDesk({
     nodes: {
@@ -68,6 +79,12 @@ const createWorld = () => {
     signers,
     addresses: [SIGNER],
     nowMs: () => 9,
+    chain: {
+      stands: () => world.stands,
+      forgetForks: async () => {
+        world.forgotten += 1
+      },
+    },
     fill: (signer, nonce, note) => fill(signer, nonce, journal, note),
     onChanged: (_, { id, state }) => void changed.push(`${id} ${state}`),
   })
@@ -78,10 +95,17 @@ const createWorld = () => {
   return { world, desk, order, changed }
 }
 const checks = () => signers.reasonsOf(SIGNER).map(({ check }) => check)
-const claim = async (nonce: number, state: 'open' | 'final' = 'open') => {
+const claim = async (
+  nonce: number,
+  state: 'open' | 'final' = 'open',
+  block?: Pick<Inclusion, 'blockNumber' | 'blockHash'>,
+) => {
   const id = `w${nonce}`
   await journal.open(workflowOf('cleared', { id, opportunity: id }))
-  const slots = [slotOf({ nonce, state, attempts: [attemptOf({ digest: hash(nonce) })] })]
+  const landed = { hash: hash(nonce), purpose: 'payload', status: 'success', tokens: [] } as const
+  const inclusion = block && { ...landed, ...block, gasUsed: 1n, effectiveGasPriceWei: 1n }
+  const attempts = [attemptOf({ digest: hash(nonce) })]
+  const slots = [slotOf({ nonce, state, attempts, ...(inclusion === undefined ? {} : { inclusion }) })]
   await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), null)
   return id
 }
@@ -323,6 +347,20 @@ describe('an order about a signer', () => {
     expect(changed).toEqual([`${id} quarantined`])
     await desk.look()
     expect(checks()).toEqual([])
+  })
+
+  it('leaves a fork past finality once nothing in flight relies on what is gone, and the fork is forgotten', async () => {
+    const { world, order } = createWorld()
+    const id = await claim(7, 'final', { blockNumber: 90n, blockHash: hash(90) })
+    Object.assign(world, { finalized: 8, latest: 8, pending: 8, stands: false })
+    signers.safe(SIGNER, { check: 'reorg_past_finality', message: '', seen: '', toLeave: '' })
+    expect((await order('release')).did).toMatchObject({
+      check: 'not_proven',
+      message: expect.stringContaining(`Workflow ${id} relies on block 90`),
+    })
+    world.stands = true
+    const { would, did } = await order('release')
+    expect([would.ok, did.ok, world.forgotten, checks()]).toEqual([true, true, 1, []])
   })
 
   it('about somebody else’s signer is refused', async () => {

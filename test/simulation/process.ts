@@ -227,7 +227,7 @@ export class Process {
     })
     const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
     const desk = createSignerDesk({
-      ...{ nodes, journal, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
+      ...{ nodes, journal, chain, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
       fill: (signer, nonce, note) =>
         fillNonce(signer, nonce, note, {
           ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },

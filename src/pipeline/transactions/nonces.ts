@@ -40,12 +40,16 @@ export type ChainView = {
   readonly seek: (sought: Sought) => void
   /** Whether a block is in the canonical chain; null where it is not known. */
   readonly stands: (block: BlockName) => boolean | null
+  /** Take what is final for certain again after a fork past finality, also over a restart (see `CanonicalChain`). */
+  readonly forgetForks: () => Promise<void>
   /** Follow no more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
 }
 
 /** The journal's value that holds the last final block of a chain. */
 const finalKey = (chainId: number) => `final:${chainId}`
+/** The journal's value that says from which height on what was final is in doubt. */
+const doubtKey = (chainId: number) => `doubted:${chainId}`
 const storedBlock = z.object({
   number: z.string().transform(BigInt),
   hash: z.custom<`0x${string}`>((hash) => typeof hash === 'string' && /^0x[0-9a-f]{64}$/.test(hash)),
@@ -60,6 +64,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   const { nodes, journal, signers } = deps
   const key = finalKey(nodes.chainId)
   const stored = await journal.getValue(key)
+  const doubted = await journal.getValue(doubtKey(nodes.chainId))
   /** What was counted since a signer without a nonce was first looked at, at least. */
   const firstCounts = new Map<Address, number>()
   const reconcile = () =>
@@ -67,6 +72,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   const canonical = await followCanonicalChain({
     ...{ nodes, clock: deps.clock, signers, onFailed: deps.onFailed },
     lastFinal: stored === null ? null : storedBlock.parse(JSON.parse(stored)),
+    doubtedFrom: doubted === null ? null : BigInt(doubted),
     onFinal: ({ number, hash }) => journal.setValue(key, JSON.stringify({ number: String(number), hash })),
     onForkPastFinality: (fork) => reportFork(fork, deps),
     onMoved: async () => {
@@ -89,6 +95,10 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
     facts: canonical.of,
     seek: canonical.seek,
     stands: canonical.stands,
+    forgetForks: () => {
+      canonical.forgetForks()
+      return journal.setValue(doubtKey(nodes.chainId), null)
+    },
     stop: canonical.stop,
   }
 }
@@ -156,7 +166,9 @@ async function holderOf(
 const NAMED_MAX = 20
 
 /** Say what was final and is not, and which workflows relied on it, also those that ended: their signers go to SAFE. */
-async function reportFork({ was, fromBlock }: ForkPastFinality, deps: ChainViewDeps): Promise<void> {
+async function reportFork(fork: ForkPastFinality, deps: ChainViewDeps): Promise<void> {
+  const { was, fromBlock } = fork
+  await deps.journal.setValue(doubtKey(deps.nodes.chainId), String(fork.doubtedFrom))
   const left = `Block ${was.number} was final as ${was.hash}, and the chain has other blocks from ${fromBlock} on at the latest.`
   const toLeave =
     'see that the nodes agree on one chain again, and what became of each workflow that is named'

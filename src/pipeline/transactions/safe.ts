@@ -42,7 +42,7 @@ type SignersDeps = {
  * signed nor sent but closed by a no-op; what is public goes on. It holds over a restart.
  */
 export type Signers = {
-  /** Make a signer SAFE, at once; a reason that it has already stays as it was seen first. */
+  /** Make a signer SAFE, at once; a reason that it has already stays as it was seen first, unless it says something else now. */
   readonly safe: (signer: Address, doubt: Doubt) => void
   /** Why a signer is SAFE; empty when it is not. */
   readonly reasonsOf: (signer: Address) => readonly SafeReason[]
@@ -82,7 +82,14 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
   return {
     safe: (signer, doubt) => {
       const known = reasonsOf(signer)
-      if (!known.some((each) => isSame(each, doubt))) keep(signer, [...known, { ...doubt, atMs: nowMs() }])
+      const same = known.find((each) => isSame(each, doubt))
+      // What is in doubt may turn out to be more: what was seen of it stays with it.
+      if (same === undefined) keep(signer, [...known, { ...doubt, atMs: nowMs() }])
+      else if (same.message !== doubt.message)
+        keep(
+          signer,
+          known.map((each) => (each === same ? { ...doubt, atMs: same.atMs } : each)),
+        )
       alarm(safeAlarm(signer, doubt))
     },
     reasonsOf,

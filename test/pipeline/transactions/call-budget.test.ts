@@ -85,7 +85,7 @@ describe('a thousand in flight, with two readers', () => {
     let slots = createSlots(1_000)
     let moved = Promise.withResolvers<void>()
     const canonical: CanonicalChain = await followCanonicalChain({
-      ...{ nodes, clock: systemClock, signers: [SIGNER], lastFinal: null },
+      ...{ nodes, clock: systemClock, signers: [SIGNER], lastFinal: null, doubtedFrom: null },
       onMoved: async () => {
         slots = slots.map((slot) => follow(slot, canonical.of(SIGNER), -1n))
         moved.resolve()

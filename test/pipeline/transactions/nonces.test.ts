@@ -239,6 +239,32 @@ describe('watching the chain', () => {
     expect(world.safe.at(-1)?.message).toContain(`${workflowOf('in_flight').id} (in_flight)`)
   })
 
+  it('a fork past finality stays in doubt over a restart until it is forgotten; then the next is noticed, and that one not again', async () => {
+    await hold('final')
+    const { watch, world, model } = createWorld()
+    const deep = async () => {
+      model.reorg(8, ...Array.from({ length: 20 }, () => EMPTY))
+      await settled()
+    }
+    const first = await watch()
+    await deep()
+    expect(first.facts(SIGNER).forkedFrom).toBe(0n)
+    await first.stop()
+    const second = await watch()
+    expect(second.facts(SIGNER).forkedFrom).toBe(0n)
+    expect(world.alarms).toEqual(['chain.reorg_past_finality'])
+    await second.forgetForks()
+    await second.stop()
+    const third = await watch()
+    expect(third.facts(SIGNER).forkedFrom).toBeNull()
+    model.mine(EMPTY)
+    await settled()
+    expect(world.alarms).toEqual(['chain.reorg_past_finality'])
+    await deep()
+    expect(third.facts(SIGNER).forkedFrom).not.toBeNull()
+    expect(world.alarms).toEqual(['chain.reorg_past_finality', 'chain.reorg_past_finality'])
+  })
+
   it('a reorg deeper than finality while it was down is seen at the next start', async () => {
     const { watch, world, model } = createWorld()
     await (await watch()).stop()

@@ -57,6 +57,16 @@ it('has one reason for each check and workflow, as it was seen first, and alarms
   await journal.close()
 })
 
+it('says of a reason what is in doubt now, since it was first seen', async () => {
+  const { world, journal, signers } = await createWorld()
+  signers.safe(SIGNER, reason)
+  world.nowMs = 2_000
+  const more = { ...reason, message: 'And workflow 7 relied on it.', seen: 'block 9' }
+  signers.safe(SIGNER, more)
+  expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([{ ...more, atMs: 1_000 }])
+  await journal.close()
+})
+
 it('orders no release of what the keeper leaves by itself', async () => {
   const { world, journal, signers } = await createWorld()
   signers.safe(SIGNER, { ...reason, check: 'not_compared', toLeave: 'the nodes answer' })
