@@ -219,9 +219,10 @@ export function quorumMissing(
 ): RolekeeperError {
   const [first] = failures
   if (facts.agree === 1 && first !== undefined) return first
+  const why = failures.map(({ shortMessage }) => ` ${shortMessage}`).join('')
   return new RolekeeperError(
     'node.quorum_missing',
-    `${facts.answered} reading nodes answered ${facts.method}; ${facts.agree} must say the same.${failures.map(({ shortMessage }) => ` ${shortMessage}`).join('')}`,
+    `${facts.answered} reading nodes answered ${facts.method}; ${facts.agree} must say the same.${why}`,
     {
       fix: 'look at the nodes that do not answer, or add one to `chain.nodes.read`.',
       facts: { ...facts, failed: failures.map(({ code }) => code).join(' ') },

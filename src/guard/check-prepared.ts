@@ -91,7 +91,7 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, rules
   if (canonicalPostconditions.length === 0) {
     return refuse(
       'postconditions_missing',
-      'The answer names no postcondition, so its success could not be told.',
+      'The answer names no postcondition, so its success could not be seen.',
     )
   }
   if (!FRESH.has(freshness.status)) {

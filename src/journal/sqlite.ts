@@ -41,7 +41,7 @@ export function readSqliteJournal(directory: string): JournalReads {
   )
 }
 
-/** Who reads is answered with the failure itself. */
+/** A reader gets the failure itself. */
 const leaveToCaller = () => {}
 
 /**

@@ -48,8 +48,8 @@ type LookoutDeps = {
 
 /**
  * Create what looks for workflows that stay too long where they are, for nodes that are left out, for roles that see or
- * sign nothing, and for signers that run out of gas: by our own record, so that it also sees what no step gets to. @returns one look. Throws what reading
- * balances throws.
+ * sign nothing, and for signers that run out of gas: by our own record, so that it also sees what no step gets to.
+ * @returns one look. Throws what reading balances throws.
  */
 export function createLookout({
   nowMs,
@@ -75,8 +75,8 @@ export function createLookout({
 }
 
 /**
- * What of a workflow takes too long, as alarms: told apart by signer and role, so that a thousand workflows behind one
- * stuck nonce are one alarm. Pure.
+ * What of a workflow takes too long, as alarms of its signer or role and not its own, so that a thousand workflows
+ * behind one stuck nonce are one alarm. Pure.
  */
 export function overdueOf(workflow: Workflow, nowMs: number): readonly RolekeeperError[] {
   const { slots, state, updatedAtMs, awaiting } = workflow

@@ -14,7 +14,7 @@ import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import type { RolePolicy } from './role-policy.ts'
 
-/** The key of a live agent: it opens by itself, and until then whoever asks it for a signature is asked to wait. */
+/** The key of a live agent. It opens by itself; until then each request for a signature throws `sign.not_open`. */
 type RoleKey = {
   readonly signer: Signer
   /** Prove that it is the pinned key; once is enough. Throws what opening it throws, and the reason of `stop`. */

@@ -17,7 +17,7 @@ const NOOP_AGE_MS_MAX = 600_000
 /** What nobody has said anew for this long is not known any more. */
 const FORGOTTEN_MS = 300_000
 
-/** Keeps what was read last, and reads it anew behind the back of who asks once it is older than `ageMsMax`. */
+/** Keep what was read last; once it is older than `ageMsMax` it is read again in the background, and nobody waits. */
 function remembered<T>(read: () => Promise<T>, ageMsMax: number, nowMs: () => number): () => T | null {
   let known: { readonly value: T; readonly atMs: number } | null = null
   let askedAtMs = Number.NEGATIVE_INFINITY
