@@ -27,22 +27,24 @@ export type HeadsDeps = {
   /** How long one node may keep an agreed head waiting, milliseconds. */
   readonly hedgeMs: number
   readonly clock: Clock
+  /** No block is shared by enough nodes. */
+  readonly onDisagreed: (error: RolekeeperError) => void
 }
 
 /** A node at most so far behind is asked again sooner. */
 const CATCHING_UP_BLOCKS = 2n
-
-/** A look that fails is the endpoint's to report; the next caller that needs an answer gets an error. */
-const failedLook = (error: unknown): void => {
-  if (!(error instanceof RolekeeperError)) throw error
-}
 
 /**
  * Keep track of the agreed head, polling each node by itself while somebody listens, so that a slow one holds up nobody.
  * Once one node shows a new block the others are asked at once.
  */
 export function watchHeads(deps: HeadsDeps): Heads {
-  const { nodes, tips, pollMs, clock } = deps
+  const { nodes, tips, pollMs, clock, onDisagreed } = deps
+  /** A look that fails is the endpoint's to report; the next caller that needs an answer gets an error. */
+  const failedLook = (error: unknown): void => {
+    if (!(error instanceof RolekeeperError)) throw error
+    if (error.code === 'node.disagreement') onDisagreed(error)
+  }
   const listeners = new Set<(head: Head) => void>()
   const { settle, known } = createSettling(deps, (head) => {
     for (const listener of listeners) listener(head)

@@ -55,14 +55,18 @@ const HEDGE_MS = 400
 /** Make one port of several nodes: what is read counts when enough of them say the same. */
 export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
-  const tips = createTips({ nodes: readers, agree, fetchNewest: newestHeader, fetchAt: headerAt })
-  const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock })
+  const tips = createTips({
+    ...{ nodes: readers, agree, clock, patienceMs: pollMs },
+    ...{ fetchNewest: newestHeader, fetchAt: headerAt },
+  })
+  const onDisagreed = (error: RolekeeperError) => options.onDisagreement?.(error)
+  const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock, onDisagreed })
   const standing = createStanding({ nodes: readers, agree, tips, agreedHead: heads.known, clock })
   const asking = createAgreement({
     ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
     onSlow: standing.slow,
     onFailed: standing.failed,
-    onDisagreed: (error) => options.onDisagreement?.(error),
+    onDisagreed,
     onAlone: (node, question) => {
       standing.alone(node)
       options.onDisagreement?.(stoodAlone(node, question, agree))

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { fingerprint, reachedBy } from './agreement.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -25,13 +26,17 @@ export type TipsDeps = {
   readonly agree: number
   readonly fetchNewest: (node: Endpoint) => Promise<Header>
   readonly fetchAt: (node: Endpoint, height: bigint) => Promise<Header | null>
+  readonly clock: Pick<Clock, 'sleep'>
+  /** How long a node that is ahead may keep a lower block waiting which enough others have shown, milliseconds. */
+  readonly patienceMs: number
 }
 
 /** How far below the tips a common block is looked for, in blocks. */
 const DEPTHS = [0n, 1n, 2n, 3n, 4n, 6n, 8n, 12n, 16n, 24n, 32n, 48n, 64n]
 
 /** Keep what each reading node shows. A node that does not answer counts no more until it does. */
-export function createTips({ nodes, agree, fetchNewest, fetchAt }: TipsDeps): Tips {
+export function createTips(deps: TipsDeps): Tips {
+  const { nodes, agree, fetchNewest } = deps
   const { show, tip, at } = createBranches()
   const answering = new Set<Endpoint>()
   const begun = new Map<Endpoint, number>()
@@ -61,16 +66,16 @@ export function createTips({ nodes, agree, fetchNewest, fetchAt }: TipsDeps): Ti
   async function agreed(): Promise<Header | undefined> {
     const top = height()
     if (top === undefined) return undefined
-    for (const target of DEPTHS.map((depth) => top - depth).filter((each) => each >= 0n)) {
-      const reaching = nodes.filter((node) => answering.has(node) && (tip(node)?.number ?? -1n) >= target)
-      const shown = reaching.flatMap((node) => at(node, target) ?? [])
-      const found = shared(shown, agree)
+    const targets = DEPTHS.map((depth) => top - depth).filter((each) => each >= 0n)
+    const reaching = (target: bigint) =>
+      nodes.filter((node) => answering.has(node) && (tip(node)?.number ?? -1n) >= target)
+    const shownAt = (target: bigint) => reaching(target).flatMap((node) => at(node, target) ?? [])
+    const known = targets.find((target) => shared(shownAt(target), agree) !== undefined)
+    for (const target of targets) {
+      if (target === known) return shared(shownAt(target), agree)
+      const lacking = reaching(target).filter((node) => at(node, target) === undefined)
+      const found = await askAt(target, lacking, shownAt(target), known !== undefined, deps)
       if (found !== undefined) return found
-      const lacking = reaching.filter((node) => at(node, target) === undefined)
-      const asked = await Promise.allSettled(lacking.map((node) => fetchAt(node, target)))
-      const more = asked.flatMap((item) => (item.status === 'fulfilled' ? (item.value ?? []) : []))
-      const foundNow = shared([...shown, ...more], agree)
-      if (foundNow !== undefined) return foundNow
     }
     throw noCommonBlock(top, agree)
   }
@@ -103,6 +108,32 @@ function createBranches() {
       return tip === undefined || height > tip.number ? undefined : known[Number(tip.number - height)]
     },
   }
+}
+
+/**
+ * Ask nodes for their block at a height until enough nodes have the same there, or all have answered; where a lower block
+ * is known to be shared, no longer than patience lasts: a node that claims to be ahead and is silent holds up no head.
+ */
+async function askAt(
+  height: bigint,
+  lacking: readonly Endpoint[],
+  shown: readonly Header[],
+  isLowerKnown: boolean,
+  { fetchAt, agree, clock, patienceMs }: TipsDeps,
+): Promise<Header | undefined> {
+  if (shown.length + lacking.length < agree) return undefined
+  const headers = [...shown]
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
+  const asked = lacking.map(async (node) => {
+    const header = await fetchAt(node, height).catch(() => null)
+    if (header !== null) headers.push(header)
+    if (shared(headers, agree) !== undefined) resolve()
+  })
+  const over = new AbortController()
+  const late = isLowerKnown ? [clock.sleep(patienceMs, over.signal).catch(() => undefined)] : []
+  await Promise.race([enough, Promise.all(asked), ...late])
+  over.abort()
+  return shared(headers, agree)
 }
 
 /** The header that at least `agree` of these equal. Pure. */

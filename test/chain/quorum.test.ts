@@ -35,7 +35,7 @@ function model(name: string, tip = 10): Model {
     node.asked.push([method, params])
     if (node.down) unreachable()
     if (node.stalls.has(method)) return new Promise(() => {})
-    return { ok: true, result: node.answers[method]?.(params) ?? null }
+    return { ok: true, result: (await node.answers[method]?.(params)) ?? null }
   }
   const node: Model = {
     ...{ name, tip, forkAt: Number.POSITIVE_INFINITY, down: false, stalls: new Set<string>(), asked: [] },
@@ -142,7 +142,37 @@ describe('the head', () => {
       b.tip = 10
       return said
     }
-    expect(await heads(join([a, b], 600_000).nodes, 2, () => {})).toEqual([9n, 10n])
+    const { nodes } = join([a, b], 600_000)
+    await new Promise<void>((resolve) => {
+      nodes.onHead(({ number }) => {
+        if (number === 10n) resolve()
+      })
+    })
+    await nodes.close()
+  })
+
+  it('does not wait for a node that claims to be far ahead and is silent about every height', async () => {
+    const [liar, a, b] = [model('liar', 1_000_000), model('a'), model('b')]
+    const honest = liar.answers.eth_getBlockByNumber
+    liar.answers.eth_getBlockByNumber = (params) =>
+      params[0] === 'latest' ? honest?.(params) : new Promise(() => {})
+    const { nodes } = join([liar, a, b])
+    expect((await nodes.head()).number).toBe(10n)
+    a.tip = 11
+    expect((await nodes.head()).number).toBe(10n)
+    b.tip = 11
+    expect((await nodes.head()).number).toBe(11n)
+  })
+
+  it('is said to be none where two of two share no block: nothing goes on, and somebody hears of it', async () => {
+    const [a, b] = [model('a'), model('b')]
+    b.forkAt = 0
+    const { nodes, reported } = join([a, b])
+    nodes.onHead(() => {})
+    await expect.poll(() => reported[0]?.code).toBe('node.disagreement')
+    b.forkAt = Number.POSITIVE_INFINITY
+    expect((await nodes.head()).number).toBe(10n)
+    await nodes.close()
   })
 
   it('throws what is missing when too few nodes answer, and comes back with them', async () => {
