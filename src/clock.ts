@@ -23,3 +23,19 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', onAbort, { once: true })
     }),
 }
+
+/** Whether work ends within so many milliseconds; waits no longer, and ends nothing. Throws what the work throws by then. */
+export async function endsWithin(
+  work: Promise<unknown>,
+  ms: number,
+  clock: Pick<Clock, 'sleep'>,
+): Promise<boolean> {
+  const ended = new AbortController()
+  const isLate = () => false
+  try {
+    return await Promise.race([work.then(() => true), clock.sleep(ms, ended.signal).then(isLate, isLate)])
+  } finally {
+    // Nobody reads the reason; without one an abort makes an error with a stack each time.
+    ended.abort('ended')
+  }
+}

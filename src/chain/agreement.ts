@@ -1,5 +1,5 @@
 import { keccak256, stringToHex } from 'viem'
-import type { Clock } from '../clock.ts'
+import { type Clock, endsWithin } from '../clock.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 
@@ -47,9 +47,6 @@ export function reachedBy(values: readonly bigint[], agree: number): bigint {
   return reached
 }
 
-/** Why a wait ended; nobody reads it, and an abort without a reason makes an error with a stack each time. */
-const ENDED = 'ended'
-
 type Answer<T> = { readonly node: Endpoint; readonly text: string; readonly value: T }
 
 /**
@@ -64,7 +61,8 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
     try {
       return await round.agreed
     } finally {
-      stop.abort(ENDED)
+      // Nobody reads the reason; without one an abort makes an error with a stack each time.
+      stop.abort('ended')
     }
   },
   collect: (question) => collect(question, deps),
@@ -85,9 +83,7 @@ async function collect<T>({ method, block, ask }: Question<T>, deps: AgreementDe
       }
     }),
   )
-  const late = new AbortController()
-  await Promise.race([asked, clock.sleep(hedgeMs, late.signal).catch(() => undefined)])
-  late.abort(ENDED)
+  await endsWithin(asked, hedgeMs, clock)
   if (values.length < agree) await asked
   if (values.length < agree) throw quorumMissing({ method, block, agree, answered: values.length }, failures)
   return [...values]

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, endsWithin } from '../clock.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { quorumMissing } from './agreement.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -162,13 +162,8 @@ async function lookAtAll(
   })
   // A dead node is asked too, so that it can come back.
   const lively = looks.filter((_, index) => nodes[index]?.alive())
-  const late = new AbortController()
-  await Promise.race([
-    enough,
-    Promise.all(lively.length < agree ? looks : lively),
-    clock.sleep(hedgeMs, late.signal).catch(() => undefined),
-  ])
-  late.abort()
+  const wanted = Promise.all(lively.length < agree ? looks : lively)
+  await endsWithin(Promise.race([enough, wanted]), hedgeMs, clock)
   if (answered < agree) await Promise.all(looks)
   if (answered >= agree) return
   throw quorumMissing({ method: 'eth_getBlockByNumber', block: 'latest', agree, answered }, failures)

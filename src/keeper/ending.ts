@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, endsWithin } from '../clock.ts'
 import type { Log } from '../ops/log.ts'
 
 /** What has not ended by then is left to the end of the process: a stop waits twice, and ends within 10 s. */
@@ -12,7 +12,6 @@ export async function endAll(
   ends: readonly (() => unknown)[],
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Promise<void> {
-  const ended = new AbortController()
   const all = Promise.all(
     ends.map(async (end) => {
       try {
@@ -22,10 +21,6 @@ export async function endAll(
       }
     }),
   )
-  const late = clock.sleep(END_MS_MAX, ended.signal).then(
-    () => log.warn('not everything could be closed in time', { waitedMs: END_MS_MAX }),
-    () => undefined,
-  )
-  await Promise.race([all, late])
-  ended.abort()
+  if (!(await endsWithin(all, END_MS_MAX, clock)))
+    log.warn('not everything could be closed in time', { waitedMs: END_MS_MAX })
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { BorrowerCollection, Change, Fold, Rows } from '../../agents/rows.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, endsWithin } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { worstFreshness } from '../service/collection.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
@@ -8,7 +8,7 @@ import type { Freshness } from '../service/contract/resources.ts'
 import { type BorrowerRows, goneOf, type Named, nameOf } from './borrower-rows.ts'
 import type { Listed } from './collections.ts'
 import { type FreshnessLimits, isFresh } from './freshness.ts'
-import { endsWithin, pagesOf } from './sweeps.ts'
+import { pagesOf } from './sweeps.ts'
 
 /** An event that names a row; any other hint is no news to a book. */
 export type RowHint = { readonly type: string; readonly subject?: string }

@@ -69,17 +69,3 @@ export async function waitAndSay(
     ended.abort()
   }
 }
-
-/** Whether a sweep ends within so many milliseconds; waits no longer. Throws what the sweep throws meanwhile. */
-export async function endsWithin(sweeping: Promise<void>, ms: number, clock: Clock): Promise<boolean> {
-  const ended = new AbortController()
-  const late = clock.sleep(ms, ended.signal).then(
-    () => false,
-    () => false,
-  )
-  try {
-    return await Promise.race([sweeping.then(() => true), late])
-  } finally {
-    ended.abort()
-  }
-}
