@@ -80,6 +80,7 @@ export function joinNodes(options: JoinOptions): Nodes {
     ...createCounts(asking, heads.recent, finalized, options),
     onHead: heads.listen,
     health: standing.health,
+    quorumMissingSinceMs: standing.quorumMissingSinceMs,
     send: (raw) => Promise.all(senders.map((node) => sendTo(node, raw))),
     close: async () => {
       await Promise.all([...readers, ...senders].map((node) => node.close()))

@@ -166,6 +166,11 @@ export type Nodes = {
   /** Call `listener` at each new agreed head until the returned function is called. */
   readonly onHead: (listener: (head: Head) => void) => () => void
   readonly health: () => readonly NodeHealth[]
+  /**
+   * Since when too few nodes are there, or those that are show blocks of which too few agree on any: Unix milliseconds of
+   * the first such look, null while enough agree. Looked at now: what nobody asked about meanwhile is not known.
+   */
+  readonly quorumMissingSinceMs: () => number | null
   /** Ask no more, and give up what is under way. */
   readonly close: () => Promise<void>
 }

@@ -13,6 +13,7 @@ export type Standing = {
   readonly failed: (node: Endpoint, error: RolekeeperError) => void
   readonly alone: (node: Endpoint) => void
   readonly health: () => readonly NodeHealth[]
+  readonly quorumMissingSinceMs: () => number | null
 }
 
 /** A node that let us wait, or stood alone, is asked after the others for so long. */
@@ -58,7 +59,18 @@ export function createStanding(options: StandingDeps): Standing {
     return now
   }
 
+  /** The agreed head that stood when the quorum was first seen missing. */
+  let missing: { readonly atHash: string | undefined; readonly sinceMs: number } | undefined
+  function quorumMissingSinceMs(): number | null {
+    const head = agreedHead()
+    if (hasQuorum(nodes.map(stateOf), options)) missing = undefined
+    else if (missing?.atHash !== head?.hash || missing === undefined)
+      missing = { atHash: head?.hash, sinceMs: clock.nowMs() }
+    return missing?.sinceMs ?? null
+  }
+
   return {
+    quorumMissingSinceMs,
     order: () =>
       nodes
         .map((node) => ({
@@ -83,6 +95,20 @@ export function createStanding(options: StandingDeps): Standing {
         disagreements: disagreements.get(node) ?? 0,
       })),
   }
+}
+
+/** Whether enough nodes are there, and none shows a block above the one that they agree on. */
+function hasQuorum(
+  states: readonly NodeHealth['state'][],
+  { nodes, agree, tips, agreedHead }: StandingDeps,
+): boolean {
+  const there = states.filter((state) => state !== 'down' && state !== 'other_fork').length
+  const head = agreedHead()
+  return (
+    there >= agree &&
+    head !== undefined &&
+    nodes.every((node) => (tips.tip(node)?.number ?? 0n) <= head.number)
+  )
 }
 
 function isOnOtherFork(node: Endpoint, head: Header, { tips }: StandingDeps): boolean {

@@ -9,7 +9,7 @@ import { wayOut } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
-import { DECISION_MS_MAX, OPEN_MS_MAX, openMs } from './lookout.ts'
+import { DECISION_MS_MAX, NO_QUORUM_MS_MAX, OPEN_MS_MAX, openMs } from './lookout.ts'
 import type { KeeperRecords } from './records.ts'
 import type { RoleAtWork } from './role.ts'
 import type { Staff } from './staff.ts'
@@ -23,7 +23,7 @@ export type HealthDeps = {
   readonly roles: Staff['states']
   readonly live: () => readonly Workflow[]
   /** Undefined until they are connected. */
-  readonly nodes: () => Pick<Nodes, 'agree' | 'health'> | undefined
+  readonly nodes: () => Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs'> | undefined
   readonly control: () => Control
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: () => RolekeeperError | null
@@ -93,6 +93,7 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
     control: deps.control(),
     feed: { mode: feed?.mode ?? 'down', messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs) },
     nodes: deps.nodes()?.health() ?? [],
+    quorumMissingMs: nowMs - (deps.nodes()?.quorumMissingSinceMs() ?? nowMs),
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
     serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
     roles: await Promise.all([...names].map((name) => readRole(name, deps))),
@@ -110,6 +111,7 @@ async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][n
   const balancesWei = keys.flatMap(({ duty }) => duty.lastSeen()?.nativeBalanceWei ?? [])
   return {
     role: name,
+    safe: safeOf(name, deps),
     up: places.length > 0 && places.every(({ state }) => state.type === 'up'),
     workflowsLive: mine.length,
     workflowsHeld: mine.filter(isHeld).length,
@@ -122,6 +124,20 @@ async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][n
     marketsUnarmed: arming?.unarmed ?? 0,
     budgets: role === undefined ? {} : await budgets(role, deps),
   }
+}
+
+/** How many signers of a role are SAFE, by reason: also one whose agent is gone and whose workflows are not. */
+function safeOf(name: Role, { roles, live, records }: HealthDeps): Readonly<Record<string, number>> {
+  const mine = new Set([
+    ...roles().flatMap(({ agent: { role, signer } }) => (role === name ? [signer.address] : [])),
+    ...live().flatMap(({ role, signer }) => (role === name ? [signer] : [])),
+  ])
+  const checks = [...mine].flatMap((signer) => [
+    ...new Set(records.signers.reasonsOf(signer).map(({ check }) => check)),
+  ])
+  return Object.fromEntries(
+    [...new Set(checks)].map((check) => [check, checks.filter((each) => each === check).length]),
+  )
 }
 
 const facet = (ok: boolean, message: string): Facet => ({ ok, message })
@@ -202,5 +218,8 @@ function nodesFacet(deps: HealthDeps): Facet {
     .filter(({ state }) => state !== 'ok')
     .map(({ node, state, blocksBehind }) => `${node} is ${state}, ${blocksBehind ?? 'unknown'} blocks behind`)
   const usable = health.filter(({ state }) => state !== 'down' && state !== 'other_fork').length
-  return facet(slotAgeMs <= OPEN_MS_MAX && usable >= (nodes?.agree ?? 0), [...left, slots].join('; '))
+  const missingMs = deps.clock.nowMs() - (nodes?.quorumMissingSinceMs() ?? deps.clock.nowMs())
+  const missing = missingMs > NO_QUORUM_MS_MAX ? [`too few agree on a newer block for ${missingMs} ms`] : []
+  const ok = slotAgeMs <= OPEN_MS_MAX && usable >= (nodes?.agree ?? 0) && missing.length === 0
+  return facet(ok, [...missing, ...left, slots].join('; '))
 }

@@ -22,6 +22,8 @@ export const DECISION_MS_MAX = 20_000
 const KEY_MS_MAX = 20_000
 /** A node that catches up by then is not worth an alarm. */
 const LEFT_OUT_MS_MAX = 30_000
+/** Until enough nodes agree again nothing is signed and nothing ends. */
+export const NO_QUORUM_MS_MAX = 30_000
 
 /** Age of a nonce that has not landed, milliseconds since its payload was ordered. Pure. */
 export const openMs = ({ attempts }: Slot, nowMs: number): number =>
@@ -40,15 +42,15 @@ export type Worker = Pick<RoleAtWork, 'role' | 'signer'> & {
 type LookoutDeps = {
   readonly nowMs: () => number
   readonly live: () => readonly Workflow[]
-  readonly nodes: Pick<Nodes, 'balanceWei' | 'health'>
+  readonly nodes: Pick<Nodes, 'agree' | 'balanceWei' | 'health' | 'quorumMissingSinceMs'>
   readonly payers: readonly Payer[]
   readonly atWork: () => readonly Worker[]
   readonly alarm: (error: RolekeeperError) => void
 }
 
 /**
- * Create what looks for workflows that stay too long where they are, for nodes that are left out, for roles that see or
- * sign nothing, and for signers that run out of gas: by our own record, so that it also sees what no step gets to.
+ * Create what looks for workflows that stay too long where they are, for nodes that are left out or too few, for roles that
+ * see or sign nothing, and for signers that run out of gas: by our own record, so that it also sees what no step gets to.
  * @returns one look. Throws what reading balances throws.
  */
 export function createLookout({
@@ -61,6 +63,8 @@ export function createLookout({
 }: LookoutDeps): () => Promise<void> {
   let readAtMs = Number.NEGATIVE_INFINITY
   return async () => {
+    const missingMs = nowMs() - (nodes.quorumMissingSinceMs() ?? nowMs())
+    if (missingMs > NO_QUORUM_MS_MAX) alarm(noQuorum(nodes, missingMs))
     for (const left of nodes.health().flatMap((node) => leftOutOf(node, nowMs()))) alarm(left)
     for (const overdue of live().flatMap((workflow) => overdueOf(workflow, nowMs()))) alarm(overdue)
     for (const worker of atWork()) for (const each of idleOf(worker, nowMs())) alarm(each)
@@ -120,6 +124,21 @@ const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =
     {
       fix: "compare the service's indexer with the workflow's transactions.",
       facts: { workflow: id, role },
+      retry: 'later',
+    },
+  )
+
+const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
+  new RolekeeperError(
+    'node.no_quorum',
+    `For ${ms} ms no ${agree} nodes have shown one newer block; ${NO_QUORUM_MS_MAX} ms is too long. ${health()
+      .map(
+        ({ node, state, lastErrorCode }) => `${node} is ${state}, its last error ${lastErrorCode ?? 'none'}.`,
+      )
+      .join(' ')}`,
+    {
+      fix: 'bring the nodes of `chain.nodes.read` back, or put others there: until as many agree, nothing is signed and nothing ends.',
+      facts: { agree },
       retry: 'later',
     },
   )

@@ -15,6 +15,8 @@ export type Gauges = {
   readonly control: Control
   readonly feed: { readonly mode: FeedMode; readonly messageAgeMs: number | null }
   readonly nodes: readonly NodeHealth[]
+  /** How long too few nodes have agreed on a newer block; 0 while enough do. */
+  readonly quorumMissingMs: number
   readonly sweepAgeMs: number | null
   /** How far the service says its own state is behind. */
   readonly serviceLagMs: number | null
@@ -22,6 +24,8 @@ export type Gauges = {
     readonly role: Role
     /** Whether every agent of the role works. */
     readonly up: boolean
+    /** Signers that are SAFE, by the reason's check. */
+    readonly safe: Readonly<Record<string, number>>
     readonly workflowsLive: number
     /** Those that wait for a person. */
     readonly workflowsHeld: number
@@ -204,6 +208,8 @@ function createGauges(registry: Registry) {
     nodeBehind: gauge('node_blocks_behind', 'Blocks that a reading node is behind the agreed head.', [
       'node',
     ]),
+    quorumMissing: gauge('quorum_missing_seconds', 'Time for which too few nodes agree on a newer block.'),
+    safe: gauge('signers_safe', 'Signers that are SAFE, by the reason.', ['role', 'check']),
     up: gauge('role_up', '1 while the role works; 0 while it is down or being opened.', ['role']),
     live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
     held: gauge('workflows_held', 'Workflows that wait for a person.', ['role']),
@@ -228,7 +234,10 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
     gauges.nodeState.set({ node, state }, 1)
     gauges.nodeBehind.set({ node }, blocksBehind ?? Number.NaN)
   }
-  for (const { role, budgets, ...figures } of now.roles) {
+  gauges.quorumMissing.set(now.quorumMissingMs / 1_000)
+  gauges.safe.reset()
+  for (const { role, budgets, safe, ...figures } of now.roles) {
+    for (const [check, signers] of Object.entries(safe)) gauges.safe.set({ role, check }, signers)
     gauges.up.set({ role }, Number(figures.up))
     gauges.live.set({ role }, figures.workflowsLive)
     gauges.held.set({ role }, figures.workflowsHeld)

@@ -247,3 +247,37 @@ describe('an answer', () => {
     expect(first).toEqual(second)
   })
 })
+
+describe('a quorum that is missing', () => {
+  it('is so from the first look on, while too few nodes are there, until enough are', async () => {
+    const [one, other, third] = [model('a'), model('b'), model('c')]
+    const { nodes } = join([one, other, third])
+    await nodes.head()
+    expect(nodes.quorumMissingSinceMs()).toBeNull()
+    other.down = true
+    expect(nodes.quorumMissingSinceMs()).toBeNull()
+    third.down = true
+    const sinceMs = nodes.quorumMissingSinceMs()
+    expect(sinceMs).not.toBeNull()
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    expect(nodes.quorumMissingSinceMs()).toBe(sinceMs)
+    third.down = false
+    expect(nodes.quorumMissingSinceMs()).toBeNull()
+    await nodes.close()
+  })
+
+  it('is so while two nodes go on with blocks of their own', async () => {
+    const [one, other] = [model('a'), model('b')]
+    const { nodes } = join([one, other])
+    await nodes.head()
+    for (const node of [one, other]) Object.assign(node, { forkAt: 11, tip: 13 })
+    expect((await nodes.head()).number).toBe(10n)
+    expect(nodes.quorumMissingSinceMs()).not.toBeNull()
+    Object.assign(other, {
+      answers: { ...other.answers, eth_getBlockByNumber: one.answers.eth_getBlockByNumber },
+    })
+    expect((await nodes.head()).number).toBe(13n)
+    expect(nodes.quorumMissingSinceMs()).toBeNull()
+    await nodes.close()
+  })
+})

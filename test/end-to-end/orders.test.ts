@@ -256,6 +256,9 @@ async function threeNodes() {
   return { chain: { id: String(id), finality, nodes: { read, send: [node] } }, liar, laggard }
 }
 
+/** The metric families that a keeper of this file fed: that of SAFE signers is fed by the test of a pending transaction. */
+const fed = new Set<string>()
+
 describe('a transaction of others that stays pending at our next nonce', () => {
   it('is named, and makes place for a no-op when a person orders it; then the signer works again', async () => {
     const { client } = world.scene
@@ -270,6 +273,10 @@ describe('a transaction of others that stays pending at our next nonce', () => {
     const { message } = alarmOf(await begun.until((event) => alarmOf(event).code === 'signer.safe'))
     expect(message).toContain(`${signer} is SAFE (nonce_used_elsewhere)`)
     expect(message).toContain(`${nonce + 1} pending`)
+    const page = await (await fetch(`${opsUrl(begun)}/metrics`)).text()
+    expect(page).toContain('rolekeeper_signers_safe{role="liquidator",check="nonce_used_elsewhere"} 1')
+    for (const name of familiesOf(page).fed) fed.add(name)
+    expect(await (await fetch(`${opsUrl(begun)}/readyz`)).text()).toContain(`signer fill ${signer} --yes`)
     expect((await rolekeeper('signer', 'show', '--directory', directory())).out).toContain(
       `rolekeeper signer fill ${signer} --yes`,
     )
@@ -299,7 +306,6 @@ describe('the metrics of a keeper', () => {
     const service = { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook }
     const { chain, liar, laggard } = await threeNodes()
     const begun = await keeperOf(['deposit'], { service, chain })
-    const fed = new Set<string>()
     const scrape = async () => {
       const families = familiesOf(await (await fetch(`${opsUrl(begun)}/metrics`)).text())
       for (const name of families.fed) fed.add(name)
@@ -313,6 +319,10 @@ describe('the metrics of a keeper', () => {
     await untilFed('rolekeeper_node_disagreements_total')
     laggard.setView({ kind: 'lag', blocks: 2n })
     await untilFed('rolekeeper_node_blocks_behind')
+    // Two of them are away.
+    await Promise.all([liar.down(), laggard.down()])
+    await untilFed('rolekeeper_quorum_missing_seconds')
+    await Promise.all([liar.up(), laggard.up()])
 
     // A position that the agent passes over.
     await world.quickly(() => world.openBorrower('30000'))

@@ -35,6 +35,8 @@ it('says of a signer that it runs out of gas, once a minute and below that of th
     nowMs: () => world.nowMs,
     live: () => [],
     nodes: {
+      agree: 2,
+      quorumMissingSinceMs: () => null,
       health: () => [],
       balanceWei: async () => {
         world.asked += 1
@@ -63,6 +65,8 @@ it('says of a node that stands still that it is left out, one millisecond past 3
     nowMs: () => world.nowMs,
     live: () => [],
     nodes: {
+      agree: 2,
+      quorumMissingSinceMs: () => null,
       health: () => [
         { ...still, lastErrorCode: null, disagreements: 0 },
         { ...still, node: 'read-1', state: 'ok', lastErrorCode: null, disagreements: 0 },
@@ -78,6 +82,31 @@ it('says of a node that stands still that it is left out, one millisecond past 3
   world.nowMs += 1
   await look()
   expect(alarms).toMatchObject([{ code: 'node.left_out', facts: { node: 'read-2', blocksBehind: 7 } }])
+})
+
+it('says that too few nodes agree, with how each stands, one millisecond past 30 s', async () => {
+  const alarms: RolekeeperError[] = []
+  const world = { nowMs: NOW + 30_000 }
+  const down = { node: 'read-2', state: 'down', sinceMs: world.nowMs, blocksBehind: 1 } as const
+  const look = createLookout({
+    nowMs: () => world.nowMs,
+    live: () => [],
+    nodes: {
+      agree: 2,
+      quorumMissingSinceMs: () => NOW,
+      health: () => [{ ...down, lastErrorCode: 'node.timeout', disagreements: 0 }],
+      balanceWei: async () => 0n,
+    },
+    atWork: () => [],
+    payers: [],
+    alarm: (error) => alarms.push(error),
+  })
+  await look()
+  expect(alarms).toEqual([])
+  world.nowMs += 1
+  await look()
+  expect(alarms).toMatchObject([{ code: 'node.no_quorum', facts: { agree: 2 } }])
+  expect(alarms[0]?.message).toContain('read-2 is down, its last error node.timeout.')
 })
 
 it.each([

@@ -11,12 +11,14 @@ const gauges: Gauges = {
       ...{ lastErrorCode: null, disagreements: 0 },
     },
   ],
+  quorumMissingMs: 2_500,
   sweepAgeMs: null,
   serviceLagMs: 2_000,
   roles: [
     {
       role: 'liquidator',
       up: true,
+      safe: { nonce_taken: 1 },
       workflowsLive: 2,
       workflowsHeld: 1,
       slotsOpen: 1,
