@@ -4,11 +4,10 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { lendingMarketAbi } from '../../sandbox/contracts/abis.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { BTC } from '../sandbox/indexer/scene.ts'
-import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
+import { createKeeperScene, ENVIRONMENT, type KeeperScene, liquidationOf } from '../support/keeper-scene.ts'
 import { startTap, type Tap, type Tapped } from '../support/tap.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -105,15 +104,6 @@ function startChild(): Child {
   }
 }
 
-const liquidations = (borrower: Address) =>
-  world.scene.client.getContractEvents({
-    address: world.scene.at(BTC.market),
-    abi: lendingMarketAbi,
-    eventName: 'Liquidated',
-    args: { borrower },
-    fromBlock: 0n,
-  })
-
 const prepare = ({ path }: Tapped) => path === '/v1/workflows/prepare'
 const sign = ({ body, method }: Tapped) => method === 'POST' && body.includes('ECDSA_SHA_256')
 const send = ({ body }: Tapped) => body.includes('eth_sendRawTransaction')
@@ -147,13 +137,11 @@ describe('a keeper killed with SIGKILL', () => {
       await died
       taps[at].setRule(null)
       const survivor = startChild()
-      const concerns = (event: KeeperEvent) =>
-        event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
-      await survivor.until((event) => concerns(event) && reached('succeeded')(event))
+      await survivor.until(liquidationOf(borrower)('succeeded'))
       const ended = once(survivor.process, 'exit')
       survivor.process.kill('SIGTERM')
       await ended
-      expect(await liquidations(borrower)).toHaveLength(1)
+      expect(await world.liquidated(borrower)).toHaveLength(1)
     })
   }
 

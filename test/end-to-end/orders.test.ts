@@ -7,30 +7,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
 import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
-import { loadRunConfig } from '../../src/config/config.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
-import { isWellKnown } from '../../src/sign/well-known.ts'
-import {
-  createKeeperScene,
-  ENVIRONMENT,
-  type KeeperScene,
-  reached,
-  startTestKeeper,
-  type TestKeeper,
-} from '../support/keeper-scene.ts'
+import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
 import { type NodeProxy, startNodeProxy } from '../support/node-proxy.ts'
 
 let world: KeeperScene
-let running: TestKeeper | undefined
 const proxies: NodeProxy[] = []
 
 beforeAll(async () => {
   world = await createKeeperScene()
 })
 afterEach(async () => {
-  await running?.keeper.stop({ drainMs: 0 })
-  running = undefined
+  await world.rest()
   for (const proxy of proxies.splice(0)) await proxy.stop()
 })
 afterAll(() => world.stop())
@@ -64,20 +53,11 @@ function policyFile(always: readonly string[]): string {
   return written
 }
 
-const configFile = (always: readonly string[] = [], changes: Readonly<Record<string, unknown>> = {}) => {
-  const [agent] = world.config().agents
-  const { keyId, address } = agent?.signer.kind === 'kms' ? agent.signer : { keyId: '', address: '0x' }
-  const signer = { kms: { keyId, address } }
-  return world.configFile({
-    agents: [{ role: 'liquidator', mode: 'live', policy: policyFile(always), signer }],
-    ...changes,
-  })
-}
-const keeperOf = async (always: readonly string[] = [], changes: Readonly<Record<string, unknown>> = {}) => {
-  const file = configFile(always, changes)
-  running = await startTestKeeper(loadRunConfig(file, { env: ENVIRONMENT, isWellKnown }))
-  return running
-}
+const changesOf = (always: readonly string[]) => ({
+  agents: [world.liquidator({ policy: policyFile(always) })],
+})
+const keeperOf = (always: readonly string[] = [], changes: Readonly<Record<string, unknown>> = {}) =>
+  world.start({ ...changesOf(always), ...changes })
 
 /** Run a command line in this process. */
 async function rolekeeper(...args: string[]) {
@@ -135,7 +115,7 @@ describe('a workflow submitted by hand', () => {
   })
 
   it('is carried by a keeper of its own where none runs, and counts against the budgets', async () => {
-    const { code, out } = await submit('2000000', '--config', configFile(), '--json')
+    const { code, out } = await submit('2000000', '--config', world.configFile(changesOf([])), '--json')
     const lines = out
       .trimEnd()
       .split('\n')
@@ -169,9 +149,7 @@ describe('a workflow submitted by hand', () => {
     const list = await rolekeeper('approve', '--directory', directory())
     expect(list.out).toMatch(/^[0-9a-f]{8} {2}liquidator {2}deposit$/m)
     expect(list.out).toContain('approval_always: The policy asks about every deposit.')
-    expect(await (await fetch(`${opsUrl(second)}/metrics`)).text()).toContain(
-      'rolekeeper_workflows_held{role="liquidator"} 1',
-    )
+    expect(await second.page('/metrics')).toContain('rolekeeper_workflows_held{role="liquidator"} 1')
     expect(await sent()).toBe(before)
     const id = /^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? ''
     expect(await rolekeeper('approve', id, '--directory', directory())).toMatchObject({ code: 0 })
@@ -224,9 +202,6 @@ describe('a workflow submitted by hand', () => {
     expect(unruled.err).toMatch(/^error order\.refused: workflow_not_allowed: [^\n]*\n$/)
   })
 })
-
-const opsUrl = ({ events }: TestKeeper) =>
-  events.flatMap((event) => (event.type === 'ready' ? [event.opsUrl] : []))[0] ?? ''
 
 /** A port that nothing listens on. */
 async function freePort(): Promise<number> {
@@ -307,7 +282,7 @@ describe('the metrics of a keeper', () => {
     const { chain, liar, laggard } = await threeNodes()
     const begun = await keeperOf(['deposit'], { service, chain })
     const scrape = async () => {
-      const families = familiesOf(await (await fetch(`${opsUrl(begun)}/metrics`)).text())
+      const families = familiesOf(await begun.page('/metrics'))
       for (const name of families.fed) fed.add(name)
       return families.all
     }

@@ -1,46 +1,18 @@
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
-import { BTC } from '../sandbox/indexer/scene.ts'
-import {
-  createKeeperScene,
-  ENVIRONMENT,
-  type KeeperScene,
-  reached,
-  startTestKeeper,
-  type TestKeeper,
-} from '../support/keeper-scene.ts'
+import { createKeeperScene, ENVIRONMENT, type KeeperScene, liquidationOf } from '../support/keeper-scene.ts'
 
 let world: KeeperScene
-let running: TestKeeper | undefined
 
 beforeAll(async () => {
   world = await createKeeperScene()
 })
-afterEach(async () => {
-  await running?.keeper.stop({ drainMs: 0 })
-  running = undefined
-})
+afterEach(() => world.rest())
 afterAll(() => world.stop())
 
-const inMode = (mode: 'live' | 'shadow') => {
-  const agents = world.config().agents.map(({ role, policy, signer }) => ({
-    ...{ role, mode, policy },
-    signer: signer.kind === 'kms' ? { kms: { keyId: signer.keyId, address: signer.address } } : {},
-  }))
-  return world.config({ agents })
-}
-const underWater = () =>
-  world.quickly(async () => {
-    await world.scene.price(BTC, '60000')
-    const borrower = await world.openBorrower()
-    await world.scene.price(BTC, '47000')
-    return borrower
-  })
-const about = (borrower: Address, state: string) => (event: Parameters<ReturnType<typeof reached>>[0]) =>
-  event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase()) && reached(state)(event)
+const startIn = (mode: 'live' | 'shadow') => world.start({ agents: [world.liquidator({ mode })] })
 const shadowedOf = async (borrower: Address): Promise<Workflow | undefined> => {
   const journal = readSqliteJournal(world.config().directory)
   const rows = await journal.shadowed()
@@ -56,12 +28,11 @@ const audited = async () => {
 }
 
 it('does everything up to the signature, changes nothing, and says what it would have gained', async () => {
-  const borrower = await underWater()
+  const borrower = await world.openUnderWater()
   const { client } = world.scene
   const before = await client.getTransactionCount({ address: world.signer })
-  const keeper = await startTestKeeper(inMode('shadow'))
-  running = keeper
-  const ended = await keeper.until(about(borrower, 'shadowed'))
+  const keeper = await startIn('shadow')
+  const ended = await keeper.until(liquidationOf(borrower)('shadowed'))
   expect(ended).toMatchObject({ check: 'won' })
   expect(keeper.events.flatMap((event) => (event.type === 'workflow' ? [event.state] : []))).toEqual([
     'discovered',
@@ -72,9 +43,10 @@ it('does everything up to the signature, changes nothing, and says what it would
     'shadowed',
   ])
   expect(keeper.keeper.summary().workflows.liquidator).toMatchObject({ shadowed: 1, succeeded: 0 })
-  const metrics = await (await fetch(`${opsUrl(keeper)}/metrics`)).text()
-  expect(metrics).toContain('rolekeeper_shadow_verdicts_total{role="liquidator",verdict="won"} 1')
-  await keeper.keeper.stop({ drainMs: 0 })
+  expect(await keeper.page('/metrics')).toContain(
+    'rolekeeper_shadow_verdicts_total{role="liquidator",verdict="won"} 1',
+  )
+  await world.rest()
   const workflow = await shadowedOf(borrower)
   expect(workflow).toMatchObject({ shadow: true, slots: [], shadowed: { ask: null } })
   expect(workflow?.shadowed?.calls.map((call) => call.split('(')[0]?.slice(43))).toEqual([
@@ -87,42 +59,29 @@ it('does everything up to the signature, changes nothing, and says what it would
 })
 
 it('calls contested what the very next block took', async () => {
-  const borrower = await underWater()
-  const { client, deployment, at } = world.scene
-  const keeper = await startTestKeeper(inMode('shadow'))
-  running = keeper
+  const borrower = await world.openUnderWater()
+  const { client } = world.scene
+  const keeper = await startIn('shadow')
   await client.setIntervalMining({ interval: 0 })
-  await keeper.until(about(borrower, 'cleared'))
-  const { timestamp } = await client.getBlock()
-  await client.writeContract({
-    chain: null,
-    address: at(BTC.oracle),
-    abi: priceOracleAbi,
-    account: deployment.admin,
-    functionName: 'setPrice',
-    args: [60_000n * 10n ** 18n, timestamp],
-    gas: 200_000n,
-  })
+  await keeper.until(liquidationOf(borrower)('cleared'))
+  await world.recoverInNextBlock()
   await client.mine({ blocks: 1 })
-  const ended = await keeper.until(about(borrower, 'shadowed'))
+  const ended = await keeper.until(liquidationOf(borrower)('shadowed'))
   expect(ended).toMatchObject({ check: 'contested' })
   await client.setIntervalMining({ interval: 1 })
 })
 
 it('does not do again in shadow what it did, and does it live', async () => {
-  const borrower = await underWater()
-  running = await startTestKeeper(inMode('shadow'))
-  await running.until(about(borrower, 'shadowed'))
-  await running.keeper.stop({ drainMs: 0 })
-  running = await startTestKeeper(inMode('shadow'))
-  await running.until(({ type }) => type === 'decision')
-  expect(running.events.some(about(borrower, 'discovered'))).toBe(false)
-  await running.keeper.stop({ drainMs: 0 })
-  running = await startTestKeeper(inMode('live'))
-  await running.until(about(borrower, 'in_flight'))
-  await running.keeper.stop({ drainMs: 0 })
-  await expect(startTestKeeper(inMode('shadow'))).rejects.toMatchObject({ code: 'role.left_live' })
+  const borrower = await world.openUnderWater()
+  const first = await startIn('shadow')
+  await first.until(liquidationOf(borrower)('shadowed'))
+  await world.rest()
+  const again = await startIn('shadow')
+  await again.until(({ type }) => type === 'decision')
+  expect(again.events.some(liquidationOf(borrower)('discovered'))).toBe(false)
+  await world.rest()
+  const live = await startIn('live')
+  await live.until(liquidationOf(borrower)('in_flight'))
+  await world.rest()
+  await expect(startIn('shadow')).rejects.toMatchObject({ code: 'role.left_live' })
 })
-
-const opsUrl = ({ events }: TestKeeper) =>
-  events.flatMap((event) => (event.type === 'ready' ? [event.opsUrl] : []))[0] ?? ''

@@ -3,60 +3,36 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
+import { assetAbi } from '../../sandbox/contracts/abis.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { setControl } from '../../src/ops/control.ts'
-import type { KeeperEvent } from '../../src/ops/events.ts'
 import { BTC, usd } from '../sandbox/indexer/scene.ts'
 import {
   createKeeperScene,
   ENVIRONMENT,
   type KeeperScene,
+  liquidationOf,
   reached,
-  startTestKeeper,
-  type TestKeeper,
 } from '../support/keeper-scene.ts'
 
 let world: KeeperScene
-let running: TestKeeper | undefined
 
 beforeAll(async () => {
   world = await createKeeperScene()
 })
 afterEach(async () => {
-  await running?.keeper.stop({ drainMs: 0 })
-  running = undefined
+  await world.rest()
   world.service.setFault({})
 })
 afterAll(() => world.stop())
 
 /** Open a borrower, push it under water, and start a keeper that finds it. */
-async function underWater(): Promise<{ borrower: Address; keeper: TestKeeper; is: (state: string) => Fits }> {
-  const borrower = await world.quickly(openUnderWater)
-  const keeper = await startTestKeeper(world.config())
-  running = keeper
-  const is = (state: string) => (event: KeeperEvent) =>
-    event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase()) && reached(state)(event)
-  return { borrower, keeper, is }
+async function underWater() {
+  const borrower = await world.openUnderWater()
+  return { borrower, keeper: await world.start(), is: liquidationOf(borrower) }
 }
-async function openUnderWater(): Promise<Address> {
-  await world.scene.price(BTC, '60000')
-  const borrower = await world.openBorrower()
-  await world.scene.price(BTC, '47000')
-  return borrower
-}
-type Fits = (event: KeeperEvent) => boolean
 
-const liquidations = (borrower: Address) =>
-  world.scene.client.getContractEvents({
-    address: world.scene.at(BTC.market),
-    abi: lendingMarketAbi,
-    eventName: 'Liquidated',
-    args: { borrower },
-    fromBlock: 0n,
-  })
 const allowance = () =>
   world.scene.client.readContract({
     address: world.scene.at('sUSD'),
@@ -64,16 +40,22 @@ const allowance = () =>
     functionName: 'allowance',
     args: [world.signer, world.scene.at(BTC.market)],
   })
-/** What the KMS was asked to sign after its first `past` calls, as the ledger names it; a wallet session is a `challenge`. */
+/** What the KMS was asked to sign after its first `past` calls but for wallet sessions: the workflow's kind, or the ledger's. */
 async function signedSince(past: number): Promise<readonly string[]> {
   const journal = readSqliteJournal(world.config().directory)
   const digests = world.kms
     .calls()
     .slice(past)
     .flatMap(({ operation, digest }) => (operation === 'Sign' ? [digest] : []))
-  const entries = await Promise.all(digests.map((digest) => journal.ledgerEntry(`0x${digest}`)))
+  const kinds = await Promise.all(
+    digests.map(async (digest) => {
+      const entry = await journal.ledgerEntry(`0x${digest}`)
+      const workflow = await journal.get(entry?.workflowId ?? '')
+      return workflow?.proposal.kind ?? entry?.kind ?? 'not in the ledger'
+    }),
+  )
   await journal.close()
-  return entries.map((entry) => entry?.kind ?? 'not in the ledger')
+  return kinds.filter((kind) => kind !== 'challenge')
 }
 
 it('carries a liquidation and its settlement to final success, and says what was gained', async () => {
@@ -95,8 +77,43 @@ it('carries a liquidation and its settlement to final success, and says what was
   ])
   const gain = await keeper.until(({ type }) => type === 'gain')
   expect(gain).toMatchObject({ paid: '20,000.00 sUSD', marked: true })
-  expect(await liquidations(borrower)).toHaveLength(1)
+  expect(await world.liquidated(borrower)).toHaveLength(1)
   expect(await allowance()).toBe(0n)
+})
+
+it('signs nothing while killed, and goes on when the kill is taken back', async () => {
+  const { directory } = world.config()
+  setControl(directory, 'kill', true)
+  const past = world.kms.calls().length
+  const { borrower, keeper, is } = await underWater()
+  await keeper.until(({ type }) => type === 'decision')
+  expect(keeper.events.some(is('discovered'))).toBe(false)
+  expect(await signedSince(past)).toEqual([])
+  setControl(directory, 'kill', false)
+  await keeper.until(is('succeeded'))
+  expect(await world.liquidated(borrower)).toHaveLength(1)
+})
+
+it('revokes the approval that a lost race leaves behind', async () => {
+  const { client } = world.scene
+  const { borrower, keeper, is } = await underWater()
+  await client.setIntervalMining({ interval: 0 })
+  await keeper.untilSlot(is('in_flight'), 'sent')
+  // In the block that holds our transactions, before them.
+  await world.recoverInNextBlock()
+  await client.setIntervalMining({ interval: 1 })
+  const ended = await keeper.until(is('reverted'))
+  expect(ended).toMatchObject({ check: 'reverted_on_chain' })
+  expect(await world.liquidated(borrower)).toHaveLength(0)
+  expect(await allowance()).toBe(0n)
+})
+
+it('survives a reorg of the block that it landed in', async () => {
+  const { borrower, keeper, is } = await underWater()
+  await keeper.untilSlot(is('in_flight'), 'mined')
+  await world.scene.rpc('anvil_reorg', 1, [])
+  await keeper.until(is('succeeded'))
+  expect(await world.liquidated(borrower)).toHaveLength(1)
 })
 
 describe('a service that turns hostile', () => {
@@ -114,62 +131,17 @@ describe('a service that turns hostile', () => {
     const { borrower, keeper, is } = await underWater()
     const refused = await keeper.until(is('refused'))
     expect(refused).toMatchObject({ check })
-    expect((await signedSince(past)).filter((kind) => kind !== 'challenge')).toEqual([])
-    expect(await liquidations(borrower)).toHaveLength(0)
+    // The claim of an earlier liquidation may be settled meanwhile.
+    expect((await signedSince(past)).filter((kind) => kind !== 'settle')).toEqual([])
+    expect(await world.liquidated(borrower)).toHaveLength(0)
   })
-})
-
-it('signs nothing while killed, and goes on when the kill is taken back', async () => {
-  const { directory } = world.config()
-  setControl(directory, 'kill', true)
-  const past = world.kms.calls().length
-  const { borrower, keeper, is } = await underWater()
-  await keeper.until(({ type }) => type === 'decision')
-  expect(keeper.events.some(is('discovered'))).toBe(false)
-  expect((await signedSince(past)).filter((kind) => kind !== 'challenge')).toEqual([])
-  setControl(directory, 'kill', false)
-  await keeper.until(is('succeeded'))
-  expect(await liquidations(borrower)).toHaveLength(1)
-})
-
-it('revokes the approval that a lost race leaves behind', async () => {
-  const { client } = world.scene
-  const { borrower, keeper, is } = await underWater()
-  await client.setIntervalMining({ interval: 0 })
-  await keeper.until((event) => event.type === 'slot' && event.state === 'sent')
-  // The price recovers in the block that holds our transactions, before them.
-  const { timestamp } = await client.getBlock()
-  await client.writeContract({
-    chain: null,
-    address: world.scene.at(BTC.oracle),
-    abi: priceOracleAbi,
-    account: world.scene.deployment.admin,
-    functionName: 'setPrice',
-    args: [60_000n * 10n ** 18n, timestamp],
-    gas: 200_000n,
-    maxFeePerGas: 100_000_000_000n,
-    maxPriorityFeePerGas: 90_000_000_000n,
-  })
-  await client.setIntervalMining({ interval: 1 })
-  const ended = await keeper.until(is('reverted'))
-  expect(ended).toMatchObject({ check: 'reverted_on_chain' })
-  expect(await liquidations(borrower)).toHaveLength(0)
-  expect(await allowance()).toBe(0n)
-})
-
-it('survives a reorg of the block that it landed in', async () => {
-  const { borrower, keeper, is } = await underWater()
-  await keeper.until((event) => event.type === 'slot' && event.state === 'mined')
-  await world.scene.rpc('anvil_reorg', 1, [])
-  await keeper.until(is('succeeded'))
-  expect(await liquidations(borrower)).toHaveLength(1)
 })
 
 it('does not start on another chain; with nothing in flight nor with another key, or beside other code', async () => {
-  const { chain, deployment, agents } = world.config()
+  const { chain, deployment } = world.config()
   const nodes = { read: [world.scene.chain.rpcUrl], send: [world.scene.chain.rpcUrl] }
   const wrong = (changes: Readonly<Record<string, unknown>>) =>
-    startTestKeeper(world.config({ directory: join(world.directory, randomUUID()), ...changes }))
+    world.start({ directory: join(world.directory, randomUUID()), ...changes })
   await expect(wrong({ chain: { id: '1', finality: 'finalized', nodes } })).rejects.toMatchObject({
     code: 'node.wrong_chain',
   })
@@ -178,19 +150,16 @@ it('does not start on another chain; with nothing in flight nor with another key
   const text = JSON.stringify({ ...deployment, markets: [{ ...market, codeHash }, ...others] })
   const strings = JSON.parse(text, (_key, value) => (typeof value === 'number' ? String(value) : value))
   await expect(wrong({ deployment: strings })).rejects.toMatchObject({ code: 'deployment.code_changed' })
-  const [agent] = agents
-  const keyId = agent?.signer.kind === 'kms' ? agent.signer.keyId : ''
-  const signer = { kms: { keyId, address: `0x${'22'.repeat(20)}` } }
-  const policy = agent?.policy
-  await expect(
-    wrong({ agents: [{ role: 'liquidator', mode: 'live', policy, signer }] }),
-  ).rejects.toMatchObject({ code: 'kms.wrong_key' })
+  const signer = { kms: { keyId: world.kms.keys[0]?.arn, address: `0x${'22'.repeat(20)}` } }
+  await expect(wrong({ agents: [world.liquidator({ signer })] })).rejects.toMatchObject({
+    code: 'kms.wrong_key',
+  })
   expect(chain.id).toBe(world.scene.chain.chainId)
 })
 
 it('refuses a second keeper on its directory', async () => {
-  running = await startTestKeeper(world.config())
-  await expect(startTestKeeper(world.config())).rejects.toMatchObject({ code: 'journal.locked' })
+  await world.start()
+  await expect(world.start()).rejects.toMatchObject({ code: 'journal.locked' })
 })
 
 it('says so when it has too little to repay', async () => {
@@ -198,20 +167,19 @@ it('says so when it has too little to repay', async () => {
   const token = { chain: null, address: at('sUSD'), abi: assetAbi } as const
   const balance = await client.readContract({ ...token, functionName: 'balanceOf', args: [world.signer] })
   await client.impersonateAccount({ address: world.signer })
-  const borrower = await world.quickly(async () => {
-    // While no keeper runs: its nonces are its own.
-    const send = { ...token, account: world.signer, functionName: 'transfer' } as const
-    await client.writeContractSync({ ...send, args: [deployment.admin, balance - usd('1')] })
-    return openUnderWater()
-  })
-  running = await startTestKeeper(world.config())
-  await running.until((event) => event.type === 'health' && event.subject.endsWith(borrower.toLowerCase()))
-  await running.keeper.stop({ drainMs: 0 })
+  // While no keeper runs: its nonces are its own.
+  const send = { ...token, account: world.signer, functionName: 'transfer' } as const
+  await world.quickly(() =>
+    client.writeContractSync({ ...send, args: [deployment.admin, balance - usd('1')] }),
+  )
+  const { borrower, keeper } = await underWater()
+  await keeper.until((event) => event.type === 'health' && event.subject.endsWith(borrower.toLowerCase()))
+  await world.rest()
   const journal = readSqliteJournal(world.config().directory)
   const [decision] = await journal.decisions(borrower, 1)
   await journal.close()
   expect(decision).toMatchObject({ check: 'out_of_funds' })
-  expect(await liquidations(borrower)).toHaveLength(0)
+  expect(await world.liquidated(borrower)).toHaveLength(0)
 })
 
 it('takes webhook deliveries while it runs, counts them, and none afterwards', async () => {
@@ -220,13 +188,9 @@ it('takes webhook deliveries while it runs, counts them, and none afterwards', a
   const { port } = probe.address() as AddressInfo
   await new Promise((resolve) => probe.close(resolve))
   const webhook = { host: '127.0.0.1', port: String(port), path: '/hooks', secrets: ['env:TEST_SECRET_KEY'] }
-  const config = world.config({
+  const keeper = await world.start({
     service: { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook },
   })
-  const keeper = await startTestKeeper(config)
-  running = keeper
-  const ready = await keeper.until((event) => event.type === 'ready')
-  const opsUrl = ready.type === 'ready' ? ready.opsUrl : ''
   const body = JSON.stringify({
     ...{ id: 'evt_hook', type: 'positions.updated', schemaVersion: 1, occurredAt: '2026-01-01T00:00:00Z' },
     ...{ subject: 'nobody', data: {} },
@@ -236,8 +200,7 @@ it('takes webhook deliveries while it runs, counts them, and none afterwards', a
   const headers = { 'svc-signature': `t=${t},v1=${v1}`, 'svc-delivery-id': 'd' }
   const send = () => fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body })
   expect((await send()).status).toBe(204)
-  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
-  expect(metrics).toContain('rolekeeper_webhook_requests_total{outcome="taken"} 1')
-  await keeper.keeper.stop({ drainMs: 0 })
+  expect(await keeper.page('/metrics')).toContain('rolekeeper_webhook_requests_total{outcome="taken"} 1')
+  await world.rest()
   await expect(send()).rejects.toThrow()
 })

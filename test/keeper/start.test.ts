@@ -10,19 +10,16 @@ import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import type { KeeperEvent } from '../../src/ops/events.ts'
-import { BTC } from '../sandbox/indexer/scene.ts'
 import {
   createKeeperScene,
   ENVIRONMENT,
   type KeeperScene,
-  reached,
-  startTestKeeper,
+  liquidationOf,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
 import { startNodeProxy } from '../support/node-proxy.ts'
 
 let world: KeeperScene
-let running: TestKeeper | undefined
 let front: Server | undefined
 
 beforeAll(async () => {
@@ -30,8 +27,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   world.kms.setFault({ deny: false, hang: false })
-  await running?.keeper.stop({ drainMs: 0 })
-  running = undefined
+  await world.rest()
   front?.close().closeAllConnections()
   front = undefined
   await world.scene.client.setIntervalMining({ interval: 1 })
@@ -42,12 +38,6 @@ const ALLOCATOR = fileURLToPath(new URL('../../policies/allocator.yaml', import.
 const NOBODY: Address = `0x${'33'.repeat(20)}`
 const UNKNOWN_KEY = 'arn:aws:kms:us-east-1:000000000000:key/99999999-2222-4333-8444-555555555555'
 
-const liquidator = () => {
-  const agent = world.config().agents[0]
-  const keyId = agent?.signer.kind === 'kms' ? agent.signer.keyId : ''
-  const signer = { kms: { keyId, address: world.signer } }
-  return { role: 'liquidator', mode: 'live', policy: agent?.policy, signer }
-}
 const allocator = (changes: Readonly<Record<string, unknown>> = {}) => ({
   role: 'allocator',
   mode: 'shadow',
@@ -56,37 +46,19 @@ const allocator = (changes: Readonly<Record<string, unknown>> = {}) => ({
   ...changes,
 })
 
-async function start(changes: Readonly<Record<string, unknown>>): Promise<TestKeeper> {
-  running = await startTestKeeper(world.config(changes))
-  return running
-}
-async function pageOf(keeper: TestKeeper, path: string): Promise<string> {
-  const ready = await keeper.until(({ type }) => type === 'ready')
-  return (await fetch(`${ready.type === 'ready' ? ready.opsUrl : ''}${path}`)).text()
-}
 const isRole = (role: string, state: 'up' | 'down') => (event: KeeperEvent) =>
   event.type === 'role' && event.role === role && event.state === state
 const alarms = ({ events }: TestKeeper, code: string) =>
   events.filter((event) => event.type === 'alarm' && event.code === code)
 
 /** Leave one liquidation in flight: its transactions are with the node, and no block takes them. */
-async function leaveInFlight(): Promise<(event: KeeperEvent) => boolean> {
-  const borrower = await world.quickly(async () => {
-    await world.scene.price(BTC, '60000')
-    const opened = await world.openBorrower()
-    await world.scene.price(BTC, '47000')
-    return opened
-  })
-  const keeper = await start({ agents: [liquidator()] })
-  const isMine = (event: KeeperEvent) =>
-    event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
-  const cleared = await keeper.until((event) => isMine(event) && reached('cleared')(event))
+async function leaveInFlight() {
+  const isMine = liquidationOf(await world.openUnderWater())
+  const keeper = await world.start()
+  await keeper.until(isMine('cleared'))
   await world.scene.client.setIntervalMining({ interval: 0 })
-  // The settlement of an earlier liquidation may be on its way, too.
-  const id = cleared.type === 'workflow' ? cleared.id : ''
-  await keeper.until((event) => event.type === 'slot' && event.state === 'sent' && event.id === id)
-  await keeper.keeper.stop({ drainMs: 0 })
-  running = undefined
+  await keeper.untilSlot(isMine('cleared'), 'sent')
+  await world.rest()
   return isMine
 }
 const signs = () => world.kms.calls().filter(({ operation }) => operation === 'Sign').length
@@ -96,12 +68,12 @@ it.each([
   ['a service key that is refused', { secretKey: 'env:TEST_KMS_SECRET' }, 'service.unauthorized'],
   ['a policy that is not there', { policy: 'nowhere.yaml' }, 'config.unreadable'],
 ])('is not stopped by %s: that role is down and says why, the other works', async (_, changes, check) => {
-  const keeper = await start({ agents: [allocator(changes), liquidator()] })
+  const keeper = await world.start({ agents: [allocator(changes), world.liquidator()] })
   await keeper.until((event) => event.type === 'decision' && event.role === 'liquidator')
   expect(await keeper.until(isRole('allocator', 'down'))).toMatchObject({ check })
   expect(alarms(keeper, 'role.down')).toHaveLength(1)
-  expect(await pageOf(keeper, '/readyz')).toContain('"roles":{"ok":false,"message":"allocator is down: ')
-  const metrics = await pageOf(keeper, '/metrics')
+  expect(await keeper.page('/readyz')).toContain('"roles":{"ok":false,"message":"allocator is down: ')
+  const metrics = await keeper.page('/metrics')
   expect(metrics).toContain('rolekeeper_role_up{role="allocator"} 0')
   expect(metrics).toContain('rolekeeper_role_up{role="liquidator"} 1')
 })
@@ -110,10 +82,10 @@ it('follows to its end what is public while its key is denied at the start, and 
   const isMine = await leaveInFlight()
   world.kms.setFault({ deny: true })
   const past = signs()
-  const keeper = await start({ agents: [liquidator()] })
+  const keeper = await world.start({ agents: [world.liquidator()] })
   expect(await keeper.until(isRole('liquidator', 'down'))).toMatchObject({ check: 'kms.denied' })
   await world.scene.client.setIntervalMining({ interval: 1 })
-  await keeper.until((event) => isMine(event) && reached('succeeded')(event))
+  await keeper.until(isMine('succeeded'))
   expect(signs()).toBe(past)
   world.kms.setFault({ deny: false })
   await keeper.until(isRole('liquidator', 'up'))
@@ -122,9 +94,9 @@ it('follows to its end what is public while its key is denied at the start, and 
 
 it('follows to its end what a removed role left, with one alarm and without a step that fails', async () => {
   const isMine = await leaveInFlight()
-  const keeper = await start({ agents: [allocator()] })
+  const keeper = await world.start({ agents: [allocator()] })
   await world.scene.client.setIntervalMining({ interval: 1 })
-  await keeper.until((event) => isMine(event) && reached('succeeded')(event))
+  await keeper.until(isMine('succeeded'))
   expect(alarms(keeper, 'role.absent')).toHaveLength(1)
   expect(keeper.log.filter((line) => line.includes('a step failed'))).toEqual([])
 })
@@ -153,7 +125,7 @@ async function startStalling() {
   return {
     changes: {
       directory: join(world.directory, randomUUID()),
-      agents: [liquidator()],
+      agents: [world.liquidator()],
       chain: {
         id: String(world.config().chain.id),
         finality: 'finalized',
@@ -177,7 +149,7 @@ const END_MS_MAX = 10_000
 
 it('stops within 10 s while node, service and KMS send headers and then nothing', async () => {
   const outside = await startStalling()
-  const keeper = await start(outside.changes)
+  const keeper = await world.start(outside.changes)
   await keeper.until((event) => event.type === 'decision')
   outside.stall()
   await outside.stalled
@@ -231,8 +203,8 @@ it('starts although the first answer of the service is garbage', async () => {
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => front?.once('listening', resolve))
   const { port } = front.address() as AddressInfo
-  const keeper = await start({
-    agents: [liquidator()],
+  const keeper = await world.start({
+    agents: [world.liquidator()],
     service: { url: `http://127.0.0.1:${port}`, secretKey: 'env:TEST_SECRET_KEY' },
   })
   expect(await keeper.until(isRole('liquidator', 'down'))).toMatchObject({ check: 'service.garbage' })

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Address, keccak256, parseEther } from 'viem'
+import { type Address, keccak256, parseEther, parseGwei, parseUnits } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { parse, stringify } from 'yaml'
 import { startNodeFront } from '../../sandbox/chain/node-front.ts'
-import { assetAbi } from '../../sandbox/contracts/abis.ts'
+import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import type { Canonical } from '../../sandbox/indexer/canonical.ts'
 import { type Kms, startKms } from '../../sandbox/kms/server.ts'
 import { type SandboxService, startService } from '../../sandbox/service/service.ts'
@@ -40,6 +40,18 @@ export type KeeperScene = {
   readonly quickly: <T>(work: () => Promise<T>) => Promise<T>
   /** Open a borrower of the BTC market with one BTC; its health is 1 at a price of its debt / 0.8. */
   readonly openBorrower: (usdDebt?: string) => Promise<Address>
+  /** Open a borrower of the BTC market and let its price fall, so that all who are open are under water. */
+  readonly openUnderWater: () => Promise<Address>
+  /** Let BTC be worth $60,000 again from the next block's first transaction on; resolves before there is one. */
+  readonly recoverInNextBlock: () => Promise<void>
+  /** Whose position in the BTC market was liquidated, once for each time; of one borrower where one is given. */
+  readonly liquidated: (borrower?: Address) => Promise<readonly Address[]>
+  /** The liquidator of a run configuration; `changes` replaces parts. */
+  readonly liquidator: (changes?: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
+  /** Start a keeper by a configuration with these changes; one at a time. */
+  readonly start: (changes?: Readonly<Record<string, unknown>>) => Promise<TestKeeper>
+  /** Stop the keeper that runs, if one does, without waiting for what is in flight. */
+  readonly rest: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -96,6 +108,11 @@ export async function createKeeperScene(): Promise<KeeperScene> {
   }
   const policyFile = join(directory, 'liquidator.yaml')
   writeFileSync(policyFile, policyOfOneOracle())
+  const liquidator = (changes: Readonly<Record<string, unknown>> = {}) => ({
+    ...{ role: 'liquidator', mode: 'live', policy: policyFile },
+    signer: { kms: { keyId: kms.keys[0]?.arn, address: signer } },
+    ...changes,
+  })
   const configFile = (changes: Readonly<Record<string, unknown>> = {}) => {
     const file = join(directory, `run-${Math.random().toString(36).slice(2)}.yaml`)
     const value = {
@@ -115,36 +132,58 @@ export async function createKeeperScene(): Promise<KeeperScene> {
       },
       ops: { host: '127.0.0.1', port: '0' },
       deployment: pins,
-      agents: [
-        {
-          role: 'liquidator',
-          mode: 'live',
-          policy: policyFile,
-          signer: { kms: { keyId: kms.keys[0]?.arn, address: signer } },
-        },
-      ],
+      agents: [liquidator()],
       ...changes,
     }
     writeFileSync(file, stringify(value, { defaultStringType: 'QUOTE_DOUBLE' }))
     return file
   }
+  const config = (changes?: Readonly<Record<string, unknown>>) =>
+    loadRunConfig(configFile(changes), { env: ENVIRONMENT, isWellKnown })
+  const openBorrower = async (usdDebt = '40000') => {
+    const borrower = await scene.actor()
+    await scene.deposit(BTC, borrower, '1')
+    await scene.borrow(BTC, 'primeVault', borrower, usd(usdDebt))
+    return borrower
+  }
+  let running: TestKeeper | undefined
+  const rest = async () => {
+    await running?.keeper.stop({ drainMs: 0 })
+    running = undefined
+  }
   return {
-    scene,
-    canonical,
-    service,
-    kms,
-    signer,
-    directory,
-    quickly,
-    configFile,
-    config: (changes) => loadRunConfig(configFile(changes), { env: ENVIRONMENT, isWellKnown }),
-    openBorrower: async (usdDebt = '40000') => {
-      const borrower = await scene.actor()
-      await scene.deposit(BTC, borrower, '1')
-      await scene.borrow(BTC, 'primeVault', borrower, usd(usdDebt))
-      return borrower
+    ...{ scene, canonical, service, kms, signer, directory, quickly, configFile, config, liquidator },
+    openBorrower,
+    openUnderWater: () =>
+      quickly(async () => {
+        await scene.price(BTC, '60000')
+        const borrower = await openBorrower()
+        await scene.price(BTC, '47000')
+        return borrower
+      }),
+    recoverInNextBlock: async () => {
+      const { timestamp } = await scene.client.getBlock()
+      await scene.client.writeContract({
+        ...{ chain: null, address: scene.at(BTC.oracle), abi: priceOracleAbi, gas: 200_000n },
+        ...{ account: scene.deployment.admin, functionName: 'setPrice' },
+        args: [parseUnits('60000', 18), timestamp],
+        ...{ maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: parseGwei('90') },
+      })
     },
+    liquidated: async (borrower) => {
+      const events = await scene.client.getContractEvents({
+        ...{ address: scene.at(BTC.market), abi: lendingMarketAbi, eventName: 'Liquidated', fromBlock: 0n },
+        ...(borrower === undefined ? {} : { args: { borrower } }),
+      })
+      return events.flatMap(({ args }) => args.borrower ?? [])
+    },
+    start: async (changes) => {
+      running = await startTestKeeper(config(changes))
+      return running
+    },
+    rest,
     stop: async () => {
+      await rest()
       await service.stop()
       await canonical.stop()
       await kms.stop()
@@ -196,8 +235,15 @@ export type TestKeeper = {
   readonly events: readonly KeeperEvent[]
   readonly log: readonly string[]
   /** Resolve with the first event, past or to come, that fits. */
-  readonly until: (fits: (event: KeeperEvent) => boolean) => Promise<KeeperEvent>
+  readonly until: (fits: Fits) => Promise<KeeperEvent>
+  /** Resolve once a slot of the workflow that an event fits is so; others of the signer may be on their way, too. */
+  readonly untilSlot: (fits: Fits, state: 'sent' | 'mined') => Promise<void>
+  /** What its ops server has at a path. */
+  readonly page: (path: string) => Promise<string>
 }
+
+/** Whether an event is the one that is meant. */
+type Fits = (event: KeeperEvent) => boolean
 
 /** Create and start a keeper; its log is kept, not printed. */
 export async function startTestKeeper(config: RunConfig): Promise<TestKeeper> {
@@ -216,27 +262,41 @@ export async function startTestKeeper(config: RunConfig): Promise<TestKeeper> {
     await keeper.stop({ drainMs: 0 })
     throw error
   })
+  const until = (fits: Fits): Promise<KeeperEvent> => {
+    const known = events.find(fits)
+    if (known !== undefined) return Promise.resolve(known)
+    return new Promise((resolve) => {
+      const tell = (event: KeeperEvent) => {
+        if (!fits(event)) return
+        waiting.delete(tell)
+        resolve(event)
+      }
+      waiting.add(tell)
+    })
+  }
   return {
-    keeper,
-    events,
-    log,
-    until: (fits) => {
-      const known = events.find(fits)
-      if (known !== undefined) return Promise.resolve(known)
-      return new Promise((resolve) => {
-        const tell = (event: KeeperEvent) => {
-          if (!fits(event)) return
-          waiting.delete(tell)
-          resolve(event)
-        }
-        waiting.add(tell)
-      })
+    ...{ keeper, events, log, until },
+    untilSlot: async (fits, state) => {
+      const found = await until(fits)
+      const id = found.type === 'workflow' ? found.id : ''
+      await until((event) => event.type === 'slot' && event.state === state && event.id === id)
+    },
+    page: async (path) => {
+      const ready = await until(({ type }) => type === 'ready')
+      return (await fetch(`${ready.type === 'ready' ? ready.opsUrl : ''}${path}`)).text()
     },
   }
 }
 
 /** Whether an event says that a workflow of a type reached a state. */
 export const reached =
-  (state: string, type = 'role.liquidator.liquidate') =>
-  (event: KeeperEvent): boolean =>
+  (state: string, type = 'role.liquidator.liquidate'): Fits =>
+  (event) =>
     event.type === 'workflow' && event.workflowType === type && event.state === state
+
+/** Whether an event says that the liquidation of a borrower reached a state. */
+export const liquidationOf =
+  (borrower: Address) =>
+  (state: string): Fits =>
+  (event) =>
+    reached(state)(event) && event.type === 'workflow' && event.subject.endsWith(borrower.toLowerCase())
