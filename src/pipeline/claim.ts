@@ -37,7 +37,9 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
     const message = `The clearance ended ${nowMs - clearance.notAfterMs} ms ago; nothing was claimed.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'clearance_expired', message } }))
   }
-  const isOld = nowMs - clearance.atMs > CLEARANCE_AGE_MS_MAX || clearance.rulesetHash !== deps.rulesetHash
+  // Either way: by a clock that was put back, every clearance is young.
+  const isOld =
+    Math.abs(nowMs - clearance.atMs) > CLEARANCE_AGE_MS_MAX || clearance.rulesetHash !== deps.rulesetHash
   if (isOld) return moved(move(workflow, 'attested', nowMs))
   const safe = deps.safe()
   if (safe !== null) return moved(move(workflow, 'refused', nowMs, { note: safe }))

@@ -12,7 +12,13 @@ import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 import { finalBefore, follow, isSettled, soughtFor } from './transactions/follow.ts'
 import { type RaiseDeps, writeReplacements } from './transactions/raise.ts'
-import { isPublic, orderReplacements, type ReplaceTerms, type ReplaceView } from './transactions/replace.ts'
+import {
+  isPublic,
+  latestMs,
+  orderReplacements,
+  type ReplaceTerms,
+  type ReplaceView,
+} from './transactions/replace.ts'
 import type { Doubt, Signers } from './transactions/safe.ts'
 import { assembleRaw } from './transactions/transaction.ts'
 
@@ -135,7 +141,9 @@ function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
   // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
   if (slot.closing !== undefined) return false
   if (isPublic(slot)) return true
-  return !gate.paused && gate.safe === undefined && deps.view().nowMs < (workflow.clearance?.notAfterMs ?? 0)
+  return (
+    !gate.paused && gate.safe === undefined && latestMs(deps.view()) < (workflow.clearance?.notAfterMs ?? 0)
+  )
 }
 
 async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promise<Slot> {
@@ -207,7 +215,9 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
   if (signed.length === 0) return wait(IDLE_MS)
   await deps.journal.barrier()
   const mayGo = () => signed.filter((slot) => mayProceed(workflow, slot, deps))
-  if (mayGo().some(isFirstSend) && deps.view().nowMs - workflow.updatedAtMs > LOOK_AGE_MS_MAX) {
+  // Either way: by a clock that was put back, every look is fresh.
+  const lookAgeMs = Math.abs(deps.view().nowMs - workflow.updatedAtMs)
+  if (mayGo().some(isFirstSend) && lookAgeMs > LOOK_AGE_MS_MAX) {
     const looked = await deps.recheck(workflow)
     if (!looked.ok) return moved(withClosed(withSlots(workflow, workflow.slots, deps.view().nowMs), looked))
   }

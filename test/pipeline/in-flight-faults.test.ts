@@ -130,6 +130,25 @@ describe('the last look', () => {
     const payloads = signed.slots.map((slot) => `send ${keccak256(slot.attempts[0]?.raw ?? '0x')}`)
     expect(sends().filter((line) => payloads.includes(line))).toEqual([])
   })
+
+  it('is taken again where the clock was put back behind it', async () => {
+    const signed = await signedOnly()
+    setup.world.nowMs = -1
+    setup.world.recheck = { ok: false, check: 'clock_behind', message: 'the clock is wrong' }
+    expect((await setup.settle(signed)).workflow.slots.map(purposes)).toEqual([
+      ['payload signed', 'noop sent'],
+      ['payload signed', 'noop sent'],
+    ])
+  })
+
+  it('comes too late where the clearance is over by the chain’s time, whatever a clock that was put back says', async () => {
+    const signed = await signedOnly()
+    setup.world.headTimestampS = 30
+    expect((await setup.settle(signed)).workflow.slots.map(purposes)).toEqual([
+      ['payload signed', 'noop sent'],
+      ['payload signed', 'noop sent'],
+    ])
+  })
 })
 
 describe('the kill switch', () => {

@@ -31,6 +31,8 @@ export const createWorld = () => {
   const world = {
     nowMs: 2_000,
     headNumber: 10n,
+    /** The chain's time, seconds; null while it is our clock's. */
+    headTimestampS: null as number | null,
     chainNonce: 7,
     finalized: 0n,
     /** Nonces that another's transaction took, by the block that it is in. */
@@ -79,7 +81,7 @@ export const createWorld = () => {
     view: () => ({
       nowMs: world.nowMs,
       headNumber: world.headNumber,
-      headTimestampS: Math.floor(world.nowMs / 1_000),
+      headTimestampS: world.headTimestampS ?? Math.floor(world.nowMs / 1_000),
       baseFeePerGasWei: world.baseFeePerGasWei,
       chainNonce: world.chainNonce,
     }),

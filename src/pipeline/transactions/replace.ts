@@ -28,6 +28,13 @@ export type ReplaceTerms = {
   readonly urgent: readonly { readonly nonce: number; readonly fees: Fees }[]
 }
 
+/**
+ * The time that ends what no node has: ours or the chain's, whichever is later, as a clock may have been put back. Unix
+ * milliseconds. Pure.
+ */
+export const latestMs = ({ nowMs, headTimestampS }: Pick<ReplaceView, 'nowMs' | 'headTimestampS'>): number =>
+  Math.max(nowMs, headTimestampS * 1_000)
+
 /** Whether a node may have any form of this slot. Pure. */
 export const isPublic = (slot: Slot): boolean => slot.attempts.some((attempt) => attempt.state === 'sent')
 
@@ -51,7 +58,7 @@ function closingReason(
   const { clearance } = workflow
   invariant(clearance !== undefined, `workflow ${workflow.id} is in flight without clearance`)
   // By our own end of it: the service may say 2099. What is public may still land until the chain itself is past it.
-  const clockMs = isPublic(slot) ? view.headTimestampS * 1_000 : view.nowMs
+  const clockMs = isPublic(slot) ? view.headTimestampS * 1_000 : latestMs(view)
   if (clockMs >= clearance.notAfterMs) return 'expired'
   return !isPublic(slot) && clearance.rulesetHash !== rulesetHash ? 'ruleset_changed' : undefined
 }
