@@ -2,12 +2,12 @@ import type { Nodes } from '../chain/nodes.ts'
 import { type Checked, invariant, refuse } from '../errors.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
+import { agreed } from './agreed.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkHeadAge } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
 import type { Ruleset } from './ruleset.ts'
-import { agreed } from './simulated.ts'
 import { createReads } from './views.ts'
 
 /**

@@ -1,6 +1,6 @@
 /**
  * `npm run chaos [-- --seeds N] [--seed S] [--crashes] [--json]`: everything goes wrong at once, and an independent
- * checker counts what came of it. Exits 1 when anything was lost, doubled, undecided or told falsely.
+ * checker counts what came of it. Exits 1 when anything was lost, doubled, undecided or reported falsely.
  */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
