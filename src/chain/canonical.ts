@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
-import { createRing, isOther, type Ring } from './ring.ts'
+import { createRing, isGone, isOther, type Ring, unsettled } from './ring.ts'
 import { onceEach, type SeekNodes, type Sought, seekMined } from './seek.ts'
 
 /** A block by height and hash. */
@@ -207,12 +207,12 @@ function createFollower(deps: CanonicalDeps): Follower {
   }
   /** Begin anew at a head: counts as of it, and nothing known below. */
   const rebase = async (head: Head, agreed: Head) => {
-    const [atFinal, ...counts] = await Promise.all([
-      final === NO_HEAD ? null : nodes.block(final.number),
+    const [hasFork, ...counts] = await Promise.all([
+      final !== NO_HEAD && isGone(final, agreed, nodes),
       ...signers.map((signer) => nodes.transactionCount(signer, head.hash)),
     ])
     ring = createRing(head, new Map(signers.map((signer, index) => [signer, counts[index] ?? 0])))
-    await settle(agreed, isOther(atFinal, final.hash) ? final.number : null, 0n)
+    await settle(agreed, hasFork ? final.number : null, 0n)
   }
   const advance = async (head: Head) => {
     const [path, agreed] = await Promise.all([pathTo(head, ring, deps), nodes.finalized()])
@@ -222,7 +222,8 @@ function createFollower(deps: CanonicalDeps): Follower {
         number <= final.number &&
         (isOther(ring.at(number), hash) || (number === final.number && hash !== final.hash)),
     )
-    if (!ring.replace(path.above, path.blocks)) return rebase(head, agreed)
+    const hasFork = isHidden(final, agreed, ring) && (await isGone(final, agreed, nodes))
+    if (hasFork || !ring.replace(path.above, path.blocks)) return rebase(head, agreed)
     await settle(agreed, replaced?.head.number ?? null)
   }
   return {
@@ -238,6 +239,10 @@ function createFollower(deps: CanonicalDeps): Follower {
     find: (sought, asked) => find(sought, ring, asked),
   }
 }
+
+/** Whether the known blocks do not say that what is final now follows what was: soon after a start. Pure. */
+const isHidden = (final: BlockName, agreed: Head, ring: Ring): boolean =>
+  final.number < agreed.number && agreed.number < ring.floor()
 
 /** Look for what took a nonce, and keep it in the ring. Who wants to know asks again when nodes fail. */
 async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<boolean> {
@@ -282,14 +287,3 @@ async function pathTo(
   }
   return { above: number, blocks: blocks.toReversed() }
 }
-
-const unsettled = (number: bigint) =>
-  new RolekeeperError(
-    'chain.unsettled',
-    `The nodes no longer show the block ${number} that they agreed on.`,
-    {
-      fix: 'nothing, when it passes by itself; else compare the nodes in `chain.nodes`.',
-      facts: { number: String(number) },
-      retry: 'now',
-    },
-  )

@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
-import type { BlockOf, Head, MinedTransaction } from './nodes.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
 
 /** How many final blocks stay, so that a fork below them is walked down to where it left them. */
 const FINAL_BLOCKS_KEPT = 64n
@@ -100,3 +101,29 @@ function countsAfter(
 /** Whether a block is known to be another than this one. Pure. */
 export const isOther = (known: Head | null | undefined, hash: Hex): boolean =>
   known !== null && known !== undefined && known.hash !== hash
+
+/**
+ * Whether the nodes have left a block that was final before they called another one so. Throws `chain.unsettled` where too
+ * few show any block at its height, though what they call final is above.
+ */
+export async function isGone(
+  final: Pick<Head, 'number' | 'hash'>,
+  agreed: Head,
+  nodes: Pick<Nodes, 'block'>,
+): Promise<boolean> {
+  const block = await nodes.block(final.number)
+  if (block === null && final.number < agreed.number) throw unsettled(final.number)
+  return isOther(block, final.hash)
+}
+
+/** Make the error of a block that is not there any more as it was agreed on. Pure. */
+export const unsettled = (number: bigint) =>
+  new RolekeeperError(
+    'chain.unsettled',
+    `The nodes no longer show the block ${number} that they agreed on.`,
+    {
+      fix: 'nothing, when it passes by itself; else compare the nodes in `chain.nodes`.',
+      facts: { number: String(number) },
+      retry: 'now',
+    },
+  )

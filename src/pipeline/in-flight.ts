@@ -113,7 +113,7 @@ function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): readonly
   for (const slot of slots) {
     const isCertain = isSettled(slot) && facts.forkedFrom === null
     const mined = facts.minedAt(slot.nonce)
-    if (!isCertain && mined === undefined) deps.seek(soughtFor(slot, below))
+    if (!isCertain && mined === undefined) deps.seek(soughtFor(slot, below, facts))
     const isOther = mined != null && slot.attempts.every(({ digest }) => digest !== mined.digest)
     if (isOther) deps.signers.safe(slot.signer, taken(id, slot, mined))
   }

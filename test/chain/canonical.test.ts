@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   type BlockName,
   type CanonicalChain,
@@ -23,8 +23,17 @@ async function createScene(
   const model = createModelChain(options)
   for (let block = 0; block < (options.before ?? 10); block += 1) model.mine(EMPTY)
   const world = { moves: 0, finals: [] as bigint[], forks: [] as ForkPastFinality[], failures: 0 }
+  /** What happens before what is final is asked for next. */
+  const happens: (() => void)[] = []
   const chain = await followCanonicalChain({
-    nodes: model.nodes,
+    nodes: {
+      ...model.nodes,
+      finalized: async () => {
+        await Promise.resolve()
+        happens.shift()?.()
+        return model.nodes.finalized()
+      },
+    },
     clock: { ...systemClock, sleep: () => settled() },
     signers: [SIGNER],
     lastFinal: options.lastFinal ?? null,
@@ -44,7 +53,7 @@ async function createScene(
   })
   following = chain
   const facts = () => chain.of(SIGNER)
-  return { model, chain, world, facts }
+  return { model, chain, world, facts, beforeFinal: (work: () => void) => happens.push(work) }
 }
 const own = (nonce: number, digest = DIGEST) => ({ from: SIGNER, nonce, digest })
 
@@ -74,7 +83,8 @@ describe('following the canonical chain', () => {
     await settled()
     expect(facts().minedAt(0)?.receipt.blockNumber).toBe(11n)
     expect(facts().minedAt(1)?.receipt.blockNumber).toBe(13n)
-    expect(model.calls.toSorted()).toEqual(['blockOf', 'blockOf', 'blockOf', 'finalized'])
+    // Soon after a start, what was final before is not among the blocks that were read.
+    expect(model.calls.toSorted()).toEqual(['block', 'blockOf', 'blockOf', 'blockOf', 'finalized'])
   })
 
   it('takes back what a reorg took, and finds it where it landed again', async () => {
@@ -131,6 +141,29 @@ describe('following the canonical chain', () => {
     const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
     const { world } = await createScene({ lastFinal })
     expect(world.forks).toEqual([{ was: lastFinal, fromBlock: 5n, doubtedFrom: 0n }])
+  })
+
+  it('sees that what was final is gone where the nodes leave it between its head and what they call final', async () => {
+    const { model, world, facts, beforeFinal } = await createScene()
+    // The first head after the start is read on the chain that goes, and what is final on the one that comes.
+    beforeFinal(() => model.reorg(8, ...Array.from({ length: 9 }, () => EMPTY)))
+    model.mine(EMPTY)
+    await settled()
+    await settled()
+    expect(world.forks).toMatchObject([{ was: { number: 6n }, fromBlock: 6n }])
+    expect(facts()).toMatchObject({ head: { number: 12n }, forkedFrom: 0n })
+  })
+
+  it('takes nothing for final while no node shows what was final before', async () => {
+    const { model, world, beforeFinal } = await createScene()
+    model.hide(6n)
+    beforeFinal(() => model.reorg(8, ...Array.from({ length: 9 }, () => EMPTY)))
+    model.mine(EMPTY)
+    await settled()
+    await settled()
+    expect(world.finals).toEqual([6n])
+    model.hide(null)
+    await vi.waitFor(() => expect(world.forks).toMatchObject([{ was: { number: 6n } }]))
   })
 
   it('asks which blocks stand below a start that found the finality of before broken', async () => {

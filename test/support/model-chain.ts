@@ -24,6 +24,7 @@ export function createModelChain({ confirmations = 4n }: { readonly confirmation
   const listeners = new Set<(head: Head) => void>()
   const calls: string[] = []
   let failure: Error | null = null
+  let hidden: bigint | null = null
   const asked = <T>(method: string, answer: () => T): Promise<T> => {
     calls.push(method)
     return failure === null ? Promise.resolve(answer()) : Promise.reject(failure)
@@ -76,7 +77,8 @@ export function createModelChain({ confirmations = 4n }: { readonly confirmation
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    block: (number) => asked('block', () => blocks[Number(number)]?.head ?? null),
+    block: (number) =>
+      asked('block', () => (number === hidden ? null : (blocks[Number(number)]?.head ?? null))),
     blockOf: (hash, senders) =>
       asked('blockOf', () => {
         const block = known.get(hash)
@@ -121,6 +123,10 @@ export function createModelChain({ confirmations = 4n }: { readonly confirmation
       blocks = blocks.slice(0, blocks.length - depth)
       for (const each of sent) mineOne(each)
       announce()
+    },
+    /** Show no block at this height by its height; null for showing them all. */
+    hide: (number: bigint | null) => {
+      hidden = number
     },
     fail: (error: Error | null) => {
       failure = error

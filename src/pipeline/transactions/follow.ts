@@ -86,9 +86,17 @@ export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
 }
 
 /** What to look for where the chain is past a slot's nonce and what took it is not known. Pure. */
-export const soughtFor = (slot: Slot, below: bigint): Sought => ({
-  signer: slot.signer,
-  nonce: slot.nonce,
-  hashes: slot.attempts.flatMap(({ hash }) => hash ?? []),
-  sinceBlock: below < 0n ? 0n : below,
-})
+export function soughtFor(
+  slot: Slot,
+  below: bigint,
+  { forkedFrom }: Pick<SignerFacts, 'forkedFrom'>,
+): Sought {
+  // What was final when the nonce was free may be gone, and the nonce taken further down.
+  const since = forkedFrom !== null && forkedFrom <= below ? forkedFrom - 1n : below
+  return {
+    signer: slot.signer,
+    nonce: slot.nonce,
+    hashes: slot.attempts.flatMap(({ hash }) => hash ?? []),
+    sinceBlock: since < 0n ? 0n : since,
+  }
+}

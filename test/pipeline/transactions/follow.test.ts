@@ -161,6 +161,13 @@ describe('what nothing of a workflow can be mined at or below', () => {
     const { clearance } = workflowOf('in_flight')
     expect(finalBefore(clearance)).toBe(-54n)
     expect(finalBefore(clearance && { ...clearance, finalizedNumber: 8n })).toBe(8n)
-    expect(soughtFor(sent(), -54n)).toEqual({ signer: SIGNER, nonce: 7, hashes: [ONE], sinceBlock: 0n })
+    const known = { signer: SIGNER, nonce: 7, hashes: [ONE] }
+    expect(soughtFor(sent(), -54n, facts(null))).toEqual({ ...known, sinceBlock: 0n })
+    expect(soughtFor(sent(), 8n, facts(null))).toEqual({ ...known, sinceBlock: 8n })
+  })
+
+  it('is looked for further down where a fork went past finality: what was free there may be taken now', () => {
+    const since = (forkedFrom: bigint) => soughtFor(sent(), 8n, facts(null, { forkedFrom })).sinceBlock
+    expect([since(9n), since(8n), since(3n), since(0n)]).toEqual([8n, 7n, 2n, 0n])
   })
 })
