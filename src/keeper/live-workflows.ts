@@ -99,7 +99,8 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
     },
     list: () => [...live.values()],
     urgentOf: (signer) => [...urgent.values()].filter((workflow) => workflow.signer === signer),
-    wakeAll: (state) => wakeAll((workflow) => workflow.state === state),
+    // What is quarantined may fail at every head, and has times of its own.
+    wakeAll: (state) => wakeAll((workflow) => workflow.state === state && workflow.quarantined === undefined),
   }
 }
 

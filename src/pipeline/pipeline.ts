@@ -1,6 +1,6 @@
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
-import { giveUp, STRIKES_MAX } from '../workflow/quarantine.ts'
+import { failsForEver, giveUp, STRIKES_MAX } from '../workflow/quarantine.ts'
 import type { Step } from '../workflow/step.ts'
 import { isTerminal, move, type Note, type Workflow } from '../workflow/workflow.ts'
 
@@ -68,8 +68,8 @@ export type Lane = 'urgent' | 'usual'
 
 const laneOf = ({ proposal }: Workflow): Lane => (proposal.urgent === true ? 'urgent' : 'usual')
 
-/** A quarantined workflow whose nonces are final is ended as it is when it fails so often: after about four minutes. */
-const STRIKES_TO_GIVE_UP = 12
+/** A quarantined workflow whose nonces are final and whose steps still fail after this long is ended as it is. */
+const GIVE_UP_MS = 240_000
 const STRIKE_WAIT_MS = 1_000
 const STRIKE_WAIT_MS_MAX = 60_000
 const NODE_WAIT_MS = 500
@@ -131,7 +131,8 @@ async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): P
   const struck = { ...workflow, strikes }
   const atMs = deps.nowMs()
   const isOver = workflow.slots.every(({ state }) => state === 'final')
-  if (workflow.quarantined !== undefined && isOver && strikes >= STRIKES_TO_GIVE_UP)
+  const quarantinedMs = atMs - (workflow.quarantined?.atMs ?? atMs)
+  if (isOver && failsForEver(struck) && quarantinedMs >= GIVE_UP_MS)
     return end(workflow, giveUp(struck, atMs), deps)
   if (strikes < STRIKES_MAX || workflow.quarantined !== undefined) {
     await deps.journal.write(struck)

@@ -36,10 +36,10 @@ const to =
 const createWorld = (stages: Partial<Stages>) => {
   const world = {
     ...{ moves: [] as string[], quarantined: [] as string[], notes: [] as string[], onMove: () => {} },
-    ...{ strikes: 0, held: 0, turns: 0 },
+    ...{ strikes: 0, held: 0, turns: 0, nowMs: 2_000 },
   }
   const deps: PipelineDeps = {
-    nowMs: () => 2_000,
+    nowMs: () => world.nowMs,
     journal,
     stages: () => ({ ...NONE, ...stages }),
     alone: async (_signer, work) => {
@@ -190,9 +190,14 @@ describe('running a workflow', () => {
     const { clearance } = workflowOf('in_flight')
     const changes = clearance === undefined ? {} : { clearance: { ...clearance, allowances } }
     const id = await opened('in_flight', { ...changes, slots: [slotOf({ state: 'final' })] })
-    let tries = 0
-    while ((await run(id, deps)) !== null) tries += 1
-    expect(tries).toBe(11)
+    const quarantinedAtMs = 4_000
+    let waitMs: number | null = 0
+    while (waitMs !== null) {
+      expect(world.nowMs).toBeLessThan(quarantinedAtMs + 300_000)
+      waitMs = await run(id, deps)
+      world.nowMs += waitMs ?? 0
+    }
+    expect(world.nowMs).toBeGreaterThanOrEqual(quarantinedAtMs + 240_000)
     expect(await journal.get(id)).toMatchObject({
       state: 'quarantined',
       note: { check: 'three_strikes', message: expect.stringContaining(`${MARKET} may still take ${TOKEN}`) },
