@@ -16,18 +16,22 @@ export async function rememberClaim(workflow: Workflow, journal: Pick<Journal, '
 }
 
 /**
- * Say what a settlement brought, together with the liquidation that opened its claim.
+ * Say what a settlement that succeeded brought, together with the liquidation that opened its claim; once, as the claim is
+ * forgotten with it.
  * @returns null where there is nothing to say.
  */
 export async function assessGain(
   workflow: Workflow,
-  journal: Pick<Journal, 'get' | 'getValue'>,
+  journal: Pick<Journal, 'get' | 'getValue' | 'setValue'>,
   assess: (done: readonly Done[]) => Gain | null,
 ): Promise<Gain | null> {
   const claimId = inputText(workflow.proposal.input, 'claimId')
   if (claimId === undefined) return null
-  const earlierId = await journal.getValue(claimKey(workflow, claimId))
-  const earlier = earlierId === null ? null : await journal.get(earlierId)
+  const key = claimKey(workflow, claimId)
+  const earlierId = await journal.getValue(key)
+  if (earlierId === null) return null
+  await journal.setValue(key, null)
+  const earlier = await journal.get(earlierId)
   const done = [earlier === null ? null : doneOf(earlier), doneOf(workflow)].filter((each) => each !== null)
   return done.length === 2 ? assess(done) : null
 }

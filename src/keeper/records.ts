@@ -157,10 +157,15 @@ const signerOf = (mark: Mark) => (mark.type === 'claim' ? mark.workflow.signer :
 /** Write what is live and a watermark lacks into it: one that is new, or whose last lines a crash took. */
 async function complete({ file, lines, kept }: Place, journal: Journal): Promise<void> {
   const known = new Set(lines.flatMap(({ digests }) => digests))
-  const absent = (await journal.live())
-    .filter(({ slots }) => slots.some(({ attempts }) => attempts.some(({ digest }) => !known.has(digest))))
-    .map((workflow) => lineOf({ type: 'claim', workflow, reservation: null }))
-  if (absent.length > 0) await file.append(absent)
+  const absent = (await journal.live()).filter(({ slots }) =>
+    slots.some(({ attempts }) => attempts.some(({ digest }) => !known.has(digest))),
+  )
+  const marks = absent.map(async (workflow) => {
+    const rows = await journal.reservations(workflow.role, workflow.createdAtMs)
+    const reservation = rows.find(({ workflowId }) => workflowId === workflow.id) ?? null
+    return lineOf({ type: 'claim', workflow, reservation })
+  })
+  if (absent.length > 0) await file.append(await Promise.all(marks))
   await journal.setValue(kept, 'kept')
   await journal.barrier()
 }

@@ -39,8 +39,8 @@ export function createRunQueue(given: RunQueueDeps): Queue {
     onQuarantined: ({ id, signer }: Workflow, { message }: Note) =>
       signers.safe(signer, {
         check: 'three_strikes',
-        message: `Workflow ${id} failed three times in a row and holds nonces.`,
-        seen: message,
+        message: `Workflow ${id} holds nonces and does not go on: ${message}`,
+        seen: `the log of workflow ${id}`,
         toLeave: `see what failed; the nonces of ${id} must be final, which the keeper sees to by itself`,
         workflowId: id,
       }),

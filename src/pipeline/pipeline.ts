@@ -138,7 +138,7 @@ async function strike(workflow: Workflow, error: unknown, deps: PipelineDeps): P
     await deps.journal.write(struck)
     return strikeWaitMs(strikes)
   }
-  const message = `Three steps in a row failed in state ${workflow.state}. Last: ${nameOf(error)}. Fix: see the log of this workflow, and report it.`
+  const message = `Three steps in a row failed in state ${workflow.state}. Last: ${nameOf(error)}.`
   const note = { check: 'three_strikes', message }
   if (workflow.state !== 'in_flight') return end(workflow, move(struck, 'quarantined', atMs, { note }), deps)
   const marked = await deps.journal.write({ ...struck, quarantined: { atMs, note } })

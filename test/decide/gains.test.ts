@@ -40,6 +40,8 @@ describe('a gain', () => {
     await journal.open(liquidation)
     await rememberClaim(liquidation, journal)
     expect(await assessed()).toEqual({ gain: GAIN, tokens: [-5n, 9n] })
+    // Of each claim a value would stay for good.
+    expect(await journal.getValue(`claim:31337:${MARKET}:7`)).toBeNull()
   })
 
   it('is not said of a claim of another market or number, or one that nobody remembers', async () => {

@@ -35,7 +35,7 @@ async function claim({ journal }: KeeperRecords, nonce: number, of = nonce): Pro
   await journal.open(workflowOf('cleared', { id, opportunity: id }))
   const slots = [slotOf({ nonce, attempts: [attemptOf({ digest: digest(of) })] })]
   const claimed = await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), {
-    ...{ workflowId: id, role: 'liquidator', atMs: 5, usdMicros: 10n, gasWei: 1n, reverted: false },
+    ...{ workflowId: id, role: 'liquidator', atMs: 1_000, usdMicros: 10n, gasWei: 1n, reverted: false },
   })
   if (claimed === 'lost') throw new TypeError('lost')
   await journal.barrier()
@@ -48,7 +48,7 @@ async function bump({ journal }: KeeperRecords, workflow: Workflow, of: number):
   const attempts = [...slot.attempts, attemptOf({ digest: digest(of) })]
   const bumped = await journal.write(
     { ...workflow, slots: [{ ...slot, attempts }] },
-    { workflowId: workflow.id, role: 'liquidator', atMs: 6, usdMicros: 10n, gasWei: 2n, reverted: false },
+    { workflowId: workflow.id, role: 'liquidator', atMs: 1_001, usdMicros: 10n, gasWei: 2n, reverted: false },
   )
   await journal.barrier()
   return bumped
@@ -69,6 +69,25 @@ async function backUp(changes: Partial<Config> = {}) {
 const checks = ({ signers }: KeeperRecords) => signers.reasonsOf(SIGNER).map(({ check }) => check)
 
 describe('a keeper’s records', () => {
+  it('keep what a workflow reserved in a watermark that came later, and take it back from there', async () => {
+    const state = join(root, 'state')
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    await first.close()
+    cpSync(state, join(root, 'backup'), { recursive: true })
+    const then = await open()
+    await claim(then, 7)
+    await then.close()
+    const watermark = join(root, 'copy')
+    await (await open({ watermark })).close()
+    rmSync(state, { recursive: true })
+    cpSync(join(root, 'backup'), state, { recursive: true })
+    const back = await open({ watermark })
+    expect(checks(back)).toEqual(['journal_behind_watermark'])
+    expect(await back.journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 10n, gasWei: 1n }])
+    await back.close()
+  })
+
   it('agree after a start, a stop and another start', async () => {
     const first = await open()
     await first.journal.adoptNonce(CHAIN, SIGNER, 7)
