@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import { type Clock, endsWithin } from '../clock.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { quorumMissing } from './agreement.ts'
@@ -14,6 +15,8 @@ export type Heads = {
   readonly recent: () => Promise<Header>
   /** The last agreed head; undefined before the first. */
   readonly known: () => Header | undefined
+  /** One of the last agreed heads, by its hash. */
+  readonly agreed: (hash: Hex) => Header | undefined
   readonly listen: (listener: (head: Head) => void) => () => void
   readonly close: () => Promise<void>
 }
@@ -34,6 +37,9 @@ export type HeadsDeps = {
 /** A node at most so far behind is asked again sooner. */
 const CATCHING_UP_BLOCKS = 2n
 
+/** Agreed heads that are remembered: who read one a moment ago may still ask about it. */
+const HEADS_KEPT = 8
+
 /**
  * Keep track of the agreed head, polling each node by itself while somebody listens, so that a slow one holds up nobody.
  * Once one node shows a new block the others are asked at once.
@@ -46,7 +52,7 @@ export function watchHeads(deps: HeadsDeps): Heads {
     if (error.code === 'node.disagreement') onDisagreed(error)
   }
   const listeners = new Set<(head: Head) => void>()
-  const { settle, known } = createSettling(deps, (head) => {
+  const { settle, known, agreed } = createSettling(deps, (head) => {
     for (const listener of listeners) listener(head)
   })
   let polling: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined
@@ -94,13 +100,14 @@ export function watchHeads(deps: HeadsDeps): Heads {
     return last !== undefined && clock.nowMs() - last.atMs <= 2 * pollMs ? last.head : newest()
   }
 
-  return { newest, recent, known: () => known()?.head, listen, close }
+  return { newest, recent, known: () => known()?.head, agreed, listen, close }
 }
 
 /** Keep the agreed head of what the nodes show, and announce each that is news. */
 function createSettling({ nodes, tips, clock }: HeadsDeps, announce: (head: Header) => void) {
   let known: { readonly head: Header; readonly atMs: number } | undefined
   let announced: Header | undefined
+  const lately: Header[] = []
   let begun = 0
   let taken = 0
 
@@ -122,10 +129,12 @@ function createSettling({ nodes, tips, clock }: HeadsDeps, announce: (head: Head
     // An ancestor of what was announced is no news: a node that had more is away.
     if (announced !== undefined && isPartOf(announced, head)) return
     announced = head
+    lately.push(head)
+    if (lately.length > HEADS_KEPT) lately.shift()
     announce(head)
   }
 
-  return { settle, known: () => known }
+  return { settle, known: () => known, agreed: (hash: Hex) => lately.find((head) => head.hash === hash) }
 }
 
 /** Whether a node is a block or two behind the furthest one: it is about to show what that one has. */

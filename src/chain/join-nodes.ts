@@ -74,9 +74,14 @@ export function joinNodes(options: JoinOptions): Nodes {
   })
   const finalized = () => agreedFinalized(options, asking, heads.recent)
   const block = (height: bigint) => asking.ask(blockAt(height))
+  const headerOf = async ({ number, hash }: Head) => {
+    const header = heads.agreed(hash) ?? (await block(number))
+    if (header?.hash === hash) return header
+    throw quorumMissing({ method: 'eth_getBlockByNumber', block: hash, agree, answered: 0 }, [])
+  }
   return {
     ...{ chainId, agree, head: heads.newest, recent: heads.recent, block, finalized },
-    ...createReads(asking, heads.recent, options),
+    ...createReads(asking, heads.recent, headerOf, options),
     ...createCounts(asking, heads.recent, finalized, options),
     onHead: heads.listen,
     health: standing.health,
@@ -144,6 +149,7 @@ type Reads = Pick<Nodes, 'calls' | 'codeHashes' | 'balanceWei' | 'blockOf' | 'tr
 function createReads(
   { ask }: Agreement,
   recent: () => Promise<Header>,
+  headerOf: (head: Head) => Promise<Header>,
   { chainId, clock }: JoinOptions,
 ): Reads {
   const codeHash = createCodeHasher()
@@ -171,7 +177,8 @@ function createReads(
     transaction: (hash) =>
       ask({ method: 'eth_getTransactionByHash', block: 'latest', ask: (node) => transactionOn(node, hash) }),
     simulate: async (request) => {
-      const order = orderSimulation(request, await recent(), chainId, clock.nowMs())
+      const parent = await (request.at === undefined ? recent() : headerOf(request.at))
+      const order = orderSimulation(request, parent, chainId, clock.nowMs())
       const block = order.parentHash
       const said = await ask({ method: 'eth_simulateV1', block, ask: (node) => simulateOn(node, order) })
       if (!('rejected' in said)) return said

@@ -58,24 +58,26 @@ export type SimulatedTransaction = {
 }
 
 /**
- * A simulation on top of the agreed head. `before` and `after` are reads that frame the bundle (balances, allowances,
- * health); `pending` are our own in-flight transactions, which run first; the code of `codeAt` is hashed before the bundle.
+ * A bundle, and the reads that frame it (balances, allowances, health); the code of `codeAt` is hashed before the bundle.
  */
-export type SimulationRequest = {
-  readonly pending: readonly SimulatedTransaction[]
+export type Frame = {
   readonly before: readonly Call[]
   readonly bundle: readonly SimulatedTransaction[]
   readonly after: readonly Call[]
   readonly codeAt?: readonly Address[]
 }
 
-/** What a simulation showed; a revert's data is its `returnData`, and a read that failed is null. */
-export type SimulationResult = {
-  /** The block that it ran on top of. */
-  readonly block: Head
-  /** The time that the simulated block had, Unix seconds. */
-  readonly timestampS: number
-  readonly pending: readonly ('success' | 'reverted')[]
+/** A simulation on top of an agreed block: our own in-flight transactions first, then a frame, then those that follow it. */
+export type SimulationRequest = Frame & {
+  readonly pending: readonly SimulatedTransaction[]
+  /** Each runs on top of what all before it left. */
+  readonly following?: readonly Frame[]
+  /** An agreed head that stands still; absent: the newest. */
+  readonly at?: Head
+}
+
+/** What a frame showed; a revert's data is its `returnData`, and a read that failed is null. */
+export type Shown = {
   readonly before: readonly (Hex | null)[]
   readonly bundle: readonly {
     readonly status: 'success' | 'reverted'
@@ -86,6 +88,16 @@ export type SimulationResult = {
   readonly after: readonly (Hex | null)[]
   /** keccak-256 of the code at each address of `codeAt`; null where there is none. */
   readonly codeHashes: readonly (Hex | null)[]
+}
+
+/** What a simulation showed. */
+export type SimulationResult = Shown & {
+  /** The block that it ran on top of. */
+  readonly block: Head
+  /** The time that the simulated block had, Unix seconds. */
+  readonly timestampS: number
+  readonly pending: readonly ('success' | 'reverted')[]
+  readonly following: readonly Shown[]
 }
 
 /**

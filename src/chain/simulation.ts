@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { type Address, bytesToHex, concatHex, type Hex, keccak256, padHex } from 'viem'
 import type { z } from 'zod'
 import { quantity } from './endpoint.ts'
-import type { Call, SimulatedTransaction, SimulationRequest, SimulationResult } from './nodes.ts'
+import type {
+  Call,
+  Frame,
+  Shown,
+  SimulatedTransaction,
+  SimulationRequest,
+  SimulationResult,
+} from './nodes.ts'
 import type { Header, wireSimulation } from './wire.ts'
 
 /**
@@ -54,9 +61,11 @@ const transaction = (item: SimulatedTransaction, chainId: number) => ({
   maxPriorityFeePerGas: quantity(item.maxPriorityFeePerGasWei),
 })
 
+const framesOf = (request: SimulationRequest): readonly Frame[] => [request, ...(request.following ?? [])]
+
 /**
- * Build the one eth_simulateV1 request: our pending transactions, the reads before, the bundle, the reads after, all
- * in a block that looks like the real next one, so that a strict node accepts it and a contract cannot see the difference.
+ * Build the one eth_simulateV1 request: our pending transactions, then of each frame the reads before, the bundle, the
+ * reads after, all in a block that looks like the real next one, so that a strict node accepts it and a contract cannot see the difference.
  * Source: execution-apis, eth_simulateV1.
  */
 export function simulationParams(
@@ -81,11 +90,15 @@ export function simulationParams(
       },
       chainId,
     )
-  const { codeAt = [] } = request
-  const hashes =
-    codeAt.length === 0
+  const frames = framesOf(request)
+  const callsOf = ({ codeAt = [], before, bundle, after }: Frame) => [
+    ...(codeAt.length === 0
       ? []
-      : [read({ to: HASHER, data: concatHex(codeAt.map((address) => padHex(address))) })]
+      : [read({ to: HASHER, data: concatHex(codeAt.map((address) => padHex(address))) })]),
+    ...before.map(read),
+    ...bundle.map((item) => transaction(item, chainId)),
+    ...after.map(read),
+  ]
   // A pending transaction below the base fee waits or is bumped; what matters here is what it does when it lands.
   const pending = request.pending.map((item) =>
     transaction(item.maxFeePerGasWei < baseFeeWei ? { ...item, maxFeePerGasWei: baseFeeWei } : item, chainId),
@@ -100,15 +113,9 @@ export function simulationParams(
     },
     stateOverrides: {
       [READER]: { balance: quantity(READER_BALANCE_WEI), nonce: '0x0' },
-      ...(hashes.length === 0 ? {} : { [HASHER]: { code: HASHER_CODE } }),
+      ...(frames.every(({ codeAt = [] }) => codeAt.length === 0) ? {} : { [HASHER]: { code: HASHER_CODE } }),
     },
-    calls: [
-      ...pending,
-      ...hashes,
-      ...request.before.map(read),
-      ...request.bundle.map((item) => transaction(item, chainId)),
-      ...request.after.map(read),
-    ],
+    calls: [...pending, ...frames.flatMap(callsOf)],
   }
   return [
     { blockStateCalls: [block], validation: true, traceTransfers: false },
@@ -124,31 +131,37 @@ export function simulationResult(
   wire: z.infer<typeof wireSimulation>,
 ): SimulationResult | null {
   const calls = wire[0]?.calls ?? []
-  const { codeAt = [] } = request
-  const sizes = [
-    request.pending.length,
-    codeAt.length === 0 ? 0 : 1,
-    request.before.length,
-    request.bundle.length,
-    request.after.length,
-  ]
-  if (calls.length !== sizes.reduce((sum, size) => sum + size, 0)) return null
-  let from = 0
-  const [pending = [], hashed = [], before = [], bundle = [], after = []] = sizes.map((size) => {
-    from += size
-    return calls.slice(from - size, from)
+  const pending = calls.slice(0, request.pending.length)
+  let from = pending.length
+  const shown = framesOf(request).map((frame) => {
+    const own = calls.slice(from, from + callCount(frame))
+    from += callCount(frame)
+    return shownBy(frame, own)
   })
-  const codeHashes = hashesIn(hashed[0]?.returnData ?? '0x')
+  const [first, ...following] = shown.filter((each) => each !== null)
+  if (first === undefined || following.length + 1 < shown.length || from !== calls.length) return null
+  return { block: parent, timestampS, pending: pending.map((item) => item.status), ...first, following }
+}
+
+const callCount = ({ codeAt = [], before, bundle, after }: Frame): number =>
+  (codeAt.length === 0 ? 0 : 1) + before.length + bundle.length + after.length
+
+type WireCalls = z.infer<typeof wireSimulation>[number]['calls']
+
+/** What one frame's own calls showed; null when they are too few. */
+function shownBy(frame: Frame, calls: WireCalls): Shown | null {
+  const { codeAt = [], before, bundle } = frame
+  if (calls.length !== callCount(frame)) return null
+  const hashed = codeAt.length === 0 ? 0 : 1
+  const codeHashes = hashed === 0 ? [] : hashesIn(calls[0]?.returnData ?? '0x')
   if (codeHashes.length !== codeAt.length) return null
-  const values = (reads: typeof calls): (Hex | null)[] =>
+  const values = (reads: WireCalls): (Hex | null)[] =>
     reads.map((read) => (read.status === 'success' ? read.returnData : null))
+  const bundleFrom = hashed + before.length
   return {
-    block: parent,
-    timestampS,
-    pending: pending.map((item) => item.status),
-    before: values(before),
-    bundle,
-    after: values(after),
+    before: values(calls.slice(hashed, bundleFrom)),
+    bundle: calls.slice(bundleFrom, bundleFrom + bundle.length),
+    after: values(calls.slice(bundleFrom + bundle.length)),
     codeHashes,
   }
 }

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Call, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
+import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { PinnedContract } from '../service/contract/deployment.ts'
 import type { TokenChange } from '../workflow/slot.ts'
@@ -23,6 +23,8 @@ export type SignerView = {
   readonly nextNonce: number
   /** Our own transactions in flight, in nonce order. */
   readonly pending: readonly SimulatedTransaction[]
+  /** The block that `pending` is counted at, which it is simulated on; absent where nothing is pending: the newest. */
+  readonly at?: Head
   readonly maxFeePerGasWei: bigint
   readonly maxPriorityFeePerGasWei: bigint
   /** Allowances left by workflows that are not this one; each counts as exposure. */
@@ -55,13 +57,7 @@ export async function checkFinal(
   const asked = askChain(options, bundle)
   if (!asked.ok) return asked
   const { pins, before, after } = asked
-  const simulated = await simulate(
-    nodes,
-    options,
-    bundle.calls,
-    { before: before.calls, after: after.calls },
-    pins.map(({ address }) => address),
-  )
+  const simulated = await simulate(nodes, options, frameFor(options, bundle, asked))
   if (!simulated.ok) return simulated
   const { result } = simulated
   before.fill(result.before)
@@ -75,6 +71,13 @@ export async function checkFinal(
     checkBlock(result, bundle.frozen, options) ??
     checkShown(result, changes, bundle, asked, options)
   return refusal ?? withinGas(clearanceOf(result, changes, bundle, options), options)
+}
+
+/** What clearing a bundle would ask of the chain; null where it is refused unasked. Pure. */
+export function askedBy(options: FinalOptions, chainId: number): Frame | null {
+  const bundle = checkWithoutChain(options, chainId)
+  const asked = bundle.ok ? askChain(options, bundle) : bundle
+  return bundle.ok && asked.ok ? frameFor(options, bundle, asked) : null
 }
 
 /** What is certain before the chain is asked. */
@@ -172,13 +175,12 @@ function checkPins(pins: readonly PinnedContract[], hashes: readonly (string | n
   )
 }
 
-async function simulate(
-  nodes: FinalDeps['nodes'],
+/** The bundle at the signer's next nonces, and the reads around it. */
+function frameFor(
   { workflow, signer }: FinalOptions,
-  calls: readonly ClearedCall[],
-  reads: { readonly before: readonly Call[]; readonly after: readonly Call[] },
-  codeAt: readonly Address[],
-): Promise<Checked<{ readonly result: SimulationResult }>> {
+  { calls }: Bundle,
+  { pins, before, after }: Asked,
+): Frame {
   const bundle = calls.map((call, index) => ({
     from: workflow.signer,
     to: call.to,
@@ -189,8 +191,17 @@ async function simulate(
     maxFeePerGasWei: signer.maxFeePerGasWei,
     maxPriorityFeePerGasWei: signer.maxPriorityFeePerGasWei,
   }))
+  return { before: before.calls, bundle, after: after.calls, codeAt: pins.map(({ address }) => address) }
+}
+
+async function simulate(
+  nodes: FinalDeps['nodes'],
+  { signer }: FinalOptions,
+  frame: Frame,
+): Promise<Checked<{ readonly result: SimulationResult }>> {
+  const { pending, at } = signer
   try {
-    return await agreed(nodes.simulate({ pending: signer.pending, bundle, ...reads, codeAt }))
+    return await agreed(nodes.simulate({ pending, ...frame, ...(at === undefined ? {} : { at }) }))
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'node.simulation_rejected') throw error
     if (error.facts.reason === 'insufficient_funds') {

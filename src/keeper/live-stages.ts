@@ -30,6 +30,7 @@ import type { Signer } from '../sign/signer.ts'
 import { wait } from '../workflow/step.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { createRequestStages } from './request-stages.ts'
+import { createTogether } from './together.ts'
 
 /** What the stages of one role are joined from. */
 export type LiveStagesDeps = {
@@ -62,6 +63,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
   const { nowMs, journal, nodes, ruleset, approval, fees } = deps
   const view = () => deps.chain.of(deps.signer.address)
   const budget = budgetOf(deps)
+  const together = createTogether(deps)
   const { gasWeiMax } = ruleset.limits.perWorkflow
   return {
     ...createRequestStages({
@@ -78,10 +80,12 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       checkBudget: budget,
     }),
     attest: (workflow) => attest(workflow, deps),
-    clear: async (workflow) =>
-      (await fits(workflow, deps))
-        ? clear(workflow, await signerState(workflow, deps), view, deps)
-        : wait(FULL_MS),
+    clear: async (workflow, inLine = () => []) => {
+      if (!(await fits(workflow, deps))) return wait(FULL_MS)
+      const nodesFor: Parameters<typeof clear>[2]['nodesFor'] = (options) => together(options, inLine)
+      const signer = { ...(await signerState(workflow, deps)), isShared: inLine().length > 0 }
+      return clear(workflow, signer, { nowMs, ruleset, fees, nodesFor, newest: nodes.recent })
+    },
     claim: (workflow) =>
       deps.alone(() =>
         claim(workflow, {
@@ -243,16 +247,16 @@ function pendingOf(
     })
 }
 
-async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<SignerState> {
-  const { chainNonce, headNumber } = deps.chain.of(workflow.signer)
+async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<Omit<SignerState, 'isShared'>> {
+  const { head, count, finalized } = deps.chain.facts(workflow.signer)
   const others = (await deps.journal.live()).filter(
     (other) => other.signer === workflow.signer && other.state === 'in_flight',
   )
   return {
-    headNumber,
-    finalizedNumber: deps.chain.facts(workflow.signer).finalized,
+    head,
+    finalizedNumber: finalized,
     nextNonce: await nextNonce(workflow.chainId, workflow.signer, deps.journal),
-    pending: pendingOf(others, chainNonce, workflow),
+    pending: pendingOf(others, count, workflow),
     standing: others
       .filter((other) => other.slots.some(hasFailed))
       .flatMap((other) => other.clearance?.allowances ?? []),

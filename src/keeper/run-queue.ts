@@ -2,14 +2,26 @@ import type { Clock } from '../clock.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import { type Lane, run, type Stages } from '../pipeline/pipeline.ts'
+import { type InLine, type Lane, run, type Stages } from '../pipeline/pipeline.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
 import { createTimers } from '../queue/timers.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 
-/** Runs works of one name one after another, the urgent ones first, and those of different names side by side. */
-export type Serial = <T>(name: string, work: () => Promise<T>, lane?: Lane) => Promise<T>
+/**
+ * Runs works of one name one after another, the urgent ones first, and those of different names side by side. A work may
+ * ask who is behind it: the ids of those that gave one.
+ */
+export type Serial = <T>(
+  name: string,
+  work: (inLine: InLine) => Promise<T>,
+  lane?: Lane,
+  id?: string,
+) => Promise<T>
+
+type Lanes = Readonly<
+  Record<Lane, { readonly id: string | undefined; readonly begin: () => Promise<void> }[]>
+>
 
 /** What running workflows needs. */
 type RunQueueDeps = {
@@ -54,20 +66,21 @@ export function createRunQueue(given: RunQueueDeps): Queue {
 
 /** Create a {@link Serial}: a work that failed holds up none after it. */
 export function createSerial(): Serial {
-  const waiting = new Map<string, Readonly<Record<Lane, (() => Promise<void>)[]>>>()
-  const drain = async (name: string, lanes: Readonly<Record<Lane, (() => Promise<void>)[]>>) => {
+  const waiting = new Map<string, Lanes>()
+  const drain = async (name: string, lanes: Lanes) => {
     for (;;) {
       const next = lanes.urgent.shift() ?? lanes.usual.shift()
       if (next === undefined) break
-      await next()
+      await next.begin()
     }
     waiting.delete(name)
   }
-  return (name, work, lane = 'usual') =>
+  return (name, work, lane = 'usual', id) =>
     new Promise((resolve, reject) => {
       const known = waiting.get(name)
       const lanes = known ?? { urgent: [], usual: [] }
-      lanes[lane].push(() => work().then(resolve, reject))
+      const inLine = () => [...lanes.urgent, ...lanes.usual].flatMap((each) => each.id ?? [])
+      lanes[lane].push({ id, begin: () => work(inLine).then(resolve, reject) })
       if (known !== undefined) return
       waiting.set(name, lanes)
       void drain(name, lanes)

@@ -56,9 +56,8 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
       const head = await nodes.head()
       const nextNonce = await nodes.transactionCount(workflow.signer, head.number)
       // It orders nothing: what is final does not matter to it.
-      const signer = { headNumber: head.number, finalizedNumber: 0n, nextNonce, pending: [], standing: [] }
-      const view = () => ({ headNumber: head.number, baseFeePerGasWei: head.baseFeePerGasWei })
-      return clear(workflow, signer, view, { nowMs, nodes, ruleset, fees })
+      const signer = { head, finalizedNumber: 0n, nextNonce, pending: [], standing: [], isShared: false }
+      return clear(workflow, signer, { nowMs, ruleset, fees, nodesFor: () => nodes, newest: nodes.head })
     },
     claim: (workflow) => score(workflow, shadow),
     carry: never,

@@ -7,19 +7,22 @@ import { isTerminal, move, type Note, type Workflow } from '../workflow/workflow
 /** One stage of the story: from a workflow's record to what comes next. */
 export type Stage = (workflow: Workflow) => Promise<Step>
 
+/** Names the workflows that wait for a signer behind the one that holds it, in their order. */
+export type InLine = () => readonly string[]
+
 /** The stages, by the verb that each is. */
 export type Stages = {
   readonly request: Stage
   readonly prepare: Stage
   readonly attest: Stage
-  readonly clear: Stage
+  readonly clear: (workflow: Workflow, inLine?: InLine) => Promise<Step>
   readonly claim: Stage
   readonly carry: Stage
   readonly confirm: Stage
 }
 
 /** Take the one step that a workflow's state calls for. */
-export function step(workflow: Workflow, stages: Stages): Promise<Step> {
+export function step(workflow: Workflow, stages: Stages, inLine?: InLine): Promise<Step> {
   switch (workflow.state) {
     case 'discovered':
       return stages.request(workflow)
@@ -28,7 +31,7 @@ export function step(workflow: Workflow, stages: Stages): Promise<Step> {
     case 'prepared':
       return stages.attest(workflow)
     case 'attested':
-      return stages.clear(workflow)
+      return stages.clear(workflow, inLine)
     case 'cleared':
       return stages.claim(workflow)
     case 'in_flight':
@@ -56,7 +59,12 @@ export type PipelineDeps = {
   /** The stages of the workflow's role. */
   readonly stages: (workflow: Workflow) => Stages
   /** Hold the signer while a workflow is cleared and claims, so that simulations see each other's nonces. */
-  readonly alone: <T>(signer: string, work: () => Promise<T>, lane: Lane) => Promise<T>
+  readonly alone: <T>(
+    signer: string,
+    work: (inLine: InLine) => Promise<T>,
+    lane: Lane,
+    id: string,
+  ) => Promise<T>
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly onStrike: (workflow: Workflow, error: unknown) => void
   /** A workflow that holds nonces was struck for the third time in a row: its signer begins nothing else. */
@@ -84,8 +92,8 @@ export async function run(id: string, deps: PipelineDeps): Promise<number | null
     const needsSigner = workflow.state === 'attested' || workflow.state === 'cleared'
     const before: Workflow = workflow
     const waitMs: number | Workflow = needsSigner
-      ? await deps.alone(before.signer, () => takeStep(before, deps, true), laneOf(before))
-      : await takeStep(before, deps, false)
+      ? await deps.alone(before.signer, (inLine) => takeStep(before, deps, inLine), laneOf(before), id)
+      : await takeStep(before, deps)
     if (typeof waitMs === 'number') return waitMs
     workflow = waitMs
   }
@@ -93,9 +101,9 @@ export async function run(id: string, deps: PipelineDeps): Promise<number | null
 }
 
 /** Take one step, or, with the signer held, all steps that need it. */
-async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): Promise<number | Workflow> {
+async function takeStep(workflow: Workflow, deps: PipelineDeps, inLine?: InLine): Promise<number | Workflow> {
   try {
-    const result = await step(workflow, deps.stages(workflow))
+    const result = await step(workflow, deps.stages(workflow), inLine)
     if (result.type === 'wait') {
       // Only strikes in a row count.
       if (workflow.strikes > 0) await deps.journal.write({ ...workflow, strikes: 0 })
@@ -103,7 +111,7 @@ async function takeStep(workflow: Workflow, deps: PipelineDeps, held: boolean): 
     }
     const next = result.type === 'moved' ? await deps.journal.write(result.workflow) : result.workflow
     deps.onMove(workflow, next)
-    return held && next.state === 'cleared' ? takeStep(next, deps, held) : next
+    return inLine !== undefined && next.state === 'cleared' ? takeStep(next, deps, inLine) : next
   } catch (error) {
     if (error instanceof RolekeeperError && error.code === 'journal.conflict') {
       return (await deps.journal.get(workflow.id)) ?? STRIKE_WAIT_MS

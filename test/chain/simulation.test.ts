@@ -38,7 +38,7 @@ const sent = z.tuple([
     blockStateCalls: z.tuple([
       z.object({
         blockOverrides: z.object({ number: uint, time: uint, baseFeePerGas: uint, prevRandao: z.string() }),
-        stateOverrides: z.record(z.string(), z.object({ balance: uint, nonce: uint })),
+        stateOverrides: z.record(z.string(), z.object({ balance: uint, nonce: uint }).partial()),
         calls: z.array(
           z.object({
             from: z.string(),
@@ -107,6 +107,43 @@ describe('a simulation’s answer', () => {
   it('is not believed with one outcome too few or too many', () => {
     expect(take([ok, ok, ok, ok, ok, ok])).toBeNull()
     expect(take([ok, ok, ok, ok, ok, ok, ok, ok])).toBeNull()
+  })
+})
+
+describe('frames that follow', () => {
+  const joint = {
+    ...request,
+    codeAt: [TOKEN],
+    following: [{ ...request, bundle: [mine(8)], codeAt: [TOKEN] }],
+  }
+  const code = `0x${'cc'.repeat(32)}`
+
+  it('run one after another, each with its own reads', () => {
+    const params = simulationParams(joint, parent, 1, 1_020)
+    const [{ blockStateCalls }] = sent.parse(params)
+    const { calls } = blockStateCalls[0]
+    const names = calls.map(({ from, nonce }) => (from === SELF ? Number(nonce) : `read ${nonce}`))
+    expect(names).toEqual([
+      ...[4, 5, 'read 0', 'read 1', 'read 2', 6, 7, 'read 3'],
+      ...['read 4', 'read 5', 'read 6', 8, 'read 7'],
+    ])
+  })
+
+  it('are taken apart by their own lengths, and none is believed where one is short', () => {
+    const said = [1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1].map((kind, index) => ({
+      ...{ status: '0x1', gasUsed: '0x1' },
+      returnData: kind === 0 ? code : `0x${String(index).padStart(2, '0')}`,
+    }))
+    const take = (calls: readonly unknown[]) =>
+      simulationResult(joint, parent, 1_020, wireSimulation.parse([{ calls }]))
+    expect(take(said)).toMatchObject({
+      ...{ before: ['0x03', '0x04'], bundle: [{}, {}], after: ['0x07'], codeHashes: [code] },
+      following: [
+        { before: ['0x09', '0x10'], bundle: [{ returnData: '0x11' }], after: ['0x12'], codeHashes: [code] },
+      ],
+    })
+    expect(take(said.slice(1))).toBeNull()
+    expect(take([...said, said[0]])).toBeNull()
   })
 })
 

@@ -37,3 +37,19 @@ it('goes on after a work that failed, and answers its caller alone', async () =>
   expect(await next).toBe('next')
   expect(await alone('signer', async () => 'again')).toBe('again')
 })
+
+it('says who waits behind a work, in their order, what is urgent first', async () => {
+  const alone = createSerial()
+  const seen: (readonly string[])[] = []
+  const work = async (inLine: () => readonly string[]) => {
+    await Promise.resolve()
+    seen.push(inLine())
+  }
+  await Promise.all([
+    alone('signer', work, 'usual', 'a'),
+    alone('signer', work, 'usual', 'b'),
+    alone('signer', work, 'urgent', 'c'),
+    alone('other', work, 'usual', 'd'),
+  ])
+  expect(seen).toEqual([['c', 'b'], [], ['b'], []])
+})

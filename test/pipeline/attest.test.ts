@@ -62,6 +62,7 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
         bundle: [],
         after: [],
         codeHashes: [],
+        following: [],
       }),
     },
     journal: {

@@ -46,7 +46,7 @@ const createWorld = (stages: Partial<Stages>) => {
       world.held += 1
       world.turns += 1
       try {
-        return await work()
+        return await work(() => [])
       } finally {
         world.held -= 1
       }
