@@ -248,10 +248,10 @@ describe('a transaction of others that stays pending at our next nonce', () => {
     const { message } = alarmOf(await begun.until((event) => alarmOf(event).code === 'signer.safe'))
     expect(message).toContain(`${signer} is SAFE (nonce_used_elsewhere)`)
     expect(message).toContain(`${nonce + 1} pending`)
-    const page = await (await fetch(`${opsUrl(begun)}/metrics`)).text()
+    const page = await begun.page('/metrics')
     expect(page).toContain('rolekeeper_signers_safe{role="liquidator",check="nonce_used_elsewhere"} 1')
     for (const name of familiesOf(page).fed) fed.add(name)
-    expect(await (await fetch(`${opsUrl(begun)}/readyz`)).text()).toContain(`signer fill ${signer} --yes`)
+    expect(await begun.page('/readyz')).toContain(`signer fill ${signer} --yes`)
     expect((await rolekeeper('signer', 'show', '--directory', directory())).out).toContain(
       `rolekeeper signer fill ${signer} --yes`,
     )
