@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
@@ -51,6 +51,9 @@ const SIGNER_ORDER = /^signer-([0-9a-f-]{36})\.json$/
 /** Far above any workflow's input. */
 const BYTES_MAX = 65_536
 
+/** Who orders withdraws what nobody took within seconds; an older order was left behind by one that was ended. */
+const AGE_MS_MAX = 60_000
+
 /**
  * Answer a held workflow; a later answer replaces an earlier one that was not taken.
  * @throws RolekeeperError `order.not_written` when the directory does not take it.
@@ -78,7 +81,7 @@ export function writeSubmission(directory: string, id: string, given: Submission
 
 /** Read the submissions that wait. A directory that is not there has none. */
 export function readSubmissions(directory: string): readonly Waiting[] {
-  return idsOf(directory, SUBMISSION).map((id) => ({
+  return idsOf(directory, SUBMISSION, submissionFile).map((id) => ({
     id,
     submission: readOrder(submissionFile(directory, id), submission),
   }))
@@ -101,7 +104,7 @@ export function writeSignerOrder(directory: string, id: string, given: SignerOrd
 export function readSignerOrders(
   directory: string,
 ): readonly { readonly id: string; readonly order: SignerOrder | null }[] {
-  return idsOf(directory, SIGNER_ORDER).map((id) => ({
+  return idsOf(directory, SIGNER_ORDER, signerFile).map((id) => ({
     id,
     order: readOrder(signerFile(directory, id), signerOrder),
   }))
@@ -111,10 +114,20 @@ export function readSignerOrders(
 export const forgetSignerOrder = (directory: string, id: string): void =>
   rmSync(signerFile(directory, id), { force: true })
 
-/** The ids of the orders of one kind that wait. A directory that is not there has none. */
-function idsOf(directory: string, kind: RegExp): readonly string[] {
+/** The ids of the orders of one kind that wait; what was left behind goes. A directory that is not there has none. */
+function idsOf(
+  directory: string,
+  kind: RegExp,
+  fileOf: (directory: string, id: string) => string,
+): readonly string[] {
   try {
-    return readdirSync(folderOf(directory)).flatMap((name) => kind.exec(name)?.[1] ?? [])
+    const ids = readdirSync(folderOf(directory)).flatMap((name) => kind.exec(name)?.[1] ?? [])
+    return ids.filter((id) => {
+      const file = fileOf(directory, id)
+      const isWanted = Math.abs(Date.now() - statSync(file).mtimeMs) <= AGE_MS_MAX
+      if (!isWanted) rmSync(file, { force: true })
+      return isWanted
+    })
   } catch {
     return []
   }
@@ -122,9 +135,10 @@ function idsOf(directory: string, kind: RegExp): readonly string[] {
 
 function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {
   try {
-    const bytes = readFileSync(file)
-    if (bytes.length > BYTES_MAX) return null
-    return schema.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? null
+    const found = statSync(file)
+    // Only a file has an end: what is read of anything else may never come.
+    if (!found.isFile() || found.size > BYTES_MAX) return null
+    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data ?? null
   } catch {
     return null
   }

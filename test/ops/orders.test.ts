@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -6,9 +7,11 @@ import {
   forgetAnswer,
   forgetSubmission,
   readAnswer,
+  readSignerOrders,
   readSubmissions,
   type Submission,
   writeAnswer,
+  writeSignerOrder,
   writeSubmission,
 } from '../../src/ops/orders.ts'
 
@@ -84,5 +87,28 @@ describe('a submission', () => {
     mkdirSync(join(directory, 'orders'))
     writeFileSync(join(directory, 'orders', `submit-${UUID}.json.new`), JSON.stringify(submission))
     expect(readSubmissions(directory)).toEqual([])
+  })
+})
+
+describe('an order that its author did not live to withdraw', () => {
+  const signer = `0x${'ad'.repeat(20)}`
+  const release = { verb: 'release', signer, yes: true } as const
+
+  it('is taken by no keeper that starts later', () => {
+    writeSignerOrder(directory, UUID, release)
+    writeSubmission(directory, UUID, submission)
+    expect(readSignerOrders(directory)).toEqual([{ id: UUID, order: release }])
+    const folder = join(directory, 'orders')
+    const old = (Date.now() - 61_000) / 1_000
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), old, old)
+    expect(readSignerOrders(directory)).toEqual([])
+    expect(readSubmissions(directory)).toEqual([])
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('is not waited for where it is no file', () => {
+    mkdirSync(join(directory, 'orders'))
+    execFileSync('mkfifo', [join(directory, 'orders', `signer-${UUID}.json`)])
+    expect(readSignerOrders(directory)).toEqual([{ id: UUID, order: null }])
   })
 })
