@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
+import { type Attempt, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move } from '../workflow/workflow.ts'
 import type { Journal } from './journal.ts'
 import { digestsOf, type Mark } from './watermark.ts'
@@ -53,7 +53,7 @@ async function claimAgain(
   await journal.open({ ...workflow, state: 'cleared', slots: [], version: 0 })
   const stored = await journal.get(id)
   const held = new Set(stored?.slots.map(({ nonce }) => nonce))
-  const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
+  const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce)).map(orderedAgain)
   const [first] = fresh
   if (stored === null || first === undefined) return []
   const next = await journal.nextNonce(chainId, first.signer)
@@ -70,6 +70,18 @@ async function claimAgain(
   return fresh.map((slot) => takenBack(slot, id, claimed !== 'lost'))
 }
 
+/** What is not final is only ordered: whether it was sent is for the chain to say, and not for a file. */
+function orderedAgain(slot: Slot): Slot {
+  if (slot.state === 'final') return slot
+  const { inclusion: _gone, ...bare } = slot
+  return { ...bare, state: 'open', attempts: slot.attempts.map(attemptAgain) }
+}
+
+const attemptAgain = ({ raw: _raw, hash: _hash, ...attempt }: Attempt): Attempt => ({
+  ...attempt,
+  state: 'ordered',
+})
+
 async function orderAgain(
   { workflowId, signer, chainId, nonce, attempt, reservation }: Extract<Mark, { type: 'attempt' }>,
   journal: TakeBackJournal,
@@ -81,9 +93,8 @@ async function orderAgain(
   // One that was mined was open again when this was ordered: a reorg had taken it back.
   const isOpen = stored !== null && slot !== undefined && slot.state !== 'final' && !isOver
   if (isOpen) {
-    const { raw: _raw, hash: _hash, ...ordered } = attempt
     const { inclusion: _gone, ...bare } = slot
-    const again = withNewAttempt({ ...bare, state: 'open' }, { ...ordered, state: 'ordered' })
+    const again = withNewAttempt({ ...bare, state: 'open' }, attemptAgain(attempt))
     const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
     await journal.write({ ...stored, slots }, reservation ?? null)
   }

@@ -20,7 +20,7 @@ import {
   type ReplaceView,
 } from './transactions/replace.ts'
 import type { Doubt, Signers } from './transactions/safe.ts'
-import { assembleRaw } from './transactions/transaction.ts'
+import { assembleRaw, proveOrdered } from './transactions/transaction.ts'
 
 /** What carrying a workflow in flight needs. */
 export type CarryDeps = {
@@ -148,6 +148,7 @@ function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
 
 async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promise<Slot> {
   const attempt = lastAttempt(slot)
+  proveOrdered(slot, attempt)
   const signature = await deps.signer.signDigest(attempt.digest, signal)
   return withLastAttempt(slot, {
     ...attempt,

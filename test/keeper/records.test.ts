@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { lineOf } from '../../src/journal/watermark.ts'
+import { openWatermarkFile } from '../../src/journal/watermark-file.ts'
 import { type KeeperRecords, openRecords } from '../../src/keeper/records.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
@@ -163,6 +165,24 @@ describe('a keeper’s records', () => {
       state: 'quarantined',
       note: { check: 'sent_before_restore' },
     })
+    await records.close()
+  })
+
+  it('take nothing for sent because a watermark says so: it may be on a disk that others write', async () => {
+    const changes = { watermark: join(root, 'elsewhere') }
+    await backUp(changes)
+    const { file, lines } = await openWatermarkFile(join(root, 'elsewhere'))
+    const [line] = lines
+    if (line === undefined) throw new TypeError('no line')
+    const sent = attemptOf({ digest: digest(9), state: 'sent', raw: '0x02', hash: digest(99) })
+    const slots = [slotOf({ nonce: 9, attempts: [sent] })]
+    const workflow = workflowOf('in_flight', { id: 'w9', opportunity: 'w9', slots })
+    await file.append([lineOf({ type: 'claim', workflow, reservation: null })])
+    await file.close()
+    const records = await open(changes)
+    expect(checks(records)).toEqual(['journal_behind_watermark'])
+    const taken = (await records.journal.get('w9'))?.slots[0]?.attempts
+    expect(taken).toEqual([{ ...attemptOf({ digest: digest(9) }) }])
     await records.close()
   })
 

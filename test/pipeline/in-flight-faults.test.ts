@@ -1,8 +1,9 @@
 import { keccak256 } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { RolekeeperError } from '../../src/errors.ts'
+import { BrokenInvariant, RolekeeperError } from '../../src/errors.ts'
+import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
-import { createWorld, pair, purposes, receiptOf } from '../support/carry-world.ts'
+import { createWorld, FEES, freshSlot, pair, purposes, receiptOf } from '../support/carry-world.ts'
 
 let setup: ReturnType<typeof createWorld>
 beforeEach(() => {
@@ -148,6 +149,24 @@ describe('the last look', () => {
       ['payload signed', 'noop sent'],
       ['payload signed', 'noop sent'],
     ])
+  })
+})
+
+describe('a record that was changed', () => {
+  const slot = freshSlot(0)
+  const transfer = { ...slot.payload, data: `0xa9059cbb${'00'.repeat(64)}` } as const
+  const asRevoke = { ...slot, kind: 'revoke', payload: transfer } as const
+  const { digest = '0x' } = freshSlot(1).attempts[0] ?? {}
+  it.each([
+    [
+      'a revocation that moves tokens',
+      { ...asRevoke, attempts: [orderAttempt(asRevoke, 'payload', FEES, 1_000)] },
+    ],
+    ['another payload than what was ordered', { ...slot, payload: transfer }],
+    ['another digest', { ...slot, attempts: slot.attempts.map((each) => ({ ...each, digest })) }],
+  ])('to %s is not signed', async (_, changed) => {
+    await expect(setup.settle({ ...pair(), slots: [changed] })).rejects.toThrow(BrokenInvariant)
+    expect(setup.world.asked).toEqual([])
   })
 })
 

@@ -66,6 +66,18 @@ export function orderAttempt(
   return { ...carried, unsigned, digest: keccak256(unsigned), state: 'ordered', orderedAtMs: nowMs }
 }
 
+/**
+ * Prove, before a key sees its digest, that an attempt is what its slot is for: the digest is of these bytes, the bytes are
+ * of this payload, and what takes an approval back does nothing else. Throws BrokenInvariant when a record was changed.
+ */
+export function proveOrdered(slot: Slot, attempt: Attempt): void {
+  const { unsigned, digest, purpose } = attempt
+  const isOf = keccak256(unsigned) === digest && serializeTransaction(transaction(slot, attempt)) === unsigned
+  invariant(isOf, `slot ${slot.nonce}: what is to be signed is not what was ordered`)
+  const isAllowed = slot.kind === 'intent' || purpose === 'noop' || isRevocation(slot.payload)
+  invariant(isAllowed, `slot ${slot.nonce}: its revocation is none`)
+}
+
 /** Sum the gas that payloads are expected to use, and may use. Pure. */
 export const gasOf = (payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]) => ({
   used: payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n),
@@ -105,6 +117,11 @@ export async function assembleRaw(
   )
   return { raw, hash: keccak256(raw) }
 }
+
+/** `approve` of any spender, and nothing but zeros. */
+const REVOCATION = /^0x095ea7b30{24}[0-9a-f]{40}0{64}$/i
+
+const isRevocation = ({ data, valueWei }: Payload): boolean => valueWei === 0n && REVOCATION.test(data)
 
 /** Most gas that taking an approval back may use: a token clears one slot and logs it. */
 const REVOCATION_GAS = 100_000n
