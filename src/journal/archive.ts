@@ -122,8 +122,8 @@ function forget({ id, opportunity, round, slots, attestation }: Workflow, record
   records.run('DELETE FROM reservations WHERE workflow_id = ?', id)
   if (attestation !== undefined) records.run('DELETE FROM digests WHERE digest = ?', attestation.digest)
   for (const { chainId, signer, nonce, attempts } of slots) {
-    const sql = 'DELETE FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ?'
-    records.run(sql, chainId, signer.toLowerCase(), nonce)
+    const sql = 'DELETE FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ? AND workflow_id = ?'
+    records.run(sql, chainId, signer.toLowerCase(), nonce, id)
     for (const { digest, hash } of attempts) {
       records.run('DELETE FROM digests WHERE digest = ?', digest)
       if (hash !== undefined) records.run('DELETE FROM outbox WHERE hash = ?', hash)

@@ -93,7 +93,7 @@ export type Journal = JournalReads & {
   readonly write: (workflow: Workflow, reservation?: Reservation | null) => Promise<Workflow>
   /**
    * Like `write`, and take the nonces of its new slots: they must begin at the signer's next nonce, or be one below it
-   * that nobody holds and that is only closed; else nothing is written and the answer is `lost`. Reserves the budget in the same step.
+   * that nobody holds, or that only an ended workflow does, and that is only closed; else nothing is written and the answer is `lost`. Reserves the budget in the same step.
    */
   readonly claim: (workflow: Workflow, reservation: Reservation | null) => Promise<Workflow | 'lost'>
   /** Resolve when everything written so far is on disk. */

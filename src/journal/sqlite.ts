@@ -175,13 +175,14 @@ export class SqliteJournal extends RecordReader implements Journal {
       if (next === null) return 'lost'
       const fills = fresh.length === 1 && first.closing !== undefined && first.nonce < next
       if (!fills && fresh.some(({ nonce }, index) => nonce !== next + index)) return 'lost'
+      // What ended holds its nonce no longer where it is to be closed: the chain has lost what was final there.
+      const sql =
+        'INSERT INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET workflow_id = excluded.workflow_id WHERE (SELECT live FROM workflows WHERE id = nonces.workflow_id) = 0'
       for (const { nonce } of fresh) {
-        const sql =
-          'INSERT INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'
         if (this.records.run(sql, chainId, signer, nonce, workflow.id) === 0) return 'lost'
       }
-      const sql = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
-      this.records.run(sql, fills ? next : next + fresh.length, chainId, signer)
+      const advance = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
+      this.records.run(advance, fills ? next : next + fresh.length, chainId, signer)
       return this.#write(workflow, before, reservation)
     })
     return claimed === 'lost' ? 'lost' : this.#note(claimed, reservation)

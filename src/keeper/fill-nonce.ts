@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { type Checked, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
-import { type FeePolicy, quoteFees } from '../pipeline/transactions/fees.ts'
+import { bumpFees, type FeePolicy, type Fees, quoteFees } from '../pipeline/transactions/fees.ts'
 import { NOOP_GAS, orderAttempt } from '../pipeline/transactions/transaction.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
@@ -15,6 +15,9 @@ export type Filler = {
   readonly workflowType: WorkflowType
   readonly fees: FeePolicy
 }
+
+/** Why a nonce is filled, and what was offered there already, which nodes may still have. */
+export type Filling = { readonly note: Note; readonly over?: Fees }
 
 /** What filling a nonce needs. */
 type FillDeps = {
@@ -31,23 +34,25 @@ type FillDeps = {
 const NOTHING = { usdMicros: 0n, assets: 0n } as const
 
 /**
- * Close a nonce that nobody holds: a workflow of its own whose one slot is closed from the beginning, so that it is signed,
+ * Close a nonce that nobody holds, or only what has ended: a workflow of its own whose one slot is closed from the beginning, so that it is signed,
  * sent, bumped and followed like any other no-op. It tips as much as the policy allows: others may have something pending
  * there. Again, it is the same one.
- * @param note why it is closed; the check is what its slot is closed for.
+ * @param filling its note's check is what the slot is closed for.
  */
 export async function fillNonce(
   signer: Address,
   nonce: number,
-  note: Note,
+  { note, over }: Filling,
   deps: FillDeps,
 ): Promise<Checked<{ readonly workflow: Workflow }>> {
   const { chainId, journal, fillerOf } = deps
   const filler = fillerOf(signer)
   if (filler === undefined) return refuse('signer_unstaffed', `No live role signs with ${signer}.`)
   const { maxFeePerGasWei: capWei, priorityFeePerGasWeiMax: tipWei } = filler.fees
-  const quoted = quoteFees(deps.baseFeePerGasWei(), filler.fees, { capWei, tipWei })
+  const baseFeeWei = deps.baseFeePerGasWei()
+  const quoted = quoteFees(baseFeeWei, filler.fees, { capWei, tipWei })
   if (!quoted.ok) return quoted
+  const raised = over === undefined ? null : bumpFees(over, baseFeeWei, filler.fees, { capWei, tipWei })
   const { role, workflowType } = filler
   const named = { kind: 'fill', subject: `nonce:${signer.toLowerCase()}`, occurrence: String(nonce) }
   const opportunity = opportunityKey({ chainId, role, workflowType, ...named, shadow: false })
@@ -59,7 +64,7 @@ export async function fillNonce(
   const nowMs = deps.nowMs()
   const payload = { to: signer, data: '0x', valueWei: 0n, gasLimit: NOOP_GAS } as const
   const bare = { index: 0, kind: 'intent', chainId, signer, nonce, payload, state: 'open' } as const
-  const noop = orderAttempt(bare, 'noop', quoted.fees, nowMs, deps.noopGas(signer))
+  const noop = orderAttempt(bare, 'noop', raised ?? quoted.fees, nowMs, deps.noopGas(signer))
   const workflow: Workflow = {
     ...{ id: idempotencyKey(opportunity, round), role, chainId, signer, opportunity, round },
     proposal: {

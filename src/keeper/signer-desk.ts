@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { SignerOrder } from '../ops/orders.ts'
 import { type Doubt, type SafeReason, usedElsewhere } from '../pipeline/transactions/safe.ts'
-import { type OrderDeps, PLANS, unheldNote } from './signer-plans.ts'
+import { type OrderDeps, PLANS, unheldAt } from './signer-plans.ts'
 import { counts, isTrailing, readStanding, type Standing, type StandingDeps } from './signer-standing.ts'
 
 /** What looking after signers needs. */
@@ -40,7 +40,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     const [turn] = standing.unheld
     // What nobody holds, and nobody has sent anything for, holds up everything behind it.
     if (turn === standing.latest && standing.pending <= turn && !isTrailing(standing)) {
-      await deps.fill(signer, turn, unheldNote(signer, turn).note)
+      await deps.fill(signer, turn, unheldAt(signer, turn))
     }
     if (turn === undefined) unfilled.delete(signer)
     else unfilled.add(signer)
@@ -81,11 +81,12 @@ function doubtsOf(signer: Address, standing: Standing): readonly Doubt[] {
   const doubts: Doubt[] = []
   if (Math.max(latest, pending) > next) doubts.push(usedElsewhere(signer, seen))
   if (ahead.length > 0) {
+    const [first] = ahead
     doubts.push({
       check: 'journal_ahead_of_chain',
-      message: `The journal holds nonce ${ahead[0]} final, and the chain does not.`,
+      message: `The journal holds nonce ${first} final, and the chain does not.`,
       seen,
-      toLeave: 'the chain has it final again; it is sent again as it was',
+      toLeave: `the chain has it final again: it is sent again as it was; where it does not land, \`rolekeeper signer fill ${signer} ${first}\` says what putting a no-op there gives up`,
     })
   }
   if (isTrailing(standing)) {

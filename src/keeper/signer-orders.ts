@@ -28,8 +28,8 @@ export async function openSignerDesk(parts: DeskParts): Promise<SignerDesk> {
   const { nodes, chain, gas } = ground
   const desk = createSignerDesk({
     ...{ nodes, journal, chain, signers, addresses, onChanged, nowMs: clock.nowMs },
-    fill: (signer, nonce, note) =>
-      fillNonce(signer, nonce, note, {
+    fill: (signer, nonce, filling) =>
+      fillNonce(signer, nonce, filling, {
         ...{ nowMs: clock.nowMs, chainId: nodes.chainId, journal, noopGas: gas.noopGas },
         baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
         fillerOf: (address) => fillerOf(address, candidates),

@@ -8,7 +8,8 @@ import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import type { Doubt, SafeReason, Signers } from '../pipeline/transactions/safe.ts'
 import { failsForEver, giveUp } from '../workflow/quarantine.ts'
 import { slotAt } from '../workflow/slot.ts'
-import { isTerminal, type Note, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
+import { isTerminal, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
+import type { Filling } from './fill-nonce.ts'
 import { counts, isTrailing, type Standing } from './signer-standing.ts'
 
 /** What doing what people order about signers needs. */
@@ -22,7 +23,7 @@ export type OrderDeps = {
   readonly fill: (
     signer: Address,
     nonce: number,
-    note: Note,
+    filling: Filling,
   ) => Promise<Checked<{ readonly workflow: Workflow }>>
   /** A workflow was changed, and is to be looked at. */
   readonly onChanged: (before: Workflow, after: Workflow) => void
@@ -37,21 +38,29 @@ const adopted = (standing: Standing): Doubt => ({
 })
 
 /** Why a nonce that nobody holds is closed. Pure. */
-export const unheldNote = (signer: Address, nonce: number): { nonce: number; note: Note } => ({
-  nonce,
+export const unheldAt = (signer: Address, nonce: number): Filling => ({
   note: {
     check: 'nonce_unheld',
     message: `Nobody held nonce ${nonce} of ${signer}: it is closed by a no-op.`,
   },
 })
 
-const contestedNote = (signer: Address, nonce: number): { nonce: number; note: Note } => ({
-  nonce,
+const contestedAt = (signer: Address, nonce: number): Filling => ({
   note: {
     check: 'nonce_contested',
     message: `A transaction that is none of ours is pending at nonce ${nonce} of ${signer}: a person put a no-op in its place.`,
   },
 })
+
+/** What an ended workflow had final at a nonce where the chain has nothing now; null where there is no such thing. */
+async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked): Promise<Filling | null> {
+  if (!standing.ahead.includes(nonce) || nonce < standing.latest) return null
+  const holder = await journal.byNonce(nodes.chainId, signer, nonce)
+  const over = slotAt(holder, signer, nonce)?.attempts.at(-1)
+  if (holder === null || over === undefined || !isTerminal(holder.state)) return null
+  const message = `Workflow ${holder.id} ended ${holder.state} by its transaction at nonce ${nonce}, which the chain has lost: with a no-op there it is undone for good.`
+  return { note: { check: 'final_lost', message }, over }
+}
 
 /** What an order is about. */
 type Asked = OrderDeps & {
@@ -65,34 +74,37 @@ type Plan = Checked<{ readonly said: string; readonly act: () => Promise<Checked
 
 /** What each order would do, with what it goes by. */
 export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promise<Plan>>> = {
-  fill: async ({ signer, standing, nonce, fill }) => {
+  fill: async (asked) => {
+    const { signer, standing, nonce, fill } = asked
     const { unheld, contested } = standing
     if (isTrailing(standing))
       return refuse('next_nonce_too_high', 'Nobody holds anything behind it. Fix: rolekeeper signer resync.')
+    const lost = nonce === undefined ? null : await lostAt(nonce, asked)
     // The first of them is claimed first.
-    const first = contested.filter(
-      (each) => nonce === undefined || (contested.includes(nonce) && each <= nonce),
-    )
-    const notes = [
+    const upTo = nonce ?? Number.POSITIVE_INFINITY
+    const taken =
+      nonce === undefined || contested.includes(nonce) ? contested.filter((each) => each <= upTo) : []
+    const fillings = new Map<number, Filling>([
       ...unheld
         .filter((each) => nonce === undefined || each === nonce)
-        .map((each) => unheldNote(signer, each)),
-      ...first.map((each) => contestedNote(signer, each)),
-    ]
-    if (notes.length === 0) return refuse('nonce_not_unheld', `Nothing to fill: ${counts(standing)}.`)
+        .map((each) => [each, unheldAt(signer, each)] as const),
+      ...taken.map((each) => [each, contestedAt(signer, each)] as const),
+      ...(nonce === undefined || lost === null ? [] : [[nonce, lost] as const]),
+    ])
+    if (fillings.size === 0) return refuse('nonce_not_unheld', `Nothing to fill: ${counts(standing)}.`)
     const act = async () => {
-      for (const { nonce: each, note } of notes) {
-        const filled = await fill(signer, each, note)
+      for (const [each, filling] of fillings) {
+        const filled = await fill(signer, each, filling)
         if (!filled.ok) return filled
       }
       return { ok: true } as const
     }
     const replaces =
-      first.length === 0
+      taken.length === 0
         ? ''
-        : `, in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGasWei`
-    const said = `A no-op of ${signer} goes to nonce ${notes.map(({ nonce: each }) => each).join(', ')}${replaces}.`
-    return { ok: true, said, act }
+        : ', in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGasWei'
+    const said = `A no-op of ${signer} goes to nonce ${[...fillings.keys()].join(', ')}${replaces}.`
+    return { ok: true, said: lost === null ? said : `${said} ${lost.note.message}`, act }
   },
   cancel: async ({ signer, nonce, nodes, journal, onChanged }) => {
     if (nonce === undefined)

@@ -200,6 +200,25 @@ describe('the SQLite journal', () => {
     expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ id: 'b' })
   })
 
+  it('lets a nonce of a workflow that ended be taken over, and only to close it', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 7)
+    for (const id of ['a', 'b', 'c']) await journal.open(discovered(id))
+    const held = await journal.claim(inFlight('a', [7]), null)
+    if (held === 'lost') throw new TypeError('lost')
+    const fill = (id: string, closing?: string) =>
+      workflowOf('in_flight', {
+        ...{ id, opportunity: id },
+        slots: [slotOf({ nonce: 7, ...(closing === undefined ? {} : { closing }) })],
+      })
+    expect(await journal.claim(fill('b', 'final_lost'), null)).toBe('lost')
+    await journal.write({ ...held, state: 'succeeded' })
+    expect(await journal.claim(fill('b'), null)).toBe('lost')
+    expect(await journal.claim(fill('b', 'final_lost'), null)).not.toBe('lost')
+    expect(await journal.claim(fill('c', 'final_lost'), null)).toBe('lost')
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ id: 'b' })
+  })
+
   it('holds the digest of every attempt that was written', async () => {
     await journal.adoptNonce(CHAIN, SIGNER, 5)
     await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))

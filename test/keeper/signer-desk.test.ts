@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { fillNonce } from '../../src/keeper/fill-nonce.ts'
+import { type Filling, fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createSigners, type Signers } from '../../src/pipeline/transactions/safe.ts'
@@ -37,14 +37,14 @@ beforeEach(async () => {
 })
 afterEach(() => journal.close())
 
-const UNHELD = { check: 'nonce_unheld', message: 'Nobody held it.' }
+const UNHELD = { note: { check: 'nonce_unheld', message: 'Nobody held it.' } }
 const fill = (
   signer: Address,
   nonce: number,
   into: Pick<Journal, 'open' | 'claim' | 'byOpportunity'>,
-  note = UNHELD,
+  filling: Filling = UNHELD,
 ) =>
-  fillNonce(signer, nonce, note, {
+  fillNonce(signer, nonce, filling, {
     ...{ nowMs: () => 5, chainId: CHAIN, baseFeePerGasWei: () => 1n, noopGas: () => 21_000n },
     ...{ journal: into, onFilled: () => {} },
     fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
@@ -85,7 +85,7 @@ const createWorld = () => {
         world.forgotten += 1
       },
     },
-    fill: (signer, nonce, note) => fill(signer, nonce, journal, note),
+    fill: (signer, nonce, filling) => fill(signer, nonce, journal, filling),
     onChanged: (_, { id, state }) => void changed.push(`${id} ${state}`),
   })
   const order = async (verb: 'fill' | 'cancel' | 'release' | 'resync', nonce?: number) => {
@@ -376,6 +376,37 @@ it('is SAFE while the chain lacks what the journal holds final, and over when it
   await desk.look()
   expect(checks()).toEqual(['journal_ahead_of_chain'])
   Object.assign(world, { finalized: 8, latest: 8, pending: 8 })
+  await desk.look()
+  expect(checks()).toEqual([])
+})
+
+it('gives up what was final and is lost when a person orders it, and says what that undoes', async () => {
+  const { world, desk, order } = createWorld()
+  const id = await claim(7, 'final')
+  const workflow = await journal.get(id)
+  if (workflow === null) throw new TypeError('none')
+  Object.assign(world, { pending: 8 })
+  // One in flight opens its slot again by itself.
+  expect((await order('fill', 7)).would).toMatchObject({ check: 'nonce_not_unheld' })
+  await journal.write({ ...workflow, state: 'succeeded' })
+  await desk.look()
+  expect(signers.reasonsOf(SIGNER)[0]).toMatchObject({
+    check: 'journal_ahead_of_chain',
+    message: expect.stringContaining('nonce 7'),
+    toLeave: expect.stringContaining(`rolekeeper signer fill ${SIGNER} 7`),
+  })
+  const { would, did } = await order('fill', 7)
+  expect(would).toMatchObject({
+    ok: true,
+    said: expect.stringMatching(/Workflow w7 ended succeeded .* undone for good/),
+  })
+  expect(did.ok).toBe(true)
+  const filled = await journal.byNonce(CHAIN, SIGNER, 7)
+  const [noop] = filled?.slots[0]?.attempts ?? []
+  expect(filled).toMatchObject({ note: { check: 'final_lost' }, slots: [{ closing: 'final_lost' }] })
+  // Nodes may have the lost one again, and take only what offers an eighth more.
+  expect(noop).toMatchObject({ purpose: 'noop', maxFeePerGasWei: 3_000_000_002n })
+  Object.assign(world, { finalized: 8, latest: 8 })
   await desk.look()
   expect(checks()).toEqual([])
 })

@@ -228,8 +228,8 @@ export class Process {
     const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
     const desk = createSignerDesk({
       ...{ nodes, journal, chain, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
-      fill: (signer, nonce, note) =>
-        fillNonce(signer, nonce, note, {
+      fill: (signer, nonce, filling) =>
+        fillNonce(signer, nonce, filling, {
           ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },
           baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
           fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees }),
