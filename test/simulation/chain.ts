@@ -109,24 +109,26 @@ export class Chain {
     readonly transferGas: bigint
     readonly baseFee: bigint
     readonly random: Random
+    /** How many there are to begin with, one a second. */
+    readonly blocks: number
   }) {
     this.finalityBlocks = options.finalityBlocks
     this.transferGas = options.transferGas
     this.baseFee = options.baseFee
     this.#random = options.random
     this.#nowMs = options.nowMs
-    this.genesis = this.#block(null, options.state, [])
+    this.genesis = this.#block(null, options.state, [], Math.floor(options.nowMs() / 1_000) - options.blocks)
     this.tip = this.genesis
+    for (let left = options.blocks - 1; left >= 0; left -= 1) this.mine(this.tip, undefined, left)
   }
 
-  #block(parent: Block | null, state: State, transactions: readonly MinedTx[]): Block {
+  #block(parent: Block | null, state: State, transactions: readonly MinedTx[], timestampS: number): Block {
     const count = ++this.#count
-    const nowS = Math.floor(this.#nowMs() / 1_000)
     const block: Block = {
       number: parent === null ? 100 : parent.number + 1,
       hash: `0xb10c${count.toString(16).padStart(60, '0')}`,
       parent,
-      timestampS: parent === null ? nowS : Math.max(parent.timestampS + 1, nowS),
+      timestampS,
       baseFee: this.baseFee,
       // At the target the base fee stays as it is: it moves only where a schedule says so.
       gasUsed: GAS_LIMIT / 2n,
@@ -140,10 +142,10 @@ export class Chain {
     return block
   }
 
-  /** Mine a block on the tip (or another block) with what waits and may go in. */
-  mine(on: Block = this.tip, takes: (tx: Tx) => boolean = () => true): Block {
+  /** Mine a block on the tip (or another block) with what waits and may go in, `ageS` seconds ago. */
+  mine(on: Block = this.tip, takes: (tx: Tx) => boolean = () => true, ageS = 0): Block {
     const state = copyOf(on.state)
-    const nowS = Math.max(on.timestampS + 1, Math.floor(this.#nowMs() / 1_000))
+    const nowS = Math.max(on.timestampS + 1, Math.floor(this.#nowMs() / 1_000) - ageS)
     const transactions: MinedTx[] = []
     for (const from of new Set([...this.pool.values()].map((tx) => tx.from))) {
       for (;;) {
@@ -152,7 +154,7 @@ export class Chain {
         transactions.push(this.execute(state, tx, this.baseFee, nowS, transactions.length))
       }
     }
-    const block = this.#block(on, state, transactions)
+    const block = this.#block(on, state, transactions, nowS)
     if (on === this.tip) this.#moveTo(block)
     return block
   }
@@ -161,7 +163,8 @@ export class Chain {
   change(change: (state: State) => void): void {
     const state = copyOf(this.tip.state)
     change(state)
-    this.#moveTo(this.#block(this.tip, state, []))
+    const nowS = Math.max(this.tip.timestampS + 1, Math.floor(this.#nowMs() / 1_000))
+    this.#moveTo(this.#block(this.tip, state, [], nowS))
   }
 
   execute(state: State, tx: Tx, baseFee: bigint, timestampS: number, index: number): MinedTx {
@@ -190,7 +193,7 @@ export class Chain {
     const { positions, paused } = this.tip.state
     let next = base
     for (let index = 0; index <= depth; index += 1) {
-      next = this.mine(next, () => this.#random.chance(0.5))
+      next = this.mine(next, () => this.#random.chance(0.5), depth - index)
       next.state.paused = paused
       for (const [borrower, position] of positions) next.state.positions.set(borrower, position)
     }

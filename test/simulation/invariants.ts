@@ -1,9 +1,10 @@
 import { type Address, type Hex, keccak256, parseTransaction } from 'viem'
 import type { JournalReads } from '../../src/journal/journal.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
-import type { Slot } from '../../src/workflow/slot.ts'
+import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
+import type { Attempt, Slot } from '../../src/workflow/slot.ts'
 import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
-import { type Block, CHAIN_ID, type Chain, txOf } from './chain.ts'
+import { type Block, CHAIN_ID, type Chain, type Tx, txOf } from './chain.ts'
 import { effectOf } from './contracts.ts'
 import { SIGNER } from './kms.ts'
 import type { Opportunity } from './plan.ts'
@@ -15,6 +16,25 @@ const LATE_MS = 10_000
 /** What was signed for one nonce, oldest first. */
 type Signed = { readonly purpose: 'payload' | 'noop'; readonly content: string }
 
+/** Why a signer is SAFE whose chain left what had been final. */
+const FORKED = 'reorg_past_finality'
+
+/** What a schedule is held against. */
+type CheckerWorld = {
+  readonly chain: Chain
+  /** The last of them is proposed when all trouble is over. */
+  readonly effects: readonly { readonly name: string; readonly opportunity: Opportunity }[]
+  /** What the policy pays. */
+  readonly fees: FeePolicy
+  /** The highest base fee of the schedule. */
+  readonly baseFeeWeiMax: bigint
+  /** The newest block that the keeper's view of the chain has come to. */
+  readonly head: () => Hex | null
+  /** Why the signer is SAFE. */
+  readonly doubts: () => readonly string[]
+  readonly onViolation: (text: string) => void
+}
+
 /** The effect that an opportunity is, as the chain's calldata names it. */
 export const effectName = ({ kind }: Pick<Opportunity, 'kind'>, index: number, borrower: Address): string =>
   kind === 'settle' ? `settle ${index + 1}` : `liquidate ${borrower}`
@@ -25,28 +45,35 @@ export const effectName = ({ kind }: Pick<Opportunity, 'kind'>, index: number, b
  */
 export class Checker {
   readonly violations: string[] = []
+  /** What somebody else with our key sent. */
+  stranger: Tx | null = null
+  readonly #world: CheckerWorld
   readonly #chain: Chain
-  readonly #effects: readonly { readonly name: string; readonly opportunity: Opportunity }[]
-  readonly #feeCapWei: bigint
-  readonly #onViolation: (text: string) => void
   readonly #signed = new Map<number, Signed[]>()
   #reader: { readonly directory: string; readonly journal: JournalReads } | null = null
 
-  constructor(
-    chain: Chain,
-    effects: readonly { readonly name: string; readonly opportunity: Opportunity }[],
-    feeCapWei: bigint,
-    onViolation: (text: string) => void,
-  ) {
-    this.#chain = chain
-    this.#effects = effects
-    this.#feeCapWei = feeCapWei
-    this.#onViolation = onViolation
+  /** The newest block of a fork on which more than finality was taken back, and the lowest block of it. */
+  #left: { readonly tip: Block; readonly from: Block } | null = null
+  /** The last block that a keeper called final. */
+  #final: Block | null = null
+  /** Digests that were asked for while the signer was SAFE. */
+  readonly #askedInSafe = new Set<Hex>()
+  /** The most that urgent payloads offered, by nonce. */
+  readonly #urgent = new Map<number, bigint>()
+  /** The first nonce that a keeper took to be its own. */
+  #firstNonce = Number.POSITIVE_INFINITY
+  #mayAdoptAnew = true
+  /** Whether the signer was ever SAFE because somebody else has its key. */
+  #wasDoubted = false
+
+  constructor(world: CheckerWorld) {
+    this.#world = world
+    this.#chain = world.chain
   }
 
   violate(text: string): void {
     this.violations.push(text)
-    this.#onViolation(text)
+    this.#world.onViolation(text)
   }
 
   #durable(directory: string): JournalReads {
@@ -84,13 +111,17 @@ export class Checker {
       maxFeePerGas = 0n,
     } = parseTransaction(attempt.unsigned)
     if (nonce !== slot.nonce) this.violate(`nonce ${nonce} was signed for slot ${slot.nonce}`)
-    if (maxFeePerGas > this.#feeCapWei) this.violate(`offered ${maxFeePerGas} wei, above the cap`)
+    if (maxFeePerGas > this.#world.fees.maxFeePerGasWei)
+      this.violate(`offered ${maxFeePerGas} wei, above the cap`)
     const isNoop = to?.toLowerCase() === SIGNER && data === '0x'
     if (isNoop !== (attempt.purpose === 'noop'))
       this.violate(`nonce ${nonce}: a ${attempt.purpose} that is none`)
     await this.#mustFit(workflow, journal)
     this.#signedAt(slot, isNoop ? 'noop' : 'payload', [to, data, value, gas].join(' '))
     if (isNoop || slot.kind === 'revoke') return
+    if (this.#askedInSafe.has(digest) && !slot.attempts.some(({ state }) => state === 'sent'))
+      this.violate(`nonce ${nonce}: a payload that no node has was signed in SAFE`)
+    this.#mustBeNeeded(slot, attempt)
     this.#payloadSigned(workflow, data, nowMs)
   }
 
@@ -122,6 +153,19 @@ export class Checker {
     if (isHeld !== true) this.violate(`nonce ${nonce}: bytes were sent that no commit holds`)
   }
 
+  /** A replacement offers no more than its turn, the market or what is urgent behind it asks for. */
+  #mustBeNeeded({ nonce, attempts }: Slot, attempt: Attempt): void {
+    const { fees, baseFeeWeiMax } = this.#world
+    const last = attempts[attempts.indexOf(attempt) - 1]
+    if (last === undefined || last.purpose !== attempt.purpose) return
+    const raised = (last.maxFeePerGasWei * (10_000n + fees.bumpBps) + 9_999n) / 10_000n
+    const market = (baseFeeWeiMax * fees.baseFeeBps) / 10_000n + fees.priorityFeePerGasWeiMax
+    const behind = [...this.#urgent].flatMap(([at, offered]) => (at > nonce ? [offered] : []))
+    const most = [raised, market, ...behind].reduce((a, b) => (a > b ? a : b))
+    if (attempt.maxFeePerGasWei > most)
+      this.violate(`nonce ${nonce}: a bump offers ${attempt.maxFeePerGasWei} wei where ${most} would do`)
+  }
+
   #signedAt({ nonce }: Slot, purpose: Signed['purpose'], content: string): void {
     const before = this.#signed.get(nonce) ?? []
     const isOther = (each: Signed) => each.purpose === 'payload' && each.content !== content
@@ -134,7 +178,7 @@ export class Checker {
 
   #payloadSigned({ id, prepared }: Workflow, data: Hex, nowMs: number): void {
     const effect = effectOf(data)
-    const { fate } = this.#effects.find(({ name }) => name === effect)?.opportunity ?? {}
+    const { fate } = this.#world.effects.find(({ name }) => name === effect)?.opportunity ?? {}
     if (fate === 'healthy') this.violate(`signed ${effect}, where there was nothing to take`)
     if (effect !== null && fate === undefined) this.violate(`signed ${effect}, which nobody proposed`)
     const endMs = (prepared?.receivedAtMs ?? 0) + ruleset.freshness.lifetimeMsMax
@@ -144,6 +188,13 @@ export class Checker {
 
   /** A workflow was written. */
   moved(before: Workflow | null, after: Workflow): void {
+    if (after.proposal.urgent === true) {
+      for (const { nonce, attempts } of after.slots) {
+        for (const { maxFeePerGasWei } of attempts) {
+          if (maxFeePerGasWei > (this.#urgent.get(nonce) ?? 0n)) this.#urgent.set(nonce, maxFeePerGasWei)
+        }
+      }
+    }
     for (const slot of after.slots) {
       const was = before?.slots.find(({ index }) => index === slot.index)
       if (slot.state === 'final' && was?.state !== 'final') this.#slotFinal(slot)
@@ -156,50 +207,133 @@ export class Checker {
     else if (isTerminal(after.state)) this.#mustNotBeDone(after)
   }
 
+  /** The chain is about to leave so many of its blocks, which are more than finality allows. */
+  left(depth: number): void {
+    const { tip } = this.#chain
+    this.#left = { tip, from: this.#chain.below(tip, depth - 1) }
+  }
+
+  /** The keeper's view has come to a new head: where the chain left what the keeper had called final, it is SAFE. */
+  headRead(): void {
+    const head = this.#blockOf(this.#world.head())
+    if (head === undefined || this.#final === null || head.number < this.#final.number) return
+    // Where it is the head that the chain has left, the next one decides.
+    const stands = this.#chain.isIn(head, this.#final) || this.#chain.isIn(this.#chain.tip, this.#final)
+    if (!stands && !this.#world.doubts().includes(FORKED))
+      this.violate(
+        `a head was read on which block ${this.#final.number}, called final, is gone, without SAFE`,
+      )
+  }
+
+  /** A keeper begins: of what the ones before it called final it knows what its journal holds. */
+  startsFrom(hash: Hex | null): void {
+    this.#final = this.#blockOf(hash) ?? null
+  }
+
+  /** The journal is an older one. */
+  restored(): void {
+    this.#mayAdoptAnew = true
+  }
+
+  /** The keeper calls another block final: one that follows the last, or it is SAFE. */
+  calledFinal(hash: Hex): void {
+    const block = this.#blockOf(hash)
+    const last = this.#final
+    if (block === undefined) {
+      this.violate(`${hash} was called final, which is no block`)
+      return
+    }
+    this.#final = block
+    if (last === null || this.#chain.isIn(block, last) || this.#chain.isIn(last, block)) return
+    if (!this.#world.doubts().includes(FORKED))
+      this.violate(`block ${last.number} was called final and is gone, without SAFE`)
+  }
+
+  /** The signer is SAFE. */
+  doubted(check: string): void {
+    this.#wasDoubted ||= check.startsWith('nonce')
+  }
+
+  /** The keeper takes its next nonce from the chain. */
+  adopted(nonce: number): void {
+    if (this.#mayAdoptAnew) this.#firstNonce = nonce
+    this.#mayAdoptAnew = false
+  }
+
+  /** The key is asked to sign a digest. */
+  asked(digest: Hex): void {
+    if (this.#world.doubts().length > 0) this.#askedInSafe.add(digest)
+  }
+
+  #blockOf(hash: Hex | null): Block | undefined {
+    return hash === null ? undefined : this.#chain.blocks.get(hash)
+  }
+
+  /** The tips that a keeper may go by: one that the chain has left is among them until the first head beyond is read. */
+  #tips(): readonly Block[] {
+    const { tip } = this.#chain
+    const head = this.#blockOf(this.#world.head())
+    const isBehind = this.#left !== null && head !== undefined && this.#chain.isIn(head, this.#left.from)
+    return isBehind && this.#left !== null ? [tip, this.#left.tip] : [tip]
+  }
+
+  /** Violate by what is wrong at every tip that the keeper may go by. */
+  #mustHold(wrongAt: (tip: Block) => readonly string[]): void {
+    const wrong = this.#tips().map(wrongAt)
+    if (wrong.every((each) => each.length > 0)) for (const text of wrong[0] ?? []) this.violate(text)
+  }
+
   /** Final is what no honest node will ever take back. */
   #slotFinal({ nonce, inclusion, consumedByOther }: Slot): void {
-    const { tip } = this.#chain
-    const final = this.#chain.finalized()
-    const isUsed = (final.state.nonces.get(SIGNER) ?? 0) > nonce
-    if (!isUsed) this.violate(`nonce ${nonce} was called final while the chain has not finalized it`)
-    if (consumedByOther) this.violate(`nonce ${nonce} was given up as somebody else's`)
-    if (inclusion === undefined) return
-    const found = this.#chain.find(tip, inclusion.hash)
-    if (found === null || found.block.hash !== inclusion.blockHash) {
-      this.violate(`nonce ${nonce} was called final in a block that is not on the chain`)
-    } else if (found.mined.ok !== (inclusion.status === 'success')) {
-      this.violate(`nonce ${nonce} is final as ${inclusion.status}, which it was not`)
-    }
+    if (consumedByOther && this.#world.doubts().length === 0)
+      this.violate(`nonce ${nonce} was somebody else's, without SAFE`)
+    this.#mustHold((tip) => {
+      const final = this.#chain.finalized(tip)
+      if ((final.state.nonces.get(SIGNER) ?? 0) <= nonce)
+        return [`nonce ${nonce} was called final while the chain has not finalized it`]
+      if (consumedByOther && !this.#isTheirs(nonce, final))
+        return [`nonce ${nonce} was given up as somebody else's`]
+      if (inclusion === undefined) return []
+      const found = this.#chain.find(tip, inclusion.hash)
+      if (found === null || found.block.hash !== inclusion.blockHash)
+        return [`nonce ${nonce} was called final in a block that is not on the chain`]
+      const isSame = found.mined.ok === (inclusion.status === 'success')
+      return isSame ? [] : [`nonce ${nonce} is final as ${inclusion.status}, which it was not`]
+    })
   }
 
-  #mustBeDone(workflow: Workflow): void {
-    for (const slot of workflow.slots.filter(({ kind }) => kind === 'intent')) {
-      const found =
-        slot.inclusion === undefined ? null : this.#chain.find(this.#chain.tip, slot.inclusion.hash)
-      if (found === null || !found.mined.ok || slot.inclusion?.purpose !== 'payload') {
-        this.violate(
-          `workflow ${workflow.id} is ${workflow.state}, and its nonce ${slot.nonce} did not do it`,
-        )
-      }
-    }
+  #isTheirs(nonce: number, final: Block): boolean {
+    return this.stranger?.nonce === nonce && this.#chain.find(final, this.stranger.hash) !== null
   }
 
-  #mustNotBeDone(workflow: Workflow): void {
-    const final = this.#chain.finalized()
-    for (const { nonce, attempts } of workflow.slots) {
-      if ((final.state.nonces.get(SIGNER) ?? 0) <= nonce) {
-        this.violate(
-          `workflow ${workflow.id} ended ${workflow.state} while its nonce ${nonce} may still be used`,
-        )
+  #mustBeDone({ id, state, slots }: Workflow): void {
+    this.#mustHold((tip) =>
+      slots.flatMap(({ kind, nonce, inclusion }) => {
+        if (kind !== 'intent') return []
+        const found = inclusion === undefined ? null : this.#chain.find(tip, inclusion.hash)
+        const isDone = found?.mined.ok === true && inclusion?.purpose === 'payload'
+        return isDone ? [] : [`workflow ${id} is ${state}, and its nonce ${nonce} did not do it`]
+      }),
+    )
+  }
+
+  #mustNotBeDone({ id, state, slots }: Workflow): void {
+    this.#mustHold((tip) => {
+      const final = this.#chain.finalized(tip)
+      const isDone = (hash: Hex | undefined) => {
+        const found = hash === undefined ? null : this.#chain.find(tip, hash)
+        return found?.mined.ok === true && effectOf(found.mined.tx.data) !== null
       }
-      for (const { hash } of attempts) {
-        const found = hash === undefined ? null : this.#chain.find(this.#chain.tip, hash)
+      return slots.flatMap(({ nonce, attempts }) => [
+        ...((final.state.nonces.get(SIGNER) ?? 0) <= nonce
+          ? [`workflow ${id} ended ${state} while its nonce ${nonce} may still be used`]
+          : []),
         // `partial` says that some of it landed; it is never opened again.
-        if (workflow.state !== 'partial' && found?.mined.ok && effectOf(found.mined.tx.data) !== null) {
-          this.violate(`workflow ${workflow.id} ended ${workflow.state}, and its payload is on the chain`)
-        }
-      }
-    }
+        ...(state !== 'partial' && attempts.some(({ hash }) => isDone(hash))
+          ? [`workflow ${id} ended ${state}, and its payload is on the chain`]
+          : []),
+      ])
+    })
   }
 
   /** How often each effect is on the chain, from its beginning to a block. */
@@ -217,17 +351,25 @@ export class Checker {
   /** Whether everything that can be done is final. */
   isComplete(): boolean {
     const counts = this.#counted(this.#chain.finalized())
-    return this.#effects.every(({ name, opportunity }) => opportunity.fate !== 'stays' || counts.has(name))
+    return this.#mustBeDoneAtEnd().every((name) => counts.has(name))
+  }
+
+  /** Where final blocks went, what had ended stays so, and a person looks at it: only what came after must be done. */
+  #mustBeDoneAtEnd(): readonly string[] {
+    const { effects } = this.#world
+    const held = this.#left === null ? effects : effects.slice(-1)
+    return held.flatMap(({ name, opportunity }) => (opportunity.fate === 'stays' ? [name] : []))
   }
 
   /** Hold the end against the chain; how many workflows ended how. */
   async conclude(journal: JournalReads): Promise<Readonly<Record<string, number>>> {
     const counts = this.#counted(this.#chain.tip)
-    for (const { name, opportunity } of this.#effects) {
+    for (const { name } of this.#world.effects) {
       const count = counts.get(name) ?? 0
       if (count > 1) this.violate(`doubled: ${name} is on the chain ${count} times`)
-      if (count === 0 && opportunity.fate === 'stays') this.violate(`lost: ${name} was never done`)
     }
+    for (const name of this.#mustBeDoneAtEnd())
+      if (!counts.has(name)) this.violate(`lost: ${name} was never done`)
     const workflows = await journal.list(1_000)
     for (const { id, state, slots } of workflows) {
       if (!isTerminal(state)) {
@@ -238,10 +380,18 @@ export class Checker {
     const next = await journal.nextNonce(CHAIN_ID, SIGNER)
     const counted = this.#chain.tip.state.nonces.get(SIGNER) ?? 0
     if (next !== counted) this.violate(`wedged: the chain counts ${counted} nonces, the ledger ${next}`)
-    await this.#checkSpent(journal)
+    const theirs = this.#theirs()?.mined.tx.nonce ?? -1
+    if (theirs >= this.#firstNonce && !this.#wasDoubted)
+      this.violate(`nonce ${theirs} was taken by somebody else, and the signer was never SAFE`)
+    if (this.#left === null) await this.#checkSpent(journal)
     const states: Record<string, number> = {}
     for (const { state } of workflows) states[state] = (states[state] ?? 0) + 1
     return states
+  }
+
+  /** What somebody else with our key sent, where it is on the chain. */
+  #theirs() {
+    return this.stranger === null ? null : this.#chain.find(this.#chain.tip, this.stranger.hash)
   }
 
   /** What the ledger says was spent is what the chain took. */
@@ -250,6 +400,8 @@ export class Checker {
     const spent = rows.reduce((sum, { gasWei }) => sum + gasWei, 0n)
     const genesis = this.#chain.genesis.state.wei.get(SIGNER) ?? 0n
     const paid = genesis - (this.#chain.tip.state.wei.get(SIGNER) ?? 0n)
-    if (spent !== paid) this.violate(`the ledger says that ${spent} wei went for gas; the chain took ${paid}`)
+    const theirs = this.#theirs()
+    const ours = paid - (theirs === null ? 0n : theirs.mined.gasUsed * theirs.mined.priceWei)
+    if (spent !== ours) this.violate(`the ledger says that ${spent} wei went for gas; the chain took ${ours}`)
   }
 }

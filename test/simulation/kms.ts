@@ -1,5 +1,14 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { type Address, bytesToHex, type Hex, hexToBigInt, hexToBytes, numberToHex } from 'viem'
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  hexToBigInt,
+  hexToBytes,
+  keccak256,
+  numberToHex,
+  serializeTransaction,
+} from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Signature, Signer } from '../../src/sign/signer.ts'
@@ -51,6 +60,15 @@ function signDigest(digest: Hex, { inverse, x, isOdd }: Once): Signature {
 export function isSigned(digest: Hex, { r, s }: Pick<Signature, 'r' | 's'>): boolean {
   const once = ONCES.find(({ x }) => x === BigInt(r))
   return once !== undefined && BigInt(signDigest(digest, once).s) === BigInt(s)
+}
+
+/** An empty transfer that somebody else with our key signed, dear enough to be mined. Pure. */
+export function strangerRaw(chainId: number, nonce: number): Hex {
+  const transaction = {
+    ...{ type: 'eip1559' as const, chainId, nonce, to: SIGNER, value: 1n, gas: 21_000n },
+    ...{ maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n },
+  }
+  return serializeTransaction(transaction, signDigest(keccak256(serializeTransaction(transaction)), ONCES[0]))
 }
 
 /** One signature that the key gave. */

@@ -33,7 +33,20 @@ export type FaultWindow = {
 }
 
 /** What a lying node lies about. */
-export const LIES = ['count', 'receipt', 'head', 'block', 'read', 'simulation', 'final', 'garbage'] as const
+export const LIES = [
+  'count',
+  'receipt',
+  'transaction',
+  'head',
+  'block',
+  'read',
+  'simulation',
+  'final',
+  'fees',
+  'sends',
+  'garbage',
+  'silence',
+] as const
 type Lie = (typeof LIES)[number]
 
 /** The one node of a schedule that lies, in some of its answers, and until when. */
@@ -111,16 +124,18 @@ export class ModelNode {
 
   /** Answer a call as this node does now; what is lost on the way back is an error of the transport. */
   ask(method: string, params: readonly unknown[], isAlive: Owner): Promise<RpcAnswer> {
-    const { scheduler, random, chain, latencyMs, calls } = this.#world
+    const { scheduler, random, latencyMs, calls, onLie } = this.#world
     return new Promise((resolve, reject) => {
       const later = (ms: number, work: () => void) =>
         scheduler.after(ms, () => (isAlive() ? work() : undefined))
       const fault = this.#fault()
+      const lie = this.#lie()
       if (fault === 'down') {
         later(1, () => reject(failed(this.name, 'unreachable')))
         return
       }
-      if (fault === 'stalls') {
+      if (lie === 'silence') onLie(this.#index, method)
+      if (fault === 'stalls' || lie === 'silence') {
         later(TIMEOUT_MS, () => reject(failed(this.name, 'timeout')))
         return
       }
@@ -131,7 +146,7 @@ export class ModelNode {
         const said =
           fault === 'refuses'
             ? { error: { code: -32_000, message: 'internal error' } }
-            : this.#say(method, params, fault, chain)
+            : this.#say(method, params, fault, lie)
         if (fault === 'loses_replies') {
           later(TIMEOUT_MS - there, () => reject(failed(this.name, 'timeout')))
           return
@@ -144,13 +159,16 @@ export class ModelNode {
     })
   }
 
-  #say(method: string, params: readonly unknown[], fault: NodeFault | null, chain: Chain): Said {
-    const { liar, random, scheduler, startMs, onLie } = this.#world
-    const view = { chain, tip: this.#tip(fault), passesOn: fault !== 'swallows' }
-    const lie =
-      liar?.node === this.#index && scheduler.nowMs() - startMs < liar.untilMs && random.chance(liar.chance)
-        ? random.pick(liar.lies as [Lie, ...Lie[]])
-        : null
+  /** What it lies about in this answer, where the answer is about it. */
+  #lie(): Lie | null {
+    const { liar, random, scheduler, startMs } = this.#world
+    if (liar?.node !== this.#index || scheduler.nowMs() - startMs >= liar.untilMs) return null
+    return random.chance(liar.chance) ? random.pick(liar.lies as [Lie, ...Lie[]]) : null
+  }
+
+  #say(method: string, params: readonly unknown[], fault: NodeFault | null, lie: Lie | null): Said {
+    const { chain, random, onLie } = this.#world
+    const view = { chain, tip: this.#tip(fault), passesOn: fault !== 'swallows' && lie !== 'sends' }
     const honest = answer(view, method, params)
     if (lie === null) return honest
     const bent = lieAbout(lie, method, honest, { ...view, random, params })
@@ -207,7 +225,7 @@ const invented = (random: Random): Hex =>
     .padStart(61, '0')}`
 
 /** A lie in an answer, or null where this lie is not about it. */
-function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): Said | null {
+export function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): Said | null {
   if (!('result' in honest)) return null
   const { result } = honest
   const { random, chain, tip, params } = view
@@ -242,8 +260,27 @@ function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): Said | 
       return method.startsWith('eth_getBlockBy') && isFields(result) ? said(bentBlock(result, random)) : null
     case 'read':
       return method === 'eth_call' || method === 'eth_getCode' || method === 'eth_getBalance'
-        ? said('0x')
+        ? said(random.pick(['0x', '0x1', `0x${'1'.padStart(64, '0')}`]))
         : null
+    case 'transaction':
+      return method === 'eth_getTransactionByHash'
+        ? said(isFields(result) ? random.pick([null, bentTransaction(result, random)]) : null)
+        : null
+    case 'fees':
+      if (method === 'eth_estimateGas') return said(random.pick(['0x0', '0x989680']))
+      return method === 'eth_feeHistory' && isFields(result)
+        ? said({ ...result, reward: random.pick([[], [['0x0']], Array(10).fill(['0x38d7ea4c68000'])]) })
+        : null
+    case 'sends':
+      if (method !== 'eth_sendRawTransaction') return null
+      return random.pick<Said>([
+        honest,
+        said(invented(random)),
+        { error: { code: -32_000, message: 'already known' } },
+        { error: { code: -32_000, message: 'nonce too low' } },
+      ])
+    case 'silence':
+      return null
     case 'simulation': {
       const rosy = { chain, tip, passesOn: true, bend: rosyState }
       return method === 'eth_simulateV1' || method === 'eth_call' ? answer(rosy, method, params) : null
@@ -288,6 +325,13 @@ function bentReceipts(result: unknown, { random, chain, tip }: Honest, hash: unk
     logs: [],
   }
 }
+
+const bentTransaction = (transaction: Fields, random: Random): Fields =>
+  random.pick<Fields>([
+    { ...transaction, nonce: `0x${(Number(transaction.nonce) + 1).toString(16)}` },
+    { ...transaction, value: '0x1' },
+    { ...transaction, hash: invented(random) },
+  ])
 
 function bentBlock(block: Fields, random: Random): unknown {
   return random.pick([

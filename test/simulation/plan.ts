@@ -23,7 +23,12 @@ export type Opportunity = {
   readonly seenAtMs: number
   readonly fate: 'stays' | 'gone' | 'healthy'
   readonly goneAtMs: number
+  /** It goes before what waits, and what is in its way is bumped. */
+  readonly urgent: boolean
 }
+
+/** Somebody else with our key sends an empty transfer: at the nonce that is mined next, or at the first that nobody has. */
+type Intruder = { readonly atMs: number; readonly takes: 'held' | 'free' }
 
 /** Everything that is chosen of one schedule. All times in milliseconds since its start. */
 export type Plan = {
@@ -32,6 +37,8 @@ export type Plan = {
   readonly nodes: 1 | 2 | 3
   readonly blockMs: number
   readonly finalityBlocks: number
+  /** Whether the keeper counts them itself, or believes what its nodes tag. */
+  readonly finality: 'confirmations' | 'finalized'
   /** Chance of a transaction that could go into a block to do so. */
   readonly inclusion: number
   readonly latencyMs: number
@@ -45,6 +52,9 @@ export type Plan = {
   readonly kmsFaults: readonly KmsWindow[]
   /** Never deeper than finality. */
   readonly reorgs: readonly { readonly atMs: number; readonly depth: number; readonly forgets: number }[]
+  /** One that is so many blocks deeper than finality; null for none. */
+  readonly deep: { readonly atMs: number; readonly beyond: number; readonly forgets: number } | null
+  readonly intruder: Intruder | null
   readonly spikes: readonly { readonly atMs: number; readonly lengthMs: number; readonly factor: number }[]
   /** The process dies at `restoreAtMs`, and the next one begins on the journal as it was `ageMs` earlier; null for none. */
   readonly backup: { readonly restoreAtMs: number; readonly ageMs: number } | null
@@ -67,6 +77,7 @@ const opportunity: fc.Arbitrary<Opportunity> = fc.record({
   seenAtMs: fc.integer({ min: 0, max: 8_000 }),
   fate: fc.constantFrom('stays', 'stays', 'stays', 'gone', 'healthy'),
   goneAtMs: fc.integer({ min: 1_000, max: 15_000 }),
+  urgent: fc.constantFrom(false, false, true),
 })
 
 const crash: fc.Arbitrary<Crash> = fc.record({
@@ -80,6 +91,7 @@ const common = {
   seed: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
   blockMs: fc.constantFrom(1_000, 2_000, 4_000),
   finalityBlocks: fc.integer({ min: 1, max: 6 }),
+  finality: fc.constantFrom('confirmations', 'finalized'),
   inclusion: fc.constantFrom(1, 1, 0.6, 0.3),
   latencyMs: fc.constantFrom(10, 100),
   feeCapWei: fc.constantFrom(300_000_000_000n, 300_000_000_000n, 3_000_000_000n),
@@ -109,11 +121,18 @@ const common = {
     { freq: 5 },
   ),
   evictions: fc.array(fc.integer({ min: 0, max: TROUBLE_MS }), { maxLength: 3 }),
+  intruder: fc.option(
+    fc.record({ atMs: fc.integer({ min: 2_000, max: 20_000 }), takes: fc.constantFrom('held', 'free') }),
+    { freq: 6 },
+  ),
 }
 
-/** Reorgs stay shallower than finality: what is deeper has a rule, and a test, of its own. */
-const shallow = <P extends Pick<Plan, 'reorgs' | 'finalityBlocks'>>(plan: P): P => ({
+/** These reorgs stay shallower than finality: what is deeper is drawn by itself, and is then the only disaster. */
+const shallow = <P extends Pick<Plan, 'reorgs' | 'finalityBlocks' | 'deep' | 'backup' | 'intruder'>>(
+  plan: P,
+): P => ({
   ...plan,
+  ...(plan.deep === null ? {} : { backup: null, intruder: null }),
   reorgs: plan.reorgs.map((reorg) => ({ ...reorg, depth: Math.min(reorg.depth, plan.finalityBlocks) })),
 })
 
@@ -127,6 +146,14 @@ export const honestPlan: fc.Arbitrary<Plan> = fc
       { maxLength: 4 },
     ),
     liar: fc.constant(null),
+    deep: fc.option(
+      fc.record({
+        atMs: fc.integer({ min: 5_000, max: 25_000 }),
+        beyond: fc.integer({ min: 1, max: 12 }),
+        forgets: fc.constantFrom(0, 0.3, 1),
+      }),
+      { freq: 7 },
+    ),
   })
   .map(shallow)
 
@@ -147,5 +174,6 @@ export const liarPlan: fc.Arbitrary<Plan> = fc
       chance: fc.constantFrom(0.1, 0.5, 1),
       untilMs: fc.constantFrom(10_000, TROUBLE_MS, 10_000_000),
     }),
+    deep: fc.constant(null),
   })
   .map(shallow)

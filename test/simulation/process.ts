@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { z } from 'zod'
-import { joinNodes } from '../../src/chain/join-nodes.ts'
+import { type JoinOptions, joinNodes } from '../../src/chain/join-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import type { Clock } from '../../src/clock.ts'
 import { loadYaml } from '../../src/config/yaml.ts'
@@ -19,7 +19,7 @@ import { run } from '../../src/pipeline/pipeline.ts'
 import { registerDue } from '../../src/pipeline/register.ts'
 import { type FeePolicy, feePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createGasMarket } from '../../src/pipeline/transactions/gas-market.ts'
-import { watchChain } from '../../src/pipeline/transactions/nonces.ts'
+import { type ChainView, watchChain } from '../../src/pipeline/transactions/nonces.ts'
 import type { Signers } from '../../src/pipeline/transactions/safe.ts'
 import { createTimers } from '../../src/queue/timers.ts'
 import type { Signer } from '../../src/sign/signer.ts'
@@ -67,7 +67,7 @@ export type Surroundings = {
   readonly directory: string
   readonly nodes: readonly ModelNode[]
   readonly agree: number
-  readonly finalityBlocks: number
+  readonly finality: JoinOptions['finality']
   readonly fees: FeePolicy
   readonly service: ModelService
   readonly kms: ModelKms
@@ -78,12 +78,27 @@ export type Surroundings = {
   /** A workflow was taken up again. */
   readonly onResumed: (workflow: Workflow) => void
   readonly onMove: (before: Workflow | null, after: Workflow) => void
+  /** The keeper's view of the chain has come to a new head. */
+  readonly onHead: () => void
+  /** The keeper begins from the last block that its journal calls final; null where there is none. */
+  readonly onFinalRead: (hash: Hex | null) => void
+  /** The keeper calls a block final. */
+  readonly onFinal: (hash: Hex) => void
+  /** The keeper takes its next nonce from the chain. */
+  readonly onAdopt: (nonce: number) => void
+  /** The key is asked for a signature. */
+  readonly onAsk: (digest: Hex) => void
   /** What an order about a signer came to. */
   readonly onOrder: (said: string) => void
   readonly onAlarm: (error: RolekeeperError) => void
   /** A step threw what no outside trouble explains. */
   readonly onBroken: (what: string, error: unknown) => void
 }
+
+/** Where the journal keeps the last block that was called final, and how. */
+const FINAL_KEY = `final:${CHAIN_ID}`
+const finalBlock = z.object({ hash: z.custom<Hex>((hash) => typeof hash === 'string') })
+const finalHash = (text: unknown): Hex => finalBlock.parse(JSON.parse(String(text))).hash
 
 /** A promise of its own each time: one for all would keep what waits for it, and with it every process that died. */
 const never = () => new Promise<never>(() => undefined)
@@ -97,13 +112,18 @@ const POINTS: Readonly<Record<string, CrashPoint>> = {
   get: 'read',
 }
 
+const isUrgent = ({ state, proposal }: Workflow): boolean => state === 'in_flight' && proposal.urgent === true
+
 /** One life of a keeper: what it holds in memory goes with it. */
 export class Process {
   readonly #world: Surroundings
   #records: KeeperRecords | null = null
   #desk: SignerDesk | null = null
+  #chain: ChainView | null = null
   readonly isAlive: Owner
   #alive = true
+  /** Its files are being closed: what it still does fails. */
+  #isLeaving = false
   /** Open a proposal; null while nothing can be opened. */
   #open: ((proposal: Proposal) => Promise<unknown>) | null = null
 
@@ -117,8 +137,19 @@ export class Process {
     return this.#records?.journal ?? null
   }
 
+  /** Why its signer is SAFE. */
+  get doubts(): readonly string[] {
+    return this.#records?.signers.reasonsOf(SIGNER).map(({ check }) => check) ?? []
+  }
+
+  /** The newest block that its view of the chain has come to; null until there is one. */
+  get head(): Hex | null {
+    return this.#chain?.facts(SIGNER).head.hash ?? null
+  }
+
   /** Let go of the files, as the end of a process does. */
   async release(): Promise<void> {
+    this.#isLeaving = true
     await this.#records?.close()
   }
 
@@ -150,12 +181,12 @@ export class Process {
   }
 
   #failed(what: string, error: unknown): void {
-    if (this.#alive) this.#world.onBroken(what, error)
+    if (this.#alive && !this.#isLeaving) this.#world.onBroken(what, error)
   }
 
   /** A journal whose every call is a place to die at; of a dead process no call comes back. */
   #mortal(whole: Journal): Journal {
-    const { passes } = this.#world
+    const { passes, onFinal, onFinalRead, onAdopt } = this.#world
     return new Proxy(whole, {
       get: (journal, name) => {
         const member: unknown = Reflect.get(journal, name)
@@ -163,6 +194,8 @@ export class Process {
         const point = POINTS[String(name)]
         return (...args: unknown[]) => {
           if (!this.#alive) return never()
+          if (name === 'setValue' && args[0] === FINAL_KEY) onFinal(finalHash(args[1]))
+          if (name === 'adoptNonce') onAdopt(Number(args[2]))
           if (point !== undefined) passes(point, 'before')
           if (!this.#alive) return never()
           const result: unknown = Reflect.apply(member, journal, args)
@@ -171,6 +204,8 @@ export class Process {
             (value) => {
               if (!this.#alive) return never()
               if (point !== undefined) passes(point, 'after')
+              if (name === 'getValue' && args[0] === FINAL_KEY)
+                onFinalRead(value === null ? null : finalHash(value))
               return this.#alive ? value : never()
             },
             (error: unknown) => (this.#alive ? Promise.reject(error) : never()),
@@ -212,12 +247,16 @@ export class Process {
     const moved = (before: Workflow | null, after: Workflow) => {
       if (isTerminal(after.state)) live.delete(after.id)
       else live.set(after.id, after)
+      // As a keeper does: what is in the way of what is urgent is bumped at once.
+      if (isUrgent(after) && before?.state !== 'in_flight')
+        for (const { id, state } of live.values()) if (state === 'in_flight') queue.wake(id, 0)
       onMove(before, after)
     }
     const chain = await watchChain({
       ...{ nowMs: clock.nowMs, clock, nodes, journal, safe: signers.safe },
       signers: [SIGNER],
       onHead: () => {
+        this.#world.onHead()
         for (const { id, state } of live.values()) {
           if (state === 'in_flight' || state === 'cleared' || state === 'attested') queue.wake(id, 0)
         }
@@ -225,6 +264,7 @@ export class Process {
       onFailed: () => undefined,
       alarm: onAlarm,
     })
+    this.#chain = chain
     const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
     const desk = createSignerDesk({
       ...{ nodes, journal, chain, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
@@ -245,7 +285,7 @@ export class Process {
       gas,
       alone: (work) => alone('open', work),
       window: 16,
-      urgentOf: () => [],
+      urgentOf: () => [...live.values()].filter(isUrgent),
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
@@ -314,7 +354,7 @@ export class Process {
       senders: endpoints,
       agree: this.#world.agree,
       onDisagreement: this.#world.onAlarm,
-      finality: { confirmations: BigInt(this.#world.finalityBlocks) },
+      finality: this.#world.finality,
       pollMs: HEAD_POLL_MS,
       clock,
     })
@@ -329,7 +369,11 @@ export class Process {
   #signer(signer: Signer): Signer {
     return {
       ...signer,
-      signDigest: (digest, signal) => this.#effect('sign', () => signer.signDigest(digest, signal)),
+      signDigest: (digest, signal) =>
+        this.#effect('sign', () => {
+          this.#world.onAsk(digest)
+          return signer.signDigest(digest, signal)
+        }),
     }
   }
 

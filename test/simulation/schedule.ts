@@ -6,7 +6,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/journal/database.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
-import { Chain } from './chain.ts'
+import { CHAIN_ID, Chain, txOf } from './chain.ts'
 import {
   balanceKey,
   COLLATERAL,
@@ -20,7 +20,7 @@ import {
 } from './contracts.ts'
 import { copyFiles, installDisk } from './disk.ts'
 import { Checker, effectName } from './invariants.ts'
-import { ModelKms, SIGNER } from './kms.ts'
+import { ModelKms, SIGNER, strangerRaw } from './kms.ts'
 import { ModelNode, type NodeWorld } from './node.ts'
 import { type CrashPoint, type Opportunity, type Plan, TROUBLE_MS } from './plan.ts'
 import { feesUnder, Process } from './process.ts'
@@ -37,7 +37,13 @@ const ATTEND_MS = 5_000
 /** The agent looks this often, and proposes all that it ever saw. */
 const LOOK_MS = 2_000
 /** Proposed when all trouble is over: a signer that is not wedged does it. */
-const LAST: Opportunity = { kind: 'liquidate', seenAtMs: TROUBLE_MS, fate: 'stays', goneAtMs: 0 }
+const LAST: Opportunity = {
+  kind: 'liquidate',
+  seenAtMs: TROUBLE_MS,
+  fate: 'stays',
+  goneAtMs: 0,
+  urgent: false,
+}
 /** A sync of the disk takes at most so long. */
 const SYNC_MS = 5
 const REPAY = 1_000_000_000n
@@ -66,10 +72,12 @@ function emptyJournal(): Buffer {
 const borrowerOf = (index: number): Address => `0x${String(index + 1).padStart(40, 'b')}`
 
 /** The proposal that an opportunity is, always the same. Pure. */
-function proposalOf({ kind }: Pick<Opportunity, 'kind'>, index: number): Proposal {
+function proposalOf({ kind, urgent }: Pick<Opportunity, 'kind' | 'urgent'>, index: number): Proposal {
+  const lane = urgent ? { urgent: true as const } : {}
   if (kind === 'settle') {
     return {
       workflowType: 'role.liquidator.settleLiquidationClaim',
+      ...lane,
       kind,
       subject: `${MARKET}:${index + 1}`,
       occurrence: String(index + 1),
@@ -81,6 +89,7 @@ function proposalOf({ kind }: Pick<Opportunity, 'kind'>, index: number): Proposa
   }
   return {
     workflowType: 'role.liquidator.liquidate',
+    ...lane,
     kind,
     subject: `${MARKET}:${VAULT}:${borrowerOf(index)}`,
     occurrence: 'shares:1,collateral:1',
@@ -194,9 +203,9 @@ class Schedule {
       transferGas: 21_000n,
       baseFee: BASE_FEE_WEI,
       random,
+      blocks: 12 + plan.finalityBlocks + (plan.deep?.beyond ?? 0),
     })
     const chain = this.#chain
-    for (let index = 0; index < 12; index += 1) chain.mine()
     const world: NodeWorld = {
       ...{ chain, scheduler, random, startMs: START_MS, faults: plan.nodeFaults, liar: plan.liar },
       latencyMs: plan.latencyMs,
@@ -214,7 +223,13 @@ class Schedule {
       opportunity,
       name: effectName(opportunity, index, borrowerOf(index)),
     }))
-    this.#checker = new Checker(chain, effects, plan.feeCapWei, (text) => this.#say(`VIOLATION ${text}`))
+    const spike = plan.spikes.reduce((most, { factor }) => Math.max(most, factor), 1)
+    this.#checker = new Checker({
+      ...{ chain, effects, fees: feesUnder(plan.feeCapWei), baseFeeWeiMax: BASE_FEE_WEI * BigInt(spike) },
+      head: () => this.#process?.head ?? null,
+      doubts: () => this.#process?.doubts ?? [],
+      onViolation: (text) => this.#say(`VIOLATION ${text}`),
+    })
     this.#kms = new ModelKms({
       ...shared,
       faults: plan.kmsFaults,
@@ -306,7 +321,7 @@ class Schedule {
   /** Everything that happens by itself. */
   #arrange(): void {
     const { scheduler } = this
-    const { blockMs, inclusion, reorgs, spikes, evictions } = this.#plan
+    const { blockMs, inclusion, reorgs, spikes, evictions, deep, intruder, finalityBlocks } = this.#plan
     const opportunities = this.#opportunities
     const chain = this.#chain
     const mine = () => {
@@ -322,6 +337,14 @@ class Schedule {
         chain.reorg(depth, forgets)
       })
     }
+    if (deep !== null) {
+      scheduler.after(deep.atMs, () => {
+        this.#say(`reorg ${deep.beyond} blocks deeper than finality`)
+        this.#checker.left(finalityBlocks + deep.beyond)
+        chain.reorg(finalityBlocks + deep.beyond, deep.forgets)
+      })
+    }
+    if (intruder !== null) scheduler.after(intruder.atMs, () => this.#intrude(intruder.takes))
     for (const { atMs, lengthMs, factor } of spikes) {
       scheduler.after(atMs, () => {
         chain.baseFee = BASE_FEE_WEI * BigInt(factor)
@@ -362,6 +385,17 @@ class Schedule {
     scheduler.after(0, look)
   }
 
+  /** Somebody else signs with our key. */
+  #intrude(takes: 'held' | 'free'): void {
+    const { pool, tip } = this.#chain
+    let nonce = tip.state.nonces.get(SIGNER) ?? 0
+    while (takes === 'free' && pool.has(`${SIGNER}:${nonce}`)) nonce += 1
+    const tx = txOf(strangerRaw(CHAIN_ID, nonce))
+    this.#say(`somebody else takes nonce ${nonce} in ${tx.hash.slice(0, 10)}`)
+    pool.set(`${SIGNER}:${nonce}`, tx)
+    this.#checker.stranger = tx
+  }
+
   /** Somebody else is first. */
   #takeAway(index: number): void {
     this.#say(`opportunity ${index} goes`)
@@ -382,7 +416,10 @@ class Schedule {
       directory: this.#directory,
       nodes: this.#nodes,
       agree: this.#plan.nodes > 1 ? 2 : 1,
-      finalityBlocks: this.#plan.finalityBlocks,
+      finality:
+        this.#plan.finality === 'finalized'
+          ? 'finalized'
+          : { confirmations: BigInt(this.#plan.finalityBlocks) },
       fees: feesUnder(this.#plan.feeCapWei),
       service: this.#service,
       kms: this.#kms,
@@ -390,9 +427,15 @@ class Schedule {
       onSend: (raw, directory) => void this.#checker.sending(raw, directory),
       onResumed: (workflow) => this.#live.add(workflow.id),
       onMove: (before, after) => this.#moved(before, after),
+      onHead: () => this.#checker.headRead(),
+      onFinalRead: (hash) => this.#checker.startsFrom(hash),
+      onFinal: (hash) => this.#checker.calledFinal(hash),
+      onAdopt: (nonce) => this.#checker.adopted(nonce),
+      onAsk: (digest) => this.#checker.asked(digest),
       onOrder: (said) => this.#say(said),
       onAlarm: (error) => {
         this.#alarms.add(error.code)
+        if (error.code === 'signer.safe') this.#checker.doubted(String(error.facts.check))
         this.#say(`alarm ${error.code}: ${error.shortMessage}`)
       },
       onBroken: (what, error) => {
@@ -471,6 +514,7 @@ class Schedule {
 
   #restore(directory: string): void {
     this.#restores = false
+    this.#checker.restored()
     const backup = join(this.#root, 'backup')
     if (!existsSync(join(backup, JOURNAL))) return
     for (const suffix of ['', '-wal']) rmSync(join(directory, JOURNAL + suffix), { force: true })
