@@ -127,10 +127,15 @@ const agents = (folder: string, env: Environment) =>
     )
     .min(1, 'expected at least one agent')
     .max(50)
-    .refine(
-      (list) => new Set(list.map(({ role, signer }) => `${role} ${signer.address}`)).size === list.length,
-      { error: 'a role is there twice with one signer; expected another key for each of its agents' },
-    )
+    .superRefine((list, context) => {
+      const names = list.map(({ role, signer }) => `${role} with the signer ${signer.address}`)
+      const again = names.findIndex((name, index) => names.indexOf(name) !== index)
+      const name = names[again]
+      if (name === undefined) return
+      const message = `agents[${names.indexOf(name)}] is the ${name} already`
+      const params = { fix: 'give each agent of a role a key of its own, or remove one' }
+      context.addIssue({ code: 'custom', path: [again], message, params })
+    })
 
 /** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
 export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps) =>

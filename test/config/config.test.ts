@@ -221,7 +221,9 @@ describe('the run configuration', () => {
 
   it('refuses a role that is there twice with one key, and takes it with several', () => {
     const agent = text.slice(text.indexOf('  - role: liquidator'))
-    expect(refusal(agent, agent + agent)).toContain('a role is there twice with one signer')
+    expect(refusal(agent, agent + agent)).toMatch(
+      /agents\[0\] is the liquidator with the signer 0x\S+ already\. Fix: give each/,
+    )
     const [address = ''] = /0x[0-9a-fA-F]{40}/.exec(agent) ?? []
     const another = agent.slice(0, agent.indexOf('\n#')).replaceAll(address, `0x${'ab'.repeat(20)}`)
     expect(load(agent, `${another.trimEnd()}\n${agent}`).agents.map(({ role }) => role)).toEqual([
