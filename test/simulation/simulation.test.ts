@@ -1,16 +1,27 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { planOf, runSeeds } from './replay.ts'
+import { planOf } from './replay.ts'
 import { runSchedule } from './schedule.ts'
 
-/** Schedules of one test, and how many tests: 2,000 schedules; `npm run simulate` runs any others. */
-const RUNS = 250
-const TESTS = 8
+/** Schedules of one process; two of them side by side, as there are cores: 2,000. `npm run simulate` runs any others. */
+const RUNS = 1_000
+const FIRST_SEEDS = [1, 1 + RUNS]
 
 describe('the keeper, simulated', () => {
-  it.each(Array.from({ length: TESTS }, (_, index) => 1 + index * RUNS))(
+  it.concurrent.for(FIRST_SEEDS)(
     `holds every invariant in ${RUNS} schedules from seed %i on`,
-    async (first) => {
-      expect(await runSeeds(first, RUNS)).toEqual([])
+    async (first, { onTestFinished }) => {
+      const command = ['test/simulation/main.ts', '--runs', String(RUNS), '--seed', String(first)]
+      const child = spawn(process.execPath, ['--max-semi-space-size=64', ...command])
+      onTestFinished(() => void child.kill())
+      const ended = once(child, 'exit')
+      const said = await Promise.all([text(child.stdout), text(child.stderr)])
+      expect({ said: said.join(''), ended: await ended }).toEqual({
+        said: expect.stringContaining(`${RUNS} schedules from seed ${first}: 0 broke an invariant.`),
+        ended: [0, null],
+      })
     },
     600_000,
   )
