@@ -91,7 +91,9 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const stops = quarantineOf(workflow) ?? deps.gate().safe
   const closed = stops === undefined ? workflow : withClosed(workflow, stops)
   if (closed !== workflow) return moved(closed)
-  const replaced = orderReplacements(workflow, deps.view(), deps.terms())
+  // What others pay is asked for while something may have to be replaced, and not while all of it waits to be final.
+  const isOpen = slots.some(({ state }) => state === 'open')
+  const replaced = isOpen ? orderReplacements(workflow, deps.view(), deps.terms()) : workflow
   if (replaced !== workflow) {
     const written = await writeReplacements(workflow, withSlots(workflow, replaced.slots, nowMs), deps)
     if (written !== null) return { type: 'written', workflow: written }

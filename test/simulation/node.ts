@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Hex } from 'viem'
 import type { Endpoint } from '../../src/chain/endpoint.ts'
 import type { RpcAnswer } from '../../src/chain/json-rpc.ts'
@@ -74,9 +75,12 @@ export type NodeWorld = {
   readonly latencyMs: number
   /** Called with each answer that was a lie. */
   readonly onLie: (node: number, method: string) => void
-  /** Calls that were answered, for budgets. */
+  /** Calls that were answered, by who asked and their method, for budgets. */
   readonly calls: Map<string, number>
 }
+
+/** Who asks a node: the run of a workflow; empty for the keeper itself. */
+export const asking = new AsyncLocalStorage<string>()
 
 /** One node of the model: it outlives the processes that ask it. */
 export class ModelNode {
@@ -125,6 +129,7 @@ export class ModelNode {
   /** Answer a call as this node does now; what is lost on the way back is an error of the transport. */
   ask(method: string, params: readonly unknown[], isAlive: Owner): Promise<RpcAnswer> {
     const { scheduler, random, latencyMs, calls, onLie } = this.#world
+    const call = `${asking.getStore() ?? 'keeper'} ${method}`
     return new Promise((resolve, reject) => {
       const later = (ms: number, work: () => void) =>
         scheduler.after(ms, () => (isAlive() ? work() : undefined))
@@ -142,7 +147,7 @@ export class ModelNode {
       const there = random.int(0, latencyMs)
       // The bytes are on their way: the one who sent them may be dead when they come.
       scheduler.after(there, () => {
-        calls.set(method, (calls.get(method) ?? 0) + 1)
+        calls.set(call, (calls.get(call) ?? 0) + 1)
         const said =
           fault === 'refuses'
             ? { error: { code: -32_000, message: 'internal error' } }

@@ -29,7 +29,7 @@ import { sections } from '../guard/fixtures.ts'
 import { CHAIN_ID } from './chain.ts'
 import { deployment } from './contracts.ts'
 import { type ModelKms, SIGNER } from './kms.ts'
-import type { ModelNode } from './node.ts'
+import { asking, type ModelNode } from './node.ts'
 import type { CrashPoint } from './plan.ts'
 import { clockOf, type Owner, type Scheduler } from './scheduler.ts'
 import type { ModelClient, ModelService } from './service.ts'
@@ -298,19 +298,21 @@ export class Process {
     const queue = createTimers({
       clock,
       run: (id) =>
-        run(id, {
-          ...{ nowMs: clock.nowMs, journal, alone, onMove: moved },
-          stages: () => stages,
-          onQuarantined: ({ id, signer }, { message }) =>
-            signers.safe(signer, {
-              check: 'three_strikes',
-              message: `Workflow ${id} failed three times in a row and holds nonces.`,
-              seen: message,
-              toLeave: 'its nonces are final',
-              workflowId: id,
-            }),
-          onStrike: (workflow, error) => this.#failed(`step of ${workflow.state}`, error),
-        }),
+        asking.run('workflow', () =>
+          run(id, {
+            ...{ nowMs: clock.nowMs, journal, alone, onMove: moved },
+            stages: () => stages,
+            onQuarantined: ({ id, signer }, { message }) =>
+              signers.safe(signer, {
+                check: 'three_strikes',
+                message: `Workflow ${id} failed three times in a row and holds nonces.`,
+                seen: message,
+                toLeave: 'its nonces are final',
+                workflowId: id,
+              }),
+            onStrike: (workflow, error) => this.#failed(`step of ${workflow.state}`, error),
+          }),
+        ),
       onError: (id, error) => this.#failed(`run of ${id}`, error),
     })
     await desk.look()

@@ -266,7 +266,8 @@ class Schedule {
     this.#arrange()
     this.#begin()
     const { scheduler } = this
-    const endMs = START_MS + TROUBLE_MS + QUIET_MS
+    const { finalityBlocks, blockMs } = this.#plan
+    const endMs = START_MS + TROUBLE_MS + Math.max(QUIET_MS, 2 * finalityBlocks * blockMs)
     let checked = 0
     await scheduler.run(() => {
       if (scheduler.nowMs() >= endMs) return true
