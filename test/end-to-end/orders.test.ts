@@ -21,6 +21,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await world.rest()
   for (const proxy of proxies.splice(0)) await proxy.stop()
+  await world.scene.client.setIntervalMining({ interval: 1 })
 })
 afterAll(() => world.stop())
 
@@ -252,9 +253,8 @@ describe('a transaction of others that stays pending at our next nonce', () => {
     expect(page).toContain('rolekeeper_signers_safe{role="liquidator",check="nonce_used_elsewhere"} 1')
     for (const name of familiesOf(page).fed) fed.add(name)
     expect(await begun.page('/readyz')).toContain(`signer fill ${signer} --yes`)
-    expect((await rolekeeper('signer', 'show', '--directory', directory())).out).toContain(
-      `rolekeeper signer fill ${signer} --yes`,
-    )
+    const show = async () => (await rolekeeper('signer', 'show', '--directory', directory())).out
+    await expect.poll(show).toContain(`rolekeeper signer fill ${signer} --yes`)
     const filled = await rolekeeper('signer', 'fill', signer, '--yes', '--directory', directory())
     expect(filled).toMatchObject({
       code: 0,
@@ -262,11 +262,7 @@ describe('a transaction of others that stays pending at our next nonce', () => {
     })
     await begun.until((event) => event.type === 'slot' && event.nonce === nonce && event.state === 'sent')
     await client.setIntervalMining({ interval: 1 })
-    await expect
-      .poll(async () => (await rolekeeper('signer', 'show', '--directory', directory())).out, {
-        timeout: 20_000,
-      })
-      .toContain(`${signer}  at work  next nonce ${nonce + 1}`)
+    await expect.poll(show, { timeout: 20_000 }).toContain(`${signer}  at work  next nonce ${nonce + 1}`)
     expect(await client.getTransactionReceipt({ hash }).catch(() => null)).toBeNull()
     expect(await sent()).toBe(nonce + 1)
   })
@@ -338,5 +334,37 @@ describe('the metrics of a keeper', () => {
     const all = await scrape()
     expect(all.length).toBeGreaterThan(25)
     expect(all.filter((name) => !fed.has(name))).toEqual([])
+  })
+})
+
+// Last: what the chain has lost, every other test of this file would miss.
+describe('a reorg past finality that takes back what a workflow ended by', () => {
+  it('is named; what does not land again a person gives up, and then releases the signer', async () => {
+    const { client, rpc } = world.scene
+    const signer = world.signer.toLowerCase() as Address
+    const order = (...words: string[]) => rolekeeper('signer', ...words, '--directory', directory())
+    const show = async () => (await order('show')).out
+    const begun = await keeperOf()
+    const before = await client.getBlockNumber()
+    expect((await submit('1100000', '--directory', directory())).code).toBe(0)
+    const next = await sent()
+    await client.setIntervalMining({ interval: 0 })
+    await rpc('anvil_reorg', Number((await client.getBlockNumber()) - before), [])
+    expect(await sent()).toBe(next - 2)
+    await begun.until((event) => alarmOf(event).code === 'chain.reorg_past_finality')
+    await expect.poll(show, { timeout: 20_000 }).toContain(`nonce ${next - 2} final, and the chain does not`)
+    await expect.poll(show).toContain('(succeeded)')
+    expect((await order('release', signer)).err).toContain('not_proven')
+    for (const nonce of [next - 2, next - 1]) {
+      const { code, out } = await order('fill', signer, String(nonce), '--yes')
+      expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('undone for good') })
+    }
+    const isSent = (nonce: number) => (event: KeeperEvent) =>
+      event.type === 'slot' && event.nonce === nonce && event.purpose === 'noop' && event.state === 'sent'
+    await Promise.all([begun.until(isSent(next - 2)), begun.until(isSent(next - 1))])
+    await client.setIntervalMining({ interval: 1 })
+    await expect.poll(async () => (await order('release', signer, '--yes')).code, { timeout: 20_000 }).toBe(0)
+    await expect.poll(show).toContain(`${signer}  at work  next nonce ${next}`)
+    expect(await sent()).toBe(next)
   })
 })
