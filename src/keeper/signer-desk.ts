@@ -64,7 +64,10 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     take: async (order) => {
       const signer = deps.addresses.find((each) => each.toLowerCase() === order.signer.toLowerCase())
       if (signer === undefined)
-        return refuse('signer_unknown', `${order.signer} is no signer of this keeper.`)
+        return refuse(
+          'signer_unknown',
+          `${order.signer} is no signer of this keeper. Fix: rolekeeper signer show has them.`,
+        )
       const standing = await readStanding(signer, deps)
       if (standing === null) return refuse('signer_unknown', `${signer} has no nonce in the journal yet.`)
       const planned = await PLANS[order.verb]({ ...deps, signer, standing, nonce: order.nonce })

@@ -112,7 +112,10 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
     const slot = slotAt(workflow, signer, nonce)
     if (workflow === null || slot?.state !== 'open' || slot.closing !== undefined || slot.kind === 'revoke')
-      return refuse('nonce_not_open', `Nonce ${nonce} of ${signer} carries no open payload.`)
+      return refuse(
+        'nonce_not_open',
+        `Nonce ${nonce} of ${signer} carries no open payload. Fix: rolekeeper signer show has the open ones.`,
+      )
     const act = async () => {
       const closed = { ...slot, closing: 'cancelled_by_hand' }
       const slots = workflow.slots.map((each) => (each.index === slot.index ? closed : each))
