@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -34,7 +34,7 @@ export async function compareWithService(
     signers.safe(who.signer, {
       check: 'journal_behind_service',
       message: `The service knows a transaction of workflow ${workflow.id}, which has claimed no nonce in this journal: the journal is old, or another keeper has the key.`,
-      seen: `transaction ${sent.txHash}, registered with the service for ${requestId}`,
+      seen: `transaction ${sent.txHash}, registered with the service for ${printable(requestId)}`,
       toLeave: 'stop the other keeper; what it sent must be final, then `rolekeeper signer resync`',
     })
     const message = `The service has the transaction ${sent.txHash} of it, and this journal has none. Fix: see \`rolekeeper signer show\`.`

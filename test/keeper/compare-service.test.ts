@@ -8,7 +8,7 @@ import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { compareWithService } from '../../src/keeper/compare-service.ts'
 import { createSigners, type Signers } from '../../src/pipeline/transactions/safe.ts'
 import type { TrackedTransaction } from '../../src/service/contract/assumptions.ts'
-import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+import { answerOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const HASH = `0x${'7a'.repeat(32)}` as const
 
@@ -58,6 +58,17 @@ it('ends what a later journal has sent already, and makes its signer SAFE', asyn
     state: 'quarantined',
     note: { check: 'sent_before_restore' },
   })
+})
+
+it('shows what the service calls a request without what a terminal would act on', async () => {
+  const frozen = {
+    bytesSha256: '',
+    answer: answerOf({ requestId: 'wf\u001b[2J\u202e-1' }),
+    receivedAtMs: 1_000,
+  }
+  await journal.open(workflowOf('attested', { prepared: frozen }))
+  await compare([sent])
+  expect(signers.reasonsOf(SIGNER)[0]?.seen).toMatch(/registered with the service for wf \[2J-1$/)
 })
 
 it('leaves what the service has forgotten: one old request keeps no role down', async () => {
