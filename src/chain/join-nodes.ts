@@ -209,7 +209,11 @@ function createCounts(
         ...{ method, block: String(state) },
         ask: (node: Endpoint) => countOn(node, address, state),
       })
-      if (at === 'pending') return Number(reachedBy((await collect(countAt(at))).map(BigInt), agree))
+      if (at === 'pending') {
+        const said = (await collect(countAt(at))).map(BigInt)
+        // As many may be wrong as need not agree, and one that is silent may have seen more than all.
+        return Number(reachedBy(said, said.length - agree + 1))
+      }
       return ask(countAt(at === 'finalized' ? (await finalized()).hash : at))
     },
     feeHistory: async () => {

@@ -238,6 +238,21 @@ describe('an answer', () => {
     expect(nodes.health()[0]).toMatchObject({ node: 'stalled', state: 'slow' })
   })
 
+  it('to what is pending hides nothing that an honest node has seen, and adds nothing where one may be wrong', async () => {
+    const [liar, a, b] = [model('liar'), model('a'), model('b')]
+    for (const node of [a, b]) node.answers.eth_getTransactionCount = () => '0x9'
+    const { nodes } = join([liar, a, b])
+    const pending = async (said: string) => {
+      liar.answers.eth_getTransactionCount = () => said
+      return nodes.transactionCount(ADDRESS, 'pending')
+    }
+    expect([await pending('0x0'), await pending('0xf4240')]).toEqual([9, 9])
+    b.down = true
+    expect(await pending('0x0')).toBe(9)
+    liar.answers.eth_getTransactionCount = () => '0x0'
+    expect(await join([liar, a]).nodes.transactionCount(ADDRESS, 'pending')).toBe(9)
+  })
+
   it('is asked of the same block, the same randomness and the same time of every node', async () => {
     const [a, b] = [model('a'), model('b')]
     for (const node of [a, b]) node.answers.eth_simulateV1 = simulated('0x01')
