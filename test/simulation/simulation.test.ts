@@ -12,6 +12,7 @@ const FIRST_SEEDS = [1, 1 + RUNS]
 describe('the keeper, simulated', () => {
   it.concurrent.for(FIRST_SEEDS)(
     `holds every invariant in ${RUNS} schedules from seed %i on`,
+    { timeout: 600_000 },
     async (first, { onTestFinished }) => {
       const command = ['test/simulation/main.ts', '--runs', String(RUNS), '--seed', String(first)]
       const child = spawn(process.execPath, ['--max-semi-space-size=64', ...command])
@@ -23,7 +24,6 @@ describe('the keeper, simulated', () => {
         ended: [0, null],
       })
     },
-    600_000,
   )
 
   it('does the same again from the same seed', async () => {
