@@ -50,19 +50,21 @@ function fillerOf(signer: Address, candidates: readonly Candidate[]): Filler | u
   return undefined
 }
 
-/** Take what people ordered about signers; each reply is on disk before its order goes. */
+/** Take what people ordered about signers, each once: its reply is on disk before its order goes. */
 export async function takeSignerOrders(
   directory: string,
   desk: Pick<SignerDesk, 'take'>,
-  journal: Pick<Journal, 'setValue' | 'barrier'>,
+  journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>,
 ): Promise<void> {
   for (const { id, order } of readSignerOrders(directory)) {
-    const reply =
-      order === null
-        ? refuse('order_unreadable', `The order ${id} does not hold one.`)
-        : await desk.take(order)
-    const text = reply.ok ? { said: reply.said } : { check: reply.check, message: reply.message }
-    await journal.setValue(replyKey(id), JSON.stringify(text))
+    if ((await journal.getValue(replyKey(id))) === null) {
+      const reply =
+        order === null
+          ? refuse('order_unreadable', `The order ${id} does not hold one.`)
+          : await desk.take(order)
+      const text = reply.ok ? { said: reply.said } : { check: reply.check, message: reply.message }
+      await journal.setValue(replyKey(id), JSON.stringify(text))
+    }
     await journal.barrier()
     forgetSignerOrder(directory, id)
   }

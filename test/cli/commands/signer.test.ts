@@ -8,7 +8,7 @@ import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { SIGNERS_KEY } from '../../../src/keeper/records.ts'
 import { takeSignerOrders } from '../../../src/keeper/signer-orders.ts'
-import type { SignerOrder } from '../../../src/ops/orders.ts'
+import { type SignerOrder, writeSignerOrder } from '../../../src/ops/orders.ts'
 import { createSigners } from '../../../src/pipeline/transactions/safe.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
@@ -106,6 +106,21 @@ describe('an order about a signer', () => {
       { verb: 'release', signer: SIGNER, yes: true },
     ])
     expect(out).toBe('It would.\n')
+  })
+
+  it('is done once, also by a keeper that died between its reply and the end of the order', async () => {
+    const id = '11111111-2222-4333-8444-555555555555'
+    const taken: SignerOrder[] = []
+    const take = async (order: SignerOrder) => {
+      taken.push(order)
+      return { ok: true, said: `It was done ${taken.length} times.` } as const
+    }
+    for (let starts = 0; starts < 2; starts += 1) {
+      writeSignerOrder(directory, id, { verb: 'release', signer: SIGNER, yes: true })
+      await takeSignerOrders(directory, { take }, journal)
+    }
+    expect(taken).toHaveLength(1)
+    expect(await journal.getValue(`order:${id}`)).toBe('{"said":"It was done 1 times."}')
   })
 
   it('says why the keeper refuses it', async () => {
