@@ -28,16 +28,13 @@ import { recoverable } from '../../src/sign/signature.ts'
 import type { Signer } from '../../src/sign/signer.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
-import { countCalls } from './throughput-calls.ts'
 import {
   CONFIRMATIONS,
-  type Go,
+  contend,
   inputOf,
   type Job,
-  measureJobs,
   POLL_MS,
   type ThroughputSettings,
-  type Went,
   WORKFLOW_TYPE,
 } from './throughput-world.ts'
 
@@ -85,19 +82,7 @@ const POLICY = {
   }),
 }
 
-process.on('disconnect', () => process.exit())
-process.once('message', async (settings: ThroughputSettings) => {
-  const calls = countCalls()
-  const journal = timeJournal()
-  const carry = await createPipeline(settings)
-  process.on('message', async (go: Go) => {
-    const before = calls()
-    journal.longestMs()
-    const measured = await measureJobs(go, carry)
-    process.send?.({ ...measured, journalMs: journal.longestMs(), calls: calls(before) } satisfies Went)
-  })
-  process.send?.('ready')
-})
+contend(createPipeline, timeJournal().longestMs)
 
 async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: ThroughputSettings) {
   const signers = keys.map(signerOf)

@@ -16,16 +16,13 @@ import {
 } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import { createNonceManager, jsonRpc } from 'viem/nonce'
-import { countCalls } from './throughput-calls.ts'
 import {
   CONFIRMATIONS,
-  type Go,
+  contend,
   inputOf,
   type Job,
-  measureJobs,
   POLL_MS,
   type ThroughputSettings,
-  type Went,
   WORKFLOW_TYPE,
 } from './throughput-world.ts'
 
@@ -35,18 +32,8 @@ type Prepared = {
 }
 
 const [mode] = process.argv.slice(2)
-const calls = countCalls()
 const dispatcher = new Agent({ keepAliveTimeout: 120_000, connections: 64 })
-process.on('disconnect', () => process.exit())
-process.once('message', async (settings: ThroughputSettings) => {
-  const carry = mode === 'viem' ? createViemLoop(settings) : await createBare(settings)
-  process.on('message', async (go: Go) => {
-    const before = calls()
-    const measured = await measureJobs(go, carry)
-    process.send?.({ ...measured, journalMs: 0, calls: calls(before) } satisfies Went)
-  })
-  process.send?.('ready')
-})
+contend(async (settings) => (mode === 'viem' ? createViemLoop(settings) : createBare(settings)))
 
 async function post<T>(url: string, body: unknown): Promise<T> {
   const headers = { 'content-type': 'application/json' }

@@ -14,6 +14,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { startAnvil } from '../support/anvil.ts'
+import { countCalls } from './throughput-calls.ts'
 
 /** What a contender is given: its own keys, and the same servers as the others. */
 export type ThroughputSettings = {
@@ -55,8 +56,30 @@ export const POLL_MS = 100
 /** A steady load meets blocks of this pace with a few dozen transactions each; longer ones would round the figures. */
 const BLOCK_MS = 250
 
+/**
+ * Be a contender: take the settings from the bench that started this process, then carry what it says, again and again.
+ * @param longestMs the longest that the journal held the event loop since it was asked last.
+ */
+export function contend(
+  create: (settings: ThroughputSettings) => Promise<(job: Job) => Promise<void>>,
+  longestMs: () => number = () => 0,
+): void {
+  process.on('disconnect', () => process.exit())
+  process.once('message', async (settings: ThroughputSettings) => {
+    const calls = countCalls()
+    const carry = await create(settings)
+    process.on('message', async (go: Go) => {
+      const before = calls()
+      longestMs()
+      const measured = await measureJobs(go, carry)
+      process.send?.({ ...measured, journalMs: longestMs(), calls: calls(before) } satisfies Went)
+    })
+    process.send?.('ready')
+  })
+}
+
 /** Carry jobs to `confirmed`, so many at once, and measure it. */
-export async function measureJobs(
+async function measureJobs(
   { jobs, atOnce }: Go,
   carry: (job: Job) => Promise<void>,
 ): Promise<Pick<Went, 'tookMs' | 'cpuMs'>> {

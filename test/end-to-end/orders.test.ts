@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +8,7 @@ import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
+import { freePort } from '../support/loopback.ts'
 import { type NodeProxy, startNodeProxy } from '../support/node-proxy.ts'
 
 let world: KeeperScene
@@ -203,16 +202,6 @@ describe('a workflow submitted by hand', () => {
     expect(unruled.err).toMatch(/^error order\.refused: workflow_not_allowed: [^\n]*\n$/)
   })
 })
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return address !== null && typeof address === 'object' ? address.port : 0
-}
 
 /** The families of a page of metrics, and those of them that have a sample which is a number other than 0. */
 function familiesOf(page: string) {

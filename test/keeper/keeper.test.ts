@@ -1,7 +1,4 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
@@ -15,6 +12,7 @@ import {
   liquidationOf,
   reached,
 } from '../support/keeper-scene.ts'
+import { freePort } from '../support/loopback.ts'
 
 let world: KeeperScene
 
@@ -183,10 +181,7 @@ it('says so when it has too little to repay', async () => {
 })
 
 it('takes webhook deliveries while it runs, counts them, and none afterwards', async () => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
+  const port = await freePort()
   const webhook = { host: '127.0.0.1', port: String(port), path: '/hooks', secrets: ['env:TEST_SECRET_KEY'] }
   const keeper = await world.start({
     service: { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook },

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -17,6 +16,7 @@ import {
   liquidationOf,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
+import { listenOnLoopback } from '../support/loopback.ts'
 import { startNodeProxy } from '../support/node-proxy.ts'
 
 let world: KeeperScene
@@ -119,9 +119,8 @@ async function startStalling() {
     const body = method === 'POST' ? await text(request) : null
     const answer = await fetch(new URL(url, world.service.url), { method, headers: sent, body })
     response.writeHead(answer.status).end(await answer.text())
-  }).listen(0, '127.0.0.1')
-  await once(front, 'listening')
-  const { port } = front.address() as AddressInfo
+  })
+  const port = await listenOnLoopback(front)
   return {
     changes: {
       directory: join(world.directory, randomUUID()),
@@ -200,9 +199,8 @@ it('starts although the first answer of the service is garbage', async () => {
     const headers = { authorization: request.headers.authorization ?? '' }
     const answer = await fetch(new URL(request.url ?? '/', world.service.url), { headers })
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => front?.once('listening', resolve))
-  const { port } = front.address() as AddressInfo
+  })
+  const port = await listenOnLoopback(front)
   const keeper = await world.start({
     agents: [world.liquidator()],
     service: { url: `http://127.0.0.1:${port}`, secretKey: 'env:TEST_SECRET_KEY' },

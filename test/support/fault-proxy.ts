@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { bytesOf, doBefore, finish, type HttpDeed } from './http-deeds.ts'
+import { listenOnLoopback } from './loopback.ts'
 
 /** One request on its way through a proxy. */
 export type Passing = { readonly method: string; readonly path: string; readonly body: string }
@@ -67,11 +68,6 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       })
     }
   })
-  const listen = async (port: number) => {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
-  }
   const close = async () => {
     if (!server.listening) return
     const closed = once(server, 'close')
@@ -80,14 +76,14 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     for (const socket of upgrades) socket.destroy()
     await closed
   }
-  const port = await listen(0)
+  const port = await listenOnLoopback(server)
   return {
     url: `http://127.0.0.1:${port}`,
     setRule: (next) => {
       rule = next
     },
     down: close,
-    up: async () => void (await listen(port)),
+    up: async () => void (await listenOnLoopback(server, port)),
     stop: async () => {
       await close()
       agent.destroy()

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type Address, encodeFunctionResult, erc20Abi, toFunctionSelector } from 'viem'
 import { liquidationViews } from '../../agents/protocol/liquidation-views.ts'
 import type { Head, Nodes } from '../../src/chain/nodes.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
+import { listenOnLoopback } from './loopback.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
 export const SIGNER = hex('a')
@@ -86,10 +85,10 @@ export async function startManyBorrowers(count: number): Promise<ManyBorrowers> 
       `{"items":[${items.join()}],"pageInfo":{"hasMore":${next !== null},"nextCursor":${JSON.stringify(next)}},"freshness":{"status":"current","lagSeconds":0,"blockNumber":"10","blockTimestamp":"${time}"}}`,
     )
   }
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const server = createServer(answer)
+  const port = await listenOnLoopback(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     arrived,
     walletOf,
     owe: (index, debtShares) => {

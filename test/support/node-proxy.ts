@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { keccak256 } from 'viem'
 import { z } from 'zod'
 import { bytesOf, doBefore, finish, type HttpDeed } from './http-deeds.ts'
+import { listenOnLoopback } from './loopback.ts'
 import { createView, type RpcCall, type RpcReply, type View } from './node-view.ts'
 
 /** What is done to a call, or to the HTTP request that it came in. */
@@ -114,11 +114,6 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
   const server = createServer((incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => outgoing.destroy())
   })
-  const listen = async (port: number) => {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
-  }
   const close = async () => {
     if (!server.listening) return
     const closed = once(server, 'close')
@@ -126,7 +121,7 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
     server.closeAllConnections()
     await closed
   }
-  const port = await listen(0)
+  const port = await listenOnLoopback(server)
   return {
     url: `http://127.0.0.1:${port}`,
     methods: () => methods,
@@ -146,7 +141,7 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
       see = createView(next, ask)
     },
     down: close,
-    up: async () => void (await listen(port)),
+    up: async () => void (await listenOnLoopback(server, port)),
     stop: async () => {
       await close()
       agent.destroy()

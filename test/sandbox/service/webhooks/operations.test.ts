@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   webhookDelivery,
   webhookEndpointCreated,
   webhookEndpointRow,
 } from '../../../../src/service/contract/tenant-resources.ts'
+import { listenOnLoopback } from '../../../support/loopback.ts'
 import { createReceiver, type Delivery } from '../../../support/webhook-witness/receiver.ts'
 import { type Answer, type Fixture, newKey, secretHeaders, startFixture } from '../fixture.ts'
 
@@ -25,9 +24,8 @@ beforeAll(async () => {
     const headers = Object.fromEntries(Object.entries(request.headers).map(([k, v]) => [k, String(v)]))
     arrived.push({ headers, body: Buffer.concat(chunks), path: request.url ?? '' })
     response.writeHead(status).end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  receiverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  receiverUrl = `http://127.0.0.1:${await listenOnLoopback(server)}`
   f = await startFixture({ allowLoopbackWebhooks: true, rateLimit: { requestsMax: 10_000, windowMs: 5_000 } })
 })
 afterAll(async () => {

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -22,6 +20,7 @@ import {
 import { type Clock, systemClock } from '../../../../src/clock.ts'
 import { createWebhookInbox } from '../../../../src/service/events/webhook.ts'
 import { leapingClock } from '../../../service/clocks.ts'
+import { listenOnLoopback } from '../../../support/loopback.ts'
 import { attempts } from '../../../support/webhook-witness/corpus.ts'
 import { createReceiver, type Delivery } from '../../../support/webhook-witness/receiver.ts'
 
@@ -103,9 +102,8 @@ describe('webhook deliveries', () => {
       const delivery = { headers, body, path: request.url ?? '', subject }
       arrived.push(delivery)
       answer(delivery, response)
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    receiverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    })
+    receiverUrl = `http://127.0.0.1:${await listenOnLoopback(server)}/`
     open()
   })
   afterEach(async () => {
