@@ -101,8 +101,8 @@ function answersIn({ status, text }: Reply, size: number): readonly (RpcAnswer |
   const body = parse(text)
   const isOk = status >= 200 && status < 300
   // One error can stand for the whole batch, whatever the status.
-  const refusal = fault.safeParse(body)
-  if (refusal.success && (size > 1 || !isOk)) return every({ ok: false, failure: refusal.data.error })
+  const refusal = isFault(body) ? fault.safeParse(body) : null
+  if (refusal?.success && (size > 1 || !isOk)) return every({ ok: false, failure: refusal.data.error })
   if (!isOk) return every({ kind: 'status', status })
   const byId = new Map<number, RpcAnswer>()
   for (const item of size === 1 ? [body] : Array.isArray(body) ? body : []) {
@@ -113,6 +113,9 @@ function answersIn({ status, text }: Reply, size: number): readonly (RpcAnswer |
   }
   return Array.from({ length: size }, (_, id) => byId.get(id) ?? { kind: 'garbage' })
 }
+
+/** Before its schema is asked: a parse that fails costs as much as reading the answer. */
+const isFault = (body: unknown): boolean => typeof body === 'object' && body !== null && 'error' in body
 
 function parse(text: string): unknown {
   try {

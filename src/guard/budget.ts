@@ -14,45 +14,69 @@ export type SpendRow = {
 const HOUR_MS = 3_600_000
 /** What is older counts in no budget. */
 export const BUDGET_MS = 24 * HOUR_MS
-const WINDOWS = [
-  { key: 'perHour', name: 'hour', lengthMs: HOUR_MS },
-  { key: 'perDay', name: 'day', lengthMs: BUDGET_MS },
-] as const
 
 /**
  * Judge whether one more claim fits into the role's limits: its own, the last hour's and the last day's. A row counts
  * until it is a whole window old. Pure.
  */
-export function checkBudget(options: {
-  readonly reservations: readonly SpendRow[]
+export function checkBudget<Row extends SpendRow>(options: {
+  readonly reservations: readonly Row[]
+  /** Which of them count beside it; absent: all. */
+  readonly counts?: (row: Row) => boolean
   readonly ask: Pick<SpendRow, 'usdMicros' | 'gasWei'>
   readonly limits: Limits
   readonly nowMs: number
 }): Checked<unknown> {
-  const { reservations, ask, limits, nowMs } = options
+  const { ask, limits } = options
   const alone = overspent('workflow', ask, limits.perWorkflow)
   if (alone !== null) return alone
-  for (const { key, name, lengthMs } of WINDOWS) {
+  const { lastHour, before } = sumsOf(options)
+  const lastDay = { ...plus(lastHour, before), reverts: lastHour.reverts + before.reverts }
+  const windows = [
+    { key: 'perHour', name: 'hour', spent: lastHour },
+    { key: 'perDay', name: 'day', spent: lastDay },
+  ] as const
+  for (const { key, name, spent } of windows) {
     const limit = limits[key]
-    // A day may hold a hundred thousand rows, and each claim asks: no list is made of them.
-    let { usdMicros, gasWei } = ask
-    let reverts = 0
-    for (const row of reservations) {
-      if (row.atMs <= nowMs - lengthMs) continue
-      usdMicros += row.usdMicros
-      gasWei += row.gasWei
-      if (row.reverted) reverts += 1
-    }
-    const over = overspent(name, { usdMicros, gasWei }, limit)
+    const over = overspent(name, plus(ask, spent), limit)
     if (over !== null) return over
-    if (reverts >= limit.revertsMax) {
+    if (spent.reverts >= limit.revertsMax) {
       return refuse(
         `limit_${name}_reverts`,
-        `${reverts} transactions reverted in the last ${name}; the policy allows ${limit.revertsMax}. Fix: find out why, wait, or raise limits.${key}.revertsMax.`,
+        `${spent.reverts} transactions reverted in the last ${name}; the policy allows ${limit.revertsMax}. Fix: find out why, wait, or raise limits.${key}.revertsMax.`,
       )
     }
   }
   return { ok: true }
+}
+
+type Sum = Pick<SpendRow, 'usdMicros' | 'gasWei'>
+
+const plus = (one: Sum, other: Sum): Sum => ({
+  usdMicros: one.usdMicros + other.usdMicros,
+  gasWei: one.gasWei + other.gasWei,
+})
+
+/** Add up what counts of the last hour, and of the day before it. A day may hold a hundred thousand rows: once over them. */
+function sumsOf<Row extends SpendRow>({
+  reservations,
+  counts,
+  nowMs,
+}: {
+  readonly reservations: readonly Row[]
+  readonly counts?: (row: Row) => boolean
+  readonly nowMs: number
+}) {
+  const lastHour = { usdMicros: 0n, gasWei: 0n, reverts: 0 }
+  const before = { usdMicros: 0n, gasWei: 0n, reverts: 0 }
+  for (const row of reservations) {
+    if (row.atMs <= nowMs - BUDGET_MS || counts?.(row) === false) continue
+    const sum = row.atMs > nowMs - HOUR_MS ? lastHour : before
+    sum.usdMicros += row.usdMicros
+    sum.gasWei += row.gasWei
+    if (row.reverted) sum.reverts += 1
+  }
+  return { lastHour, before }
 }
 
 function overspent(

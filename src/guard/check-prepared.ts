@@ -35,6 +35,11 @@ export function checkPrepared(options: {
 }): Checked<PreparedCheck> {
   const { workflow, frozen, ruleset, nowMs } = options
   const { answer } = frozen
+  const known = judged.get(frozen)
+  if (known !== undefined && isAbout(known, workflow, ruleset)) {
+    const aged = checkAnswerAge(frozen, ruleset.freshness, known.check.notAfterMs, nowMs)
+    return aged ?? { ok: true, ...known.check }
+  }
   const requested = checkRequest({ ...workflow, ruleset })
   if (!requested.ok) return requested
   const lifetime = lifetimeOf(frozen, ruleset.freshness)
@@ -48,8 +53,28 @@ export function checkPrepared(options: {
   const { workflowType } = workflow.proposal
   const rules = ruleset.rules.get(workflowType) ?? []
   const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
-  return calls.ok ? { ok: true, calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs } : calls
+  if (!calls.ok) return calls
+  const check = { calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs }
+  judged.set(frozen, { workflow, ruleset, check })
+  return { ok: true, ...check }
 }
+
+type Judged = {
+  readonly workflow: BoundWorkflow
+  readonly ruleset: Ruleset
+  readonly check: PreparedCheck
+}
+
+/** What passed, by the frozen answer: the same answer to the same workflow is judged four times, and only its age differs. */
+const judged = new WeakMap<FrozenAnswer, Judged>()
+
+const isAbout = (known: Judged, workflow: BoundWorkflow, ruleset: Ruleset): boolean =>
+  known.ruleset === ruleset &&
+  known.workflow.proposal === workflow.proposal &&
+  known.workflow.attestation === workflow.attestation &&
+  known.workflow.role === workflow.role &&
+  known.workflow.chainId === workflow.chainId &&
+  known.workflow.signer === workflow.signer
 
 function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusal | null {
   const type = workflow.proposal.workflowType

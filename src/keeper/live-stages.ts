@@ -124,9 +124,9 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
 const budgetOf =
   ({ nowMs, journal, ruleset }: LiveStagesDeps) =>
   async (ask: Reservation) => {
-    const rows = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
-    const reservations = rows.filter((row) => row.shadow !== true && row.workflowId !== ask.workflowId)
-    return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
+    const reservations = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
+    const counts = (row: Reservation) => row.shadow !== true && row.workflowId !== ask.workflowId
+    return checkBudget({ reservations, counts, ask, limits: ruleset.limits, nowMs: nowMs() })
   }
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */

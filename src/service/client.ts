@@ -136,6 +136,9 @@ function derive(sender: Sender): Operations & { readonly pages: Pages } {
   return { ...(methods as Operations), pages: pages as Pages }
 }
 
+/** Made once: a schema is compiled by its first use. */
+const withFreshness = z.object({ freshness })
+
 async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): Promise<Answered<unknown>> {
   const { text, value } = await sender.send(request)
   const parsed = schema.safeParse(value)
@@ -144,7 +147,7 @@ async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): 
       sender.callOf(request),
       `the answer does not fit at ${firstIssuePath(parsed.error, 'answer')}`,
     )
-  const said = z.object({ freshness }).safeParse(parsed.data)
+  const said = withFreshness.safeParse(parsed.data)
   return { bytes: text, answer: parsed.data, freshness: said.success ? said.data.freshness : null }
 }
 

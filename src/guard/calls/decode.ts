@@ -1,13 +1,4 @@
-import {
-  decodeAbiParameters,
-  decodeFunctionData,
-  encodeAbiParameters,
-  encodeFunctionData,
-  type Hex,
-  keccak256,
-  size,
-  slice,
-} from 'viem'
+import { decodeAbiParameters, encodeAbiParameters, type Hex, keccak256, size, slice } from 'viem'
 import { type Checked, refuse } from '../../errors.ts'
 import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
 import type { Arguments } from '../policy/paths.ts'
@@ -19,20 +10,17 @@ import type { Rule } from '../policy/rule.ts'
  */
 export function decodeCall(
   { order, calldata }: TransactionIntent,
-  rule: Rule,
+  { abi, selector }: Pick<Rule, 'abi' | 'selector'>,
 ): Checked<{ readonly args: Arguments }> {
   try {
-    const { args = [] } = decodeFunctionData({ abi: [rule.abi], data: calldata })
-    const again = encodeFunctionData({ abi: [rule.abi], functionName: rule.abi.name, args })
-    const named = rule.abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
+    const args = decodeAbiParameters(abi.inputs, `0x${calldata.slice(selector.length)}`)
+    const again = `${selector}${encodeAbiParameters(abi.inputs, args).slice(2)}`
+    const named = abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
     if (again === calldata) return { ok: true, args: Object.fromEntries(named) }
   } catch {
     // Too short, or not these types: the same refusal.
   }
-  return refuse(
-    'calldata_not_canonical',
-    `Intent ${order} is not the one encoding of a call of ${rule.abi.name}.`,
-  )
+  return refuse('calldata_not_canonical', `Intent ${order} is not the one encoding of a call of ${abi.name}.`)
 }
 
 /**
