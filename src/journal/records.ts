@@ -172,11 +172,33 @@ export class Records {
 /** A bigint inside JSON: one member with this name, its value the decimal digits. */
 const TAG = '$bigint'
 
-/** Write a record as JSON, bigints tagged. Pure. */
-export const encodeRecord = (record: unknown): string =>
-  JSON.stringify(record, (_key, value: unknown) =>
-    typeof value === 'bigint' ? { [TAG]: value.toString() } : value,
+/** Write a record as JSON, bigints tagged. Pure: a record and its members are values, which nobody changes. */
+export function encodeRecord(record: unknown): string {
+  if (!isObject(record) || Array.isArray(record)) return encode(record)
+  const members = Object.entries(record).flatMap(([name, value]) => {
+    const text: string | undefined = isObject(value) ? encodeOnce(value) : encode(value)
+    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]
+  })
+  return `{${members.join(',')}}`
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const encode = (value: unknown): string =>
+  JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === 'bigint' ? { [TAG]: item.toString() } : item,
   )
+
+/** What was written before: a workflow is written a dozen times, and most of it never changes. */
+const encoded = new WeakMap<object, string>()
+
+function encodeOnce(value: object): string {
+  const known = encoded.get(value)
+  if (known !== undefined) return known
+  const text = encode(value)
+  encoded.set(value, text)
+  return text
+}
 
 /**
  * Read a record that {@link encodeRecord} wrote. The journal is ours alone (mode 0700), so its shape is trusted as

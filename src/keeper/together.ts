@@ -26,7 +26,7 @@ type TogetherDeps = {
 }
 
 /** A node runs so many in a few milliseconds, and the first one waits for all. */
-const BEHIND_MAX = 15
+const BEHIND_MAX = 31
 /** Nonces that nodes keep of one sender. */
 const PENDING_MAX = 64
 /** What was shown so long ago is asked again. */

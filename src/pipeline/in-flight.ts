@@ -84,7 +84,9 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   const nowMs = deps.view().nowMs
   if (slots.some((slot, index) => slot !== workflow.slots[index])) {
     const next = withSlots(workflow, slots, nowMs)
-    await deps.register(next, nowMs)
+    // Also what this process never sent: a crash took its record, and the chain has it.
+    if (slots.some(({ inclusion }, index) => inclusion?.hash !== workflow.slots[index]?.inclusion?.hash))
+      await deps.register(next, nowMs)
     return moved(next)
   }
   if (slots.every((slot) => slot.state === 'final')) return deps.conclude(workflow)

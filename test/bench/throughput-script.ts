@@ -147,7 +147,7 @@ function followHeads(rpc: <T>(method: string, ...params: unknown[]) => Promise<T
     for (const { number, hash } of mined) if (number + CONFIRMATIONS <= head) waiting.get(hash)?.()
   }
   const loop = async () => {
-    if (waiting.size > 0 || seen === null) await look()
+    await look().catch(() => undefined)
     setTimeout(loop, POLL_MS)
   }
   void loop()

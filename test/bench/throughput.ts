@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { loadavg } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
   createThroughputWorld,
@@ -48,6 +49,8 @@ const SIZES = [
 const KEYS = 8
 /** The first round of a size is compiled in; it is not counted. */
 const ROUNDS = 4
+/** What was stopped first reads the blocks that it missed: nothing that runs has a chain of minutes to catch up with. */
+const CATCH_UP_MS = 1_500
 
 /**
  * Measure how many workflows a second the pipeline brings to `confirmed`, beside a loop on viem's nonce manager and a
@@ -128,6 +131,7 @@ async function startSide(name: Contender, settings: ThroughputSettings) {
   return {
     go: async (go: Go): Promise<Went> => {
       child.kill('SIGCONT')
+      await sleep(CATCH_UP_MS)
       child.send(go)
       const went = await answer(child)
       child.kill('SIGSTOP')

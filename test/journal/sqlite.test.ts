@@ -50,6 +50,18 @@ describe('the SQLite journal', () => {
     expect(await journal.get('a')).toEqual(workflow)
   })
 
+  it('writes what changed of a record, however much of it was written before', async () => {
+    const workflow = inFlight('a', [3])
+    await journal.open(workflow)
+    const [slot] = workflow.slots
+    if (slot === undefined) throw new TypeError('no slot')
+    const later = await journal.write({ ...workflow, slots: [{ ...slot, state: 'mined' }], strikes: 2 })
+    await journal.barrier()
+    const reader = readSqliteJournal(directory)
+    expect(await reader.get('a')).toEqual(later)
+    await reader.close()
+  })
+
   it('brings its log into the database in a thread, and never in a commit', async () => {
     const checkpointed = () => {
       copyFileSync(join(directory, 'journal.sqlite'), join(directory, 'copy.sqlite'))
