@@ -128,7 +128,7 @@ describe('a keeper killed with SIGKILL', () => {
   for (const [index, { at, name, matches, when }] of CASES.entries()) {
     it(`${when} it could ${name} resumes, with one effect on the chain`, async () => {
       const { borrower, price } = borrowers[index] ?? { borrower: '0x', price: '0' }
-      await world.scene.price(BTC, price)
+      await world.quickly(() => world.scene.price(BTC, price))
       const victim = startChild()
       const died = once(victim.process, 'exit')
       taps[at].setRule((tapped) =>
