@@ -57,7 +57,12 @@ export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
   const tips = createTips({
     ...{ nodes: readers, agree, clock, patienceMs: pollMs },
-    ...{ fetchNewest: newestHeader, fetchAt: headerAt },
+    fetchNewest: (node) =>
+      newestHeader(node).catch((error: unknown) => {
+        if (error instanceof RolekeeperError) standing.failed(node, error)
+        throw error
+      }),
+    fetchAt: headerAt,
   })
   const onDisagreed = (error: RolekeeperError) => options.onDisagreement?.(error)
   const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock, onDisagreed })

@@ -119,7 +119,7 @@ export type SendOutcome = {
 
 /**
  * How a reading node stands beside the others: `behind` their agreed head, `slow` to answer, `down`, on `other_fork`, or
- * lately `alone` with an answer. Each but `ok` is asked last, and comes back by itself.
+ * lately `alone` with an answer, also one that cannot be read. Each but `ok` is asked last, and comes back by itself.
  */
 export type NodeHealth = {
   readonly node: string

@@ -81,7 +81,10 @@ export function createStanding(options: StandingDeps): Standing {
         .toSorted((a, b) => a.rank - b.rank || (a.behind === b.behind ? 0 : a.behind - b.behind))
         .map(({ node }) => node),
     slow: (node) => void slowUntilMs.set(node, clock.nowMs() + SLOW_MS),
-    failed: (node, error) => void lastErrorCode.set(node, error.code),
+    failed: (node, error) => {
+      lastErrorCode.set(node, error.code)
+      if (error.code === 'node.bad_answer') aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
+    },
     alone: (node) => {
       aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
       disagreements.set(node, (disagreements.get(node) ?? 0) + 1)

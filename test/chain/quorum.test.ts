@@ -175,6 +175,15 @@ describe('the head', () => {
     await nodes.close()
   })
 
+  it('goes on without a node whose head cannot be read, which is said to stand alone', async () => {
+    const [odd, a, b] = [model('odd'), model('a'), model('b')]
+    odd.answers.eth_getBlockByNumber = () => ({ number: 'ten' })
+    const { nodes } = join([odd, a, b])
+    expect((await nodes.head()).number).toBe(10n)
+    const said = { node: 'odd', state: 'alone', lastErrorCode: 'node.bad_answer' }
+    expect(nodes.health()[0]).toMatchObject(said)
+  })
+
   it('throws what is missing when too few nodes answer, and comes back with them', async () => {
     const [a, b] = [model('a'), model('b')]
     const { nodes } = join([a, b])
