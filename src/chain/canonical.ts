@@ -222,9 +222,12 @@ function createFollower(deps: CanonicalDeps): Follower {
         number <= final.number &&
         (isOther(ring.at(number), hash) || (number === final.number && hash !== final.hash)),
     )
+    // Where the ring was begun anew since, it does not say how far down the chain left what was final.
+    const isWhole = ring.at(final.number)?.hash === final.hash
     const hasFork = isHidden(final, agreed, ring) && (await isGone(final, agreed, nodes))
     if (hasFork || !ring.replace(path.above, path.blocks)) return rebase(head, agreed)
-    await settle(agreed, replaced?.head.number ?? null)
+    const fork = replaced?.head.number ?? null
+    await settle(agreed, fork, isWhole ? fork : 0n)
   }
   return {
     ring: () => ring,

@@ -154,6 +154,17 @@ describe('following the canonical chain', () => {
     expect(facts()).toMatchObject({ head: { number: 12n }, forkedFrom: 0n })
   })
 
+  it('does not know how far down a fork went where it first went back below what was final', async () => {
+    const { model, world, facts } = await createScene()
+    model.reorg(6, EMPTY)
+    await settled()
+    model.mine(EMPTY, EMPTY, EMPTY)
+    await settled()
+    expect(world.forks).toMatchObject([{ was: { number: 6n }, fromBlock: 6n }])
+    // In fact block 5 went too, which nobody calls final.
+    expect(facts()).toMatchObject({ head: { number: 8n }, forkedFrom: 0n })
+  })
+
   it('takes nothing for final while no node shows what was final before', async () => {
     const { model, world, beforeFinal } = await createScene()
     model.hide(6n)
