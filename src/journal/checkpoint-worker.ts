@@ -13,7 +13,10 @@ function checkpoint(file: string): Checkpointed {
   try {
     db = new DatabaseSync(file)
     db.exec('PRAGMA synchronous = NORMAL')
-    return { pages: Number(db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()?.log ?? 0) }
+    const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+    passive.get()
+    // What was committed meanwhile too: where the writer has to end the log, little is left for it to do.
+    return { pages: Number(passive.get()?.log ?? 0) }
   } catch (cause) {
     if (isBusy(cause)) return { pages: 0 }
     const errcode = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : 0

@@ -5,6 +5,9 @@ import type { RolekeeperError } from '../errors.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { diskFault, failed } from './faults.ts'
 
+/** What a commit writes holds the event loop: so many changes in one turn are a commit of their own, one sync later serves all. */
+const CHANGES_MAX = 100
+
 /** A write that no barrier follows is on disk after this long. */
 const LAZY_COMMIT_MS = 200
 
@@ -22,6 +25,8 @@ export class Records {
   readonly #checkpoints: Checkpoints
   readonly #statements = new Map<string, StatementSync>()
   #open = false
+  /** Changes since the last commit. */
+  #changes = 0
   #flushing: Promise<void> | undefined
   /** Whether anything was committed that the log's file may not hold. */
   #unsynced = false
@@ -90,8 +95,10 @@ export class Records {
   /** Run one caller's statements all or not at all, inside the transaction that the next commit ends. */
   change<T>(work: () => T): T {
     this.#guarded(() => {
+      if (this.#changes >= CHANGES_MAX) this.#commit()
       if (!this.#open) this.#db.exec('BEGIN IMMEDIATE')
       this.#open = true
+      this.#changes += 1
       this.#db.exec('SAVEPOINT change')
     })
     // What fails then is known to `onFailed`.
@@ -141,6 +148,7 @@ export class Records {
     if (!this.#open) return
     this.#guarded(() => this.#db.exec('COMMIT'))
     this.#open = false
+    this.#changes = 0
     this.#unsynced = true
     this.#checkpoints.due()
     // Nearly all of it is in the database by now, so that this is short; and SQLite begins its log anew.
