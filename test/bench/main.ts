@@ -1,14 +1,16 @@
 /**
- * `npm run bench reaction|throughput|ingest|book|allocator|restart [--json]`: the figures that are held over time. A
+ * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal [--json]`: the figures that are held over time. A
  * figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { parseArgs } from 'node:util'
 import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
+import { type JournalFigures, measureJournal } from './journal.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
 import { measureRestart, type RestartFigures } from './restart.ts'
 import { measureThroughput, type ThroughputFigures } from './throughput.ts'
+import type { SqliteFigures } from './time-sqlite.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -35,8 +37,13 @@ if (positionals.join() === 'reaction') {
 } else if (positionals.join() === 'restart') {
   const figures = await measureRestart(1_000, (text) => process.stderr.write(`restart: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeRestart(figures))
+} else if (positionals.join() === 'journal') {
+  const figures = await measureJournal((text) => process.stderr.write(`journal: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeJournal(figures))
 } else {
-  process.stderr.write('Usage: npm run bench reaction|throughput|ingest|book|allocator|restart [--json]\n')
+  process.stderr.write(
+    'Usage: npm run bench reaction|throughput|ingest|book|allocator|restart|journal [--json]\n',
+  )
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {
@@ -122,6 +129,22 @@ function side(name: string, { rounds, p50Ms, p95Ms, waves }: SideFigures): strin
         `  ${index + 1}. after ${ms(ownMs)} of its own, ${ms(tookMs)}: ${calls.join(', ')}`,
     ),
   ].join('\n')
+}
+
+function describeSqlite({ calls, cpu, wall, longest }: SqliteFigures): string {
+  const ms = ({ p999Ms, maxMs }: SqliteFigures['cpu']) =>
+    `p99.9 ${p999Ms.toFixed(2)} ms, most ${maxMs.toFixed(2)} ms`
+  return `${calls.toLocaleString('en')} calls of SQLite, computing ${ms(cpu)}, by the clock ${ms(wall)}; longest: ${longest}`
+}
+
+function describeJournal({ sizes }: JournalFigures): string {
+  return sizes
+    .map((size) => {
+      const { inFlight, archived } = size
+      const name = `${inFlight.toLocaleString('en')} in flight, ${archived.toLocaleString('en')} archived`
+      return `${name}: ${describeSqlite(size)}\n`
+    })
+    .join('')
 }
 
 function describeRestart({ workflows, firstStepMs, allMovingMs, signedAgain }: RestartFigures): string {
