@@ -1,7 +1,9 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { type Address, bytesToBigInt, bytesToHex, type Hex, hexToBytes, numberToHex } from 'viem'
+import { type Address, bytesToHex, type Hex, hexToBytes, numberToHex } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import { type Point, parityBy } from './parity.ts'
+import { createParityThread } from './parity-thread.ts'
 import type { Signature } from './signer.ts'
 
 const ORDER = secp256k1.Point.CURVE().n
@@ -24,7 +26,7 @@ export function recoverAddress(
   return point === undefined ? undefined : addressOf(point)
 }
 
-function recoverKey(digest: Uint8Array, r: bigint, s: bigint, yParity: number): Key['point'] | undefined {
+function recoverKey(digest: Uint8Array, r: bigint, s: bigint, yParity: number): Point | undefined {
   try {
     return new secp256k1.Signature(r, s, yParity).recoverPublicKey(digest)
   } catch {
@@ -33,21 +35,24 @@ function recoverKey(digest: Uint8Array, r: bigint, s: bigint, yParity: number): 
   }
 }
 
-const addressOf = (point: Key['point']): Address => publicKeyToAddress(bytesToHex(point.toBytes(false)))
+const addressOf = (point: Point): Address => publicKeyToAddress(bytesToHex(point.toBytes(false)))
 
 /** Addresses whose public keys are kept; a keeper signs with far fewer. */
 const KEYS_MAX = 256
-/** A key that signed so often is worth tables: 20 ms once, and a check takes a third from then on. */
+/** Signatures of a key that signed so often are checked by a thread, which keeps tables of it. */
+const THREAD_AFTER = 4
+/** A key that was checked here so often is worth tables: 20 ms once, and a check takes a third from then on. */
 const TABLES_AFTER = 8
 const TABLE_BITS = 5
 /** Signatures remembered as proven: each is looked at again as soon as it is in its transaction. */
 const PROVEN_MAX = 1_024
 
-type Key = { readonly point: InstanceType<typeof secp256k1.Point>; checked: number }
+type Key = { readonly point: Point; checked: number }
 
 /** By address, in lower case: the key that one of its signatures recovered to. */
 const keys = new Map<string, Key>()
 const proven = new Set<string>()
+const thread = createParityThread()
 
 /** Prove that a digest of 32 bytes was signed by an address: that it recovers to exactly that. */
 export function isSignedBy(
@@ -79,6 +84,18 @@ function parityOf(digest: Uint8Array, r: bigint, s: bigint, address: Address): 0
   return parityBy(digest, r, s, key.point)
 }
 
+/** Find it as {@link parityOf} does; of a key that signs often, beside the event loop. */
+async function parityBeside(
+  digest: Uint8Array,
+  r: bigint,
+  s: bigint,
+  address: Address,
+): Promise<0 | 1 | undefined> {
+  const key = keys.get(address.toLowerCase())
+  if (key === undefined || key.checked < THREAD_AFTER) return parityOf(digest, r, s, address)
+  return thread(digest, r, s, key.point)
+}
+
 function firstParityOf(digest: Uint8Array, r: bigint, s: bigint, name: string): 0 | 1 | undefined {
   for (const yParity of [0, 1] as const) {
     const point = recoverKey(digest, r, s, yParity)
@@ -90,29 +107,15 @@ function firstParityOf(digest: Uint8Array, r: bigint, s: bigint, name: string): 
   return undefined
 }
 
-/** The parity by a known key: of the point z/s G + r/s Q, whose x is r. Source: SEC 1 section 4.1.4. */
-function parityBy(digest: Uint8Array, r: bigint, s: bigint, key: Key['point']): 0 | 1 | undefined {
-  const { BASE, Fn, ZERO } = secp256k1.Point
-  if (!Fn.isValidNot0(r) || !Fn.isValidNot0(s)) return undefined
-  const inverse = Fn.inv(s)
-  const point = BASE.multiplyUnsafe(Fn.mul(Fn.create(bytesToBigInt(digest)), inverse)).add(
-    key.multiplyUnsafe(Fn.mul(r, inverse)),
-  )
-  if (point.equals(ZERO)) return undefined
-  const { x, y } = point.toAffine()
-  // An x above the order would need recovery id 2 or 3.
-  return x === r ? ((y & 1n) === 0n ? 0 : 1) : undefined
-}
-
 /**
- * Bring (r, s) into the form that the chain accepts and prove whose it is. Pure. `r` and `s` are in 1 to n - 1; `s`
+ * Bring (r, s) into the form that the chain accepts and prove whose it is. `r` and `s` are in 1 to n - 1; `s`
  * may be high. Throws `kms.wrong_key` unless the digest recovers to exactly `address`. Source: EIP-2, SEC 1 section
  * 4.1.6; recovery ids 2 and 3 have no place in a transaction and are refused.
  */
-export function recoverable(digest: Hex, r: bigint, s: bigint, address: Address): Signature {
+export async function recoverable(digest: Hex, r: bigint, s: bigint, address: Address): Promise<Signature> {
   const lowS = s > ORDER / 2n ? ORDER - s : s
   const bytes = digestBytes(digest)
-  const yParity = parityOf(bytes, r, lowS, address)
+  const yParity = await parityBeside(bytes, r, lowS, address)
   if (yParity !== undefined) {
     remember(bytes, r, lowS, yParity, address)
     return { r: numberToHex(r, { size: 32 }), s: numberToHex(lowS, { size: 32 }), yParity }

@@ -136,7 +136,7 @@ function createReaction(
       }),
     )
     const { r, s } = parseSignature(reply.Signature ?? new Uint8Array())
-    return serializeTransaction(transaction, recoverable(digest, r, s, signer.address))
+    return serializeTransaction(transaction, await recoverable(digest, r, s, signer.address))
   }
 
   return async () => {
