@@ -207,6 +207,8 @@ function createFollower(deps: CanonicalDeps): Follower {
   }
   /** Begin anew at a head: counts as of it, and nothing known below. */
   const rebase = async (head: Head, agreed: Head) => {
+    // A node that shows two forks at once, as a pool of servers may: what it shows next decides.
+    if (agreed.number === head.number - 1n && agreed.hash !== head.parentHash) throw unsettled(agreed.number)
     const [hasFork, ...counts] = await Promise.all([
       final !== NO_HEAD && isGone(final, agreed, nodes),
       ...signers.map((signer) => nodes.transactionCount(signer, head.hash)),

@@ -177,6 +177,14 @@ describe('following the canonical chain', () => {
     await vi.waitFor(() => expect(world.forks).toMatchObject([{ was: { number: 6n } }]))
   })
 
+  it('takes nothing for final, after a gap, that is of another fork than the head beside it', async () => {
+    const { model, world, beforeFinal } = await createScene({ confirmations: 1n })
+    beforeFinal(() => model.reorg(2, EMPTY, EMPTY))
+    model.mine(...Array.from({ length: 70 }, () => EMPTY))
+    await vi.waitFor(() => expect(world.finals).toEqual([9n, 79n]))
+    expect(world).toMatchObject({ failures: 1, forks: [] })
+  })
+
   it('asks which blocks stand below a start that found the finality of before broken', async () => {
     const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
     const { model, chain } = await createScene({ lastFinal })
