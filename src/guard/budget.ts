@@ -14,6 +14,8 @@ export type SpendRow = {
 const HOUR_MS = 3_600_000
 /** What is older counts in no budget. */
 export const BUDGET_MS = 24 * HOUR_MS
+/** A row counts in these windows where it is younger. */
+export const BUDGETS_MS = [HOUR_MS, BUDGET_MS] as const
 
 /**
  * Judge whether one more claim fits into the role's limits: its own, the last hour's and the last day's. A row counts

@@ -101,6 +101,15 @@ export type Journal = JournalReads & {
   /** Set the next nonce to what the chain has counted, or to the first above all that are held. */
   readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
   readonly enterDigest: (entry: LedgerEntry) => Promise<void>
+  /**
+   * The reservations of a role since the first of some times, those of a minute as one where the minute is on one side of
+   * each time. What reverted, what is in shadow and what the workflow reserved stay rows of their own.
+   */
+  readonly spending: (
+    role: Role,
+    sinceMs: readonly number[],
+    workflowId: string,
+  ) => Promise<readonly Reservation[]>
   /** Replace a reservation by what was really spent. */
   readonly settle: (reservation: Reservation) => Promise<void>
   readonly addDecisions: (rows: readonly DecisionRow[]) => Promise<void>

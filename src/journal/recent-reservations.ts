@@ -4,10 +4,20 @@ import type { Records } from './records.ts'
 
 /** Budgets look back a day; what is older is left to the records. */
 const KEPT_MS = 2 * 86_400_000
+const MINUTE_MS = 60_000
+
+/** The reservations of one minute. Those that reverted or are in shadow are added up with no other. */
+type Minute = {
+  readonly rows: Map<string, Reservation>
+  readonly apart: Map<string, Reservation>
+  sum: Reservation
+}
+
+type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<number, Minute> }
 
 /** The reservations of the last two days, decoded: every claim asks for those of its role. */
 export class RecentReservations {
-  readonly #byRole = new Map<Role, Map<string, Reservation>>()
+  readonly #byRole = new Map<Role, Held>()
   /** Everything from here on is held. */
   #sinceMs: number
 
@@ -19,14 +29,19 @@ export class RecentReservations {
   }
 
   set(row: Reservation): void {
-    const rows = this.#byRole.get(row.role) ?? new Map<string, Reservation>()
-    this.#byRole.set(row.role, rows)
+    const held: Held = this.#byRole.get(row.role) ?? { rows: new Map(), minutes: new Map() }
+    this.#byRole.set(row.role, held)
+    const { rows, minutes } = held
+    const before = rows.get(row.workflowId)
+    if (before !== undefined) remove(minutes, before)
     rows.set(row.workflowId, row)
+    add(minutes, row)
     const oldMs = row.atMs - KEPT_MS
-    for (const [id, { atMs }] of rows) {
-      if (atMs >= oldMs) break
+    for (const [id, old] of rows) {
+      if (old.atMs >= oldMs) break
       rows.delete(id)
-      this.#sinceMs = Math.max(this.#sinceMs, atMs + 1)
+      remove(minutes, old)
+      this.#sinceMs = Math.max(this.#sinceMs, old.atMs + 1)
     }
   }
 
@@ -34,7 +49,60 @@ export class RecentReservations {
   since(role: Role, sinceMs: number): readonly Reservation[] | null {
     if (sinceMs < this.#sinceMs) return null
     const rows: Reservation[] = []
-    for (const row of this.#byRole.get(role)?.values() ?? []) if (row.atMs >= sinceMs) rows.push(row)
+    for (const row of this.#byRole.get(role)?.rows.values() ?? []) if (row.atMs >= sinceMs) rows.push(row)
     return rows
   }
+
+  /**
+   * Those of a role since the first of these times. A minute that none of the times is in, nor the workflow, is one row;
+   * what has to be seen by itself is not in it. Null where they are not all held.
+   */
+  sums(role: Role, timesMs: readonly number[], workflowId: string): readonly Reservation[] | null {
+    const sinceMs = Math.min(...timesMs)
+    if (sinceMs < this.#sinceMs) return null
+    const found: Reservation[] = []
+    for (const [startMs, { rows, apart, sum }] of this.#byRole.get(role)?.minutes ?? []) {
+      const endMs = startMs + MINUTE_MS
+      if (endMs <= sinceMs) continue
+      const isWhole = !rows.has(workflowId) && timesMs.every((atMs) => atMs < startMs || atMs >= endMs)
+      if (isWhole) found.push(sum, ...apart.values())
+      else for (const row of rows.values()) if (row.atMs >= sinceMs) found.push(row)
+    }
+    return found
+  }
 }
+
+const startOf = ({ atMs }: Reservation): number => Math.floor(atMs / MINUTE_MS) * MINUTE_MS
+
+const isApart = ({ reverted, shadow }: Reservation): boolean => reverted || shadow === true
+
+function add(minutes: Map<number, Minute>, row: Reservation): void {
+  const startMs = startOf(row)
+  const none = {
+    ...{ workflowId: '', role: row.role, atMs: startMs },
+    usdMicros: 0n,
+    gasWei: 0n,
+    reverted: false,
+  }
+  const minute: Minute = minutes.get(startMs) ?? { rows: new Map(), apart: new Map(), sum: none }
+  minutes.set(startMs, minute)
+  minute.rows.set(row.workflowId, row)
+  if (isApart(row)) minute.apart.set(row.workflowId, row)
+  else minute.sum = plus(minute.sum, row.usdMicros, row.gasWei)
+}
+
+function remove(minutes: Map<number, Minute>, row: Reservation): void {
+  const startMs = startOf(row)
+  const minute = minutes.get(startMs)
+  if (minute === undefined) return
+  minute.rows.delete(row.workflowId)
+  if (isApart(row)) minute.apart.delete(row.workflowId)
+  else minute.sum = plus(minute.sum, -row.usdMicros, -row.gasWei)
+  if (minute.rows.size === 0) minutes.delete(startMs)
+}
+
+const plus = (sum: Reservation, usdMicros: bigint, gasWei: bigint): Reservation => ({
+  ...sum,
+  usdMicros: sum.usdMicros + usdMicros,
+  gasWei: sum.gasWei + gasWei,
+})

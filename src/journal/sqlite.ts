@@ -80,6 +80,11 @@ export class SqliteJournal extends RecordReader implements Journal {
     return this.#reservations.since(role, sinceMs) ?? super.reservations(role, sinceMs)
   }
 
+  async spending(role: Role, sinceMs: readonly number[], workflowId: string) {
+    const held = this.#reservations.sums(role, sinceMs, workflowId)
+    return held ?? super.reservations(role, Math.min(...sinceMs))
+  }
+
   override async live(): Promise<readonly Workflow[]> {
     return [...this.#live.values()]
   }

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalHash, whyAsk } from '../guard/approval.ts'
-import { BUDGET_MS, checkBudget } from '../guard/budget.ts'
+import { BUDGETS_MS, checkBudget } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
 import { recheckPublic } from '../guard/recheck-public.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
@@ -124,9 +124,11 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
 const budgetOf =
   ({ nowMs, journal, ruleset }: LiveStagesDeps) =>
   async (ask: Reservation) => {
-    const reservations = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
+    const atMs = nowMs()
+    const edgesMs = BUDGETS_MS.map((windowMs) => atMs - windowMs)
+    const reservations = await journal.spending(ask.role, edgesMs, ask.workflowId)
     const counts = (row: Reservation) => row.shadow !== true && row.workflowId !== ask.workflowId
-    return checkBudget({ reservations, counts, ask, limits: ruleset.limits, nowMs: nowMs() })
+    return checkBudget({ reservations, counts, ask, limits: ruleset.limits, nowMs: atMs })
   }
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */

@@ -114,7 +114,7 @@ async function open(index: number, journal: Journal): Promise<Workflow> {
   const discovered = workflowOf('discovered', { ...named, chainId: CHAIN, slots: [] })
   await journal.open(discovered)
   const reservation = { workflowId: named.id, role: 'liquidator', atMs: nowMs, usdMicros: 1n, gasWei: 1n }
-  await journal.reservations('liquidator', nowMs - 86_400_000)
+  await journal.spending('liquidator', [nowMs - 3_600_000, nowMs - 86_400_000], named.id)
   const slots = [slotOf({ chainId: CHAIN, nonce: index, attempts: [attemptOf({ digest: `0x${id}` })] })]
   const claimed = await journal.claim(workflowOf('in_flight', { ...named, chainId: CHAIN, slots }), {
     ...reservation,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Journal } from '../../src/journal/journal.ts'
+import type { Journal, Reservation } from '../../src/journal/journal.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move } from '../../src/workflow/workflow.ts'
@@ -301,6 +301,42 @@ describe('the SQLite journal', () => {
     await journal.close()
     journal = openSqliteJournal(directory)
     expect(await asked()).toEqual(before)
+  })
+
+  it('adds up what was reserved to the same budgets as its rows, over changes and a restart', async () => {
+    const counts = (row: Reservation, own: string) => row.shadow !== true && row.workflowId !== own
+    const sumOf = (rows: readonly Reservation[], own: string, afterMs: number) => {
+      const counted = rows.filter((row) => counts(row, own) && row.atMs > afterMs)
+      const reverts = counted.filter(({ reverted }) => reverted).length
+      const usd = counted.reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
+      return { usd, gas: counted.reduce((sum, { gasWei }) => sum + gasWei, 0n), reverts }
+    }
+    const expectSame = async () => {
+      for (let index = 0; index < 60; index += 1) {
+        const own = `w${index % 40}`
+        const edges = [NOW_MS - HOUR_MS + index * 997, NOW_MS - 3 * HOUR_MS - index * 1_009]
+        const rows = await journal.reservations('liquidator', 0)
+        const sums = await journal.spending('liquidator', edges, own)
+        for (const afterMs of edges) expect(sumOf(sums, own, afterMs)).toEqual(sumOf(rows, own, afterMs))
+      }
+    }
+    const NOW_MS = 1_800_000_000_000
+    const HOUR_MS = 3_600_000
+    for (let index = 0; index < 900; index += 1) {
+      await journal.settle({
+        ...reservation(`w${(index * 7) % 600}`, BigInt(index)),
+        atMs: NOW_MS - ((index * 104_729) % (4 * HOUR_MS)),
+        gasWei: BigInt(index * 3),
+        reverted: index % 11 === 0,
+        ...(index % 13 === 0 ? { shadow: true } : {}),
+      })
+    }
+    await expectSame()
+    const edges = [NOW_MS - HOUR_MS, NOW_MS - 3 * HOUR_MS]
+    expect((await journal.spending('liquidator', edges, 'w1')).length).toBeLessThan(400)
+    await journal.close()
+    journal = openSqliteJournal(directory)
+    await expectSame()
   })
 
   it('takes a changed reservation once', async () => {
