@@ -35,6 +35,8 @@ const allocation = (vault: 'primeVault' | 'growthVault', market: `0x${string}`, 
   functionName: 'allocate' as const,
   args: [market, assets] as const,
   account: scene.deployment.allocator,
+  // Estimated in the second of the last accrual, it would not pay for the next one.
+  gas: 1_000_000n,
 })
 const rows = () => intelligence.rowsFor(scene.deployment.allocator)
 const rowOf = (vault: 'primeVault' | 'growthVault') =>
