@@ -34,9 +34,9 @@ function inclusionOf(slot: Slot, { purpose }: Attempt, { hash, receipt }: MinedT
   }
 }
 
-/** A slot whose transaction is gone: the same bytes are sent again. */
+/** A slot whose transaction, or that of another at its nonce, is gone: the same bytes are sent again. */
 const reopened = (slot: Slot): Slot => {
-  const { inclusion: _gone, ...rest } = slot
+  const { inclusion: _gone, consumedByOther: _lost, ...rest } = slot
   return { ...rest, state: 'open' }
 }
 
@@ -47,7 +47,7 @@ function included(slot: Slot, attempt: Attempt, mined: MinedTransaction, isFinal
   const isKnown = inclusion?.blockHash === mined.receipt.blockHash && inclusion.tokens !== undefined
   if (isKnown) return slot.state === state ? slot : { ...slot, state }
   const attempts = slot.attempts.map((each) => (each === attempt ? { ...each, hash: mined.hash } : each))
-  return { ...slot, attempts, state, inclusion: inclusionOf(slot, attempt, mined) }
+  return { ...reopened(slot), attempts, state, inclusion: inclusionOf(slot, attempt, mined) }
 }
 
 /** Whether a slot has its end and all that concluding it needs. Pure. */
@@ -64,14 +64,16 @@ export const isSettled = (slot: Slot): boolean =>
 export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
   const { inclusion } = slot
   // Finality that broke is no end: what was in those blocks is looked at again.
+  const isTheirs = slot.consumedByOther === true
   const isShaken =
-    inclusion !== undefined && facts.forkedFrom !== null && inclusion.blockNumber >= facts.forkedFrom
+    facts.forkedFrom !== null &&
+    (isTheirs || (inclusion !== undefined && inclusion.blockNumber >= facts.forkedFrom))
   if (isSettled(slot) && !isShaken) return slot
   const mined = facts.minedAt(slot.nonce)
   if (mined === undefined) return slot
   if (mined === null) {
     // Above the head nothing is known: nodes that lag, or a chain that went back, show another block when they grow.
-    const isGone = inclusion !== undefined && inclusion.blockNumber <= facts.head.number
+    const isGone = isTheirs || (inclusion !== undefined && inclusion.blockNumber <= facts.head.number)
     return isGone && (slot.state !== 'final' || isShaken) ? reopened(slot) : slot
   }
   const isFinal = mined.receipt.blockNumber <= facts.finalized
@@ -81,7 +83,7 @@ export function follow(slot: Slot, facts: SignerFacts, below: bigint): Slot {
   if (attempt !== undefined && mayBe) return included(slot, attempt, mined, isFinal)
   // Our own digest at a price or in a block that cannot be: no evidence of anything.
   if (slot.attempts.some(({ digest }) => digest === mined.digest)) return slot
-  if (isFinal) return { ...reopened(slot), state: 'final', consumedByOther: true }
+  if (isFinal) return isTheirs ? slot : { ...reopened(slot), state: 'final', consumedByOther: true }
   return inclusion === undefined ? slot : reopened(slot)
 }
 

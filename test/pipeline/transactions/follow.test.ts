@@ -145,6 +145,19 @@ describe('following a slot', () => {
     expect(follow(slot, facts(mined(), { forkedFrom: 10n }), BELOW)).toMatchObject({ state: 'mined' })
   })
 
+  it('opens again what another took where a fork past finality lost that too, and not before', () => {
+    const slot = sent({ state: 'final', consumedByOther: true })
+    expect(follow(slot, facts(null), BELOW)).toBe(slot)
+    const theirs = mined({ digest: `0x${'d9'.repeat(32)}` })
+    for (const at of [undefined, theirs])
+      expect(follow(slot, facts(at, { finalized: 10n, forkedFrom: 9n }), BELOW)).toBe(slot)
+    const again = follow(slot, facts(null, { forkedFrom: 9n }), BELOW)
+    expect(again).toEqual(sent())
+    const ours = follow(slot, facts(mined(), { finalized: 10n, forkedFrom: 9n }), BELOW)
+    expect(ours).toMatchObject({ state: 'final', inclusion })
+    expect(ours).not.toHaveProperty('consumedByOther')
+  })
+
   it('reads again what an earlier release did not keep of a final one', () => {
     const { tokens: _none, ...rest } = inclusion
     const old = included({ state: 'final', inclusion: rest })
