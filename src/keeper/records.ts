@@ -10,6 +10,7 @@ import { openJournal } from '../journal/open.ts'
 import { areHeld, type TakenBack, takeBack } from '../journal/take-back.ts'
 import { createWatermark, lineOf, type Mark, markOf, withWatermark } from '../journal/watermark.ts'
 import { type FoundWatermark, openWatermarkFile } from '../journal/watermark-file.ts'
+import { doubtAfterLastFinal } from '../pipeline/transactions/nonces.ts'
 import { createSigners, type Doubt, type Signers } from '../pipeline/transactions/safe.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
@@ -119,6 +120,8 @@ type Known = {
 async function compare(place: Place, known: Known): Promise<void> {
   const { journal, signers } = known
   const lost = await lostMarks(place, known)
+  // First: where the process dies in between, the marks are lost still.
+  if (lost.length > 0) await doubtAfterLastFinal(journal, known.chainId)
   const back = await takeBack(lost, journal)
   for (const signer of new Set(back.map((each) => each.signer))) {
     const ofSigner = back.filter((each) => each.signer === signer)

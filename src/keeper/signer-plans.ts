@@ -130,7 +130,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const reasons = signers.reasonsOf(signer)
     if (reasons.length === 0) return refuse('not_safe', `${signer} is not SAFE.`)
     const named = await namedBy(reasons, asked)
-    const unproven = unprovenOf(named, standing) ?? (await unfoundedOf(reasons, asked))
+    const unproven = unprovenOf(named, standing) ?? (await unfoundedOf(asked))
     if (unproven !== null) return refuse('not_proven', unproven)
     const stuck = await Promise.all(
       named.map(async (workflow) => ({ workflow, left: await leftBy(workflow, asked) })),
@@ -188,15 +188,25 @@ function unprovenOf(named: readonly Workflow[], standing: Standing): string | nu
     : `Workflow ${goesOn.id} is ${goesOn.state}. Fix: wait for its end; where its steps go on failing, release ends it.`
 }
 
-const isOfFork = ({ check }: SafeReason) => check === 'reorg_past_finality'
+/** What leaves in doubt which blocks are final for good. */
+const isOfFork = ({ check }: SafeReason) =>
+  check === 'reorg_past_finality' || check === 'journal_behind_watermark'
 
-/** Which workflow in flight still relies on a block that is gone, after a fork past finality; null where none does. */
-async function unfoundedOf(
-  reasons: readonly SafeReason[],
-  { signer, journal, chain }: Pick<Asked, 'signer' | 'journal' | 'chain'>,
-): Promise<string | null> {
-  if (!reasons.some(isOfFork)) return null
-  for (const { id, slots } of (await journal.live()).filter((workflow) => workflow.signer === signer)) {
+/**
+ * Which workflow in flight has a nonce that is not final for it yet, though the chain counts it, or relies on a block that is
+ * gone; null where none does. One that fails for ever looks at nothing any more.
+ */
+async function unfoundedOf({
+  signer,
+  journal,
+  chain,
+}: Pick<Asked, 'signer' | 'journal' | 'chain'>): Promise<string | null> {
+  for (const workflow of await journal.live()) {
+    if (workflow.signer !== signer || failsForEver(workflow)) continue
+    const { id, slots } = workflow
+    const open = slots.filter(({ state }) => state !== 'final').map(({ nonce }) => nonce)
+    if (open.length > 0)
+      return `Workflow ${id} does not have nonce ${open.join(', ')} final yet. Fix: wait, and ask again.`
     for (const { inclusion } of slots) {
       if (inclusion === undefined) continue
       const { blockNumber: number, blockHash: hash } = inclusion

@@ -322,6 +322,18 @@ describe('an order about a signer', () => {
     })
   })
 
+  it('releases nobody while a workflow in flight has nonces that are not final for it, though the chain counts them', async () => {
+    const { world, order } = createWorld()
+    await claim(7)
+    await claim(8, 'final')
+    Object.assign(world, { finalized: 9, latest: 9, pending: 9 })
+    signers.safe(SIGNER, { check: 'journal_behind_watermark', message: '', seen: '', toLeave: '' })
+    expect((await order('release')).did).toMatchObject({
+      check: 'not_proven',
+      message: expect.stringContaining('Workflow w7 does not have nonce 7 final yet'),
+    })
+  })
+
   it('ends a workflow that fails for ever with what it leaves, once its nonces are final, and leaves SAFE', async () => {
     const { world, desk, order, changed } = createWorld()
     const id = await claim(7)

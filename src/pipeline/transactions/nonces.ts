@@ -56,6 +56,20 @@ const storedBlock = z.object({
 })
 
 /**
+ * Doubt what became final after the last block that a journal calls final: one that went back knows of no fork since, while
+ * what its watermark brought back was cleared by blocks that such a fork may have taken.
+ */
+export async function doubtAfterLastFinal(
+  journal: Pick<Journal, 'getValue' | 'setValue'>,
+  chainId: number,
+): Promise<void> {
+  const stored = await journal.getValue(finalKey(chainId))
+  const doubted = await journal.getValue(doubtKey(chainId))
+  const from = stored === null ? 0n : storedBlock.parse(JSON.parse(stored)).number + 1n
+  if (doubted === null || from < BigInt(doubted)) await journal.setValue(doubtKey(chainId), String(from))
+}
+
+/**
  * Watch the chain, and hold the ledger against it at start and at each head: a count above the ledger's is somebody
  * else with our key, and takes the signer to SAFE; a count below a nonce that we hold final is a chain that lost blocks,
  * and its transactions are sent again as they were. A first nonce is adopted from the finalized count, and no later one.
