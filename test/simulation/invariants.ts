@@ -125,8 +125,9 @@ export class Checker {
     this.#payloadSigned(workflow, data, nowMs)
   }
 
-  /** What a workflow may cost is reserved on disk, and what is reserved is within the policy's limits. */
-  async #mustFit({ id, slots }: Workflow, journal: JournalReads): Promise<void> {
+  /** What a workflow may cost is reserved on disk, and what is reserved is within the policy's limits; filling a nonce is not of a budget. */
+  async #mustFit({ id, slots, proposal }: Workflow, journal: JournalReads): Promise<void> {
+    if (proposal.kind === 'fill') return
     const { perWorkflow, perHour } = ruleset.limits
     const rows = await journal.reservations('liquidator', 0)
     const reserved = rows.find(({ workflowId }) => workflowId === id)?.gasWei ?? 0n
@@ -381,7 +382,12 @@ export class Checker {
     const counted = this.#chain.tip.state.nonces.get(SIGNER) ?? 0
     if (next !== counted) this.violate(`wedged: the chain counts ${counted} nonces, the ledger ${next}`)
     const theirs = this.#theirs()?.mined.tx.nonce ?? -1
-    if (theirs >= this.#firstNonce && !this.#wasDoubted)
+    // Where a deep reorg opened again a nonce of what had ended, that workflow is named, and a person looks at it.
+    const isOfEnded = workflows.some(
+      ({ state, slots }) => isTerminal(state) && slots.some(({ nonce }) => nonce === theirs),
+    )
+    const isNamed = this.#left !== null && isOfEnded
+    if (theirs >= this.#firstNonce && !this.#wasDoubted && !isNamed)
       this.violate(`nonce ${theirs} was taken by somebody else, and the signer was never SAFE`)
     if (this.#left === null) await this.#checkSpent(journal)
     const states: Record<string, number> = {}

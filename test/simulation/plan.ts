@@ -127,12 +127,9 @@ const common = {
   ),
 }
 
-/** These reorgs stay shallower than finality: what is deeper is drawn by itself, and is then the only disaster. */
-const shallow = <P extends Pick<Plan, 'reorgs' | 'finalityBlocks' | 'deep' | 'backup' | 'intruder'>>(
-  plan: P,
-): P => ({
+/** These reorgs stay shallower than finality: what is deeper is drawn by itself. */
+const shallow = <P extends Pick<Plan, 'reorgs' | 'finalityBlocks'>>(plan: P): P => ({
   ...plan,
-  ...(plan.deep === null ? {} : { backup: null, intruder: null }),
   reorgs: plan.reorgs.map((reorg) => ({ ...reorg, depth: Math.min(reorg.depth, plan.finalityBlocks) })),
 })
 

@@ -60,6 +60,8 @@ function gateOf(signers: Signers): Gate {
 
 const HEAD_POLL_MS = 1_000
 const REGISTER_MS = 2_000
+/** What a deep reorg took is sent again for so long before a person gives it up. */
+const LANDS_AGAIN_MS = 60_000
 
 /** What a process runs in. */
 export type Surroundings = {
@@ -162,13 +164,26 @@ export class Process {
   attend(): void {
     if (this.#desk === null || this.#records?.signers.reasonsOf(SIGNER).length === 0) return
     const desk = this.#desk
-    const order = async (verb: 'resync' | 'release') => {
-      const done = await desk.take({ verb, signer: SIGNER, yes: true })
+    const order = async (verb: 'fill' | 'resync' | 'release', nonce?: number) => {
+      const about = nonce === undefined ? {} : { nonce }
+      const done = await desk.take({ verb, signer: SIGNER, yes: true, ...about })
       this.#world.onOrder(`${verb}: ${done.ok ? done.said : done.message}`)
     }
+    const lost = this.#lostForGood()
     order('resync')
+      .then(() => (lost === null ? undefined : order('fill', lost)))
       .then(() => order('release'))
       .catch((error: unknown) => this.#failed('an order', error))
+  }
+
+  /** The nonce that the chain has lost, and that a reason names, once it had time to land again; null where there is none. */
+  #lostForGood(): number | null {
+    const ahead = this.#records?.signers
+      .reasonsOf(SIGNER)
+      .find(({ check }) => check === 'journal_ahead_of_chain')
+    const isDue = ahead !== undefined && this.#world.scheduler.nowMs() - ahead.atMs >= LANDS_AGAIN_MS
+    const [, nonce] = /signer fill \S+ (\d+)/.exec(isDue ? ahead.toLeave : '') ?? []
+    return nonce === undefined ? null : Number(nonce)
   }
 
   /** Whether its start has ended: what was in flight is taken up. */
