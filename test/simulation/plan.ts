@@ -133,6 +133,12 @@ const shallow = <P extends Pick<Plan, 'reorgs' | 'finalityBlocks'>>(plan: P): P 
   reorgs: plan.reorgs.map((reorg) => ({ ...reorg, depth: Math.min(reorg.depth, plan.finalityBlocks) })),
 })
 
+/** A node that is alone is believed, so that one on a fork of its own would make things up. */
+const believed = <P extends Pick<Plan, 'nodes' | 'nodeFaults'>>(plan: P): P =>
+  plan.nodes > 1
+    ? plan
+    : { ...plan, nodeFaults: plan.nodeFaults.filter(({ fault }) => fault !== 'other_fork') }
+
 /** Nodes that fail, lag and fork, but never make anything up. */
 export const honestPlan: fc.Arbitrary<Plan> = fc
   .record({
@@ -153,6 +159,7 @@ export const honestPlan: fc.Arbitrary<Plan> = fc
     ),
   })
   .map(shallow)
+  .map(believed)
 
 const TRANSPORT = ['down', 'stalls', 'slow', 'refuses', 'loses_replies'] as const
 
