@@ -170,7 +170,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
   const view = () => chain.of(signer.address)
   const isNewHere = createOnce()
   const baseFeePerGasWei = () => view().baseFeePerGasWei
-  const ending = { nowMs, baseFeePerGasWei, fees, nodes, journal, alarm }
+  const ending = { nowMs, baseFeePerGasWei, fees, nodes, stands: chain.stands, journal, alarm }
   return {
     carry: (workflow) =>
       carry(workflow, {

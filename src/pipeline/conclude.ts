@@ -9,6 +9,7 @@ import { move, type StandingAllowance, type TerminalState, type Workflow } from 
 import { differences } from './transactions/effects.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
+import type { ChainView } from './transactions/nonces.ts'
 import { reservationOf } from './transactions/raise.ts'
 import { hasFailed } from './transactions/replace.ts'
 import { orderAttempt, revocationPayload } from './transactions/transaction.ts'
@@ -19,6 +20,7 @@ export type ConcludeDeps = {
   readonly baseFeePerGasWei: () => bigint
   readonly fees: FeePolicy
   readonly nodes: Pick<Nodes, 'calls'>
+  readonly stands: ChainView['stands']
   readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'settle'>
   readonly alarm: (error: RolekeeperError) => void
 }
@@ -41,6 +43,11 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   if (failed || workflow.quarantined !== undefined) {
     const standing = await standingAllowance(workflow, deps)
+    // A fork past finality may have been seen meanwhile: then its slots are opened again first.
+    const hasGone = included.some(
+      ({ blockNumber: number, blockHash: hash }) => deps.stands({ number, hash }) === false,
+    )
+    if (hasGone) return wait(RETRY_MS)
     const tries = workflow.slots.filter(
       (slot) => slot.kind === 'revoke' && slot.consumedByOther !== true,
     ).length

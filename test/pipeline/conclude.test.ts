@@ -59,17 +59,23 @@ const createWorld = () => {
     allowance: 0n as bigint | '0x' | null,
     baseFeePerGasWei: 1_000_000_000n,
     alarms: [] as string[],
+    /** Called while the nodes are asked for an allowance. */
+    asked: () => {},
+    stands: true,
   }
   const deps: ConcludeDeps = {
     nowMs: () => 5_000,
     baseFeePerGasWei: () => world.baseFeePerGasWei,
     fees: FEE_POLICY,
     nodes: {
-      calls: async (calls) =>
-        calls.map(() =>
+      calls: async (calls) => {
+        world.asked()
+        return calls.map(() =>
           typeof world.allowance === 'bigint' ? numberToHex(world.allowance, { size: 32 }) : world.allowance,
-        ),
+        )
+      },
     },
+    stands: () => world.stands,
     journal,
     alarm: (error) => world.alarms.push(error.code),
   }
@@ -182,6 +188,17 @@ describe('concluding a failure', () => {
     setup.world.allowance = 1n
     const slots = [finalSlot(0, { status: 'reverted' }), finalSlot(1, { purpose: 'noop' })]
     expect(await concluded(slots)).toMatchObject({ state: 'reverted' })
+  })
+
+  it('does not end where a fork past finality is seen while it looks at what stands', async () => {
+    setup.world.asked = () => {
+      setup.world.stands = false
+    }
+    expect(await concluded([approved(), finalSlot(1, { status: 'reverted' })])).toEqual({
+      type: 'wait',
+      ms: 500,
+    })
+    expect(await spent()).toMatchObject({ gasWei: 9_999n })
   })
 
   it('waits where the fee cap is below the base fee', async () => {
