@@ -22,7 +22,7 @@ export class Archive {
 
   /** Keep workflows; one that is there already is replaced. They may be forgotten elsewhere once this resolved. */
   async keep(rows: readonly ArchivedWorkflow[]): Promise<void> {
-    this.#records.change(() => {
+    await this.#records.change(() => {
       for (const { workflow, transitions } of rows) {
         const { id, role, state, createdAtMs } = workflow
         this.#records.run(
@@ -70,8 +70,8 @@ export class Archive {
     return this.#records.bodies("SELECT body FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms")
   }
 
-  close(): void {
-    this.#records.close()
+  close(): Promise<void> {
+    return this.#records.close()
   }
 }
 
@@ -98,7 +98,7 @@ export async function archiveSlice(
       leaving.map((workflow) => ({ workflow, transitions: records.bodies<Transition>(sql, workflow.id) })),
     )
     // Only now: the two files do not commit together, and in both a workflow does no harm.
-    records.change(() => {
+    await records.change(() => {
       for (const workflow of leaving) forget(workflow, records)
     })
   }

@@ -2,21 +2,23 @@ import { DatabaseSync } from 'node:sqlite'
 import { parentPort } from 'node:worker_threads'
 import { isBusy } from './faults.ts'
 
-/** What a checkpoint came to: how many pages the log holds, or why it could not be. `errcode` is SQLite's. */
+/** Bring a log into its database; `restart` when the log shall begin anew: then nobody else may write. */
+export type CheckpointOrder = { readonly file: string; readonly restart: boolean }
+
+/** What a checkpoint came to: how many pages the log held, or why it could not be. `errcode` is SQLite's. */
 export type Checkpointed = { readonly pages: number } | { readonly errcode: number; readonly message: string }
 
-/** The thread that {@link createCheckpoints} starts: one checkpoint for each file that it is sent. */
-parentPort?.on('message', (file: string) => parentPort?.postMessage(checkpoint(file)))
+/** The thread that {@link createCheckpoints} starts: one checkpoint for each order. */
+parentPort?.on('message', (order: CheckpointOrder) => parentPort?.postMessage(checkpoint(order)))
 
-function checkpoint(file: string): Checkpointed {
+function checkpoint({ file, restart }: CheckpointOrder): Checkpointed {
   let db: DatabaseSync | undefined
   try {
     db = new DatabaseSync(file)
-    db.exec('PRAGMA synchronous = NORMAL')
-    const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
-    passive.get()
-    // What was committed meanwhile too: where the writer has to end the log, little is left for it to do.
-    return { pages: Number(passive.get()?.log ?? 0) }
+    db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
+    const pages = Number(db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()?.log ?? 0)
+    if (restart) beginLog(db)
+    return { pages }
   } catch (cause) {
     if (isBusy(cause)) return { pages: 0 }
     const errcode = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : 0
@@ -24,4 +26,12 @@ function checkpoint(file: string): Checkpointed {
   } finally {
     db?.close()
   }
+}
+
+/**
+ * Write what is there already. The first to write after a whole checkpoint begins the log anew, and syncs its header before
+ * any page follows; where a reader needs the log, it grows by a page. Source: sqlite.org/wal.html, section 2.4.
+ */
+function beginLog(db: DatabaseSync): void {
+  db.exec(`PRAGMA user_version = ${Number(db.prepare('PRAGMA user_version').get()?.user_version)}`)
 }

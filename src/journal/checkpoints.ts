@@ -1,53 +1,111 @@
 import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
-import type { Checkpointed } from './checkpoint-worker.ts'
+import type { Checkpointed, CheckpointOrder } from './checkpoint-worker.ts'
 
 /** What was committed comes into the database itself after this long. */
 const EVERY_MS = 2_000
-/** A log of more pages than this, 32 MB, is ended from the writer's side: beside one that never rests it only grows. */
+/** A log of more pages than this, 32 MB, has to begin anew: beside a writer that never rests it only grows. */
 const LOG_PAGES_MAX = 8_000
 
-/** Brings what a database's log holds into its file, in a thread: it takes two syncs of the disk. */
+/** Brings what a database's log holds into its file, in a thread: it takes syncs of the disk. */
 export type Checkpoints = {
   /** Something was committed. */
   readonly due: () => void
-  /** Whether the log is to be ended by the writer, between two of its transactions; asked once for each time. */
-  readonly mustEnd: () => boolean
-  readonly close: () => void
+  /** Whether the log is too long, and `restart` is to be called between two transactions. */
+  readonly mustRestart: () => boolean
+  /** Begin the log anew, and call `done`: until then nothing may be written. */
+  readonly restart: (done: () => void) => void
+  /** Resolve when the database has no other connection of this process. */
+  readonly close: () => Promise<void>
 }
 
 /** Create the checkpoints of a database's file. `onFailed` is called with what SQLite says of the disk. */
 export function createCheckpoints(file: string, onFailed: (cause: Error) => void): Checkpoints {
   let worker: Worker | undefined
   let timer: NodeJS.Timeout | undefined
-  let mustEnd = false
+  let state: 'idle' | 'working' | 'closed' = 'idle'
+  let isLong = false
+  let onRestarted: (() => void) | undefined
+  const pin = createPin(file)
+
+  const order = (restart: boolean) => {
+    timer = undefined
+    state = 'working'
+    try {
+      restart ? pin.close() : pin.renew()
+      worker ??= start()
+      worker.postMessage({ file, restart } satisfies CheckpointOrder)
+    } catch (cause) {
+      ended(cause)
+    }
+  }
+  const ended = (failure: unknown) => {
+    if (state !== 'closed') state = 'idle'
+    // A test, or a person, may have removed the directory.
+    if (failure instanceof Error && existsSync(file)) onFailed(failure)
+    onRestarted?.()
+    onRestarted = undefined
+  }
+  const reported = (said: Checkpointed) => {
+    if ('message' in said) return ended(Object.assign(new Error(said.message), { errcode: said.errcode }))
+    isLong = onRestarted === undefined && said.pages > LOG_PAGES_MAX
+    try {
+      // Else it stays where it is: a reader of a log that is wholly in the database keeps nobody from it.
+      if (onRestarted !== undefined && state !== 'closed') pin.renew()
+      ended(null)
+    } catch (cause) {
+      ended(cause)
+    }
+  }
   const start = () => {
     const started = new Worker(new URL('./checkpoint-worker.ts', import.meta.url))
     started.unref()
-    started.on('message', (said: Checkpointed) => {
-      timer = undefined
-      if ('pages' in said) mustEnd ||= said.pages > LOG_PAGES_MAX
-      else if (existsSync(file)) onFailed(Object.assign(new Error(said.message), { errcode: said.errcode }))
-    })
-    started.on('error', onFailed)
+    started.on('message', reported)
+    started.on('error', ended)
     return started
   }
   return {
     due: () => {
       // What is committed while a checkpoint goes on makes the next commit ask again.
-      timer ??= setTimeout(() => {
-        worker ??= start()
-        worker.postMessage(file)
-      }, EVERY_MS).unref()
+      if (state === 'idle') timer ??= setTimeout(() => order(false), EVERY_MS).unref()
     },
-    mustEnd: () => {
-      const must = mustEnd
-      mustEnd = false
-      return must
-    },
-    close: () => {
+    mustRestart: () => isLong && state === 'idle',
+    restart: (done) => {
       clearTimeout(timer)
-      void worker?.terminate()
+      isLong = false
+      onRestarted = done
+      order(true)
     },
+    close: async () => {
+      state = 'closed'
+      clearTimeout(timer)
+      pin.close()
+      // It ends what SQLite is at.
+      worker?.ref()
+      await worker?.terminate()
+      ended(null)
+    },
+  }
+}
+
+/**
+ * A reader of what a log holds. Where all of a log is in the database and nobody reads it, the next writer begins it anew
+ * and syncs its header, and the event loop would wait: so somebody reads it. Source: sqlite.org/wal.html, section 2.4.
+ */
+function createPin(file: string) {
+  let reader: DatabaseSync | undefined
+  const close = () => {
+    reader?.close()
+    reader = undefined
+  }
+  return {
+    /** Read what was committed last; a checkpoint stops there. */
+    renew: () => {
+      if (reader?.isTransaction) reader.exec('COMMIT')
+      reader ??= new DatabaseSync(file, { readOnly: true })
+      reader.exec('BEGIN; SELECT 1 FROM sqlite_schema')
+    },
+    close,
   }
 }

@@ -116,7 +116,7 @@ export class RecordReader implements JournalReads {
   }
 
   async close(): Promise<void> {
-    this.archive?.close()
-    this.records.close()
+    await this.archive?.close()
+    await this.records.close()
   }
 }

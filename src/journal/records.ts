@@ -31,6 +31,8 @@ export class Records {
   /** Whether anything was committed that the log's file may not hold. */
   #unsynced = false
   #log: FileHandle | undefined
+  /** While the log begins anew nothing is written. */
+  #restarting: Promise<void> | undefined
   #closed = false
   #lazy: NodeJS.Timeout | undefined
   #waiters: Waiter[] = []
@@ -92,10 +94,16 @@ export class Records {
     return failure
   }
 
-  /** Run one caller's statements all or not at all, inside the transaction that the next commit ends. */
-  change<T>(work: () => T): T {
+  /**
+   * Run one caller's statements all or not at all, inside the transaction that the next commit ends: at once, but where the
+   * log begins anew, after that and in the order of the calls.
+   */
+  async change<T>(work: () => T): Promise<T> {
+    while (this.#restarting !== undefined || this.#changes >= CHANGES_MAX) {
+      if (this.#restarting === undefined) this.#commit()
+      else await this.#restarting
+    }
     this.#guarded(() => {
-      if (this.#changes >= CHANGES_MAX) this.#commit()
       if (!this.#open) this.#db.exec('BEGIN IMMEDIATE')
       this.#open = true
       this.#changes += 1
@@ -115,6 +123,8 @@ export class Records {
 
   /** Resolve when everything written so far is on disk. */
   async barrier(): Promise<void> {
+    // The changes that wait for this come first.
+    await this.#restarting
     if (this.#failure !== undefined) throw this.#failure
     if (!this.#open && !this.#unsynced) return
     const done = new Promise<void>((resolve, reject) => this.#waiters.push({ resolve, reject }))
@@ -150,20 +160,29 @@ export class Records {
     this.#open = false
     this.#changes = 0
     this.#unsynced = true
-    this.#checkpoints.due()
-    // Nearly all of it is in the database by now, so that this is short; and SQLite begins its log anew.
-    if (this.#checkpoints.mustEnd()) this.#guarded(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)'))
+    if (this.#checkpoints.mustRestart()) this.#restart()
+    else this.#checkpoints.due()
+  }
+
+  #restart(): void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#restarting = promise
+    this.#checkpoints.restart(() => {
+      this.#restarting = undefined
+      resolve()
+    })
   }
 
   /** Bring what is open to disk, and close the database. */
-  close(): void {
+  async close(): Promise<void> {
+    await this.#checkpoints.close()
+    await this.#restarting
     if (this.#failure === undefined) {
       this.#commit()
       if (this.#unsynced) this.#syncNow()
     }
     clearTimeout(this.#lazy)
     this.#closed = true
-    this.#checkpoints.close()
     for (const waiter of this.#waiters.splice(0)) waiter.resolve()
     this.#db.close()
     // It waits for a sync that goes on; nobody waits for it.

@@ -89,7 +89,7 @@ export class SqliteJournal extends RecordReader implements Journal {
     return [...this.#live.values()]
   }
 
-  /** Take note of a change that the records hold. */
+  /** Take note of a change that the records hold; the last thing in it, as what failed was none. */
   #note(workflow: Workflow, reservation: Reservation | null): Workflow {
     if (reservation !== null) this.#reservations.set(reservation)
     if (isTerminal(workflow.state)) this.#live.delete(workflow.id)
@@ -104,17 +104,17 @@ export class SqliteJournal extends RecordReader implements Journal {
   async open(workflow: Workflow): Promise<'opened' | 'exists'> {
     const { id, opportunity, round, role, state, version, createdAtMs } = workflow
     const archived = 'SELECT 1 FROM archived WHERE opportunity = ? AND round >= ?'
-    const opened = this.records.change(() => {
-      if (this.records.rows(archived, opportunity, round).length > 0) return false
+    return this.records.change(() => {
+      if (this.records.rows(archived, opportunity, round).length > 0) return 'exists'
       const added = this.records.run(
         'INSERT INTO workflows (id, opportunity, round, role, state, live, version, created_at_ms, body) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?) ON CONFLICT DO NOTHING',
         ...[id, opportunity, round, role, state, version, createdAtMs, encodeRecord(workflow)],
       )
-      if (added === 1) this.#addTransition(workflow)
-      return added === 1
+      if (added === 0) return 'exists'
+      this.#addTransition(workflow)
+      this.#note(workflow, null)
+      return 'opened'
     })
-    if (opened) this.#note(workflow, null)
-    return opened ? 'opened' : 'exists'
   }
 
   #addTransition(workflow: Workflow): void {
@@ -160,22 +160,21 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   async write(workflow: Workflow, reservation: Reservation | null = null): Promise<Workflow> {
-    const before = this.read(workflow.id)
-    return this.#note(
-      this.records.change(() => this.#write(workflow, before, reservation)),
-      reservation,
-    )
+    return this.records.change(() => {
+      const written = this.#write(workflow, this.read(workflow.id), reservation)
+      return this.#note(written, reservation)
+    })
   }
 
   async claim(workflow: Workflow, reservation: Reservation | null): Promise<Workflow | 'lost'> {
-    const before = this.read(workflow.id)
-    const held = new Set(before?.slots.map(({ nonce }) => nonce))
-    const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
-    const [first] = fresh
-    invariant(first !== undefined, `workflow ${workflow.id} claims without a slot`)
-    const { chainId } = first
-    const signer = first.signer.toLowerCase()
-    const claimed = this.records.change(() => {
+    return this.records.change(() => {
+      const before = this.read(workflow.id)
+      const held = new Set(before?.slots.map(({ nonce }) => nonce))
+      const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
+      const [first] = fresh
+      invariant(first !== undefined, `workflow ${workflow.id} claims without a slot`)
+      const { chainId } = first
+      const signer = first.signer.toLowerCase()
       const next = this.readNextNonce(chainId, signer)
       if (next === null) return 'lost'
       const fills = fresh.length === 1 && first.closing !== undefined && first.nonce < next
@@ -188,13 +187,12 @@ export class SqliteJournal extends RecordReader implements Journal {
       }
       const advance = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
       this.records.run(advance, fills ? next : next + fresh.length, chainId, signer)
-      return this.#write(workflow, before, reservation)
+      return this.#note(this.#write(workflow, before, reservation), reservation)
     })
-    return claimed === 'lost' ? 'lost' : this.#note(claimed, reservation)
   }
 
   async adoptNonce(chainId: number, signer: string, nonce: number): Promise<void> {
-    this.records.change(() =>
+    await this.records.change(() =>
       this.records.run(
         'INSERT INTO signers (chain_id, signer, next_nonce) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next_nonce = max(excluded.next_nonce, (SELECT coalesce(max(nonce) + 1, 0) FROM nonces WHERE chain_id = excluded.chain_id AND signer = excluded.signer))',
         chainId,
@@ -213,7 +211,7 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   async enterDigest(entry: LedgerEntry): Promise<void> {
-    this.records.change(() => this.#enterDigest(entry))
+    await this.records.change(() => this.#enterDigest(entry))
   }
 
   #settle(reservation: Reservation): void {
@@ -224,13 +222,15 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   async settle(reservation: Reservation): Promise<void> {
-    this.records.change(() => this.#settle(reservation))
-    this.#reservations.set(reservation)
+    await this.records.change(() => {
+      this.#settle(reservation)
+      this.#reservations.set(reservation)
+    })
   }
 
   async addDecisions(rows: readonly DecisionRow[]): Promise<void> {
     if (rows.length === 0) return
-    this.records.change(() => {
+    await this.records.change(() => {
       for (const row of rows) {
         const sql = 'INSERT INTO decisions (subject, body) VALUES (?, ?)'
         this.records.run(sql, row.subject, encodeRecord(row))
@@ -240,7 +240,7 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   async post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {
-    this.records.change(() => {
+    await this.records.change(() => {
       for (const row of rows) {
         this.records.run(
           'INSERT INTO outbox (hash, due_at_ms, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
@@ -254,11 +254,13 @@ export class SqliteJournal extends RecordReader implements Journal {
 
   async posted(hash: string): Promise<void> {
     // The row stays, so that the same transaction is never put in again.
-    this.records.change(() => this.records.run('UPDATE outbox SET due_at_ms = NULL WHERE hash = ?', hash))
+    await this.records.change(() =>
+      this.records.run('UPDATE outbox SET due_at_ms = NULL WHERE hash = ?', hash),
+    )
   }
 
   async postpone(hash: string, dueAtMs: number): Promise<void> {
-    this.records.change(() => {
+    await this.records.change(() => {
       const row = this.records.bodies<OutboxRow>('SELECT body FROM outbox WHERE hash = ?', hash)[0]
       if (row === undefined) return
       const next = { ...row, tries: row.tries + 1, dueAtMs }
@@ -268,7 +270,7 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   async setValue(key: string, value: string | null): Promise<void> {
-    this.records.change(() =>
+    await this.records.change(() =>
       value === null
         ? this.records.run('DELETE FROM values_by_key WHERE key = ?', key)
         : this.records.run(
