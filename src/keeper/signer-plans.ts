@@ -52,6 +52,18 @@ const contestedAt = (signer: Address, nonce: number): Filling => ({
   },
 })
 
+/** Nonces that are looked through for the highest that is held. */
+const SPAN_MAX = 2_000
+
+/** What the next nonce becomes where the journal adopts the final count; null where that is too far down to look. */
+async function firstFree({ signer, standing, nodes, journal }: Asked): Promise<number | null> {
+  const { next, finalized } = standing
+  const isHeld = async (nonce: number) => (await journal.byNonce(nodes.chainId, signer, nonce)) !== null
+  let free = next
+  while (free > finalized && next - free < SPAN_MAX && !(await isHeld(free - 1))) free -= 1
+  return next - free === SPAN_MAX ? null : Math.max(free, finalized)
+}
+
 /** What an ended workflow had final at a nonce where the chain has nothing now; null where there is no such thing. */
 async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked): Promise<Filling | null> {
   if (!standing.ahead.includes(nonce) || nonce < standing.latest) return null
@@ -152,14 +164,16 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const said = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}`
     return { ok: true, said, act }
   },
-  resync: async ({ signer, standing, nodes, journal, signers }) => {
+  resync: async (asked) => {
+    const { signer, standing, nodes, journal, signers } = asked
+    const free = await firstFree(asked)
     const act = async () => {
       // First: what is adopted explains the counts to the keeper, and nothing to the person who has to look at it.
       if (standing.finalized > standing.next) signers.safe(signer, adopted(standing))
       await journal.adoptNonce(nodes.chainId, signer, standing.finalized)
       return { ok: true } as const
     }
-    const said = `The next nonce of ${signer} becomes the first that is neither final on the chain nor held: ${counts(standing)}.`
+    const said = `The next nonce of ${signer} becomes ${free === null ? '' : `${free}, `}the first that is neither final on the chain nor held: ${counts(standing)}.`
     return { ok: true, said, act }
   },
 }

@@ -171,7 +171,7 @@ describe('a count above the journal’s', () => {
     expect(checks()).toEqual(['nonce_used_elsewhere'])
     expect((await order('release')).did).toMatchObject({ ok: false, check: 'not_proven' })
     const { would, did } = await order('resync')
-    expect(would).toMatchObject({ ok: true, said: expect.stringContaining('next nonce is 7') })
+    expect(would).toMatchObject({ ok: true, said: expect.stringMatching(/becomes 9, .*next nonce is 7/) })
     expect(did).toMatchObject({ ok: true, said: expect.stringMatching(/Done\.$/) })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
     // That the counts agree now is what the person did: the keeper has seen nothing that explains them.
@@ -191,6 +191,14 @@ describe('a count above the journal’s', () => {
     expect(checks()).toEqual(['nonce_taken'])
     expect((await order('release')).did).toMatchObject({ ok: true })
     expect(checks()).toEqual([])
+  })
+
+  it('is said to become the first above what is held', async () => {
+    const { order } = createWorld()
+    await claim(7)
+    await journal.adoptNonce(CHAIN, SIGNER, 20)
+    expect((await order('resync')).would).toMatchObject({ said: expect.stringContaining('becomes 8, ') })
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
   })
 
   it('is no end of a signer whose next nonce an older release raised to it: it is taken back', async () => {
