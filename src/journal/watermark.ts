@@ -92,8 +92,15 @@ export const digestsOf = (mark: Mark): readonly Hex[] =>
 /** Write a mark as a line. Pure. */
 export const lineOf = (mark: Mark): WatermarkLine => ({ digests: digestsOf(mark), text: encodeRecord(mark) })
 
-/** Read the mark of a line that {@link lineOf} wrote. Pure. */
-export const markOf = ({ text }: WatermarkLine): Mark => decodeRecord<Mark>(text)
+/** Read the mark of a line that {@link lineOf} wrote; null where it is none, though its checksum fits. Pure. */
+export function markOf({ text }: WatermarkLine): Mark | null {
+  try {
+    const mark = decodeRecord<Mark | null>(text)
+    return mark?.type === 'claim' || mark?.type === 'attempt' ? mark : null
+  } catch {
+    return null
+  }
+}
 
 /**
  * Keep a watermark of everything that a journal lets be signed. What a barrier has passed is on disk in both; the journal

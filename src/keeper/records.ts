@@ -119,7 +119,7 @@ type Known = {
 /** Hold the journal against one watermark: a difference is SAFE, and what the journal lost is taken back. */
 async function compare(place: Place, known: Known): Promise<void> {
   const { journal, signers } = known
-  const lost = await lostMarks(place, known)
+  const { lost, unread } = await lostMarks(place, known)
   // First: where the process dies in between, the marks are lost still.
   if (lost.length > 0) await doubtAfterLastFinal(journal, known.chainId)
   const back = await takeBack(lost, journal)
@@ -128,30 +128,37 @@ async function compare(place: Place, known: Known): Promise<void> {
     signers.safe(signer, behind(place.folder, ofSigner))
   }
   const isMissing = !place.existed && (await journal.getValue(place.kept)) !== null
+  const damaged = place.damaged + unread
   for (const signer of known.ours) {
     if (isMissing) signers.safe(signer, missing(place.folder))
-    if (place.damaged > 0) signers.safe(signer, unreadable(place))
+    if (damaged > 0) signers.safe(signer, unreadable(place.folder, damaged))
   }
 }
 
-/** The marks that a journal does not hold: all that follow the newest that it does, in the order of its commits. */
-async function lostMarks(
-  { folder, lines }: Place,
-  { journal, ours, chainId }: Known,
-): Promise<readonly Mark[]> {
-  const newest = lines.at(-1)
-  if (newest !== undefined && chainOf(markOf(newest)) !== chainId)
-    throw otherChain(folder, chainOf(markOf(newest)), chainId)
+/**
+ * The marks that a journal does not hold: all that follow the newest that it does, in the order of its commits; and how
+ * many lines among them are no marks.
+ */
+async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: Known) {
   const lost: Mark[] = []
+  let unread = 0
+  const newest = lines.findLast((line) => markOf(line) !== null)
+  const newestMark = newest === undefined ? null : markOf(newest)
+  if (newestMark !== null && chainOf(newestMark) !== chainId)
+    throw otherChain(folder, chainOf(newestMark), chainId)
   for (const line of lines.toReversed()) {
     if (await areHeld(line.digests, journal)) break
     const mark = markOf(line)
+    if (mark === null) {
+      unread += 1
+      continue
+    }
     const signer = signerOf(mark)
     const isOurs = ours.some((each) => each.toLowerCase() === signer.toLowerCase())
     if (!isOurs && (await journal.nextNonce(chainId, signer)) === null) throw otherSigner(folder, signer)
     lost.unshift(mark)
   }
-  return lost
+  return { lost, unread }
 }
 
 const chainOf = (mark: Mark) => (mark.type === 'claim' ? mark.workflow.chainId : mark.chainId)
@@ -194,7 +201,7 @@ const missing = (folder: string): Doubt => ({
   toLeave: 'find out where it went, and that the journal was not restored from a backup',
 })
 
-const unreadable = ({ folder, damaged }: Place): Doubt => ({
+const unreadable = (folder: string, damaged: number): Doubt => ({
   check: 'watermark_unreadable',
   message: 'The watermark has lines that are not as they were written.',
   seen: `${damaged} of the lines in ${folder}`,

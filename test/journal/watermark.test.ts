@@ -99,7 +99,7 @@ describe('a journal with a watermark', () => {
     const written: string[][] = []
     const file = {
       append: async (lines: readonly { readonly text: string }[]) => {
-        written.push(lines.map((line) => markOf({ digests: [], ...line }).type))
+        written.push(lines.map((line) => markOf({ digests: [], ...line })?.type ?? 'none'))
       },
     }
     const journal = withWatermark(raw, createWatermark([file], never))

@@ -209,6 +209,22 @@ describe('a keeper’s records', () => {
     await records.close()
   })
 
+  it.each(['{"type":"claim","workf', '"claim"', 'null', '{}'])(
+    'become SAFE, and do not end, where a line with a checksum that fits is no mark: %s',
+    async (text) => {
+      const changes = { watermark: join(root, 'elsewhere') }
+      await backUp(changes)
+      const { file } = await openWatermarkFile(join(root, 'elsewhere'))
+      await file.append([{ digests: [digest(9)], text }])
+      await file.close()
+      const records = await open(changes)
+      expect(checks(records)).toEqual(['watermark_unreadable'])
+      const [reason] = records.signers.reasonsOf(SIGNER)
+      expect(reason?.seen).toBe(`1 of the lines in ${join(root, 'elsewhere')}`)
+      await records.close()
+    },
+  )
+
   it('of a second directory with the same key are SAFE by the watermark that both have', async () => {
     const changes = { watermark: join(root, 'elsewhere') }
     await backUp(changes)
