@@ -7,6 +7,7 @@ import type { Journal, Reservation } from '../../src/journal/journal.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move } from '../../src/workflow/workflow.ts'
+import { frozenJournal } from '../support/frozen-journal.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -15,7 +16,7 @@ let journal: Journal
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'journal-'))
-  journal = openSqliteJournal(directory)
+  journal = frozenJournal(openSqliteJournal(directory))
 })
 
 const discovered = (id: string, opportunity = id) => workflowOf('discovered', { id, opportunity })
@@ -107,7 +108,7 @@ describe('the SQLite journal', () => {
     const second = journal.barrier()
     await journal.close()
     await Promise.all([first, second])
-    journal = openSqliteJournal(directory)
+    journal = frozenJournal(openSqliteJournal(directory))
     expect([await journal.getValue('a'), await journal.getValue('b')]).toEqual(['1', '2'])
   })
 
@@ -137,7 +138,7 @@ describe('the SQLite journal', () => {
   it('decodes no record to say what is live, however much it is: 1,000 in flight blocked 162 ms a look', async () => {
     for (let count = 0; count < 20; count += 1) await journal.open(discovered(`w${count}`))
     await journal.close()
-    journal = openSqliteJournal(directory)
+    journal = frozenJournal(openSqliteJournal(directory))
     const parse = vi.spyOn(JSON, 'parse')
     const live = await journal.live()
     expect(live.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, count) => `w${count}`))
@@ -299,7 +300,7 @@ describe('the SQLite journal', () => {
     const before = await asked()
     expect(before.map((each) => each.length)).toEqual([1, 2, 4, 8, 0])
     await journal.close()
-    journal = openSqliteJournal(directory)
+    journal = frozenJournal(openSqliteJournal(directory))
     expect(await asked()).toEqual(before)
   })
 
@@ -335,7 +336,7 @@ describe('the SQLite journal', () => {
     const edges = [NOW_MS - HOUR_MS, NOW_MS - 3 * HOUR_MS]
     expect((await journal.spending('liquidator', edges, 'w1')).length).toBeLessThan(400)
     await journal.close()
-    journal = openSqliteJournal(directory)
+    journal = frozenJournal(openSqliteJournal(directory))
     await expectSame()
   })
 

@@ -7,12 +7,13 @@ import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { type ClaimDeps, claim } from '../../src/pipeline/claim.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
+import { frozenJournal } from '../support/frozen-journal.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
 let journal: Journal
 beforeEach(async () => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'claim-')))
+  journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'claim-'))))
   await journal.adoptNonce(CHAIN, SIGNER, 7)
 })
 afterEach(() => journal.close())

@@ -9,11 +9,12 @@ import { type ConcludeDeps, conclude } from '../../src/pipeline/conclude.ts'
 import { revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
+import { frozenJournal } from '../support/frozen-journal.ts'
 import { attemptOf, FEE_POLICY, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(async () => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
+  journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
   await journal.adoptNonce(31_337, SIGNER, 7)
 })
 afterEach(() => journal.close())
@@ -152,7 +153,7 @@ describe('concluding a failure', () => {
     ]
     for (const [state, slots] of cases) {
       await journal.close()
-      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
+      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       expect(await concluded(slots)).toMatchObject({ state })
@@ -166,7 +167,7 @@ describe('concluding a failure', () => {
   it('first takes back an approval that stands, that cannot be read, or that a node answers with 0x, at a nonce of its own', async () => {
     for (const allowance of [1n, null, '0x'] as const) {
       await journal.close()
-      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
+      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       setup.world.allowance = allowance
@@ -213,7 +214,7 @@ describe('concluding a failure', () => {
     expect(await concluded([...failed(), revoked(2), revoked(3)])).toMatchObject({ state: 'in_flight' })
     expect(setup.world.alarms).toEqual([])
     await journal.close()
-    journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
+    journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
     await journal.adoptNonce(31_337, SIGNER, 7)
     setup = createWorld()
     setup.world.allowance = 1n
@@ -233,7 +234,7 @@ describe('concluding a failure', () => {
     const quarantined = { atMs: 1, note: { check: 'three_strikes', message: 'thrice' } }
     for (const last of [finalSlot(1, {}), finalSlot(1, { purpose: 'noop' }, { closing: 'quarantined' })]) {
       await journal.close()
-      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-')))
+      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       setup.world.allowance = 1n

@@ -8,11 +8,12 @@ import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { type PipelineDeps, run, type Stage, type Stages, step } from '../../src/pipeline/pipeline.ts'
 import { moved, wait } from '../../src/workflow/step.ts'
 import { move, TERMINAL_STATES, type Workflow, type WorkflowState } from '../../src/workflow/workflow.ts'
+import { frozenJournal } from '../support/frozen-journal.ts'
 import { MARKET, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'pipeline-')))
+  journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'pipeline-'))))
 })
 afterEach(() => journal.close())
 
