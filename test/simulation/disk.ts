@@ -43,6 +43,8 @@ class IdleThread {
     this.#said({ pages: 0 })
   }
 
+  ref(): void {}
+
   unref(): void {}
 
   async terminate(): Promise<void> {}
