@@ -40,7 +40,8 @@ export async function takeBack(
   const back: TakenBack[] = []
   for (const mark of marks) {
     if (await areHeld(digestsOf(mark), journal)) continue
-    back.push(...(mark.type === 'claim' ? await claimAgain(mark, journal) : await orderAgain(mark, journal)))
+    if (mark.type === 'attempt') back.push(...(await orderAgain(mark, journal)))
+    else back.push(...(await claimAgain(mark, journal)), ...(await orderHeldAgain(mark, journal)))
   }
   return back
 }
@@ -68,6 +69,24 @@ async function claimAgain(
     await journal.write(move(stored, 'quarantined', workflow.updatedAtMs, { note }))
   }
   return fresh.map((slot) => takenBack(slot, id, claimed !== 'lost'))
+}
+
+/** Order what a claim as it stood later, after bumps, has for slots that the journal holds with fewer attempts. */
+async function orderHeldAgain(
+  { workflow, reservation }: Extract<Mark, { type: 'claim' }>,
+  journal: TakeBackJournal,
+): Promise<readonly TakenBack[]> {
+  const { id: workflowId, chainId, slots } = workflow
+  const back: TakenBack[] = []
+  for (const { signer, nonce, attempts } of slots) {
+    for (const attempt of attempts) {
+      const isHeld = await areHeld([attempt.digest], journal)
+      if (isHeld || slotAt(await journal.get(workflowId), signer, nonce) === undefined) continue
+      const mark = { type: 'attempt' as const, workflowId, chainId, signer, nonce, attempt }
+      back.push(...(await orderAgain(reservation === null ? mark : { ...mark, reservation }, journal)))
+    }
+  }
+  return back
 }
 
 /** What is not final is only ordered: whether it was sent is for the chain to say, and not for a file. */

@@ -56,6 +56,19 @@ it('takes a later bump back where the older journal holds its slot mined, as it 
   expect(await takeBack([mark], journal)).toEqual([])
 })
 
+it('takes a later bump back out of a claim that was written as it stood by then', async () => {
+  await restored({})
+  const slots = [slotOf({ attempts: [FIRST, BUMP] })]
+  const late: Mark = {
+    type: 'claim',
+    workflow: workflowOf('in_flight', { id: 'w7', slots }),
+    reservation: null,
+  }
+  expect(await takeBack([late], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: true }])
+  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect((await slot())?.attempts.at(-1)).toMatchObject({ digest: BUMP.digest, state: 'ordered' })
+})
+
 it.each<[string, Partial<Slot>]>([
   ['final', { state: 'final', inclusion: INCLUSION }],
   ['closed by a no-op since', { attempts: [FIRST, attemptOf({ ...BUMP, digest: '0x03', purpose: 'noop' })] }],
