@@ -28,8 +28,9 @@ export class Records {
   /** Changes since the last commit. */
   #changes = 0
   #flushing: Promise<void> | undefined
-  /** Whether anything was committed that the log's file may not hold. */
-  #unsynced = false
+  /** Commits so far, and how many of them the log's file is sure to hold. */
+  #commits = 0
+  #synced = 0
   #log: FileHandle | undefined
   /** While the log begins anew nothing is written. */
   #restarting: Promise<void> | undefined
@@ -126,7 +127,7 @@ export class Records {
     // The changes that wait for this come first.
     await this.#restarting
     if (this.#failure !== undefined) throw this.#failure
-    if (!this.#open && !this.#unsynced) return
+    if (!this.#open && this.#synced === this.#commits) return
     const done = new Promise<void>((resolve, reject) => this.#waiters.push({ resolve, reject }))
     // All callers of this turn, and those that come while the disk is busy with the ones before, share one sync.
     this.#flushing ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#flush())
@@ -139,9 +140,10 @@ export class Records {
       try {
         this.#commit()
         this.#log ??= await open(`${this.#file}-wal`)
+        // What is committed meanwhile may not be in this sync; its own barrier waits for the next.
+        const commits = this.#commits
         await this.#log.datasync()
-        // A change that came meanwhile is in the next commit; its own barrier waits for that.
-        this.#unsynced = false
+        this.#synced = commits
         for (const waiter of waiters) waiter.resolve()
       } catch (cause) {
         // What was committed came to disk with the end of the journal.
@@ -159,7 +161,7 @@ export class Records {
     this.#guarded(() => this.#db.exec('COMMIT'))
     this.#open = false
     this.#changes = 0
-    this.#unsynced = true
+    this.#commits += 1
     if (this.#checkpoints.mustRestart()) this.#restart()
     else this.#checkpoints.due()
   }
@@ -179,7 +181,7 @@ export class Records {
     await this.#restarting
     if (this.#failure === undefined) {
       this.#commit()
-      if (this.#unsynced) this.#syncNow()
+      if (this.#synced < this.#commits) this.#syncNow()
     }
     clearTimeout(this.#lazy)
     this.#closed = true

@@ -57,22 +57,16 @@ it('says of a signer that it runs out of gas, once a minute and below that of th
   expect(alarms).toMatchObject([{ code: 'signer.low_balance', facts: { balanceWei: '29', gasWeiMax: '10' } }])
 })
 
-it('says of a node that stands still that it is left out, one millisecond past 30 s', async () => {
+/** What is said of nodes one millisecond past 30 s; nothing is until then. */
+async function alarmsPast30S(
+  nodes: Pick<Parameters<typeof createLookout>[0]['nodes'], 'health' | 'quorumMissingSinceMs'>,
+): Promise<readonly RolekeeperError[]> {
   const alarms: RolekeeperError[] = []
   const world = { nowMs: NOW + 30_000 }
-  const still = { node: 'read-2', state: 'behind', sinceMs: NOW, blocksBehind: 7 } as const
   const look = createLookout({
     nowMs: () => world.nowMs,
     live: () => [],
-    nodes: {
-      agree: 2,
-      quorumMissingSinceMs: () => null,
-      health: () => [
-        { ...still, lastErrorCode: null, disagreements: 0 },
-        { ...still, node: 'read-1', state: 'ok', lastErrorCode: null, disagreements: 0 },
-      ],
-      balanceWei: async () => 0n,
-    },
+    nodes: { agree: 2, balanceWei: async () => 0n, ...nodes },
     atWork: () => [],
     payers: [],
     alarm: (error) => alarms.push(error),
@@ -81,30 +75,27 @@ it('says of a node that stands still that it is left out, one millisecond past 3
   expect(alarms).toEqual([])
   world.nowMs += 1
   await look()
+  return alarms
+}
+
+it('says of a node that stands still that it is left out, one millisecond past 30 s', async () => {
+  const still = { node: 'read-2', state: 'behind', sinceMs: NOW, blocksBehind: 7 } as const
+  const alarms = await alarmsPast30S({
+    quorumMissingSinceMs: () => null,
+    health: () => [
+      { ...still, lastErrorCode: null, disagreements: 0 },
+      { ...still, node: 'read-1', state: 'ok', lastErrorCode: null, disagreements: 0 },
+    ],
+  })
   expect(alarms).toMatchObject([{ code: 'node.left_out', facts: { node: 'read-2', blocksBehind: 7 } }])
 })
 
 it('says that too few nodes agree, with how each stands, one millisecond past 30 s', async () => {
-  const alarms: RolekeeperError[] = []
-  const world = { nowMs: NOW + 30_000 }
-  const down = { node: 'read-2', state: 'down', sinceMs: world.nowMs, blocksBehind: 1 } as const
-  const look = createLookout({
-    nowMs: () => world.nowMs,
-    live: () => [],
-    nodes: {
-      agree: 2,
-      quorumMissingSinceMs: () => NOW,
-      health: () => [{ ...down, lastErrorCode: 'node.timeout', disagreements: 0 }],
-      balanceWei: async () => 0n,
-    },
-    atWork: () => [],
-    payers: [],
-    alarm: (error) => alarms.push(error),
+  const down = { node: 'read-2', state: 'down', sinceMs: NOW + 30_000, blocksBehind: 1 } as const
+  const alarms = await alarmsPast30S({
+    quorumMissingSinceMs: () => NOW,
+    health: () => [{ ...down, lastErrorCode: 'node.timeout', disagreements: 0 }],
   })
-  await look()
-  expect(alarms).toEqual([])
-  world.nowMs += 1
-  await look()
   expect(alarms).toMatchObject([{ code: 'node.no_quorum', facts: { agree: 2 } }])
   expect(alarms[0]?.message).toContain('read-2 is down, its last error node.timeout.')
 })
