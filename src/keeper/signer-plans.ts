@@ -70,7 +70,7 @@ async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked
   const holder = await journal.byNonce(nodes.chainId, signer, nonce)
   const over = slotAt(holder, signer, nonce)?.attempts.at(-1)
   if (holder === null || over === undefined || !isTerminal(holder.state)) return null
-  const message = `Workflow ${holder.id} ended ${holder.state} by its transaction at nonce ${nonce}, which the chain has lost: with a no-op there it is undone for good.`
+  const message = `Workflow ${holder.id} ended ${holder.state} by its transaction at nonce ${nonce}, which the chain has lost: with a no-op there it is undone for good, unless it lands first.`
   return { note: { check: 'final_lost', message }, over }
 }
 

@@ -157,7 +157,7 @@ function failureNote(workflow: Workflow): { check: string; message: string } {
   if (first.consumedByOther) {
     return {
       check: 'nonce_taken',
-      message: `Another transaction used nonce ${first.nonce} of ${first.signer}. Fix: give this key to this keeper alone.`,
+      message: `Another transaction used nonce ${first.nonce} of ${first.signer}. Fix: where no workflow had it there, give this key to this keeper alone.`,
     }
   }
   if (first.inclusion?.status === 'reverted') {

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
-import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
+import type { Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
 import { type Checked, invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -19,7 +19,7 @@ import {
   type ReplaceTerms,
   type ReplaceView,
 } from './transactions/replace.ts'
-import type { Doubt, Signers } from './transactions/safe.ts'
+import { type Signers, takenBy } from './transactions/safe.ts'
 import { assembleRaw, proveOrdered } from './transactions/transaction.ts'
 
 /** What carrying a workflow in flight needs. */
@@ -80,7 +80,7 @@ const withSlots = (workflow: Workflow, slots: readonly Slot[], nowMs: number): W
  * KMS for what is ordered, send what is signed, resend. Each is one effect that is harmless to repeat.
  */
 export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> {
-  const slots = followed(workflow, deps)
+  const slots = await followed(workflow, deps)
   const nowMs = deps.view().nowMs
   if (slots.some((slot, index) => slot !== workflow.slots[index])) {
     const next = withSlots(workflow, slots, nowMs)
@@ -111,7 +111,7 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
 }
 
 /** Where the slots of a workflow stand on the chain. What is not known of one that the chain is past is looked for. */
-function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): readonly Slot[] {
+async function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): Promise<readonly Slot[]> {
   const facts = deps.facts()
   const below = finalBefore(clearance)
   for (const slot of slots) {
@@ -119,20 +119,10 @@ function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): readonly
     const mined = facts.minedAt(slot.nonce)
     if (!isCertain && mined === undefined) deps.seek(soughtFor(slot, below, facts))
     const isOther = mined != null && slot.attempts.every(({ digest }) => digest !== mined.digest)
-    if (isOther) deps.signers.safe(slot.signer, taken(id, slot, mined))
+    if (isOther) deps.signers.safe(slot.signer, await takenBy(mined, slot, id, deps.journal))
   }
   return slots.map((slot) => follow(slot, facts, below))
 }
-
-/** Somebody else has our key, and may have done with it what the workflow is about: it must not be done once more. */
-const taken = (workflowId: string, { nonce, signer }: Slot, { hash, receipt }: MinedTransaction): Doubt => ({
-  check: 'nonce_taken',
-  message: `Nonce ${nonce} of ${signer}, which workflow ${workflowId} holds, was taken by a transaction that is none of ours.`,
-  seen: `transaction ${hash} in block ${receipt.blockNumber}`,
-  toLeave:
-    'give this key to this keeper alone, and see whether that transaction did what the workflow is about',
-  workflowId,
-})
 
 /**
  * Whether a slot's last attempt may go one step further now. A payload that no node has yet also needs a clearance

@@ -78,7 +78,7 @@ export type Slot = {
   readonly inclusion?: Inclusion
   /** Set when the payload must not run any more: the next attempt is a no-op at the same nonce. */
   readonly closing?: string
-  /** Nonce consumed by a transaction that is not ours (final). */
+  /** Nonce consumed by a transaction that is none of this slot's (final). */
   readonly consumedByOther?: true
 }
 

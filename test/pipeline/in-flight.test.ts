@@ -1,7 +1,9 @@
 import { serializeTransaction } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError, refuse } from '../../src/errors.ts'
+import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
 import { createWorld, FEES, freshSlot, pair, purposes, receiptOf } from '../support/carry-world.ts'
+import { workflowOf } from '../support/workflows.ts'
 
 let setup: ReturnType<typeof createWorld>
 beforeEach(() => {
@@ -202,6 +204,22 @@ describe('carrying a workflow in flight', () => {
     setup.world.finalized = 11n
     const given = (await setup.settle(workflow)).workflow
     expect(given.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })
+  })
+
+  it('does not take for somebody else’s what an ended workflow had at the nonce that it fills', async () => {
+    const { workflow: ended } = await setup.settle(pair())
+    const hash = ended.slots[0]?.attempts[0]?.hash ?? '0x'
+    setup.world.receipts.set(hash, receiptOf(hash))
+    setup.world.finalized = 11n
+    const bare = freshSlot(0)
+    const noop = orderAttempt(bare, 'noop', FEES, 1_000)
+    const fill = workflowOf('in_flight', {
+      ...{ id: 'fill', signer: bare.signer },
+      slots: [{ ...bare, closing: 'final_lost', attempts: [noop] }],
+    })
+    const { workflow } = await setup.settle(fill)
+    expect(workflow.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })
+    expect(new Set(setup.world.safe)).toEqual(new Set([`landed_after_all: transaction ${hash} in block 11`]))
   })
 
   it('looks for what took its nonce where nobody knows, and concludes nothing meanwhile', async () => {

@@ -10,6 +10,8 @@ const GAS_LIMIT = 30_000_000n
 /** A signed transaction, taken apart. */
 export type Tx = {
   readonly hash: Hex
+  /** What its key was asked to sign. */
+  readonly digest: Hex
   readonly raw: Hex
   readonly from: Address
   readonly nonce: number
@@ -64,6 +66,7 @@ export function txOf(raw: Hex): Tx {
   if (from === undefined) throw new Error('nobody signed it')
   const tx: Tx = {
     hash: keccak256(raw),
+    digest,
     raw,
     from: lower(from),
     nonce: rest.nonce ?? 0,

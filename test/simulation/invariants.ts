@@ -50,6 +50,8 @@ export class Checker {
   readonly #world: CheckerWorld
   readonly #chain: Chain
   readonly #signed = new Map<number, Signed[]>()
+  /** The workflows of which digests were signed. */
+  readonly #signedFor = new Map<Hex, string>()
   #reader: { readonly directory: string; readonly journal: JournalReads } | null = null
 
   /** The newest block of a fork on which more than finality was taken back, and the lowest block of it. */
@@ -101,6 +103,7 @@ export class Checker {
     if (workflow === null || slot === undefined || attempt === undefined) {
       return this.violate(`signed ${digest}, which belongs to no durable attempt`)
     }
+    this.#signedFor.set(digest, workflow.id)
     if (keccak256(attempt.unsigned) !== digest) this.violate(`digest ${digest} is not of its bytes`)
     const {
       to,
@@ -198,7 +201,7 @@ export class Checker {
     }
     for (const slot of after.slots) {
       const was = before?.slots.find(({ index }) => index === slot.index)
-      if (slot.state === 'final' && was?.state !== 'final') this.#slotFinal(slot)
+      if (slot.state === 'final' && was?.state !== 'final') this.#slotFinal(after.id, slot)
     }
     if (before?.state === after.state) return
     if (after.state === 'quarantined')
@@ -251,8 +254,12 @@ export class Checker {
   }
 
   /** The signer is SAFE. */
-  doubted(check: string): void {
+  doubted(check: string, said: string): void {
     this.#wasDoubted ||= check.startsWith('nonce')
+    const isStranger = this.stranger !== null && said.includes(this.stranger.hash)
+    if (check === 'nonce_taken' && !isStranger)
+      this.violate(`what is ours was called somebody else's: ${said}`)
+    if (check === 'landed_after_all' && isStranger) this.violate(`somebody else's was called ours: ${said}`)
   }
 
   /** The keeper takes its next nonce from the chain. */
@@ -285,14 +292,14 @@ export class Checker {
   }
 
   /** Final is what no honest node will ever take back. */
-  #slotFinal({ nonce, inclusion, consumedByOther }: Slot): void {
+  #slotFinal(id: string, { nonce, inclusion, consumedByOther }: Slot): void {
     if (consumedByOther && this.#world.doubts().length === 0)
       this.violate(`nonce ${nonce} was somebody else's, without SAFE`)
     this.#mustHold((tip) => {
       const final = this.#chain.finalized(tip)
       if ((final.state.nonces.get(SIGNER) ?? 0) <= nonce)
         return [`nonce ${nonce} was called final while the chain has not finalized it`]
-      if (consumedByOther && !this.#isTheirs(nonce, final))
+      if (consumedByOther && !this.#isOfOther(id, nonce, final))
         return [`nonce ${nonce} was given up as somebody else's`]
       if (inclusion === undefined) return []
       const found = this.#chain.find(tip, inclusion.hash)
@@ -303,8 +310,20 @@ export class Checker {
     })
   }
 
-  #isTheirs(nonce: number, final: Block): boolean {
-    return this.stranger?.nonce === nonce && this.#chain.find(final, this.stranger.hash) !== null
+  /** Whether what is final at a nonce is somebody else's; or, where a deep reorg took it, of a workflow that had it there before. */
+  #isOfOther(id: string, nonce: number, final: Block): boolean {
+    const tx = this.#txAt(nonce, final)
+    const holder = tx && this.#signedFor.get(tx.digest)
+    if (holder === undefined) return tx !== undefined && tx.hash === this.stranger?.hash
+    return this.#left !== null && holder !== id
+  }
+
+  #txAt(nonce: number, tip: Block): Tx | undefined {
+    for (let block: Block | null = tip; block !== null; block = block.parent) {
+      const mined = block.transactions.find(({ tx }) => tx.nonce === nonce)
+      if (mined !== undefined) return mined.tx
+    }
+    return undefined
   }
 
   #mustBeDone({ id, state, slots }: Workflow): void {

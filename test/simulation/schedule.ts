@@ -436,7 +436,7 @@ class Schedule {
       onOrder: (said) => this.#say(said),
       onAlarm: (error) => {
         this.#alarms.add(error.code)
-        if (error.code === 'signer.safe') this.#checker.doubted(String(error.facts.check))
+        if (error.code === 'signer.safe') this.#checker.doubted(String(error.facts.check), error.shortMessage)
         this.#say(`alarm ${error.code}: ${error.shortMessage}`)
       },
       onBroken: (what, error) => {

@@ -1,6 +1,8 @@
 import type { Address } from 'viem'
+import type { MinedTransaction } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
+import type { Slot } from '../../workflow/slot.ts'
 
 /** Why a signer is SAFE: what it is, what was seen where, and what must be proven before it may begin anything again. */
 export type SafeReason = {
@@ -28,6 +30,36 @@ export const usedElsewhere = (signer: Address, seen: string): Doubt => ({
   seen,
   toLeave: `give the key to this keeper alone; what others have pending and does not land is replaced by \`rolekeeper signer fill ${signer} --yes\`; once what they sent is final, \`rolekeeper signer resync ${signer} --yes\``,
 })
+
+/**
+ * Doubt a key at whose nonce something else landed than the workflow that holds it has there. Where a person had a no-op put
+ * in the place of what the chain had lost, that may land after all; anyone else has the key, and may have done what the
+ * workflow is about.
+ */
+export async function takenBy(
+  { hash, digest, receipt }: MinedTransaction,
+  { nonce, signer }: Pick<Slot, 'nonce' | 'signer'>,
+  workflowId: string,
+  journal: Pick<Journal, 'ledgerEntry'>,
+): Promise<Doubt> {
+  const held = `Nonce ${nonce} of ${signer}, which workflow ${workflowId} holds, was taken by`
+  const about = { seen: `transaction ${hash} in block ${receipt.blockNumber}`, workflowId }
+  const entry = digest === null ? null : await journal.ledgerEntry(digest)
+  if (entry?.nonce === nonce)
+    return {
+      check: 'landed_after_all',
+      message: `${held} what workflow ${entry.workflowId} had there before: the chain had lost it, and it landed again.`,
+      toLeave: `see what workflow ${entry.workflowId} did: it is not undone`,
+      ...about,
+    }
+  return {
+    check: 'nonce_taken',
+    message: `${held} a transaction that is none of ours.`,
+    toLeave:
+      'give this key to this keeper alone, and see whether that transaction did what the workflow is about',
+    ...about,
+  }
+}
 
 /** What keeping signers SAFE needs. */
 type SignersDeps = {
