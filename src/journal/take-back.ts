@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { type Attempt, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
+import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move } from '../workflow/workflow.ts'
 import type { Journal } from './journal.ts'
 import { digestsOf, type Mark } from './watermark.ts'
@@ -109,15 +109,14 @@ async function orderAgain(
   const slot = slotAt(stored, signer, nonce)
   // After a no-op that we ordered meanwhile, no payload may follow.
   const isOver = slot?.attempts.at(-1)?.purpose === 'noop' && attempt.purpose === 'payload'
-  // One that was mined was open again when this was ordered: a reorg had taken it back.
-  const isOpen = stored !== null && slot !== undefined && slot.state !== 'final' && !isOver
-  if (isOpen) {
-    const { inclusion: _gone, ...bare } = slot
-    const again = withNewAttempt({ ...bare, state: 'open' }, attemptAgain(attempt))
+  const isLive = stored !== null && !isTerminal(stored.state) && slot !== undefined && !isOver
+  if (isLive) {
+    // One that was mined or final was open again when this was ordered: a reorg had taken it back.
+    const again = withNewAttempt(reopened(slot), attemptAgain(attempt))
     const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
     await journal.write({ ...stored, slots }, reservation ?? null)
   }
-  return [takenBack({ chainId, signer, nonce }, workflowId, isOpen)]
+  return [takenBack({ chainId, signer, nonce }, workflowId, isLive)]
 }
 
 const takenBack = (

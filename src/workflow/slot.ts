@@ -89,6 +89,12 @@ export const slotAt = (
   nonce: number,
 ): Slot | undefined => holder?.slots.find((slot) => slot.nonce === nonce && slot.signer === signer)
 
+/** Open a slot again whose transaction, or that of another at its nonce, is gone. Pure. */
+export const reopened = (slot: Slot): Slot => {
+  const { inclusion: _gone, consumedByOther: _lost, ...rest } = slot
+  return { ...rest, state: 'open' }
+}
+
 const ATTEMPT_RANK = { ordered: 0, signed: 1, sent: 2 } as const
 
 /** Replace the last attempt. Throws BrokenInvariant when it would go back or change what is signed. Pure. */

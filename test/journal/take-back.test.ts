@@ -45,16 +45,23 @@ async function restored(changes: Partial<Slot>): Promise<void> {
 }
 const slot = async () => (await journal.get('w7'))?.slots[0]
 
-it('takes a later bump back where the older journal holds its slot mined, as it was before a reorg', async () => {
-  await restored({ state: 'mined', inclusion: INCLUSION })
-  expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: true }])
-  // Open again, so that the bump is looked for by its digest: nothing says that it was ever signed.
-  const { raw: _raw, hash: _hash, ...ordered } = BUMP
-  expect(await slot()).toEqual(slotOf({ attempts: [FIRST, { ...ordered, state: 'ordered' }] }))
-  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
-  expect(await journal.reservations('liquidator', 0)).toMatchObject([{ workflowId: 'w7', gasWei: 300n }])
-  expect(await takeBack([mark], journal)).toEqual([])
-})
+it.each<[string, Partial<Slot>]>([
+  ['mined', { state: 'mined', inclusion: INCLUSION }],
+  ['final', { state: 'final', inclusion: INCLUSION }],
+  ['lost to another', { state: 'final', consumedByOther: true }],
+])(
+  'takes a later bump back where the older journal holds its slot %s, as it was before a reorg',
+  async (_, held) => {
+    await restored(held)
+    expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: true }])
+    // Open again, so that the bump is looked for by its digest: nothing says that it was ever signed.
+    const { raw: _raw, hash: _hash, ...ordered } = BUMP
+    expect(await slot()).toEqual(slotOf({ attempts: [FIRST, { ...ordered, state: 'ordered' }] }))
+    expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+    expect(await journal.reservations('liquidator', 0)).toMatchObject([{ workflowId: 'w7', gasWei: 300n }])
+    expect(await takeBack([mark], journal)).toEqual([])
+  },
+)
 
 it('takes a later bump back out of a claim that was written as it stood by then', async () => {
   await restored({})
@@ -69,11 +76,18 @@ it('takes a later bump back out of a claim that was written as it stood by then'
   expect((await slot())?.attempts.at(-1)).toMatchObject({ digest: BUMP.digest, state: 'ordered' })
 })
 
-it.each<[string, Partial<Slot>]>([
-  ['final', { state: 'final', inclusion: INCLUSION }],
-  ['closed by a no-op since', { attempts: [FIRST, attemptOf({ ...BUMP, digest: '0x03', purpose: 'noop' })] }],
-])('leaves a slot that is %s as it is', async (_, changes) => {
+it('leaves a slot that is closed by a no-op since as it is', async () => {
+  const changes = { attempts: [FIRST, attemptOf({ ...BUMP, digest: '0x03', purpose: 'noop' })] }
   await restored(changes)
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
-  expect(await slot()).toEqual(slotOf({ attempts: [FIRST], ...changes }))
+  expect(await slot()).toEqual(slotOf(changes))
+})
+
+it('leaves a workflow that has ended as it is', async () => {
+  await restored({ state: 'final', inclusion: INCLUSION })
+  const workflow = await journal.get('w7')
+  if (workflow === null) throw new TypeError('none')
+  await journal.write({ ...workflow, state: 'succeeded' })
+  expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
+  expect(await slot()).toMatchObject({ state: 'final', attempts: [FIRST] })
 })

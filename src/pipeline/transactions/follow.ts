@@ -2,7 +2,7 @@ import type { SignerFacts } from '../../chain/canonical.ts'
 import type { MinedTransaction } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
 import { loggedChanges } from '../../guard/effects.ts'
-import type { Attempt, Inclusion, Slot } from '../../workflow/slot.ts'
+import { type Attempt, type Inclusion, reopened, type Slot } from '../../workflow/slot.ts'
 import type { Clearance } from '../../workflow/workflow.ts'
 import { openedClaim } from './effects.ts'
 
@@ -32,12 +32,6 @@ function inclusionOf(slot: Slot, { purpose }: Attempt, { hash, receipt }: MinedT
     tokens: loggedChanges(receipt.logs, slot.signer),
     ...(claimId === null ? {} : { claimId }),
   }
-}
-
-/** A slot whose transaction, or that of another at its nonce, is gone: the same bytes are sent again. */
-const reopened = (slot: Slot): Slot => {
-  const { inclusion: _gone, consumedByOther: _lost, ...rest } = slot
-  return { ...rest, state: 'open' }
 }
 
 /** A slot that one of its attempts took; one that was signed by a process that died learns its hash here. */
