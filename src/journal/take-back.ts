@@ -1,13 +1,13 @@
 import type { Address, Hex } from 'viem'
 import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
-import { isTerminal, move } from '../workflow/workflow.ts'
+import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
 import type { Journal } from './journal.ts'
 import { digestsOf, type Mark } from './watermark.ts'
 
 /** What a journal that went back takes back from a watermark. */
 type TakeBackJournal = Pick<
   Journal,
-  'get' | 'open' | 'claim' | 'write' | 'nextNonce' | 'adoptNonce' | 'ledgerEntry'
+  'get' | 'byOpportunity' | 'open' | 'claim' | 'write' | 'nextNonce' | 'adoptNonce' | 'ledgerEntry'
 >
 
 /** A nonce that the watermark knows, and whether the journal could take it back: not where it holds another there. */
@@ -51,6 +51,7 @@ async function claimAgain(
   journal: TakeBackJournal,
 ): Promise<readonly TakenBack[]> {
   const { id, chainId } = workflow
+  await endEarlierRound(workflow, journal)
   await journal.open({ ...workflow, state: 'cleared', slots: [], version: 0 })
   const stored = await journal.get(id)
   const held = new Set(stored?.slots.map(({ nonce }) => nonce))
@@ -69,6 +70,20 @@ async function claimAgain(
     await journal.write(move(stored, 'quarantined', workflow.updatedAtMs, { note }))
   }
   return fresh.map((slot) => takenBack(slot, id, claimed !== 'lost'))
+}
+
+/** End what the older journal has under way of an opportunity of which a later round claimed nonces: it had ended by then. */
+async function endEarlierRound(
+  { opportunity, round, updatedAtMs }: Workflow,
+  journal: TakeBackJournal,
+): Promise<void> {
+  const earlier = await journal.byOpportunity(opportunity)
+  if (earlier === null || earlier.round >= round || isTerminal(earlier.state)) return
+  // What has nonces is followed to their end.
+  if (earlier.slots.length > 0) return
+  const message = `By the watermark, round ${round} of its opportunity claimed nonces: this one had ended by then.`
+  const note = { check: 'ended_before_restore', message }
+  await journal.write(move(earlier, 'cancelled', updatedAtMs, { note }))
 }
 
 /** Order what a claim as it stood later, after bumps, has for slots that the journal holds with fewer attempts. */

@@ -91,3 +91,16 @@ it('leaves a workflow that has ended as it is', async () => {
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
   expect(await slot()).toMatchObject({ state: 'final', attempts: [FIRST] })
 })
+
+it('ends what was under way of an opportunity of which a later round had claimed nonces', async () => {
+  await journal.adoptNonce(31_337, SIGNER, 7)
+  await journal.open(workflowOf('requested', { id: 'w0', opportunity: 'o', round: 0 }))
+  const workflow = workflowOf('in_flight', { id: 'w7', opportunity: 'o', round: 1, slots: [slotOf({})] })
+  const claim: Mark = { type: 'claim', workflow, reservation: null }
+  expect(await takeBack([claim], journal)).toMatchObject([{ nonce: 7, taken: true }])
+  expect(await journal.get('w0')).toMatchObject({
+    state: 'cancelled',
+    note: { check: 'ended_before_restore' },
+  })
+  expect((await journal.live()).map(({ id }) => id)).toEqual(['w7'])
+})
