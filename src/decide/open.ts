@@ -4,7 +4,13 @@ import type { Journal } from '../journal/journal.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { idempotencyKey, opportunityKey } from '../workflow/keys.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import { isTerminal, REJECTED, type TerminalState, type Workflow } from '../workflow/workflow.ts'
+import {
+  isTerminal,
+  REJECTED,
+  type TerminalState,
+  type Workflow,
+  type WorkflowState,
+} from '../workflow/workflow.ts'
 
 /** What opening a workflow needs. */
 type OpenDeps = {
@@ -40,6 +46,9 @@ const REOPENS: ReadonlySet<TerminalState> = new Set([
   'superseded',
 ])
 
+/** Whether an opportunity whose last round stands so may be tried again. Pure. */
+export const isReopened = (state: WorkflowState): boolean => isTerminal(state) && REOPENS.has(state)
+
 /** Milliseconds after the end of a round before the next may begin. Pure. */
 const backOffMs = (round: number) => Math.min(BACK_OFF_MS * 2 ** round, BACK_OFF_MS_MAX)
 
@@ -60,7 +69,7 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ next: Round 
       'partially_done',
       `Workflow ${last.id} ended partial: a part of its effect stands, so the whole is not tried again. Fix: see what it left; what is still to do comes back as another state.`,
     )
-  if (!REOPENS.has(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
+  if (!isReopened(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
   const hasClaimed = last.slots.length > 0
   const claimedRounds = (last.claimedRounds ?? 0) + (hasClaimed ? 1 : 0)
   if (claimedRounds >= CLAIMED_ROUNDS_MAX) {

@@ -10,13 +10,14 @@ import { failsForEver, giveUp } from '../workflow/quarantine.ts'
 import { slotAt } from '../workflow/slot.ts'
 import { isTerminal, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
 import type { Filling } from './fill-nonce.ts'
+import { keepFromAgain, landedSince, saidOfLanded } from './landed-since.ts'
 import { counts, isTrailing, type Standing } from './signer-standing.ts'
 
 /** What doing what people order about signers needs. */
 export type OrderDeps = {
-  readonly nodes: Pick<Nodes, 'chainId' | 'calls'>
-  readonly journal: Pick<Journal, 'byNonce' | 'get' | 'live' | 'write' | 'adoptNonce'>
-  readonly chain: Pick<ChainView, 'stands' | 'forgetForks'>
+  readonly nodes: Pick<Nodes, 'chainId' | 'calls' | 'transaction'>
+  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'live' | 'write' | 'adoptNonce'>
+  readonly chain: Pick<ChainView, 'facts' | 'stands' | 'forgetForks'>
   readonly signers: Signers
   readonly addresses: readonly Address[]
   /** Close a nonce that nobody holds with a no-op; a refusal where no role of the signer can pay for it. */
@@ -147,7 +148,9 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const stuck = await Promise.all(
       named.map(async (workflow) => ({ workflow, left: await leftBy(workflow, asked) })),
     )
+    const landed = await landedSince(signer, standing.next, asked)
     const act = async () => {
+      for (const each of landed) await keepFromAgain(each, asked)
       for (const { workflow } of stuck) {
         asked.onChanged(workflow, await asked.journal.write(giveUp(workflow, asked.nowMs())))
       }
@@ -161,7 +164,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
       ({ workflow: { id }, left }) =>
         ` Workflow ${id} fails at every step and ends quarantined as it is: what it reserved stays reserved${left}.`,
     )
-    const said = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}`
+    const said = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}${landed.map(saidOfLanded).join('')}`
     return { ok: true, said, act }
   },
   resync: async (asked) => {

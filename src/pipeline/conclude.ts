@@ -73,14 +73,21 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
  * Whether a payload of a workflow landed that no revocation takes back: anything but an approval. Where another did not,
  * a part of what was wanted stands.
  */
-const hasEffect = ({ slots, clearance }: Workflow): boolean =>
-  slots.some(
-    ({ kind, payload, inclusion }) =>
-      kind === 'intent' &&
-      inclusion?.purpose === 'payload' &&
-      inclusion.status === 'success' &&
-      !(payload.data.startsWith(APPROVE) && clearance?.allowances.some(({ token }) => token === payload.to)),
+const hasEffect = (workflow: Workflow): boolean =>
+  workflow.slots.some(
+    (slot) =>
+      slot.kind === 'intent' &&
+      slot.inclusion?.purpose === 'payload' &&
+      slot.inclusion.status === 'success' &&
+      !isApproval(slot, workflow),
   )
+
+/** Whether all that a payload does is to let others take what a later one of its workflow is about. Pure. */
+export const isApproval = (
+  { payload }: Pick<Slot, 'payload'>,
+  { clearance }: Pick<Workflow, 'clearance'>,
+): boolean =>
+  payload.data.startsWith(APPROVE) && clearance?.allowances.some(({ token }) => token === payload.to) === true
 
 /** End what failed, or is quarantined. One of which a part stands keeps its whole exposure in the budgets. */
 async function fail(

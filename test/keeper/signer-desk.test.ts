@@ -1,8 +1,9 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { MinedTransaction } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
@@ -24,6 +25,14 @@ const hash = (of: bigint | number) => `0x${of.toString(16).padStart(64, '0')}` a
 const headOf = (number: bigint) => ({
   ...{ number, hash: hash(number), parentHash: hash(number - 1n), timestampS: 1, baseFeePerGasWei: 1n },
 })
+
+const minedAs = (of: Hex, status: 'success' | 'reverted'): MinedTransaction => {
+  const receipt = { ...{ hash: of, from: SIGNER, blockNumber: 95n, blockHash: hash(95), status, logs: [] } }
+  return {
+    ...{ hash: of, from: SIGNER, nonce: 7, digest: null, maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n },
+    receipt: { ...receipt, gasUsed: 1n, effectiveGasPriceWei: 1n },
+  }
+}
 
 let journal: Journal
 let signers: Signers
@@ -61,6 +70,9 @@ const createWorld = () => {
     allowance: 0n,
     stands: true,
     forgotten: 0,
+    /** From where on a fork left what is final in doubt, and what has landed, by its hash. */
+    forkedFrom: null as bigint | null,
+    landed: new Map<string, 'success' | 'reverted'>(),
   }
   const changed: string[] = []
   const desk = createSignerDesk({
@@ -72,6 +84,10 @@ const createWorld = () => {
       },
       finalized: async () => headOf(world.final),
       calls: async (calls) => calls.map(() => hash(world.allowance)),
+      transaction: async (hashed) => {
+        const status = world.landed.get(hashed)
+        return status === undefined ? null : minedAs(hashed, status)
+      },
       transactionCount: async (_signer, at) =>
         at === 'pending' ? world.pending : at === hash(world.head) ? world.latest : world.finalized,
     },
@@ -80,6 +96,10 @@ const createWorld = () => {
     addresses: [SIGNER],
     nowMs: () => 9,
     chain: {
+      facts: () => ({
+        ...{ head: headOf(world.head), finalized: world.final, forkedFrom: world.forkedFrom },
+        ...{ count: world.latest, minedAt: () => undefined },
+      }),
       stands: () => world.stands,
       forgetForks: async () => {
         world.forgotten += 1
@@ -429,4 +449,26 @@ it('gives up what was final and is lost when a person orders it, and says what t
   Object.assign(world, { finalized: 8, latest: 8 })
   await desk.look()
   expect(checks()).toEqual([])
+})
+
+it.each<[string, 'success' | 'reverted', string]>([
+  ['that has its effect since, on another fork', 'success', 'partial'],
+  ['that failed there again', 'reverted', 'cancelled'],
+])('release lets no opportunity be tried again of a workflow %s', async (_, status, end) => {
+  const { world, order } = createWorld()
+  const block = { blockNumber: 80n, blockHash: hash(80) }
+  const workflow = await journal.get(await claim(7, 'final', block))
+  if (workflow === null) throw new TypeError('none')
+  const slots = workflow.slots.map((slot) => ({ ...slot, attempts: [attemptOf({ hash: hash(7) })] }))
+  await journal.write({ ...workflow, slots, state: 'reverted' })
+  // What was proposed while the signer was SAFE came to nothing: the newest round holds no nonce.
+  await journal.open(workflowOf('cancelled', { id: 'again', opportunity: 'w7', round: 1 }))
+  const doubt = { message: 'Gone.', seen: 'block 80', toLeave: 'look' }
+  signers.safe(SIGNER, { check: 'reorg_past_finality', ...doubt })
+  world.landed.set(hash(7), status)
+  Object.assign(world, { finalized: 8, latest: 8, pending: 8, forkedFrom: 80n })
+  const { would } = await order('release')
+  expect(would).toMatchObject({ ok: true })
+  expect('said' in would && would.said.includes('Workflow w7 ended reverted')).toBe(status === 'success')
+  expect((await journal.byOpportunity('w7'))?.state).toBe(end)
 })
