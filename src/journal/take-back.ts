@@ -2,36 +2,57 @@ import type { Address, Hex } from 'viem'
 import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
 import type { Journal } from './journal.ts'
-import { digestsOf, type Mark } from './watermark.ts'
+import { digestsOf, type Mark, workflowIdOf } from './watermark.ts'
 
 /** What a journal that went back takes back from a watermark. */
 type TakeBackJournal = Pick<
   Journal,
-  'get' | 'byOpportunity' | 'open' | 'claim' | 'write' | 'nextNonce' | 'adoptNonce' | 'ledgerEntry'
+  | 'get'
+  | 'byOpportunity'
+  | 'open'
+  | 'claim'
+  | 'write'
+  | 'nextNonce'
+  | 'adoptNonce'
+  | 'ledgerEntry'
+  | 'enterDigest'
 >
 
-/** A nonce that the watermark knows, and whether the journal could take it back: not where it holds another there. */
+/**
+ * What the watermark knows and the journal had lost, and whether it could be taken back: not where the journal holds
+ * something else at its nonce. What is no transaction has no nonce.
+ */
 export type TakenBack = {
-  readonly chainId: number
   readonly signer: Address
-  readonly nonce: number
-  readonly workflowId: string
+  readonly nonce: number | null
+  readonly workflowId: string | null
   readonly taken: boolean
 }
 
-/** Whether a journal holds every one of some digests. */
+/** Whether a journal holds every one of some digests of a workflow: in its ledger, or with the workflow in its archive. */
 export async function areHeld(
   digests: readonly Hex[],
-  journal: Pick<Journal, 'ledgerEntry'>,
+  workflowId: string | null,
+  journal: Pick<Journal, 'ledgerEntry' | 'get'>,
 ): Promise<boolean> {
   const entries = await Promise.all(digests.map((digest) => journal.ledgerEntry(digest)))
-  return entries.every((entry) => entry !== null)
+  if (entries.every((entry) => entry !== null)) return true
+  const stored = workflowId === null ? null : await journal.get(workflowId)
+  // One that goes on has its digests in the ledger before they are signed.
+  if (stored === null || !isTerminal(stored.state)) return false
+  const attempts = stored.slots.flatMap((slot) => slot.attempts)
+  return digests.every(
+    (digest, index) =>
+      entries[index] !== null ||
+      stored.attestation?.digest === digest ||
+      attempts.some((attempt) => attempt.digest === digest),
+  )
 }
 
 /**
  * Write the marks of a watermark that a journal has lost into it again, in the order in which they were made. A claim is
  * made as it was, with its budget; an attempt is ordered again, with what it added to it, so that what the chain mined is
- * known for ours.
+ * known for ours; any other digest enters the ledger again.
  */
 export async function takeBack(
   marks: readonly Mark[],
@@ -39,8 +60,11 @@ export async function takeBack(
 ): Promise<readonly TakenBack[]> {
   const back: TakenBack[] = []
   for (const mark of marks) {
-    if (await areHeld(digestsOf(mark), journal)) continue
-    if (mark.type === 'attempt') back.push(...(await orderAgain(mark, journal)))
+    if (await areHeld(digestsOf(mark), workflowIdOf(mark), journal)) continue
+    if (mark.type === 'digest') {
+      await journal.enterDigest(mark.entry)
+      back.push({ ...mark.entry, taken: true })
+    } else if (mark.type === 'attempt') back.push(...(await orderAgain(mark, journal)))
     else back.push(...(await claimAgain(mark, journal)), ...(await orderHeldAgain(mark, journal)))
   }
   return back
@@ -69,7 +93,7 @@ async function claimAgain(
     const note = { check: 'sent_before_restore', message }
     await journal.write(move(stored, 'quarantined', workflow.updatedAtMs, { note }))
   }
-  return fresh.map((slot) => takenBack(slot, id, claimed !== 'lost'))
+  return fresh.map(({ signer, nonce }) => ({ signer, nonce, workflowId: id, taken: claimed !== 'lost' }))
 }
 
 /** End what the older journal has under way of an opportunity of which a later round claimed nonces: it had ended by then. */
@@ -95,7 +119,7 @@ async function orderHeldAgain(
   const back: TakenBack[] = []
   for (const { signer, nonce, attempts } of slots) {
     for (const attempt of attempts) {
-      const isHeld = await areHeld([attempt.digest], journal)
+      const isHeld = await areHeld([attempt.digest], workflowId, journal)
       if (isHeld || slotAt(await journal.get(workflowId), signer, nonce) === undefined) continue
       const mark = { type: 'attempt' as const, workflowId, chainId, signer, nonce, attempt }
       back.push(...(await orderAgain(reservation === null ? mark : { ...mark, reservation }, journal)))
@@ -117,7 +141,7 @@ const attemptAgain = ({ raw: _raw, hash: _hash, ...attempt }: Attempt): Attempt 
 })
 
 async function orderAgain(
-  { workflowId, signer, chainId, nonce, attempt, reservation }: Extract<Mark, { type: 'attempt' }>,
+  { workflowId, signer, nonce, attempt, reservation }: Extract<Mark, { type: 'attempt' }>,
   journal: TakeBackJournal,
 ): Promise<readonly TakenBack[]> {
   const stored = await journal.get(workflowId)
@@ -131,11 +155,5 @@ async function orderAgain(
     const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
     await journal.write({ ...stored, slots }, reservation ?? null)
   }
-  return [takenBack({ chainId, signer, nonce }, workflowId, isLive)]
+  return [{ signer, nonce, workflowId, taken: isLive }]
 }
-
-const takenBack = (
-  { chainId, signer, nonce }: Pick<Slot, 'chainId' | 'signer' | 'nonce'>,
-  workflowId: string,
-  taken: boolean,
-): TakenBack => ({ chainId, signer, nonce, workflowId, taken })

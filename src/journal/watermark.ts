@@ -2,12 +2,13 @@ import type { Address, Hex } from 'viem'
 import { RolekeeperError } from '../errors.ts'
 import type { Attempt } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import type { Journal, Reservation } from './journal.ts'
+import type { Journal, LedgerEntry, Reservation } from './journal.ts'
 import { decodeRecord, encodeRecord } from './records.ts'
 import type { WatermarkFile, WatermarkLine } from './watermark-file.ts'
 
-/** What a watermark keeps beside the journal: each claim as it was made, and each later attempt. */
+/** What a watermark keeps beside the journal: each claim as it was made, each later attempt, and what else is signed. */
 export type Mark =
+  | { readonly type: 'digest'; readonly entry: LedgerEntry }
   | { readonly type: 'claim'; readonly workflow: Workflow; readonly reservation: Reservation | null }
   | {
       readonly type: 'attempt'
@@ -84,10 +85,17 @@ export function createWatermark(
 }
 
 /** The digests that a mark allows. Pure. */
-export const digestsOf = (mark: Mark): readonly Hex[] =>
-  mark.type === 'attempt'
-    ? [mark.attempt.digest]
-    : mark.workflow.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
+export function digestsOf(mark: Mark): readonly Hex[] {
+  if (mark.type === 'digest') return [mark.entry.digest]
+  if (mark.type === 'attempt') return [mark.attempt.digest]
+  return mark.workflow.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
+}
+
+/** The workflow that a mark is of; null for a sign-in. Pure. */
+export function workflowIdOf(mark: Mark): string | null {
+  if (mark.type === 'digest') return mark.entry.workflowId
+  return mark.type === 'attempt' ? mark.workflowId : mark.workflow.id
+}
 
 /** Write a mark as a line. Pure. */
 export const lineOf = (mark: Mark): WatermarkLine => ({ digests: digestsOf(mark), text: encodeRecord(mark) })
@@ -96,7 +104,7 @@ export const lineOf = (mark: Mark): WatermarkLine => ({ digests: digestsOf(mark)
 export function markOf({ text }: WatermarkLine): Mark | null {
   try {
     const mark = decodeRecord<Mark | null>(text)
-    return mark?.type === 'claim' || mark?.type === 'attempt' ? mark : null
+    return mark !== null && ['claim', 'attempt', 'digest'].includes(mark.type) ? mark : null
   } catch {
     return null
   }
@@ -107,7 +115,8 @@ export function markOf({ text }: WatermarkLine): Mark | null {
  * first, so that a crash between the two never leaves a watermark that is ahead.
  */
 export function withWatermark(journal: Journal, watermark: Watermark): Journal {
-  const marked: Pick<Journal, 'claim' | 'write' | 'barrier'> = {
+  const entered = new Set<Hex>()
+  const marked: Pick<Journal, 'claim' | 'write' | 'enterDigest' | 'barrier'> = {
     claim: async (workflow, reservation) => {
       const claimed = await journal.claim(workflow, reservation)
       if (claimed !== 'lost') watermark.record({ type: 'claim', workflow: claimed, reservation })
@@ -118,6 +127,13 @@ export function withWatermark(journal: Journal, watermark: Watermark): Journal {
       const next = await journal.write(workflow, reservation)
       for (const mark of newAttempts(before, next, reservation)) watermark.record(mark)
       return next
+    },
+    enterDigest: async (entry) => {
+      await journal.enterDigest(entry)
+      // Where a key does not answer, the same digest is entered at each try. That the ledger has it is not enough: a
+      // crash may have come before the watermark's line.
+      if (!entered.has(entry.digest)) watermark.record({ type: 'digest', entry })
+      entered.add(entry.digest)
     },
     barrier: async () => {
       // Nothing that is written after this is sure to be in the journal when its barrier has passed.

@@ -8,7 +8,14 @@ import type { Journal } from '../journal/journal.ts'
 import { lockDirectory } from '../journal/lock.ts'
 import { openJournal } from '../journal/open.ts'
 import { areHeld, type TakenBack, takeBack } from '../journal/take-back.ts'
-import { createWatermark, lineOf, type Mark, markOf, withWatermark } from '../journal/watermark.ts'
+import {
+  createWatermark,
+  lineOf,
+  type Mark,
+  markOf,
+  withWatermark,
+  workflowIdOf,
+} from '../journal/watermark.ts'
 import { type FoundWatermark, openWatermarkFile } from '../journal/watermark-file.ts'
 import { doubtAfterLastFinal } from '../pipeline/transactions/nonces.ts'
 import { createSigners, type Doubt, type Signers } from '../pipeline/transactions/safe.ts'
@@ -142,13 +149,12 @@ async function compare(place: Place, known: Known): Promise<void> {
 async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: Known) {
   const lost: Mark[] = []
   let unread = 0
-  const newest = lines.findLast((line) => markOf(line) !== null)
-  const newestMark = newest === undefined ? null : markOf(newest)
-  if (newestMark !== null && chainOf(newestMark) !== chainId)
-    throw otherChain(folder, chainOf(newestMark), chainId)
+  const newest = lines.findLast((line) => chainOf(markOf(line)) !== null)
+  const found = newest === undefined ? null : chainOf(markOf(newest))
+  if (found !== null && found !== chainId) throw otherChain(folder, found, chainId)
   for (const line of lines.toReversed()) {
-    if (await areHeld(line.digests, journal)) break
     const mark = markOf(line)
+    if (await areHeld(line.digests, mark === null ? null : workflowIdOf(mark), journal)) break
     if (mark === null) {
       unread += 1
       continue
@@ -161,8 +167,16 @@ async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: K
   return { lost, unread }
 }
 
-const chainOf = (mark: Mark) => (mark.type === 'claim' ? mark.workflow.chainId : mark.chainId)
-const signerOf = (mark: Mark) => (mark.type === 'claim' ? mark.workflow.signer : mark.signer)
+/** What has no nonce names no chain. Pure. */
+function chainOf(mark: Mark | null): number | null {
+  if (mark === null || mark.type === 'digest') return null
+  return mark.type === 'claim' ? mark.workflow.chainId : mark.chainId
+}
+
+function signerOf(mark: Mark): Address {
+  if (mark.type === 'digest') return mark.entry.signer
+  return mark.type === 'claim' ? mark.workflow.signer : mark.signer
+}
 
 /** Write what is live and a watermark lacks into it: one that is new, or whose last lines a crash took. */
 async function complete({ file, lines, kept }: Place, journal: Journal): Promise<void> {
@@ -181,15 +195,22 @@ async function complete({ file, lines, kept }: Place, journal: Journal): Promise
 }
 
 const behind = (folder: string, back: readonly TakenBack[]): Doubt => {
-  const nonces = back.map(({ nonce }) => nonce)
+  const nonces = back.flatMap(({ nonce }) => nonce ?? [])
+  const others = back.length - nonces.length
+  const lost = [
+    ...(nonces.length === 0
+      ? []
+      : [`nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${nonces.length} claims and attempts`]),
+    ...(others === 0 ? [] : [`${others} digests of sign-ins and typed data`]),
+  ]
   const missed = back.filter(({ taken }) => !taken).map(({ nonce }) => nonce)
   const rest = missed.length === 0 ? '' : `; the journal holds something else at ${missed.join(', ')}`
   return {
     check: 'journal_behind_watermark',
     message: 'The journal is older than its watermark, as one restored from a backup is.',
-    seen: `${folder} has nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${back.length} claims and attempts that the journal had lost${rest}`,
+    seen: `${folder} has ${lost.join(', and ')} that the journal had lost${rest}`,
     toLeave:
-      'find out where the journal came from; each of these nonces must be final, which the keeper sees to by itself',
+      'find out where the journal came from; each nonce that was seen must be final, which the keeper sees to by itself',
   }
 }
 

@@ -125,6 +125,26 @@ describe('a journal with a watermark', () => {
     await journal.close()
   })
 
+  it('keeps a digest that is no transaction once, also where the ledger has it and a crash took its line', async () => {
+    const written: (readonly string[])[] = []
+    const file = {
+      append: async (lines: readonly { readonly digests: readonly string[] }[]) =>
+        void written.push(lines.flatMap(({ digests }) => digests)),
+    }
+    const entry = {
+      ...{ digest: digest(9), kind: 'typed_data' as const, signer: SIGNER },
+      ...{ workflowId: 'w', nonce: null, atMs: 1 },
+    }
+    await raw.enterDigest(entry)
+    const journal = withWatermark(raw, createWatermark([file], never))
+    for (let tries = 0; tries < 3; tries += 1) {
+      await journal.enterDigest(entry)
+      await journal.barrier()
+    }
+    expect(written).toEqual([[digest(9)]])
+    await journal.close()
+  })
+
   it('writes nothing of a claim that lost its race', async () => {
     const watermark = createWatermark([], never)
     const journal = withWatermark(raw, watermark)

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/clock.ts'
 import { lineOf } from '../../src/journal/watermark.ts'
 import { openWatermarkFile } from '../../src/journal/watermark-file.ts'
 import { type KeeperRecords, openRecords } from '../../src/keeper/records.ts'
-import type { Workflow } from '../../src/workflow/workflow.ts'
+import { move, type Workflow } from '../../src/workflow/workflow.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -54,6 +54,19 @@ async function bump({ journal }: KeeperRecords, workflow: Workflow, of: number):
   )
   await journal.barrier()
   return bumped
+}
+/** Sign the typed data of a workflow that is refused then, on disk. */
+async function refuseAttested({ journal }: KeeperRecords, of: number): Promise<void> {
+  const id = `w${of}`
+  const attestation = { digest: digest(of) }
+  await journal.open(workflowOf('prepared', { id, opportunity: id, attestation }))
+  await journal.enterDigest({
+    ...{ digest: digest(of), kind: 'typed_data', signer: SIGNER, workflowId: id, nonce: null, atMs: 1_003 },
+  })
+  await journal.barrier()
+  const stored = await journal.get(id)
+  if (stored === null) throw new TypeError('not there')
+  await journal.write(move(stored, 'refused', 3_000))
 }
 /** A keeper that claims nonce 7, has its directory copied, then claims 8 and bumps 7. */
 async function backUp(changes: Partial<Config> = {}) {
@@ -118,6 +131,48 @@ describe('a keeper’s records', () => {
     await first.journal.adoptNonce(CHAIN, SIGNER, 7)
     await claim(first, 7)
     await first.close()
+    const again = await open()
+    expect(checks(again)).toEqual([])
+    await again.close()
+  })
+
+  it('take back the digest of a sign-in that the KMS signed after the backup: none of its signatures is unexplained', async () => {
+    const state = join(root, 'state')
+    await backUp()
+    rmSync(join(root, 'backup'), { recursive: true })
+    cpSync(state, join(root, 'backup'), { recursive: true })
+    const then = await open()
+    const entry = {
+      ...{ digest: digest(80), kind: 'challenge' as const, signer: SIGNER },
+      ...{ workflowId: null, nonce: null, atMs: 1_002 },
+    }
+    await then.journal.enterDigest(entry)
+    await then.journal.barrier()
+    await then.close()
+    rmSync(join(state, 'journal.sqlite'))
+    cpSync(join(root, 'backup', 'journal.sqlite'), join(state, 'journal.sqlite'))
+    const back = await open()
+    expect(await back.journal.ledgerEntry(entry.digest)).toEqual(entry)
+    expect(checks(back)).toEqual(['journal_behind_watermark'])
+    await back.close()
+  })
+
+  it.each([
+    ['a claim and its bump', false],
+    ['typed data of a workflow that claimed nothing', true],
+  ])('agree where all that ended is in the archive, at last %s', async (_, isTyped) => {
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    const claimed = await bump(first, await claim(first, 7), 70)
+    const slots = claimed.slots.map((slot) => ({ ...slot, state: 'final' as const }))
+    const confirmed = await first.journal.write(move({ ...claimed, slots }, 'confirmed', 2_000))
+    await first.journal.write(move(confirmed, 'succeeded', 3_000))
+    if (isTyped) await refuseAttested(first, 71)
+    await first.close()
+    const archiving = await open()
+    const newest = isTyped ? 71 : 70
+    await expect.poll(() => archiving.journal.ledgerEntry(digest(newest))).toBeNull()
+    await archiving.close()
     const again = await open()
     expect(checks(again)).toEqual([])
     await again.close()
