@@ -191,17 +191,22 @@ function createFollower(deps: CanonicalDeps): Follower {
   /** Take what is final now; `fork` is where the chain left what was, `lowest` how far down that may go. */
   const settle = async (agreed: Head, fork: bigint | null, lowest = fork) => {
     // Where the head that was read and the block that is final are not of one chain, the next head decides.
-    const isNext = agreed.number > final.number && agreed.number <= ring.head().number
+    const isOfHead = agreed.number <= ring.head().number && !isOther(ring.at(agreed.number), agreed.hash)
+    let next: BlockName = agreed
     if (fork !== null) {
       hashes.forget()
       if (forkedFrom === null || (lowest ?? fork) < forkedFrom) forkedFrom = lowest
-      unreported ??= { was: final, fromBlock: fork }
+      if (unreported === null || fork < unreported.fromBlock)
+        unreported = { was: unreported?.was ?? final, fromBlock: fork }
     }
     if (unreported !== null) {
-      await deps.onForkPastFinality({ ...unreported, doubtedFrom: forkedFrom ?? unreported.fromBlock })
+      const { fromBlock } = unreported
+      await deps.onForkPastFinality({ ...unreported, doubtedFrom: forkedFrom ?? fromBlock })
+      // Until then nothing above the fork is final.
+      if (!isOfHead) next = ring.at(fromBlock - 1n) ?? agreed
       unreported = null
-    } else if (!isNext || isOther(ring.at(agreed.number), agreed.hash)) return
-    final = { number: agreed.number, hash: agreed.hash }
+    } else if (!isOfHead || agreed.number <= final.number) return
+    final = { number: next.number, hash: next.hash }
     ring.prune(final.number)
     await deps.onFinal(final)
   }

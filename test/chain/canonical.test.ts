@@ -154,6 +154,21 @@ describe('following the canonical chain', () => {
     expect(facts()).toMatchObject({ head: { number: 12n }, forkedFrom: 0n })
   })
 
+  it('takes nothing above a fork for final where the head that showed it is gone from what is final', async () => {
+    const { model, world, beforeFinal } = await createScene()
+    for (let block = 0; block < 6; block += 1) {
+      model.mine(EMPTY)
+      await settled()
+    }
+    // Blocks 11 to 16 go, of which two were final; by the time that what is final is asked for, 13 to 17 of the others too.
+    beforeFinal(() => model.reorg(5, ...Array.from({ length: 6 }, () => EMPTY)))
+    model.reorg(6, EMPTY, EMPTY, [own(0)], EMPTY, EMPTY, EMPTY, EMPTY)
+    await settled()
+    await settled()
+    expect(world.finals).toEqual([6n, 7n, 8n, 9n, 10n, 11n, 12n, 10n, 14n])
+    expect(world.forks).toMatchObject([{ was: { number: 12n }, fromBlock: 11n }])
+  })
+
   it('does not know how far down a fork went where it first went back below what was final', async () => {
     const { model, world, facts } = await createScene()
     model.reorg(6, EMPTY)
