@@ -200,10 +200,9 @@ function createFollower(deps: CanonicalDeps): Follower {
         unreported = { was: unreported?.was ?? final, fromBlock: fork }
     }
     if (unreported !== null) {
-      const { fromBlock } = unreported
-      await deps.onForkPastFinality({ ...unreported, doubtedFrom: forkedFrom ?? fromBlock })
+      await deps.onForkPastFinality({ ...unreported, doubtedFrom: forkedFrom ?? unreported.fromBlock })
       // Until then nothing above the fork is final.
-      if (!isOfHead) next = ring.at(fromBlock - 1n) ?? agreed
+      if (!isOfHead) next = ring.at(unreported.fromBlock - 1n) ?? agreed
       unreported = null
     } else if (!isOfHead || agreed.number <= final.number) return
     final = { number: next.number, hash: next.hash }
