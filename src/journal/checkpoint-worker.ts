@@ -16,9 +16,10 @@ function checkpoint({ file, restart }: CheckpointOrder): Checkpointed {
   try {
     db = new DatabaseSync(file)
     db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
-    const pages = Number(db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()?.log ?? 0)
+    // Pages that a commit writes over, and that have left memory, are read from the disk first: so none are left.
+    const pages = db.prepare(`PRAGMA wal_checkpoint(${restart ? 'TRUNCATE' : 'PASSIVE'})`).get()?.log
     if (restart) beginLog(db)
-    return { pages }
+    return { pages: Number(pages ?? 0) }
   } catch (cause) {
     if (isBusy(cause)) return { pages: 0 }
     const errcode = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : 0

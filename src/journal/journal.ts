@@ -73,7 +73,8 @@ export type JournalReads = {
   readonly reservations: (role: Role, sinceMs: number) => Promise<readonly Reservation[]>
   /** Newest first. */
   readonly decisions: (subjectPart: string, limit: number) => Promise<readonly DecisionRow[]>
-  readonly due: (nowMs: number) => Promise<readonly OutboxRow[]>
+  /** Those that were due first, at most `limit`. */
+  readonly due: (nowMs: number, limit: number) => Promise<readonly OutboxRow[]>
   readonly getValue: (key: string) => Promise<string | null>
   readonly close: () => Promise<void>
 }

@@ -39,20 +39,28 @@ export class RecordReader implements JournalReads {
   }
 
   async list(limit: number): Promise<readonly Workflow[]> {
-    const sql = 'SELECT body FROM workflows ORDER BY created_at_ms DESC LIMIT ?'
-    return this.#withArchived(null, this.records.bodies(sql, limit), limit)
+    const rows = this.records.rows('SELECT rowid FROM workflows ORDER BY created_at_ms DESC LIMIT ?', limit)
+    return this.#withArchived(null, await this.records.bodiesByTurns(rows), limit)
   }
 
   async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
-    const sql = 'SELECT body FROM workflows WHERE role = ? ORDER BY created_at_ms DESC LIMIT ?'
-    return this.#withArchived(role, this.records.bodies(sql, role, limit), limit)
+    const sql = 'SELECT rowid FROM workflows WHERE role = ? ORDER BY created_at_ms DESC LIMIT ?'
+    const rows = this.records.rows(sql, role, limit)
+    // What leaves meanwhile may leave its row to another.
+    const ofRole = 'SELECT body FROM workflows WHERE rowid = ? AND role = ?'
+    const kept = await this.records.bodiesByTurns<Workflow>(rows, ofRole, role)
+    return this.#withArchived(role, kept, limit)
   }
 
   /** What was archived is older than what was not, but for what is live; a crash may have left a workflow in both. */
-  #withArchived(role: Role | null, kept: readonly Workflow[], limit: number): readonly Workflow[] {
+  async #withArchived(
+    role: Role | null,
+    kept: readonly Workflow[],
+    limit: number,
+  ): Promise<readonly Workflow[]> {
     if (this.archive === null || kept.length >= limit) return kept
     const ids = new Set(kept.map(({ id }) => id))
-    const archived = this.archive.newest(role, limit).filter(({ id }) => !ids.has(id))
+    const archived = (await this.archive.newest(role, limit)).filter(({ id }) => !ids.has(id))
     return [...kept, ...archived].toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(0, limit)
   }
 
@@ -64,9 +72,12 @@ export class RecordReader implements JournalReads {
   }
 
   async undecidedLots(role: Role): Promise<readonly Workflow[]> {
-    const sql =
-      "SELECT body FROM workflows WHERE state = 'shadowed' AND role = ? AND json_extract(body, '$.shadowed.outcome.lot') = 'undecided'"
-    return this.records.bodies(sql, role)
+    const rows = this.records.rows(
+      "SELECT rowid FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms",
+    )
+    const undecided =
+      "SELECT body FROM workflows WHERE rowid = ? AND role = ? AND json_extract(body, '$.shadowed.outcome.lot') = 'undecided'"
+    return this.records.bodiesByTurns(rows, undecided, role)
   }
 
   async transitions(id: string): Promise<readonly Transition[]> {
@@ -106,8 +117,9 @@ export class RecordReader implements JournalReads {
     return this.records.bodies(sql, subjectPart.toLowerCase(), limit)
   }
 
-  async due(nowMs: number): Promise<readonly OutboxRow[]> {
-    return this.records.bodies('SELECT body FROM outbox WHERE due_at_ms <= ? ORDER BY due_at_ms', nowMs)
+  async due(nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
+    const sql = 'SELECT body FROM outbox WHERE due_at_ms <= ? ORDER BY due_at_ms LIMIT ?'
+    return this.records.bodies(sql, nowMs, limit)
   }
 
   async getValue(key: string): Promise<string | null> {

@@ -11,6 +11,7 @@ import {
   readArchiveDatabase,
   readDatabase,
 } from './database.ts'
+import { addDecisions } from './decisions.ts'
 import { endProcess } from './faults.ts'
 import type {
   DecisionRow,
@@ -24,9 +25,6 @@ import type {
 import { RecordReader } from './reader.ts'
 import { RecentReservations } from './recent-reservations.ts'
 import { encodeRecord, Records } from './records.ts'
-
-/** Decisions kept: at one changed reason a second, about half a day. */
-const DECISIONS_MAX = 50_000
 
 /**
  * Open the journal for reading beside the process that writes it. Throws `journal.absent` when there is none, and
@@ -229,14 +227,7 @@ export class SqliteJournal extends RecordReader implements Journal {
   }
 
   async addDecisions(rows: readonly DecisionRow[]): Promise<void> {
-    if (rows.length === 0) return
-    await this.records.change(() => {
-      for (const row of rows) {
-        const sql = 'INSERT INTO decisions (subject, body) VALUES (?, ?)'
-        this.records.run(sql, row.subject, encodeRecord(row))
-      }
-      this.records.run('DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?', DECISIONS_MAX)
-    })
+    await addDecisions(rows, this.records)
   }
 
   async post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {

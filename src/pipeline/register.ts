@@ -56,7 +56,7 @@ const ROWS_MAX = 32
  * that is down delays nothing on the chain.
  */
 export async function registerDue(deps: RegisterDeps): Promise<void> {
-  const rows = (await deps.journal.due(deps.nowMs())).slice(0, ROWS_MAX)
+  const rows = await deps.journal.due(deps.nowMs(), ROWS_MAX)
   await Promise.all(
     rows.map(async (row) => {
       try {

@@ -10,7 +10,7 @@ import { type JournalFigures, measureJournal } from './journal.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
 import { measureRestart, type RestartFigures } from './restart.ts'
 import { measureThroughput, type ThroughputFigures } from './throughput.ts'
-import type { SqliteFigures } from './time-sqlite.ts'
+import type { JournalCalls } from './time-journal.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -131,10 +131,14 @@ function side(name: string, { rounds, p50Ms, p95Ms, waves }: SideFigures): strin
   ].join('\n')
 }
 
-function describeSqlite({ calls, cpu, wall, longest }: SqliteFigures): string {
-  const ms = ({ p999Ms, maxMs }: SqliteFigures['cpu']) =>
-    `p99.9 ${p999Ms.toFixed(2)} ms, most ${maxMs.toFixed(2)} ms`
-  return `${calls.toLocaleString('en')} calls of SQLite, computing ${ms(cpu)}, by the clock ${ms(wall)}; longest: ${longest}`
+function describeCalls({ calls, wall, held, uncollected, collectionMaxMs }: JournalCalls): string {
+  const ms = (value: number) => `${value.toFixed(2)} ms`
+  const spread = ({ p999Ms, maxMs }: JournalCalls['wall']) => `p99.9 ${ms(p999Ms)}, most ${ms(maxMs)}`
+  return [
+    `${calls.toLocaleString('en')} times in the journal, by the clock ${spread(wall)}`,
+    `less the wait for a core ${spread(held)}, with collections of garbage of up to ${ms(collectionMaxMs)}`,
+    `without any most ${ms(uncollected.maxMs)} (${uncollected.name})`,
+  ].join('; ')
 }
 
 function describeJournal({ sizes }: JournalFigures): string {
@@ -142,7 +146,7 @@ function describeJournal({ sizes }: JournalFigures): string {
     .map((size) => {
       const { inFlight, archived } = size
       const name = `${inFlight.toLocaleString('en')} in flight, ${archived.toLocaleString('en')} archived`
-      return `${name}: ${describeSqlite(size)}\n`
+      return `${name}: ${describeCalls(size)}\n`
     })
     .join('')
 }

@@ -253,14 +253,14 @@ describe('the SQLite journal', () => {
       dueAtMs: 10,
     }
     await journal.post([row])
-    expect(await journal.due(9)).toEqual([])
-    expect(await journal.due(10)).toEqual([{ ...row, tries: 0 }])
+    expect(await journal.due(9, 10)).toEqual([])
+    expect(await journal.due(10, 10)).toEqual([{ ...row, tries: 0 }])
     await journal.postpone('0x01', 50)
-    expect(await journal.due(49)).toEqual([])
-    expect(await journal.due(50)).toEqual([{ ...row, tries: 1, dueAtMs: 50 }])
+    expect(await journal.due(49, 10)).toEqual([])
+    expect(await journal.due(50, 10)).toEqual([{ ...row, tries: 1, dueAtMs: 50 }])
     await journal.posted('0x01')
     await journal.post([row])
-    expect(await journal.due(1_000)).toEqual([])
+    expect(await journal.due(1_000, 10)).toEqual([])
   })
 
   it('finds decisions by a part of their subject, newest first', async () => {

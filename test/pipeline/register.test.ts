@@ -60,7 +60,7 @@ describe('registering', () => {
     const waits: number[] = []
     for (let tries = 0; tries < 9; tries += 1) {
       await registerDue(deps)
-      const [row] = await journal.due(Number.MAX_SAFE_INTEGER)
+      const [row] = await journal.due(Number.MAX_SAFE_INTEGER, 10)
       waits.push((row?.dueAtMs ?? 0) - nowMs)
       nowMs = row?.dueAtMs ?? 0
     }
@@ -78,7 +78,7 @@ describe('registering', () => {
     failure = null
     nowMs = 2_000
     await registerDue(deps)
-    expect(await journal.due(Number.MAX_SAFE_INTEGER)).toEqual([])
+    expect(await journal.due(Number.MAX_SAFE_INTEGER, 10)).toEqual([])
   })
 
   it('tells of thirty-two at once, the longest due first, and of the rest at the next look', async () => {
