@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
-import { createRing, isGone, isOther, type Ring, unsettled } from './ring.ts'
+import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './ring.ts'
 import { onceEach, type SeekNodes, type Sought, seekMined } from './seek.ts'
 
 /** A block by height and hash. */
@@ -230,7 +230,7 @@ function createFollower(deps: CanonicalDeps): Follower {
     )
     // Where the ring was begun anew since, it does not say how far down the chain left what was final.
     const isWhole = ring.at(final.number)?.hash === final.hash
-    const hasFork = isHidden(final, agreed, ring) && (await isGone(final, agreed, nodes))
+    const hasFork = isHidden(final, agreed, ring) && (await isGoneBelow(ring, final, agreed, nodes))
     if (hasFork || !ring.replace(path.above, path.blocks)) return rebase(head, agreed)
     const fork = replaced?.head.number ?? null
     await settle(agreed, fork, isWhole ? fork : 0n)

@@ -116,6 +116,22 @@ export async function isGone(
   return isOther(block, final.hash)
 }
 
+/**
+ * As `isGone`, where what is final now is below a ring: of which fork it is shows only in that the ring stands after it was
+ * asked for. Throws `chain.unsettled` where it does not.
+ */
+export async function isGoneBelow(
+  ring: Ring,
+  final: Pick<Head, 'number' | 'hash'>,
+  agreed: Head,
+  nodes: Pick<Nodes, 'block'>,
+): Promise<boolean> {
+  const floor = ring.floor()
+  const [hasGone, lowest] = await Promise.all([isGone(final, agreed, nodes), nodes.block(floor)])
+  if (lowest?.hash !== ring.at(floor)?.hash) throw unsettled(floor)
+  return hasGone
+}
+
 /** Make the error of a block that is not there any more as it was agreed on. Pure. */
 export const unsettled = (number: bigint) =>
   new RolekeeperError(

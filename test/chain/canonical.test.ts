@@ -83,8 +83,8 @@ describe('following the canonical chain', () => {
     await settled()
     expect(facts().minedAt(0)?.receipt.blockNumber).toBe(11n)
     expect(facts().minedAt(1)?.receipt.blockNumber).toBe(13n)
-    // Soon after a start, what was final before is not among the blocks that were read.
-    expect(model.calls.toSorted()).toEqual(['block', 'blockOf', 'blockOf', 'blockOf', 'finalized'])
+    // Soon after a start, what is final is not among the blocks that were read: what was, and the lowest, are asked for.
+    expect(model.calls.toSorted()).toEqual(['block', 'block', 'blockOf', 'blockOf', 'blockOf', 'finalized'])
   })
 
   it('takes back what a reorg took, and finds it where it landed again', async () => {
@@ -167,6 +167,15 @@ describe('following the canonical chain', () => {
     await settled()
     expect(world.finals).toEqual([6n, 7n, 8n, 9n, 10n, 11n, 12n, 10n, 14n])
     expect(world.forks).toMatchObject([{ was: { number: 12n }, fromBlock: 11n }])
+  })
+
+  it('takes nothing for final, below where it began, that is of another fork than the head beside it', async () => {
+    const { model, world, facts, beforeFinal } = await createScene()
+    // Blocks 8 to 11 go, none of which was final: by then 8 is, of the others, and what was found in the old one is not.
+    beforeFinal(() => model.reorg(4, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY))
+    model.mine(EMPTY)
+    await vi.waitFor(() => expect(facts()).toMatchObject({ head: { number: 12n }, finalized: 8n }))
+    expect(world).toMatchObject({ finals: [6n, 8n], failures: 1, moves: 1, forks: [] })
   })
 
   it('does not know how far down a fork went where it first went back below what was final', async () => {
