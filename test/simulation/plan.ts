@@ -62,6 +62,10 @@ export type Plan = {
   readonly evictions: readonly number[]
 }
 
+/** Null but for one time in so many: the option of fast-check would have it the other way round. */
+const oneIn = <T>(many: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
+  fc.oneof({ weight: many - 1, arbitrary: fc.constant(null) }, { weight: 1, arbitrary })
+
 /** All faults have ended by then, but for a node that lies for ever. */
 export const TROUBLE_MS = 30_000
 
@@ -85,6 +89,22 @@ const crash: fc.Arbitrary<Crash> = fc.record({
   nth: fc.integer({ min: 0, max: 24 }),
   when: fc.constantFrom('before', 'after'),
   downMs: fc.constantFrom(100, 1_000, 5_000, 15_000),
+})
+
+const backup = fc.record({
+  restoreAtMs: fc.integer({ min: 5_000, max: 25_000 }),
+  ageMs: fc.integer({ min: 100, max: 12_000 }),
+})
+
+const intruder = fc.record({
+  atMs: fc.integer({ min: 2_000, max: 20_000 }),
+  takes: fc.constantFrom('held', 'free'),
+})
+
+const deep = fc.record({
+  atMs: fc.integer({ min: 5_000, max: 25_000 }),
+  beyond: fc.integer({ min: 1, max: 12 }),
+  forgets: fc.constantFrom(0, 0.3, 1),
 })
 
 const common = {
@@ -113,18 +133,9 @@ const common = {
     }),
     { maxLength: 1 },
   ),
-  backup: fc.option(
-    fc.record({
-      restoreAtMs: fc.integer({ min: 5_000, max: 25_000 }),
-      ageMs: fc.integer({ min: 100, max: 12_000 }),
-    }),
-    { freq: 5 },
-  ),
+  backup: oneIn(4, backup),
   evictions: fc.array(fc.integer({ min: 0, max: TROUBLE_MS }), { maxLength: 3 }),
-  intruder: fc.option(
-    fc.record({ atMs: fc.integer({ min: 2_000, max: 20_000 }), takes: fc.constantFrom('held', 'free') }),
-    { freq: 6 },
-  ),
+  intruder: oneIn(7, intruder),
 }
 
 /** These reorgs stay shallower than finality: what is deeper is drawn by itself. */
@@ -149,14 +160,7 @@ export const honestPlan: fc.Arbitrary<Plan> = fc
       { maxLength: 4 },
     ),
     liar: fc.constant(null),
-    deep: fc.option(
-      fc.record({
-        atMs: fc.integer({ min: 5_000, max: 25_000 }),
-        beyond: fc.integer({ min: 1, max: 12 }),
-        forgets: fc.constantFrom(0, 0.3, 1),
-      }),
-      { freq: 7 },
-    ),
+    deep: oneIn(7, deep),
   })
   .map(shallow)
   .map(believed)
@@ -181,3 +185,16 @@ export const liarPlan: fc.Arbitrary<Plan> = fc
     deep: fc.constant(null),
   })
   .map(shallow)
+
+/** Many opportunities at once, and often what a person has to look at afterwards. */
+export const crowdedPlan: fc.Arbitrary<Plan> = fc
+  .tuple(
+    fc.oneof(honestPlan, liarPlan),
+    fc.record({
+      opportunities: fc.array(opportunity, { minLength: 6, maxLength: 16 }),
+      backup: oneIn(2, backup),
+      intruder: oneIn(2, intruder),
+      deep: oneIn(3, deep),
+    }),
+  )
+  .map(([plan, crowd]) => ({ ...plan, ...crowd, ...(plan.liar === null ? {} : { deep: null }) }))

@@ -1,11 +1,17 @@
 import fc from 'fast-check'
-import { honestPlan, liarPlan, type Plan } from './plan.ts'
+import { crowdedPlan, honestPlan, liarPlan, type Plan } from './plan.ts'
 import { type Outcome, runSchedule } from './schedule.ts'
 
 /** Every fourth seed has a node that lies. */
 const LIAR_EVERY = 4
 
-const arbitraryOf = (seed: number): fc.Arbitrary<Plan> => (seed % LIAR_EVERY === 0 ? liarPlan : honestPlan)
+/** Every sixteenth has many opportunities at once, next to one that has a node that lies: it takes three times as long. */
+const CROWD_EVERY = 16
+
+function arbitraryOf(seed: number): fc.Arbitrary<Plan> {
+  if (seed % CROWD_EVERY === 1) return crowdedPlan
+  return seed % LIAR_EVERY === 0 ? liarPlan : honestPlan
+}
 
 /** The schedule that a seed stands for, the same on every machine. Pure. */
 export function planOf(seed: number): Plan {
