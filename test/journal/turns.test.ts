@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DecisionRow } from '../../src/journal/journal.ts'
+import { RecentReservations } from '../../src/journal/recent-reservations.ts'
 import { openSqliteJournal, type SqliteJournal } from '../../src/journal/sqlite.ts'
 import { workflowOf } from '../support/workflows.ts'
 
@@ -72,6 +73,25 @@ describe('the event loop, beside a journal', () => {
     expect(turns).toBeGreaterThan(20)
     expect(await journal.decisions('p', 2_000)).toEqual(rows.toReversed())
     await journal.close()
+  })
+
+  it('is not held by all the reservations that are old when one comes after quiet days', () => {
+    const recent = new RecentReservations({ rows: () => [], bodies: () => [] })
+    const at = (atMs: number) => ({
+      ...{ workflowId: `at ${atMs}`, role: 'liquidator' as const, atMs },
+      ...{ usdMicros: 1n, gasWei: 1n, reverted: false },
+    })
+    for (let atMs = 0; atMs < 20; atMs += 1) recent.set(at(atMs))
+    const held = () =>
+      Array.from({ length: 20 }, (_, ms) => recent.since('liquidator', ms) !== null).indexOf(true)
+    const lateMs = 3 * 86_400_000
+    recent.set(at(lateMs))
+    expect(held()).toBe(8)
+    expect(recent.since('liquidator', 8)).toHaveLength(13)
+    recent.set(at(lateMs + 1))
+    recent.set(at(lateMs + 2))
+    expect(recent.since('liquidator', 20)).toHaveLength(3)
+    expect(recent.since('liquidator', 19)).toBeNull()
   })
 
   it('is free between the commits of many that write in one turn', async () => {
