@@ -1,15 +1,18 @@
 import fc from 'fast-check'
-import { crowdedPlan, honestPlan, liarPlan, type Plan } from './plan.ts'
+import { crowdedPlan, honestPlan, liarPlan, type Plan, troubledPlan } from './plan.ts'
 import { type Outcome, runSchedule } from './schedule.ts'
 
 /** Every fourth seed has a node that lies. */
 const LIAR_EVERY = 4
 
-/** Every sixteenth has many opportunities at once, next to one that has a node that lies: it takes three times as long. */
+/** Every eighth has what a person has to look at, next to one that has a node that lies. */
+const TROUBLE_EVERY = 8
+/** Every sixteenth has many opportunities at once: it takes three times as long. */
 const CROWD_EVERY = 16
 
 function arbitraryOf(seed: number): fc.Arbitrary<Plan> {
   if (seed % CROWD_EVERY === 1) return crowdedPlan
+  if (seed % TROUBLE_EVERY === 1) return troubledPlan
   return seed % LIAR_EVERY === 0 ? liarPlan : honestPlan
 }
 
