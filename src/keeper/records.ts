@@ -143,8 +143,8 @@ async function compare(place: Place, known: Known): Promise<void> {
 }
 
 /**
- * The marks that a journal does not hold: all that follow the newest that it does, in the order of its commits; and how
- * many lines among them are no marks.
+ * The marks that a journal does not hold: those that follow the newest claim or attempt that it does, in the order of its
+ * commits; and how many lines among them are no marks.
  */
 async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: Known) {
   const lost: Mark[] = []
@@ -154,7 +154,11 @@ async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: K
   if (found !== null && found !== chainId) throw otherChain(folder, found, chainId)
   for (const line of lines.toReversed()) {
     const mark = markOf(line)
-    if (await areHeld(line.digests, mark === null ? null : workflowIdOf(mark), journal)) break
+    if (await areHeld(line.digests, mark === null ? null : workflowIdOf(mark), journal)) {
+      // A start that tries a key again enters its digest anew: what lies before that line may be lost all the same.
+      if (mark?.type === 'digest') continue
+      break
+    }
     if (mark === null) {
       unread += 1
       continue

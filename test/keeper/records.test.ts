@@ -157,6 +157,33 @@ describe('a keeper’s records', () => {
     await back.close()
   })
 
+  it('take back a claim before a digest that the journal held and a later start entered again', async () => {
+    const state = join(root, 'state')
+    const entry = {
+      ...{ digest: digest(80), kind: 'typed_data' as const, signer: SIGNER },
+      ...{ workflowId: 'w80', nonce: null, atMs: 1_002 },
+    }
+    const enter = async ({ journal }: KeeperRecords) => {
+      await journal.enterDigest(entry)
+      await journal.barrier()
+    }
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    await enter(first)
+    await first.close()
+    cpSync(state, join(root, 'backup'), { recursive: true })
+    const then = await open()
+    await claim(then, 7)
+    // Its key has not answered yet.
+    await enter(then)
+    await then.close()
+    cpSync(join(root, 'backup', 'journal.sqlite'), join(state, 'journal.sqlite'))
+    const back = await open()
+    expect(checks(back)).toEqual(['journal_behind_watermark'])
+    expect((await back.journal.get('w7'))?.slots[0]).toMatchObject({ nonce: 7 })
+    await back.close()
+  })
+
   it.each([
     ['a claim and its bump', false],
     ['typed data of a workflow that claimed nothing', true],
