@@ -87,6 +87,12 @@ export class SqliteJournal extends RecordReader implements Journal {
     return [...this.#live.values()]
   }
 
+  /** What ended while many were read is given as it ended. */
+  override async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
+    const newest = await super.newestOf(role, limit)
+    return newest.map((one) => (isTerminal(one.state) ? one : (this.read(one.id) ?? one)))
+  }
+
   /** Take note of a change that the records hold; the last thing in it, as what failed was none. */
   #note(workflow: Workflow, reservation: Reservation | null): Workflow {
     if (reservation !== null) this.#reservations.set(reservation)

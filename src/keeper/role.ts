@@ -109,6 +109,8 @@ export async function openRole(
   const counts = ({ shadow }: { readonly shadow?: true }) => signing === null || shadow !== true
   const collections = createCollections(client, signing?.session ?? null, config.service.assumptions)
   const observer = createRoleObserver(rolePolicy, signer, deps, collections, () => duty.look())
+  const lots = await journal.undecidedLots(role)
+  // The last that is waited for: what ends after this is heard of.
   const newest = await journal.newestOf(role, JOURNAL_ROWS)
   const recent = createRecent(newest.filter(counts), deps.clock.nowMs)
   const keys = config.agents
@@ -122,7 +124,7 @@ export async function openRole(
     open: (proposal) => opener.open(proposal, signing === null),
   })
   const lotScores = createLotScores({ collections, journal })
-  for (const workflow of await journal.undecidedLots(role)) lotScores.add(workflow)
+  for (const workflow of lots) lotScores.add(workflow)
   return {
     role,
     signer,
