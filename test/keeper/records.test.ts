@@ -184,6 +184,23 @@ describe('a keeper’s records', () => {
     await back.close()
   })
 
+  it('start where a key that only ever signed in is of no agent any more, nor of the older journal', async () => {
+    const state = join(root, 'state')
+    await backUp()
+    cpSync(join(state, 'journal.sqlite'), join(root, 'journal.sqlite'))
+    const then = await open({ agents: agentsOf(SIGNER, OTHER) })
+    await then.journal.enterDigest({
+      ...{ digest: digest(80), kind: 'challenge', signer: OTHER, workflowId: null, nonce: null, atMs: 1_002 },
+    })
+    await then.journal.barrier()
+    await then.close()
+    cpSync(join(root, 'journal.sqlite'), join(state, 'journal.sqlite'))
+    const back = await open()
+    expect(checks(back)).toEqual([])
+    expect(back.signers.reasonsOf(OTHER)).toEqual([])
+    await back.close()
+  })
+
   it.each([
     ['a claim and its bump', false],
     ['typed data of a workflow that claimed nothing', true],
