@@ -153,7 +153,9 @@ async function orderAgain(
     // One that was mined or final was open again when this was ordered: a reorg had taken it back.
     const again = withNewAttempt(reopened(slot), attemptAgain(attempt))
     const slots = stored.slots.map((each) => (each.index === slot.index ? again : each))
-    await journal.write({ ...stored, slots }, reservation ?? null)
+    // One that was confirmed was in flight again, too: what is confirmed is not followed.
+    const state = stored.state === 'confirmed' ? 'in_flight' : stored.state
+    await journal.write({ ...stored, state, slots }, reservation ?? null)
   }
   return [{ signer, nonce, workflowId, taken: isLive }]
 }

@@ -63,6 +63,15 @@ it.each<[string, Partial<Slot>]>([
   },
 )
 
+it('carries a workflow again that the older journal holds confirmed, and that a reorg opened again before its bump', async () => {
+  await restored({ state: 'final', inclusion: INCLUSION })
+  const workflow = await journal.get('w7')
+  if (workflow === null) throw new TypeError('none')
+  await journal.write({ ...workflow, state: 'confirmed' })
+  expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: true }])
+  expect(await journal.get('w7')).toMatchObject({ state: 'in_flight', slots: [{ state: 'open' }] })
+})
+
 it('takes a later bump back out of a claim that was written as it stood by then', async () => {
   await restored({})
   const slots = [slotOf({ attempts: [FIRST, BUMP] })]
