@@ -16,8 +16,11 @@ export type Filler = {
   readonly fees: FeePolicy
 }
 
-/** Why a nonce is filled, and what was offered there already, which nodes may still have. */
-export type Filling = { readonly note: Note; readonly over?: Fees }
+/**
+ * Why a nonce is filled, and what was offered there already, which nodes may still have; `instead` is the id of the ended
+ * workflow whose transaction there the chain has lost.
+ */
+export type Filling = { readonly note: Note; readonly over?: Fees; readonly instead?: string }
 
 /** What filling a nonce needs. */
 type FillDeps = {
@@ -42,7 +45,7 @@ const NOTHING = { usdMicros: 0n, assets: 0n } as const
 export async function fillNonce(
   signer: Address,
   nonce: number,
-  { note, over }: Filling,
+  { note, over, instead }: Filling,
   deps: FillDeps,
 ): Promise<Checked<{ readonly workflow: Workflow }>> {
   const { chainId, journal, fillerOf } = deps
@@ -68,7 +71,13 @@ export async function fillNonce(
   const workflow: Workflow = {
     ...{ id: idempotencyKey(opportunity, round), role, chainId, signer, opportunity, round },
     proposal: {
-      ...{ workflowType, ...named, input: {}, summary: note.message, reason: {} },
+      ...{
+        workflowType,
+        ...named,
+        input: instead === undefined ? {} : { instead },
+        summary: note.message,
+        reason: {},
+      },
       exposure: { token: signer, ...NOTHING },
     },
     ...{

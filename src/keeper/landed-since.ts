@@ -1,16 +1,19 @@
 import type { Address } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
 import { isReopened } from '../decide/open.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { isApproval } from '../pipeline/conclude.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
+import { idempotencyKey } from '../workflow/keys.ts'
+import { inputText } from '../workflow/proposal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /** What finding and keeping what landed since its workflow ended needs. */
 type LandedDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'transaction'>
-  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'write'>
+  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'open' | 'write'>
   readonly chain: Pick<ChainView, 'facts'>
   readonly onChanged: (before: Workflow, after: Workflow) => void
   readonly nowMs: () => number
@@ -36,14 +39,33 @@ export async function landedSince(
   if (forkedFrom === null) return []
   const found = new Map<string, Landed>()
   for (let nonce = next - 1; nonce >= Math.max(0, next - SPAN_MAX); nonce -= 1) {
-    const workflow = await deps.journal.byNonce(deps.nodes.chainId, signer, nonce)
-    const slot = slotAt(workflow, signer, nonce)
-    if (workflow === null || slot === undefined) continue
-    if (slot.inclusion !== undefined && slot.inclusion.blockNumber < forkedFrom) break
-    const isDue = isReopened(workflow.state) && slot.kind === 'intent' && !isApproval(slot, workflow)
-    if (isDue && (await hasLanded(slot, deps))) found.set(workflow.id, { workflow, nonce })
+    const holders = await holdersOf(nonce, signer, deps)
+    const inclusion = slotAt(holders[0] ?? null, signer, nonce)?.inclusion
+    if (inclusion !== undefined && inclusion.blockNumber < forkedFrom) break
+    for (const workflow of holders) {
+      const slot = slotAt(workflow, signer, nonce)
+      const isDue = slot?.kind === 'intent' && isReopened(workflow.state) && !isApproval(slot, workflow)
+      if (isDue && (await hasLanded(slot, deps))) found.set(workflow.id, { workflow, nonce })
+    }
   }
   return [...found.values()]
+}
+
+/** The workflow that holds a nonce, and those in whose place a person had it filled: what they had may land after all. */
+async function holdersOf(
+  nonce: number,
+  signer: Address,
+  { nodes, journal }: LandedDeps,
+): Promise<readonly Workflow[]> {
+  const holders: Workflow[] = []
+  let holder = await journal.byNonce(nodes.chainId, signer, nonce)
+  while (holder !== null) {
+    holders.push(holder)
+    const { kind, input } = holder.proposal
+    const instead = kind === 'fill' ? inputText(input, 'instead') : undefined
+    holder = instead === undefined ? null : await journal.get(instead)
+  }
+  return holders
 }
 
 async function hasLanded({ attempts }: Slot, { nodes }: LandedDeps): Promise<boolean> {
@@ -65,6 +87,16 @@ export async function keepFromAgain(landed: Landed, deps: LandedDeps): Promise<v
   // A round that claimed nonces since has an end of its own.
   if (newest.slots.length > 0 && newest.id !== workflow.id) return
   const note = { check: 'landed_since', message: saidOfLanded(landed).trim() }
-  const updatedAtMs = deps.nowMs()
-  deps.onChanged(newest, await deps.journal.write({ ...newest, state: 'partial', updatedAtMs, note }))
+  const end = { state: 'partial' as const, updatedAtMs: deps.nowMs(), note }
+  try {
+    deps.onChanged(newest, await deps.journal.write({ ...newest, ...end }))
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || error.code !== 'journal.conflict') throw error
+    // It has left for the archive, where nothing is written: one more round says it.
+    const round = newest.round + 1
+    const id = idempotencyKey(newest.opportunity, round)
+    const again: Workflow = { ...newest, id, round, slots: [], state: 'discovered', version: 0 }
+    if ((await deps.journal.open(again)) === 'exists') throw error
+    deps.onChanged(again, await deps.journal.write({ ...again, ...end }))
+  }
 }

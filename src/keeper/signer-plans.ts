@@ -16,7 +16,10 @@ import { counts, isTrailing, type Standing } from './signer-standing.ts'
 /** What doing what people order about signers needs. */
 export type OrderDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'calls' | 'transaction'>
-  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'live' | 'write' | 'adoptNonce'>
+  readonly journal: Pick<
+    Journal,
+    'byNonce' | 'byOpportunity' | 'get' | 'live' | 'open' | 'write' | 'adoptNonce'
+  >
   readonly chain: Pick<ChainView, 'facts' | 'stands' | 'forgetForks'>
   readonly signers: Signers
   readonly addresses: readonly Address[]
@@ -72,7 +75,7 @@ async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked
   const over = slotAt(holder, signer, nonce)?.attempts.at(-1)
   if (holder === null || over === undefined || !isTerminal(holder.state)) return null
   const message = `Workflow ${holder.id} ended ${holder.state} by its transaction at nonce ${nonce}, which the chain has lost: with a no-op there it is undone for good, unless it lands first.`
-  return { note: { check: 'final_lost', message }, over }
+  return { note: { check: 'final_lost', message }, over, instead: holder.id }
 }
 
 /** What an order is about. */

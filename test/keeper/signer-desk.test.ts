@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { MinedTransaction } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { openSqliteJournal, type SqliteJournal } from '../../src/journal/sqlite.ts'
 import { type Filling, fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
@@ -34,7 +34,7 @@ const minedAs = (of: Hex, status: 'success' | 'reverted'): MinedTransaction => {
   }
 }
 
-let journal: Journal
+let journal: SqliteJournal
 let signers: Signers
 let alarms: unknown[]
 beforeEach(async () => {
@@ -471,4 +471,50 @@ it.each<[string, 'success' | 'reverted', string]>([
   expect(would).toMatchObject({ ok: true })
   expect('said' in would && would.said.includes('Workflow w7 ended reverted')).toBe(status === 'success')
   expect((await journal.byOpportunity('w7'))?.state).toBe(end)
+})
+
+it('release lets no opportunity be tried again of a workflow that has its effect since, and is in the archive by now', async () => {
+  const { world, order } = createWorld()
+  const workflow = await journal.get(await claim(7, 'final', { blockNumber: 80n, blockHash: hash(80) }))
+  if (workflow === null) throw new TypeError('none')
+  const slots = workflow.slots.map((slot) => ({ ...slot, attempts: [attemptOf({ hash: hash(7) })] }))
+  await journal.write({ ...workflow, slots, state: 'reverted' })
+  signers.safe(SIGNER, { check: 'reorg_past_finality', message: '', seen: '', toLeave: '' })
+  world.landed.set(hash(7), 'success')
+  Object.assign(world, { finalized: 8, latest: 8, pending: 8, forkedFrom: 80n })
+  await journal.archiveSlice(Number.MAX_SAFE_INTEGER, 0)
+  expect((await order('release')).did.ok).toBe(true)
+  expect(await journal.byOpportunity('w7')).toMatchObject({
+    state: 'partial',
+    note: { check: 'landed_since' },
+  })
+  expect(await journal.live()).toEqual([])
+  expect(checks()).toEqual([])
+})
+
+it('release lets no opportunity be tried again whose payload landed after all in the place of the no-op that a person put there', async () => {
+  const { world, desk, order } = createWorld()
+  const workflow = await journal.get(await claim(7, 'final', { blockNumber: 80n, blockHash: hash(80) }))
+  if (workflow === null) throw new TypeError('none')
+  const slots = workflow.slots.map((slot) => ({ ...slot, attempts: [attemptOf({ hash: hash(7) })] }))
+  await journal.write({ ...workflow, slots, state: 'reverted' })
+  const doubt = { message: 'Gone.', seen: 'block 80', toLeave: 'look' }
+  signers.safe(SIGNER, { check: 'reorg_past_finality', ...doubt })
+  Object.assign(world, { pending: 8, forkedFrom: 80n })
+  await desk.look()
+  expect((await order('fill', 7)).did.ok).toBe(true)
+  const filling = await journal.byNonce(CHAIN, SIGNER, 7)
+  if (filling === null || filling.id === 'w7') throw new TypeError('not filled')
+  // What the chain had lost lands before the no-op, and goes through this time.
+  const taken = filling.slots.map((slot) => ({
+    ...slot,
+    state: 'final' as const,
+    consumedByOther: true as const,
+  }))
+  await journal.write({ ...filling, slots: taken, state: 'superseded' })
+  world.landed.set(hash(7), 'success')
+  Object.assign(world, { finalized: 8, latest: 8, pending: 8 })
+  await desk.look()
+  expect((await order('release')).did.ok).toBe(true)
+  expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
 })
