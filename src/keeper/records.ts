@@ -191,7 +191,9 @@ async function complete({ file, lines, kept }: Place, journal: Journal): Promise
   const absent = (await journal.live()).filter(({ slots }) =>
     slots.some(({ attempts }) => attempts.some(({ digest }) => !known.has(digest))),
   )
-  const marks = absent.map(async (workflow) => {
+  // As the journal's commits: the newest line that it holds says that it holds those before.
+  const inOrder = absent.toSorted((one, other) => orderedAtMs(one) - orderedAtMs(other))
+  const marks = inOrder.map(async (workflow) => {
     const rows = await journal.reservations(workflow.role, workflow.createdAtMs)
     const reservation = rows.find(({ workflowId }) => workflowId === workflow.id) ?? null
     return lineOf({ type: 'claim', workflow, reservation })
@@ -200,6 +202,10 @@ async function complete({ file, lines, kept }: Place, journal: Journal): Promise
   await journal.setValue(kept, 'kept')
   await journal.barrier()
 }
+
+/** When the newest attempt of a workflow was ordered. Pure. */
+const orderedAtMs = ({ slots }: Workflow): number =>
+  Math.max(...slots.flatMap(({ attempts }) => attempts.map((attempt) => attempt.orderedAtMs)))
 
 const behind = (folder: string, back: readonly TakenBack[]): Doubt => {
   const nonces = back.flatMap(({ nonce }) => nonce ?? [])

@@ -103,6 +103,30 @@ describe('a keeper’s records', () => {
     await back.close()
   })
 
+  it('take the last claim back from a watermark that came later, also of the workflow that was opened first', async () => {
+    const state = join(root, 'state')
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    const waits = workflowOf('cleared', { id: 'w8', opportunity: 'w8', createdAtMs: 1 })
+    await first.journal.open(waits)
+    await claim(first, 7)
+    await first.close()
+    cpSync(state, join(root, 'backup'), { recursive: true })
+    const then = await open()
+    const slots = [slotOf({ nonce: 8, attempts: [attemptOf({ digest: digest(8), orderedAtMs: 1_001 })] })]
+    await then.journal.claim({ ...waits, state: 'in_flight', slots }, null)
+    await then.journal.barrier()
+    await then.close()
+    const watermark = join(root, 'copy')
+    await (await open({ watermark })).close()
+    rmSync(state, { recursive: true })
+    cpSync(join(root, 'backup'), state, { recursive: true })
+    const back = await open({ watermark })
+    expect(checks(back)).toEqual(['journal_behind_watermark'])
+    expect((await back.journal.get('w8'))?.slots[0]).toMatchObject({ nonce: 8 })
+    await back.close()
+  })
+
   it('that went back doubt what became final after their last final block, and nothing else', async () => {
     const state = join(root, 'state')
     const first = await open()
