@@ -8,12 +8,12 @@ import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { idempotencyKey } from '../workflow/keys.ts'
 import { inputText } from '../workflow/proposal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
 /** What finding and keeping what landed since its workflow ended needs. */
 type LandedDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'transaction'>
-  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'open' | 'write'>
+  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'nextNonce' | 'open' | 'write'>
   readonly chain: Pick<ChainView, 'facts'>
   readonly onChanged: (before: Workflow, after: Workflow) => void
   readonly nowMs: () => number
@@ -26,17 +26,18 @@ type Landed = { readonly workflow: Workflow; readonly nonce: number }
 const SPAN_MAX = 2_000
 
 /**
- * Find the workflows of a signer that ended without their effect and have it since: on another fork, past finality, what
- * had reverted or was replaced may go through. Throws what the nodes throw.
- * @param next the signer's next nonce.
+ * Find the workflows of some signers that ended without their effect and have it since: on another fork, past finality, what
+ * had reverted or was replaced may go through. What one key has done, another of its role would do again. Throws what the
+ * nodes throw.
  */
-export async function landedSince(
-  signer: Address,
-  next: number,
-  deps: LandedDeps,
-): Promise<readonly Landed[]> {
+export async function landedSince(signers: readonly Address[], deps: LandedDeps): Promise<readonly Landed[]> {
+  return (await Promise.all(signers.map((signer) => landedOf(signer, deps)))).flat()
+}
+
+async function landedOf(signer: Address, deps: LandedDeps): Promise<readonly Landed[]> {
   const { forkedFrom } = deps.chain.facts(signer)
   if (forkedFrom === null) return []
+  const next = (await deps.journal.nextNonce(deps.nodes.chainId, signer)) ?? 0
   const found = new Map<string, Landed>()
   for (let nonce = next - 1; nonce >= Math.max(0, next - SPAN_MAX); nonce -= 1) {
     const holders = await holdersOf(nonce, signer, deps)
@@ -91,7 +92,8 @@ export async function keepFromAgain(landed: Landed, deps: LandedDeps): Promise<v
   try {
     deps.onChanged(newest, await deps.journal.write({ ...newest, ...end }))
   } catch (error) {
-    if (!(error instanceof RolekeeperError) || error.code !== 'journal.conflict') throw error
+    const isConflict = error instanceof RolekeeperError && error.code === 'journal.conflict'
+    if (!isConflict || !isTerminal(newest.state)) throw error
     // It has left for the archive, where nothing is written: one more round says it.
     const round = newest.round + 1
     const id = idempotencyKey(newest.opportunity, round)

@@ -18,7 +18,7 @@ export type OrderDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'calls' | 'transaction'>
   readonly journal: Pick<
     Journal,
-    'byNonce' | 'byOpportunity' | 'get' | 'live' | 'open' | 'write' | 'adoptNonce'
+    'byNonce' | 'byOpportunity' | 'get' | 'live' | 'nextNonce' | 'open' | 'write' | 'adoptNonce'
   >
   readonly chain: Pick<ChainView, 'facts' | 'stands' | 'forgetForks'>
   readonly signers: Signers
@@ -151,7 +151,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const stuck = await Promise.all(
       named.map(async (workflow) => ({ workflow, left: await leftBy(workflow, asked) })),
     )
-    const landed = await landedSince(signer, standing.next, asked)
+    const landed = await landedSince(asked.addresses, asked)
     const act = async () => {
       for (const each of landed) await keepFromAgain(each, asked)
       for (const { workflow } of stuck) {

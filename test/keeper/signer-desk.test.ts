@@ -59,7 +59,7 @@ const fill = (
     fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
   })
 
-const createWorld = () => {
+const createWorld = (addresses: readonly Address[] = [SIGNER]) => {
   const world = {
     finalized: 7,
     latest: 7,
@@ -93,7 +93,7 @@ const createWorld = () => {
     },
     journal,
     signers,
-    addresses: [SIGNER],
+    addresses,
     nowMs: () => 9,
     chain: {
       facts: () => ({
@@ -108,8 +108,12 @@ const createWorld = () => {
     fill: (signer, nonce, filling) => fill(signer, nonce, journal, filling),
     onChanged: (_, { id, state }) => void changed.push(`${id} ${state}`),
   })
-  const order = async (verb: 'fill' | 'cancel' | 'release' | 'resync', nonce?: number) => {
-    const about = { verb, signer: SIGNER, ...(nonce === undefined ? {} : { nonce }) }
+  const order = async (
+    verb: 'fill' | 'cancel' | 'release' | 'resync',
+    nonce?: number,
+    signer: Address = SIGNER,
+  ) => {
+    const about = { verb, signer, ...(nonce === undefined ? {} : { nonce }) }
     return { would: await desk.take({ ...about, yes: false }), did: await desk.take({ ...about, yes: true }) }
   }
   return { world, desk, order, changed }
@@ -490,6 +494,23 @@ it('release lets no opportunity be tried again of a workflow that has its effect
   })
   expect(await journal.live()).toEqual([])
   expect(checks()).toEqual([])
+})
+
+it('release of one key lets no opportunity be tried again that another key of its role has done since', async () => {
+  const other = `0x${'52'.repeat(20)}` as const
+  const { world, order } = createWorld([SIGNER, other])
+  await journal.adoptNonce(CHAIN, other, 8)
+  const workflow = await journal.get(await claim(7, 'final', { blockNumber: 80n, blockHash: hash(80) }))
+  if (workflow === null) throw new TypeError('none')
+  const slots = workflow.slots.map((slot) => ({ ...slot, attempts: [attemptOf({ hash: hash(7) })] }))
+  await journal.write({ ...workflow, slots, state: 'reverted' })
+  for (const signer of [SIGNER, other])
+    signers.safe(signer, { check: 'reorg_past_finality', message: '', seen: '', toLeave: '' })
+  world.landed.set(hash(7), 'success')
+  Object.assign(world, { finalized: 8, latest: 8, pending: 8, forkedFrom: 80n })
+  expect((await order('release', undefined, other)).did.ok).toBe(true)
+  expect([signers.reasonsOf(other), checks()]).toEqual([[], ['reorg_past_finality']])
+  expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
 })
 
 it('release lets no opportunity be tried again whose payload landed after all in the place of the no-op that a person put there', async () => {
