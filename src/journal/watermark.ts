@@ -110,6 +110,9 @@ export function markOf({ text }: WatermarkLine): Mark | null {
   }
 }
 
+/** Digests that are remembered as entered; when they are more, one that is tried again has a second line, which does no harm. */
+const ENTERED_MAX = 10_000
+
 /**
  * Keep a watermark of everything that a journal lets be signed. What a barrier has passed is on disk in both; the journal
  * first, so that a crash between the two never leaves a watermark that is ahead.
@@ -133,6 +136,7 @@ export function withWatermark(journal: Journal, watermark: Watermark): Journal {
       // Where a key does not answer, the same digest is entered at each try. That the ledger has it is not enough: a
       // crash may have come before the watermark's line.
       if (!entered.has(entry.digest)) watermark.record({ type: 'digest', entry })
+      if (entered.size >= ENTERED_MAX) entered.clear()
       entered.add(entry.digest)
     },
     barrier: async () => {
