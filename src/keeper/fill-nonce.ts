@@ -71,13 +71,8 @@ export async function fillNonce(
   const workflow: Workflow = {
     ...{ id: idempotencyKey(opportunity, round), role, chainId, signer, opportunity, round },
     proposal: {
-      ...{
-        workflowType,
-        ...named,
-        input: instead === undefined ? {} : { instead },
-        summary: note.message,
-        reason: {},
-      },
+      ...{ workflowType, ...named, summary: note.message, reason: {} },
+      input: instead === undefined ? {} : { instead },
       exposure: { token: signer, ...NOTHING },
     },
     ...{

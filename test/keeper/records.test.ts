@@ -83,6 +83,16 @@ async function backUp(changes: Partial<Config> = {}) {
 }
 const checks = ({ signers }: KeeperRecords) => signers.reasonsOf(SIGNER).map(({ check }) => check)
 
+/** Keep a second watermark from now on, then put the backup in the journal's place. */
+async function restoredBesideCopy() {
+  const watermark = join(root, 'copy')
+  const state = join(root, 'state')
+  await (await open({ watermark })).close()
+  rmSync(state, { recursive: true })
+  cpSync(join(root, 'backup'), state, { recursive: true })
+  return open({ watermark })
+}
+
 describe('a keeper’s records', () => {
   it('keep what a workflow reserved in a watermark that came later, and take it back from there', async () => {
     const state = join(root, 'state')
@@ -93,11 +103,7 @@ describe('a keeper’s records', () => {
     const then = await open()
     await claim(then, 7)
     await then.close()
-    const watermark = join(root, 'copy')
-    await (await open({ watermark })).close()
-    rmSync(state, { recursive: true })
-    cpSync(join(root, 'backup'), state, { recursive: true })
-    const back = await open({ watermark })
+    const back = await restoredBesideCopy()
     expect(checks(back)).toEqual(['journal_behind_watermark'])
     expect(await back.journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 10n, gasWei: 1n }])
     await back.close()
@@ -117,11 +123,7 @@ describe('a keeper’s records', () => {
     await then.journal.claim({ ...waits, state: 'in_flight', slots }, null)
     await then.journal.barrier()
     await then.close()
-    const watermark = join(root, 'copy')
-    await (await open({ watermark })).close()
-    rmSync(state, { recursive: true })
-    cpSync(join(root, 'backup'), state, { recursive: true })
-    const back = await open({ watermark })
+    const back = await restoredBesideCopy()
     expect(checks(back)).toEqual(['journal_behind_watermark'])
     expect((await back.journal.get('w8'))?.slots[0]).toMatchObject({ nonce: 8 })
     await back.close()
