@@ -26,11 +26,13 @@ async function rpc(...calls: readonly [method: string, ...params: unknown[]][]):
   return rows.map((row) => ('error' in row ? row : row.result))
 }
 
-const sendOne = async (): Promise<Hex> =>
-  createWalletClient({ account, transport: http(chain.rpcUrl) }).sendTransaction({
-    to: account.address,
-    chain: null,
-  })
+/** Send a transaction; anvil answers before the block is there that it mines for it. */
+async function sendOne(): Promise<Hex> {
+  const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) })
+  const hash = await wallet.sendTransaction({ to: account.address, chain: null })
+  await direct().waitForTransactionReceipt({ hash })
+  return hash
+}
 
 beforeAll(async () => {
   chain = await startAnvil()
@@ -74,7 +76,7 @@ it('swallows a send, and passes another on before it cuts the connection', async
   await expect(direct().getTransaction({ hash })).rejects.toThrow('could not be found')
   proxy.setFaults({ methods, deed: { kind: 'drop_after' } })
   await expect(through().sendRawTransaction({ serializedTransaction: raw })).rejects.toThrow()
-  expect((await direct().getTransactionReceipt({ hash })).status).toBe('success')
+  expect((await direct().waitForTransactionReceipt({ hash })).status).toBe('success')
 })
 
 it('sends its headers, then nothing', async () => {
