@@ -86,14 +86,14 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
     const wanted = [...sought.values()]
     sought.clear()
     const nodes = { ...deps.nodes, block: onceEach(deps.nodes.block) }
-    let found = false
+    const found: MinedTransaction[] = []
     for (let from = 0; from < wanted.length && !stopping.signal.aborted; from += SOUGHT_AT_ONCE) {
       const some = await Promise.all(
         wanted.slice(from, from + SOUGHT_AT_ONCE).map((each) => follower.find(each, nodes)),
       )
-      found ||= some.includes(true)
+      found.push(...some.filter((each) => each !== null))
     }
-    return found
+    return follower.keep(found)
   }
   const read = async () => {
     const isNew = newest.hash !== follower.ring().head().hash
@@ -174,8 +174,10 @@ type Follower = {
   readonly advance: (head: Head) => Promise<void>
   /** What the nodes agree on at a height below the ring; undefined while they are asked. */
   readonly hashAt: (number: bigint) => Hex | undefined
-  /** Whether what took a nonce was found. */
-  readonly find: (sought: Sought, nodes: SeekNodes) => Promise<boolean>
+  /** What took a nonce; null where it is not found. */
+  readonly find: (sought: Sought, nodes: SeekNodes) => Promise<MinedTransaction | null>
+  /** Keep what was found, unless there is none, or the chain has left the head meanwhile; whether it was kept. */
+  readonly keep: (found: readonly MinedTransaction[]) => Promise<boolean>
 }
 
 function createFollower(deps: CanonicalDeps): Follower {
@@ -183,7 +185,7 @@ function createFollower(deps: CanonicalDeps): Follower {
   let ring = createRing(NO_HEAD, new Map())
   let final: BlockName = deps.lastFinal ?? NO_HEAD
   let forkedFrom = deps.doubtedFrom
-  const hashes = createHashLookup(deps)
+  const hashes = createHashLookup({ ...deps, head: () => ring.head() })
 
   /** What is to be reported before anything else is final: who hears of it asks nodes, and may fail. */
   let unreported: Omit<ForkPastFinality, 'doubtedFrom'> | null = null
@@ -245,7 +247,15 @@ function createFollower(deps: CanonicalDeps): Follower {
     start: async (head) => rebase(head, await nodes.finalized()),
     advance,
     hashAt: hashes.at,
-    find: (sought, asked) => find(sought, ring, asked),
+    find: (sought, asked) => unlessRefused(find(sought, ring, asked)),
+    keep: async (found) => {
+      if (found.length === 0) return false
+      // Of which fork it is shows only in that the head stands after it was found.
+      const top = await unlessRefused(nodes.block(ring.head().number))
+      if (top?.hash !== ring.head().hash) return false
+      for (const each of found) ring.found(each)
+      return true
+    },
   }
 }
 
@@ -253,16 +263,19 @@ function createFollower(deps: CanonicalDeps): Follower {
 const isHidden = (final: BlockName, agreed: Head, ring: Ring): boolean =>
   final.number < agreed.number && agreed.number < ring.floor()
 
-/** Look for what took a nonce, and keep it in the ring. Who wants to know asks again when nodes fail. */
-async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<boolean> {
-  if (ring.minedAt(sought.signer, sought.nonce) !== undefined) return true
-  if (ring.count(sought.signer) <= sought.nonce) return false
+/** Look for what took a nonce. */
+async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<MinedTransaction | null> {
+  const known = ring.minedAt(sought.signer, sought.nonce)
+  if (known !== undefined) return known
+  return ring.count(sought.signer) <= sought.nonce ? null : seekMined(sought, ring.head(), nodes)
+}
+
+/** Null where the nodes fail: who wants to know asks again. */
+async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
   try {
-    const mined = await seekMined(sought, ring.head(), nodes)
-    if (mined !== null) ring.found(sought.signer, mined)
-    return mined !== null
+    return await answer
   } catch (error) {
-    if (error instanceof RolekeeperError) return false
+    if (error instanceof RolekeeperError) return null
     throw error
   }
 }

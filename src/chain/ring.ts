@@ -18,7 +18,7 @@ export type Ring = {
   readonly count: (signer: Address) => number
   readonly minedAt: (signer: Address, nonce: number) => MinedTransaction | undefined
   /** Keep a transaction below the floor that was looked for. */
-  readonly found: (signer: Address, transaction: MinedTransaction) => void
+  readonly found: (transaction: MinedTransaction) => void
   /**
    * Cut what is above a height, and put these blocks upon it, lowest first.
    * @returns false, with nothing changed, where a nonce does not follow the one before: the counts are then read anew.
@@ -59,8 +59,8 @@ export function createRing(first: Head, counts: ReadonlyMap<Address, number>): R
     at: (number) => (number < floor() ? undefined : blocks[indexOf(number)]?.head),
     count: (signer) => top(blocks).counts.get(keyOf(signer)) ?? 0,
     minedAt: (signer, nonce) => mined.get(keyOf(signer))?.get(nonce),
-    found: (signer, transaction) => {
-      minedBy(signer).set(transaction.nonce, transaction)
+    found: (transaction) => {
+      minedBy(transaction.from).set(transaction.nonce, transaction)
     },
     replace: (above, added) => {
       const kept = blocks.slice(0, indexOf(above) + 1)

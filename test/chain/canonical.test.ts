@@ -220,6 +220,21 @@ describe('following the canonical chain', () => {
     expect(chain.stands({ ...there, hash: lastFinal.hash })).toBe(false)
   })
 
+  it('does not take the block of a fork whose head it has not read for one of its own', async () => {
+    const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
+    const { model, chain } = await createScene({ lastFinal })
+    const there = model.at(3n)
+    model.reorgUnheard(8, [EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY])
+    expect(there && chain.stands(there)).toBeNull()
+    await settled()
+    expect(there && chain.stands(there)).toBeNull()
+    model.announce()
+    await settled()
+    expect(there && chain.stands(there)).toBeNull()
+    await settled()
+    expect(there && chain.stands(there)).toBe(false)
+  })
+
   it('tries a head again that it could not read', async () => {
     const { model, facts, world } = await createScene()
     model.fail(new TypeError('down'))
@@ -267,7 +282,8 @@ describe('what was mined before it looked', () => {
     chain.seek({ signer: SIGNER, nonce: 0, hashes: hash === undefined ? [] : [hash], sinceBlock: 0n })
     await settled()
     expect(chain.of(SIGNER).minedAt(0)).toMatchObject({ hash, receipt: { blockNumber: 2n } })
-    expect(model.calls).toEqual(['transaction', 'block'])
+    // The block that it is in, and the head after it: of which fork it is.
+    expect(model.calls).toEqual(['transaction', 'block', 'block'])
     expect(moves()).toBe(1)
   })
 
@@ -278,6 +294,15 @@ describe('what was mined before it looked', () => {
     await settled()
     expect(chain.of(SIGNER).minedAt(1)).toMatchObject({ digest: DIGEST, receipt: { blockNumber: 5n } })
     expect(model.calls.length).toBeLessThan(22)
+  })
+
+  it('is not kept where it is of a fork whose head was not read yet', async () => {
+    const { model, chain, moves } = await start()
+    model.reorgUnheard(205, [EMPTY, EMPTY, [own(0)], ...Array.from({ length: 202 }, () => EMPTY)])
+    chain.seek({ signer: SIGNER, nonce: 0, hashes: [], sinceBlock: 0n })
+    await settled()
+    expect(chain.of(SIGNER).minedAt(0)).toBeUndefined()
+    expect(moves()).toBe(0)
   })
 
   it('is asked for once and not again and again where no node shows it', async () => {

@@ -71,6 +71,11 @@ export function createModelChain({ confirmations = 4n }: { readonly confirmation
     for (const listener of listeners) listener(top().head)
   }
 
+  const replace = (depth: number, sent: readonly (readonly Sent[])[]) => {
+    blocks = blocks.slice(0, blocks.length - depth)
+    for (const each of sent) mineOne(each)
+  }
+
   const nodes: ModelNodes = {
     head: () => asked('head', () => top().head),
     onHead: (listener) => {
@@ -120,10 +125,12 @@ export function createModelChain({ confirmations = 4n }: { readonly confirmation
     },
     /** Take so many blocks back and put these in their place. */
     reorg: (depth: number, ...sent: readonly (readonly Sent[])[]) => {
-      blocks = blocks.slice(0, blocks.length - depth)
-      for (const each of sent) mineOne(each)
+      replace(depth, sent)
       announce()
     },
+    /** As `reorg`, before anybody hears of the new head. */
+    reorgUnheard: replace,
+    announce,
     /** Show no block at this height by its height; null for showing them all. */
     hide: (number: bigint | null) => {
       hidden = number
