@@ -76,6 +76,9 @@ export type Lane = 'urgent' | 'usual'
 
 const laneOf = ({ proposal }: Workflow): Lane => (proposal.urgent === true ? 'urgent' : 'usual')
 
+/** A workflow that goes on for longer without a wait may go in a circle: what else there is to do has its turn. */
+const STEPS_MAX = 64
+const TURN_MS = 500
 /** A quarantined workflow whose nonces are final and whose steps still fail after this long is ended as it is. */
 const GIVE_UP_MS = 240_000
 const STRIKE_WAIT_MS = 1_000
@@ -88,7 +91,8 @@ const NODE_WAIT_MS = 500
  */
 export async function run(id: string, deps: PipelineDeps): Promise<number | null> {
   let workflow = await deps.journal.get(id)
-  while (workflow !== null && !isTerminal(workflow.state)) {
+  for (let steps = 0; workflow !== null && !isTerminal(workflow.state); steps += 1) {
+    if (steps === STEPS_MAX) return TURN_MS
     const needsSigner = workflow.state === 'attested' || workflow.state === 'cleared'
     const before: Workflow = workflow
     const waitMs: number | Workflow = needsSigner

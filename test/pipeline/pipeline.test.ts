@@ -121,6 +121,11 @@ describe('running a workflow', () => {
     expect(await run('absent', deps)).toBeNull()
   })
 
+  it('lets others have their turn where its steps go in a circle', async () => {
+    const { deps, opened } = createWorld({ carry: to('confirmed'), confirm: to('in_flight') })
+    expect(await run(await opened('in_flight'), deps)).toBe(500)
+  })
+
   it('holds the signer from the clearing to the claim, once', async () => {
     const heldAt: number[] = []
     const { world, deps, opened } = createWorld({
