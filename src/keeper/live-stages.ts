@@ -190,7 +190,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
       }),
     confirm: (workflow) =>
       confirm(workflow, {
-        ...{ nowMs, stands: chain.stands },
+        ...{ nowMs, journal, stands: chain.stands },
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
   }

@@ -4,8 +4,14 @@ import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Inclusion, Slot, TokenChange } from '../workflow/slot.ts'
-import { moved, type Step, wait } from '../workflow/step.ts'
-import { move, type StandingAllowance, type TerminalState, type Workflow } from '../workflow/workflow.ts'
+import { type Step, wait } from '../workflow/step.ts'
+import {
+  move,
+  type Note,
+  type StandingAllowance,
+  type TerminalState,
+  type Workflow,
+} from '../workflow/workflow.ts'
 import { differences } from './transactions/effects.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
@@ -21,7 +27,7 @@ export type ConcludeDeps = {
   readonly fees: FeePolicy
   readonly nodes: Pick<Nodes, 'calls'>
   readonly stands: ChainView['stands']
-  readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'settle'>
+  readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'write'>
   readonly alarm: (error: RolekeeperError) => void
 }
 
@@ -57,17 +63,19 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   }
   const realized = realizedBy(included, nowMs)
   const { gasWei, tokens } = realized
-  await deps.journal.settle(spent(workflow, gasWei, true, nowMs))
   compareEffects(workflow, tokens, deps)
   const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)
   const postconditions = workflow.prepared?.answer.canonicalPostconditions ?? []
-  return moved(
-    move(workflow, 'confirmed', nowMs, {
-      realized,
-      awaiting: { blockNumber: last, postconditions, sinceMs: nowMs },
-    }),
-  )
+  const awaiting = { blockNumber: last, postconditions, sinceMs: nowMs }
+  const confirmed = move(workflow, 'confirmed', nowMs, { realized, awaiting })
+  return settled(confirmed, spent(workflow, gasWei, true, nowMs), deps)
 }
+
+/** Write an end with what was really spent, in one step: a slot may be open again before another could follow. */
+const settled = async (ended: Workflow, reservation: Reservation, deps: ConcludeDeps): Promise<Step> => ({
+  type: 'written',
+  workflow: await deps.journal.write(ended, reservation),
+})
 
 /**
  * Whether a payload of a workflow landed that no revocation takes back: anything but an approval. Where another did not,
@@ -98,13 +106,17 @@ async function fail(
 ): Promise<Step> {
   const { quarantined } = workflow
   const nowMs = realized.atMs
-  await deps.journal.settle(spent(workflow, realized.gasWei, stands, nowMs))
-  if (quarantined !== undefined)
-    return moved(move(workflow, 'quarantined', nowMs, { realized, note: quarantined.note }))
+  const end = (state: TerminalState, note: Note) =>
+    settled(
+      move(workflow, state, nowMs, { realized, note }),
+      spent(workflow, realized.gasWei, stands, nowMs),
+      deps,
+    )
+  if (quarantined !== undefined) return end('quarantined', quarantined.note)
   const note = failureNote(workflow)
-  if (!stands) return moved(move(workflow, failure(workflow), nowMs, { realized, note }))
+  if (!stands) return end(failure(workflow), note)
   deps.alarm(partial(workflow, note.message))
-  return moved(move(workflow, 'partial', nowMs, { realized, note }))
+  return end('partial', note)
 }
 
 const partial = ({ id, slots }: Workflow, why: string) =>
@@ -158,7 +170,7 @@ function failure(workflow: Workflow): TerminalState {
   return slots.some((slot) => slot.closing === 'expired') ? 'expired' : 'cancelled'
 }
 
-function failureNote(workflow: Workflow): { check: string; message: string } {
+function failureNote(workflow: Workflow): Note {
   const first = workflow.slots.find((slot) => slot.kind === 'intent' && hasFailed(slot))
   invariant(first !== undefined, `workflow ${workflow.id} failed without a failed slot`)
   if (first.consumedByOther) {

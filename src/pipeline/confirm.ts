@@ -1,13 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { BlockName } from '../chain/canonical.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { WorkflowProgress } from '../service/contract/assumptions.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
+import { reservationOf } from './transactions/raise.ts'
 
 /** What confirming needs. */
 export type ConfirmDeps = {
   readonly nowMs: () => number
+  readonly journal: Pick<Journal, 'write'>
   readonly progress: (requestId: string) => Promise<WorkflowProgress>
   /** Whether a block is in the canonical chain; null where that is not known. */
   readonly stands: (block: BlockName) => boolean | null
@@ -54,13 +57,15 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
       ? []
       : [deps.stands({ number: inclusion.blockNumber, hash: inclusion.blockHash })],
   )
-  // Another block is there: the finality that we relied on is gone.
+  // Another block is there: the finality that we relied on is gone, and what it may cost is open again.
   if (standing.includes(false)) {
     const slots = workflow.slots.map((slot) => ({
       ...slot,
       state: slot.inclusion ? ('mined' as const) : slot.state,
     }))
-    return moved(move(workflow, 'in_flight', deps.nowMs(), { slots }))
+    const reopened = move(workflow, 'in_flight', deps.nowMs(), { slots })
+    const reservation = reservationOf(reopened, reopened.updatedAtMs)
+    return { type: 'written', workflow: await deps.journal.write(reopened, reservation) }
   }
   try {
     const progress = await deps.progress(prepared.answer.requestId)

@@ -121,6 +121,13 @@ describe('concluding a success', () => {
     expect(await spent()).toMatchObject({ usdMicros: 1_000n, gasWei: 60n, reverted: false })
   })
 
+  it('takes nothing of what was reserved where its end is not written', async () => {
+    const claimed = await inFlight([finalSlot(0, {})])
+    await journal.write(claimed)
+    await expect(conclude(claimed, setup.deps)).rejects.toMatchObject({ code: 'journal.conflict' })
+    expect(await spent()).toMatchObject({ gasWei: 9_999n })
+  })
+
   it('concludes nothing before it has read what an earlier release did not keep', async () => {
     const { tokens: _none, ...inclusion } = endOf(8)
     const old = finalSlot(1, null, { inclusion })
@@ -239,11 +246,15 @@ describe('concluding a failure', () => {
       setup = createWorld()
       setup.world.allowance = 1n
       const marked = { ...(await inFlight([finalSlot(0, {}), last])), quarantined }
-      expect(await conclude(marked, setup.deps)).toMatchObject({
-        workflow: { state: 'in_flight', slots: [{}, {}, { kind: 'revoke' }] },
+      const revoking = await conclude(marked, setup.deps)
+      if (revoking.type === 'wait') throw new TypeError('nothing is taken back')
+      expect(revoking.workflow).toMatchObject({
+        state: 'in_flight',
+        slots: [{}, {}, { kind: 'revoke' }],
       })
       setup.world.allowance = 0n
-      expect(await conclude(marked, setup.deps)).toMatchObject({
+      const revoked = [...marked.slots, finalSlot(2, {}, { kind: 'revoke' })]
+      expect(await conclude({ ...revoking.workflow, slots: revoked }, setup.deps)).toMatchObject({
         workflow: { state: 'quarantined', note: quarantined.note },
       })
     }

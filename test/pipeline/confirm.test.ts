@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
+import type { Reservation } from '../../src/journal/journal.ts'
 import { type ConfirmDeps, confirm } from '../../src/pipeline/confirm.ts'
 import type { WorkflowProgress } from '../../src/service/contract/assumptions.ts'
 import { slotOf, workflowOf } from '../support/workflows.ts'
@@ -20,9 +21,16 @@ const createWorld = () => {
       canonicalPostconditions: [SEEN],
     } as WorkflowProgress,
     failure: null as Error | null,
+    reserved: [] as Pick<Reservation, 'usdMicros' | 'gasWei'>[],
   }
   const deps: ConfirmDeps = {
     nowMs: () => world.nowMs,
+    journal: {
+      write: async (workflow, reservation) => {
+        if (reservation) world.reserved.push({ usdMicros: reservation.usdMicros, gasWei: reservation.gasWei })
+        return workflow
+      },
+    },
     progress: async () => {
       if (world.failure !== null) throw world.failure
       return world.progress
@@ -108,10 +116,11 @@ describe('confirming', () => {
     expect(await state()).toBe('unconfirmed')
   })
 
-  it('goes back in flight when another block is in the place of its own', async () => {
+  it('goes back in flight when another block is in the place of its own, and may cost again what it might have', async () => {
     setup.world.stands = false
     const step = await confirm(confirmed(), setup.deps)
     expect(step).toMatchObject({ workflow: { state: 'in_flight', slots: [{ state: 'mined' }] } })
+    expect(setup.world.reserved).toEqual([{ usdMicros: 1_000n, gasWei: 100_000n * 2_000_000_000n }])
   })
 
   it('neither goes back nor succeeds where it is not known which block is there', async () => {

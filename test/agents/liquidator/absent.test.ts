@@ -335,6 +335,7 @@ describe('whatever the service leaves out, blanks, renames or adds', () => {
     for (const { what, value } of mutantsOf(progress, workflowProgress, '')) {
       const step = await confirm(workflow, {
         nowMs: () => 1,
+        journal: { write: async (each) => each },
         stands: () => true,
         progress: async () => {
           const parsed = workflowProgress.safeParse(value)
