@@ -81,8 +81,14 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
   const doubted = await journal.getValue(doubtKey(nodes.chainId))
   /** What was counted since a signer without a nonce was first looked at, at least. */
   const firstCounts = new Map<Address, number>()
-  const reconcile = () =>
-    Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), firstCounts, deps)))
+  let reconciling: Promise<unknown> = Promise.resolve()
+  /** One after another, also where a head comes during the start: what the first adopts is another's nonce to the second. */
+  const reconcile = () => {
+    const next = () =>
+      Promise.all(signers.map((signer) => reconcileSigner(signer, canonical.of(signer), firstCounts, deps)))
+    reconciling = reconciling.then(next, next)
+    return reconciling
+  }
   const canonical = await followCanonicalChain({
     ...{ nodes, clock: deps.clock, signers, onFailed: deps.onFailed },
     lastFinal: stored === null ? null : storedBlock.parse(JSON.parse(stored)),

@@ -136,6 +136,30 @@ describe('watching the chain', () => {
     expect(world.safe).toMatchObject([{ check: 'nonce_used_elsewhere' }])
   })
 
+  it('adopts no second first nonce at a head that comes during the start', async () => {
+    const { watch, world, model, deps } = createWorld()
+    const { transactionCount } = deps.nodes
+    const asked: (() => void)[] = []
+    const held = { ...deps.nodes }
+    held.transactionCount = async (signer, at) => {
+      const count = await transactionCount(signer, at)
+      if (at === 'finalized') await new Promise<void>((resolve) => asked.push(resolve))
+      return count
+    }
+    Object.assign(deps, { nodes: held })
+    const watching = watch()
+    await settled()
+    model.mine(sentBy(5, 6), EMPTY, EMPTY, EMPTY, EMPTY)
+    await settled()
+    while (asked.length > 0) asked.shift()?.()
+    await watching
+    await settled()
+    while (asked.length > 0) asked.shift()?.()
+    await settled()
+    expect(await nextNonce()).toBe(5)
+    expect(world.safe).toMatchObject([{ check: 'nonce_used_elsewhere' }])
+  })
+
   it('one of three nodes that answers 1,000,000 to the count, or a transaction of another that a reorg takes back, moves no nonce', async () => {
     const { watch, world, model, deps } = createWorld()
     const lied = { ...deps.nodes, transactionCount: async () => 1_000_000 }
