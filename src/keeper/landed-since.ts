@@ -1,9 +1,11 @@
 import type { Address } from 'viem'
-import type { Nodes } from '../chain/nodes.ts'
+import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
+import { type SeekNodes, seekMined } from '../chain/seek.ts'
 import { isReopened } from '../decide/open.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { isApproval } from '../pipeline/conclude.ts'
+import { finalBefore, soughtFor } from '../pipeline/transactions/follow.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { idempotencyKey } from '../workflow/keys.ts'
 import { inputText } from '../workflow/proposal.ts'
@@ -12,23 +14,26 @@ import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
 /** What finding and keeping what landed since its workflow ended needs. */
 type LandedDeps = {
-  readonly nodes: Pick<Nodes, 'chainId' | 'transaction'>
+  readonly nodes: SeekNodes & Pick<Nodes, 'chainId'>
   readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'nextNonce' | 'open' | 'write'>
   readonly chain: Pick<ChainView, 'facts'>
   readonly onChanged: (before: Workflow, after: Workflow) => void
   readonly nowMs: () => number
 }
 
-/** A workflow that ended without its effect, and the nonce at which its payload has landed all the same. */
-type Landed = { readonly workflow: Workflow; readonly nonce: number }
+/**
+ * A workflow that ended without its effect, and the nonce at which its payload has landed all the same; `isCertain` is
+ * false where the nodes do not say what took it.
+ */
+type Landed = { readonly workflow: Workflow; readonly nonce: number; readonly isCertain: boolean }
 
 /** Nonces that are looked through. */
 const SPAN_MAX = 2_000
 
 /**
  * Find the workflows of some signers that ended without their effect and have it since: on another fork, past finality, what
- * had reverted or was replaced may go through. What one key has done, another of its role would do again. Throws what the
- * nodes throw.
+ * had reverted or was replaced may go through. What one key has done, another of its role would do again. Where the nodes do
+ * not say whether it has, it is among them: their state of old blocks may be gone for good.
  */
 export async function landedSince(signers: readonly Address[], deps: LandedDeps): Promise<readonly Landed[]> {
   return (await Promise.all(signers.map((signer) => landedOf(signer, deps)))).flat()
@@ -46,7 +51,9 @@ async function landedOf(signer: Address, deps: LandedDeps): Promise<readonly Lan
     for (const workflow of holders) {
       const slot = slotAt(workflow, signer, nonce)
       const isDue = slot?.kind === 'intent' && isReopened(workflow.state) && !isApproval(slot, workflow)
-      if (isDue && (await hasLanded(slot, deps))) found.set(workflow.id, { workflow, nonce })
+      if (!isDue) continue
+      const landed = await hasLanded(slot, workflow, deps)
+      if (landed !== false) found.set(workflow.id, { workflow, nonce, isCertain: landed !== null })
     }
   }
   return [...found.values()]
@@ -69,17 +76,37 @@ async function holdersOf(
   return holders
 }
 
-async function hasLanded({ attempts }: Slot, { nodes }: LandedDeps): Promise<boolean> {
-  const hashes = attempts.flatMap(({ purpose, hash }) =>
-    purpose === 'payload' && hash !== undefined ? [hash] : [],
-  )
-  const mined = await Promise.all(hashes.map((hash) => nodes.transaction(hash)))
-  return mined.some((each) => each?.receipt.status === 'success')
+/** Whether a payload of a slot went through at its nonce; null where the nodes do not say. */
+async function hasLanded(
+  slot: Slot,
+  { clearance }: Workflow,
+  { nodes, chain }: LandedDeps,
+): Promise<boolean | null> {
+  const payloads = slot.attempts.filter(({ purpose }) => purpose === 'payload')
+  const isEffect = (mined: MinedTransaction | null) =>
+    mined?.receipt.status === 'success' &&
+    payloads.some(({ hash, digest }) => hash === mined.hash || digest === mined.digest)
+  const facts = chain.facts(slot.signer)
+  const known = facts.minedAt(slot.nonce)
+  if (known !== undefined) return isEffect(known)
+  const hashes = payloads.flatMap(({ hash }) => hash ?? [])
+  try {
+    if (hashes.length === payloads.length)
+      return (await Promise.all(hashes.map((hash) => nodes.transaction(hash)))).some(isEffect)
+    // What a watermark brought back is known by its digest alone, as is what a process that died had signed.
+    const mined = await seekMined(soughtFor(slot, finalBefore(clearance), facts), facts.head, nodes)
+    return mined === null ? null : isEffect(mined)
+  } catch (error) {
+    if (error instanceof RolekeeperError) return null
+    throw error
+  }
 }
 
 /** Say what keeping a workflow from being tried again does, for people. Pure. */
-export const saidOfLanded = ({ workflow: { id, state }, nonce }: Landed): string =>
-  ` Workflow ${id} ended ${state}, and its payload at nonce ${nonce} has landed since: its opportunity is not tried again.`
+export const saidOfLanded = ({ workflow: { id, state }, nonce, isCertain }: Landed): string =>
+  isCertain
+    ? ` Workflow ${id} ended ${state}, and its payload at nonce ${nonce} has landed since: its opportunity is not tried again.`
+    : ` Workflow ${id} ended ${state}, and the nodes do not say whether its payload has landed at nonce ${nonce} since: its opportunity is not tried again.`
 
 /** End the newest round of such a workflow's opportunity as `partial`, so that no other begins. */
 export async function keepFromAgain(landed: Landed, deps: LandedDeps): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
+import type { SeekNodes } from '../chain/seek.ts'
 import { type Checked, refuse } from '../errors.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -15,7 +16,7 @@ import { counts, isTrailing, type Standing } from './signer-standing.ts'
 
 /** What doing what people order about signers needs. */
 export type OrderDeps = {
-  readonly nodes: Pick<Nodes, 'chainId' | 'calls' | 'transaction'>
+  readonly nodes: SeekNodes & Pick<Nodes, 'chainId' | 'calls'>
   readonly journal: Pick<
     Journal,
     'byNonce' | 'byOpportunity' | 'get' | 'live' | 'nextNonce' | 'open' | 'write' | 'adoptNonce'

@@ -73,6 +73,9 @@ const createWorld = (addresses: readonly Address[] = [SIGNER]) => {
     /** From where on a fork left what is final in doubt, and what has landed, by its hash. */
     forkedFrom: null as bigint | null,
     landed: new Map<string, 'success' | 'reverted'>(),
+    /** What took nonce 7 in block 95, found by its nonce alone; nodes may have no state of blocks as old. */
+    took: null as MinedTransaction | null,
+    hasState: true,
   }
   const changed: string[] = []
   const desk = createSignerDesk({
@@ -88,8 +91,14 @@ const createWorld = (addresses: readonly Address[] = [SIGNER]) => {
         const status = world.landed.get(hashed)
         return status === undefined ? null : minedAs(hashed, status)
       },
-      transactionCount: async (_signer, at) =>
-        at === 'pending' ? world.pending : at === hash(world.head) ? world.latest : world.finalized,
+      transactionCount: async (_signer, at) => {
+        if (typeof at !== 'bigint')
+          return at === 'pending' ? world.pending : at === hash(world.head) ? world.latest : world.finalized
+        if (!world.hasState) throw new RolekeeperError('node.quorum_missing', 'no state', { retry: 'later' })
+        return at >= 95n ? 8 : 7
+      },
+      block: async (number) => headOf(number),
+      blockOf: async () => ({ head: headOf(95n), transactions: world.took === null ? [] : [world.took] }),
     },
     journal,
     signers,
@@ -538,4 +547,24 @@ it('release lets no opportunity be tried again whose payload landed after all in
   await desk.look()
   expect((await order('release')).did.ok).toBe(true)
   expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
+})
+
+it.each([
+  ['has landed in the place of its no-op, and is known by its digest alone', true, 'has landed since'],
+  ['may have, where the nodes keep no state as old and say nothing', false, 'the nodes do not say'],
+])('release lets no opportunity be tried again whose payload %s', async (_, hasState, said) => {
+  const { world, order } = createWorld()
+  const workflow = await journal.get(await claim(7, 'final', { blockNumber: 80n, blockHash: hash(80) }))
+  if (workflow === null) throw new TypeError('none')
+  const noop = attemptOf({ purpose: 'noop', digest: hash(70), hash: hash(71) })
+  const slots = workflow.slots.map((slot) => ({ ...slot, attempts: [...slot.attempts, noop] }))
+  await journal.write({ ...workflow, slots, state: 'cancelled' })
+  signers.safe(SIGNER, { check: 'journal_behind_watermark', message: '', seen: '', toLeave: '' })
+  world.took = { ...minedAs(hash(72), 'success'), digest: hash(7) }
+  Object.assign(world, { finalized: 8, latest: 8, pending: 8, forkedFrom: 80n, hasState })
+  const { would, did } = await order('release')
+  expect(would).toMatchObject({ ok: true, said: expect.stringContaining(said) })
+  expect(did.ok).toBe(true)
+  expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
+  expect(checks()).toEqual([])
 })
