@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from 'viem'
 import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
 import { type SeekNodes, seekMined } from '../chain/seek.ts'
@@ -29,6 +30,8 @@ type Landed = { readonly workflow: Workflow; readonly nonce: number; readonly is
 
 /** Nonces that are looked through. */
 const SPAN_MAX = 2_000
+/** And how many of them in one turn of the event loop. */
+const TURN_NONCES = 8
 
 /**
  * Find the workflows of some signers that ended without their effect and have it since: on another fork, past finality, what
@@ -45,6 +48,7 @@ async function landedOf(signer: Address, deps: LandedDeps): Promise<readonly Lan
   const next = (await deps.journal.nextNonce(deps.nodes.chainId, signer)) ?? 0
   const found = new Map<string, Landed>()
   for (let nonce = next - 1; nonce >= Math.max(0, next - SPAN_MAX); nonce -= 1) {
+    if ((next - nonce) % TURN_NONCES === 0) await nextTurn()
     const holders = await holdersOf(nonce, signer, deps)
     const inclusion = slotAt(holders[0] ?? null, signer, nonce)?.inclusion
     if (inclusion !== undefined && inclusion.blockNumber < forkedFrom) break

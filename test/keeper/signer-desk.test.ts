@@ -568,3 +568,18 @@ it.each([
   expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
   expect(checks()).toEqual([])
 })
+
+it('release gives others their turn while it looks through many nonces', async () => {
+  const { world, order } = createWorld()
+  for (let nonce = 7; nonce < 407; nonce += 1) await claim(nonce, 'final')
+  signers.safe(SIGNER, { check: 'reorg_past_finality', message: '', seen: '', toLeave: '' })
+  Object.assign(world, { finalized: 407, latest: 407, pending: 407, forkedFrom: 80n })
+  let isDone = false
+  const done = order('release').finally(() => {
+    isDone = true
+  })
+  let turns = 0
+  for (; !isDone; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  expect((await done).did.ok).toBe(true)
+  expect(turns).toBeGreaterThan(80)
+})
