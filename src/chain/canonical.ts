@@ -1,37 +1,19 @@
 import type { Address, Hex } from 'viem'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
+import { type BlockName, createFinality, type FinalityDeps, NO_HEAD } from './finality.ts'
 import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
 import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './ring.ts'
 import { onceEach, type SeekNodes, type Sought, seekMined } from './seek.ts'
 
-/** A block by height and hash. */
-export type BlockName = Pick<Head, 'number' | 'hash'>
-
-/** What had been final and is not: the chain left it. */
-export type ForkPastFinality = {
-  /** The last block that we called final. */
-  readonly was: BlockName
-  /** The lowest height at which another block is known now. */
-  readonly fromBlock: bigint
-  /** The lowest height from which on what was final is in doubt: also by forks before this one, until they are forgotten. */
-  readonly doubtedFrom: bigint
-}
-
 /** What following the canonical chain needs. */
-export type CanonicalDeps = {
+export type CanonicalDeps = FinalityDeps & {
   readonly nodes: SeekNodes & Pick<Nodes, 'head' | 'onHead' | 'finalized'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly signers: readonly Address[]
-  /** The last block that was called final before this start, or null. */
-  readonly lastFinal: BlockName | null
-  /** From which height on a fork before this start left what is final in doubt, or null. */
-  readonly doubtedFrom: bigint | null
   /** After each head, and when something that was sought is found; the next head waits for it. */
   readonly onMoved: () => Promise<void>
-  readonly onFinal: (block: BlockName) => Promise<void>
-  readonly onForkPastFinality: (fork: ForkPastFinality) => Promise<void>
   readonly onFailed: (error: unknown) => void
 }
 
@@ -183,38 +165,22 @@ type Follower = {
 function createFollower(deps: CanonicalDeps): Follower {
   const { nodes, signers } = deps
   let ring = createRing(NO_HEAD, new Map())
-  let final: BlockName = deps.lastFinal ?? NO_HEAD
-  let forkedFrom = deps.doubtedFrom
+  const finality = createFinality(deps)
   const hashes = createHashLookup({ ...deps, head: () => ring.head() })
-
-  /** What is to be reported before anything else is final: who hears of it asks nodes, and may fail. */
-  let unreported: Omit<ForkPastFinality, 'doubtedFrom'> | null = null
 
   /** Take what is final now; `fork` is where the chain left what was, `lowest` how far down that may go. */
   const settle = async (agreed: Head, fork: bigint | null, lowest = fork) => {
-    // Where the head that was read and the block that is final are not of one chain, the next head decides.
-    const isOfHead = agreed.number <= ring.head().number && !isOther(ring.at(agreed.number), agreed.hash)
-    let next: BlockName = agreed
     if (fork !== null) {
       hashes.forget()
-      if (forkedFrom === null || (lowest ?? fork) < forkedFrom) forkedFrom = lowest
-      if (unreported === null || fork < unreported.fromBlock)
-        unreported = { was: unreported?.was ?? final, fromBlock: fork }
+      finality.broke(fork, lowest ?? fork)
     }
-    if (unreported !== null) {
-      await deps.onForkPastFinality({ ...unreported, doubtedFrom: forkedFrom ?? unreported.fromBlock })
-      // Until then nothing above the fork is final.
-      if (!isOfHead) next = ring.at(unreported.fromBlock - 1n) ?? agreed
-      unreported = null
-    } else if (!isOfHead || agreed.number <= final.number) return
-    final = { number: next.number, hash: next.hash }
-    ring.prune(final.number)
-    await deps.onFinal(final)
+    if (await finality.settle(agreed, ring)) ring.prune(finality.last().number)
   }
   /** Begin anew at a head: counts as of it, and nothing known below. */
   const rebase = async (head: Head, agreed: Head) => {
     // A node that shows two forks at once, as a pool of servers may: what it shows next decides.
     if (agreed.number === head.number - 1n && agreed.hash !== head.parentHash) throw unsettled(agreed.number)
+    const final = finality.last()
     const [hasFork, ...counts] = await Promise.all([
       final !== NO_HEAD && isGone(final, agreed, nodes),
       ...signers.map((signer) => nodes.transactionCount(signer, head.hash)),
@@ -225,6 +191,7 @@ function createFollower(deps: CanonicalDeps): Follower {
   const advance = async (head: Head) => {
     const [path, agreed] = await Promise.all([pathTo(head, ring, deps), nodes.finalized()])
     if (path === null) return rebase(head, agreed)
+    const final = finality.last()
     const replaced = path.blocks.find(
       ({ head: { number, hash } }) =>
         number <= final.number &&
@@ -239,11 +206,9 @@ function createFollower(deps: CanonicalDeps): Follower {
   }
   return {
     ring: () => ring,
-    finalized: () => final.number,
-    forkedFrom: () => forkedFrom,
-    forgetForks: () => {
-      forkedFrom = null
-    },
+    finalized: finality.height,
+    forkedFrom: finality.doubtedFrom,
+    forgetForks: finality.forget,
     start: async (head) => rebase(head, await nodes.finalized()),
     advance,
     hashAt: hashes.at,
@@ -278,16 +243,6 @@ async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
     if (error instanceof RolekeeperError) return null
     throw error
   }
-}
-
-const NO_HASH: Hex = `0x${'00'.repeat(32)}`
-/** Before anything is known. */
-const NO_HEAD: Head = {
-  number: -1n,
-  hash: NO_HASH,
-  parentHash: NO_HASH,
-  timestampS: 0,
-  baseFeePerGasWei: 0n,
 }
 
 /** The blocks from one that is known up to a head, lowest first; null when they are too many or part below all that is known. */

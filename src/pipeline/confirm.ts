@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { BlockName } from '../chain/canonical.ts'
+import type { BlockName } from '../chain/finality.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { WorkflowProgress } from '../service/contract/assumptions.ts'

@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import {
-  type BlockName,
-  type CanonicalChain,
-  type ForkPastFinality,
-  followCanonicalChain,
-} from '../../src/chain/canonical.ts'
+import { type CanonicalChain, followCanonicalChain } from '../../src/chain/canonical.ts'
+import type { BlockName, ForkPastFinality } from '../../src/chain/finality.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createModelChain } from '../support/model-chain.ts'
 import { SIGNER } from '../support/workflows.ts'

@@ -1,12 +1,7 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import {
-  type BlockName,
-  type CanonicalDeps,
-  type ForkPastFinality,
-  followCanonicalChain,
-  type SignerFacts,
-} from '../../chain/canonical.ts'
+import { type CanonicalDeps, followCanonicalChain, type SignerFacts } from '../../chain/canonical.ts'
+import type { BlockName, ForkPastFinality } from '../../chain/finality.ts'
 import type { Nodes } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
 import { RolekeeperError } from '../../errors.ts'
