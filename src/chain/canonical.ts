@@ -182,7 +182,7 @@ function createFollower(deps: CanonicalDeps): Follower {
     if (agreed.number === head.number - 1n && agreed.hash !== head.parentHash) throw unsettled(agreed.number)
     const final = finality.last()
     const [hasFork, ...counts] = await Promise.all([
-      final !== NO_HEAD && isGone(final, agreed, nodes),
+      isGone(final, agreed, nodes),
       ...signers.map((signer) => nodes.transactionCount(signer, head.hash)),
     ])
     ring = createRing(head, new Map(signers.map((signer, index) => [signer, counts[index] ?? 0])))

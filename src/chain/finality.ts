@@ -60,7 +60,7 @@ export function createFinality(deps: FinalityDeps): Finality {
 
   return {
     last: () => final,
-    height: () => final.number,
+    height: () => (unreported === null ? final.number : (doubtedFrom ?? unreported.fromBlock) - 1n),
     doubtedFrom: () => doubtedFrom,
     forget: () => {
       doubtedFrom = null
@@ -76,11 +76,12 @@ export function createFinality(deps: FinalityDeps): Finality {
       let next: BlockName = agreed
       if (unreported !== null) {
         await deps.onForkPastFinality({ ...unreported, doubtedFrom: doubtedFrom ?? unreported.fromBlock })
-        // Until then nothing above the fork is final.
-        if (!isOfHead) next = ring.at(unreported.fromBlock - 1n) ?? agreed
+        // Until then nothing above the fork is final; nothing at all where the block below it is not known.
+        if (!isOfHead) next = ring.at(unreported.fromBlock - 1n) ?? NO_HEAD
         unreported = null
       } else if (!isOfHead || agreed.number <= final.number) return false
-      final = { number: next.number, hash: next.hash }
+      final = next
+      if (final === NO_HEAD) return false
       await deps.onFinal(final)
       return true
     },

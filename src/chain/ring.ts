@@ -111,6 +111,8 @@ export async function isGone(
   agreed: Head,
   nodes: Pick<Nodes, 'block'>,
 ): Promise<boolean> {
+  // Where nothing is final yet, nothing can be gone.
+  if (final.number < 0n) return false
   const block = await nodes.block(final.number)
   if (block === null && final.number < agreed.number) throw unsettled(final.number)
   return isOther(block, final.hash)

@@ -18,7 +18,15 @@ async function createScene(
 ) {
   const model = createModelChain(options)
   for (let block = 0; block < (options.before ?? 10); block += 1) model.mine(EMPTY)
-  const world = { moves: 0, finals: [] as bigint[], forks: [] as ForkPastFinality[], failures: 0 }
+  const world = {
+    ...{ moves: 0, failures: 0 },
+    finals: [] as bigint[],
+    forks: [] as ForkPastFinality[],
+    /** The height that was final at each head, by the head's. */
+    finalAt: new Map<bigint, bigint>(),
+    /** What reporting a fork waits for. */
+    reported: Promise.resolve(),
+  }
   /** What happens before what is final is asked for next. */
   const happens: (() => void)[] = []
   const chain = await followCanonicalChain({
@@ -36,12 +44,14 @@ async function createScene(
     doubtedFrom: null,
     onMoved: async () => {
       world.moves += 1
+      world.finalAt.set(facts().head.number, facts().finalized)
     },
     onFinal: async ({ number }) => {
       world.finals.push(number)
     },
     onForkPastFinality: async (fork) => {
       world.forks.push(fork)
+      await world.reported
     },
     onFailed: () => {
       world.failures += 1
@@ -163,6 +173,32 @@ describe('following the canonical chain', () => {
     await settled()
     expect(world.finals).toEqual([6n, 7n, 8n, 9n, 10n, 11n, 12n, 10n, 14n])
     expect(world.forks).toMatchObject([{ was: { number: 12n }, fromBlock: 11n }])
+  })
+
+  it('takes nothing above a fork for final while what relied on it is looked for', async () => {
+    const { model, world, facts } = await createScene()
+    for (let block = 0; block < 6; block += 1) {
+      model.mine(EMPTY)
+      await settled()
+    }
+    const report = Promise.withResolvers<void>()
+    world.reported = report.promise
+    model.reorg(6, [own(0)], EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
+    await vi.waitFor(() => expect(facts().minedAt(0)?.receipt.blockNumber).toBe(11n))
+    expect(facts().finalized).toBe(10n)
+    report.resolve()
+    await vi.waitFor(() => expect(facts().finalized).toBe(13n))
+  })
+
+  it('takes nothing for final, after a gap and a fork, that is of another fork again than the head beside it', async () => {
+    const { model, world, facts, beforeFinal } = await createScene({ confirmations: 1n })
+    const many = (blocks: number) => Array.from({ length: blocks }, () => EMPTY)
+    beforeFinal(() => model.reorg(20, ...many(30)))
+    model.reorg(8, ...many(80))
+    await vi.waitFor(() => expect(facts()).toMatchObject({ head: { number: 92n }, finalized: 91n }))
+    expect(world.finalAt.get(82n)).toBe(-1n)
+    expect(world.finals).toEqual([9n, 91n])
+    expect(world.forks).toMatchObject([{ was: { number: 9n }, fromBlock: 9n, doubtedFrom: 0n }])
   })
 
   it('takes nothing for final, below where it began, that is of another fork than the head beside it', async () => {
