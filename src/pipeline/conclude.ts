@@ -49,11 +49,9 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   if (failed || workflow.quarantined !== undefined) {
     const standing = await standingAllowance(workflow, deps)
-    // A fork past finality may have been seen meanwhile: then its slots are opened again first.
-    const hasGone = included.some(
-      ({ blockNumber: number, blockHash: hash }) => deps.stands({ number, hash }) === false,
-    )
-    if (hasGone) return wait(RETRY_MS)
+    // A fork past finality may have been seen meanwhile: then its slots are opened again first, or looked for.
+    const stand = included.map(({ blockNumber: number, blockHash: hash }) => deps.stands({ number, hash }))
+    if (stand.some((stands) => stands !== true)) return wait(RETRY_MS)
     const tries = workflow.slots.filter(
       (slot) => slot.kind === 'revoke' && slot.consumedByOther !== true,
     ).length

@@ -62,7 +62,7 @@ const createWorld = () => {
     alarms: [] as string[],
     /** Called while the nodes are asked for an allowance. */
     asked: () => {},
-    stands: true,
+    stands: true as boolean | null,
   }
   const deps: ConcludeDeps = {
     nowMs: () => 5_000,
@@ -207,6 +207,14 @@ describe('concluding a failure', () => {
       ms: 500,
     })
     expect(await spent()).toMatchObject({ gasWei: 9_999n })
+  })
+
+  it('does not end while it is not known whether its blocks stand, and gives back nothing of what was reserved', async () => {
+    setup.world.stands = null
+    const noop = { purpose: 'noop' } as const
+    const slots = [finalSlot(0, noop, { closing: 'expired' }), finalSlot(1, noop)]
+    expect(await concluded(slots)).toEqual({ type: 'wait', ms: 500 })
+    expect(await spent()).toMatchObject({ usdMicros: 1_000n, gasWei: 9_999n })
   })
 
   it('waits where the fee cap is below the base fee', async () => {
