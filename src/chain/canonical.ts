@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type BlockName, createFinality, type FinalityDeps, NO_HEAD } from './finality.ts'
@@ -136,14 +136,13 @@ function factsOf(signer: Address, { ring, finalized, forkedFrom }: Follower): Si
 }
 
 function stands({ number, hash }: BlockName, follower: Follower): boolean | null {
-  const { ring, forkedFrom, finalized, hashAt } = follower
+  const { ring, forkedFrom, finalized, isThere } = follower
   const known = ring().at(number)
   if (known !== undefined) return known.hash === hash
   if (number >= ring().floor()) return null
   // What is below the blocks that are known was final long ago, but for what a fork put in doubt.
   if (number < (forkedFrom() ?? ring().floor())) return true
-  const found = number <= finalized() ? hashAt(number) : undefined
-  return found === undefined ? null : found === hash
+  return number <= finalized() ? isThere({ number, hash }) : null
 }
 
 /** The ring of known blocks, and how it grows. One caller at a time. */
@@ -154,8 +153,8 @@ type Follower = {
   readonly forgetForks: () => void
   readonly start: (head: Head) => Promise<void>
   readonly advance: (head: Head) => Promise<void>
-  /** What the nodes agree on at a height below the ring; undefined while they are asked. */
-  readonly hashAt: (number: bigint) => Hex | undefined
+  /** Whether the nodes agree on a block below the ring; null while they are asked. */
+  readonly isThere: (block: BlockName) => boolean | null
   /** What took a nonce; null where it is not found. */
   readonly find: (sought: Sought, nodes: SeekNodes) => Promise<MinedTransaction | null>
   /** Keep what was found, unless there is none, or the chain has left the head meanwhile; whether it was kept. */
@@ -211,14 +210,15 @@ function createFollower(deps: CanonicalDeps): Follower {
     forgetForks: finality.forget,
     start: async (head) => rebase(head, await nodes.finalized()),
     advance,
-    hashAt: hashes.at,
+    isThere: hashes.isThere,
     find: (sought, asked) => unlessRefused(find(sought, ring, asked)),
     keep: async (found) => {
-      if (found.length === 0) return false
+      const fitting = found.filter(({ receipt }) => !isOther(ring.at(receipt.blockNumber), receipt.blockHash))
+      if (fitting.length === 0) return false
       // Of which fork it is shows only in that the head stands after it was found.
       const top = await unlessRefused(nodes.block(ring.head().number))
       if (top?.hash !== ring.head().hash) return false
-      for (const each of found) ring.found(each)
+      for (const each of fitting) ring.found(each)
       return true
     },
   }

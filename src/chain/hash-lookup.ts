@@ -3,8 +3,8 @@ import type { Head, Nodes } from './nodes.ts'
 
 /** Hashes of blocks that are not followed, each asked for once. */
 type HashLookup = {
-  /** The hash at a height of the chain that a head is of; undefined while the nodes are asked, and where none was found yet. */
-  readonly at: (number: bigint) => Hex | undefined
+  /** Whether a block is in the chain that the head is of; null while the nodes are asked, and where none was found yet. */
+  readonly isThere: (block: Pick<Head, 'number' | 'hash'>) => boolean | null
   /** Forget them all: the chain left its blocks. */
   readonly forget: () => void
 }
@@ -35,9 +35,13 @@ export function createHashLookup({
     }
   }
   return {
-    at: (number) => {
+    isThere: ({ number, hash }) => {
       if (!known.has(number)) void ask(number, known)
-      return known.get(number)
+      const found = known.get(number)
+      if (found === undefined) return null
+      // Servers behind one name may show another fork for a moment: what is gone is gone when it is asked for again.
+      if (found !== hash) known.delete(number)
+      return found === hash
     },
     forget: () => {
       known = new Map()

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type CanonicalChain, followCanonicalChain } from '../../src/chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../src/chain/finality.ts'
+import type { Head, MinedTransaction } from '../../src/chain/nodes.ts'
+import type { SeekNodes } from '../../src/chain/seek.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createModelChain } from '../support/model-chain.ts'
 import { SIGNER } from '../support/workflows.ts'
@@ -29,9 +31,12 @@ async function createScene(
   }
   /** What happens before what is final is asked for next. */
   const happens: (() => void)[] = []
+  /** What the nodes show by height in the place of their own. */
+  const shows = new Map<bigint, Head>()
   const chain = await followCanonicalChain({
     nodes: {
       ...model.nodes,
+      block: async (number) => shows.get(number) ?? model.nodes.block(number),
       finalized: async () => {
         await Promise.resolve()
         happens.shift()?.()
@@ -59,7 +64,7 @@ async function createScene(
   })
   following = chain
   const facts = () => chain.of(SIGNER)
-  return { model, chain, world, facts, beforeFinal: (work: () => void) => happens.push(work) }
+  return { model, chain, world, facts, shows, beforeFinal: (work: () => void) => happens.push(work) }
 }
 const own = (nonce: number, digest = DIGEST) => ({ from: SIGNER, nonce, digest })
 
@@ -267,6 +272,22 @@ describe('following the canonical chain', () => {
     expect(there && chain.stands(there)).toBe(false)
   })
 
+  it('asks again for a block that the nodes showed of another fork, and then of its own', async () => {
+    const lastFinal = { number: 5n, hash: `0x${'ee'.repeat(32)}` as const }
+    const { model, chain, shows } = await createScene({ lastFinal })
+    const there = model.at(3n)
+    if (there === undefined) throw new TypeError('no block')
+    // Servers behind one name, of which one is on another fork.
+    shows.set(3n, { ...there, hash: lastFinal.hash })
+    expect(chain.stands(there)).toBeNull()
+    await settled()
+    shows.clear()
+    expect(chain.stands(there)).toBe(false)
+    expect(chain.stands(there)).toBeNull()
+    await settled()
+    expect(chain.stands(there)).toBe(true)
+  })
+
   it('tries a head again that it could not read', async () => {
     const { model, facts, world } = await createScene()
     model.fail(new TypeError('down'))
@@ -282,13 +303,13 @@ describe('following the canonical chain', () => {
 })
 
 describe('what was mined before it looked', () => {
-  const start = async () => {
+  const start = async (instead: (nodes: SeekNodes) => Partial<SeekNodes> = () => ({})) => {
     const model = createModelChain()
     model.mine(EMPTY, [own(0)], EMPTY, EMPTY, [own(1)])
     for (let block = 0; block < 200; block += 1) model.mine(EMPTY)
     let moves = 0
     const chain = await followCanonicalChain({
-      nodes: model.nodes,
+      nodes: { ...model.nodes, ...instead(model.nodes) },
       clock: systemClock,
       signers: [SIGNER],
       lastFinal: null,
@@ -335,6 +356,28 @@ describe('what was mined before it looked', () => {
     await settled()
     expect(chain.of(SIGNER).minedAt(0)).toBeUndefined()
     expect(moves()).toBe(0)
+  })
+
+  it('is not kept where another block than its own is known at its height', async () => {
+    const hash = `0x${'ee'.repeat(32)}` as const
+    const shown = { block: null as Head | null, transaction: null as MinedTransaction | null }
+    const { model, chain, moves } = await start(({ block, transaction }) => ({
+      block: async (number) => (shown.block?.number === number ? shown.block : block(number)),
+      transaction: async (sought) => shown.transaction ?? transaction(sought),
+    }))
+    model.mine([own(2)])
+    model.mine(EMPTY)
+    await settled()
+    const mined = chain.of(SIGNER).minedAt(2)
+    const number = mined?.receipt.blockNumber ?? 0n
+    if (mined == null) throw new TypeError('nothing was mined')
+    // Servers behind one name: what is sought is of another fork, and the head is not.
+    shown.block = { ...model.head(), number, hash }
+    shown.transaction = { ...mined, nonce: 1, receipt: { ...mined.receipt, blockHash: hash } }
+    chain.seek({ signer: SIGNER, nonce: 1, hashes: [mined.hash], sinceBlock: 2n })
+    await settled()
+    expect(chain.of(SIGNER).minedAt(1)).toBeUndefined()
+    expect(moves()).toBe(2)
   })
 
   it('is asked for once and not again and again where no node shows it', async () => {
