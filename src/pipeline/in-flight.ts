@@ -188,8 +188,9 @@ async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDep
   return moved(signed)
 }
 
-/** Whether a slot's last attempt is a payload of which no node has any form. */
-const isFirstSend = (slot: Slot): boolean => !isPublic(slot) && lastAttempt(slot).purpose === 'payload'
+/** Whether a slot's last attempt is a payload of the proposal's of which no node has any form: a revocation only closes. */
+const isFirstSend = (slot: Slot): boolean =>
+  slot.kind === 'intent' && !isPublic(slot) && lastAttempt(slot).purpose === 'payload'
 
 const quarantineOf = ({ quarantined }: Workflow): Note | undefined =>
   quarantined === undefined ? undefined : { ...quarantined.note, check: 'quarantined' }
@@ -199,7 +200,7 @@ const quarantineOf = ({ quarantined }: Workflow): Note | undefined =>
  * @returns the same object where nothing is left to close.
  */
 function withClosed(workflow: Workflow, { check, message }: Note): Workflow {
-  const isOpen = (slot: Slot) => isFirstSend(slot) && slot.kind === 'intent' && slot.state === 'open'
+  const isOpen = (slot: Slot) => isFirstSend(slot) && slot.state === 'open'
   if (!workflow.slots.some((slot) => isOpen(slot) && slot.closing === undefined)) return workflow
   const slots = workflow.slots.map((slot) => (isOpen(slot) ? { ...slot, closing: check } : slot))
   return { ...workflow, slots, note: { check, message } }

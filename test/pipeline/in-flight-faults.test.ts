@@ -1,9 +1,10 @@
 import { keccak256 } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { BrokenInvariant, RolekeeperError } from '../../src/errors.ts'
-import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
+import { orderAttempt, revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { createWorld, FEES, freshSlot, pair, purposes, receiptOf } from '../support/carry-world.ts'
+import { MARKET, TOKEN } from '../support/workflows.ts'
 
 let setup: ReturnType<typeof createWorld>
 beforeEach(() => {
@@ -168,6 +169,16 @@ describe('a record that was changed', () => {
     await expect(setup.settle({ ...pair(), slots: [changed] })).rejects.toThrow(BrokenInvariant)
     expect(setup.world.asked).toEqual([])
   })
+})
+
+it('a revocation that the KMS does not sign waits for it, whatever a look says of what was cleared', async () => {
+  const payload = revocationPayload({ token: TOKEN, spender: MARKET, assets: 5n })
+  const bare = { ...freshSlot(0), kind: 'revoke', payload, attempts: [] } as const
+  const slot = { ...bare, attempts: [orderAttempt(bare, 'payload', FEES, 1_000)] }
+  setup.world.recheck = { ok: false, check: 'position_healthy', message: 'nothing to take any more' }
+  setup.world.kms = new RolekeeperError('sign.denied', 'denied', { retry: 'later' })
+  expect(await setup.settle({ ...pair(), slots: [slot] })).toMatchObject({ ms: 1_000 })
+  expect(setup.world.asked).toHaveLength(1)
 })
 
 describe('the kill switch', () => {
