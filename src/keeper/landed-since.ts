@@ -8,6 +8,7 @@ import type { Journal } from '../journal/journal.ts'
 import { isApproval } from '../pipeline/conclude.ts'
 import { finalBefore, soughtFor } from '../pipeline/transactions/follow.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
+import { reservationOf } from '../pipeline/transactions/raise.ts'
 import { idempotencyKey } from '../workflow/keys.ts'
 import { inputText } from '../workflow/proposal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
@@ -16,7 +17,10 @@ import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 /** What finding and keeping what landed since its workflow ended needs. */
 type LandedDeps = {
   readonly nodes: SeekNodes & Pick<Nodes, 'chainId'>
-  readonly journal: Pick<Journal, 'byNonce' | 'byOpportunity' | 'get' | 'nextNonce' | 'open' | 'write'>
+  readonly journal: Pick<
+    Journal,
+    'byNonce' | 'byOpportunity' | 'get' | 'nextNonce' | 'open' | 'settle' | 'write'
+  >
   readonly chain: Pick<ChainView, 'facts'>
   readonly onChanged: (before: Workflow, after: Workflow) => void
   readonly nowMs: () => number
@@ -112,9 +116,10 @@ export const saidOfLanded = ({ workflow: { id, state }, nonce, isCertain }: Land
     ? ` Workflow ${id} ended ${state}, and its payload at nonce ${nonce} has landed since: its opportunity is not tried again.`
     : ` Workflow ${id} ended ${state}, and the nodes do not say whether its payload has landed at nonce ${nonce} since: its opportunity is not tried again.`
 
-/** End the newest round of such a workflow's opportunity as `partial`, so that no other begins. */
+/** Count what such a workflow moved in the budgets again, and end the newest round of its opportunity as `partial`, so that no other begins. */
 export async function keepFromAgain(landed: Landed, deps: LandedDeps): Promise<void> {
   const { workflow } = landed
+  await deps.journal.settle(reservationOf(workflow, deps.nowMs()))
   const newest = (await deps.journal.byOpportunity(workflow.opportunity)) ?? workflow
   // A round that claimed nonces since has an end of its own.
   if (newest.slots.length > 0 && newest.id !== workflow.id) return

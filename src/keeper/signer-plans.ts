@@ -19,7 +19,7 @@ export type OrderDeps = {
   readonly nodes: SeekNodes & Pick<Nodes, 'chainId' | 'calls'>
   readonly journal: Pick<
     Journal,
-    'byNonce' | 'byOpportunity' | 'get' | 'live' | 'nextNonce' | 'open' | 'write' | 'adoptNonce'
+    'byNonce' | 'byOpportunity' | 'get' | 'live' | 'nextNonce' | 'open' | 'settle' | 'write' | 'adoptNonce'
   >
   readonly chain: Pick<ChainView, 'facts' | 'stands' | 'forgetForks'>
   readonly signers: Signers

@@ -484,6 +484,9 @@ it.each<[string, 'success' | 'reverted', string]>([
   expect(would).toMatchObject({ ok: true })
   expect('said' in would && would.said.includes('Workflow w7 ended reverted')).toBe(status === 'success')
   expect((await journal.byOpportunity('w7'))?.state).toBe(end)
+  // What stands keeps its whole exposure in the budgets.
+  const reserved = (await journal.reservations('liquidator', 0)).map(({ usdMicros }) => usdMicros)
+  expect(reserved).toEqual(status === 'success' ? [workflow.proposal.exposure.usdMicros] : [])
 })
 
 it('release lets no opportunity be tried again of a workflow that has its effect since, and is in the archive by now', async () => {
