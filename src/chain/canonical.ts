@@ -68,14 +68,16 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
     const wanted = [...sought.values()]
     sought.clear()
     const nodes = { ...deps.nodes, block: onceEach(deps.nodes.block) }
-    const found: MinedTransaction[] = []
+    let isKept = false
     for (let from = 0; from < wanted.length && !stopping.signal.aborted; from += SOUGHT_AT_ONCE) {
       const some = await Promise.all(
         wanted.slice(from, from + SOUGHT_AT_ONCE).map((each) => follower.find(each, nodes)),
       )
-      found.push(...some.filter((each) => each !== null))
+      // By turns: a long look is not in vain where the chain leaves the head before its end.
+      const wasKept = await follower.keep(some.filter((each) => each !== null))
+      isKept ||= wasKept
     }
-    return follower.keep(found)
+    return isKept
   }
   const read = async () => {
     const isNew = newest.hash !== follower.ring().head().hash

@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type CanonicalChain, followCanonicalChain } from '../../src/chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../src/chain/finality.ts'
@@ -303,13 +304,14 @@ describe('following the canonical chain', () => {
 })
 
 describe('what was mined before it looked', () => {
-  const start = async (instead: (nodes: SeekNodes) => Partial<SeekNodes> = () => ({})) => {
+  type Model = ReturnType<typeof createModelChain>
+  const start = async (instead: (nodes: SeekNodes, model: Model) => Partial<SeekNodes> = () => ({})) => {
     const model = createModelChain()
     model.mine(EMPTY, [own(0)], EMPTY, EMPTY, [own(1)])
     for (let block = 0; block < 200; block += 1) model.mine(EMPTY)
     let moves = 0
     const chain = await followCanonicalChain({
-      nodes: { ...model.nodes, ...instead(model.nodes) },
+      nodes: { ...model.nodes, ...instead(model.nodes, model) },
       clock: systemClock,
       signers: [SIGNER],
       lastFinal: null,
@@ -378,6 +380,29 @@ describe('what was mined before it looked', () => {
     await settled()
     expect(chain.of(SIGNER).minedAt(1)).toBeUndefined()
     expect(moves()).toBe(2)
+  })
+
+  it('is kept of a long look as far as it came while its head stood', async () => {
+    const many = Array.from({ length: 70 }, (_, nonce) => own(2 + nonce))
+    const hashes = new Map<number, Hex>()
+    const { model, chain } = await start(({ transaction }, before) => {
+      before.mine(many, EMPTY, EMPTY)
+      return {
+        transaction: async (hash) => {
+          // Of the second half of the look.
+          if (hash === hashes.get(71)) before.reorgUnheard(1, [EMPTY, EMPTY])
+          return transaction(hash)
+        },
+      }
+    })
+    const block = model.at(206n)
+    const there = await model.nodes.blockOf(block?.hash ?? '0x', [SIGNER])
+    for (const { nonce, hash } of there?.transactions ?? []) hashes.set(nonce, hash)
+    for (const [nonce, hash] of hashes) chain.seek({ signer: SIGNER, nonce, hashes: [hash], sinceBlock: 2n })
+    await settled()
+    // The first was sought by itself.
+    expect(chain.of(SIGNER).minedAt(3)).toMatchObject({ nonce: 3 })
+    expect(chain.of(SIGNER).minedAt(71)).toBeUndefined()
   })
 
   it('is asked for once and not again and again where no node shows it', async () => {
