@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import { z } from 'zod'
 import { type CanonicalDeps, followCanonicalChain, type SignerFacts } from '../../chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../chain/finality.ts'
@@ -156,15 +156,21 @@ function takenBy(next: number, { minedAt, count, head }: SignerFacts): string {
     : `the chain counts ${count} at block ${head.number}; the journal's next nonce is ${next}`
 }
 
+/** Lost nonces that are sent again at one head. */
+const RESENT_MAX = 64
+
 /** Send again what had been final and is gone: the same bytes, so that the nonces behind it can land. */
 async function resendLost(signer: Address, count: number, next: number, deps: ChainViewDeps): Promise<void> {
-  for (let nonce = count; nonce < next; nonce += 1) {
+  const lost: Hex[] = []
+  for (let nonce = count; nonce < Math.min(next, count + RESENT_MAX); nonce += 1) {
     const slot = (await holderOf(signer, nonce, deps))?.slot
     const landed = slot?.attempts.find((attempt) => attempt.hash === slot.inclusion?.hash)
     // An open slot is carried by its own workflow.
-    if (slot?.state !== 'final' || landed?.raw === undefined) return
-    await deps.nodes.send(landed.raw)
+    if (slot?.state !== 'final' || landed?.raw === undefined) break
+    lost.push(landed.raw)
   }
+  // At once: the next head waits, and a sender that hangs takes its time for each.
+  await Promise.all(lost.map((raw) => deps.nodes.send(raw)))
 }
 
 async function holderOf(

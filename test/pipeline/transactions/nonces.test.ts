@@ -209,6 +209,26 @@ describe('watching the chain', () => {
     expect(world.sent).toEqual(['0x05', '0x06'])
   })
 
+  it('sends it all at once, so that a sender that hangs holds up the next head no longer than one would', async () => {
+    await hold('final', 'final', 'final', 'final')
+    const { watch, world, deps } = createWorld()
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const send: ChainViewDeps['nodes']['send'] = async (raw) => {
+      world.sent.push(raw)
+      await answered
+      return []
+    }
+    Object.assign(deps.nodes, { send })
+    const watching = watch()
+    await settled()
+    expect(world.sent).toEqual(['0x05', '0x06', '0x07', '0x08'])
+    answer()
+    await watching
+  })
+
   it('leaves what is open or mined to its own workflow', async () => {
     await hold('mined', 'open', 'final')
     const { watch, world } = createWorld()
