@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
-import type { Journal } from './journal.ts'
+import type { Journal, LedgerEntry } from './journal.ts'
 import { digestsOf, type Mark, workflowIdOf } from './watermark.ts'
 
 /** What a journal that went back takes back from a watermark. */
@@ -52,7 +52,7 @@ export async function areHeld(
 /**
  * Write the marks of a watermark that a journal has lost into it again, in the order in which they were made. A claim is
  * made as it was, with its budget; an attempt is ordered again, with what it added to it, so that what the chain mined is
- * known for ours; any other digest enters the ledger again.
+ * known for ours; any other digest enters the ledger again, also that of what could not be taken back: it was seen by then.
  */
 export async function takeBack(
   marks: readonly Mark[],
@@ -61,13 +61,25 @@ export async function takeBack(
   const back: TakenBack[] = []
   for (const mark of marks) {
     if (await areHeld(digestsOf(mark), workflowIdOf(mark), journal)) continue
-    if (mark.type === 'digest') {
-      await journal.enterDigest(mark.entry)
-      back.push({ ...mark.entry, taken: true })
-    } else if (mark.type === 'attempt') back.push(...(await orderAgain(mark, journal)))
+    if (mark.type === 'digest') back.push({ ...mark.entry, taken: true })
+    else if (mark.type === 'attempt') back.push(...(await orderAgain(mark, journal)))
     else back.push(...(await claimAgain(mark, journal)), ...(await orderHeldAgain(mark, journal)))
+    for (const entry of entriesOf(mark)) await journal.enterDigest(entry)
   }
   return back
+}
+
+function entriesOf(mark: Mark): readonly LedgerEntry[] {
+  if (mark.type === 'digest') return [mark.entry]
+  const [workflowId, slots] =
+    mark.type === 'claim'
+      ? [mark.workflow.id, mark.workflow.slots]
+      : [mark.workflowId, [{ ...mark, attempts: [mark.attempt] }]]
+  return slots.flatMap(({ signer, nonce, attempts }) =>
+    attempts.map(({ digest, orderedAtMs: atMs }) => ({
+      ...{ digest, kind: 'transaction', signer, workflowId, nonce, atMs },
+    })),
+  )
 }
 
 async function claimAgain(

@@ -90,6 +90,7 @@ it('leaves a slot that is closed by a no-op since as it is', async () => {
   await restored(changes)
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
   expect(await slot()).toEqual(slotOf(changes))
+  expect(await takeBack([mark], journal)).toEqual([])
 })
 
 it('leaves a workflow that has ended as it is', async () => {
@@ -99,6 +100,9 @@ it('leaves a workflow that has ended as it is', async () => {
   await journal.write({ ...workflow, state: 'succeeded' })
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
   expect(await slot()).toMatchObject({ state: 'final', attempts: [FIRST] })
+  // It is in the ledger, so that it is not lost again at each start once a person has looked.
+  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect(await takeBack([mark], journal)).toEqual([])
 })
 
 it('ends what was under way of an opportunity of which a later round had claimed nonces', async () => {

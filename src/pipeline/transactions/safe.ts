@@ -33,7 +33,7 @@ export const usedElsewhere = (signer: Address, seen: string): Doubt => ({
 
 /**
  * Doubt a key at whose nonce something else landed than the workflow that holds it has there. Where a person had a no-op put
- * in the place of what the chain had lost, that may land after all; anyone else has the key, and may have done what the
+ * in the place of what the chain had lost, that may land after all, as may what an older journal had lost; anyone else has the key, and may have done what the
  * workflow is about.
  */
 export async function takenBy(
@@ -48,7 +48,7 @@ export async function takenBy(
   if (entry?.nonce === nonce)
     return {
       check: 'landed_after_all',
-      message: `${held} what workflow ${entry.workflowId} had there before: the chain had lost it, and it landed again.`,
+      message: `${held} what workflow ${entry.workflowId} had there before: the chain or the journal had lost it, and it landed.`,
       toLeave: `see what workflow ${entry.workflowId} did: it is not undone`,
       ...about,
     }
