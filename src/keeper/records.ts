@@ -127,13 +127,20 @@ type Known = {
 async function compare(place: Place, known: Known): Promise<void> {
   const { journal, signers } = known
   const { lost, unread } = await lostMarks(place, known)
-  // First: where the process dies in between, the marks are lost still.
+  // First, both: where the process dies once the marks are back, nothing else shows that they had been lost.
   if (lost.length > 0) await doubtAfterLastFinal(journal, known.chainId)
-  const back = await takeBack(lost, journal)
-  for (const signer of new Set(back.map((each) => each.signer))) {
-    const ofSigner = back.filter((each) => each.signer === signer)
-    signers.safe(signer, behind(place.folder, ofSigner))
-  }
+  const doubt = (signer: Address, missed: readonly TakenBack[]) =>
+    signers.safe(
+      signer,
+      behind(
+        place.folder,
+        lost.filter((mark) => signerOf(mark) === signer),
+        missed.filter((each) => each.signer === signer),
+      ),
+    )
+  for (const signer of new Set(lost.map(signerOf))) doubt(signer, [])
+  const missed = (await takeBack(lost, journal)).filter(({ taken }) => !taken)
+  for (const signer of new Set(missed.map((each) => each.signer))) doubt(signer, missed)
   const isMissing = !place.existed && (await journal.getValue(place.kept)) !== null
   const damaged = place.damaged + unread
   for (const signer of known.ours) {
@@ -207,24 +214,31 @@ async function complete({ file, lines, kept }: Place, journal: Journal): Promise
 const orderedAtMs = ({ slots }: Workflow): number =>
   Math.max(...slots.flatMap(({ attempts }) => attempts.map((attempt) => attempt.orderedAtMs)))
 
-const behind = (folder: string, back: readonly TakenBack[]): Doubt => {
-  const nonces = back.flatMap(({ nonce }) => nonce ?? [])
-  const others = back.length - nonces.length
-  const lost = [
+const behind = (folder: string, lost: readonly Mark[], missed: readonly TakenBack[]): Doubt => {
+  const nonces = lost.flatMap(noncesOf)
+  const others = lost.filter(({ type }) => type === 'digest').length
+  const had = [
     ...(nonces.length === 0
       ? []
       : [`nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${nonces.length} claims and attempts`]),
     ...(others === 0 ? [] : [`${others} digests of sign-ins and typed data`]),
   ]
-  const missed = back.filter(({ taken }) => !taken).map(({ nonce }) => nonce)
-  const rest = missed.length === 0 ? '' : `; the journal holds something else at ${missed.join(', ')}`
+  const rest =
+    missed.length === 0
+      ? ''
+      : ` It holds something else at nonces ${missed.map(({ nonce }) => nonce).join(', ')}.`
   return {
     check: 'journal_behind_watermark',
-    message: 'The journal is older than its watermark, as one restored from a backup is.',
-    seen: `${folder} has ${lost.join(', and ')} that the journal had lost${rest}`,
+    message: `The journal is older than its watermark, as one restored from a backup is.${rest}`,
+    seen: `${folder} has ${had.join(', and ')} that the journal had lost`,
     toLeave:
       'find out where the journal came from; each nonce that was seen must be final, which the keeper sees to by itself',
   }
+}
+
+function noncesOf(mark: Mark): readonly number[] {
+  if (mark.type === 'digest') return []
+  return mark.type === 'claim' ? mark.workflow.slots.map(({ nonce }) => nonce) : [mark.nonce]
 }
 
 const missing = (folder: string): Doubt => ({

@@ -1,7 +1,8 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { DatabaseSync } from 'node:sqlite'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { lineOf } from '../../src/journal/watermark.ts'
 import { openWatermarkFile } from '../../src/journal/watermark-file.ts'
@@ -297,6 +298,44 @@ describe('a keeper’s records', () => {
     },
   )
 
+  it.each([11, 12, 13])(
+    'are SAFE also where a kill ends the start that took back what was lost, after whichever of its commits, of %i claims',
+    async (claims) => {
+      const state = join(root, 'state')
+      const first = await open()
+      await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+      await first.close()
+      cpSync(state, join(root, 'backup'), { recursive: true })
+      const then = await open()
+      // The twelve, and what is doubted with them, are as many changes as a commit holds.
+      for (let nonce = 7; nonce < 7 + claims; nonce += 1) await claim(then, nonce)
+      await then.close()
+      cpSync(join(root, 'backup', 'journal.sqlite'), join(state, 'journal.sqlite'))
+      const killed: string[] = []
+      const { exec } = DatabaseSync.prototype
+      const commits = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (
+        this: DatabaseSync,
+        sql,
+      ) {
+        exec.call(this, sql)
+        if (sql !== 'COMMIT') return
+        const directory = join(root, `killed-${killed.length}`)
+        cpSync(state, directory, { recursive: true, filter: (name) => !/lock|shm/.test(name) })
+        killed.push(directory)
+      })
+      await (await open()).close()
+      commits.mockRestore()
+      const found: string[][] = []
+      for (const directory of killed) {
+        const again = await open({ directory })
+        found.push(checks(again))
+        expect(await again.journal.nextNonce(CHAIN, SIGNER)).toBe(7 + claims)
+        await again.close()
+      }
+      expect(found).toEqual(killed.map(() => ['journal_behind_watermark']))
+    },
+  )
+
   it('end what a watermark has at a nonce that the journal holds for something else: it is not begun once more', async () => {
     const changes = { watermark: join(root, 'elsewhere') }
     await backUp(changes)
@@ -307,13 +346,20 @@ describe('a keeper’s records', () => {
     await alone.close()
     const records = await open(changes)
     expect(checks(records)).toEqual(['journal_behind_watermark'])
-    expect(alarms[0]).toContain('the journal holds something else at 8')
+    const [reason] = records.signers.reasonsOf(SIGNER)
+    expect(reason?.message).toContain('It holds something else at nonces 8.')
+    expect(alarms.at(-1)).toContain(reason?.message)
     expect(await records.journal.byNonce(CHAIN, SIGNER, 8)).toMatchObject({ id: 'w80' })
     expect(await records.journal.byOpportunity('w8')).toMatchObject({
       state: 'quarantined',
       note: { check: 'sent_before_restore' },
     })
+    // A person has looked: it is no news to the next start.
+    if (reason !== undefined) records.signers.leave(SIGNER, reason)
     await records.close()
+    const again = await open(changes)
+    expect(checks(again)).toEqual([])
+    await again.close()
   })
 
   it('take nothing for sent because a watermark says so: it may be on a disk that others write', async () => {
