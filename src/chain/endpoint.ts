@@ -10,12 +10,12 @@ export type Endpoint = {
   readonly alive: () => boolean
   /**
    * Ask, and once more when the connection broke. After a failure it proves first that it is on our chain.
-   * Throws RolekeeperError `node.unreachable`, `node.timeout`, `node.http_status` or `node.wrong_chain`.
+   * Throws RolekeeperError `node.unreachable`, `node.timeout` or `node.http_status`, or what `checkChain` throws.
    */
   readonly read: (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
   /** Ask once, whatever happens: for what must not be repeated blindly. Throws as `read` does. */
   readonly once: (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
-  /** Ask for its chain id. Throws `node.wrong_chain`, or as `read` does. */
+  /** Ask for its chain id. Throws `node.wrong_chain`, `node.refused`, `node.bad_answer`, or as `read` does. */
   readonly checkChain: () => Promise<void>
   /** Give up what is under way and ask no more: every call fails as unreachable. */
   readonly close: () => Promise<void>
@@ -46,7 +46,26 @@ function unanswered(name: string, timeoutMs: number, why: Unanswered): Rolekeepe
   })
 }
 
-const wrongChain = (name: string, chainId: number, said: string) =>
+/** Make the error of an answer that is no answer. Pure. */
+export const badAnswer = (node: string, method: string) =>
+  new RolekeeperError('node.bad_answer', `Node ${node} gave an answer to ${method} that cannot be read.`, {
+    fix: 'use another node in `chain.nodes`; this one is broken or not an Ethereum node.',
+    facts: { node, method },
+    retry: 'later',
+  })
+
+/** Make the error of a question that a node refuses with a JSON-RPC error. Pure. */
+export const refused = (node: string, method: string, code: number) =>
+  new RolekeeperError('node.refused', `Node ${node} refused ${method} with code ${code}.`, {
+    fix:
+      method === 'eth_simulateV1'
+        ? 'use a node that supports eth_simulateV1 and holds the newest state.'
+        : 'check what the node supports, or use another one in `chain.nodes`.',
+    facts: { node, method, code },
+    retry: 'later',
+  })
+
+const wrongChain = (name: string, chainId: number, said: number) =>
   new RolekeeperError('node.wrong_chain', `Node ${name} is on chain ${said}, not on chain ${chainId}.`, {
     fix: 'correct its address in `chain.nodes`, or `chain.id`.',
     facts: { node: name, chainId, said },
@@ -75,11 +94,16 @@ export function createEndpoint(options: {
   }
 
   async function checkChain(): Promise<void> {
-    const answer = await ask('eth_chainId', [])
-    const said = chainIdHex.safeParse(answer.ok ? answer.result : undefined)
-    if (!said.success) throw wrongChain(name, chainId, 'that it does not name')
-    if (Number(said.data) !== chainId) throw wrongChain(name, chainId, String(Number(said.data)))
+    const method = 'eth_chainId'
+    const answer = await ask(method, [])
+    // One whose chain is not proven answers nothing that counts.
+    alive = false
+    if (!answer.ok) throw refused(name, method, answer.failure.code)
+    const said = chainIdHex.safeParse(answer.result)
+    if (!said.success) throw badAnswer(name, method)
+    if (Number(said.data) !== chainId) throw wrongChain(name, chainId, Number(said.data))
     proven = true
+    alive = true
   }
 
   async function once(method: string, params: readonly unknown[]): Promise<RpcAnswer> {

@@ -10,31 +10,40 @@ export type NodesOptions = Omit<JoinOptions, 'readers' | 'senders'> & {
   /** At least one; a public node or a private endpoint. */
   readonly send: readonly string[]
   readonly timeoutMs: number
+  /** Leave a node on another chain out and say so, where enough others are not; without it such a node stops the start. */
+  readonly onWrongChain?: ((error: RolekeeperError) => void) | undefined
 }
 
 /**
- * Connect to the nodes of one chain. A node that cannot be reached now is asked again later; one on another chain, or
- * no reading or no sending node at all, stops the start.
+ * Connect to the nodes of one chain. A node that names no chain now is asked again later; one on another chain, or no
+ * reading or no sending node at all, stops the start.
  * Throws RolekeeperError `node.wrong_chain`, or what the first node failed with.
  */
-export async function createNodes({ read, send, timeoutMs, ...options }: NodesOptions): Promise<Nodes> {
-  const { chainId } = options
+export async function createNodes(given: NodesOptions): Promise<Nodes> {
+  const { read, send, timeoutMs, onWrongChain, ...options } = given
+  const { chainId, agree } = options
   const connect = (kind: string, urls: readonly string[]) =>
     urls.map((url, index) => createEndpoint({ name: `${kind}-${index + 1}`, url, chainId, timeoutMs }))
   const readers = connect('read', read)
   const senders = connect('send', send)
-  await Promise.all([proveChain(readers), proveChain(senders)])
+  await Promise.all([proveChain(readers, agree, onWrongChain), proveChain(senders, 1, onWrongChain)])
   return joinNodes({ ...options, readers, senders })
 }
 
-/** Demand that no node is on another chain and that one answers. */
-async function proveChain(nodes: readonly Endpoint[]): Promise<void> {
+/** Demand that one node answers, and that none is on another chain, or `least` are not where such a one is left out. */
+async function proveChain(
+  nodes: readonly Endpoint[],
+  least: number,
+  onWrongChain: NodesOptions['onWrongChain'],
+): Promise<void> {
   const failures = (await Promise.allSettled(nodes.map((node) => node.checkChain()))).flatMap((item) =>
     item.status === 'rejected' ? [item.reason] : [],
   )
-  const wrong = failures.find(
+  const wrong = failures.filter(
     (error) => error instanceof RolekeeperError && error.code === 'node.wrong_chain',
   )
-  if (wrong !== undefined) throw wrong
+  const [first] = wrong
+  if (first !== undefined && (onWrongChain === undefined || nodes.length - wrong.length < least)) throw first
   if (failures.length === nodes.length) throw failures[0]
+  for (const error of wrong) onWrongChain?.(error)
 }

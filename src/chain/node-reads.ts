@@ -1,7 +1,7 @@
 import { type Address, type Hex, keccak256 } from 'viem'
 import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import { type Endpoint, quantity } from './endpoint.ts'
+import { badAnswer, type Endpoint, quantity, refused } from './endpoint.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 import { classifySend, classifySimulation, isCallFailure } from './node-errors.ts'
 import type { BlockOf, Call, MinedTransaction, Receipt, SendOutcome, SimulationResult } from './nodes.ts'
@@ -31,24 +31,6 @@ const stateParam = (at: StateAt) =>
     : at.length === HASH_LENGTH
       ? { blockHash: at, requireCanonical: true }
       : at
-
-/** Make the error of an answer that is no answer. Pure. */
-const badAnswer = (node: string, method: string) =>
-  new RolekeeperError('node.bad_answer', `Node ${node} gave an answer to ${method} that cannot be read.`, {
-    fix: 'use another node in `chain.nodes`; this one is broken or not an Ethereum node.',
-    facts: { node, method },
-    retry: 'later',
-  })
-
-const refused = (node: string, method: string, code: number) =>
-  new RolekeeperError('node.refused', `Node ${node} refused ${method} with code ${code}.`, {
-    fix:
-      method === 'eth_simulateV1'
-        ? 'use a node that supports eth_simulateV1 and holds the newest state.'
-        : 'check what the node supports, or use another one in `chain.nodes`.',
-    facts: { node, method, code },
-    retry: 'later',
-  })
 
 function parsed<T>(node: string, method: string, schema: z.ZodType<T>, answer: RpcAnswer): T {
   if (!answer.ok) throw refused(node, method, answer.failure.code)

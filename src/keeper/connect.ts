@@ -1,8 +1,7 @@
-import { createNodes } from '../chain/http-nodes.ts'
+import { createNodes, type NodesOptions } from '../chain/http-nodes.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import type { RolekeeperError } from '../errors.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
@@ -17,7 +16,7 @@ const HEAD_POLL_MS = 100
 export const openNodes = (
   { chain: { id, nodes, finality } }: RunConfig,
   clock: Clock,
-  onDisagreement?: (error: RolekeeperError) => void,
+  hears: Pick<NodesOptions, 'onDisagreement' | 'onWrongChain'> = {},
 ): Promise<Nodes> =>
   createNodes({
     chainId: id,
@@ -28,7 +27,7 @@ export const openNodes = (
     timeoutMs: NODE_TIMEOUT_MS,
     pollMs: HEAD_POLL_MS,
     clock,
-    ...(onDisagreement === undefined ? {} : { onDisagreement }),
+    ...hears,
   })
 
 /** Open the service that a run configuration names, with the keeper's own key. Nothing is asked yet. */

@@ -71,10 +71,14 @@ async function tryToOpen(config: RunConfig, deps: GroundDeps): Promise<Ground> {
   }
 }
 
-async function connectNodes(config: RunConfig, { clock, reports }: GroundDeps): Promise<Nodes> {
-  const nodes = await openNodes(config, clock, (error) => {
-    if (error.code === 'node.alone') reports.metrics.nodeAlone(String(error.facts.node))
-    reports.alarm(error)
+async function connectNodes(config: RunConfig, { clock, reports, records }: GroundDeps): Promise<Nodes> {
+  const nodes = await openNodes(config, clock, {
+    onDisagreement: (error) => {
+      if (error.code === 'node.alone') reports.metrics.nodeAlone(String(error.facts.node))
+      reports.alarm(error)
+    },
+    // What is public waits for no node that the others can do without.
+    onWrongChain: records.resumed.length > 0 ? reports.alarm : undefined,
   })
   const send: Nodes['send'] = async (raw) => {
     const outcomes = await nodes.send(raw)

@@ -82,6 +82,30 @@ describe('connecting', () => {
     expect(await codeOf(connect([right], { send: [wrong] }))).toBe('node.wrong_chain')
   })
 
+  it('leaves a node on another chain out and says so, where enough others are not', async () => {
+    const [wrong, ...right] = [await node(99, 1), await node(), await node()]
+    const said: string[] = []
+    const onWrongChain = ({ message }: Error) => void said.push(message)
+    const nodes = await connect([wrong, ...right], { agree: 2, send: right, onWrongChain })
+    expect(said).toEqual([expect.stringContaining('Node read-1 is on chain 1')])
+    expect((await nodes.head()).number).toBe(10n)
+    expect(nodes.health()[0]).toMatchObject({ state: 'down', lastErrorCode: 'node.wrong_chain' })
+    expect(await codeOf(connect([wrong, ...right], { agree: 3, onWrongChain }))).toBe('node.wrong_chain')
+    expect(await codeOf(connect(right, { send: [wrong], onWrongChain }))).toBe('node.wrong_chain')
+  })
+
+  it.each([
+    ['refuses to name its chain', { fault: { code: -32_005, message: 'limit' } }, 'node.refused'],
+    ['answers garbage for its chain', 'mainnet', 'node.bad_answer'],
+  ])('goes on with the others where one %s', async (_, answer, code) => {
+    const [mute, ...others] = [await node(99), await node(), await node()]
+    mute.answers.eth_chainId = () => answer
+    const nodes = await connect([mute, ...others], { agree: 2 })
+    expect((await nodes.head()).number).toBe(10n)
+    expect(nodes.health()[0]).toMatchObject({ state: 'down', lastErrorCode: code })
+    expect(await codeOf(connect([mute]))).toBe(code)
+  })
+
   it('refuses when no node answers, and does with one that does', async () => {
     const [dead, alive] = [await node(), await node()]
     await dead.stop()

@@ -101,6 +101,24 @@ it('follows to its end what a removed role left, with one alarm and without a st
   expect(keeper.log.filter((line) => line.includes('a step failed'))).toEqual([])
 })
 
+it('follows to its end what is public while one of three nodes is on another chain, and says so', async () => {
+  const isMine = await leaveInFlight()
+  const proxies = await Promise.all([1, 2, 3].map(() => startNodeProxy(world.scene.chain.rpcUrl)))
+  proxies[0]?.setFaults({ methods: ['eth_chainId'], deed: { kind: 'result', result: '0x1' } })
+  const read = proxies.map(({ url }) => url)
+  const chain = { id: String(world.config().chain.id), finality: 'finalized' }
+  try {
+    const keeper = await world.start({ chain: { ...chain, nodes: { read, send: read.slice(1) } } })
+    await world.scene.client.setIntervalMining({ interval: 1 })
+    await keeper.until(isMine('succeeded'))
+    expect(await keeper.page('/metrics')).toContain('rolekeeper_node_state{node="read-1",state="down"} 1')
+    expect(alarms(keeper, 'node.wrong_chain')).toHaveLength(1)
+    await world.rest()
+  } finally {
+    for (const { stop } of proxies) await stop()
+  }
+})
+
 /** A node and a service in front of the scene's, which, once told, take every request, send headers, and then nothing. */
 async function startStalling() {
   const node = await startNodeProxy(world.scene.chain.rpcUrl)
