@@ -148,18 +148,15 @@ function readReadiness(deps: HealthDeps): Readiness {
   const control = deps.control()
   const feed = deps.feed()?.mode ?? 'down'
   const roles = atWork(deps)
-  const decisionAges = roles.map(
-    ({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? Number.POSITIVE_INFINITY,
-  )
-  const decisionAgeMs = Math.max(0, ...decisionAges)
-  const kms = roles.map(({ vitals }) => vitals.key()?.said ?? 'ok').find((said) => said !== 'ok')
+  const decisionAges = roles.map(({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? Infinity)
+  const decisionAgeMs = roles.length === 0 ? Infinity : Math.max(0, ...decisionAges)
   return {
     journal: facet(true, `${deps.live().length} workflows live`),
     roles: rolesFacet(deps),
-    signers: signersFacet(deps.records),
+    signers: signersFacet(deps),
     service: serviceFacet(roles),
     nodes: nodesFacet(deps),
-    kms: facet(kms === undefined, kms ?? 'last signature ok'),
+    kms: kmsFacet(roles),
     feed: facet(feed !== 'down', feed),
     decision: facet(
       decisionAgeMs <= DECISION_MS_MAX,
@@ -180,17 +177,26 @@ function rolesFacet(deps: HealthDeps): Facet {
     return [state.type === 'opening' ? `${role} is being opened` : `${role} is down: ${state.reason.message}`]
   })
   const count = deps.roles().length
-  return facet(not.length === 0 && count > 0, not.length > 0 ? not.join(' ') : `${count} at work`)
+  if (count === 0) return facet(false, 'none is open yet')
+  return facet(not.length === 0, not.length > 0 ? not.join(' ') : `${count} at work`)
 }
 
-function signersFacet({ signers, addresses }: HealthDeps['records']): Facet {
+function signersFacet({ records: { signers, addresses }, nodes }: HealthDeps): Facet {
   const doubts = addresses.flatMap((signer) =>
     signers.reasonsOf(signer).map((reason) => {
       const { check, message, seen } = reason
       return `${signer} is SAFE (${check}): ${message} Seen: ${seen}. Fix: ${wayOut(signer, reason)}`
     }),
   )
-  return facet(doubts.length === 0, doubts.length > 0 ? doubts.join(' ') : 'none is SAFE')
+  if (doubts.length > 0) return facet(false, doubts.join(' '))
+  return nodes() === undefined ? facet(false, 'not compared with the chain yet') : facet(true, 'none is SAFE')
+}
+
+/** What the keys of the roles at work last said: where no role works, none was heard. */
+function kmsFacet(roles: readonly RoleAtWork[]): Facet {
+  if (roles.length === 0) return facet(false, 'no key is open')
+  const failing = roles.map(({ vitals }) => vitals.key()?.said ?? 'ok').find((said) => said !== 'ok')
+  return facet(failing === undefined, failing ?? 'no key fails')
 }
 
 /** What the service was when it was last read says nothing once reading it fails. */
@@ -202,7 +208,7 @@ function serviceFacet(roles: readonly RoleAtWork[]): Facet {
     }
   }
   const seen = roles.map(({ duty }) => duty.lastSeen())
-  const fresh = seen.every((each) => each?.freshness.ok === true)
+  const fresh = seen.length > 0 && seen.every((each) => each?.freshness.ok === true)
   const stale = seen.find((each) => each?.freshness.ok === false)?.freshness.message
   return facet(fresh, stale ?? (fresh ? 'fresh' : 'not read yet'))
 }

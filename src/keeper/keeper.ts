@@ -236,8 +236,8 @@ class ComposedKeeper implements Keeper {
 
   async #startOps(records: KeeperRecords): Promise<OpsServer> {
     const health: HealthDeps = {
-      ...{ records, clock: this.#clock, live: this.#live.list },
-      feed: () => this.#feed?.state() ?? null,
+      ...{ records, clock: this.#clock, feed: () => this.#feed?.state() ?? null },
+      live: () => (this.#running === undefined ? records.resumed : this.#live.list()),
       roles: () => this.#running?.staff.states() ?? [],
       nodes: () => this.#running?.ground.nodes,
       control: () => readControl(this.#config.directory),
