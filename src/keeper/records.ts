@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import { RolekeeperError } from '../errors.ts'
+import type { RolekeeperError } from '../errors.ts'
 import { endProcess } from '../journal/faults.ts'
 import type { Journal } from '../journal/journal.ts'
 import { lockDirectory } from '../journal/lock.ts'
@@ -18,8 +18,9 @@ import {
 } from '../journal/watermark.ts'
 import { type FoundWatermark, openWatermarkFile } from '../journal/watermark-file.ts'
 import { doubtAfterLastFinal } from '../pipeline/transactions/nonces.ts'
-import { createSigners, type Doubt, type Signers } from '../pipeline/transactions/safe.ts'
+import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { behind, missing, notThere, otherChain, otherSigner, unreadable } from './watermark-doubts.ts'
 
 /** Where a keeper's records are, and whose they are. */
 type RecordsConfig = Pick<RunConfig, 'directory'> & {
@@ -90,7 +91,7 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
       journal,
     })
     for (const place of places) await compare(place, { journal, signers, ours, chainId })
-    for (const place of places) await complete(place, journal)
+    for (const place of places) await complete(place, places, journal)
     const resumed = await journal.live()
     const watermark = createWatermark(
       places.map(({ file }) => file),
@@ -193,14 +194,16 @@ function signerOf(mark: Mark): Address {
 }
 
 /** Write what is live and a watermark lacks into it: one that is new, or whose last lines a crash took. */
-async function complete({ file, lines, kept }: Place, journal: Journal): Promise<void> {
+async function complete(
+  { file, lines, kept }: Place,
+  places: readonly Place[],
+  journal: Journal,
+): Promise<void> {
   const known = new Set(lines.flatMap(({ digests }) => digests))
-  const absent = (await journal.live()).filter(({ slots }) =>
-    slots.some(({ attempts }) => attempts.some(({ digest }) => !known.has(digest))),
+  const absent = (await journal.live()).filter((workflow) =>
+    attemptsOf(workflow).some(({ digest }) => !known.has(digest)),
   )
-  // As the journal's commits: the newest line that it holds says that it holds those before.
-  const inOrder = absent.toSorted((one, other) => orderedAtMs(one) - orderedAtMs(other))
-  const marks = inOrder.map(async (workflow) => {
+  const marks = inOrder(absent, places).map(async (workflow) => {
     const rows = await journal.reservations(workflow.role, workflow.createdAtMs)
     const reservation = rows.find(({ workflowId }) => workflowId === workflow.id) ?? null
     return lineOf({ type: 'claim', workflow, reservation })
@@ -210,74 +213,22 @@ async function complete({ file, lines, kept }: Place, journal: Journal): Promise
   await journal.barrier()
 }
 
-/** When the newest attempt of a workflow was ordered. Pure. */
-const orderedAtMs = ({ slots }: Workflow): number =>
-  Math.max(...slots.flatMap(({ attempts }) => attempts.map((attempt) => attempt.orderedAtMs)))
+const attemptsOf = ({ slots }: Workflow) => slots.flatMap(({ attempts }) => attempts)
 
-const behind = (folder: string, lost: readonly Mark[], missed: readonly TakenBack[]): Doubt => {
-  const nonces = lost.flatMap(noncesOf)
-  const others = lost.filter(({ type }) => type === 'digest').length
-  const had = [
-    ...(nonces.length === 0
-      ? []
-      : [`nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${nonces.length} claims and attempts`]),
-    ...(others === 0 ? [] : [`${others} digests of sign-ins and typed data`]),
-  ]
-  const rest =
-    missed.length === 0
-      ? ''
-      : ` It holds something else at nonces ${missed.map(({ nonce }) => nonce).join(', ')}.`
-  return {
-    check: 'journal_behind_watermark',
-    message: `The journal is older than its watermark, as one restored from a backup is.${rest}`,
-    seen: `${folder} has ${had.join(', and ')} that the journal had lost`,
-    toLeave:
-      'find out where the journal came from; each nonce that was seen must be final, which the keeper sees to by itself',
-  }
+/**
+ * Put workflows in the order of the journal's commits, as its watermarks have them: the newest line that a journal holds
+ * says that it holds those before. What is in none of them came last, by the clock. Pure.
+ */
+function inOrder(workflows: readonly Workflow[], places: readonly Place[]): readonly Workflow[] {
+  if (workflows.length === 0) return []
+  const digests = places.flatMap(({ lines }) => lines.flatMap((line) => line.digests))
+  const order = new Map(digests.map((digest, index) => [digest, index]))
+  return workflows
+    .map((workflow) => ({
+      workflow,
+      at: Math.max(...attemptsOf(workflow).map(({ digest }) => order.get(digest) ?? digests.length)),
+      atMs: Math.max(...attemptsOf(workflow).map(({ orderedAtMs }) => orderedAtMs)),
+    }))
+    .toSorted((one, other) => one.at - other.at || one.atMs - other.atMs)
+    .map(({ workflow }) => workflow)
 }
-
-function noncesOf(mark: Mark): readonly number[] {
-  if (mark.type === 'digest') return []
-  return mark.type === 'claim' ? mark.workflow.slots.map(({ nonce }) => nonce) : [mark.nonce]
-}
-
-const missing = (folder: string): Doubt => ({
-  check: 'watermark_missing',
-  message:
-    'The watermark that the journal was kept with is gone, so nothing shows whether the journal is the newest.',
-  seen: `no watermark.log in ${folder}`,
-  toLeave: 'find out where it went, and that the journal was not restored from a backup',
-})
-
-const unreadable = (folder: string, damaged: number): Doubt => ({
-  check: 'watermark_unreadable',
-  message: 'The watermark has lines that are not as they were written.',
-  seen: `${damaged} of the lines in ${folder}`,
-  toLeave: 'check that disk, and that the journal was not restored from a backup',
-})
-
-const notThere = (folder: string) =>
-  new RolekeeperError('watermark.not_opened', `There is no folder ${folder} for the watermark.`, {
-    fix: 'mount its disk, or make the folder; or correct `watermark`.',
-    facts: { folder },
-  })
-
-const otherChain = (folder: string, found: number, chainId: number) =>
-  new RolekeeperError(
-    'watermark.other_chain',
-    `The watermark in ${folder} is of chain ${found}; the configuration says ${chainId}.`,
-    {
-      fix: 'correct `chain.id`; or give this chain a `directory` and a `watermark` of its own.',
-      facts: { found, chainId },
-    },
-  )
-
-const otherSigner = (folder: string, signer: Address) =>
-  new RolekeeperError(
-    'watermark.other_signer',
-    `The watermark in ${folder} is of the signer ${signer}, which neither the configuration nor the journal knows.`,
-    {
-      fix: 'put its agent back; or give this keeper a `directory` and a `watermark` of its own.',
-      facts: { signer },
-    },
-  )

@@ -110,7 +110,10 @@ describe('a keeper’s records', () => {
     await back.close()
   })
 
-  it('take the last claim back from a watermark that came later, also of the workflow that was opened first', async () => {
+  it.each([
+    ['the workflow that was opened first', 1_001],
+    ['one that claimed when the clock was put back', 999],
+  ])('take the last claim back from a watermark that came later, also of %s', async (_, orderedAtMs) => {
     const state = join(root, 'state')
     const first = await open()
     await first.journal.adoptNonce(CHAIN, SIGNER, 7)
@@ -120,7 +123,7 @@ describe('a keeper’s records', () => {
     await first.close()
     cpSync(state, join(root, 'backup'), { recursive: true })
     const then = await open()
-    const slots = [slotOf({ nonce: 8, attempts: [attemptOf({ digest: digest(8), orderedAtMs: 1_001 })] })]
+    const slots = [slotOf({ nonce: 8, attempts: [attemptOf({ digest: digest(8), orderedAtMs })] })]
     await then.journal.claim({ ...waits, state: 'in_flight', slots }, null)
     await then.journal.barrier()
     await then.close()
