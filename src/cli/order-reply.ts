@@ -27,6 +27,6 @@ export async function replyTo<T extends object>(
     await setTimeout(LOOK_MS)
   }
   throw new RolekeeperError('order.not_taken', `No keeper of ${directory} took the order; it is withdrawn.`, {
-    fix: 'start the keeper, or look why it does not answer; then order it again.',
+    fix: 'start the keeper, or look why it does not answer; where it works in another directory, name that with --directory.',
   })
 }

@@ -97,7 +97,7 @@ function doubtsOf(signer: Address, standing: Standing): readonly Doubt[] {
       check: 'next_nonce_too_high',
       message: `Nobody holds nonce ${standing.unheld[0]} or any after it, and the next one would be ${next}.`,
       seen,
-      toLeave: 'take the next nonce back with `rolekeeper signer resync`',
+      toLeave: `take the next nonce back with \`rolekeeper signer resync ${signer} --yes\``,
     })
   }
   return doubts

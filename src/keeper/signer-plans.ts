@@ -95,7 +95,10 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const { signer, standing, nonce, fill } = asked
     const { unheld, contested } = standing
     if (isTrailing(standing))
-      return refuse('next_nonce_too_high', 'Nobody holds anything behind it. Fix: rolekeeper signer resync.')
+      return refuse(
+        'next_nonce_too_high',
+        `Nobody holds anything behind it. Fix: rolekeeper signer resync ${signer} --yes.`,
+      )
     const lost = nonce === undefined ? null : await lostAt(nonce, asked)
     // The first of them is claimed first.
     const upTo = nonce ?? Number.POSITIVE_INFINITY
@@ -147,7 +150,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const reasons = signers.reasonsOf(signer)
     if (reasons.length === 0) return refuse('not_safe', `${signer} is not SAFE.`)
     const named = await namedBy(reasons, asked)
-    const unproven = unprovenOf(named, standing) ?? (await unfoundedOf(asked))
+    const unproven = unprovenOf(named, standing, signer) ?? (await unfoundedOf(asked))
     if (unproven !== null) return refuse('not_proven', unproven)
     const stuck = await Promise.all(
       named.map(async (workflow) => ({ workflow, left: await leftBy(workflow, asked) })),
@@ -180,7 +183,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
       await journal.adoptNonce(nodes.chainId, signer, standing.finalized)
       return { ok: true } as const
     }
-    const said = `The next nonce of ${signer} becomes ${free === null ? '' : `${free}, `}the first that is neither final on the chain nor held: ${counts(standing)}.`
+    const verb = free === standing.next ? 'stays' : 'becomes'
+    const said = `The next nonce of ${signer} ${verb} ${free === null ? '' : `${free}, `}the first that is neither final on the chain nor held: ${counts(standing)}.`
     return { ok: true, said, act }
   },
 }
@@ -199,10 +203,10 @@ async function namedBy(
  * What is not proven yet of what leaving takes: everything that the signer ever sent is final, and all of it is known; and
  * what a reason names has ended, or never will by itself. Pure.
  */
-function unprovenOf(named: readonly Workflow[], standing: Standing): string | null {
+function unprovenOf(named: readonly Workflow[], standing: Standing, signer: Address): string | null {
   const { finalized, latest, pending, next } = standing
   if (finalized !== next || latest !== next || pending > next)
-    return `Something of it is under way or unexplained: ${counts(standing)}. Fix: wait until they agree; where more is pending than the journal has, rolekeeper signer fill; where the final count is above the journal's, rolekeeper signer resync.`
+    return `Something of it is under way or unexplained: ${counts(standing)}. Fix: wait until they agree; where more is pending than the journal has, rolekeeper signer fill ${signer} --yes; where the final count is above the journal's, rolekeeper signer resync ${signer} --yes.`
   const goesOn = named.find((workflow) => !failsForEver(workflow))
   return goesOn === undefined
     ? null

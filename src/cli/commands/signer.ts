@@ -32,6 +32,8 @@ do, and does it with --yes.
   },
   argumentsMax: 3,
   run: async ({ directory = DEFAULT_DIRECTORY, yes, json }, [what, address, nonce], io) => {
+    if (what === 'show' && address !== undefined)
+      throw usageError(`There is no place for "${address}".`, 'write `show`: it shows every signer')
     if (what === 'show') return show(directory, json === true, io)
     const verb = VERBS.find((each) => each === what)
     if (verb === undefined) throw usageError('Say what to do.', `write show, ${VERBS.join(', ')}`)
@@ -39,6 +41,8 @@ do, and does it with --yes.
       throw usageError('Say which signer.', 'give its address; `rolekeeper signer show` has them')
     if (nonce !== undefined && !/^\d{1,15}$/.test(nonce))
       throw usageError(`"${nonce}" is no nonce.`, 'give a whole number')
+    if (verb === 'cancel' && nonce === undefined)
+      throw usageError('Say which nonce.', `write \`cancel ${address} NONCE\`; \`show\` has the open ones`)
     const about = nonce === undefined ? {} : { nonce: Number(nonce) }
     const said = await order(directory, { verb, signer: address, yes: yes === true, ...about })
     io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
@@ -74,6 +78,7 @@ async function readAll(journal: JournalReads): Promise<readonly Shown[]> {
       safe: await readSafe(journal, chainId, address),
       open: slots
         .filter((slot) => slot.signer === address && slot.state !== 'final')
+        .toSorted((a, b) => a.nonce - b.nonce)
         .map(({ nonce, state, closing }) => ({
           nonce,
           state,

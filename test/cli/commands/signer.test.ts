@@ -133,6 +133,8 @@ describe('an order about a signer', () => {
     [['release'], /which signer/],
     [['release', '0x12'], /which signer/],
     [['cancel', SIGNER, '-1x'], /no nonce|Unknown option/],
+    [['cancel', SIGNER], /which nonce/],
+    [['show', SIGNER], /no place for "0x5151/],
     [['burn'], /what to do/],
     [[], /what to do/],
   ])('is refused as %j', async (args, said) => {
