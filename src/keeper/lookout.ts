@@ -12,6 +12,8 @@ export const OPEN_MS_MAX = 60_000
 const MINED_MS_MAX = 1_800_000
 /** The service's indexer follows the chain within seconds; past ten minutes the workflow ends unconfirmed. */
 const CONFIRMED_MS_MAX = 120_000
+/** What is final is ended within seconds, where the nodes answer. */
+const FINAL_MS_MAX = 120_000
 /** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
 const RUNWAY_MIN = 3n
 const BALANCES_MS = 60_000
@@ -88,8 +90,10 @@ export function overdueOf(workflow: Workflow, nowMs: number): readonly Rolekeepe
   if (stuck !== undefined) return [nonceStuck(workflow, stuck, openMs(stuck, nowMs))]
   // A slot that is mined changes no more until it is final or opens again.
   const mined = slots.find((slot) => slot.state === 'mined')
-  const minedMs = nowMs - updatedAtMs
-  if (mined !== undefined && minedMs > MINED_MS_MAX) return [nonceNotFinal(workflow, mined, minedMs)]
+  const sinceMs = nowMs - updatedAtMs
+  if (mined !== undefined && sinceMs > MINED_MS_MAX) return [nonceNotFinal(workflow, mined, sinceMs)]
+  if (state === 'in_flight' && sinceMs > FINAL_MS_MAX && slots.every((slot) => slot.state === 'final'))
+    return [notEnded(workflow, sinceMs)]
   if (state !== 'confirmed' || awaiting === undefined) return []
   const waitedMs = nowMs - awaiting.sinceMs
   return waitedMs > CONFIRMED_MS_MAX ? [notConfirmed(workflow, awaiting.blockNumber, waitedMs)] : []
@@ -113,6 +117,17 @@ const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms:
     {
       fix: 'look whether the nodes follow the chain, and whether it finalizes blocks.',
       facts: { workflow: id, nonce, signer },
+      retry: 'later',
+    },
+  )
+
+const notEnded = ({ id }: Workflow, ms: number) =>
+  new RolekeeperError(
+    'workflow.not_ended',
+    `Every nonce of workflow ${id} is final, and for ${ms} ms it could not be ended; ${FINAL_MS_MAX} ms is too long.`,
+    {
+      fix: 'look whether the nodes show the blocks of its transactions, and whether fees.maxFeePerGasWei leaves room to take an approval back.',
+      facts: { workflow: id },
       retry: 'later',
     },
   )

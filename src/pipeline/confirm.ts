@@ -77,7 +77,10 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
   }
   const waitedMs = deps.nowMs() - awaiting.sinceMs
   if (waitedMs < SERVICE_WAIT_MS_MAX) return wait(POLL_MS)
-  const message = `The chain is final, but after ${Math.round(waitedMs / 1_000)} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
+  const seconds = Math.round(waitedMs / 1_000)
+  const message = standing.includes(null)
+    ? `After ${seconds} s the nodes do not say whether its blocks stand. Fix: compare the nodes in \`chain.nodes\`, and look for the transactions of this workflow.`
+    : `The chain is final, but after ${seconds} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
   return moved(
     move(workflow, 'unconfirmed', deps.nowMs(), { note: { check: 'service_unconfirmed', message } }),
   )

@@ -17,6 +17,13 @@ it.each([
     NOW,
   ],
   [
+    'what is final and waits for nodes, or for room under the fee cap, to be ended',
+    120_000,
+    'workflow.not_ended',
+    workflowOf('in_flight', { slots: [slotOf({ state: 'final' })], updatedAtMs: NOW }),
+    NOW,
+  ],
+  [
     'what is final and not confirmed by the service',
     120_000,
     'workflow.not_confirmed',

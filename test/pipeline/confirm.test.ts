@@ -116,6 +116,15 @@ describe('confirming', () => {
     expect(await state()).toBe('unconfirmed')
   })
 
+  it('does not call the chain final where it is not known in the end whether its blocks stand', async () => {
+    setup.world.stands = null
+    setup.world.nowMs = 601_000
+    const step = await confirm(confirmed(), setup.deps)
+    expect(step).toMatchObject({
+      workflow: { state: 'unconfirmed', note: { message: expect.stringContaining('the nodes do not say') } },
+    })
+  })
+
   it('goes back in flight when another block is in the place of its own, and may cost again what it might have', async () => {
     setup.world.stands = false
     const step = await confirm(confirmed(), setup.deps)
