@@ -5,14 +5,21 @@ import type { Hex } from 'viem'
 import { RolekeeperError } from '../errors.ts'
 
 /** One line of a watermark: the digests that may be signed since it was written, and what they are for. */
-export type WatermarkLine = { readonly digests: readonly Hex[]; readonly text: string }
+export type WatermarkLine = {
+  readonly digests: readonly Hex[]
+  readonly text: string
+  /** Kept apart from what moves something. */
+  readonly isSignIn?: true
+}
 
 /** A file longer than this becomes the old one, and what was the old one goes: some ten thousand workflows. */
 const BYTES_MAX = 32_000_000
+/** A service may ask for thousands of sign-ins a day, which must push no claim out: some three thousand stay known. */
+const SIGN_IN_BYTES_MAX = 1_000_000
 /** Stands where a line has no digest. */
 const NONE = '-'
 
-/** An append-only file of lines with a checksum each. */
+/** Append-only files of lines with a checksum each. */
 export type WatermarkFile = {
   /** Resolves when the lines are on disk. */
   readonly append: (lines: readonly WatermarkLine[]) => Promise<void>
@@ -24,7 +31,7 @@ export type FoundWatermark = {
   readonly file: WatermarkFile
   /** Whether it was there before. */
   readonly existed: boolean
-  /** Oldest first, those of the file before it included. */
+  /** Oldest first, those of the file before it included; sign-ins after all others. */
   readonly lines: readonly WatermarkLine[]
   /** Lines that are not as they were written; a line that a crash cut off at the end is none of them. */
   readonly damaged: number
@@ -32,37 +39,58 @@ export type FoundWatermark = {
 
 /** Open (or create) the watermark in a folder. Throws RolekeeperError `watermark.not_opened`. */
 export async function openWatermarkFile(folder: string): Promise<FoundWatermark> {
-  const [path, oldPath] = [join(folder, 'watermark.log'), join(folder, 'watermark.old.log')]
   try {
-    const old = await read(oldPath)
-    const current = await read(path)
-    let handle = await open(path, 'a', 0o600)
-    // What a crash cut off would spoil the line that follows it.
-    if (current !== null) await handle.truncate(current.bytes)
-    let bytes = current?.bytes ?? 0
+    const claims = await openLog(folder, 'watermark', BYTES_MAX)
+    const signIns = await openLog(folder, 'watermark.sign-ins', SIGN_IN_BYTES_MAX)
     const file: WatermarkFile = {
       append: async (lines) => {
-        if (bytes > BYTES_MAX) {
-          await handle.close()
-          await rename(path, oldPath)
-          handle = await open(path, 'a', 0o600)
-          bytes = 0
-        }
-        bytes += await write(handle, lines)
+        await Promise.all([
+          claims.append(lines.filter(({ isSignIn }) => isSignIn !== true)),
+          signIns.append(lines.filter(({ isSignIn }) => isSignIn === true)),
+        ])
       },
-      close: () => handle.close(),
+      close: async () => {
+        await Promise.all([claims.close(), signIns.close()])
+      },
     }
     return {
       file,
-      existed: current !== null || old !== null,
-      lines: [...(old?.lines ?? []), ...(current?.lines ?? [])],
-      damaged: (old?.damaged ?? 0) + (current?.damaged ?? 0),
+      existed: claims.existed,
+      lines: [...claims.lines, ...signIns.lines],
+      damaged: claims.damaged + signIns.damaged,
     }
   } catch (cause) {
     throw new RolekeeperError('watermark.not_opened', `The watermark in ${folder} could not be opened.`, {
       fix: 'check that the folder of `watermark` is there and yours to write.',
       cause,
     })
+  }
+}
+
+/** Open one file of lines and the one before it. */
+async function openLog(folder: string, name: string, bytesMax: number) {
+  const [path, oldPath] = [join(folder, `${name}.log`), join(folder, `${name}.old.log`)]
+  const old = await read(oldPath)
+  const current = await read(path)
+  let handle = await open(path, 'a', 0o600)
+  // What a crash cut off would spoil the line that follows it.
+  if (current !== null) await handle.truncate(current.bytes)
+  let bytes = current?.bytes ?? 0
+  return {
+    append: async (lines: readonly WatermarkLine[]) => {
+      if (lines.length === 0) return
+      if (bytes > bytesMax) {
+        await handle.close()
+        await rename(path, oldPath)
+        handle = await open(path, 'a', 0o600)
+        bytes = 0
+      }
+      bytes += await write(handle, lines)
+    },
+    close: () => handle.close(),
+    existed: current !== null || old !== null,
+    lines: [...(old?.lines ?? []), ...(current?.lines ?? [])],
+    damaged: (old?.damaged ?? 0) + (current?.damaged ?? 0),
   }
 }
 

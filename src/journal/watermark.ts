@@ -98,7 +98,10 @@ export function workflowIdOf(mark: Mark): string | null {
 }
 
 /** Write a mark as a line. Pure. */
-export const lineOf = (mark: Mark): WatermarkLine => ({ digests: digestsOf(mark), text: encodeRecord(mark) })
+export const lineOf = (mark: Mark): WatermarkLine => ({
+  ...{ digests: digestsOf(mark), text: encodeRecord(mark) },
+  ...(mark.type === 'digest' && mark.entry.kind === 'challenge' ? { isSignIn: true } : {}),
+})
 
 /** Read the mark of a line that {@link lineOf} wrote; null where it is none, though its checksum fits. Pure. */
 export function markOf({ text }: WatermarkLine): Mark | null {

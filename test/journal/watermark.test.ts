@@ -82,6 +82,33 @@ describe('the file of a watermark', () => {
     expect(statSync(path()).size).toBeLessThan(10_000)
     await again.file.close()
   })
+
+  it('lets no sign-in push a claim out, however many a service asks for, and keeps the newest', async () => {
+    const signIn = (of: number) =>
+      lineOf({
+        type: 'digest',
+        entry: {
+          ...{
+            digest: digest(of),
+            kind: 'challenge',
+            signer: SIGNER,
+            workflowId: null,
+            nonce: null,
+            atMs: of,
+          },
+        },
+      })
+    // As many as fill a file.
+    const many = { ...signIn(2), text: signIn(2).text.padEnd(33_000_000) }
+    const first = await openWatermarkFile(folder)
+    await first.file.append([lineOf(attempt(1)), many])
+    await first.file.append([{ ...many, digests: [digest(3)] }])
+    await first.file.append([signIn(4)])
+    await first.file.close()
+    const again = await openWatermarkFile(folder)
+    expect(again.lines.map(({ digests }) => digests)).toEqual([[digest(1)], [digest(3)], [digest(4)]])
+    await again.file.close()
+  })
 })
 
 describe('a journal with a watermark', () => {
