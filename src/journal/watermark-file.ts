@@ -31,10 +31,11 @@ export type FoundWatermark = {
   readonly file: WatermarkFile
   /** Whether it was there before. */
   readonly existed: boolean
-  /** Oldest first, those of the file before it included; sign-ins after all others. */
+  /**
+   * Oldest first, those of the file before it included; sign-ins after all others. One that is not as it was written holds
+   * nothing, and a line that a crash cut off at the end is left out.
+   */
   readonly lines: readonly WatermarkLine[]
-  /** Lines that are not as they were written; a line that a crash cut off at the end is none of them. */
-  readonly damaged: number
 }
 
 /** Open (or create) the watermark in a folder. Throws RolekeeperError `watermark.not_opened`. */
@@ -56,8 +57,7 @@ export async function openWatermarkFile(folder: string): Promise<FoundWatermark>
     return {
       file,
       existed: claims.existed,
-      lines: [...claims.lines, ...signIns.lines],
-      damaged: claims.damaged + signIns.damaged,
+      lines: [...claims.lines, ...signIns.lines.filter((line) => line !== SPOILT)],
     }
   } catch (cause) {
     throw new RolekeeperError('watermark.not_opened', `The watermark in ${folder} could not be opened.`, {
@@ -90,7 +90,6 @@ async function openLog(folder: string, name: string, bytesMax: number) {
     close: () => handle.close(),
     existed: current !== null || old !== null,
     lines: [...(old?.lines ?? []), ...(current?.lines ?? [])],
-    damaged: (old?.damaged ?? 0) + (current?.damaged ?? 0),
   }
 }
 
@@ -116,15 +115,17 @@ async function read(path: string) {
   })
   if (content === null) return null
   const bytes = content.lastIndexOf('\n') + 1
-  const parsed = content.toString('utf8', 0, bytes).split('\n').slice(0, -1).map(parse)
-  const lines = parsed.filter((line) => line !== null)
-  return { bytes, lines, damaged: parsed.length - lines.length }
+  const lines = content.toString('utf8', 0, bytes).split('\n').slice(0, -1).map(parse)
+  return { bytes, lines }
 }
 
-function parse(line: string): WatermarkLine | null {
+/** A line that is not as it was written. */
+const SPOILT: WatermarkLine = { digests: [], text: '' }
+
+function parse(line: string): WatermarkLine {
   const body = line.slice(9)
   const cut = body.indexOf(' ')
-  if (cut < 0 || `${checksum(body)} ` !== line.slice(0, 9)) return null
+  if (cut < 0 || `${checksum(body)} ` !== line.slice(0, 9)) return SPOILT
   const digests = body.slice(0, cut)
   return { digests: digests === NONE ? [] : (digests.split(',') as Hex[]), text: body.slice(cut + 1) }
 }

@@ -143,10 +143,9 @@ async function compare(place: Place, known: Known): Promise<void> {
   const missed = (await takeBack(lost, journal)).filter(({ taken }) => !taken)
   for (const signer of new Set(missed.map((each) => each.signer))) doubt(signer, missed)
   const isMissing = !place.existed && (await journal.getValue(place.kept)) !== null
-  const damaged = place.damaged + unread
   for (const signer of known.ours) {
     if (isMissing) signers.safe(signer, missing(place.folder))
-    if (damaged > 0) signers.safe(signer, unreadable(place.folder, damaged))
+    if (unread > 0) signers.safe(signer, unreadable(place.folder, unread))
   }
 }
 
@@ -162,7 +161,10 @@ async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: K
   if (found !== null && found !== chainId) throw otherChain(folder, found, chainId)
   for (const line of lines.toReversed()) {
     const mark = markOf(line)
-    if (await areHeld(line.digests, mark === null ? null : workflowIdOf(mark), journal)) {
+    const workflowId = mark === null ? null : workflowIdOf(mark)
+    // One that is spoilt says nothing, also not that it is held.
+    const isWhole = line.digests.length > 0
+    if (isWhole && (await areHeld(line.digests, workflowId, journal))) {
       // A start that tries a key again enters its digest anew: what lies before that line may be lost all the same.
       if (mark?.type === 'digest') continue
       break

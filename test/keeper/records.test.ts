@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -398,6 +398,24 @@ describe('a keeper’s records', () => {
       await records.close()
     },
   )
+
+  it('are SAFE by a spoilt line until a person has looked and a claim follows it, and not at every start', async () => {
+    const first = await open()
+    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+    await claim(first, 7)
+    await first.close()
+    appendFileSync(join(root, 'state', 'watermark.log'), 'spoilt\n')
+    appendFileSync(join(root, 'state', 'watermark.sign-ins.log'), 'spoilt\n')
+    const then = await open()
+    expect(checks(then)).toEqual(['watermark_unreadable'])
+    const [reason] = then.signers.reasonsOf(SIGNER)
+    if (reason !== undefined) then.signers.leave(SIGNER, reason)
+    await claim(then, 8)
+    await then.close()
+    const again = await open()
+    expect(checks(again)).toEqual([])
+    await again.close()
+  })
 
   it('of a second directory with the same key are SAFE by the watermark that both have', async () => {
     const changes = { watermark: join(root, 'elsewhere') }
