@@ -59,11 +59,16 @@ async function seeds(): Promise<number> {
 
 function totals(results: readonly SeedResult[]) {
   const sum = (of: (result: SeedResult) => number) => results.reduce((all, result) => all + of(result), 0)
+  const states = new Map<string, number>()
+  for (const [state, count] of results.flatMap(({ states }) => Object.entries(states)))
+    states.set(state, (states.get(state) ?? 0) + count)
   const kinds = new Set(results.flatMap(({ hits }) => Object.keys(hits)))
   return {
     type: 'totals',
     seeds: results.length,
     workflows: sum(({ workflows }) => workflows),
+    /** By kind and end: what was refused claimed no nonce. */
+    states: Object.fromEntries(states),
     transactions: sum(({ transactions }) => transactions),
     starts: sum(({ starts }) => starts),
     kinds: kinds.size,
