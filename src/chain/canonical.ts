@@ -1,11 +1,10 @@
 import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
 import { type BlockName, createFinality, type FinalityDeps, NO_HEAD } from './finality.ts'
 import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
 import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './ring.ts'
-import { onceEach, type SeekNodes, type Sought, seekMined } from './seek.ts'
+import { onceEach, type SeekNodes, type Sought, seekMined, unlessRefused } from './seek.ts'
 
 /** What following the canonical chain needs. */
 export type CanonicalDeps = FinalityDeps & {
@@ -235,16 +234,6 @@ async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<Mined
   const known = ring.minedAt(sought.signer, sought.nonce)
   if (known !== undefined) return known
   return ring.count(sought.signer) <= sought.nonce ? null : seekMined(sought, ring.head(), nodes)
-}
-
-/** Null where the nodes fail: who wants to know asks again. */
-async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer
-  } catch (error) {
-    if (error instanceof RolekeeperError) return null
-    throw error
-  }
 }
 
 /** The blocks from one that is known up to a head, lowest first; null when they are too many or part below all that is known. */

@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import { RolekeeperError } from '../errors.ts'
 import type { Head, MinedTransaction, Nodes } from './nodes.ts'
 
 /** A nonce that the chain has passed below the blocks that are known one by one: which transaction took it? */
@@ -39,12 +40,15 @@ async function byNonce(
   nodes: SeekNodes,
 ): Promise<MinedTransaction | null> {
   const isTaken = async (number: bigint) => (await nodes.transactionCount(signer, number)) > nonce
-  // From the newest block down, in growing strides: nodes keep no state of old blocks for long.
+  // From the newest block down, in growing strides, and smaller ones where it is too far: nodes keep no state of old blocks
+  // for long.
   let [free, taken] = [upTo.number, upTo.number]
-  for (let stride = 1n; free === taken; stride *= 2n) {
-    if (taken <= sinceBlock) return null
+  for (let stride = 1n; free === taken; ) {
+    if (taken <= sinceBlock || stride === 0n) return null
     const lower = taken - stride > sinceBlock ? taken - stride : sinceBlock
-    if (await isTaken(lower)) [free, taken] = [lower, lower]
+    const wasTaken = await unlessRefused(isTaken(lower))
+    if (wasTaken === null) stride /= 2n
+    else if (wasTaken) [free, taken, stride] = [lower, lower, stride * 2n]
     else free = lower
   }
   while (taken - free > 1n) {
@@ -55,6 +59,16 @@ async function byNonce(
   const header = await nodes.block(taken)
   const block = header === null ? null : await nodes.blockOf(header.hash, [signer])
   return block?.transactions.find((mined) => mined.nonce === nonce) ?? null
+}
+
+/** Null where the nodes fail: who wants to know asks again. */
+export async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof RolekeeperError) return null
+    throw error
+  }
 }
 
 /** Ask for a block once, however many of what is sought are in it. Answers are kept for good: for one look. */

@@ -4,7 +4,9 @@ import { type CanonicalChain, followCanonicalChain } from '../../src/chain/canon
 import type { BlockName, ForkPastFinality } from '../../src/chain/finality.ts'
 import type { Head, MinedTransaction } from '../../src/chain/nodes.ts'
 import type { SeekNodes } from '../../src/chain/seek.ts'
+import { seekMined } from '../../src/chain/seek.ts'
 import { systemClock } from '../../src/clock.ts'
+import { RolekeeperError } from '../../src/errors.ts'
 import { createModelChain } from '../support/model-chain.ts'
 import { SIGNER } from '../support/workflows.ts'
 
@@ -349,6 +351,24 @@ describe('what was mined before it looked', () => {
     await settled()
     expect(chain.of(SIGNER).minedAt(1)).toMatchObject({ digest: DIGEST, receipt: { blockNumber: 5n } })
     expect(model.calls.length).toBeLessThan(22)
+  })
+
+  it('is found without its hash where the nodes keep no older state, however far back it may be', async () => {
+    const model = createModelChain()
+    model.mine(
+      ...Array.from({ length: 100 }, () => EMPTY),
+      [own(0)],
+      ...Array.from({ length: 48 }, () => EMPTY),
+    )
+    const pruned = new RolekeeperError('node.quorum_missing', 'no state', { retry: 'later' })
+    const found = await seekMined({ signer: SIGNER, nonce: 0, hashes: [], sinceBlock: 0n }, model.head(), {
+      ...model.nodes,
+      transactionCount: async (signer, at) => {
+        if (typeof at === 'bigint' && at < 97n) throw pruned
+        return model.nodes.transactionCount(signer, at)
+      },
+    })
+    expect(found?.receipt.blockNumber).toBe(101n)
   })
 
   it('is not kept where it is of a fork whose head was not read yet', async () => {

@@ -169,6 +169,31 @@ export const FOUND: Readonly<Record<string, Plan>> = {
     nodeFaults: [{ fromMs: 14_950, lengthMs: 6_394, chance: 0.7, node: 1, fault: 'slow' }],
     deep: { atMs: 15_345, beyond: 5, forgets: 1 },
   },
+  'nodes without the state of old blocks were asked too far back, and what nobody had done was given up': {
+    ...calm,
+    ...{ seed: 2_063_950_998, nodes: 3, blockMs: 1_000, finalityBlocks: 3, finality: 'finalized' },
+    ...{ latencyMs: 10, feeCapWei: 3_000_000_000n },
+    opportunities: [
+      urgent(seen('liquidate', 4_281)),
+      seen('settle', 6_594),
+      urgent(seen('liquidate', 7_345, 'gone', 9_784)),
+      seen('settle', 157),
+    ],
+    crashes: [
+      { at: 'open', nth: 7, when: 'before', downMs: 1_000 },
+      { at: 'barrier', nth: 12, when: 'before', downMs: 15_000 },
+      { at: 'send', nth: 20, when: 'before', downMs: 1_000 },
+    ],
+    reorgs: [
+      { atMs: 9, depth: 3, forgets: 0 },
+      { atMs: 6_730, depth: 3, forgets: 1 },
+      { atMs: 4_894, depth: 3, forgets: 0 },
+    ],
+    spikes: [{ atMs: 16_621, lengthMs: 7_401, factor: 20 }],
+    backup: { restoreAtMs: 5_014, ageMs: 11_992 },
+    evictions: [4_433, 18_401, 21_340],
+    intruder: { atMs: 2_004, takes: 'free' },
+  },
   'a head that came during the start made it adopt a second first nonce, which was somebody else’s': {
     ...calm,
     ...{
