@@ -256,6 +256,8 @@ export class Checker {
   /** The signer is SAFE. */
   doubted(check: string, said: string): void {
     this.#wasDoubted ||= check.startsWith('nonce')
+    // It has said that what was final is gone; a person may release the signer before anything else is final.
+    if (check === FORKED) this.#final = null
     const isStranger = this.stranger !== null && said.includes(this.stranger.hash)
     if (check === 'nonce_taken' && !isStranger)
       this.violate(`what is ours was called somebody else's: ${said}`)
