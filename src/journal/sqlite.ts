@@ -22,6 +22,7 @@ import type {
   Reservation,
   Transition,
 } from './journal.ts'
+import { entryOf } from './ledger-entry.ts'
 import { RecordReader } from './reader.ts'
 import { RecentReservations } from './recent-reservations.ts'
 import { encodeRecord, Records } from './records.ts'
@@ -154,11 +155,9 @@ export class SqliteJournal extends RecordReader implements Journal {
     if (before?.state !== next.state) this.#addTransition(next)
     if (reservation !== null) this.#settle(reservation)
     const known = new Set(before?.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest)))
-    for (const { attempts, signer, nonce } of next.slots) {
-      for (const { digest, orderedAtMs: atMs } of attempts) {
-        if (known.has(digest)) continue
-        this.#enterDigest({ digest, kind: 'transaction', signer, workflowId: next.id, nonce, atMs })
-      }
+    for (const slot of next.slots) {
+      for (const attempt of slot.attempts)
+        if (!known.has(attempt.digest)) this.#enterDigest(entryOf(slot, attempt, next.id))
     }
     return next
   }

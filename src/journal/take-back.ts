@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
 import type { Journal, LedgerEntry } from './journal.ts'
+import { entryOf } from './ledger-entry.ts'
 import { digestsOf, type Mark, workflowIdOf } from './watermark.ts'
 
 /** What a journal that went back takes back from a watermark. */
@@ -75,11 +76,7 @@ function entriesOf(mark: Mark): readonly LedgerEntry[] {
     mark.type === 'claim'
       ? [mark.workflow.id, mark.workflow.slots]
       : [mark.workflowId, [{ ...mark, attempts: [mark.attempt] }]]
-  return slots.flatMap(({ signer, nonce, attempts }) =>
-    attempts.map(({ digest, orderedAtMs: atMs }) => ({
-      ...{ digest, kind: 'transaction', signer, workflowId, nonce, atMs },
-    })),
-  )
+  return slots.flatMap((slot) => slot.attempts.map((attempt) => entryOf(slot, attempt, workflowId)))
 }
 
 async function claimAgain(

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from 'viem'
 import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
-import { type SeekNodes, seekMined } from '../chain/seek.ts'
+import { type SeekNodes, seekMined, unlessRefused } from '../chain/seek.ts'
 import { isReopened } from '../decide/open.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -98,16 +98,14 @@ async function hasLanded(
   const known = facts.minedAt(slot.nonce)
   if (known !== undefined) return isEffect(known)
   const hashes = payloads.flatMap(({ hash }) => hash ?? [])
-  try {
-    if (hashes.length === payloads.length)
-      return (await Promise.all(hashes.map((hash) => nodes.transaction(hash)))).some(isEffect)
-    // What a watermark brought back is known by its digest alone, as is what a process that died had signed.
-    const mined = await seekMined(soughtFor(slot, finalBefore(clearance), facts), facts.head, nodes)
-    return mined === null ? null : isEffect(mined)
-  } catch (error) {
-    if (error instanceof RolekeeperError) return null
-    throw error
+  if (hashes.length === payloads.length) {
+    const mined = await unlessRefused(Promise.all(hashes.map((hash) => nodes.transaction(hash))))
+    return mined === null ? null : mined.some(isEffect)
   }
+  // What a watermark brought back is known by its digest alone, as is what a process that died had signed.
+  const sought = soughtFor(slot, finalBefore(clearance), facts)
+  const mined = await unlessRefused(seekMined(sought, facts.head, nodes))
+  return mined === null ? null : isEffect(mined)
 }
 
 /** Say what keeping a workflow from being tried again does, for people. Pure. */

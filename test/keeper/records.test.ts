@@ -84,6 +84,16 @@ async function backUp(changes: Partial<Config> = {}) {
 }
 const checks = ({ signers }: KeeperRecords) => signers.reasonsOf(SIGNER).map(({ check }) => check)
 
+/** Make a journal whose next nonce is 7, and a backup of it. @returns where its state is. */
+async function backedUp(): Promise<string> {
+  const state = join(root, 'state')
+  const first = await open()
+  await first.journal.adoptNonce(CHAIN, SIGNER, 7)
+  await first.close()
+  cpSync(state, join(root, 'backup'), { recursive: true })
+  return state
+}
+
 /** Keep a second watermark from now on, then put the backup in the journal's place. */
 async function restoredBesideCopy() {
   const watermark = join(root, 'copy')
@@ -96,11 +106,7 @@ async function restoredBesideCopy() {
 
 describe('a keeper’s records', () => {
   it('keep what a workflow reserved in a watermark that came later, and take it back from there', async () => {
-    const state = join(root, 'state')
-    const first = await open()
-    await first.journal.adoptNonce(CHAIN, SIGNER, 7)
-    await first.close()
-    cpSync(state, join(root, 'backup'), { recursive: true })
+    await backedUp()
     const then = await open()
     await claim(then, 7)
     await then.close()
@@ -304,11 +310,7 @@ describe('a keeper’s records', () => {
   it.each([11, 12, 13])(
     'are SAFE also where a kill ends the start that took back what was lost, after whichever of its commits, of %i claims',
     async (claims) => {
-      const state = join(root, 'state')
-      const first = await open()
-      await first.journal.adoptNonce(CHAIN, SIGNER, 7)
-      await first.close()
-      cpSync(state, join(root, 'backup'), { recursive: true })
+      const state = await backedUp()
       const then = await open()
       // The twelve, and what is doubted with them, are as many changes as a commit holds.
       for (let nonce = 7; nonce < 7 + claims; nonce += 1) await claim(then, nonce)

@@ -33,8 +33,8 @@ export const usedElsewhere = (signer: Address, seen: string): Doubt => ({
 
 /**
  * Doubt a key at whose nonce something else landed than the workflow that holds it has there. Where a person had a no-op put
- * in the place of what the chain had lost, that may land after all, as may what an older journal had lost; anyone else has the key, and may have done what the
- * workflow is about.
+ * in the place of what the chain had lost, that may land after all, as may what an older journal had lost; anyone else has
+ * the key, and may have done what the workflow is about.
  */
 export async function takenBy(
   { hash, digest, receipt }: MinedTransaction,
