@@ -1,5 +1,6 @@
 import type { Colleague, Ended, InFlight } from '../../agents/agent.ts'
-import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
+import { type Brief, briefOf } from '../workflow/brief.ts'
+import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
 const DAY_MS = 86_400_000
 const ROWS_MAX = 500
@@ -28,22 +29,23 @@ function ended(workflow: Workflow): readonly Ended[] {
   const { state, createdAtMs, updatedAtMs, note } = workflow
   if (!isTerminal(state)) return []
   const times = { begunAtMs: createdAtMs, endedAtMs: updatedAtMs }
-  return [{ ...inFlight(workflow), ...times, state, check: note?.check ?? null }]
+  return [{ ...inFlight(briefOf(workflow)), ...times, state, check: note?.check ?? null }]
 }
 
 /** Say a workflow as decisions need it. Pure. */
-export const inFlight = (workflow: Workflow): InFlight => ({
-  workflowId: workflow.id,
-  workflowType: workflow.proposal.workflowType,
-  kind: workflow.proposal.kind,
-  subject: workflow.proposal.subject,
-  occurrence: workflow.proposal.occurrence,
-  input: workflow.proposal.input,
-  exposure: workflow.proposal.exposure,
-  ...(isHeld(workflow) ? { held: true } : {}),
+export const inFlight = ({ id, proposal, held }: Brief): InFlight => ({
+  workflowId: id,
+  workflowType: proposal.workflowType,
+  kind: proposal.kind,
+  subject: proposal.subject,
+  occurrence: proposal.occurrence,
+  input: proposal.input,
+  exposure: proposal.exposure,
+  ...(held ? { held } : {}),
 })
 
-export const colleague = ({ role, proposal }: Workflow): Colleague => ({
+/** Say what another role is about. Pure. */
+export const colleague = ({ role, proposal }: Brief): Colleague => ({
   role,
   workflowType: proposal.workflowType,
   subject: proposal.subject,

@@ -24,7 +24,7 @@ export type DutyDeps = {
   readonly recent: () => Moment['recent']
   /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
   readonly stopped: () => Refusal | null
-  readonly journal: Pick<Journal, 'live' | 'addDecisions'>
+  readonly journal: Pick<Journal, 'ofRole' | 'onLots' | 'addDecisions'>
   /** Open a proposal as a workflow, or refuse it. */
   readonly open: (proposal: Proposal) => Promise<Checked<{ readonly workflow: Workflow }>>
   readonly onOpened: (workflow: Workflow) => void
@@ -134,12 +134,11 @@ function createDecider(deps: DutyDeps) {
     lastSeen: () => last?.seen ?? null,
     lastDecidedAtMs: () => last?.atMs ?? null,
     decide: async (): Promise<Decided> => {
-      const live = await deps.journal.live()
-      const isMine = ({ role }: Workflow) => role === deps.role
+      const [own, onLots] = await Promise.all([deps.journal.ofRole(deps.role), deps.journal.onLots()])
       const seen = await deps.observe({
-        inFlight: live.filter(isMine).map(inFlight),
+        inFlight: own.map(inFlight),
         recent: deps.recent(),
-        colleagues: live.filter((workflow) => !isMine(workflow)).map(colleague),
+        colleagues: onLots.filter(({ role }) => role !== deps.role).map(colleague),
       })
       const startedAtMs = performance.now()
       const decision = deps.decide(seen)

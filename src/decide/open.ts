@@ -15,7 +15,7 @@ import {
 /** What opening a workflow needs. */
 type OpenDeps = {
   readonly nowMs: () => number
-  readonly journal: Pick<Journal, 'open' | 'byOpportunity' | 'live'>
+  readonly journal: Pick<Journal, 'open' | 'byOpportunity'>
   readonly alarm: (error: RolekeeperError) => void
 }
 
@@ -111,7 +111,7 @@ export const opportunityOf = (
 /**
  * Open a proposal as a workflow: one opportunity, one workflow, however often it is proposed. Refuses with
  * `already_in_flight`, `already_done`, `backing_off`, `rounds_exhausted`, or `lot_taken` when another role of ours bids on
- * the same lot; one caller at a time, or two roles could take it together.
+ * the same lot.
  */
 export async function openProposal(
   proposal: Proposal,
@@ -121,14 +121,6 @@ export async function openProposal(
   const { role, chainId, signer, shadow } = opener
   const opportunity = opportunityOf(proposal, opener)
   const nowMs = deps.nowMs()
-  if (proposal.lot !== undefined) {
-    const taken = (await deps.journal.live()).find(
-      (other) =>
-        other.role !== role && other.proposal.lot === proposal.lot && (shadow || other.shadow !== true),
-    )
-    if (taken !== undefined)
-      return refuse('lot_taken', `Our ${taken.role} bids on the lot ${proposal.lot} (workflow ${taken.id}).`)
-  }
   const last = await deps.journal.byOpportunity(opportunity)
   const allowed = nextRound(last, nowMs)
   if (!allowed.ok) return allowed
@@ -152,7 +144,8 @@ export async function openProposal(
     slots: [],
   }
   const opened = await deps.journal.open(workflow)
-  return opened === 'opened'
-    ? { ok: true, workflow }
-    : refuse('already_in_flight', 'Another opened it first.')
+  if (opened === 'opened') return { ok: true, workflow }
+  return opened === 'exists'
+    ? refuse('already_in_flight', 'Another opened it first.')
+    : refuse('lot_taken', `Our ${opened.role} bids on the lot ${proposal.lot} (workflow ${opened.id}).`)
 }

@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
+import type { Brief } from '../workflow/brief.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { Note, Workflow, WorkflowState } from '../workflow/workflow.ts'
 
@@ -49,12 +50,15 @@ export type LedgerEntry = {
   readonly atMs: number
 }
 
+/** What counts against a role's budgets, and the revision that these rows are of. */
+export type Spending = { readonly rows: readonly Reservation[]; readonly revision: string }
+
 /** What a journal says, to the process that writes it and to any other. */
 export type JournalReads = {
   readonly get: (id: string) => Promise<Workflow | null>
   /** The newest round of an opportunity. */
   readonly byOpportunity: (opportunity: string) => Promise<Workflow | null>
-  /** Workflows that are not terminal, oldest first. */
+  /** Workflows that are not terminal, oldest first: for a start and for people, not for what is done again and again. */
   readonly live: () => Promise<readonly Workflow[]>
   /** Newest first; at most `limit`. */
   readonly list: (limit: number) => Promise<readonly Workflow[]>
@@ -84,8 +88,17 @@ export type JournalReads = {
  * `barrier`; a barrier is awaited before each irreversible effect.
  */
 export type Journal = JournalReads & {
-  /** Insert a new workflow, unless its (opportunity, round) is there already. */
-  readonly open: (workflow: Workflow) => Promise<'opened' | 'exists'>
+  /**
+   * Insert a new workflow, unless its (opportunity, round) is there already, or another role's live one is about its lot:
+   * then that one is the answer. What is in shadow holds no lot against what is live.
+   */
+  readonly open: (workflow: Workflow) => Promise<'opened' | 'exists' | Brief>
+  /** What is live of a role, whoever carries it, oldest first. */
+  readonly ofRole: (role: Role) => Promise<readonly Brief[]>
+  /** What is live and about a lot, of all roles. */
+  readonly onLots: () => Promise<readonly Brief[]>
+  /** What is live of a signer that this journal's owner carries, oldest first. */
+  readonly ofSigner: (signer: Address) => Promise<readonly Workflow[]>
   /**
    * Replace a workflow, if `workflow.version` is the stored one; returns it with the next version. The digests of
    * its attempts enter the ledger, and a reservation replaces the workflow's in the same step. Throws RolekeeperError
@@ -94,23 +107,39 @@ export type Journal = JournalReads & {
   readonly write: (workflow: Workflow, reservation?: Reservation | null) => Promise<Workflow>
   /**
    * Like `write`, and take the nonces of its new slots: they must begin at the signer's next nonce, or be one below it
-   * that nobody holds, or that only an ended workflow does, and that is only closed; else nothing is written and the answer is `lost`. Reserves the budget in the same step.
+   * that nobody holds, or that only an ended workflow does, and that is only closed; else nothing is written and the answer
+   * is `lost`. Reserves in the same step.
    */
   readonly claim: (workflow: Workflow, reservation: Reservation | null) => Promise<Workflow | 'lost'>
+  /**
+   * Like `claim` and `write`, for a reservation that the role's budgets had room for as of a revision (`spending`): where
+   * something else was reserved since, nothing is written, and the answer is `outdated`.
+   */
+  readonly claimWithin: (
+    workflow: Workflow,
+    reservation: Reservation,
+    revision: string,
+  ) => Promise<Workflow | 'lost' | 'outdated'>
+  readonly writeWithin: (
+    workflow: Workflow,
+    reservation: Reservation,
+    revision: string,
+  ) => Promise<Workflow | 'outdated'>
   /** Resolve when everything written so far is on disk. */
   readonly barrier: () => Promise<void>
   /** Set the next nonce to what the chain has counted, or to the first above all that are held. */
+  /**
+   * Resolve when these entries, which were entered before, are on disk as the ledger has them; before a key is asked for
+   * them. Throws BrokenInvariant where it has something else for one of the digests.
+   */
+  readonly ordered: (entries: readonly LedgerEntry[]) => Promise<void>
   readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
   readonly enterDigest: (entry: LedgerEntry) => Promise<void>
   /**
    * The reservations of a role since the first of some times, those of a minute as one where the minute is on one side of
    * each time. What reverted, what is in shadow and what the workflow reserved stay rows of their own.
    */
-  readonly spending: (
-    role: Role,
-    sinceMs: readonly number[],
-    workflowId: string,
-  ) => Promise<readonly Reservation[]>
+  readonly spending: (role: Role, sinceMs: readonly number[], workflowId: string) => Promise<Spending>
   /** Replace a reservation by what was really spent. */
   readonly settle: (reservation: Reservation) => Promise<void>
   readonly addDecisions: (rows: readonly DecisionRow[]) => Promise<void>

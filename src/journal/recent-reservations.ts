@@ -20,6 +20,7 @@ type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<num
 /** The reservations of the last two days, decoded: every claim asks for those of its role. */
 export class RecentReservations {
   readonly #byRole = new Map<Role, Held>()
+  readonly #revisions = new Map<Role, number>()
   /** Everything from here on is held. */
   #sinceMs: number
 
@@ -34,6 +35,7 @@ export class RecentReservations {
     const held: Held = this.#byRole.get(row.role) ?? { rows: new Map(), minutes: new Map() }
     this.#byRole.set(row.role, held)
     const { rows, minutes } = held
+    this.#revisions.set(row.role, (this.#revisions.get(row.role) ?? 0) + 1)
     const before = rows.get(row.workflowId)
     if (before !== undefined) remove(minutes, before)
     rows.set(row.workflowId, row)
@@ -47,6 +49,16 @@ export class RecentReservations {
       remove(minutes, old)
       this.#sinceMs = Math.max(this.#sinceMs, old.atMs + 1)
     }
+  }
+
+  /** What of a role's a sum is of: another with each reservation. */
+  revisionOf(role: Role): string {
+    return String(this.#revisions.get(role) ?? 0)
+  }
+
+  /** Whether nothing was reserved since a revision. */
+  isNewest(role: Role, revision: string): boolean {
+    return revision === this.revisionOf(role)
   }
 
   /** Those of a role since a time; null where they are not all held. */

@@ -1,5 +1,7 @@
+import type { Address } from 'viem'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
+import { type Brief, briefOf } from '../workflow/brief.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import { Archive, archiveSlice } from './archive.ts'
 import {
@@ -12,6 +14,7 @@ import {
   readDatabase,
 } from './database.ts'
 import { addDecisions } from './decisions.ts'
+import { entryOf, proveEntered } from './entered.ts'
 import { endProcess } from './faults.ts'
 import type {
   DecisionRow,
@@ -20,9 +23,11 @@ import type {
   LedgerEntry,
   OutboxRow,
   Reservation,
+  Spending,
   Transition,
 } from './journal.ts'
-import { entryOf } from './ledger-entry.ts'
+import { isTakenBy, LiveIndex } from './live-index.ts'
+import { post, posted, postpone } from './outbox.ts'
 import { RecordReader } from './reader.ts'
 import { RecentReservations } from './recent-reservations.ts'
 import { encodeRecord, Records } from './records.ts'
@@ -59,15 +64,14 @@ export function openSqliteJournal(directory: string, onFailed = endProcess): Sql
 
 /** The one writer of a journal: what is live it holds decoded, so that asking for it costs no read. */
 export class SqliteJournal extends RecordReader implements Journal {
-  /** By id, oldest first. */
-  readonly #live: Map<string, Workflow>
+  readonly #live: LiveIndex
   readonly #reservations: RecentReservations
   readonly #openArchive: () => Archive
 
   constructor(records: Records, archive: Archive | null, openArchive: () => Archive) {
     super(records, archive)
     this.#openArchive = openArchive
-    this.#live = new Map(this.readLive().map((workflow) => [workflow.id, workflow]))
+    this.#live = new LiveIndex(this.readLive())
     this.#reservations = new RecentReservations(records)
   }
 
@@ -79,13 +83,27 @@ export class SqliteJournal extends RecordReader implements Journal {
     return this.#reservations.since(role, sinceMs) ?? super.reservations(role, sinceMs)
   }
 
-  async spending(role: Role, sinceMs: readonly number[], workflowId: string) {
+  async spending(role: Role, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
+    // Both in one turn: the rows are of the revision.
+    const revision = this.#reservations.revisionOf(role)
     const held = this.#reservations.sums(role, sinceMs, workflowId)
-    return held ?? super.reservations(role, Math.min(...sinceMs))
+    return { rows: held ?? (await super.reservations(role, Math.min(...sinceMs))), revision }
+  }
+
+  async ofRole(role: Role): Promise<readonly Brief[]> {
+    return this.#live.ofRole(role).map(briefOf)
+  }
+
+  async onLots(): Promise<readonly Brief[]> {
+    return this.#live.onLots().map(briefOf)
+  }
+
+  async ofSigner(signer: Address): Promise<readonly Workflow[]> {
+    return this.#live.ofSigner(signer)
   }
 
   override async live(): Promise<readonly Workflow[]> {
-    return [...this.#live.values()]
+    return this.#live.all()
   }
 
   /** What ended while many were read is given as it ended. */
@@ -97,8 +115,7 @@ export class SqliteJournal extends RecordReader implements Journal {
   /** Take note of a change that the records hold; the last thing in it, as what failed was none. */
   #note(workflow: Workflow, reservation: Reservation | null): Workflow {
     if (reservation !== null) this.#reservations.set(reservation)
-    if (isTerminal(workflow.state)) this.#live.delete(workflow.id)
-    else this.#live.set(workflow.id, workflow)
+    this.#live.note(workflow)
     return workflow
   }
 
@@ -106,11 +123,14 @@ export class SqliteJournal extends RecordReader implements Journal {
     return this.records.barrier()
   }
 
-  async open(workflow: Workflow): Promise<'opened' | 'exists'> {
-    const { id, opportunity, round, role, state, version, createdAtMs } = workflow
+  async open(workflow: Workflow): Promise<'opened' | 'exists' | Brief> {
+    const { id, opportunity, round, role, state, version, createdAtMs, proposal } = workflow
     const archived = 'SELECT 1 FROM archived WHERE opportunity = ? AND round >= ?'
     return this.records.change(() => {
       if (this.records.rows(archived, opportunity, round).length > 0) return 'exists'
+      const onLot = proposal.lot === undefined ? [] : this.#live.onLot(proposal.lot)
+      const taken = onLot.find((other) => isTakenBy(workflow, other))
+      if (taken !== undefined) return briefOf(taken)
       const added = this.records.run(
         'INSERT INTO workflows (id, opportunity, round, role, state, live, version, created_at_ms, body) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?) ON CONFLICT DO NOTHING',
         ...[id, opportunity, round, role, state, version, createdAtMs, encodeRecord(workflow)],
@@ -169,29 +189,51 @@ export class SqliteJournal extends RecordReader implements Journal {
     })
   }
 
-  async claim(workflow: Workflow, reservation: Reservation | null): Promise<Workflow | 'lost'> {
+  async writeWithin(workflow: Workflow, reservation: Reservation, revision: string) {
     return this.records.change(() => {
-      const before = this.read(workflow.id)
-      const held = new Set(before?.slots.map(({ nonce }) => nonce))
-      const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
-      const [first] = fresh
-      invariant(first !== undefined, `workflow ${workflow.id} claims without a slot`)
-      const { chainId } = first
-      const signer = first.signer.toLowerCase()
-      const next = this.readNextNonce(chainId, signer)
-      if (next === null) return 'lost'
-      const fills = fresh.length === 1 && first.closing !== undefined && first.nonce < next
-      if (!fills && fresh.some(({ nonce }, index) => nonce !== next + index)) return 'lost'
-      // What ended holds its nonce no longer where it is to be closed: the chain has lost what was final there.
-      const sql =
-        'INSERT INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET workflow_id = excluded.workflow_id WHERE (SELECT live FROM workflows WHERE id = nonces.workflow_id) = 0'
-      for (const { nonce } of fresh) {
-        if (this.records.run(sql, chainId, signer, nonce, workflow.id) === 0) return 'lost'
-      }
-      const advance = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
-      this.records.run(advance, fills ? next : next + fresh.length, chainId, signer)
-      return this.#note(this.#write(workflow, before, reservation), reservation)
+      if (!this.#reservations.isNewest(reservation.role, revision)) return 'outdated'
+      return this.#note(this.#write(workflow, this.read(workflow.id), reservation), reservation)
     })
+  }
+
+  async ordered(entries: readonly LedgerEntry[]): Promise<void> {
+    await this.barrier()
+    for (const entry of entries) proveEntered(entry, await this.ledgerEntry(entry.digest))
+  }
+
+  async claim(workflow: Workflow, reservation: Reservation | null): Promise<Workflow | 'lost'> {
+    return this.records.change(() => this.#claim(workflow, reservation))
+  }
+
+  async claimWithin(workflow: Workflow, reservation: Reservation, revision: string) {
+    return this.records.change(() =>
+      this.#reservations.isNewest(reservation.role, revision)
+        ? this.#claim(workflow, reservation)
+        : 'outdated',
+    )
+  }
+
+  #claim(workflow: Workflow, reservation: Reservation | null): Workflow | 'lost' {
+    const before = this.read(workflow.id)
+    const held = new Set(before?.slots.map(({ nonce }) => nonce))
+    const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
+    const [first] = fresh
+    invariant(first !== undefined, `workflow ${workflow.id} claims without a slot`)
+    const { chainId } = first
+    const signer = first.signer.toLowerCase()
+    const next = this.readNextNonce(chainId, signer)
+    if (next === null) return 'lost'
+    const fills = fresh.length === 1 && first.closing !== undefined && first.nonce < next
+    if (!fills && fresh.some(({ nonce }, index) => nonce !== next + index)) return 'lost'
+    // What ended holds its nonce no longer where it is to be closed: the chain has lost what was final there.
+    const sql =
+      'INSERT INTO nonces (chain_id, signer, nonce, workflow_id) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET workflow_id = excluded.workflow_id WHERE (SELECT live FROM workflows WHERE id = nonces.workflow_id) = 0'
+    for (const { nonce } of fresh) {
+      if (this.records.run(sql, chainId, signer, nonce, workflow.id) === 0) return 'lost'
+    }
+    const advance = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
+    this.records.run(advance, fills ? next : next + fresh.length, chainId, signer)
+    return this.#note(this.#write(workflow, before, reservation), reservation)
   }
 
   async adoptNonce(chainId: number, signer: string, nonce: number): Promise<void> {
@@ -235,34 +277,16 @@ export class SqliteJournal extends RecordReader implements Journal {
     await addDecisions(rows, this.records)
   }
 
-  async post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {
-    await this.records.change(() => {
-      for (const row of rows) {
-        this.records.run(
-          'INSERT INTO outbox (hash, due_at_ms, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-          row.hash,
-          row.dueAtMs,
-          encodeRecord({ ...row, tries: 0 }),
-        )
-      }
-    })
+  post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {
+    return post(rows, this.records)
   }
 
-  async posted(hash: string): Promise<void> {
-    // The row stays, so that the same transaction is never put in again.
-    await this.records.change(() =>
-      this.records.run('UPDATE outbox SET due_at_ms = NULL WHERE hash = ?', hash),
-    )
+  posted(hash: string): Promise<void> {
+    return posted(hash, this.records)
   }
 
-  async postpone(hash: string, dueAtMs: number): Promise<void> {
-    await this.records.change(() => {
-      const row = this.records.bodies<OutboxRow>('SELECT body FROM outbox WHERE hash = ?', hash)[0]
-      if (row === undefined) return
-      const next = { ...row, tries: row.tries + 1, dueAtMs }
-      const sql = 'UPDATE outbox SET due_at_ms = ?, body = ? WHERE hash = ?'
-      this.records.run(sql, dueAtMs, encodeRecord(next), hash)
-    })
+  postpone(hash: string, dueAtMs: number): Promise<void> {
+    return postpone(hash, dueAtMs, this.records)
   }
 
   async setValue(key: string, value: string | null): Promise<void> {

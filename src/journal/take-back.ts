@@ -1,8 +1,8 @@
 import type { Address, Hex } from 'viem'
 import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
+import { entryOf } from './entered.ts'
 import type { Journal, LedgerEntry } from './journal.ts'
-import { entryOf } from './ledger-entry.ts'
 import { digestsOf, type Mark, workflowIdOf } from './watermark.ts'
 
 /** What a journal that went back takes back from a watermark. */

@@ -122,17 +122,39 @@ const ENTERED_MAX = 10_000
  */
 export function withWatermark(journal: Journal, watermark: Watermark): Journal {
   const entered = new Set<Hex>()
-  const marked: Pick<Journal, 'claim' | 'write' | 'enterDigest' | 'barrier'> = {
-    claim: async (workflow, reservation) => {
-      const claimed = await journal.claim(workflow, reservation)
-      if (claimed !== 'lost') watermark.record({ type: 'claim', workflow: claimed, reservation })
-      return claimed
-    },
-    write: async (workflow, reservation) => {
-      const before = workflow.slots.length === 0 ? null : await journal.get(workflow.id)
-      const next = await journal.write(workflow, reservation)
-      for (const mark of newAttempts(before, next, reservation)) watermark.record(mark)
-      return next
+  const written = async <Answer extends Workflow | 'outdated'>(
+    workflow: Workflow,
+    reservation: Reservation | null | undefined,
+    write: () => Promise<Answer>,
+  ): Promise<Answer> => {
+    const before = workflow.slots.length === 0 ? null : await journal.get(workflow.id)
+    const next = await write()
+    if (typeof next === 'string') return next
+    for (const mark of newAttempts(before, next, reservation)) watermark.record(mark)
+    return next
+  }
+  const claimed = async <Answer extends Workflow | 'lost' | 'outdated'>(
+    reservation: Reservation | null,
+    claiming: Promise<Answer>,
+  ): Promise<Answer> => {
+    const workflow = await claiming
+    if (typeof workflow !== 'string') watermark.record({ type: 'claim', workflow, reservation })
+    return workflow
+  }
+  const marked: Pick<
+    Journal,
+    'claim' | 'claimWithin' | 'write' | 'writeWithin' | 'enterDigest' | 'ordered' | 'barrier'
+  > = {
+    claim: (workflow, reservation) => claimed(reservation, journal.claim(workflow, reservation)),
+    claimWithin: (workflow, reservation, revision) =>
+      claimed(reservation, journal.claimWithin(workflow, reservation, revision)),
+    write: (workflow, reservation) =>
+      written(workflow, reservation, () => journal.write(workflow, reservation)),
+    writeWithin: (workflow, reservation, revision) =>
+      written(workflow, reservation, () => journal.writeWithin(workflow, reservation, revision)),
+    ordered: async (entries) => {
+      await marked.barrier()
+      await journal.ordered(entries)
     },
     enterDigest: async (entry) => {
       await journal.enterDigest(entry)

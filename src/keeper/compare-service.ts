@@ -9,7 +9,7 @@ import { move, type Workflow } from '../workflow/workflow.ts'
 /** What comparing needs. */
 export type CompareDeps = {
   readonly nowMs: () => number
-  readonly journal: Pick<Journal, 'live' | 'write'>
+  readonly journal: Pick<Journal, 'ofSigner' | 'write'>
   readonly client: Pick<ServiceClient, 'getWorkflow'>
   readonly signers: Pick<Signers, 'safe'>
   /** A workflow ended by it. */
@@ -25,9 +25,9 @@ export async function compareWithService(
   who: { readonly role: Role; readonly signer: Hex },
   { nowMs, journal, client, signers, onMove }: CompareDeps,
 ): Promise<void> {
-  for (const workflow of await journal.live()) {
+  for (const workflow of await journal.ofSigner(who.signer)) {
     const requestId = workflow.prepared?.answer.requestId
-    const isOurs = workflow.role === who.role && workflow.signer === who.signer && workflow.shadow !== true
+    const isOurs = workflow.role === who.role && workflow.shadow !== true
     if (!isOurs || workflow.slots.length > 0 || requestId === undefined) continue
     const [sent] = await registered(requestId, client)
     if (sent === undefined) continue

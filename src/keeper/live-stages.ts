@@ -98,7 +98,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           },
           nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
           checkBudget: budget,
-          claim: journal.claim.bind(journal),
+          claim: journal.claimWithin.bind(journal),
         }),
       ),
     ...createFollowingStages({
@@ -107,14 +107,18 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       rulesetHash: ruleset.hash,
       recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
       lookAgain: async (each) => {
-        const pending = pendingOf(await journal.live(), view().chainNonce, each)
+        const pending = pendingOf(await journal.ofSigner(each.signer), view().chainNonce, each)
         return recheckPublic({ workflow: each, ruleset, pending, nowMs: nowMs() }, { nodes })
       },
       checkBudget: budget,
       reserve: (each, reservation) =>
         deps.alone(async () => {
-          const affordable = await budget(reservation)
-          return affordable.ok ? journal.write(each, reservation) : affordable
+          for (;;) {
+            const affordable = await budget(reservation)
+            if (!affordable.ok) return affordable
+            const reserved = await journal.writeWithin(each, reservation, affordable.revision)
+            if (reserved !== 'outdated') return reserved
+          }
         }),
     }),
   }
@@ -126,9 +130,10 @@ const budgetOf =
   async (ask: Reservation) => {
     const atMs = nowMs()
     const edgesMs = BUDGETS_MS.map((windowMs) => atMs - windowMs)
-    const reservations = await journal.spending(ask.role, edgesMs, ask.workflowId)
+    const { rows, revision } = await journal.spending(ask.role, edgesMs, ask.workflowId)
     const counts = (row: Reservation) => row.shadow !== true && row.workflowId !== ask.workflowId
-    return checkBudget({ reservations, counts, ask, limits: ruleset.limits, nowMs: atMs })
+    const checked = checkBudget({ reservations: rows, counts, ask, limits: ruleset.limits, nowMs: atMs })
+    return checked.ok ? { ...checked, revision } : checked
   }
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
@@ -231,11 +236,10 @@ async function nextNonce(chainId: number, signer: Address, journal: Journal): Pr
 function pendingOf(
   live: readonly Workflow[],
   chainNonce: number,
-  { signer, slots }: Workflow,
+  { slots }: Workflow,
 ): readonly SimulatedTransaction[] {
   const first = slots.find(({ state }) => state === 'open')?.nonce ?? Number.POSITIVE_INFINITY
   return live
-    .filter((other) => other.signer === signer)
     .flatMap((other) => other.slots)
     .filter(({ nonce }) => nonce >= chainNonce && nonce < first)
     .toSorted((a, b) => a.nonce - b.nonce)
@@ -251,9 +255,8 @@ function pendingOf(
 
 async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<Omit<SignerState, 'isShared'>> {
   const { head, count, finalized } = deps.chain.facts(workflow.signer)
-  const others = (await deps.journal.live()).filter(
-    (other) => other.signer === workflow.signer && other.state === 'in_flight',
-  )
+  const live = await deps.journal.ofSigner(workflow.signer)
+  const others = live.filter(({ state }) => state === 'in_flight')
   return {
     head,
     finalizedNumber: finalized,

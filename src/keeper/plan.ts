@@ -10,6 +10,7 @@ import { createBorrowerRows } from '../observe/borrower-rows.ts'
 import { createCollections } from '../observe/collections.ts'
 import { observe } from '../observe/observe.ts'
 import type { Role } from '../service/contract/roles.ts'
+import { briefOf } from '../workflow/brief.ts'
 import { openNodes, openService } from './connect.ts'
 import { loadRolePolicy, positionOf, type RolePolicy } from './role-policy.ts'
 import { clientOf } from './startup-checks.ts'
@@ -105,7 +106,9 @@ async function around(directory: string, role: Role): Promise<Around> {
     return await readJournal(directory, async (journal) => {
       const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
       return {
-        inFlight: live.filter((workflow) => workflow.role === role).map(inFlight),
+        inFlight: live
+          .filter((workflow) => workflow.role === role)
+          .map((workflow) => inFlight(briefOf(workflow))),
         recent: createRecent(newest, systemClock.nowMs).list(),
         colleagues: [],
       }

@@ -1,7 +1,6 @@
 import type { Decision, Moment } from '../../agents/agent.ts'
 import { createDuty, type Duty, type DutyDeps } from '../decide/loop.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
 import type { Observer } from '../observe/observer.ts'
 import { type Gate, stopped } from '../ops/control.ts'
 import type { KeeperEvent } from '../ops/events.ts'
@@ -15,7 +14,6 @@ import type { RolePolicy } from './role-policy.ts'
 type RoleDutyDeps = Report & {
   readonly clock: { readonly nowMs: () => number }
   readonly log: Log
-  readonly journal: Pick<Journal, 'addDecisions'>
   readonly gate: () => Gate
   readonly onOpened: (workflow: Workflow) => void
 }
@@ -30,14 +28,14 @@ type Report = {
 /** What is the role's own in it. */
 type Own = Pick<DutyDeps, 'recent' | 'open'> & {
   readonly observer: Pick<Observer, 'observe' | 'close'>
-  readonly live: DutyDeps['journal']['live']
+  readonly journal: DutyDeps['journal']
 }
 
 /** Join a role's duty: its agent decides on what its observer sees, and every decision is made known. */
 export function createRoleDuty(
   { agent: { role }, does, policy }: RolePolicy,
-  { clock, log, journal, gate, onOpened, ...report }: RoleDutyDeps,
-  { observer, live, recent, open }: Own,
+  { clock, log, gate, onOpened, ...report }: RoleDutyDeps,
+  { observer, journal, recent, open }: Own,
 ): Duty {
   const duty = createDuty({
     role,
@@ -49,7 +47,7 @@ export function createRoleDuty(
     recent,
     open,
     stopped: () => stopped(gate()),
-    journal: { live, addDecisions: (rows) => journal.addDecisions(rows) },
+    journal,
     onOpened,
     onDecided: (decision, seen, tookMs) => reportDecision(role, decision, seen, tookMs, report),
     onFailed: (error) => log.warn('could not look', { role }, error),

@@ -7,8 +7,9 @@ import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
+import type { Brief } from '../workflow/brief.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import { isHeld, type Workflow } from '../workflow/workflow.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 
 /** What opening takes. */
 type OpenerDeps = {
@@ -43,7 +44,8 @@ export function createOpener(
         // What is urgent waits for no window, and a key that is SAFE takes nothing.
         const able = keys.filter(({ address }) => signers.reasonsOf(address).length === 0)
         const isHere = shadow || proposal.urgent === true
-        const left = isHere ? null : leftToAnother(who.signer, able, await journal.live())
+        const left =
+          isHere || able.length < 2 ? null : leftToAnother(who.signer, able, await journal.ofRole(who.role))
         return left ?? openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm })
       }),
     opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
@@ -51,13 +53,10 @@ export function createOpener(
 }
 
 /** Leave a proposal to another key of the role while this one's window of nonces is full and the other's is not. Pure. */
-function leftToAnother(signer: Address, keys: readonly Key[], live: readonly Workflow[]): Refusal | null {
-  // What has claimed nothing yet will take one at least.
-  const noncesOf = ({ slots }: Workflow) =>
-    slots.length === 0 ? 1 : slots.filter(({ state }) => state === 'open').length
+function leftToAnother(signer: Address, keys: readonly Key[], live: readonly Brief[]): Refusal | null {
   const free = keys.filter(({ address, window }) => {
-    const counted = live.filter((workflow) => workflow.signer === address && !isHeld(workflow))
-    return counted.reduce((sum, workflow) => sum + noncesOf(workflow), 0) < window
+    const counted = live.filter((workflow) => workflow.signer === address && !workflow.held)
+    return counted.reduce((sum, { nonces }) => sum + nonces, 0) < window
   })
   if (free.length === 0 || free.some(({ address }) => address === signer)) return null
   const [other] = free

@@ -120,7 +120,11 @@ export async function openRole(
   const duty: Duty = createRoleDuty(rolePolicy, deps, {
     observer,
     recent: recent.list,
-    live: async () => (await journal.live()).filter(counts),
+    journal: {
+      ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
+      onLots: async () => (await journal.onLots()).filter(counts),
+      addDecisions: (rows) => journal.addDecisions(rows),
+    },
     open: (proposal) => opener.open(proposal, signing === null),
   })
   const lotScores = createLotScores({ collections, journal })

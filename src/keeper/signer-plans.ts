@@ -19,7 +19,7 @@ export type OrderDeps = {
   readonly nodes: SeekNodes & Pick<Nodes, 'chainId' | 'calls'>
   readonly journal: Pick<
     Journal,
-    'byNonce' | 'byOpportunity' | 'get' | 'live' | 'nextNonce' | 'open' | 'settle' | 'write' | 'adoptNonce'
+    'byNonce' | 'byOpportunity' | 'get' | 'ofSigner' | 'nextNonce' | 'open' | 'settle' | 'write' | 'adoptNonce'
   >
   readonly chain: Pick<ChainView, 'facts' | 'stands' | 'forgetForks'>
   readonly signers: Signers
@@ -226,8 +226,8 @@ async function unfoundedOf({
   journal,
   chain,
 }: Pick<Asked, 'signer' | 'journal' | 'chain'>): Promise<string | null> {
-  for (const workflow of await journal.live()) {
-    if (workflow.signer !== signer || failsForEver(workflow)) continue
+  for (const workflow of await journal.ofSigner(signer)) {
+    if (failsForEver(workflow)) continue
     const { id, slots } = workflow
     const open = slots.filter(({ state }) => state !== 'final').map(({ nonce }) => nonce)
     if (open.length > 0)

@@ -2,7 +2,7 @@ import { type Address, type Hex, serializeSignature } from 'viem'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
+import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import { readAnswer } from '../ops/orders.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -169,21 +169,17 @@ async function attestChallenge(
   digest: Hex,
   signer: Signer,
   deps: {
-    readonly journal: Pick<Journal, 'enterDigest' | 'barrier'>
+    readonly journal: Pick<Journal, 'enterDigest' | 'ordered'>
     readonly nowMs: () => number
     readonly isClosed: () => boolean
   },
 ): Promise<Hex> {
-  const address: Address = signer.address
-  await deps.journal.enterDigest({
-    digest,
-    kind: 'challenge',
-    signer: address,
-    workflowId: null,
-    nonce: null,
-    atMs: deps.nowMs(),
-  })
-  await deps.journal.barrier()
+  const entry: LedgerEntry = {
+    ...{ digest, kind: 'challenge', signer: signer.address },
+    ...{ workflowId: null, nonce: null, atMs: deps.nowMs() },
+  }
+  await deps.journal.enterDigest(entry)
+  await deps.journal.ordered([entry])
   if (deps.isClosed()) throw signStopped()
   return serializeSignature(await untilClosed(deps.isClosed, (signal) => signer.signDigest(digest, signal)))
 }

@@ -4,7 +4,7 @@ import { invariant } from '../errors.ts'
 import { checkPrepared } from '../guard/check-prepared.ts'
 import { lookNow } from '../guard/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
-import type { Journal } from '../journal/journal.ts'
+import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Signer } from '../sign/signer.ts'
 import { untilClosed } from '../sign/until-closed.ts'
@@ -16,7 +16,7 @@ type AttestDeps = {
   readonly nowMs: () => number
   readonly ruleset: Ruleset
   readonly nodes: Pick<Nodes, 'simulate'>
-  readonly journal: Pick<Journal, 'barrier' | 'enterDigest' | 'ledgerEntry'>
+  readonly journal: Pick<Journal, 'enterDigest' | 'ordered'>
   readonly signer: Signer
   readonly gate: () => Gate
 }
@@ -46,20 +46,12 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
 /** Ask the key for a digest that is in the ledger for this workflow, and for nothing else. */
 async function sign(workflow: Workflow, digest: Hex, deps: AttestDeps): Promise<Hex> {
   const { journal, signer, nowMs } = deps
-  await journal.enterDigest({
-    digest,
-    kind: 'typed_data',
-    signer: signer.address,
-    workflowId: workflow.id,
-    nonce: null,
-    atMs: nowMs(),
-  })
-  await journal.barrier()
-  const entry = await journal.ledgerEntry(digest)
-  invariant(
-    entry?.kind === 'typed_data' && entry.workflowId === workflow.id,
-    `workflow ${workflow.id}: its digest is in the ledger for something else`,
-  )
+  const entry: LedgerEntry = {
+    ...{ digest, kind: 'typed_data', signer: signer.address },
+    ...{ workflowId: workflow.id, nonce: null, atMs: nowMs() },
+  }
+  await journal.enterDigest(entry)
+  await journal.ordered([entry])
   const isClosed = () => deps.gate().closed
   const signature = serializeSignature(
     await untilClosed(isClosed, (signal) => signer.signDigest(digest, signal)),

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import { type Checked, invariant, type Refusal } from '../errors.ts'
-import type { Reservation } from '../journal/journal.ts'
+import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Slot } from '../workflow/slot.ts'
-import { moved, type Step } from '../workflow/step.ts'
+import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 import type { Fees, GasNeeds } from './transactions/fees.ts'
 import { reservationOf } from './transactions/raise.ts'
@@ -17,9 +17,10 @@ export type ClaimDeps = {
   /** The first offer for its payloads. */
   readonly fees: (gas: Pick<GasNeeds, 'used' | 'limit'>) => Checked<{ readonly fees: Fees }>
   readonly nextNonce: (signer: Address) => Promise<number>
-  readonly checkBudget: (reservation: Reservation) => Promise<Checked<unknown>>
-  /** One compare-and-set: nonces, unsigned bytes, digests and the reservation; or `lost`. */
-  readonly claim: (workflow: Workflow, reservation: Reservation) => Promise<Workflow | 'lost'>
+  /** Judge by the budgets as of a revision. */
+  readonly checkBudget: (reservation: Reservation) => Promise<Checked<{ readonly revision: string }>>
+  /** One compare-and-set: nonces, unsigned bytes, digests and the reservation. */
+  readonly claim: Journal['claimWithin']
 }
 
 /** A clearance is about the chain of its moment: one that waited longer, over a restart say, is made anew. */
@@ -27,7 +28,8 @@ const CLEARANCE_AGE_MS_MAX = 2_000
 
 /**
  * Claim nonces for what the guard cleared, with the unsigned bytes and digests in the same durable step: a nonce is
- * never claimed without its payload. A lost race goes back to be cleared on fresh reads.
+ * never claimed without its payload. A lost race goes back to be cleared on fresh reads; where another took of the budget
+ * meanwhile, it is judged again.
  */
 export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> {
   const { clearance } = workflow
@@ -63,7 +65,8 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
   const reservation = reservationOf(inFlight, nowMs)
   const affordable = await deps.checkBudget(reservation)
   if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
-  const claimed = await deps.claim(inFlight, reservation)
+  const claimed = await deps.claim(inFlight, reservation, affordable.revision)
+  if (claimed === 'outdated') return wait(0)
   return claimed === 'lost'
     ? moved(move(workflow, 'attested', nowMs))
     : { type: 'written', workflow: claimed }

@@ -3,6 +3,7 @@ import type { SignerFacts } from '../chain/canonical.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
 import { type Checked, invariant, RolekeeperError } from '../errors.ts'
+import { entryOf } from '../journal/entered.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Signer } from '../sign/signer.ts'
@@ -38,7 +39,7 @@ export type CarryDeps = {
   readonly nodes: Pick<Nodes, 'send'>
   /** Whether this process sends these bytes for the first time: what an earlier one sent, nodes may have forgotten. */
   readonly isNewHere: (raw: Hex) => boolean
-  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'write'>
+  readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'ordered' | 'write'>
   /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
   /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
@@ -153,16 +154,9 @@ async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promi
 
 /** Ask the KMS for every ordered digest at once, while the last looks are taken. */
 async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDeps): Promise<Step> {
-  await deps.journal.barrier()
-  const entries = await Promise.all(ordered.map((slot) => deps.journal.ledgerEntry(lastAttempt(slot).digest)))
+  await deps.journal.ordered(ordered.map((slot) => entryOf(slot, lastAttempt(slot), workflow.id)))
   const ready = ordered.filter((slot) => mayProceed(workflow, slot, deps))
   if (ready.length === 0) return wait(HELD_MS)
-  for (const [index, slot] of ordered.entries()) {
-    invariant(
-      entries[index]?.nonce === slot.nonce,
-      `the ledger does not hold the digest of nonce ${slot.nonce}`,
-    )
-  }
   const [looked, ...results] = await untilClosed(
     () => deps.gate().closed,
     (signal) =>

@@ -32,7 +32,7 @@ async function serve(kind: Kind, ruleset: Ruleset, answer: PreparedWorkflow) {
       nodes: {
         simulate: async () => Promise.reject(new Error('no hostile answer comes so far')),
       },
-      journal: { enterDigest: async () => {}, barrier: async () => {}, ledgerEntry: async () => null },
+      journal: { enterDigest: async () => {}, ordered: async () => {} },
       signer: {
         address: SELF,
         keyId: 'a key',

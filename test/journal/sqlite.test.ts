@@ -3,16 +3,31 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Journal, Reservation } from '../../src/journal/journal.ts'
+import type { Journal } from '../../src/journal/journal.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move } from '../../src/workflow/workflow.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
-import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+import { workflowOf } from '../support/workflows.ts'
+import { describeJournal, type JournalHouse } from './contract.ts'
 
-const CHAIN = 31_337
 let directory: string
 let journal: Journal
+
+const inDirectory = async (folder: string): Promise<JournalHouse> => {
+  let journal: Journal
+  const open = async () => {
+    journal = frozenJournal(openSqliteJournal(folder))
+    return journal
+  }
+  return {
+    open,
+    reopen: () => journal.close().then(open),
+    reader: async () => readSqliteJournal(folder),
+  }
+}
+
+describeJournal('the SQLite journal', () => inDirectory(mkdtempSync(join(tmpdir(), 'journal-'))))
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'journal-'))
@@ -20,14 +35,6 @@ beforeEach(() => {
 })
 
 const discovered = (id: string, opportunity = id) => workflowOf('discovered', { id, opportunity })
-const inFlight = (id: string, nonces: readonly number[]) =>
-  workflowOf('in_flight', {
-    id,
-    opportunity: id,
-    slots: nonces.map((nonce, index) =>
-      slotOf({ index, nonce, attempts: [attemptOf({ digest: `0x${String(nonce).padStart(64, '0')}` })] }),
-    ),
-  })
 const reservation = (workflowId: string, usdMicros = 5n) => ({
   workflowId,
   role: 'liquidator' as const,
@@ -37,32 +44,7 @@ const reservation = (workflowId: string, usdMicros = 5n) => ({
   reverted: false,
 })
 
-describe('the SQLite journal', () => {
-  it('opens one workflow for one opportunity and round', async () => {
-    expect(await journal.open(discovered('a', 'opp'))).toBe('opened')
-    expect(await journal.open(discovered('b', 'opp'))).toBe('exists')
-    expect(await journal.open({ ...discovered('b', 'opp'), round: 1 })).toBe('opened')
-    expect((await journal.byOpportunity('opp'))?.id).toBe('b')
-  })
-
-  it('gives a record back as it was, bigints too', async () => {
-    const workflow = inFlight('a', [3])
-    await journal.open(workflow)
-    expect(await journal.get('a')).toEqual(workflow)
-  })
-
-  it('writes what changed of a record, however much of it was written before', async () => {
-    const workflow = inFlight('a', [3])
-    await journal.open(workflow)
-    const [slot] = workflow.slots
-    if (slot === undefined) throw new TypeError('no slot')
-    const later = await journal.write({ ...workflow, slots: [{ ...slot, state: 'mined' }], strikes: 2 })
-    await journal.barrier()
-    const reader = readSqliteJournal(directory)
-    expect(await reader.get('a')).toEqual(later)
-    await reader.close()
-  })
-
+describe('the SQLite journal on its disk', () => {
   it('brings its log into the database in a thread, and never in a commit', async () => {
     const checkpointed = () => {
       copyFileSync(join(directory, 'journal.sqlite'), join(directory, 'copy.sqlite'))
@@ -81,25 +63,6 @@ describe('the SQLite journal', () => {
     await vi.waitFor(() => expect(checkpointed()).toBe(200), { timeout: 20_000, interval: 100 })
   }, 30_000)
 
-  it('fails the caller alone whose version is old', async () => {
-    const workflow = discovered('a')
-    await journal.open(workflow)
-    const first = journal.write(move(workflow, 'requested', 2))
-    const second = journal.write(move(workflow, 'refused', 2))
-    await expect(first).resolves.toMatchObject({ state: 'requested', version: 1 })
-    await expect(second).rejects.toMatchObject({ code: 'journal.conflict' })
-    await journal.barrier()
-    expect((await journal.get('a'))?.state).toBe('requested')
-  })
-
-  it('is durable after a barrier, for a reader of the same files', async () => {
-    await journal.open(discovered('a'))
-    await journal.barrier()
-    const reader = readSqliteJournal(directory)
-    expect((await reader.get('a'))?.id).toBe('a')
-    await reader.close()
-  })
-
   it('lets a barrier pass that waits while it is closed, with everything on disk', async () => {
     await journal.setValue('a', '1')
     const first = journal.barrier()
@@ -110,29 +73,6 @@ describe('the SQLite journal', () => {
     await Promise.all([first, second])
     journal = frozenJournal(openSqliteJournal(directory))
     expect([await journal.getValue('a'), await journal.getValue('b')]).toEqual(['1', '2'])
-  })
-
-  it('gives the newest of one role, however busy another is', async () => {
-    const at = (id: string, role: string, createdAtMs: number) =>
-      journal.open({ ...discovered(id, id), role, createdAtMs })
-    await at('a', 'allocator', 1)
-    await at('b', 'allocator', 2)
-    for (let count = 0; count < 5; count += 1) await at(`l${count}`, 'liquidator', 10 + count)
-    expect((await journal.newestOf('allocator', 5)).map(({ id }) => id)).toEqual(['b', 'a'])
-    expect(await journal.newestOf('liquidator', 2)).toHaveLength(2)
-  })
-
-  it('keeps every state with its time', async () => {
-    const workflow = discovered('a')
-    await journal.open(workflow)
-    const requested = await journal.write(move(workflow, 'requested', 20))
-    await journal.write(move(requested, 'refused', 30, { note: { check: 'x', message: 'y' } }))
-    expect(await journal.transitions('a')).toEqual([
-      { state: 'discovered', atMs: 1_000 },
-      { state: 'requested', atMs: 20 },
-      { state: 'refused', atMs: 30, note: { check: 'x', message: 'y' } },
-    ])
-    expect(await journal.live()).toEqual([])
   })
 
   it('decodes no record to say what is live, however much it is: 1,000 in flight blocked 162 ms a look', async () => {
@@ -151,200 +91,6 @@ describe('the SQLite journal', () => {
     expect(await journal.reservations('liquidator', 0)).toEqual([reservation('w0')])
     expect(parse).not.toHaveBeenCalled()
     parse.mockRestore()
-  })
-
-  it('forgets a change that its caller lost, in memory as on disk', async () => {
-    const workflow = workflowOf('cleared', { id: 'a', opportunity: 'a' })
-    await journal.open(workflow)
-    await journal.adoptNonce(CHAIN, SIGNER, 5)
-    expect(await journal.claim({ ...inFlight('a', [5, 7]), version: 0 }, reservation('a'))).toBe('lost')
-    await expect(journal.write({ ...workflow, version: 9 })).rejects.toMatchObject({
-      code: 'journal.conflict',
-    })
-    expect(await journal.live()).toEqual([workflow])
-    expect(await journal.byNonce(CHAIN, SIGNER, 5)).toBeNull()
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(5)
-  })
-
-  it('gives a nonce to one claim only, gapless, and writes nothing for the loser', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 5)
-    for (const id of ['a', 'b', 'c']) await journal.open(workflowOf('cleared', { id, opportunity: id }))
-    expect(await journal.claim(inFlight('a', [5, 6]), reservation('a'))).toMatchObject({ version: 1 })
-    expect(await journal.claim(inFlight('b', [5]), reservation('b'))).toBe('lost')
-    expect(await journal.claim(inFlight('c', [8]), reservation('c'))).toBe('lost')
-    expect((await journal.get('b'))?.state).toBe('cleared')
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
-    expect((await journal.byNonce(CHAIN, SIGNER, 6))?.id).toBe('a')
-    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toBeNull()
-    expect((await journal.reservations('liquidator', 0)).map((row) => row.workflowId)).toEqual(['a'])
-  })
-
-  it('lets a workflow claim one more nonce for a revocation', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 5)
-    await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))
-    const claimed = await journal.claim(inFlight('a', [5]), reservation('a'))
-    if (claimed === 'lost') throw new Error('lost')
-    const more = { ...claimed, slots: [...claimed.slots, slotOf({ index: 1, kind: 'revoke', nonce: 6 })] }
-    expect(await journal.claim(more, null)).toMatchObject({ version: 2 })
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
-  })
-
-  it('never lowers the next nonce to one that is held', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 7)
-    await journal.open(discovered('a'))
-    await journal.claim(inFlight('a', [7, 8]), null)
-    await journal.adoptNonce(CHAIN, SIGNER, 1_000_000)
-    await journal.adoptNonce(CHAIN, SIGNER, 4)
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
-  })
-
-  it('lets a nonce that nobody holds be taken once, and only to close it', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 9)
-    const fill = (id: string, closing?: string) =>
-      workflowOf('in_flight', {
-        ...{ id, opportunity: id },
-        slots: [slotOf({ nonce: 7, ...(closing === undefined ? {} : { closing }) })],
-      })
-    for (const id of ['a', 'b', 'c']) await journal.open(discovered(id))
-    expect(await journal.claim(fill('a'), null)).toBe('lost')
-    expect(await journal.claim(fill('b', 'nonce_unheld'), null)).not.toBe('lost')
-    expect(await journal.claim(fill('c', 'nonce_unheld'), null)).toBe('lost')
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
-    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ id: 'b' })
-  })
-
-  it('lets a nonce of a workflow that ended be taken over, and only to close it', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 7)
-    for (const id of ['a', 'b', 'c']) await journal.open(discovered(id))
-    const held = await journal.claim(inFlight('a', [7]), null)
-    if (held === 'lost') throw new TypeError('lost')
-    const fill = (id: string, closing?: string) =>
-      workflowOf('in_flight', {
-        ...{ id, opportunity: id },
-        slots: [slotOf({ nonce: 7, ...(closing === undefined ? {} : { closing }) })],
-      })
-    expect(await journal.claim(fill('b', 'final_lost'), null)).toBe('lost')
-    await journal.write({ ...held, state: 'succeeded' })
-    expect(await journal.claim(fill('b'), null)).toBe('lost')
-    expect(await journal.claim(fill('b', 'final_lost'), null)).not.toBe('lost')
-    expect(await journal.claim(fill('c', 'final_lost'), null)).toBe('lost')
-    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
-    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ id: 'b' })
-  })
-
-  it('holds the digest of every attempt that was written', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 5)
-    await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))
-    await journal.claim(inFlight('a', [5]), reservation('a'))
-    expect(await journal.ledgerEntry(`0x${'5'.padStart(64, '0')}`)).toMatchObject({
-      nonce: 5,
-      workflowId: 'a',
-    })
-    expect(await journal.ledgerEntry(`0x${'6'.padStart(64, '0')}`)).toBeNull()
-  })
-
-  it('keeps an outbox row until it is posted, and never takes it again', async () => {
-    const row = {
-      workflowId: 'a',
-      requestId: 'r',
-      order: 0,
-      chainId: CHAIN,
-      hash: '0x01' as const,
-      dueAtMs: 10,
-    }
-    await journal.post([row])
-    expect(await journal.due(9, 10)).toEqual([])
-    expect(await journal.due(10, 10)).toEqual([{ ...row, tries: 0 }])
-    await journal.postpone('0x01', 50)
-    expect(await journal.due(49, 10)).toEqual([])
-    expect(await journal.due(50, 10)).toEqual([{ ...row, tries: 1, dueAtMs: 50 }])
-    await journal.posted('0x01')
-    await journal.post([row])
-    expect(await journal.due(1_000, 10)).toEqual([])
-  })
-
-  it('finds decisions by a part of their subject, newest first', async () => {
-    const row = {
-      role: 'liquidator' as const,
-      subject: 'm:v:b',
-      atMs: 1,
-      check: 'x',
-      message: 'm',
-      reason: { a: '1' },
-    }
-    await journal.addDecisions([row, { ...row, subject: 'm:v:c' }, { ...row, check: 'y' }])
-    expect((await journal.decisions('V:B', 10)).map((each) => each.check)).toEqual(['y', 'x'])
-    expect(await journal.decisions('m:v', 1)).toHaveLength(1)
-  })
-
-  it('takes a reservation with a write, in one step: a write that conflicts reserves nothing', async () => {
-    await journal.adoptNonce(CHAIN, SIGNER, 5)
-    await journal.open(inFlight('a', []))
-    const claimed = await journal.claim(inFlight('a', [5]), reservation('a'))
-    if (claimed === 'lost') throw new TypeError('lost')
-    await expect(journal.write({ ...claimed, version: 0 }, reservation('a', 6n))).rejects.toThrow(
-      'another writer',
-    )
-    expect(await journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 5n }])
-    await journal.write(claimed, reservation('a', 9n))
-    expect(await journal.reservations('liquidator', 0)).toMatchObject([{ usdMicros: 9n }])
-  })
-
-  it('answers for reservations of any age, before and after a restart', async () => {
-    const day = 86_400_000
-    const at = (id: string, days: number) => ({ ...reservation(id), atMs: days * day })
-    for (let days = 1; days <= 9; days += 1) await journal.settle(at(`w${days}`, days))
-    const ids = async (days: number) =>
-      (await journal.reservations('liquidator', days * day)).map(({ workflowId }) => workflowId)
-    const asked = async () => [await ids(9), await ids(8), await ids(6), await ids(2), await ids(10)]
-    const before = await asked()
-    expect(before.map((each) => each.length)).toEqual([1, 2, 4, 8, 0])
-    await journal.close()
-    journal = frozenJournal(openSqliteJournal(directory))
-    expect(await asked()).toEqual(before)
-  })
-
-  it('adds up what was reserved to the same budgets as its rows, over changes and a restart', async () => {
-    const counts = (row: Reservation, own: string) => row.shadow !== true && row.workflowId !== own
-    const sumOf = (rows: readonly Reservation[], own: string, afterMs: number) => {
-      const counted = rows.filter((row) => counts(row, own) && row.atMs > afterMs)
-      const reverts = counted.filter(({ reverted }) => reverted).length
-      const usd = counted.reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
-      return { usd, gas: counted.reduce((sum, { gasWei }) => sum + gasWei, 0n), reverts }
-    }
-    const expectSame = async () => {
-      for (let index = 0; index < 60; index += 1) {
-        const own = `w${index % 40}`
-        const edges = [NOW_MS - HOUR_MS + index * 997, NOW_MS - 3 * HOUR_MS - index * 1_009]
-        const rows = await journal.reservations('liquidator', 0)
-        const sums = await journal.spending('liquidator', edges, own)
-        for (const afterMs of edges) expect(sumOf(sums, own, afterMs)).toEqual(sumOf(rows, own, afterMs))
-      }
-    }
-    const NOW_MS = 1_800_000_000_000
-    const HOUR_MS = 3_600_000
-    for (let index = 0; index < 900; index += 1) {
-      await journal.settle({
-        ...reservation(`w${(index * 7) % 600}`, BigInt(index)),
-        atMs: NOW_MS - ((index * 104_729) % (4 * HOUR_MS)),
-        gasWei: BigInt(index * 3),
-        reverted: index % 11 === 0,
-        ...(index % 13 === 0 ? { shadow: true } : {}),
-      })
-    }
-    await expectSame()
-    const edges = [NOW_MS - HOUR_MS, NOW_MS - 3 * HOUR_MS]
-    expect((await journal.spending('liquidator', edges, 'w1')).length).toBeLessThan(400)
-    await journal.close()
-    journal = frozenJournal(openSqliteJournal(directory))
-    await expectSame()
-  })
-
-  it('takes a changed reservation once', async () => {
-    await journal.settle(reservation('a', 5n))
-    await journal.settle(reservation('a', 9n))
-    expect(await journal.reservations('liquidator', 0)).toEqual([reservation('a', 9n)])
-    expect(await journal.reservations('liquidator', 11)).toEqual([])
   })
 })
 

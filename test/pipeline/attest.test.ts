@@ -2,6 +2,7 @@ import { type Hex, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { refuse } from '../../src/errors.ts'
+import { proveEntered } from '../../src/journal/entered.ts'
 import type { LedgerEntry } from '../../src/journal/journal.ts'
 import type { Gate } from '../../src/ops/control.ts'
 import { attest } from '../../src/pipeline/attest.ts'
@@ -70,10 +71,10 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
         told.push('entered')
         if (!ledger.has(entry.digest)) ledger.set(entry.digest, entry)
       },
-      barrier: async () => {
+      ordered: async (entries) => {
         told.push('on disk')
+        for (const entry of entries) proveEntered(entry, ledger.get(entry.digest) ?? null)
       },
-      ledgerEntry: async (hash) => ledger.get(hash) ?? null,
     },
     signer: {
       address,
@@ -149,7 +150,7 @@ describe('attesting typed data', () => {
       nonce: null,
       atMs: 0,
     })
-    await expect(run(recorded)).rejects.toThrow(/for something else/)
+    await expect(run(recorded)).rejects.toThrow(/does not hold the digest/)
     expect(asked).toEqual([])
   })
 

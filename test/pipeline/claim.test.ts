@@ -36,10 +36,11 @@ const createWorld = () => {
     fees: () => world.fees,
     nextNonce: async (signer) => (await journal.nextNonce(CHAIN, signer)) ?? 0,
     checkBudget: async () => {
+      const { revision } = await journal.spending('liquidator', [0], '')
       await world.beforeClaim()
-      return world.budget
+      return world.budget.ok ? { ...world.budget, revision } : world.budget
     },
-    claim: journal.claim.bind(journal),
+    claim: journal.claimWithin.bind(journal),
   })
   return { world, deps }
 }
@@ -127,6 +128,15 @@ describe('a claim', () => {
     setup.world.safe = refuse('signer_safe', 'in doubt')
     expect(await claimed()).toMatchObject({ workflow: { state: 'refused', note: { check: 'signer_safe' } } })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+  })
+
+  it('is judged again at once when another took of the budget meanwhile', async () => {
+    const other = { workflowId: 'other', role: 'liquidator', atMs: 1_000 } as const
+    setup.world.beforeClaim = () => journal.settle({ ...other, usdMicros: 1n, gasWei: 1n, reverted: false })
+    expect(await claim(await cleared(), setup.deps())).toEqual({ type: 'wait', ms: 0 })
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+    setup.world.beforeClaim = async () => {}
+    expect((await claimed()).workflow.state).toBe('in_flight')
   })
 
   it('goes back to be cleared again when another took its nonce meanwhile', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { inFlight } from '../../src/decide/around.ts'
 import { type HoldDeps, hold } from '../../src/pipeline/hold.ts'
+import { briefOf } from '../../src/workflow/brief.ts'
 import type { Step } from '../../src/workflow/step.ts'
 import { isHeld, type Workflow } from '../../src/workflow/workflow.ts'
 import { workflowOf } from '../support/workflows.ts'
@@ -35,7 +36,7 @@ describe('a hold', () => {
     const approved = after(hold(held, { ...deps, answer: () => ({ verdict: 'approve', hash: HASH }) }))
     expect(approved).toMatchObject({ state: 'discovered', hold: { approvedAtMs: 2_000 } })
     // Decisions know which of the two it is.
-    expect([inFlight(held).held, inFlight(approved).held]).toEqual([true, undefined])
+    expect([held, approved].map((one) => inFlight(briefOf(one)).held)).toEqual([true, undefined])
     expect(isHeld(approved)).toBe(false)
     expect(hold(approved, { ...deps, nowMs: () => 99_000 })).toBeNull()
   })

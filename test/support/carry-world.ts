@@ -137,6 +137,10 @@ export const createWorld = () => {
         world.log.push('barrier')
         world.onBarrier()
       },
+      ordered: async () => {
+        world.log.push('barrier')
+        world.onBarrier()
+      },
       ledgerEntry: async (digest) => ({
         digest,
         kind: 'transaction',
