@@ -17,16 +17,28 @@ export type Ground = {
   readonly close: () => Promise<void>
 }
 
-/** What following the chain needs. */
-export type GroundDeps = {
+/** What trying again for ever needs. */
+type TryDeps = {
   readonly clock: Clock
-  readonly records: KeeperRecords
-  readonly reports: Pick<Reports, 'metrics' | 'alarm'>
-  readonly log: Log
-  readonly onHead: () => void
-  /** Why the chain is not followed yet; it is tried again. */
+  /** Why it does not work yet. */
   readonly onFailed: (error: RolekeeperError) => void
   readonly stop: AbortSignal
+}
+
+/** What connecting to the nodes needs. */
+export type ConnectDeps = TryDeps & {
+  readonly reports: Pick<Reports, 'metrics' | 'alarm'>
+  /** Whether something is in flight: then nothing that the nodes say ends the start. */
+  readonly isInFlight: boolean
+}
+
+/** What following the chain needs. */
+export type GroundDeps = TryDeps & {
+  readonly nodes: Nodes
+  readonly records: KeeperRecords
+  readonly reports: Pick<Reports, 'alarm'>
+  readonly log: Log
+  readonly onHead: () => void
 }
 
 const RETRY_MS = 1_000
@@ -36,49 +48,56 @@ const RETRY_MS_MAX = 30_000
 const MISTAKES = ['node.wrong_chain', 'node.unreachable', 'node.http_status']
 
 /**
- * Connect to the nodes, and follow the chain for every signer that may have a transaction on it: those of the
- * configuration, and those of workflows in flight, whatever became of their roles. Nodes that do not answer are tried
- * again for ever while anything is in flight. Throws what cannot be mended by itself, and the reason of `stop`.
+ * Connect to the nodes. Those that do not answer are tried again for ever while anything is in flight. Throws what cannot be
+ * mended by itself, and the reason of `stop`.
  */
-export async function openGround(config: RunConfig, deps: GroundDeps): Promise<Ground> {
-  const { clock, stop } = deps
-  const { resumed } = deps.records
+export const connectNodes = (config: RunConfig, deps: ConnectDeps): Promise<Nodes> =>
+  untilItWorks(() => tryToConnect(config, deps), {
+    ...deps,
+    isMistake: ({ code }) => !deps.isInFlight && MISTAKES.includes(code),
+  })
+
+/**
+ * Follow the chain for every signer that may have a transaction on it: those of the configuration, and those of workflows in
+ * flight, whatever became of their roles. Tried again as `connectNodes` is.
+ */
+export async function openGround({ nodes, records, log, onHead, ...deps }: GroundDeps): Promise<Ground> {
+  const { clock } = deps
+  const { nowMs } = clock
+  const follow = () =>
+    watchChain({
+      ...{ nowMs, clock, nodes, journal: records.journal, safe: records.signers.safe },
+      ...{ signers: records.addresses, onHead, alarm: deps.reports.alarm },
+      onFailed: (error) => log.warn('could not follow the chain', {}, error),
+    })
+  const isMistake = ({ code }: RolekeeperError) => records.resumed.length === 0 && MISTAKES.includes(code)
+  const chain = await untilItWorks(follow, { ...deps, isMistake })
+  return { nodes, chain, gas: createGasMarket({ nodes, nowMs }), close: chain.stop }
+}
+
+async function untilItWorks<T>(
+  work: () => Promise<T>,
+  { clock, stop, onFailed, isMistake }: TryDeps & { readonly isMistake: (error: RolekeeperError) => boolean },
+): Promise<T> {
   for (let waitMs = RETRY_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
     try {
-      return await tryToOpen(config, deps)
+      return await work()
     } catch (error) {
-      if (!(error instanceof RolekeeperError) || error.retry === 'never') throw error
-      if (resumed.length === 0 && MISTAKES.includes(error.code)) throw error
-      deps.onFailed(error)
+      if (!(error instanceof RolekeeperError) || error.retry === 'never' || isMistake(error)) throw error
+      onFailed(error)
     }
     await clock.sleep(waitMs, stop)
   }
 }
 
-async function tryToOpen(config: RunConfig, deps: GroundDeps): Promise<Ground> {
-  const nodes = await connectNodes(config, deps)
-  try {
-    const { nowMs } = deps.clock
-    const chain = await followChain(nodes, deps)
-    const close = async () => {
-      await chain.stop()
-      await nodes.close()
-    }
-    return { nodes, chain, gas: createGasMarket({ nodes, nowMs }), close }
-  } catch (error) {
-    await nodes.close()
-    throw error
-  }
-}
-
-async function connectNodes(config: RunConfig, { clock, reports, records }: GroundDeps): Promise<Nodes> {
+async function tryToConnect(config: RunConfig, { clock, reports, isInFlight }: ConnectDeps): Promise<Nodes> {
   const nodes = await openNodes(config, clock, {
     onDisagreement: (error) => {
       if (error.code === 'node.alone') reports.metrics.nodeAlone(String(error.facts.node))
       reports.alarm(error)
     },
     // What is public waits for no node that the others can do without.
-    onWrongChain: records.resumed.length > 0 ? reports.alarm : undefined,
+    onWrongChain: isInFlight ? reports.alarm : undefined,
   })
   const send: Nodes['send'] = async (raw) => {
     const outcomes = await nodes.send(raw)
@@ -87,12 +106,3 @@ async function connectNodes(config: RunConfig, { clock, reports, records }: Grou
   }
   return { ...nodes, send }
 }
-
-const followChain = (nodes: Nodes, { clock, records, ...deps }: GroundDeps): Promise<ChainView> =>
-  watchChain({
-    ...{ nowMs: clock.nowMs, clock, nodes, journal: records.journal, safe: records.signers.safe },
-    signers: records.addresses,
-    onHead: deps.onHead,
-    onFailed: (error) => deps.log.warn('could not follow the chain', {}, error),
-    alarm: deps.reports.alarm,
-  })

@@ -19,7 +19,15 @@ export type OrderDeps = {
   readonly nodes: SeekNodes & Pick<Nodes, 'chainId' | 'calls'>
   readonly journal: Pick<
     Journal,
-    'byNonce' | 'byOpportunity' | 'get' | 'ofSigner' | 'nextNonce' | 'open' | 'settle' | 'write' | 'adoptNonce'
+    | 'byNonce'
+    | 'byOpportunity'
+    | 'get'
+    | 'ofSigner'
+    | 'nextNonce'
+    | 'open'
+    | 'settle'
+    | 'write'
+    | 'adoptNonce'
   >
   readonly chain: Pick<ChainView, 'facts' | 'stands' | 'forgetForks'>
   readonly signers: Signers

@@ -1,0 +1,203 @@
+import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import type { RolekeeperError } from '../errors.ts'
+import type { Sources } from '../observe/sources.ts'
+import { type Gate, stopped } from '../ops/control.ts'
+import type { Log } from '../ops/log.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { Hint } from '../service/events/hints.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { type Background, startBackground } from './background.ts'
+import { type Ground, openGround } from './ground.ts'
+import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
+import { createLookout } from './lookout.ts'
+import type { KeeperRecords } from './records.ts'
+import type { Reports } from './reports.ts'
+import { createRunQueue, createSerial } from './run-queue.ts'
+import type { SignerDesk } from './signer-desk.ts'
+import { openSignerDesk } from './signer-orders.ts'
+import { absentRoles, type Candidate, createStaff, payersOf, type RoleState, type Staff } from './staff.ts'
+
+/** What a term has of the keeper whose it is. */
+export type TermDeps = {
+  /** With the agents of the term alone. */
+  readonly config: RunConfig
+  readonly candidates: readonly Candidate[]
+  readonly clock: Clock
+  readonly log: Log
+  readonly reports: Reports
+  readonly nodes: Nodes
+  readonly client: ServiceClient
+  readonly sources: Sources
+  /** Whether agents decide, or only what is in flight and what people order is carried. */
+  readonly decides: boolean
+  readonly gate: () => Gate
+  /** Whether the keeper hears of changes yet: a role that comes up later looks at once. */
+  readonly hears: () => boolean
+  /** Why the chain is not followed yet; it is tried again. */
+  readonly onFailed: (error: RolekeeperError) => void
+  /** Take note of what ends a part of it. */
+  readonly closes: (end: () => unknown) => void
+  /** The keeper ends: orders are left for its next start. */
+  readonly stop: AbortSignal
+}
+
+/** The time during which a keeper decides for some signers and signs with them. */
+export type Term = {
+  /**
+   * Follow the chain for its signers and compare each with it, go on with what is in flight, and open every role by itself.
+   * What cannot be followed yet is tried again. Throws the reason of `stop`, and what nothing mends.
+   */
+  readonly begin: () => Promise<void>
+  /** Whether the chain is followed for its signers, and they are compared with it. */
+  readonly isFollowing: () => boolean
+  readonly states: Staff['states']
+  readonly atWork: Staff['atWork']
+  readonly live: () => readonly Workflow[]
+  /** Let every role look again that a change concerns, and every workflow that waits for it. */
+  readonly hear: (hint: Hint) => void
+  /** Decide nothing any more; resolves once nothing goes on that does not wait for a person. */
+  readonly drain: () => Promise<void>
+}
+
+/** Create a term of what a journal holds for its signers; nothing begins yet. */
+export function createTerm(records: KeeperRecords, deps: TermDeps): Term {
+  const parts: Parts = {}
+  const live = createLive(parts, deps)
+  return {
+    begin: () => begin(records, live.workflows, parts, deps),
+    isFollowing: () => parts.staff !== undefined,
+    states: () => parts.staff?.states() ?? [],
+    atWork: () => parts.staff?.atWork() ?? [],
+    live: live.workflows.list,
+    hear: (hint) => {
+      if (hint.type.startsWith('workflow.')) live.workflows.wakeAll('confirmed')
+      if (deps.decides) for (const role of parts.staff?.atWork() ?? []) role.hear(hint)
+    },
+    drain: async () => {
+      await parts.staff?.stop()
+      await live.drained()
+    },
+  }
+}
+
+async function begin(
+  records: KeeperRecords,
+  live: LiveWorkflows,
+  parts: Parts,
+  deps: TermDeps,
+): Promise<void> {
+  const { config, clock, log, reports, candidates, closes, stop } = deps
+  const { journal, signers, resumed } = records
+  const ground = await openGround({ ...deps, records, onHead: () => wakeAtHead(live) })
+  closes(ground.close)
+  const desk = await openSignerDesk({ records, ground, candidates, clock, onChanged: live.moved })
+  stop.throwIfAborted()
+  const serial = createSerial()
+  const staff = staffOf(records, ground, live, (work) => serial('open', work), parts, deps)
+  closes(staff.stop)
+  const queue = createRunQueue({
+    ...{ clock, journal, signers, alone: serial, log, stagesOf: staff.stagesOf },
+    ...{ onMove: live.moved, metrics: reports.metrics },
+  })
+  closes(queue.close)
+  const background = backgroundOf(records, staff, desk, live, deps)
+  closes(background.stop)
+  Object.assign(parts, { staff, queue, background })
+  for (const workflow of resumed) live.resume(workflow)
+  for (const absent of absentRoles(resumed, config)) reports.alarm(absent)
+  await staff.open()
+  stop.throwIfAborted()
+}
+
+function wakeAtHead(live: LiveWorkflows): void {
+  live.wakeAll('in_flight')
+  live.wakeAll('cleared')
+  live.wakeAll('attested')
+}
+
+/** What a term runs with, once it is there: a workflow may move before. */
+type Parts = { staff?: Staff; queue?: Queue; background?: Background }
+
+/** What is live in a term, and how one waits for its end. */
+type Live = { readonly workflows: LiveWorkflows; readonly drained: () => Promise<void> }
+
+function createLive(parts: Parts, { clock, config, log, decides, reports }: TermDeps): Live {
+  const { metrics, emit, alarm } = reports
+  let onDrained: (() => void) | undefined
+  const workflows = createLiveWorkflows({
+    ...{ nowMs: clock.nowMs, directory: config.directory, log, metrics, emit, alarm },
+    role: (workflow) => parts.staff?.of(workflow),
+    decides,
+    wake: (id) => parts.queue?.wake(id, 0),
+    register: () => parts.background?.register(),
+    onEnded: (workflow) => {
+      reports.ended(workflow)
+      if (!isCarrying(workflows.list())) onDrained?.()
+    },
+  })
+  const drained = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (isCarrying(workflows.list())) onDrained = resolve
+    else resolve()
+    return promise
+  }
+  return { workflows, drained }
+}
+
+function staffOf(
+  { journal, signers }: KeeperRecords,
+  { nodes, chain, gas }: Ground,
+  live: LiveWorkflows,
+  alone: <T>(work: () => Promise<T>) => Promise<T>,
+  parts: Parts,
+  deps: TermDeps,
+): Staff {
+  const { client, sources, config, clock, log, gate, reports } = deps
+  const { metrics, emit, alarm } = reports
+  return createStaff(deps.candidates, {
+    ...{ journal, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
+    ...{ config, clock, log, gate, alone, urgentOf: live.urgentOf },
+    onOpened: (workflow) => live.moved(null, workflow),
+    onMove: live.moved,
+    onState: (agent, state) => roleIs(agent, state, live, parts, deps),
+  })
+}
+
+function roleIs(
+  agent: AgentConfig,
+  state: RoleState,
+  live: LiveWorkflows,
+  { queue }: Parts,
+  { reports, decides, hears }: TermDeps,
+): void {
+  const { role, signer } = agent
+  // Those that are up in time are in `ready`.
+  if (state.type === 'down' || hears()) reports.roleIs(agent, state)
+  if (state.type !== 'up') return
+  for (const workflow of live.list()) {
+    if (workflow.role === role && workflow.signer === signer.address) queue?.wake(workflow.id, 0)
+  }
+  if (decides && hears()) state.role.duty.look()
+}
+
+function backgroundOf(
+  { journal }: KeeperRecords,
+  staff: Staff,
+  desk: SignerDesk,
+  live: LiveWorkflows,
+  { clock, config, log, client, nodes, candidates, gate, reports, stop }: TermDeps,
+): Background {
+  const { nowMs } = clock
+  return startBackground({
+    ...{ nowMs, directory: config.directory, log, journal, client, staff, desk },
+    lookOut: createLookout({
+      ...{ nowMs, live: live.list, nodes, payers: payersOf(candidates), alarm: reports.alarm },
+      atWork: staff.atWork,
+    }),
+    stopped: () => stopped(gate()),
+    leavesOrders: () => stop.aborted,
+  })
+}
