@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/setup.ts'],
     // Real anvil, HTTP and KMS servers start in hooks; two cores share them.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -143,21 +143,19 @@ function watch(pid: number, directory: string): ChildProcess {
 const INSTALL =
   'install redis-server 7 or newer (Debian: `apt-get install redis-server`; macOS: `brew install redis`)'
 
-/** Find redis-server on the path; on Debian, root installs it first. */
-async function redisServer(): Promise<string> {
+/** Find redis-server on the path; on Debian, root installs it first. Throws with one line that says what to install. */
+export async function redisServer(): Promise<string> {
   const found = (await versionOf('redis-server')) ?? (await installed())
-  if (found === null) throw new TypeError(`There is no redis-server on the path: ${INSTALL}.`)
+  if (found === null) throw new TypeError(`The tests found no redis-server on the path: ${INSTALL}.`)
   if (found < 7) throw new TypeError(`The redis-server on the path is version ${found}: ${INSTALL}.`)
   return 'redis-server'
 }
 
 async function installed(): Promise<number | null> {
   if (process.getuid?.() !== 0) return null
-  // Test files that run side by side wait for each other here.
-  const options = ['-o', 'DPkg::Lock::Timeout=300', '-y', '--no-install-recommends']
   try {
     await run('apt-get', ['update'])
-    await run('apt-get', ['install', ...options, 'redis-server'], {
+    await run('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server'], {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     })
   } catch {

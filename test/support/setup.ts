@@ -1,0 +1,12 @@
+import { redisServer } from './redis.ts'
+
+/** End a test run with one line where what it needs beside Node is missing, before any test has begun. */
+export default async function setup(): Promise<void> {
+  try {
+    await redisServer()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    console.error(error.message)
+    process.exit(1)
+  }
+}
