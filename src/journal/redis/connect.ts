@@ -1,0 +1,132 @@
+import { Redis } from 'ioredis'
+import { RolekeeperError } from '../../errors.ts'
+import { LineFault } from './faults.ts'
+
+/** Where Redis is, and as whom we come. */
+export type Endpoint = {
+  readonly host: string
+  readonly port: number
+  readonly db: number
+  readonly username?: string
+  readonly password?: string
+  /** PEM of who signed the server's certificate; absent: no TLS. */
+  readonly ca?: string
+}
+
+/** What goes with the URL of a Redis. */
+type Access = Pick<Endpoint, 'username' | 'password' | 'ca'>
+
+/**
+ * Read the URL of a Redis: `redis://host:6379/0`, or `rediss:` with TLS. Throws RolekeeperError `journal.redis_url`, which
+ * never shows it where it holds a password. Pure.
+ */
+export function endpointOf(url: string, access: Access = {}): Endpoint {
+  if (!URL.canParse(url)) throw badUrl('it is no URL', 'write `redis://host:6379/0`.')
+  const { protocol, hostname, port, pathname, username, password, search } = new URL(url)
+  if (username !== '' || password !== '') {
+    throw badUrl('it holds a user name or a password', 'give them beside the URL, as `env:NAME`.')
+  }
+  const isTls = protocol === 'rediss:'
+  if (!isTls && protocol !== 'redis:')
+    throw badUrl(`its protocol is ${protocol}`, 'write `redis://` or `rediss://`.')
+  if (hostname === '' || search !== '')
+    throw badUrl('it is more or less than a host', 'write `redis://host:6379/0`.')
+  const db = /^\/?(\d{0,5})$/.exec(pathname)?.[1]
+  if (db === undefined) throw badUrl('its path is no database', 'end it with the number, as in `/0`.')
+  if (isTls && access.ca === undefined)
+    throw badUrl('it asks for TLS, and no CA is given', 'give `ca`, the file of who signed its certificate.')
+  if (!isTls && access.ca !== undefined)
+    throw badUrl('a CA is given, and it asks for no TLS', 'write `rediss://`, or remove `ca`.')
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return { host, port: port === '' ? 6_379 : Number(port), db: Number(db), ...access }
+}
+
+const badUrl = (found: string, fix: string) =>
+  new RolekeeperError('journal.redis_url', `The URL of Redis cannot be used: ${found}.`, { fix })
+
+/** A server as messages name it. Pure. */
+export const nameOf = ({ host, port, db }: Endpoint): string => `${host}:${port}/${db}`
+
+/** One connection. It ends at the first command without an answer in time, and is never opened again. */
+export type Line = {
+  /** One more with each line of a link: scripts refuse what comes late on an older one. */
+  readonly number: number
+  /** Send a command. Throws LineFault. */
+  readonly call: (command: string, ...args: readonly (string | number)[]) => Promise<unknown>
+  readonly isOpen: () => boolean
+  readonly close: () => void
+}
+
+/** What a line is opened with. */
+type LineOptions = {
+  readonly number: number
+  /** A command without an answer after this long closes the line, ms. */
+  readonly timeoutMs: number
+  /** How `CLIENT LIST` shows it. */
+  readonly name: string
+}
+
+/** Connect, as the user and to the database of an endpoint. Throws LineFault. */
+export async function openLine(endpoint: Endpoint, { number, timeoutMs, name }: LineOptions): Promise<Line> {
+  const { host, port, db, username, password, ca } = endpoint
+  const redis = new Redis({
+    ...{ host, port, db, username, password },
+    ...(ca === undefined ? {} : { tls: { ca, servername: host } }),
+    connectionName: name,
+    lazyConnect: true,
+    // A line that ended stays so: what it had under way is rejected, and never sent again behind our back.
+    retryStrategy: () => null,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    commandTimeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    // The start check looks at more than whether it is loading.
+    enableReadyCheck: false,
+    // Pushes and maps are nothing to us, and AUTH is the same from Redis 6 on.
+    protocol: 2,
+    disableClientInfo: true,
+    keepAlive: 10_000,
+  })
+  let failure = ''
+  redis.on('error', (error: Error) => {
+    failure ||= wordOf(error)
+  })
+  try {
+    await redis.connect()
+  } catch (error) {
+    redis.disconnect()
+    throw new LineFault(failure === '' ? wordOf(error) : failure, false)
+  }
+  const isOpen = () => redis.status === 'ready'
+  return {
+    number,
+    isOpen,
+    close: () => redis.disconnect(),
+    call: async (command, ...args) => {
+      if (!isOpen()) throw new LineFault('closed', false)
+      try {
+        return await redis.call(command, ...args)
+      } catch (error) {
+        throw faultOf(error, () => redis.disconnect())
+      }
+    },
+  }
+}
+
+/** An answer of the server, or none: then the line is of no more use. */
+function faultOf(error: unknown, disconnect: () => void): LineFault {
+  if (error instanceof Error && error.name === 'ReplyError') return new LineFault(wordOf(error), false)
+  disconnect()
+  return new LineFault(wordOf(error), true)
+}
+
+/** The first word of an answer, or the code of what the network did; never more: the rest may hold what we sent. Pure. */
+function wordOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'failed'
+  if ('code' in error && typeof error.code === 'string') {
+    return /CERT|SELF_SIGNED|VERIFY/.test(error.code) ? 'certificate' : error.code
+  }
+  if (error.message === 'Command timed out') return 'timeout'
+  return error.name === 'ReplyError' ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'error') : 'closed'
+}

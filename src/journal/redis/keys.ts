@@ -1,0 +1,65 @@
+import type { Role } from '../../service/contract/roles.ts'
+
+/** A name that one fleet's keys share: letters, digits, `-` and `_`. */
+export const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
+
+/** The names of all fleets of a database, for who looks for another one. */
+export const FLEETS_KEY = 'rk:fleets'
+
+/** Every key of a fleet: see docs/fleet.md for what each holds. */
+export type Keys = ReturnType<typeof keysOf>
+
+/** Name the keys of a fleet. All have one hash tag. Pure. */
+export function keysOf(fleet: string) {
+  const key = (name: string) => `{rk:${fleet}}:${name}`
+  return {
+    /** Hash: gen, parent, seq, format. */
+    meta: key('meta'),
+    /** Hash: killed, paused, `safe:<signer>`. */
+    control: key('control'),
+    /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */
+    seat: (seat: string) => key(`seat:${seat}`),
+    /** Set of all seats that were ever held. */
+    seats: key('seats'),
+    /** Hash: v, op, state, live, body. */
+    workflow: (id: string) => key(`wf:${id}`),
+    /** List of transitions. */
+    transitions: (id: string) => key(`tr:${id}`),
+    /** Hash: opportunity → its newest round; kept for good. */
+    opportunities: key('opps'),
+    /** Sorted set of what is live of a seat, by when it was opened. */
+    live: (seat: string) => key(`live:${seat}`),
+    /** Sorted set of what ended, by when. */
+    ended: key('ended'),
+    /** Set of roles that opened something. */
+    roles: key('roles'),
+    /** Sorted set of all of a role, by when it was opened. */
+    role: (role: Role) => key(`role:${role}`),
+    /** Sorted sets of what ended in shadow, and of a role's whose lot is not decided, by when it was opened. */
+    shadowed: key('shadowed'),
+    undecided: (role: Role) => key(`undecided:${role}`),
+    /** Hash: id → brief of what is live. */
+    brief: key('brief'),
+    /** Sorted set of ids by the sequence of the last change of their brief, those that ended included. */
+    briefs: key('briefs'),
+    /** Hash: id → `shadow` or `live`, and the role. */
+    lot: (lot: string) => key(`lot:${lot}`),
+    /** Hash: next, top (the highest that was claimed), nonce → id. */
+    nonces: (chainId: number, signer: string) => key(`nonces:${chainId}:${signer.toLowerCase()}`),
+    /** Hash: digest → entry. */
+    digests: key('digests'),
+    /** Hash: rev, id → reservation; sorted sets of its ids by time, and by the sequence of their last change. */
+    budget: (role: Role) => key(`budget:${role}`),
+    budgetTimes: (role: Role) => key(`budget:${role}:times`),
+    budgetChanges: (role: Role) => key(`budget:${role}:changes`),
+    /** Sorted set of hashes that are due; hashes: hash → row, hash → tries and the op that counted the last. */
+    outbox: (seat: string) => key(`outbox:${seat}`),
+    outboxRows: (seat: string) => key(`outbox:${seat}:rows`),
+    outboxTries: (seat: string) => key(`outbox:${seat}:tries`),
+    /** Hash: key → value. */
+    values: key('values'),
+    /** List of decisions, newest first; hash: role → the op of the last addition. */
+    decisions: (role: Role) => key(`decisions:${role}`),
+    decisionOps: key('decisions'),
+  }
+}
