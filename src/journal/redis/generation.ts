@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import { RolekeeperError } from '../../errors.ts'
+import { checkServer } from './check.ts'
+import { type Endpoint, type Line, nameOf, openLine } from './connect.ts'
+import { amnesia } from './faults.ts'
+import { FLEETS_KEY, keysOf } from './keys.ts'
+import { createLink } from './link.ts'
+import { scriptsOf } from './scripts.ts'
+
+/** What this release writes; a journal of a later one is refused. */
+const FORMAT = 1
+/** A command without an answer after this long closes its line, ms. */
+export const COMMAND_MS = 1_000
+
+/** Which Redis a fleet is on, and what holds what it acknowledges. */
+export type StoreConfig = {
+  readonly endpoint: Endpoint
+  readonly fleet: string
+  /** Replicas that a barrier waits for: all that may be promoted. */
+  readonly replicas: number
+  /** This instance, as `CLIENT LIST` shows it. */
+  readonly instance: string
+}
+
+/** What an instance knows of its Redis, which that may never be behind. */
+export type Known = { readonly gen: string; readonly seq: number }
+
+/** Read whose Redis it is, and hold it against what is known. */
+export async function meet(line: Line, fleet: string, known: Known | null): Promise<Known> {
+  const found = await line.call('HMGET', keysOf(fleet).meta, 'gen', 'seq', 'format')
+  const [gen, seq, format] = (Array.isArray(found) ? found : []).map((each) =>
+    each === null ? '' : String(each),
+  )
+  if (gen === undefined || gen === '') {
+    if (known !== null) throw amnesia({ seen: 'it is empty', expected: `generation ${known.gen} was here` })
+    const others = await line.call('SMEMBERS', FLEETS_KEY)
+    throw notFounded(fleet, Array.isArray(others) ? others.map(String) : [])
+  }
+  if (Number(format) > FORMAT) throw newer(Number(format))
+  if (known !== null && known.gen !== gen) {
+    throw amnesia({ seen: `generation ${gen}`, expected: `expected ${known.gen}` })
+  }
+  if (known !== null && Number(seq) < known.seq) {
+    throw amnesia({ seen: `sequence ${seq}`, expected: `${known.seq} was acknowledged` })
+  }
+  return { gen, seq: Number(seq) }
+}
+
+/**
+ * Begin the first generation of a fleet on a Redis that can hold it, under a name that this call makes. Throws RolekeeperError
+ * `journal.founded` where there is one, and what {@link checkServer} throws.
+ */
+export async function foundFleet({ endpoint, fleet, replicas, instance }: StoreConfig): Promise<string> {
+  const server = nameOf(endpoint)
+  const gen = randomBytes(8).toString('hex')
+  const scripts = scriptsOf('found')
+  const link = createLink({
+    open: (number) => openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${instance}` }),
+    verify: async (line) => {
+      await checkServer(line, { db: endpoint.db, replicas, server })
+      await Promise.all(scripts.texts.map((text) => line.call('SCRIPT', 'LOAD', text)))
+    },
+    server,
+  })
+  try {
+    const keys = [keysOf(fleet).meta, FLEETS_KEY]
+    const reply = await link.use((line) =>
+      line.call('EVALSHA', scripts.sha('found'), 2, ...keys, gen, FORMAT, fleet),
+    )
+    if (Array.isArray(reply) && reply[0] === 'EXISTS') throw founded(fleet, String(reply[1]))
+    return gen
+  } finally {
+    link.close()
+  }
+}
+
+const founded = (fleet: string, gen: string) =>
+  new RolekeeperError('journal.founded', `The fleet ${fleet} is there already, in generation ${gen}.`, {
+    fix: 'none needed: start its instances; another fleet needs another name.',
+    facts: { fleet, gen },
+  })
+
+const notFounded = (fleet: string, others: readonly string[]) =>
+  new RolekeeperError(
+    'journal.not_founded',
+    `This Redis has no fleet ${fleet}${others.length === 0 ? '' : `, but ${others.toSorted().join(', ')}`}.`,
+    {
+      fix: 'where it never was in use: `rolekeeper fleet found`; else correct the URL or `fleet.name`, or look where its data went.',
+      facts: { fleet, others: others.length },
+    },
+  )
+
+const newer = (format: number) =>
+  new RolekeeperError('journal.version', `The journal has format ${format}; this release writes ${FORMAT}.`, {
+    fix: 'install the release that the other instances have.',
+    facts: { format },
+  })

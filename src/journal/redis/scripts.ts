@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import * as mail from './mail-scripts.ts'
+import * as seats from './seat-scripts.ts'
+import * as workflows from './workflow-scripts.ts'
+
+/**
+ * What every script but `found` begins with: is this the Redis that we know, and has it forgotten nothing that it
+ * acknowledged? KEYS: meta. ARGV: generation, acknowledged sequence.
+ */
+const KNOWN = `
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq')
+if meta[1] ~= ARGV[1] then return { 'GENERATION', meta[1] or '' } end
+local seq_now = meta[2] or '0'
+if tonumber(seq_now) < tonumber(ARGV[2]) then return { 'BEHIND', seq_now } end
+local function advance() return tostring(redis.call('HINCRBY', KEYS[1], 'seq', 1)) end`
+
+/** KEYS: and the seat. ARGV: and its token. */
+const SEATED = `
+${KNOWN}
+local seat = redis.call('HMGET', KEYS[2], 'token')
+if seat[1] ~= ARGV[3] then return { 'FENCED' } end`
+
+/**
+ * What every change by a seat's holder begins with. A command that was given up may still arrive, over a slow network:
+ * once its writer has used a newer line, it changes nothing. ARGV: and the client, its line, and the op.
+ */
+const HOLDER = `
+${SEATED}
+local op, line_name = ARGV[6], 'line:' .. ARGV[4]
+local line = tonumber(redis.call('HGET', KEYS[2], line_name)) or 0
+if line > tonumber(ARGV[5]) then return { 'LATE' } end
+if line < tonumber(ARGV[5]) then redis.call('HSET', KEYS[2], line_name, ARGV[5]) end
+local function content(entry) return string.match(entry, '^%d+ (.*)$') end`
+
+/**
+ * Where Redis is full it refuses a script whole, unless it is said to go on: what concludes goes on, what begins does not.
+ * Source: redis.io/docs/latest/develop/programmability/eval-intro, "Script flags".
+ */
+const BEGINS = '#!lua'
+const GOES_ON = '#!lua flags=allow-oom'
+const READS = '#!lua flags=no-writes'
+
+const TEXTS = {
+  open: [BEGINS, HOLDER, workflows.OPEN],
+  claim: [BEGINS, HOLDER, workflows.CLAIM],
+  decide: [BEGINS, HOLDER, mail.DECIDE],
+  write: [GOES_ON, HOLDER, workflows.WRITE],
+  settle: [GOES_ON, HOLDER, workflows.SETTLE],
+  enter: [GOES_ON, HOLDER, mail.ENTER],
+  adopt: [GOES_ON, HOLDER, mail.ADOPT],
+  post: [GOES_ON, HOLDER, mail.POST],
+  posted: [GOES_ON, HOLDER, mail.POSTED],
+  postpone: [GOES_ON, HOLDER, mail.POSTPONE],
+  put: [GOES_ON, HOLDER, mail.PUT],
+  beat: [GOES_ON, SEATED, seats.BEAT],
+  fence: [GOES_ON, SEATED, seats.FENCE],
+  acquire: [GOES_ON, KNOWN, seats.ACQUIRE],
+  release: [GOES_ON, KNOWN, seats.RELEASE],
+  spent: [READS, KNOWN, mail.SPENT],
+  briefs: [READS, KNOWN, mail.BRIEFS],
+  found: [BEGINS, seats.FOUND],
+} as const
+
+/** What can be asked of Redis in one step. */
+export type ScriptName = keyof typeof TEXTS
+
+/** The scripts of one process, which a server runs only once they were loaded into it: after it was verified. */
+export type Scripts = {
+  readonly texts: readonly string[]
+  /** What EVALSHA names a script by. */
+  readonly sha: (name: ScriptName) => string
+}
+
+/** Write the scripts of an incarnation: its name is in each text, so no other's are taken for them. Pure. */
+export function scriptsOf(incarnation: string): Scripts {
+  const named = Object.entries(TEXTS).map(([name, [flags, ...parts]]) => {
+    const text = `${flags}\n-- ${incarnation}\n${parts.join('\n')}`
+    return { name, text, sha: createHash('sha1').update(text).digest('hex') }
+  })
+  const shas = new Map(named.map(({ name, sha }) => [name, sha]))
+  return { texts: named.map(({ text }) => text), sha: (name) => shas.get(name) ?? '' }
+}

@@ -1,0 +1,48 @@
+/** Lua of who holds a seat. A seat's record is what every write of its holder is compared with. */
+
+/** Begin a generation where there is none: generation, format and fleet. */
+export const FOUND = `
+local gen = redis.call('HGET', KEYS[1], 'gen')
+if gen and gen ~= ARGV[1] then return { 'EXISTS', gen } end
+if not gen then
+  redis.call('HSET', KEYS[1], 'gen', ARGV[1], 'parent', '', 'seq', 0, 'format', ARGV[2])
+  redis.call('SADD', KEYS[2], ARGV[3])
+end
+return { 'OK', '0' }`
+
+/** Take a seat whose token and beat are still those that were watched: new token, holder, server, the seat's name. */
+export const ACQUIRE = `
+local seat = redis.call('HMGET', KEYS[2], 'token', 'beat', 'epoch')
+if seat[1] == ARGV[5] then return { 'OK', seq_now, seat[3] } end
+if (seat[1] or '') ~= ARGV[3] or (seat[2] or '') ~= ARGV[4] then
+  return { 'TAKEN', seat[1] or '', seat[2] or '' }
+end
+local seq = advance()
+local epoch = (tonumber(seat[3]) or 0) + 1
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[2], 'token', ARGV[5], 'holder', ARGV[6], 'server', ARGV[7], 'beat', '0', 'epoch', epoch,
+  'since', redis.call('TIME')[1])
+redis.call('SADD', KEYS[3], ARGV[8])
+return { 'OK', seq, tostring(epoch) }`
+
+/** Show that the holder lives: the number of the beat, and the server as the holder knows it. Answers with the controls. */
+export const BEAT = `
+local seq = advance()
+redis.call('HSET', KEYS[2], 'beat', ARGV[4], 'server', ARGV[5])
+return { 'OK', seq, redis.call('HGETALL', KEYS[3]) }`
+
+/** Leave a seat to anybody, at once. */
+export const RELEASE = `
+local seat = redis.call('HMGET', KEYS[2], 'token', 'released')
+if seat[2] == ARGV[3] and seat[1] == '' then return { 'OK', seq_now } end
+if seat[1] ~= ARGV[3] then return { 'FENCED' } end
+local seq = advance()
+redis.call('HSET', KEYS[2], 'token', '', 'released', ARGV[3])
+return { 'OK', seq }`
+
+/** What a barrier begins with: a write of its own, so that WAIT covers every earlier one. Controls, and the entries of digests. */
+export const FENCE = `
+local seq = advance()
+local entries = {}
+for index = 4, #ARGV do entries[#entries + 1] = redis.call('HGET', KEYS[4], ARGV[index]) or '' end
+return { 'OK', seq, redis.call('HGETALL', KEYS[3]), entries }`

@@ -1,0 +1,109 @@
+import { seatLost } from './faults.ts'
+import type { RedisStore } from './store.ts'
+
+/** What a person has set for the fleet: killed, paused, `safe:<signer>`. */
+export type Controls = ReadonlyMap<string, string>
+
+/** A seat's record. */
+export type SeatRecord = {
+  /** Empty where nobody holds it. */
+  readonly token: string
+  readonly holder: string
+  readonly beat: string
+  readonly epoch: number
+  /** The server that the last beat was on, by its run id. */
+  readonly server: string
+  /** Seconds since 1970 by Redis's clock. */
+  readonly sinceS: number
+}
+
+/** Read who holds a seat; null where nobody ever did. */
+export async function readSeat(
+  seat: string,
+  store: Pick<RedisStore, 'keys' | 'read'>,
+): Promise<SeatRecord | null> {
+  const names = ['token', 'holder', 'beat', 'epoch', 'server', 'since'] as const
+  const reply = await store.read('HMGET', store.keys.seat(seat), ...names)
+  const [token, holder, beat, epoch, server, since] = Array.isArray(reply) ? reply : []
+  if (typeof token !== 'string') return null
+  return {
+    ...{ token, holder: String(holder), beat: String(beat) },
+    ...{ epoch: Number(epoch), server: String(server), sinceS: Number(since) },
+  }
+}
+
+/** What is taken, and from whom. */
+type Taking = {
+  readonly seat: string
+  /** As it was watched; null where nobody ever held it. */
+  readonly from: Pick<SeatRecord, 'token' | 'beat'> | null
+  readonly token: string
+  readonly holder: string
+  readonly server: string
+}
+
+/** Take a seat, if its record is still what was watched. @returns its new epoch, or null where it is another's. */
+export async function acquire(
+  { seat, from, token, holder, server }: Taking,
+  store: RedisStore,
+): Promise<number | null> {
+  const { keys } = store
+  const expected = [from?.token ?? '', from?.beat ?? '']
+  const taking = [...expected, token, holder, server, seat]
+  const { code, values } = await store.run('acquire', [keys.seat(seat), keys.seats], taking)
+  return code === 'OK' ? Number(values[1]) : null
+}
+
+/** Who holds a seat. */
+export type Held = { readonly seat: string; readonly token: string }
+
+/**
+ * Show that the holder of a seat lives. @param beat another at each time. @returns what is set for the fleet. Throws
+ * RolekeeperError `seat.lost`.
+ */
+export async function beat(
+  { seat, token }: Held,
+  { beat, server }: Pick<SeatRecord, 'beat' | 'server'>,
+  store: RedisStore,
+): Promise<Controls> {
+  const { keys } = store
+  const { code, values } = await store.run('beat', [keys.seat(seat), keys.control], [token, beat, server])
+  if (code !== 'OK') throw seatLost(seat)
+  return controlsOf(values[1])
+}
+
+/** Leave a seat, so that another takes it at once; nothing where it is another's already. */
+export async function release({ seat, token }: Held, store: RedisStore): Promise<void> {
+  await store.run('release', [store.keys.seat(seat)], [token])
+}
+
+/** What a barrier passed by. */
+export type Fenced = {
+  readonly controls: Controls
+  /** The ledger's entries of the digests that were asked about, in their order; empty where it has none. */
+  readonly entries: readonly string[]
+}
+
+/**
+ * Resolve when all that the holder of a seat wrote before is acknowledged, while the seat was its own. Throws RolekeeperError
+ * `seat.lost`, and what {@link RedisStore.fence} throws.
+ */
+export async function fence(
+  { seat, token }: Held,
+  digests: readonly string[],
+  store: RedisStore,
+): Promise<Fenced> {
+  const { keys } = store
+  const fenced = await store.fence([keys.seat(seat), keys.control, keys.digests], [token, ...digests])
+  if (fenced.code !== 'OK') throw seatLost(seat)
+  const [, controls, entries] = fenced.values
+  return { controls: controlsOf(controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
+}
+
+/** Read a hash as a script answers with it: names and values by turns. Pure. */
+function controlsOf(reply: unknown): Controls {
+  const flat = Array.isArray(reply) ? reply.map(String) : []
+  return new Map(
+    flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : [])),
+  )
+}

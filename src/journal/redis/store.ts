@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import { RolekeeperError } from '../../errors.ts'
+import { checkServer, type Server } from './check.ts'
+import { type Line, nameOf, openLine } from './connect.ts'
+import { amnesia, LineFault } from './faults.ts'
+import { COMMAND_MS, type Known, meet, type StoreConfig } from './generation.ts'
+import { type Keys, keysOf } from './keys.ts'
+import { createLink, type Link } from './link.ts'
+import { type ScriptName, scriptsOf } from './scripts.ts'
+
+/** How long a barrier waits for replicas, ms; its line waits longer, so that the count is heard. */
+const WAIT_MS = 1_000
+
+/** What a new line led to, before anything runs on it. */
+export type Met = { readonly server: Server; readonly gen: string; readonly seq: number }
+
+/** What opening a store needs. */
+type StoreDeps = {
+  /** What was acknowledged before this process, as its witnesses have it; null: nothing yet. */
+  readonly known: Known | null
+  /** Look at each server that a new line leads to; what it throws, every use of the line throws. */
+  readonly onLine: (met: Met) => Promise<void>
+}
+
+/** Stands for the number of the line that a script runs on. */
+export const LINE = Symbol('line')
+
+/** An argument of a script. */
+export type Argument = string | number | typeof LINE
+
+/** What a script answered: a code, and what follows it. */
+export type Answer = { readonly code: string; readonly values: readonly unknown[] }
+
+/** A fleet's Redis, as one instance uses it: one line for all but barriers, and one for those. */
+export class RedisStore {
+  readonly keys: Keys
+  /** One writer in all its lines. */
+  readonly client = randomBytes(8).toString('hex')
+  readonly #config: StoreConfig
+  readonly #deps: StoreDeps
+  readonly #scripts = scriptsOf(this.client)
+  readonly #writes: Link
+  readonly #fences: Link
+  #known: Known | null
+  #ops = 0
+
+  constructor(config: StoreConfig, deps: StoreDeps) {
+    this.#config = config
+    this.#deps = deps
+    this.#known = deps.known
+    this.keys = keysOf(config.fleet)
+    this.#writes = this.#link(COMMAND_MS)
+    this.#fences = this.#link(WAIT_MS + COMMAND_MS)
+  }
+
+  #link(timeoutMs: number): Link {
+    const { endpoint, instance } = this.#config
+    return createLink({
+      open: (number) => openLine(endpoint, { number, timeoutMs, name: `rolekeeper:${instance}` }),
+      verify: (line) => this.#verify(line),
+      server: nameOf(endpoint),
+    })
+  }
+
+  async #verify(line: Line): Promise<void> {
+    const { endpoint, replicas } = this.#config
+    const server = await checkServer(line, { db: endpoint.db, replicas, server: nameOf(endpoint) })
+    const met = await meet(line, this.#config.fleet, this.#known)
+    await this.#deps.onLine({ server, ...met })
+    // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
+    this.#known ??= { gen: met.gen, seq: 0 }
+    await Promise.all(this.#scripts.texts.map((text) => line.call('SCRIPT', 'LOAD', text)))
+  }
+
+  /** Verify both lines, where they are not yet. Throws what a use of them would. */
+  async connect(): Promise<void> {
+    await this.#writes.use(async () => undefined)
+    await this.#fences.use(async () => undefined)
+  }
+
+  /** Look at the server again, as a new line does. */
+  async check(): Promise<void> {
+    const { endpoint, replicas } = this.#config
+    await this.#writes.use((line) =>
+      checkServer(line, { db: endpoint.db, replicas, server: nameOf(endpoint) }),
+    )
+  }
+
+  /** The generation, and the newest sequence that was acknowledged as far as the configuration says. */
+  known(): Known {
+    return this.#known ?? { gen: '', seq: 0 }
+  }
+
+  /** A name for one change, by which it is known again. */
+  op(): string {
+    this.#ops += 1
+    return `${this.client}:${this.#ops}`
+  }
+
+  /** Run a script; the same again where the answer is lost. `line` stands where its arguments name the line's number. */
+  run(name: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<Answer> {
+    return this.#writes.use((line) => this.#call(line, name, keys, args))
+  }
+
+  async #call(
+    line: Line,
+    name: ScriptName,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<Answer> {
+    const { gen, seq } = this.known()
+    const given = args.map((arg) => (arg === LINE ? line.number : arg))
+    const all = [this.keys.meta, ...keys]
+    const reply = await line.call('EVALSHA', this.#scripts.sha(name), all.length, ...all, gen, seq, ...given)
+    const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
+    if (code === 'LATE') throw new LineFault('LATE', false)
+    if (code === 'GENERATION') {
+      throw amnesia({ seen: `generation ${String(values[0]) || 'none'}`, expected: `expected ${gen}` })
+    }
+    if (code === 'BEHIND') {
+      throw amnesia({ seen: `sequence ${String(values[0])}`, expected: `${seq} was acknowledged` })
+    }
+    return { code: String(code), values }
+  }
+
+  /**
+   * Run a fence and wait until every write before it is acknowledged as far as the configuration says. Throws RolekeeperError
+   * `journal.not_replicated` where too few replicas have it.
+   */
+  async fence(keys: readonly string[], args: readonly string[]): Promise<Answer> {
+    const { replicas } = this.#config
+    const [answer, count] = await this.#fences.use((line) =>
+      Promise.all([
+        this.#call(line, 'fence', keys, args),
+        replicas === 0 ? 0 : line.call('WAIT', replicas, WAIT_MS),
+      ]),
+    )
+    if (answer.code !== 'OK') return answer
+    if (Number(count) < replicas) throw notReplicated(Number(count), replicas)
+    this.#known = { ...this.known(), seq: Math.max(this.known().seq, Number(answer.values[0])) }
+    return answer
+  }
+
+  /** Run a command that only reads. */
+  read(command: string, ...args: readonly (string | number)[]): Promise<unknown> {
+    return this.#writes.use((line) => line.call(command, ...args))
+  }
+
+  close(): void {
+    this.#writes.close()
+    this.#fences.close()
+  }
+}
+
+const notReplicated = (found: number, wanted: number) =>
+  new RolekeeperError('journal.not_replicated', `${found} of ${wanted} replicas have what was written.`, {
+    fix: 'bring the replicas back; nothing is signed or sent until they have it.',
+    facts: { found, wanted },
+    retry: 'later',
+  })

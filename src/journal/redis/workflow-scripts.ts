@@ -1,0 +1,152 @@
+/** Lua of what changes a workflow. Each runs after the checks of a seat's holder. */
+
+/** Briefs that ended and are remembered as such, so that others learn of it without reading all. */
+const BRIEFS_MAX = 10_000
+
+/** What a reservation changes: the same one again changes nothing. */
+const RESERVE = `
+local function reserve(key, times, changes, id, at_ms, row, seq)
+  if redis.call('HGET', key, id) == row then return end
+  redis.call('HSET', key, id, row, 'rev', seq)
+  redis.call('ZADD', times, at_ms, id)
+  redis.call('ZADD', changes, seq, id)
+  local old = redis.call('ZRANGEBYSCORE', times, '-inf', at_ms - ${8 * 86_400_000}, 'LIMIT', 0, 8)
+  for _, each in ipairs(old) do
+    redis.call('HDEL', key, each)
+    redis.call('ZREM', times, each)
+    redis.call('ZREM', changes, each)
+  end
+end`
+
+const CHANGE = `
+${RESERVE}
+local head = cjson.decode(ARGV[7])
+local body, transition, brief, reservation = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local workflow, live_key, ended_key, briefs_key, lot_key = KEYS[3], KEYS[5], KEYS[6], KEYS[9], KEYS[10]
+
+local function begin(seq)
+  redis.call('ZADD', live_key, head.createdAtMs, head.id)
+  redis.call('ZADD', KEYS[11], head.createdAtMs, head.id)
+  redis.call('SADD', KEYS[12], head.role)
+  redis.call('HSET', KEYS[7], head.opportunity, head.summary)
+  if head.hasLot then
+    redis.call('HSET', lot_key, head.id, (head.shadow and 'shadow ' or 'live ') .. head.role)
+  end
+end
+
+local function finish(seq)
+  redis.call('ZREM', live_key, head.id)
+  redis.call('ZADD', ended_key, head.updatedAtMs, head.id)
+  redis.call('HDEL', KEYS[8], head.id)
+  redis.call('ZADD', briefs_key, seq, head.id)
+  redis.call('ZREMRANGEBYRANK', briefs_key, 0, -${BRIEFS_MAX + 1})
+  if head.hasLot then redis.call('HDEL', lot_key, head.id) end
+  local last = redis.call('HGET', KEYS[7], head.opportunity)
+  if not last or cjson.decode(last).round <= head.round then
+    redis.call('HSET', KEYS[7], head.opportunity, head.summary)
+  end
+  if head.endedInShadow then redis.call('ZADD', KEYS[13], head.createdAtMs, head.id) end
+  redis.call(head.undecided and 'ZADD' or 'ZREM', KEYS[14], unpack(
+    head.undecided and { head.createdAtMs, head.id } or { head.id }))
+end
+
+local function differing()
+  for index = 12, #ARGV, 2 do
+    local known = redis.call('HGET', KEYS[15], ARGV[index])
+    if known and content(known) ~= content(ARGV[index + 1]) then return ARGV[index] end
+  end
+end
+
+local function store(state)
+  local seq = advance()
+  redis.call('HSET', workflow, 'v', head.version, 'op', op, 'state', head.state,
+    'live', head.live and 1 or 0, 'body', body)
+  if state ~= head.state then redis.call('RPUSH', KEYS[4], transition) end
+  if not head.live then
+    finish(seq)
+  elseif brief ~= '' then
+    redis.call('HSET', KEYS[8], head.id, brief)
+    redis.call('ZADD', briefs_key, seq, head.id)
+  end
+  for index = 12, #ARGV, 2 do redis.call('HSETNX', KEYS[15], ARGV[index], ARGV[index + 1]) end
+  if reservation ~= '' then
+    reserve(KEYS[16], KEYS[17], KEYS[18], head.id, head.reservedAtMs, reservation, seq)
+  end
+  return seq
+end`
+
+/** Answer `opened`, `exists`, or `taken` with the brief of who has its lot. */
+export const OPEN = `
+${CHANGE}
+local kept = redis.call('HMGET', workflow, 'op', 'v')
+if kept[1] == op then return { 'OK', seq_now, 'opened' } end
+if kept[2] then return { 'OK', seq_now, 'exists' } end
+local last = redis.call('HGET', KEYS[7], head.opportunity)
+if last and cjson.decode(last).round >= head.round then return { 'OK', seq_now, 'exists' } end
+if head.hasLot then
+  local on_lot = redis.call('HGETALL', lot_key)
+  for index = 1, #on_lot, 2 do
+    local kind, role = string.match(on_lot[index + 1], '^(%a+) (.*)$')
+    if role ~= head.role and (head.shadow or kind == 'live') then
+      return { 'OK', seq_now, 'taken', redis.call('HGET', KEYS[8], on_lot[index]) or '' }
+    end
+  end
+end
+local other = differing()
+if other then return { 'OTHER', other } end
+local seq = store(nil)
+if head.live then begin(seq) end
+return { 'OK', seq, 'opened' }`
+
+/** What a write finds before it writes: its own op again, another version, or a budget that another took of. */
+const FOUND = `
+local kept = redis.call('HMGET', workflow, 'op', 'v', 'state')
+if kept[1] == op then return { 'OK', seq_now, 'written' } end
+if tonumber(kept[2]) ~= head.version - 1 then return { 'CONFLICT', kept[2] or '' } end
+if head.revision and (redis.call('HGET', KEYS[16], 'rev') or '0') ~= head.revision then
+  return { 'OK', seq_now, 'outdated' }
+end`
+
+/** Answer `written`, or `outdated`. */
+export const WRITE = `
+${CHANGE}
+${FOUND}
+local other = differing()
+if other then return { 'OTHER', other } end
+return { 'OK', store(kept[3]), 'written' }`
+
+/** Answer `written`, `outdated`, or `lost`. */
+export const CLAIM = `
+${CHANGE}
+${FOUND}
+local nonces, asked = KEYS[19], head.nonces
+local numbers = redis.call('HMGET', nonces, 'next', 'top')
+local following = tonumber(numbers[1])
+local lost = { 'OK', seq_now, 'lost' }
+if not following or asked.first > following then return lost end
+local fills = asked.first < following
+if fills then
+  if asked.count ~= 1 or not asked.holder then return lost end
+  local holder = redis.call('HGET', nonces, asked.first) or ''
+  if holder ~= asked.holder then return lost end
+  if holder ~= '' and redis.call('HGET', KEYS[20], 'live') == '1' then return lost end
+end
+local last = asked.first + asked.count - 1
+if not fills then
+  for nonce = asked.first, last do
+    if redis.call('HEXISTS', nonces, nonce) == 1 then return lost end
+  end
+end
+local other = differing()
+if other then return { 'OTHER', other } end
+for nonce = asked.first, last do redis.call('HSET', nonces, nonce, head.id) end
+redis.call('HSET', nonces, 'next', fills and following or last + 1,
+  'top', math.max(last, tonumber(numbers[2]) or -1))
+return { 'OK', store(kept[3]), 'written' }`
+
+/** Replace a reservation: keys are those of its budget; its id, time and row follow the op. */
+export const SETTLE = `
+${RESERVE}
+local seq = advance()
+reserve(KEYS[3], KEYS[4], KEYS[5], ARGV[7], tonumber(ARGV[8]), ARGV[9], seq)
+return { 'OK', seq }`
