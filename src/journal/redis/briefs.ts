@@ -1,0 +1,77 @@
+import type { Role } from '../../service/contract/roles.ts'
+import type { Brief } from '../../workflow/brief.ts'
+import { decodeRecord } from '../records.ts'
+import type { RedisStore } from './store.ts'
+
+/** A brief and when its workflow was opened, Unix milliseconds. */
+type Kept = { readonly brief: Brief; readonly createdAtMs: number }
+
+/** Write a brief as the fleet keeps it. Pure. */
+export const encodeBrief = (createdAtMs: number, brief: string): string => `${createdAtMs} ${brief}`
+
+/** Read a brief that {@link encodeBrief} wrote. Pure. */
+export function decodeBrief(text: string): Kept {
+  const cut = text.indexOf(' ')
+  return { brief: decodeRecord<Brief>(text.slice(cut + 1)), createdAtMs: Number(text.slice(0, cut)) }
+}
+
+/** What is live in the whole fleet, as it was when it was last asked for: only what changed since is read. */
+export class Briefs {
+  readonly #store: RedisStore
+  readonly #byId = new Map<string, Kept>()
+  readonly #byRole = new Map<Role, Map<string, Kept>>()
+  readonly #onLots = new Map<string, Kept>()
+  /** The sequence up to which it is known; -1: nothing is. */
+  #known = -1
+
+  constructor(store: RedisStore) {
+    this.#store = store
+  }
+
+  async ofRole(role: Role): Promise<readonly Brief[]> {
+    await this.#read()
+    return inOrder(this.#byRole.get(role))
+  }
+
+  async onLots(): Promise<readonly Brief[]> {
+    await this.#read()
+    return inOrder(this.#onLots)
+  }
+
+  async #read(): Promise<void> {
+    const { keys } = this.#store
+    const asked = this.#known === -1 ? '' : this.#known
+    const { values } = await this.#store.run('briefs', [keys.brief, keys.briefs], [asked])
+    const [seq, part, ...flat] = values.map(String)
+    // An answer that came later than one that was asked for after it.
+    if (Number(seq) < this.#known) return
+    if (part === 'all') for (const id of [...this.#byId.keys()]) this.#remove(id)
+    this.#known = Number(seq)
+    for (let index = 0; index < flat.length; index += 2) {
+      const [id = '', text = ''] = flat.slice(index, index + 2)
+      this.#remove(id)
+      if (text !== '') this.#put(id, decodeBrief(text))
+    }
+  }
+
+  #put(id: string, kept: Kept): void {
+    const { role, proposal } = kept.brief
+    const ofRole = this.#byRole.get(role) ?? new Map<string, Kept>()
+    this.#byRole.set(role, ofRole.set(id, kept))
+    this.#byId.set(id, kept)
+    if (proposal.lot !== undefined) this.#onLots.set(id, kept)
+  }
+
+  #remove(id: string): void {
+    const role = this.#byId.get(id)?.brief.role
+    if (role !== undefined) this.#byRole.get(role)?.delete(id)
+    this.#byId.delete(id)
+    this.#onLots.delete(id)
+  }
+}
+
+/** Oldest first. Pure. */
+const inOrder = (kept: ReadonlyMap<string, Kept> | undefined): readonly Brief[] =>
+  [...(kept?.values() ?? [])]
+    .toSorted((one, other) => one.createdAtMs - other.createdAtMs)
+    .map(({ brief }) => brief)

@@ -1,0 +1,123 @@
+import { RolekeeperError } from '../../errors.ts'
+import { briefOf } from '../../workflow/brief.ts'
+import type { Slot } from '../../workflow/slot.ts'
+import { isTerminal, type Workflow } from '../../workflow/workflow.ts'
+import { entryOf } from '../entered.ts'
+import type { LedgerEntry, Reservation, Transition } from '../journal.ts'
+import { encodeRecord } from '../records.ts'
+import { encodeBrief } from './briefs.ts'
+import { encodeEntry } from './entries.ts'
+import type { Keys } from './keys.ts'
+
+/** A change of one workflow. */
+export type Change = {
+  /** As it is to be stored. */
+  readonly next: Workflow
+  /** As its writer last saw it; null where it is new. */
+  readonly before: Workflow | null
+  readonly reservation: Reservation | null
+  /** What the budget was judged by. */
+  readonly revision?: string | undefined
+  /** The nonces that it claims, from `nonce` on; `holder` has the one that it only closes, if anybody has. */
+  readonly claimed?: Pick<Slot, 'chainId' | 'signer' | 'nonce'> & {
+    readonly count: number
+    readonly holder: string | undefined
+  }
+}
+
+/** The keys of a change, in the order in which the scripts count them. Pure. */
+export function changeKeys({ next, claimed }: Change, seat: string, keys: Keys): readonly string[] {
+  const { id, role, proposal } = next
+  return [
+    ...[keys.workflow(id), keys.transitions(id), keys.live(seat), keys.ended, keys.opportunities],
+    ...[keys.brief, keys.briefs, keys.lot(proposal.lot ?? ''), keys.role(role), keys.roles],
+    ...[keys.shadowed, keys.undecided(role), keys.digests],
+    ...[keys.budget(role), keys.budgetTimes(role), keys.budgetChanges(role)],
+    ...(claimed === undefined
+      ? []
+      : [keys.nonces(claimed.chainId, claimed.signer), keys.workflow(claimed.holder ?? '')]),
+  ]
+}
+
+/** The arguments of a change, in the order in which the scripts count them. Pure. */
+export function changeArgs(change: Change): readonly string[] {
+  const { next, before, reservation } = change
+  return [
+    ...[headOf(change), encodeRecord(next), transitionOf(next), changedBrief(next, before)],
+    reservation === null ? '' : encodeRecord(reservation),
+    ...newEntries(next, before).flatMap((entry) => [entry.digest, encodeEntry(entry)]),
+  ]
+}
+
+/** What a script looks at, as JSON: times, counters and nonces, never wei. */
+function headOf({ next, reservation, revision, claimed }: Change): string {
+  const { id, role, opportunity, round, state, version, createdAtMs, updatedAtMs } = next
+  const inShadow = state === 'shadowed'
+  return JSON.stringify({
+    ...{ id, role, opportunity, round, state, createdAtMs, updatedAtMs },
+    version,
+    live: !isTerminal(state),
+    shadow: next.shadow === true,
+    hasLot: next.proposal.lot !== undefined,
+    endedInShadow: inShadow,
+    undecided: inShadow && next.shadowed?.outcome?.lot === 'undecided',
+    summary: summaryOf(next),
+    ...(reservation === null ? {} : { reservedAtMs: reservation.atMs }),
+    ...(revision === undefined ? {} : { revision }),
+    ...(claimed === undefined
+      ? {}
+      : { nonces: { first: claimed.nonce, count: claimed.count, holder: claimed.holder } }),
+  })
+}
+
+/** What is kept of an opportunity for good: enough to say whether there may be another round. */
+function summaryOf({
+  id,
+  round,
+  state,
+  updatedAtMs,
+  claimedRounds,
+  refusedSinceMs,
+  slots,
+  note,
+}: Workflow): string {
+  const claimed = slots.length > 0
+  return JSON.stringify({
+    id,
+    round,
+    state,
+    updatedAtMs,
+    claimed,
+    claimedRounds,
+    refusedSinceMs,
+    check: note?.check,
+  })
+}
+
+function transitionOf({ state, updatedAtMs: atMs, note }: Workflow): string {
+  const transition: Transition = { state, atMs, ...(note === undefined ? {} : { note }) }
+  return encodeRecord(transition)
+}
+
+/** What others see of it, where that changed. */
+function changedBrief(next: Workflow, before: Workflow | null): string {
+  const brief = encodeRecord(briefOf(next))
+  const isSame = before !== null && brief === encodeRecord(briefOf(before))
+  return isSame ? '' : encodeBrief(next.createdAtMs, brief)
+}
+
+/** The ledger's entries of the attempts that were not there before. */
+function newEntries({ id, slots }: Workflow, before: Workflow | null): readonly LedgerEntry[] {
+  const known = new Set(before?.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest)))
+  return slots.flatMap((slot) =>
+    slot.attempts.filter(({ digest }) => !known.has(digest)).map((attempt) => entryOf(slot, attempt, id)),
+  )
+}
+
+/** Say that a workflow is not at the version that a change began with. Pure. */
+export const conflict = ({ id, version }: Workflow): RolekeeperError =>
+  new RolekeeperError('journal.conflict', `Workflow ${id} was changed by another writer.`, {
+    fix: 'none needed: the step is done again on the stored record.',
+    facts: { workflowId: id, version: version - 1 },
+    retry: 'now',
+  })

@@ -1,0 +1,95 @@
+import type { Address, Hex } from 'viem'
+import { invariant } from '../../errors.ts'
+import type { DecisionRow, LedgerEntry, OutboxRow, Reservation } from '../journal.ts'
+import { encodeRecord } from '../records.ts'
+import { encodeEntry } from './entries.ts'
+import { seatLost } from './faults.ts'
+import { RedisReads } from './reads.ts'
+import type { ScriptName } from './scripts.ts'
+import type { Held } from './seat.ts'
+import { type Answer, type Argument, LINE, type RedisStore } from './store.ts'
+
+/** Decisions of one script: a first look at a book has one of each position. */
+const DECISIONS_MAX = 500
+
+/** What the holder of a seat keeps beside its workflows. */
+export class SeatRecords extends RedisReads {
+  protected override readonly store: RedisStore
+  protected readonly held: Held
+
+  constructor(held: Held, store: RedisStore) {
+    super(store)
+    this.store = store
+    this.held = held
+  }
+
+  /** Run a script of the seat's holder, as one change that is made once. */
+  protected async run(
+    name: ScriptName,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<Answer> {
+    const { seat, token } = this.held
+    const { store } = this
+    const given: readonly Argument[] = [token, store.client, LINE, store.op(), ...args]
+    const answer = await store.run(name, [store.keys.seat(seat), ...keys], given)
+    if (answer.code === 'FENCED') throw seatLost(seat)
+    invariant(
+      answer.code !== 'OTHER',
+      `the ledger holds the digest ${String(answer.values[0])} for something else`,
+    )
+    return answer
+  }
+
+  async adoptNonce(chainId: number, signer: Address, nonce: number): Promise<void> {
+    await this.run('adopt', [this.store.keys.nonces(chainId, signer)], [nonce])
+  }
+
+  async enterDigest(entry: LedgerEntry): Promise<void> {
+    await this.run('enter', [this.store.keys.digests], [entry.digest, encodeEntry(entry)])
+  }
+
+  async settle(reservation: Reservation): Promise<void> {
+    const { keys } = this.store
+    const { role, workflowId, atMs } = reservation
+    const budget = [keys.budget(role), keys.budgetTimes(role), keys.budgetChanges(role)]
+    await this.run('settle', budget, [workflowId, atMs, encodeRecord(reservation)])
+  }
+
+  async addDecisions(rows: readonly DecisionRow[]): Promise<void> {
+    const { keys } = this.store
+    for (const [role, ofRole = []] of Object.entries(Object.groupBy(rows, (row) => row.role))) {
+      for (let start = 0; start < ofRole.length; start += DECISIONS_MAX) {
+        const some = ofRole.slice(start, start + DECISIONS_MAX).map(encodeRecord)
+        await this.run('decide', [keys.decisions(role), keys.decisionOps, keys.roles], [role, ...some])
+      }
+    }
+  }
+
+  #outbox(): readonly string[] {
+    const { keys } = this.store
+    const { seat } = this.held
+    return [keys.outbox(seat), keys.outboxRows(seat), keys.outboxTries(seat)]
+  }
+
+  async post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {
+    const args = rows.flatMap(({ dueAtMs, ...row }) => [row.hash, dueAtMs, encodeRecord(row)])
+    await this.run('post', this.#outbox(), args)
+  }
+
+  async posted(hash: Hex): Promise<void> {
+    await this.run('posted', this.#outbox(), [hash])
+  }
+
+  async postpone(hash: Hex, dueAtMs: number): Promise<void> {
+    await this.run('postpone', this.#outbox(), [hash, dueAtMs])
+  }
+
+  override due(nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
+    return this.dueOf(this.held.seat, nowMs, limit)
+  }
+
+  async setValue(key: string, value: string | null): Promise<void> {
+    await this.run('put', [this.store.keys.values], value === null ? [key] : [key, value])
+  }
+}
