@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto'
+import type { Journal } from '../../src/journal/journal.ts'
+import { endpointOf } from '../../src/journal/redis/connect.ts'
+import { foundFleet, type Known, type StoreConfig } from '../../src/journal/redis/generation.ts'
+import { openRedisJournal } from '../../src/journal/redis/redis.ts'
+import { acquire, type Held, readSeat } from '../../src/journal/redis/seat.ts'
+import { RedisStore } from '../../src/journal/redis/store.ts'
+
+/** What redis.conf must say. */
+export const DURABLE = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' } as const
+
+/** A store's configuration, for a fleet of its own unless it is named. */
+export const storeAt = (
+  port: number,
+  fleet = `t-${randomUUID().slice(0, 8)}`,
+  replicas = 0,
+): StoreConfig => ({
+  endpoint: endpointOf(`redis://127.0.0.1:${port}/0`),
+  fleet,
+  replicas,
+  instance: 'one',
+})
+
+/** A store that looks at its servers by nothing but what is known. */
+export const openStore = (config: StoreConfig, known: Known | null = null): RedisStore =>
+  new RedisStore(config, { known, onLine: async () => undefined })
+
+/** Begin a fleet, and open a store of it. */
+export async function newStore(
+  port: number,
+  replicas = 0,
+): Promise<{ store: RedisStore; config: StoreConfig }> {
+  const config = storeAt(port, undefined, replicas)
+  await foundFleet(config)
+  return { store: openStore(config), config }
+}
+
+/** Take a seat from whoever has it. */
+export async function takeSeat(store: RedisStore, seat = '0x51'): Promise<Held> {
+  const token = randomUUID()
+  const from = await readSeat(seat, store)
+  const epoch = await acquire({ seat, from, token, holder: 'one', server: 'here' }, store)
+  if (epoch === null) throw new TypeError('somebody else took it')
+  return { seat, token }
+}
+
+/** The journal of a seat that was just taken. */
+export const journalOf = (held: Held, store: RedisStore): Promise<Journal> =>
+  openRedisJournal(held, { store, onControls: () => undefined })
