@@ -2,8 +2,8 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Reservation } from './journal.ts'
 import type { Records } from './records.ts'
 
-/** Budgets look back a day; what is older is left to the records. */
-const KEPT_MS = 2 * 86_400_000
+/** Reservations of so long are held: budgets look back a day, and what is older is left to the records. */
+export const KEPT_MS = 2 * 86_400_000
 const MINUTE_MS = 60_000
 /** Old ones that leave as one comes: after a quiet day a hundred thousand would hold the event loop for 70 ms. */
 const LEAVE_MAX = 8
@@ -24,11 +24,10 @@ export class RecentReservations {
   /** Everything from here on is held. */
   #sinceMs: number
 
-  constructor(records: Pick<Records, 'rows' | 'bodies'>) {
-    const [newest] = records.rows('SELECT max(at_ms) AS at_ms FROM reservations')
-    this.#sinceMs = Number(newest?.at_ms ?? 0) - KEPT_MS
-    const sql = 'SELECT body FROM reservations WHERE at_ms >= ? ORDER BY at_ms'
-    for (const row of records.bodies<Reservation>(sql, this.#sinceMs)) this.set(row)
+  /** `rows` are all of two days up to the newest, oldest first. */
+  constructor(rows: readonly Reservation[]) {
+    this.#sinceMs = (rows.at(-1)?.atMs ?? 0) - KEPT_MS
+    for (const row of rows) this.set(row)
   }
 
   set(row: Reservation): void {
@@ -86,6 +85,13 @@ export class RecentReservations {
     }
     return found
   }
+}
+
+/** Read the reservations that are held of records. */
+export function readRecent(records: Pick<Records, 'rows' | 'bodies'>): readonly Reservation[] {
+  const [newest] = records.rows('SELECT max(at_ms) AS at_ms FROM reservations')
+  const sql = 'SELECT body FROM reservations WHERE at_ms >= ? ORDER BY at_ms'
+  return records.bodies(sql, Number(newest?.at_ms ?? 0) - KEPT_MS)
 }
 
 const startOf = ({ atMs }: Reservation): number => Math.floor(atMs / MINUTE_MS) * MINUTE_MS

@@ -29,7 +29,7 @@ import type {
 import { isTakenBy, LiveIndex } from './live-index.ts'
 import { post, posted, postpone } from './outbox.ts'
 import { RecordReader } from './reader.ts'
-import { RecentReservations } from './recent-reservations.ts'
+import { RecentReservations, readRecent } from './recent-reservations.ts'
 import { encodeRecord, Records } from './records.ts'
 
 /**
@@ -72,7 +72,7 @@ export class SqliteJournal extends RecordReader implements Journal {
     super(records, archive)
     this.#openArchive = openArchive
     this.#live = new LiveIndex(this.readLive())
-    this.#reservations = new RecentReservations(records)
+    this.#reservations = new RecentReservations(readRecent(records))
   }
 
   protected override read(id: string): Workflow | null {

@@ -93,7 +93,7 @@ describe('the event loop, beside a journal', () => {
   })
 
   it('is not held by all the reservations that are old when one comes after quiet days', () => {
-    const recent = new RecentReservations({ rows: () => [], bodies: () => [] })
+    const recent = new RecentReservations([])
     const at = (atMs: number) => ({
       ...{ workflowId: `at ${atMs}`, role: 'liquidator' as const, atMs },
       ...{ usdMicros: 1n, gasWei: 1n, reverted: false },
