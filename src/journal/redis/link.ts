@@ -4,7 +4,7 @@ import { faultError, isPassing, LineFault } from './faults.ts'
 
 /** What has no answer is tried again for so long: a lost reply is settled in it, a Redis that is away is not waited for. */
 const TRY_MS = 2_000
-/** Between two tries, so that a server that refuses connections is not asked a thousand times. */
+/** Between two tries from the third on, so that a server that refuses connections is not asked a thousand times. */
 const PAUSE_MS = 25
 
 /** A way to Redis that outlives its lines: each new one is verified before anything else runs on it. */
@@ -60,7 +60,7 @@ export function createLink({ open, verify, server }: LinkDeps): Link {
     use: async (work) => {
       const startedAtMs = performance.now()
       let mayHaveRun = false
-      for (;;) {
+      for (let tries = 1; ; tries += 1) {
         try {
           const line = await verified()
           try {
@@ -77,7 +77,7 @@ export function createLink({ open, verify, server }: LinkDeps): Link {
             throw faultError(new LineFault(error.word, mayHaveRun), server)
           }
         }
-        await sleep(PAUSE_MS)
+        if (tries > 1) await sleep(PAUSE_MS)
       }
     },
     close: () => {

@@ -1,0 +1,240 @@
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Journal } from '../../../src/journal/journal.ts'
+import { endpointOf } from '../../../src/journal/redis/connect.ts'
+import type { StoreConfig } from '../../../src/journal/redis/generation.ts'
+import { type Held, readSeat, release } from '../../../src/journal/redis/seat.ts'
+import type { RedisStore } from '../../../src/journal/redis/store.ts'
+import { move } from '../../../src/workflow/workflow.ts'
+import { startRedis, type TestRedis } from '../../support/redis.ts'
+import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
+import { type RedisProxy, startRedisProxy } from '../../support/redis-proxy.ts'
+import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
+
+const CHAIN = 31_337
+let redis: TestRedis
+let proxy: RedisProxy
+let config: StoreConfig
+let store: RedisStore
+let held: Held
+let journal: Journal
+
+beforeAll(async () => {
+  redis = await startRedis({ ...DURABLE, 'enable-debug-command': 'yes' })
+  proxy = await startRedisProxy(redis.port)
+})
+afterAll(async () => {
+  await proxy.stop()
+  await redis.stop()
+})
+beforeEach(async () => {
+  config = (await newStore(redis.port)).config
+  // Through the proxy, as the same fleet.
+  store = openStore({ ...config, endpoint: endpointOf(`redis://127.0.0.1:${proxy.port}/0`) })
+  held = await takeSeat(store)
+  journal = await journalOf(held, store)
+  return () => {
+    proxy.losing(null)
+    store.close()
+  }
+})
+
+const digestOf = (nonce: number) => `0x${String(nonce).padStart(64, '0')}` as const
+const cleared = (id: string) => workflowOf('cleared', { id, opportunity: id })
+const inFlight = (id: string, nonce: number) =>
+  workflowOf('in_flight', {
+    ...{ id, opportunity: id },
+    slots: [slotOf({ nonce, attempts: [attemptOf({ digest: digestOf(nonce) })] })],
+  })
+const reservation = (workflowId: string) => ({
+  ...{ workflowId, role: 'liquidator', atMs: 10, usdMicros: 5n, gasWei: 7n, reverted: false },
+})
+const row = (hash: `0x${string}`) => ({
+  ...{ workflowId: 'a', requestId: 'r', order: 0, chainId: CHAIN, hash, dueAtMs: 10 },
+})
+const decision = { role: 'liquidator', subject: 's', atMs: 1, check: 'x', message: 'm', reason: {} }
+
+/** Every kind of change, once. */
+const everything = async (own: Journal) => {
+  expect(await own.open(cleared('a'))).toBe('opened')
+  await own.adoptNonce(CHAIN, SIGNER, 5)
+  const { revision } = await own.spending('liquidator', [0], 'a')
+  const claimed = await own.claimWithin(inFlight('a', 5), reservation('a'), revision)
+  if (typeof claimed === 'string') throw new TypeError(claimed)
+  const written = await own.write({ ...claimed, strikes: 1 })
+  await own.settle({ ...reservation('a'), usdMicros: 3n })
+  await own.enterDigest({
+    ...{ digest: digestOf(99), kind: 'challenge', signer: SIGNER, workflowId: null, nonce: null, atMs: 1 },
+  })
+  await own.post([row('0x01'), row('0x02')])
+  await own.postpone('0x01', 50)
+  await own.posted('0x02')
+  await own.addDecisions([decision, { ...decision, check: 'y' }])
+  await own.setValue('k', 'v')
+  await own.barrier()
+  return written
+}
+
+/** What the records say after it. */
+const expectEverything = async (own: Journal) => {
+  expect(await own.get('a')).toMatchObject({ version: 2, strikes: 1 })
+  expect(await own.transitions('a')).toHaveLength(2)
+  expect(await own.nextNonce(CHAIN, SIGNER)).toBe(6)
+  expect((await own.spending('liquidator', [0], 'x')).rows).toMatchObject([{ usdMicros: 3n }])
+  expect(await own.due(100, 9)).toMatchObject([{ hash: '0x01', tries: 1, dueAtMs: 50 }])
+  expect((await own.decisions('s', 9)).map(({ check }) => check)).toEqual(['y', 'x'])
+  expect(await own.getValue('k')).toBe('v')
+}
+
+describe('the Redis journal', () => {
+  it('makes every kind of change once, however often the answer is lost', async () => {
+    let count = 0
+    proxy.losing(() => {
+      count += 1
+      return count % 3 !== 0
+    })
+    const before = proxy.lost()
+    await everything(journal)
+    await expectEverything(journal)
+    expect(proxy.lost() - before).toBeGreaterThan(20)
+  })
+
+  it('says so where no answer comes at all, and reads the record again before it says more', async () => {
+    await journal.open(cleared('a'))
+    let count = 0
+    proxy.losing(() => {
+      count += 1
+      return true
+    })
+    const requested = move(cleared('a'), 'attested', 2)
+    await expect(journal.write(requested)).rejects.toMatchObject({ code: 'journal.unknown', retry: 'later' })
+    expect(count).toBeGreaterThan(1)
+    proxy.losing(null)
+    expect(await journal.get('a')).toMatchObject({ state: 'attested', version: 1 })
+    await expect(journal.write(requested)).rejects.toMatchObject({ code: 'journal.conflict' })
+  })
+
+  it('changes nothing by a command that arrives after its writer went on', async () => {
+    await journal.settle(reservation('a'))
+    const late = proxy.hold()
+    const settled = journal.settle({ ...reservation('a'), usdMicros: 8n })
+    // The line ends after a second without an answer; the next one carries it.
+    await settled
+    await journal.settle({ ...reservation('a'), usdMicros: 9n })
+    const seen = await redis.client().debug('DIGEST')
+    late.release()
+    // What was held is before this on no line of ours: once it was answered, so was the other.
+    for (let asks = 0; asks < 20; asks += 1) await redis.client().ping()
+    expect(await redis.client().debug('DIGEST')).toBe(seen)
+    expect((await journal.spending('liquidator', [0], 'x')).rows).toMatchObject([{ usdMicros: 9n }])
+  })
+
+  it('writes nothing for a holder whose seat another has taken', async () => {
+    await journal.open(cleared('a'))
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    const other = openStore(config)
+    const now = await journalOf(await takeSeat(other), other)
+    const seen = await redis.client().debug('DIGEST')
+    const entry = {
+      digest: digestOf(5),
+      kind: 'transaction',
+      signer: SIGNER,
+      workflowId: 'a',
+      nonce: 5,
+    } as const
+    for (const write of [
+      () => journal.open(cleared('b')),
+      () => journal.claim(inFlight('a', 5), reservation('a')),
+      () => journal.write(move(cleared('a'), 'attested', 2)),
+      () => journal.settle(reservation('a')),
+      () => journal.enterDigest({ ...entry, atMs: 1 }),
+      () => journal.adoptNonce(CHAIN, SIGNER, 9),
+      () => journal.post([row('0x01')]),
+      () => journal.posted('0x01'),
+      () => journal.postpone('0x01', 50),
+      () => journal.addDecisions([decision]),
+      () => journal.setValue('k', 'v'),
+      () => journal.barrier(),
+      () => journal.ordered([{ ...entry, atMs: 1 }]),
+    ]) {
+      await expect(write()).rejects.toMatchObject({ code: 'seat.lost', retry: 'later' })
+    }
+    expect(await redis.client().debug('DIGEST')).toBe(seen)
+    expect((await now.live()).map(({ id }) => id)).toEqual(['a'])
+    expect(await now.claim(inFlight('a', 5), null)).toMatchObject({ version: 1 })
+    other.close()
+  })
+
+  it('gives a seat to one of those that watched it, and at once when it is left', async () => {
+    const other = openStore(config)
+    const watched = await readSeat('0x51', other)
+    expect(watched).toMatchObject({ token: held.token, epoch: 1 })
+    await release(held, store)
+    await release(held, store)
+    expect(await readSeat('0x51', other)).toMatchObject({ token: '' })
+    await expect(journal.barrier()).rejects.toMatchObject({ code: 'seat.lost' })
+    await takeSeat(other)
+    expect(await readSeat('0x51', other)).toMatchObject({ epoch: 2 })
+    await release(held, store)
+    expect((await readSeat('0x51', other))?.token).not.toBe('')
+    other.close()
+  })
+
+  it('loads its scripts again where the server has lost them', async () => {
+    await redis.client().script('FLUSH')
+    await everything(journal)
+    await expectEverything(journal)
+  })
+
+  it('keeps what a barrier has passed when the server is killed', async () => {
+    await everything(journal)
+    await redis.kill()
+    await expect(journal.setValue('k', 'w')).rejects.toMatchObject({ retry: 'later' })
+    await redis.restart()
+    await expectEverything(journal)
+    await journal.setValue('k', 'w')
+    expect(await journal.getValue('k')).toBe('w')
+  })
+
+  it('notices by the next script that the server was flushed, or is older than what was acknowledged', async () => {
+    await journal.open(cleared('a'))
+    await journal.barrier()
+    const aof = join(redis.directory, 'appendonlydir')
+    cpSync(aof, join(redis.directory, 'older'), { recursive: true })
+    await journal.setValue('k', 'v')
+    await journal.barrier()
+    await redis.kill()
+    rmSync(aof, { recursive: true })
+    cpSync(join(redis.directory, 'older'), aof, { recursive: true })
+    await redis.restart()
+    for (const write of [() => journal.setValue('k', 'w'), () => journal.barrier()]) {
+      await expect(write()).rejects.toMatchObject({ code: 'journal.amnesia' })
+    }
+    // What was never acknowledged may be lost: an instance that comes anew knows no better, but for its witness.
+    await openStore(config).connect()
+    const known = store.known()
+    await expect(openStore(config, known).connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
+
+    const fresh = await newStore(redis.port)
+    const flushed = await journalOf(await takeSeat(fresh.store), fresh.store)
+    await redis.client().flushall()
+    for (const write of [() => flushed.setValue('k', 'w'), () => flushed.barrier()]) {
+      await expect(write()).rejects.toMatchObject({ code: 'journal.amnesia' })
+    }
+    await expect(openStore(config).connect()).rejects.toMatchObject({ code: 'journal.not_founded' })
+    fresh.store.close()
+  })
+
+  it('refuses what is new where the server is full, and lets what is under way end', async () => {
+    await journal.open(cleared('a'))
+    const client = redis.client()
+    await client.config('SET', 'maxmemory', '1mb')
+    await expect(journal.open(cleared('b'))).rejects.toMatchObject({ code: 'journal.full' })
+    await journal.write(move(cleared('a'), 'refused', 2, { note: { check: 'x', message: 'y' } }))
+    await journal.barrier()
+    expect(await journal.live()).toEqual([])
+    await client.config('SET', 'maxmemory', '0')
+    expect(await journal.open(cleared('b'))).toBe('opened')
+  })
+})
