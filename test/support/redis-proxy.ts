@@ -9,6 +9,7 @@ export type RedisProxy = {
   readonly losing: (isLost: (() => boolean) | null) => void
   /** Keep what clients send on lines that are open now; `release` lets it arrive, whoever has left meanwhile. */
   readonly hold: () => { readonly release: () => void }
+  /** How many answers were lost. */
   readonly lost: () => number
   readonly stop: () => Promise<void>
 }
@@ -30,7 +31,7 @@ export async function startRedisProxy(target: number): Promise<RedisProxy> {
     })
     upstream.on('data', (chunk) => {
       if (isScript && isLost?.()) {
-        lost += 1
+        lost += answersIn(chunk)
         client.destroy()
       } else client.write(chunk)
     })
@@ -65,3 +66,6 @@ export async function startRedisProxy(target: number): Promise<RedisProxy> {
     },
   }
 }
+
+/** Every script of ours answers with an array that begins with a code. Pure. */
+const answersIn = (chunk: Buffer): number => chunk.toString('latin1').split('$2\r\nOK\r\n').length - 1

@@ -98,26 +98,32 @@ export async function openLine(endpoint: Endpoint, { number, timeoutMs, name }: 
     redis.disconnect()
     throw new LineFault(failure === '' ? wordOf(error) : failure, false)
   }
-  const isOpen = () => redis.status === 'ready'
+  let isEnding = false
+  const isOpen = () => !isEnding && redis.status === 'ready'
+  // Every command that was under way comes to this.
+  const close = () => {
+    if (!isEnding) redis.disconnect()
+    isEnding = true
+  }
   return {
     number,
     isOpen,
-    close: () => redis.disconnect(),
+    close,
     call: async (command, ...args) => {
       if (!isOpen()) throw new LineFault('closed', false)
       try {
         return await redis.call(command, ...args)
       } catch (error) {
-        throw faultOf(error, () => redis.disconnect())
+        throw faultOf(error, close)
       }
     },
   }
 }
 
 /** An answer of the server, or none: then the line is of no more use. */
-function faultOf(error: unknown, disconnect: () => void): LineFault {
+function faultOf(error: unknown, close: () => void): LineFault {
   if (error instanceof Error && error.name === 'ReplyError') return new LineFault(wordOf(error), false)
-  disconnect()
+  close()
   return new LineFault(wordOf(error), true)
 }
 

@@ -58,7 +58,7 @@ export async function foundFleet({ endpoint, fleet, replicas, instance }: StoreC
     open: (number) => openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${instance}` }),
     verify: async (line) => {
       await checkServer(line, { db: endpoint.db, replicas, server })
-      await Promise.all(scripts.texts.map((text) => line.call('SCRIPT', 'LOAD', text)))
+      await scripts.load(line)
     },
     server,
   })

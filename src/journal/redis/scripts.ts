@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Line } from './connect.ts'
 import * as mail from './mail-scripts.ts'
 import * as seats from './seat-scripts.ts'
 import * as workflows from './workflow-scripts.ts'
@@ -66,7 +67,8 @@ export type ScriptName = keyof typeof TEXTS
 
 /** The scripts of one process, which a server runs only once they were loaded into it: after it was verified. */
 export type Scripts = {
-  readonly texts: readonly string[]
+  /** Load what the server of a line does not have. Throws LineFault. */
+  readonly load: (line: Line) => Promise<void>
   /** What EVALSHA names a script by. */
   readonly sha: (name: ScriptName) => string
 }
@@ -78,5 +80,10 @@ export function scriptsOf(incarnation: string): Scripts {
     return { name, text, sha: createHash('sha1').update(text).digest('hex') }
   })
   const shas = new Map(named.map(({ name, sha }) => [name, sha]))
-  return { texts: named.map(({ text }) => text), sha: (name) => shas.get(name) ?? '' }
+  const load = async (line: Line) => {
+    const found = await line.call('SCRIPT', 'EXISTS', ...shas.values())
+    const missing = named.filter((_each, index) => !Array.isArray(found) || found[index] !== 1)
+    await Promise.all(missing.map(({ text }) => line.call('SCRIPT', 'LOAD', text)))
+  }
+  return { load, sha: (name) => shas.get(name) ?? '' }
 }

@@ -69,7 +69,7 @@ export class RedisStore {
     await this.#deps.onLine({ server, ...met })
     // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
     this.#known ??= { gen: met.gen, seq: 0 }
-    await Promise.all(this.#scripts.texts.map((text) => line.call('SCRIPT', 'LOAD', text)))
+    await this.#scripts.load(line)
   }
 
   /** Verify both lines, where they are not yet. Throws what a use of them would. */

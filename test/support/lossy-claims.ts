@@ -1,0 +1,90 @@
+import type { Journal } from '../../src/journal/journal.ts'
+import { endpointOf } from '../../src/journal/redis/connect.ts'
+import type { RedisStore } from '../../src/journal/redis/store.ts'
+import { journalOf, newStore, openStore, takeSeat } from './redis-fleet.ts'
+import { startRedisProxy } from './redis-proxy.ts'
+import { attemptOf, slotOf, workflowOf } from './workflows.ts'
+
+const CHAIN = 31_337
+const CLIENTS = 3
+/** Each client claims of all of them at once, so that one broken line loses the answers of some. */
+const SIGNERS = Array.from({ length: 8 }, (_, index) => `0x${String(index).padStart(40, '0')}` as const)
+
+/** What claims of some clients came to. */
+type Claims = {
+  /** Of each signer: the nonces that the clients were given, each by the id of its workflow. */
+  readonly given: readonly ReadonlyMap<string, number>[]
+  /** Of each signer what Redis has: nonce → id, and `next` and `top`. */
+  readonly kept: readonly Readonly<Record<string, string>>[]
+  /** Claims that another client was faster with, and answers that were lost. */
+  readonly lostRaces: number
+  readonly lostAnswers: number
+}
+
+/** Let three clients claim `count` nonces of each of eight signers at once; `isLost` draws what answers are lost. */
+export async function claimOverLossyLines(
+  port: number,
+  count: number,
+  isLost: () => boolean,
+): Promise<Claims> {
+  const { store, config } = await newStore(port)
+  const held = await takeSeat(store)
+  const own = await journalOf(held, store)
+  const proxy = await startRedisProxy(port)
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  const stores: RedisStore[] = Array.from({ length: CLIENTS }, () => openStore({ ...config, endpoint }))
+  const given = SIGNERS.map(() => new Map<string, number>())
+  let lostRaces = 0
+  const claim = async (journal: Journal, lane: number, id: string): Promise<void> => {
+    const signer = SIGNERS[lane] ?? '0x'
+    for (;;) {
+      const nonce = (await journal.nextNonce(CHAIN, signer)) ?? 0
+      const digest = `0x${String(nonce).padStart(64, id.padStart(12, '0'))}` as const
+      const slots = [slotOf({ nonce, signer, attempts: [attemptOf({ digest })] })]
+      const claimed = await journal.claim(
+        workflowOf('in_flight', { id, signer, opportunity: id, slots }),
+        null,
+      )
+      if (claimed !== 'lost') {
+        given[lane]?.set(id, nonce)
+        return
+      }
+      lostRaces += 1
+    }
+  }
+  const work = async (journal: Journal, client: number, lane: number): Promise<void> => {
+    for (let index = client; index < count; index += CLIENTS) await claim(journal, lane, `${lane}-${index}`)
+  }
+  try {
+    for (const [lane, signer] of SIGNERS.entries()) {
+      await own.adoptNonce(CHAIN, signer, 0)
+      for (let start = 0; start < count; start += 100) {
+        const some = Array.from(
+          { length: Math.min(100, count - start) },
+          (_, index) => `${lane}-${start + index}`,
+        )
+        await Promise.all(some.map((id) => own.open(workflowOf('cleared', { id, signer, opportunity: id }))))
+      }
+    }
+    const journals = await Promise.all(stores.map((each) => journalOf(held, each)))
+    proxy.losing(isLost)
+    await Promise.all(
+      journals.flatMap((journal, client) => SIGNERS.map((_signer, lane) => work(journal, client, lane))),
+    )
+    const kept = await Promise.all(
+      SIGNERS.map((signer) => store.read('HGETALL', store.keys.nonces(CHAIN, signer))),
+    )
+    return { given, kept: kept.map(recordOf), lostRaces, lostAnswers: proxy.lost() }
+  } finally {
+    for (const each of [...stores, store]) each.close()
+    await proxy.stop()
+  }
+}
+
+/** Read a hash as it comes: names and values by turns. */
+function recordOf(reply: unknown): Readonly<Record<string, string>> {
+  const flat = Array.isArray(reply) ? reply.map(String) : []
+  return Object.fromEntries(
+    flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : [])),
+  )
+}
