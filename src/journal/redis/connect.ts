@@ -81,6 +81,8 @@ export async function openLine(endpoint: Endpoint, { number, timeoutMs, name }: 
     enableOfflineQueue: false,
     commandTimeout: timeoutMs,
     connectTimeout: timeoutMs,
+    // What is not on its way by then shall not be: the same command goes out on the next line.
+    disconnectTimeout: 100,
     // The start check looks at more than whether it is loading.
     enableReadyCheck: false,
     // Pushes and maps are nothing to us, and AUTH is the same from Redis 6 on.
