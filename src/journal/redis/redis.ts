@@ -6,15 +6,13 @@ import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { proveEntered } from '../entered.ts'
 import type { Journal, LedgerEntry, Reservation, Spending } from '../journal.ts'
-import { LiveIndex } from '../live-index.ts'
-import { Briefs, decodeBrief } from './briefs.ts'
+import { Briefs } from './briefs.ts'
 import { Budgets } from './budgets.ts'
-import { type Change, changeArgs, changeKeys, conflict } from './change.ts'
 import { decodeEntry } from './entries.ts'
 import { createFences, type Fences } from './fences.ts'
 import type { Controls, Held } from './seat.ts'
-import { SeatRecords } from './seat-records.ts'
 import type { RedisStore } from './store.ts'
+import { WorkflowRecords } from './workflow-records.ts'
 
 /** What a journal of a term needs. */
 type TermDeps = {
@@ -34,41 +32,19 @@ export async function openRedisJournal(held: Held, deps: TermDeps): Promise<Jour
   return journal
 }
 
-/** The one writer of a seat's workflows: what is live of it is held decoded, so that asking for it costs no command. */
-class RedisJournal extends SeatRecords implements Journal {
+/** The journal of a term. */
+class RedisJournal extends WorkflowRecords implements Journal {
   readonly #fences: Fences
   readonly #briefs: Briefs
   readonly #budgets: Budgets
-  readonly #live = new LiveIndex([])
-  /** Of these, memory may be behind the record. */
-  readonly #unsure = new Set<string>()
+  /** The next nonces as they were last read or claimed: another's claim of one is lost, and they are read again. */
+  readonly #next = new Map<string, number>()
 
   constructor(held: Held, { store, onControls }: TermDeps) {
     super(held, store)
     this.#fences = createFences(held, store, onControls)
     this.#briefs = new Briefs(store)
     this.#budgets = new Budgets(store)
-  }
-
-  async load(): Promise<void> {
-    const ids = await this.texts('ZRANGE', this.store.keys.live(this.held.seat), 0, -1)
-    for (const workflow of await this.many(ids)) this.#live.note(workflow)
-  }
-
-  override async get(id: string): Promise<Workflow | null> {
-    const known = this.#live.get(id)
-    if (known !== undefined && !this.#unsure.has(id)) return known
-    const stored = await super.get(id)
-    if (this.#unsure.delete(id) && stored !== null) this.#live.note(stored)
-    return stored
-  }
-
-  override async live(): Promise<readonly Workflow[]> {
-    return this.#live.all()
-  }
-
-  async ofSigner(signer: Address): Promise<readonly Workflow[]> {
-    return this.#live.ofSigner(signer)
   }
 
   ofRole(role: Role): Promise<readonly Brief[]> {
@@ -87,59 +63,6 @@ class RedisJournal extends SeatRecords implements Journal {
     }
   }
 
-  /** Make a change of a workflow. @returns what the script answered, and what follows that. */
-  async #change(name: 'open' | 'write' | 'claim', change: Change): Promise<readonly unknown[]> {
-    const { next } = change
-    try {
-      const keys = changeKeys(change, this.held.seat, this.store.keys)
-      const { code, values } = await this.run(name, keys, changeArgs(change))
-      if (code === 'CONFLICT') throw conflict(next)
-      const [, answer] = values
-      if (answer === 'opened' || answer === 'written') this.#note(next)
-      return values.slice(1)
-    } catch (error) {
-      this.#unsure.add(next.id)
-      throw error
-    }
-  }
-
-  /** An older change that was answered late is none. */
-  #note(workflow: Workflow): void {
-    const known = this.#live.get(workflow.id)
-    if (known === undefined || known.version <= workflow.version) this.#live.note(workflow)
-  }
-
-  async open(workflow: Workflow): Promise<'opened' | 'exists' | Brief> {
-    const [answer, taken] = await this.#change('open', { next: workflow, before: null, reservation: null })
-    if (answer === 'taken') return decodeBrief(String(taken)).brief
-    return answer === 'opened' ? 'opened' : 'exists'
-  }
-
-  async #write(
-    workflow: Workflow,
-    reservation: Reservation | null,
-    revision?: string,
-  ): Promise<Workflow | 'outdated'> {
-    const before = await this.get(workflow.id)
-    const next = { ...workflow, version: workflow.version + 1 }
-    const [answer] = await this.#change('write', { next, before, reservation, revision })
-    return answer === 'outdated' ? 'outdated' : next
-  }
-
-  async write(workflow: Workflow, reservation: Reservation | null = null): Promise<Workflow> {
-    const written = await this.#write(workflow, reservation)
-    invariant(written !== 'outdated', `a write of ${workflow.id} was judged by no budget`)
-    return written
-  }
-
-  writeWithin(
-    workflow: Workflow,
-    reservation: Reservation,
-    revision: string,
-  ): Promise<Workflow | 'outdated'> {
-    return this.#write(workflow, reservation, revision)
-  }
-
   async #claim(
     workflow: Workflow,
     reservation: Reservation | null,
@@ -153,8 +76,31 @@ class RedisJournal extends SeatRecords implements Journal {
     if (fresh.some(({ nonce }, index) => nonce !== first.nonce + index)) return 'lost'
     const claimed = { ...first, count: fresh.length, holder: await this.#expectedHolder(fresh) }
     const next = { ...workflow, version: workflow.version + 1 }
-    const [answer] = await this.#change('claim', { next, before, reservation, revision, claimed })
-    return answer === 'lost' || answer === 'outdated' ? answer : next
+    const counter = this.store.keys.nonces(first.chainId, first.signer)
+    const following = this.#next.get(counter)
+    this.#next.delete(counter)
+    const [answer] = await this.change('claim', { next, before, reservation, revision, claimed })
+    if (answer === 'lost' || answer === 'outdated') return answer
+    // What only closes one below leaves the next where it is.
+    if (following === first.nonce) this.#next.set(counter, following + fresh.length)
+    else this.#next.delete(counter)
+    return next
+  }
+
+  override async nextNonce(chainId: number, signer: Address): Promise<number | null> {
+    const counter = this.store.keys.nonces(chainId, signer)
+    const known = this.#next.get(counter)
+    if (known !== undefined) return known
+    const next = await super.nextNonce(chainId, signer)
+    if (next !== null) this.#next.set(counter, next)
+    return next
+  }
+
+  async adoptNonce(chainId: number, signer: Address, nonce: number): Promise<void> {
+    const counter = this.store.keys.nonces(chainId, signer)
+    this.#next.delete(counter)
+    await this.run('adopt', [counter], [nonce])
+    this.#next.delete(counter)
   }
 
   /** Who may hold the nonce of a slot that only closes it; where somebody else does by then, the claim is lost. */

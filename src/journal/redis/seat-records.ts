@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Hex } from 'viem'
 import { invariant } from '../../errors.ts'
 import type { DecisionRow, LedgerEntry, OutboxRow, Reservation } from '../journal.ts'
 import { encodeRecord } from '../records.ts'
@@ -39,10 +39,6 @@ export class SeatRecords extends RedisReads {
       `the ledger holds the digest ${String(answer.values[0])} for something else`,
     )
     return answer
-  }
-
-  async adoptNonce(chainId: number, signer: Address, nonce: number): Promise<void> {
-    await this.run('adopt', [this.store.keys.nonces(chainId, signer)], [nonce])
   }
 
   async enterDigest(entry: LedgerEntry): Promise<void> {

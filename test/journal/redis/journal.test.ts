@@ -216,6 +216,16 @@ describe('the Redis journal', () => {
     const known = store.known()
     await expect(openStore(config, known).connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
 
+    const back = await newStore(redis.port)
+    const set = await journalOf(await takeSeat(back.store), back.store)
+    await set.barrier()
+    // On the same line: no new one is there to be verified.
+    await redis.client().hincrby(back.store.keys.meta, 'seq', -1)
+    for (const write of [() => set.setValue('k', 'w'), () => set.barrier()]) {
+      await expect(write()).rejects.toMatchObject({ code: 'journal.amnesia' })
+    }
+    back.store.close()
+
     const fresh = await newStore(redis.port)
     const flushed = await journalOf(await takeSeat(fresh.store), fresh.store)
     await redis.client().flushall()

@@ -1,0 +1,90 @@
+import type { Address } from 'viem'
+import { invariant } from '../../errors.ts'
+import type { Brief } from '../../workflow/brief.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import type { Reservation } from '../journal.ts'
+import { LiveIndex } from '../live-index.ts'
+import { decodeBrief } from './briefs.ts'
+import { type Change, changeArgs, changeKeys, conflict } from './change.ts'
+import { SeatRecords } from './seat-records.ts'
+
+/** The workflows of a seat, by their one writer: what is live is held decoded, so that asking for it costs no command. */
+export class WorkflowRecords extends SeatRecords {
+  readonly #live = new LiveIndex([])
+  /** Of these, memory may be behind the record. */
+  readonly #unsure = new Set<string>()
+
+  async load(): Promise<void> {
+    const ids = await this.texts('ZRANGE', this.store.keys.live(this.held.seat), 0, -1)
+    for (const workflow of await this.many(ids)) this.#live.note(workflow)
+  }
+
+  override async get(id: string): Promise<Workflow | null> {
+    const known = this.#live.get(id)
+    if (known !== undefined && !this.#unsure.has(id)) return known
+    const stored = await super.get(id)
+    if (this.#unsure.delete(id) && stored !== null) this.#note(stored)
+    return stored
+  }
+
+  override async live(): Promise<readonly Workflow[]> {
+    return this.#live.all()
+  }
+
+  async ofSigner(signer: Address): Promise<readonly Workflow[]> {
+    return this.#live.ofSigner(signer)
+  }
+
+  /** Make a change of a workflow. @returns what the script answered, and what follows that. */
+  protected async change(name: 'open' | 'write' | 'claim', change: Change): Promise<readonly unknown[]> {
+    const { next } = change
+    try {
+      const keys = changeKeys(change, this.held.seat, this.store.keys)
+      const { code, values } = await this.run(name, keys, changeArgs(change))
+      if (code === 'CONFLICT') throw conflict(next)
+      const [, answer] = values
+      if (answer === 'opened' || answer === 'written') this.#note(next)
+      return values.slice(1)
+    } catch (error) {
+      this.#unsure.add(next.id)
+      throw error
+    }
+  }
+
+  /** An older change that was answered late is none. */
+  #note(workflow: Workflow): void {
+    const known = this.#live.get(workflow.id)
+    if (known === undefined || known.version <= workflow.version) this.#live.note(workflow)
+  }
+
+  async open(workflow: Workflow): Promise<'opened' | 'exists' | Brief> {
+    const [answer, taken] = await this.change('open', { next: workflow, before: null, reservation: null })
+    if (answer === 'taken') return decodeBrief(String(taken)).brief
+    return answer === 'opened' ? 'opened' : 'exists'
+  }
+
+  async #write(
+    workflow: Workflow,
+    reservation: Reservation | null,
+    revision?: string,
+  ): Promise<Workflow | 'outdated'> {
+    const before = await this.get(workflow.id)
+    const next = { ...workflow, version: workflow.version + 1 }
+    const [answer] = await this.change('write', { next, before, reservation, revision })
+    return answer === 'outdated' ? 'outdated' : next
+  }
+
+  async write(workflow: Workflow, reservation: Reservation | null = null): Promise<Workflow> {
+    const written = await this.#write(workflow, reservation)
+    invariant(written !== 'outdated', `a write of ${workflow.id} was judged by no budget`)
+    return written
+  }
+
+  writeWithin(
+    workflow: Workflow,
+    reservation: Reservation,
+    revision: string,
+  ): Promise<Workflow | 'outdated'> {
+    return this.#write(workflow, reservation, revision)
+  }
+}
