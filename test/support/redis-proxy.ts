@@ -9,13 +9,16 @@ export type RedisProxy = {
   readonly losing: (isLost: (() => boolean) | null) => void
   /** Keep what clients send on lines that are open now; `release` lets it arrive, whoever has left meanwhile. */
   readonly hold: () => { readonly release: () => void }
+  /** Lead new lines to another server, and cut those that are open: a failover. */
+  readonly lead: (target: number) => void
   /** How many answers were lost. */
   readonly lost: () => number
   readonly stop: () => Promise<void>
 }
 
 /** Start a proxy of a Redis on loopback. */
-export async function startRedisProxy(target: number): Promise<RedisProxy> {
+export async function startRedisProxy(port: number): Promise<RedisProxy> {
+  let target = port
   let isLost: (() => boolean) | null = null
   let lost = 0
   const open = new Set<{ hold: Buffer[] | null; readonly upstream: Socket }>()
@@ -57,6 +60,10 @@ export async function startRedisProxy(target: number): Promise<RedisProxy> {
           for (const { hold, upstream } of held) upstream.write(Buffer.concat(hold ?? []))
         },
       }
+    },
+    lead: (next) => {
+      target = next
+      for (const { upstream } of open) upstream.destroy()
     },
     lost: () => lost,
     stop: async () => {

@@ -21,8 +21,9 @@ export class Briefs {
   readonly #byId = new Map<string, Kept>()
   readonly #byRole = new Map<Role, Map<string, Kept>>()
   readonly #onLots = new Map<string, Kept>()
-  /** The sequence up to which it is known; -1: nothing is. */
+  /** The sequence up to which it is known, of which server; -1: nothing is. */
   #known = -1
+  #runId = ''
 
   constructor(store: RedisStore) {
     this.#store = store
@@ -42,6 +43,12 @@ export class Briefs {
     const { keys } = this.#store
     const asked = this.#known === -1 ? '' : this.#known
     const { values } = await this.#store.run('briefs', [keys.brief, keys.briefs], [asked])
+    // A replica that was promoted may have had other changes by the same numbers.
+    if (this.#runId !== this.#store.runId()) {
+      this.#runId = this.#store.runId()
+      this.#known = -1
+      if (asked !== '') return this.#read()
+    }
     const [seq, part, ...flat] = values.map(String)
     // An answer that came later than one that was asked for after it.
     if (Number(seq) < this.#known) return

@@ -1,49 +1,63 @@
 import type { Role } from '../../service/contract/roles.ts'
-import type { Reservation, Spending } from '../journal.ts'
-import { RecentReservations } from '../recent-reservations.ts'
+import type { JournalReads, Reservation, Spending } from '../journal.ts'
+import { KEPT_MS, RecentReservations } from '../recent-reservations.ts'
 import { decodeRecord } from '../records.ts'
 import type { RedisStore } from './store.ts'
 
-type Held = { readonly recent: RecentReservations; revision: string }
+type Held = { readonly recent: RecentReservations; readonly runId: string; revision: string }
 
 /** The reservations of the last two days, of each role that was asked for: only what changed since is read. */
 export class Budgets {
   readonly #store: RedisStore
+  readonly #reservations: JournalReads['reservations']
   readonly #byRole = new Map<Role, Held>()
 
-  constructor(store: RedisStore) {
+  constructor(store: RedisStore, reservations: JournalReads['reservations']) {
     this.#store = store
+    this.#reservations = reservations
   }
 
-  /** As the journal's `spending`; no rows where what is held does not go back far enough. */
-  async spending(
-    role: Role,
-    sinceMs: readonly number[],
-    workflowId: string,
-  ): Promise<{ readonly rows: Spending['rows'] | null; readonly revision: string }> {
+  /** As the journal's `spending`. */
+  async spending(role: Role, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
     const { recent, revision } = await this.#read(role)
-    // In the turn in which the revision was read.
-    return { rows: recent.sums(role, sinceMs, workflowId), revision }
+    // In the turn in which the revision was read; what is read later than that is outdated at worst.
+    const rows = recent.sums(role, sinceMs, workflowId)
+    return { rows: rows ?? (await this.#reservations(role, Math.min(...sinceMs))), revision }
   }
 
   /** Learn what changed of a role's budget, and which revision that is. */
   async #read(role: Role): Promise<Held> {
     const { keys } = this.#store
-    const asked = this.#byRole.get(role)?.revision ?? ''
+    const asked = this.#byRole.get(role) ?? (await this.#load(role))
     const budget = [keys.budget(role), keys.budgetTimes(role), keys.budgetChanges(role)]
-    const { values } = await this.#store.run('spent', budget, [asked])
-    const [, revision = '0', ...rows] = values.map(String)
+    const { values } = await this.#store.run('spent', budget, [asked.revision])
     const held = this.#byRole.get(role)
-    // Of two that were asked at once, the later answer holds all of the earlier one.
-    if (held !== undefined && Number(revision) < Number(held.revision)) return held
-    const changed = rows.map((row) => decodeRecord<Reservation>(row))
-    if (held === undefined) {
-      const fresh = { recent: new RecentReservations(changed), revision }
-      this.#byRole.set(role, fresh)
-      return fresh
+    // A replica that was promoted may have had other changes by the same numbers.
+    if (held !== asked || held.runId !== this.#store.runId()) {
+      if (held === asked) this.#byRole.delete(role)
+      return this.#read(role)
     }
-    for (const row of changed) held.recent.set(row)
+    const [, revision = '0', ...rows] = values.map(String)
+    // Of two that were asked at once, the later answer holds all of the earlier one.
+    if (Number(revision) < Number(held.revision)) return held
+    for (const row of rows) held.recent.set(decodeRecord<Reservation>(row))
     held.revision = revision
     return held
   }
+
+  async #load(role: Role): Promise<Held> {
+    const { keys } = this.#store
+    const runId = this.#store.runId()
+    const [, newestMs = 0] = listOf(
+      await this.#store.read('ZREVRANGE', keys.budgetTimes(role), 0, 0, 'WITHSCORES'),
+    )
+    // First: what is reserved while the rows are read comes again with what changed since.
+    const revision = (await this.#store.read('HGET', keys.budget(role), 'rev')) ?? '0'
+    const rows = await this.#reservations(role, Number(newestMs) - KEPT_MS)
+    const held = { recent: new RecentReservations(rows), runId, revision: String(revision) }
+    this.#byRole.set(role, held)
+    return held
+  }
 }
+
+const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])

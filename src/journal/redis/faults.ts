@@ -81,6 +81,17 @@ export const seatLost = (seat: string): RolekeeperError =>
     retry: 'later',
   })
 
+/**
+ * Say that Redis lacks what it answered this instance for and no barrier had passed, as a replica does that lagged and was
+ * promoted. What is in memory is void: who holds the seat takes it again, and reads it anew. Pure.
+ */
+export const tailLost = (seat: string): RolekeeperError =>
+  new RolekeeperError('seat.lost', `Redis lacks what was last written to the seat ${seat}.`, {
+    fix: 'none needed: nothing had followed from it; the seat is taken again from the record.',
+    facts: { seat, tail: true },
+    retry: 'later',
+  })
+
 /** What a server has forgotten that had acknowledged more. */
 export type Forgotten = { readonly seen: string; readonly expected: string }
 

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { type Controls, fence, type Held } from './seat.ts'
+import { type Controls, fence, type Mark } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** The barriers of a term: who asks while one is under way shares the next with all others. */
@@ -13,9 +13,12 @@ export type Fences = {
 
 type Batch = { readonly digests: Set<Hex>; readonly passed: Promise<ReadonlyMap<Hex, string>> }
 
-/** Create the fences of a seat that is held; `onControls` is called with what each finds set for the fleet. */
+/**
+ * Create the fences of a writer, whose mark is read as each begins; `onControls` is called with what each finds set for the
+ * fleet.
+ */
 export function createFences(
-  held: Held,
+  mark: () => Mark,
   store: RedisStore,
   onControls: (controls: Controls) => void,
 ): Fences {
@@ -23,7 +26,7 @@ export function createFences(
   let underWay: Promise<unknown> = Promise.resolve()
 
   const pass = async (digests: readonly Hex[]): Promise<ReadonlyMap<Hex, string>> => {
-    const { controls, entries } = await fence(held, digests, store)
+    const { controls, entries } = await fence(mark(), digests, store)
     onControls(controls)
     return new Map(digests.map((digest, index) => [digest, entries[index] ?? '']))
   }

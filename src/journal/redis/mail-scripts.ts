@@ -1,5 +1,3 @@
-import { KEPT_MS } from '../recent-reservations.ts'
-
 /** Lua of what is kept beside workflows. Each runs after the checks of a seat's holder. */
 
 /** Decisions kept of a role: what an operator scrolls through, not an archive. */
@@ -7,18 +5,18 @@ const DECISIONS_MAX = 10_000
 
 /** Enter digests: keys are the ledger; digest and entry by turns. */
 export const ENTER = `
-for index = 7, #ARGV, 2 do
+for index = 8, #ARGV, 2 do
   local known = redis.call('HGET', KEYS[3], ARGV[index])
   if known and content(known) ~= content(ARGV[index + 1]) then return { 'OTHER', ARGV[index] } end
 end
 local seq = advance()
-for index = 7, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[index], ARGV[index + 1]) end
+for index = 8, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[index], ARGV[index + 1]) end
 return { 'OK', seq }`
 
 /** Set the next nonce: to what is given, or to the first above all that were claimed. */
 export const ADOPT = `
 local top = tonumber(redis.call('HGET', KEYS[3], 'top')) or -1
-local following = math.max(tonumber(ARGV[7]), top + 1)
+local following = math.max(tonumber(ARGV[8]), top + 1)
 local seq = advance()
 redis.call('HSET', KEYS[3], 'next', following)
 return { 'OK', seq }`
@@ -26,7 +24,7 @@ return { 'OK', seq }`
 /** Put rows in the outbox: hash, due time and row by turns. A row stays, so that the same hash is never put in again. */
 export const POST = `
 local seq = advance()
-for index = 7, #ARGV, 3 do
+for index = 8, #ARGV, 3 do
   if redis.call('HSETNX', KEYS[4], ARGV[index], ARGV[index + 2]) == 1 then
     redis.call('ZADD', KEYS[3], ARGV[index + 1], ARGV[index])
   end
@@ -35,50 +33,42 @@ return { 'OK', seq }`
 
 export const POSTED = `
 local seq = advance()
-redis.call('ZREM', KEYS[3], ARGV[7])
-redis.call('HDEL', KEYS[5], ARGV[7])
+redis.call('ZREM', KEYS[3], ARGV[8])
+redis.call('HDEL', KEYS[5], ARGV[8])
 return { 'OK', seq }`
 
 /** Try again at a time: one more try, however often this very op comes. */
 export const POSTPONE = `
-if not redis.call('ZSCORE', KEYS[3], ARGV[7]) then return { 'OK', seq_now } end
-local tries, last = string.match(redis.call('HGET', KEYS[5], ARGV[7]) or '0 ', '^(%d+) (.*)$')
-if last == op then return { 'OK', seq_now } end
+if not redis.call('ZSCORE', KEYS[3], ARGV[8]) then return { 'OK', so_far } end
+local tries, last = string.match(redis.call('HGET', KEYS[5], ARGV[8]) or '0 ', '^(%d+) (.*)$')
+if last == op then return { 'OK', so_far } end
 local seq = advance()
-redis.call('HSET', KEYS[5], ARGV[7], (tonumber(tries) + 1) .. ' ' .. op)
-redis.call('ZADD', KEYS[3], ARGV[8], ARGV[7])
+redis.call('HSET', KEYS[5], ARGV[8], (tonumber(tries) + 1) .. ' ' .. op)
+redis.call('ZADD', KEYS[3], ARGV[9], ARGV[8])
 return { 'OK', seq }`
 
 /** Set a value, or remove it where none is given. */
 export const PUT = `
 local seq = advance()
-if ARGV[8] then redis.call('HSET', KEYS[3], ARGV[7], ARGV[8]) else redis.call('HDEL', KEYS[3], ARGV[7]) end
+if ARGV[9] then redis.call('HSET', KEYS[3], ARGV[8], ARGV[9]) else redis.call('HDEL', KEYS[3], ARGV[8]) end
 return { 'OK', seq }`
 
 /** Add decisions of one role, oldest first; of each role the op of the last addition is kept. */
 export const DECIDE = `
-if redis.call('HGET', KEYS[4], ARGV[7]) == op then return { 'OK', seq_now } end
+if redis.call('HGET', KEYS[4], ARGV[8]) == op then return { 'OK', so_far } end
 local seq = advance()
-for index = 8, #ARGV do redis.call('LPUSH', KEYS[3], ARGV[index]) end
+for index = 9, #ARGV do redis.call('LPUSH', KEYS[3], ARGV[index]) end
 redis.call('LTRIM', KEYS[3], 0, ${DECISIONS_MAX - 1})
-redis.call('HSET', KEYS[4], ARGV[7], op)
-redis.call('SADD', KEYS[5], ARGV[7])
+redis.call('HSET', KEYS[4], ARGV[8], op)
+redis.call('SADD', KEYS[5], ARGV[8])
 return { 'OK', seq }`
 
-/** What of a budget changed after a revision: the newest revision, then id and row by turns. Of a reader who has none, two days. */
+/** What of a budget changed after a revision: the newest revision, then the rows. */
 export const SPENT = `
-local known, rev = tonumber(ARGV[3]), redis.call('HGET', KEYS[2], 'rev') or '0'
-local ids
-if known then
-  if tonumber(rev) == known then return { 'OK', seq_now, rev } end
-  ids = redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. ARGV[3], '+inf')
-else
-  local newest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-  local from = (tonumber(newest[2]) or 0) - ${KEPT_MS}
-  ids = redis.call('ZRANGEBYSCORE', KEYS[3], from, '+inf')
-end
+local rev = redis.call('HGET', KEYS[2], 'rev') or '0'
 local answer = { 'OK', seq_now, rev }
-for _, id in ipairs(ids) do
+if rev == ARGV[3] then return answer end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. ARGV[3], '+inf')) do
   local row = redis.call('HGET', KEYS[2], id)
   if row then answer[#answer + 1] = row end
 end

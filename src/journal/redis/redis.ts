@@ -42,9 +42,9 @@ class RedisJournal extends WorkflowRecords implements Journal {
 
   constructor(held: Held, { store, onControls }: TermDeps) {
     super(held, store)
-    this.#fences = createFences(held, store, onControls)
+    this.#fences = createFences(() => this.mark(), store, onControls)
     this.#briefs = new Briefs(store)
-    this.#budgets = new Budgets(store)
+    this.#budgets = new Budgets(store, (role, sinceMs) => this.reservations(role, sinceMs))
   }
 
   ofRole(role: Role): Promise<readonly Brief[]> {
@@ -55,12 +55,8 @@ class RedisJournal extends WorkflowRecords implements Journal {
     return this.#briefs.onLots()
   }
 
-  async spending(role: Role, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
-    const held = await this.#budgets.spending(role, sinceMs, workflowId)
-    return {
-      rows: held.rows ?? (await this.reservations(role, Math.min(...sinceMs))),
-      revision: held.revision,
-    }
+  spending(role: Role, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
+    return this.#budgets.spending(role, sinceMs, workflowId)
   }
 
   async #claim(

@@ -22,15 +22,24 @@ local seat = redis.call('HMGET', KEYS[2], 'token')
 if seat[1] ~= ARGV[3] then return { 'FENCED' } end`
 
 /**
- * What every change by a seat's holder begins with. A command that was given up may still arrive, over a slow network:
- * once its writer has used a newer line, it changes nothing. ARGV: and the client, its line, and the op.
+ * What every change by a seat's holder begins with. A command that was given up may still arrive, over a slow network: once
+ * its writer has used a newer line, it changes nothing. A replica that was promoted may lack what its writer was answered
+ * for: then the writer knows what nobody else does, and ends. ARGV: and the writer, its line, the op, and the sequence of
+ * the newest change that it was answered for.
  */
 const HOLDER = `
 ${SEATED}
-local op, line_name = ARGV[6], 'line:' .. ARGV[4]
-local line = tonumber(redis.call('HGET', KEYS[2], line_name)) or 0
+local op, line_name, seq_name = ARGV[6], 'line:' .. ARGV[4], 'seq:' .. ARGV[4]
+local writer = redis.call('HMGET', KEYS[2], line_name, seq_name)
+local line, so_far = tonumber(writer[1]) or 0, writer[2] or '0'
 if line > tonumber(ARGV[5]) then return { 'LATE' } end
+if tonumber(so_far) < tonumber(ARGV[7]) then return { 'TAIL' } end
 if line < tonumber(ARGV[5]) then redis.call('HSET', KEYS[2], line_name, ARGV[5]) end
+local function advance()
+  local seq = tostring(redis.call('HINCRBY', KEYS[1], 'seq', 1))
+  redis.call('HSET', KEYS[2], seq_name, seq)
+  return seq
+end
 local function content(entry) return string.match(entry, '^%d+ (.*)$') end`
 
 /**

@@ -3,10 +3,10 @@ import { invariant } from '../../errors.ts'
 import type { DecisionRow, LedgerEntry, OutboxRow, Reservation } from '../journal.ts'
 import { encodeRecord } from '../records.ts'
 import { encodeEntry } from './entries.ts'
-import { seatLost } from './faults.ts'
+import { seatLost, tailLost } from './faults.ts'
 import { RedisReads } from './reads.ts'
 import type { ScriptName } from './scripts.ts'
-import type { Held } from './seat.ts'
+import type { Held, Mark } from './seat.ts'
 import { type Answer, type Argument, LINE, type RedisStore } from './store.ts'
 
 /** Decisions of one script: a first look at a book has one of each position. */
@@ -16,11 +16,16 @@ const DECISIONS_MAX = 500
 export class SeatRecords extends RedisReads {
   protected override readonly store: RedisStore
   protected readonly held: Held
+  /** One writer of the seat, of those that its holder may have one after another. */
+  readonly #writer: string
+  /** The sequence of the newest change that was answered. */
+  #answered = 0
 
   constructor(held: Held, store: RedisStore) {
     super(store)
     this.store = store
     this.held = held
+    this.#writer = store.op()
   }
 
   /** Run a script of the seat's holder, as one change that is made once. */
@@ -31,14 +36,21 @@ export class SeatRecords extends RedisReads {
   ): Promise<Answer> {
     const { seat, token } = this.held
     const { store } = this
-    const given: readonly Argument[] = [token, store.client, LINE, store.op(), ...args]
+    const given: readonly Argument[] = [token, this.#writer, LINE, store.op(), this.#answered, ...args]
     const answer = await store.run(name, [store.keys.seat(seat), ...keys], given)
     if (answer.code === 'FENCED') throw seatLost(seat)
+    if (answer.code === 'TAIL') throw tailLost(seat)
     invariant(
       answer.code !== 'OTHER',
       `the ledger holds the digest ${String(answer.values[0])} for something else`,
     )
+    if (answer.code === 'OK') this.#answered = Math.max(this.#answered, Number(answer.values[0]))
     return answer
+  }
+
+  /** What a barrier compares with: it covers every change that was answered before. */
+  protected mark(): Mark {
+    return { ...this.held, writer: this.#writer, answered: this.#answered }
   }
 
   async enterDigest(entry: LedgerEntry): Promise<void> {

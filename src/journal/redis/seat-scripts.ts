@@ -42,7 +42,8 @@ return { 'OK', seq }`
 
 /** What a barrier begins with: a write of its own, so that WAIT covers every earlier one. Controls, and the entries of digests. */
 export const FENCE = `
+if (tonumber(redis.call('HGET', KEYS[2], 'seq:' .. ARGV[4])) or 0) < tonumber(ARGV[5]) then return { 'TAIL' } end
 local seq = advance()
 local entries = {}
-for index = 4, #ARGV do entries[#entries + 1] = redis.call('HGET', KEYS[4], ARGV[index]) or '' end
+for index = 6, #ARGV do entries[#entries + 1] = redis.call('HGET', KEYS[4], ARGV[index]) or '' end
 return { 'OK', seq, redis.call('HGETALL', KEYS[3]), entries }`

@@ -1,4 +1,4 @@
-import { seatLost } from './faults.ts'
+import { seatLost, tailLost } from './faults.ts'
 import type { RedisStore } from './store.ts'
 
 /** What a person has set for the fleet: killed, paused, `safe:<signer>`. */
@@ -77,6 +77,9 @@ export async function release({ seat, token }: Held, store: RedisStore): Promise
   await store.run('release', [store.keys.seat(seat)], [token])
 }
 
+/** What a barrier covers: every change of a writer that it was answered for. */
+export type Mark = Held & { readonly writer: string; readonly answered: number }
+
 /** What a barrier passed by. */
 export type Fenced = {
   readonly controls: Controls
@@ -85,18 +88,20 @@ export type Fenced = {
 }
 
 /**
- * Resolve when all that the holder of a seat wrote before is acknowledged, while the seat was its own. Throws RolekeeperError
- * `seat.lost`, and what {@link RedisStore.fence} throws.
+ * Resolve when all that a writer of a seat was answered for is acknowledged, while the seat was its own. Throws
+ * RolekeeperError `seat.lost`, and what {@link RedisStore.fence} throws.
  */
 export async function fence(
-  { seat, token }: Held,
+  { seat, token, writer, answered }: Mark,
   digests: readonly string[],
   store: RedisStore,
 ): Promise<Fenced> {
   const { keys } = store
-  const fenced = await store.fence([keys.seat(seat), keys.control, keys.digests], [token, ...digests])
-  if (fenced.code !== 'OK') throw seatLost(seat)
-  const [, controls, entries] = fenced.values
+  const args = [token, writer, answered, ...digests]
+  const { code, values } = await store.fence([keys.seat(seat), keys.control, keys.digests], args)
+  if (code === 'TAIL') throw tailLost(seat)
+  if (code !== 'OK') throw seatLost(seat)
+  const [, controls, entries] = values
   return { controls: controlsOf(controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
 }
 

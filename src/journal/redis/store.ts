@@ -42,6 +42,7 @@ export class RedisStore {
   readonly #writes: Link
   readonly #fences: Link
   #known: Known | null
+  #runId = ''
   #ops = 0
 
   constructor(config: StoreConfig, deps: StoreDeps) {
@@ -70,6 +71,7 @@ export class RedisStore {
     // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
     this.#known ??= { gen: met.gen, seq: 0 }
     await this.#scripts.load(line)
+    this.#runId = server.runId
   }
 
   /** Verify both lines, where they are not yet. Throws what a use of them would. */
@@ -89,6 +91,11 @@ export class RedisStore {
   /** The generation, and the newest sequence that was acknowledged as far as the configuration says. */
   known(): Known {
     return this.#known ?? { gen: '', seq: 0 }
+  }
+
+  /** The server process that the newest line led to. */
+  runId(): string {
+    return this.#runId
   }
 
   /** A name for one change, by which it is known again. */
@@ -127,7 +134,7 @@ export class RedisStore {
    * Run a fence and wait until every write before it is acknowledged as far as the configuration says. Throws RolekeeperError
    * `journal.not_replicated` where too few replicas have it.
    */
-  async fence(keys: readonly string[], args: readonly string[]): Promise<Answer> {
+  async fence(keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const { replicas } = this.#config
     const [answer, count] = await this.#fences.use((line) =>
       Promise.all([

@@ -20,8 +20,8 @@ end`
 
 const CHANGE = `
 ${RESERVE}
-local head = cjson.decode(ARGV[7])
-local body, transition, brief, reservation = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local head = cjson.decode(ARGV[8])
+local body, transition, brief, reservation = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local workflow, live_key, ended_key, briefs_key, lot_key = KEYS[3], KEYS[5], KEYS[6], KEYS[9], KEYS[10]
 
 local function begin(seq)
@@ -51,7 +51,7 @@ local function finish(seq)
 end
 
 local function differing()
-  for index = 12, #ARGV, 2 do
+  for index = 13, #ARGV, 2 do
     local known = redis.call('HGET', KEYS[15], ARGV[index])
     if known and content(known) ~= content(ARGV[index + 1]) then return ARGV[index] end
   end
@@ -68,7 +68,7 @@ local function store(state)
     redis.call('HSET', KEYS[8], head.id, brief)
     redis.call('ZADD', briefs_key, seq, head.id)
   end
-  for index = 12, #ARGV, 2 do redis.call('HSETNX', KEYS[15], ARGV[index], ARGV[index + 1]) end
+  for index = 13, #ARGV, 2 do redis.call('HSETNX', KEYS[15], ARGV[index], ARGV[index + 1]) end
   if reservation ~= '' then
     reserve(KEYS[16], KEYS[17], KEYS[18], head.id, head.reservedAtMs, reservation, seq)
   end
@@ -79,16 +79,16 @@ end`
 export const OPEN = `
 ${CHANGE}
 local kept = redis.call('HMGET', workflow, 'op', 'v')
-if kept[1] == op then return { 'OK', seq_now, 'opened' } end
-if kept[2] then return { 'OK', seq_now, 'exists' } end
+if kept[1] == op then return { 'OK', so_far, 'opened' } end
+if kept[2] then return { 'OK', so_far, 'exists' } end
 local last = redis.call('HGET', KEYS[7], head.opportunity)
-if last and cjson.decode(last).round >= head.round then return { 'OK', seq_now, 'exists' } end
+if last and cjson.decode(last).round >= head.round then return { 'OK', so_far, 'exists' } end
 if head.hasLot then
   local on_lot = redis.call('HGETALL', lot_key)
   for index = 1, #on_lot, 2 do
     local kind, role = string.match(on_lot[index + 1], '^(%a+) (.*)$')
     if role ~= head.role and (head.shadow or kind == 'live') then
-      return { 'OK', seq_now, 'taken', redis.call('HGET', KEYS[8], on_lot[index]) or '' }
+      return { 'OK', so_far, 'taken', redis.call('HGET', KEYS[8], on_lot[index]) or '' }
     end
   end
 end
@@ -101,10 +101,10 @@ return { 'OK', seq, 'opened' }`
 /** What a write finds before it writes: its own op again, another version, or a budget that another took of. */
 const FOUND = `
 local kept = redis.call('HMGET', workflow, 'op', 'v', 'state')
-if kept[1] == op then return { 'OK', seq_now, 'written' } end
+if kept[1] == op then return { 'OK', so_far, 'written' } end
 if tonumber(kept[2]) ~= head.version - 1 then return { 'CONFLICT', kept[2] or '' } end
 if head.revision and (redis.call('HGET', KEYS[16], 'rev') or '0') ~= head.revision then
-  return { 'OK', seq_now, 'outdated' }
+  return { 'OK', so_far, 'outdated' }
 end`
 
 /** Answer `written`, or `outdated`. */
@@ -122,7 +122,7 @@ ${FOUND}
 local nonces, asked = KEYS[19], head.nonces
 local numbers = redis.call('HMGET', nonces, 'next', 'top')
 local following = tonumber(numbers[1])
-local lost = { 'OK', seq_now, 'lost' }
+local lost = { 'OK', so_far, 'lost' }
 if not following or asked.first > following then return lost end
 local fills = asked.first < following
 if fills then
@@ -148,5 +148,5 @@ return { 'OK', store(kept[3]), 'written' }`
 export const SETTLE = `
 ${RESERVE}
 local seq = advance()
-reserve(KEYS[3], KEYS[4], KEYS[5], ARGV[7], tonumber(ARGV[8]), ARGV[9], seq)
+reserve(KEYS[3], KEYS[4], KEYS[5], ARGV[8], tonumber(ARGV[9]), ARGV[10], seq)
 return { 'OK', seq }`
