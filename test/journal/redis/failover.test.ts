@@ -36,7 +36,7 @@ it('passes no barrier on a replica that lacks what was written before it, and go
   await journal.settle({ ...reservation, workflowId: 'a' })
   expect((await journal.spending('liquidator', [0], 'x')).rows).toHaveLength(1)
   await followed(replica, 1)
-  proxy.lead(replica.port)
+  await proxy.lead(replica.port)
   await master.kill()
 
   const lost = { code: 'seat.lost', retry: 'later', facts: { tail: true } }
@@ -75,7 +75,7 @@ it('judges by no reservation that a promoted replica lacks', async () => {
   await reserving.open(workflowOf('discovered', { id: 'b', opportunity: 'b' }))
   expect((await judging.spending('liquidator', [0], 'x')).rows).toHaveLength(1)
   expect(await judging.ofRole('liquidator')).toHaveLength(1)
-  proxy.lead(replica.port)
+  await proxy.lead(replica.port)
   expect((await judging.spending('liquidator', [0], 'x')).rows).toEqual([])
   expect(await judging.ofRole('liquidator')).toEqual([])
   for (const store of [one, other]) store.close()

@@ -117,10 +117,9 @@ describe('the Redis journal', () => {
 
   it('changes nothing by a command that arrives after its writer went on', async () => {
     await journal.settle(reservation('a'))
-    const late = proxy.hold()
-    const settled = journal.settle({ ...reservation('a'), usdMicros: 8n })
+    const late = proxy.holdNext('"8"')
     // The line ends after a second without an answer; the next one carries it.
-    await settled
+    await journal.settle({ ...reservation('a'), usdMicros: 8n })
     await journal.settle({ ...reservation('a'), usdMicros: 9n })
     const seen = await redis.client().debug('DIGEST')
     late.release()
@@ -158,7 +157,8 @@ describe('the Redis journal', () => {
       () => journal.barrier(),
       () => journal.ordered([{ ...entry, atMs: 1 }]),
     ]) {
-      await expect(write()).rejects.toMatchObject({ code: 'seat.lost', retry: 'later' })
+      const message = expect.stringContaining('no longer holds')
+      await expect(write()).rejects.toMatchObject({ code: 'seat.lost', message, retry: 'later' })
     }
     expect(await redis.client().debug('DIGEST')).toBe(seen)
     expect((await now.live()).map(({ id }) => id)).toEqual(['a'])
