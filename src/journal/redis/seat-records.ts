@@ -20,6 +20,8 @@ export class SeatRecords extends RedisReads {
   readonly #writer: string
   /** The sequence of the newest change that was answered. */
   #answered = 0
+  /** Nothing in the outbox is due before this: it is asked for twice a second, and is empty nearly always. */
+  #dueFromMs = Number.NEGATIVE_INFINITY
 
   constructor(held: Held, store: RedisStore) {
     super(store)
@@ -82,19 +84,36 @@ export class SeatRecords extends RedisReads {
 
   async post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {
     const args = rows.flatMap(({ dueAtMs, ...row }) => [row.hash, dueAtMs, encodeRecord(row)])
-    await this.run('post', this.#outbox(), args)
+    await this.#queue('post', args, Math.min(...rows.map(({ dueAtMs }) => dueAtMs)))
   }
 
   async posted(hash: Hex): Promise<void> {
     await this.run('posted', this.#outbox(), [hash])
   }
 
-  async postpone(hash: Hex, dueAtMs: number): Promise<void> {
-    await this.run('postpone', this.#outbox(), [hash, dueAtMs])
+  postpone(hash: Hex, dueAtMs: number): Promise<void> {
+    return this.#queue('postpone', [hash, dueAtMs], dueAtMs)
   }
 
-  override due(nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.dueOf(this.held.seat, nowMs, limit)
+  /** Change what is due: before, as it may be made unheard, and after, as it was looked at meanwhile. */
+  async #queue(
+    name: 'post' | 'postpone',
+    args: readonly (string | number)[],
+    dueAtMs: number,
+  ): Promise<void> {
+    this.#dueFromMs = Math.min(this.#dueFromMs, dueAtMs)
+    await this.run(name, this.#outbox(), args)
+    this.#dueFromMs = Math.min(this.#dueFromMs, dueAtMs)
+  }
+
+  override async due(nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
+    if (nowMs < this.#dueFromMs) return []
+    const { seat } = this.held
+    const rows = await this.dueOf(seat, nowMs, limit)
+    if (rows.length > 0) return rows
+    const [, firstMs] = await this.texts('ZRANGE', this.store.keys.outbox(seat), 0, 0, 'WITHSCORES')
+    this.#dueFromMs = firstMs === undefined ? Number.POSITIVE_INFINITY : Number(firstMs)
+    return rows
   }
 
   async setValue(key: string, value: string | null): Promise<void> {
