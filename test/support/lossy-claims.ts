@@ -1,6 +1,9 @@
+import type { Address } from 'viem'
+import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { endpointOf } from '../../src/journal/redis/connect.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
 import { journalOf, newStore, openStore, takeSeat } from './redis-fleet.ts'
 import { startRedisProxy } from './redis-proxy.ts'
 import { attemptOf, slotOf, workflowOf } from './workflows.ts'
@@ -19,6 +22,8 @@ type Claims = {
   /** Claims that another client was faster with, and answers that were lost. */
   readonly lostRaces: number
   readonly lostAnswers: number
+  /** Tries that were given up, and the record read instead. */
+  readonly unknown: number
 }
 
 /** Let three clients claim `count` nonces of each of eight signers at once; `isLost` draws what answers are lost. */
@@ -35,21 +40,30 @@ export async function claimOverLossyLines(
   const stores: RedisStore[] = Array.from({ length: CLIENTS }, () => openStore({ ...config, endpoint }))
   const given = SIGNERS.map(() => new Map<string, number>())
   let lostRaces = 0
+  let unknown = 0
+  /** Claim once; null where it is not known, or lost to another. */
+  const tryToClaim = async (journal: Journal, signer: Address, id: string): Promise<Workflow | null> => {
+    const nonce = (await journal.nextNonce(CHAIN, signer)) ?? 0
+    const digest = `0x${String(nonce).padStart(64, id.replace('-', 'f').padStart(12, '0'))}` as const
+    const slots = [slotOf({ nonce, signer, attempts: [attemptOf({ digest })] })]
+    const claimed = await journal.claim(workflowOf('in_flight', { id, signer, opportunity: id, slots }), null)
+    if (claimed === 'lost') lostRaces += 1
+    return claimed === 'lost' ? null : claimed
+  }
   const claim = async (journal: Journal, lane: number, id: string): Promise<void> => {
-    const signer = SIGNERS[lane] ?? '0x'
     for (;;) {
-      const nonce = (await journal.nextNonce(CHAIN, signer)) ?? 0
-      const digest = `0x${String(nonce).padStart(64, id.padStart(12, '0'))}` as const
-      const slots = [slotOf({ nonce, signer, attempts: [attemptOf({ digest })] })]
-      const claimed = await journal.claim(
-        workflowOf('in_flight', { id, signer, opportunity: id, slots }),
-        null,
-      )
-      if (claimed !== 'lost') {
-        given[lane]?.set(id, nonce)
+      try {
+        // Where it was not known whether the last one was made, the record says so.
+        const stored = await journal.get(id)
+        const [slot] =
+          (stored?.slots.length ? stored : await tryToClaim(journal, SIGNERS[lane] ?? '0x', id))?.slots ?? []
+        if (slot === undefined) continue
+        given[lane]?.set(id, slot.nonce)
         return
+      } catch (error) {
+        if (!(error instanceof RolekeeperError) || error.retry !== 'later') throw error
+        unknown += 1
       }
-      lostRaces += 1
     }
   }
   const work = async (journal: Journal, client: number, lane: number): Promise<void> => {
@@ -74,7 +88,7 @@ export async function claimOverLossyLines(
     const kept = await Promise.all(
       SIGNERS.map((signer) => store.read('HGETALL', store.keys.nonces(CHAIN, signer))),
     )
-    return { given, kept: kept.map(recordOf), lostRaces, lostAnswers: proxy.lost() }
+    return { given, kept: kept.map(recordOf), lostRaces, lostAnswers: proxy.lost(), unknown }
   } finally {
     for (const each of [...stores, store]) each.close()
     await proxy.stop()

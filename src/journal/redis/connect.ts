@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { Redis } from 'ioredis'
 import { RolekeeperError } from '../../errors.ts'
 import { LineFault } from './faults.ts'
@@ -71,7 +72,8 @@ export async function openLine(endpoint: Endpoint, { number, timeoutMs, name }: 
   const { host, port, db, username, password, ca } = endpoint
   const redis = new Redis({
     ...{ host, port, db, username, password },
-    ...(ca === undefined ? {} : { tls: { ca, servername: host } }),
+    // An address has no name to ask for.
+    ...(ca === undefined ? {} : { tls: { ca, ...(isIP(host) === 0 ? { servername: host } : {}) } }),
     connectionName: name,
     lazyConnect: true,
     // A line that ended stays so: what it had under way is rejected, and never sent again behind our back.

@@ -45,7 +45,13 @@ const FIXES: ReadonlyMap<string, { readonly code: string; readonly fix: string }
   ['WRONGPASS', { code: 'journal.refused', fix: 'correct the user name and the password for Redis.' }],
   ['NOAUTH', { code: 'journal.refused', fix: 'give the password for Redis.' }],
   ['NOPERM', { code: 'journal.refused', fix: 'allow this user the commands and keys of docs/fleet.md.' }],
-  ['certificate', { code: 'journal.refused', fix: 'give the CA that signed the certificate of Redis.' }],
+  [
+    'certificate',
+    {
+      code: 'journal.refused',
+      fix: 'give the CA that signed the certificate of Redis, and name the host as the certificate does.',
+    },
+  ],
 ])
 
 /**
