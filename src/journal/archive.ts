@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { Transition } from './journal.ts'
@@ -65,6 +66,17 @@ export class Archive {
     return this.#records.bodiesByTurns(rows)
   }
 
+  /**
+   * Complete what is kept elsewhere of a role, or of all, newest first. What was archived is older than what was not, but for
+   * what is live; a crash may have left a workflow in both.
+   */
+  async complete(role: Role | null, kept: readonly Workflow[], limit: number): Promise<readonly Workflow[]> {
+    if (kept.length >= limit) return kept
+    const ids = new Set(kept.map(({ id }) => id))
+    const archived = (await this.newest(role, limit)).filter(({ id }) => !ids.has(id))
+    return [...kept, ...archived].toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(0, limit)
+  }
+
   /** Oldest first. */
   shadowed(): readonly Workflow[] {
     return this.#records.bodies("SELECT body FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms")
@@ -106,11 +118,17 @@ export async function archiveSlice(
 }
 
 /** Whether something will still be written about a workflow that ended: its lot is open, or the service lacks it. */
-function isAwaited({ shadowed, slots }: Workflow, records: Records): boolean {
+function isAwaited(workflow: Workflow, records: Records): boolean {
   const sql = 'SELECT 1 FROM outbox WHERE hash = ? AND due_at_ms IS NOT NULL'
-  const hashes = slots.flatMap(({ attempts }) => attempts.flatMap(({ hash }) => hash ?? []))
-  return shadowed?.outcome?.lot === 'undecided' || hashes.some((hash) => records.rows(sql, hash).length > 0)
+  return (
+    workflow.shadowed?.outcome?.lot === 'undecided' ||
+    hashesOf(workflow).some((hash) => records.rows(sql, hash).length > 0)
+  )
 }
+
+/** The hashes of what was signed for a workflow. Pure. */
+export const hashesOf = ({ slots }: Workflow): readonly Hex[] =>
+  slots.flatMap(({ attempts }) => attempts.flatMap(({ hash }) => hash ?? []))
 
 function forget({ id, opportunity, round, slots, attestation }: Workflow, records: Records): void {
   records.run(

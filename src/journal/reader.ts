@@ -40,7 +40,8 @@ export class RecordReader implements JournalReads {
 
   async list(limit: number): Promise<readonly Workflow[]> {
     const rows = this.records.rows('SELECT rowid FROM workflows ORDER BY created_at_ms DESC LIMIT ?', limit)
-    return this.#withArchived(null, await this.records.bodiesByTurns(rows), limit)
+    const kept = await this.records.bodiesByTurns<Workflow>(rows)
+    return this.archive?.complete(null, kept, limit) ?? kept
   }
 
   async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
@@ -49,19 +50,7 @@ export class RecordReader implements JournalReads {
     // What leaves meanwhile may leave its row to another.
     const ofRole = 'SELECT body FROM workflows WHERE rowid = ? AND role = ?'
     const kept = await this.records.bodiesByTurns<Workflow>(rows, ofRole, role)
-    return this.#withArchived(role, kept, limit)
-  }
-
-  /** What was archived is older than what was not, but for what is live; a crash may have left a workflow in both. */
-  async #withArchived(
-    role: Role | null,
-    kept: readonly Workflow[],
-    limit: number,
-  ): Promise<readonly Workflow[]> {
-    if (this.archive === null || kept.length >= limit) return kept
-    const ids = new Set(kept.map(({ id }) => id))
-    const archived = (await this.archive.newest(role, limit)).filter(({ id }) => !ids.has(id))
-    return [...kept, ...archived].toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(0, limit)
+    return this.archive?.complete(role, kept, limit) ?? kept
   }
 
   async shadowed(): Promise<readonly Workflow[]> {

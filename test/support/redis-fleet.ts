@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Journal } from '../../src/journal/journal.ts'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Archive } from '../../src/journal/archive.ts'
+import { archiveFile, openArchiveDatabase } from '../../src/journal/database.ts'
+import { Records } from '../../src/journal/records.ts'
 import { endpointOf } from '../../src/journal/redis/connect.ts'
 import { foundFleet, type Known, type StoreConfig } from '../../src/journal/redis/generation.ts'
 import { openRedisJournal } from '../../src/journal/redis/redis.ts'
@@ -44,6 +49,15 @@ export async function takeSeat(store: RedisStore, seat = '0x51'): Promise<Held> 
   return { seat, token }
 }
 
+/** An archive in a directory of its own. */
+function newArchive(): Archive {
+  const directory = mkdtempSync(join(tmpdir(), 'archive-'))
+  const onFailed = (failure: Error) => {
+    throw failure
+  }
+  return new Archive(new Records(openArchiveDatabase(directory), archiveFile(directory), onFailed))
+}
+
 /** The journal of a seat that was just taken. */
-export const journalOf = (held: Held, store: RedisStore): Promise<Journal> =>
-  openRedisJournal(held, { store, onControls: () => undefined })
+export const journalOf = (held: Held, store: RedisStore, archive = newArchive()) =>
+  openRedisJournal(held, { store, archive, onControls: () => undefined })

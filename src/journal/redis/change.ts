@@ -29,7 +29,7 @@ export type Change = {
 export function changeKeys({ next, claimed }: Change, seat: string, keys: Keys): readonly string[] {
   const { id, role, proposal } = next
   return [
-    ...[keys.workflow(id), keys.transitions(id), keys.live(seat), keys.ended, keys.opportunities],
+    ...[keys.workflow(id), keys.transitions(id), keys.live(seat), keys.ended(seat), keys.opportunities],
     ...[keys.brief, keys.briefs, keys.lot(proposal.lot ?? ''), keys.role(role), keys.roles],
     ...[keys.shadowed, keys.undecided(role), keys.digests],
     ...[keys.budget(role), keys.budgetTimes(role), keys.budgetChanges(role)],

@@ -21,7 +21,7 @@ export function keysOf(fleet: string) {
     seat: (seat: string) => key(`seat:${seat}`),
     /** Set of all seats that were ever held. */
     seats: key('seats'),
-    /** Hash: v, op, state, live, body. */
+    /** Hash: v, op, state, live, body; once the body left, its nonces and digests. */
     workflow: (id: string) => key(`wf:${id}`),
     /** List of transitions. */
     transitions: (id: string) => key(`tr:${id}`),
@@ -29,8 +29,9 @@ export function keysOf(fleet: string) {
     opportunities: key('opps'),
     /** Sorted set of what is live of a seat, by when it was opened. */
     live: (seat: string) => key(`live:${seat}`),
-    /** Sorted set of what ended, by when. */
-    ended: key('ended'),
+    /** Sorted sets of what ended of a seat, by when, and of what of that has its body in an archive. */
+    ended: (seat: string) => key(`ended:${seat}`),
+    left: (seat: string) => key(`left:${seat}`),
     /** Set of roles that opened something. */
     roles: key('roles'),
     /** Sorted set of all of a role, by when it was opened. */

@@ -4,19 +4,22 @@ import type { Role } from '../../service/contract/roles.ts'
 import type { Brief } from '../../workflow/brief.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
+import type { Archive } from '../archive.ts'
 import { proveEntered } from '../entered.ts'
 import type { Journal, LedgerEntry, Reservation, Spending } from '../journal.ts'
+import { ArchivedRecords } from './archived-records.ts'
 import { Briefs } from './briefs.ts'
 import { Budgets } from './budgets.ts'
 import { decodeEntry } from './entries.ts'
 import { createFences, type Fences } from './fences.ts'
 import type { Controls, Held } from './seat.ts'
 import type { RedisStore } from './store.ts'
-import { WorkflowRecords } from './workflow-records.ts'
 
 /** What a journal of a term needs. */
 type TermDeps = {
   readonly store: RedisStore
+  /** This instance's own: of what others archived, it knows nothing. */
+  readonly archive: Archive
   /** What is set for the fleet, as each barrier finds it. */
   readonly onControls: (controls: Controls) => void
 }
@@ -26,22 +29,22 @@ type TermDeps = {
  * RolekeeperError `seat.lost` once another holds it, and `journal.unknown` where it is not known whether it was made: then the
  * record is read again when it is next asked for.
  */
-export async function openRedisJournal(held: Held, deps: TermDeps): Promise<Journal> {
+export async function openRedisJournal(held: Held, deps: TermDeps): Promise<RedisJournal> {
   const journal = new RedisJournal(held, deps)
   await journal.load()
   return journal
 }
 
 /** The journal of a term. */
-class RedisJournal extends WorkflowRecords implements Journal {
+class RedisJournal extends ArchivedRecords implements Journal {
   readonly #fences: Fences
   readonly #briefs: Briefs
   readonly #budgets: Budgets
   /** The next nonces as they were last read or claimed: another's claim of one is lost, and they are read again. */
   readonly #next = new Map<string, number>()
 
-  constructor(held: Held, { store, onControls }: TermDeps) {
-    super(held, store)
+  constructor(held: Held, { store, archive, onControls }: TermDeps) {
+    super(held, store, archive)
     this.#fences = createFences(() => this.mark(), store, onControls)
     this.#briefs = new Briefs(store)
     this.#budgets = new Budgets(store, (role, sinceMs) => this.reservations(role, sinceMs))

@@ -55,6 +55,8 @@ const TEXTS = {
   claim: [BEGINS, HOLDER, workflows.CLAIM],
   decide: [BEGINS, HOLDER, mail.DECIDE],
   write: [GOES_ON, HOLDER, workflows.WRITE],
+  leave: [GOES_ON, HOLDER, workflows.LEAVE],
+  forget: [GOES_ON, HOLDER, workflows.FORGET],
   settle: [GOES_ON, HOLDER, workflows.SETTLE],
   enter: [GOES_ON, HOLDER, mail.ENTER],
   adopt: [GOES_ON, HOLDER, mail.ADOPT],

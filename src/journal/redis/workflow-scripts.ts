@@ -150,3 +150,30 @@ ${RESERVE}
 local seq = advance()
 reserve(KEYS[3], KEYS[4], KEYS[5], ARGV[8], tonumber(ARGV[9]), ARGV[10], seq)
 return { 'OK', seq }`
+
+/** Let the body of a workflow that ended go, once it is in an archive: `left`, or `changed` where it is not as it was archived. */
+export const LEAVE = `
+local kept = redis.call('HMGET', KEYS[3], 'v', 'live')
+if kept[1] ~= ARGV[9] or kept[2] == '1' then return { 'OK', so_far, 'changed' } end
+local seq = advance()
+redis.call('HDEL', KEYS[3], 'body')
+redis.call('HSET', KEYS[3], 'rest', ARGV[11])
+redis.call('DEL', KEYS[4])
+redis.call('ZREM', KEYS[5], ARGV[8])
+redis.call('ZADD', KEYS[6], ARGV[10], ARGV[8])
+redis.call('ZREM', KEYS[7], ARGV[8])
+redis.call('ZREM', KEYS[8], ARGV[8])
+for index = 12, #ARGV do redis.call('HDEL', KEYS[9], ARGV[index]) end
+return { 'OK', seq, 'left' }`
+
+/** Forget the nonces and digests of a workflow whose body left: how many nonces, then those, then its digests. */
+export const FORGET = `
+local seq = advance()
+local count = tonumber(ARGV[9])
+for index = 10, 9 + count do
+  if redis.call('HGET', KEYS[6], ARGV[index]) == ARGV[8] then redis.call('HDEL', KEYS[6], ARGV[index]) end
+end
+for index = 10 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
+redis.call('DEL', KEYS[3])
+redis.call('ZREM', KEYS[4], ARGV[8])
+return { 'OK', seq }`

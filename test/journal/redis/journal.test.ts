@@ -6,7 +6,7 @@ import { endpointOf } from '../../../src/journal/redis/connect.ts'
 import type { StoreConfig } from '../../../src/journal/redis/generation.ts'
 import { type Held, readSeat, release } from '../../../src/journal/redis/seat.ts'
 import type { RedisStore } from '../../../src/journal/redis/store.ts'
-import { move } from '../../../src/workflow/workflow.ts'
+import { move, type Workflow } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
 import { type RedisProxy, startRedisProxy } from '../../support/redis-proxy.ts'
@@ -18,7 +18,7 @@ let proxy: RedisProxy
 let config: StoreConfig
 let store: RedisStore
 let held: Held
-let journal: Journal
+let journal: Awaited<ReturnType<typeof journalOf>>
 
 beforeAll(async () => {
   redis = await startRedis({ ...DURABLE, 'enable-debug-command': 'yes' })
@@ -246,5 +246,53 @@ describe('the Redis journal', () => {
     expect(await journal.live()).toEqual([])
     await client.config('SET', 'maxmemory', '0')
     expect(await journal.open(cleared('b'))).toBe('opened')
+  })
+
+  it('archives what ended, and forgets its nonces and digests later, but never that it was', async () => {
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    for (const id of ['a', 'b', 'live']) await journal.open(cleared(id))
+    const ended: Workflow[] = []
+    for (const [index, id] of ['a', 'b'].entries()) {
+      const nonce = 5 + index
+      const claimed = await journal.claim(inFlight(id, nonce), reservation(id))
+      if (claimed === 'lost') throw new TypeError(claimed)
+      const hash = `0x0${nonce}` as const
+      const attempts = [attemptOf({ digest: digestOf(nonce), state: 'sent', hash })]
+      const slots = [slotOf({ nonce, attempts, state: 'final' })]
+      await journal.post([{ ...row(hash), workflowId: id }])
+      ended.push(await journal.write({ ...claimed, state: 'succeeded', updatedAtMs: 2_000, slots }))
+    }
+    await journal.posted('0x05')
+    const [a] = ended
+    const history = await journal.transitions('a')
+    const count = () => redis.client().dbsize()
+    const before = await count()
+
+    expect(await journal.archiveSlice(1_999, 0)).toBeNull()
+    expect(await redis.client().hget(store.keys.workflow('a'), 'body')).not.toBeNull()
+    // The service has not been told of the other one.
+    expect(await journal.archiveSlice(2_000, 0)).toBeNull()
+    expect(await redis.client().hget(store.keys.workflow('a'), 'body')).toBeNull()
+    expect(await redis.client().hget(store.keys.workflow('b'), 'body')).not.toBeNull()
+    expect(await journal.get('a')).toEqual(a)
+    expect(await journal.transitions('a')).toEqual(history)
+    expect((await journal.newestOf('liquidator', 9)).map(({ id }) => id).toSorted()).toEqual([
+      'a',
+      'b',
+      'live',
+    ])
+    expect((await journal.byNonce(CHAIN, SIGNER, 5))?.id).toBe('a')
+    expect(await journal.ledgerEntry(digestOf(5))).toMatchObject({ workflowId: 'a' })
+    expect(await journal.open(cleared('a'))).toBe('exists')
+
+    expect(await journal.forgetSlice(2_000)).toBe(false)
+    expect(await journal.ledgerEntry(digestOf(5))).toBeNull()
+    expect(await journal.ledgerEntry(digestOf(6))).toMatchObject({ workflowId: 'b' })
+    expect((await journal.byNonce(CHAIN, SIGNER, 5))?.id).toBe('a')
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
+    expect(await journal.open({ ...cleared('c'), opportunity: 'a' })).toBe('exists')
+    expect(await journal.open({ ...cleared('c'), opportunity: 'a', round: 1 })).toBe('opened')
+    // Of `a` its record and its history are gone; `c` has both, and `left` came and went.
+    expect(await count()).toBe(before)
   })
 })

@@ -1,0 +1,116 @@
+import type { Address } from 'viem'
+import type { Role } from '../../service/contract/roles.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import { type Archive, hashesOf } from '../archive.ts'
+import type { Transition } from '../journal.ts'
+import { decodeRecord, encodeRecord } from '../records.ts'
+import type { Held } from './seat.ts'
+import type { RedisStore } from './store.ts'
+import { WorkflowRecords } from './workflow-records.ts'
+
+/** Workflows of one slice: archiving them takes about 1 ms of the event loop. */
+const SLICE = 4
+
+/** What is left of a workflow whose body is in an archive. */
+type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
+  readonly nonces: readonly number[]
+  readonly digests: readonly string[]
+}
+
+/** The workflows of a seat, and those that ended long ago and are in the archive of the instance that held it then. */
+export class ArchivedRecords extends WorkflowRecords {
+  readonly #archive: Archive
+
+  constructor(held: Held, store: RedisStore, archive: Archive) {
+    super(held, store)
+    this.#archive = archive
+  }
+
+  override async get(id: string): Promise<Workflow | null> {
+    return (await super.get(id)) ?? this.#archive.get(id)
+  }
+
+  override async transitions(id: string): Promise<readonly Transition[]> {
+    const kept = await super.transitions(id)
+    return kept.length > 0 ? kept : this.#archive.transitions(id)
+  }
+
+  override async byNonce(chainId: number, signer: Address, nonce: number): Promise<Workflow | null> {
+    return (await super.byNonce(chainId, signer, nonce)) ?? this.#archive.byNonce(chainId, signer, nonce)
+  }
+
+  override async list(limit: number): Promise<readonly Workflow[]> {
+    return this.#archive.complete(null, await super.list(limit), limit)
+  }
+
+  override async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
+    return this.#archive.complete(role, await super.newestOf(role, limit), limit)
+  }
+
+  override async shadowed(): Promise<readonly Workflow[]> {
+    const kept = await super.shadowed()
+    const ids = new Set(kept.map(({ id }) => id))
+    return [...this.#archive.shadowed().filter(({ id }) => !ids.has(id)), ...kept]
+  }
+
+  /**
+   * Move the bodies of a few workflows that ended before a time to the archive; nonces, digests and opportunities stay.
+   * @param offset 0, or what the slice before returned.
+   * @returns null when none is left.
+   */
+  async archiveSlice(beforeMs: number, offset: number): Promise<number | null> {
+    const { keys } = this.store
+    const range = ['-inf', beforeMs, 'LIMIT', offset, SLICE] as const
+    const ids = await this.texts('ZRANGEBYSCORE', keys.ended(this.held.seat), ...range)
+    const leaving: Workflow[] = []
+    for (const workflow of await this.many(ids)) {
+      if (!(await this.#isAwaited(workflow))) leaving.push(workflow)
+    }
+    const histories = await Promise.all(leaving.map(({ id }) => super.transitions(id)))
+    await this.#archive.keep(
+      leaving.map((workflow, index) => ({ workflow, transitions: histories[index] ?? [] })),
+    )
+    for (const workflow of leaving) await this.#leave(workflow)
+    return ids.length < SLICE ? null : offset + ids.length - leaving.length
+  }
+
+  async #isAwaited(workflow: Workflow): Promise<boolean> {
+    if (workflow.shadowed?.outcome?.lot === 'undecided') return true
+    const hashes = hashesOf(workflow)
+    if (hashes.length === 0) return false
+    const due = await this.texts('ZMSCORE', this.store.keys.outbox(this.held.seat), ...hashes)
+    return due.some((score) => score !== '')
+  }
+
+  async #leave(workflow: Workflow): Promise<void> {
+    const { id, role, version, chainId, signer, updatedAtMs, slots, attestation } = workflow
+    const { keys } = this.store
+    const { seat } = this.held
+    const digests = slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
+    const rest: Rest = {
+      ...{ chainId, signer, nonces: slots.map(({ nonce }) => nonce) },
+      digests: attestation === undefined ? digests : [...digests, attestation.digest],
+    }
+    const records = [keys.workflow(id), keys.transitions(id), keys.ended(seat), keys.left(seat)]
+    await this.run(
+      'leave',
+      [...records, keys.role(role), keys.shadowed, keys.outboxRows(seat)],
+      [id, version, updatedAtMs, encodeRecord(rest), ...hashesOf(workflow)],
+    )
+  }
+
+  /** Forget nonces and digests of a few workflows that ended before a time and are archived. @returns whether more are left. */
+  async forgetSlice(beforeMs: number): Promise<boolean> {
+    const { keys } = this.store
+    const left = keys.left(this.held.seat)
+    const ids = await this.texts('ZRANGEBYSCORE', left, '-inf', beforeMs, 'LIMIT', 0, SLICE)
+    for (const id of ids) {
+      const text = await this.text('HGET', keys.workflow(id), 'rest')
+      if (text === null) continue
+      const { chainId, signer, nonces, digests } = decodeRecord<Rest>(text)
+      const records = [keys.workflow(id), left, keys.digests, keys.nonces(chainId, signer)]
+      await this.run('forget', records, [id, nonces.length, ...nonces, ...digests])
+    }
+    return ids.length === SLICE
+  }
+}
