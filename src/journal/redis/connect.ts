@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { Redis } from 'ioredis'
 import { RolekeeperError } from '../../errors.ts'
 import { LineFault } from './faults.ts'
@@ -72,8 +71,7 @@ export async function openLine(endpoint: Endpoint, { number, timeoutMs, name }: 
   const { host, port, db, username, password, ca } = endpoint
   const redis = new Redis({
     ...{ host, port, db, username, password },
-    // An address has no name to ask for.
-    ...(ca === undefined ? {} : { tls: { ca, ...(isIP(host) === 0 ? { servername: host } : {}) } }),
+    ...(ca === undefined ? {} : { tls: { ca } }),
     connectionName: name,
     lazyConnect: true,
     // A line that ended stays so: what it had under way is rejected, and never sent again behind our back.
