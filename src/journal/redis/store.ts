@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { RolekeeperError } from '../../errors.ts'
+import { invariant, RolekeeperError } from '../../errors.ts'
 import { checkServer, type Server } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
 import { amnesia, LineFault } from './faults.ts'
@@ -118,7 +118,13 @@ export class RedisStore {
     const { gen, seq } = this.known()
     const given = args.map((arg) => (arg === LINE ? line.number : arg))
     const all = [this.keys.meta, ...keys]
-    const reply = await line.call('EVALSHA', this.#scripts.sha(name), all.length, ...all, gen, seq, ...given)
+    const sha = this.#scripts.sha(name)
+    const reply = await line.call('EVALSHA', sha, all.length, ...all, gen, seq, ...given).catch((error) => {
+      // It ended in the middle, and not as a whole: a fault of ours, or keys that are another's.
+      const isBroken = error instanceof LineFault && ['ERR', 'WRONGTYPE'].includes(error.word)
+      invariant(!isBroken, `the script ${name} broke off`)
+      throw error
+    })
     const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
     if (code === 'LATE') throw new LineFault('LATE', false)
     if (code === 'GENERATION') {

@@ -187,6 +187,14 @@ describe('the Redis journal', () => {
     await expectEverything(journal)
   })
 
+  it('stops where a script breaks off, and takes the record for unknown', async () => {
+    await journal.open(cleared('a'))
+    await redis.client().set(store.keys.digests, 'of another')
+    await expect(journal.write({ ...inFlight('a', 5), version: 0 })).rejects.toThrow('broke off')
+    await redis.client().del(store.keys.digests)
+    expect(await journal.get('a')).toMatchObject({ version: 0 })
+  })
+
   it('keeps what a barrier has passed when the server is killed', async () => {
     await everything(journal)
     await redis.kill()
