@@ -8,7 +8,7 @@ import { Records } from '../../src/journal/records.ts'
 import { endpointOf } from '../../src/journal/redis/connect.ts'
 import { foundFleet, type Known, type StoreConfig } from '../../src/journal/redis/generation.ts'
 import { openRedisJournal } from '../../src/journal/redis/redis.ts'
-import { acquire, type Held, readSeat } from '../../src/journal/redis/seat.ts'
+import { acquire, type Controls, type Held, readSeat } from '../../src/journal/redis/seat.ts'
 import { RedisStore } from '../../src/journal/redis/store.ts'
 
 /** What redis.conf must say. */
@@ -59,5 +59,5 @@ function newArchive(): Archive {
 }
 
 /** The journal of a seat that was just taken. */
-export const journalOf = (held: Held, store: RedisStore, archive = newArchive()) =>
-  openRedisJournal(held, { store, archive, onControls: () => undefined })
+export const journalOf = (held: Held, store: RedisStore, onControls = (_controls: Controls) => {}) =>
+  openRedisJournal(held, { store, archive: newArchive(), onControls })

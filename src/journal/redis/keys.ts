@@ -1,7 +1,8 @@
+import { invariant } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
 
-/** A name that one fleet's keys share: letters, digits, `-` and `_`. */
-export const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
+/** A name that one fleet's keys share: no other may be read out of it. */
+const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
 
 /** The names of all fleets of a database, for who looks for another one. */
 export const FLEETS_KEY = 'rk:fleets'
@@ -9,8 +10,9 @@ export const FLEETS_KEY = 'rk:fleets'
 /** Every key of a fleet: see docs/fleet.md for what each holds. */
 export type Keys = ReturnType<typeof keysOf>
 
-/** Name the keys of a fleet. All have one hash tag. Pure. */
+/** Name the keys of a fleet. All have one hash tag. Throws BrokenInvariant for a name that is none. Pure. */
 export function keysOf(fleet: string) {
+  invariant(FLEET_NAME.test(fleet), `the fleet's name ${fleet} is not of letters, digits, "-" and "_"`)
   const key = (name: string) => `{rk:${fleet}}:${name}`
   return {
     /** Hash: gen, parent, seq, format. */

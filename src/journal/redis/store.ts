@@ -12,7 +12,7 @@ import { type ScriptName, scriptsOf } from './scripts.ts'
 const WAIT_MS = 1_000
 
 /** What a new line led to, before anything runs on it. */
-export type Met = { readonly server: Server; readonly gen: string; readonly seq: number }
+type Met = { readonly server: Server; readonly gen: string; readonly seq: number }
 
 /** What opening a store needs. */
 type StoreDeps = {

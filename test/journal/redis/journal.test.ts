@@ -1,10 +1,11 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { endpointOf } from '../../../src/journal/redis/connect.ts'
 import type { StoreConfig } from '../../../src/journal/redis/generation.ts'
-import { type Held, readSeat, release } from '../../../src/journal/redis/seat.ts'
+import { beat, type Controls, type Held, readSeat, release } from '../../../src/journal/redis/seat.ts'
 import type { RedisStore } from '../../../src/journal/redis/store.ts'
 import { move, type Workflow } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
@@ -179,6 +180,32 @@ describe('the Redis journal', () => {
     await release(held, store)
     expect((await readSeat('0x51', other))?.token).not.toBe('')
     other.close()
+  })
+
+  it('tells the holder at each barrier and each beat what a person has set for the fleet', async () => {
+    const seen: Controls[] = []
+    const own = await journalOf(held, store, (controls) => seen.push(controls))
+    const tick = () => beat(held, { beat: String(seen.length), server: 'here' }, store)
+    await own.barrier()
+    expect([...seen, await tick()]).toEqual([new Map(), new Map()])
+    await redis.client().hset(store.keys.control, 'paused', 'by a person')
+    await own.barrier()
+    const paused = new Map([['paused', 'by a person']])
+    expect([seen[1], await tick()]).toEqual([paused, paused])
+    expect(await readSeat('0x51', store)).toMatchObject({ beat: '2' })
+    await release(held, store)
+    await expect(tick()).rejects.toMatchObject({ code: 'seat.lost' })
+  })
+
+  it('shares a fence among those who ask together, and never one that has begun', async () => {
+    await journal.barrier()
+    const { seq } = store.known()
+    await Promise.all(Array.from({ length: 50 }, () => journal.barrier()))
+    expect(store.known().seq).toBe(seq + 1)
+    const first = journal.barrier()
+    await nextTurn()
+    await Promise.all([first, journal.barrier(), journal.barrier()])
+    expect(store.known().seq).toBe(seq + 3)
   })
 
   it('loads its scripts again where the server has lost them', async () => {
