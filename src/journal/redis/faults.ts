@@ -63,7 +63,7 @@ export function faultError({ word, mayHaveRun }: LineFault, server: string): Rol
   if (mayHaveRun) {
     return new RolekeeperError(
       'journal.unknown',
-      `Redis at ${server} did not say whether it wrote: ${word}.`,
+      `Redis at ${server} did not answer (${word}): whether it wrote is not known.`,
       {
         fix: 'none needed: the record is read again before anything is decided.',
         facts,
@@ -74,7 +74,7 @@ export function faultError({ word, mayHaveRun }: LineFault, server: string): Rol
   const known = FIXES.get(word)
   return new RolekeeperError(
     known?.code ?? 'journal.unreachable',
-    `Redis at ${server} wrote nothing: ${word}.`,
+    `Redis at ${server} did nothing of what it was asked: ${word}.`,
     { fix: known?.fix ?? 'see that Redis runs and can be reached from this machine.', facts, retry: 'later' },
   )
 }

@@ -4,6 +4,7 @@ import { RolekeeperError } from '../../../src/errors.ts'
 import { type Endpoint, endpointOf } from '../../../src/journal/redis/connect.ts'
 import { foundFleet } from '../../../src/journal/redis/generation.ts'
 import { keysOf } from '../../../src/journal/redis/keys.ts'
+import { readRedisJournal } from '../../../src/journal/redis/open-reads.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, storeAt, takeSeat } from '../../support/redis-fleet.ts'
 
@@ -102,6 +103,24 @@ describe('the start check of Redis', () => {
       code: 'journal.unreachable',
       facts: { answer: 'ECONNREFUSED' },
     })
+  })
+
+  it('lets people read beside settings that are wrong, and keeps no scripts of theirs', async () => {
+    const { store, config } = await newStore(redis.port)
+    await (await journalOf(await takeSeat(store), store)).setValue('k', 'v')
+    const client = redis.client()
+    const scripts = async () => /number_of_cached_scripts:(\d+)/.exec(await client.info('memory'))?.[1]
+    const before = await scripts()
+    await client.config('SET', 'appendonly', 'no')
+    const reads = readRedisJournal(config)
+    expect(await reads.getValue('k')).toBe('v')
+    expect(await scripts()).toBe(before)
+    await client.config('SET', 'appendonly', 'yes')
+    await reads.close()
+    const other = readRedisJournal({ ...config, fleet: 'none' })
+    await expect(other.live()).rejects.toMatchObject({ code: 'journal.not_founded' })
+    await other.close()
+    store.close()
   })
 
   it('refuses cluster mode', async () => {

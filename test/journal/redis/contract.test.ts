@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
-import { RedisReads } from '../../../src/journal/redis/reads.ts'
+import { readRedisJournal } from '../../../src/journal/redis/open-reads.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
-import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
+import { DURABLE, journalOf, newStore, takeSeat } from '../../support/redis-fleet.ts'
 import { describeJournal } from '../contract.ts'
 
 let redis: TestRedis
@@ -13,5 +13,5 @@ afterAll(() => redis.stop())
 describeJournal('the Redis journal', async () => {
   const { store, config } = await newStore(redis.port)
   const open = async () => journalOf(await takeSeat(store), store)
-  return { open, reopen: open, reader: async () => new RedisReads(openStore(config)) }
+  return { open, reopen: open, reader: async () => readRedisJournal(config) }
 })
