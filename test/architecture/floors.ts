@@ -11,7 +11,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['agents/agent.ts'],
   ['observe', 'config', 'agents/ROLE'],
   ['guard', 'journal', 'queue', 'ops', 'agents/index.ts'],
-  ['decide', 'pipeline'],
+  ['decide', 'pipeline', 'fleet'],
   ['keeper'],
   ['cli'],
 ]

@@ -19,6 +19,8 @@ export function keysOf(fleet: string) {
     meta: key('meta'),
     /** Hash: killed, paused, `safe:<signer>`. */
     control: key('control'),
+    /** Hash: name of an instance → incarnation, arrival, beat, and what it says of itself. */
+    instances: key('instances'),
     /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */
     seat: (seat: string) => key(`seat:${seat}`),
     /** Set of all seats that were ever held. */

@@ -68,6 +68,8 @@ const TEXTS = {
   fence: [GOES_ON, SEATED, seats.FENCE],
   acquire: [GOES_ON, KNOWN, seats.ACQUIRE],
   release: [GOES_ON, KNOWN, seats.RELEASE],
+  present: [GOES_ON, KNOWN, seats.PRESENT],
+  absent: [GOES_ON, KNOWN, seats.ABSENT],
   spent: [READS, KNOWN, mail.SPENT],
   briefs: [READS, KNOWN, mail.BRIEFS],
   found: [BEGINS, seats.FOUND],

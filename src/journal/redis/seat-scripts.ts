@@ -47,3 +47,25 @@ local seq = advance()
 local entries = {}
 for index = 6, #ARGV do entries[#entries + 1] = redis.call('HGET', KEYS[4], ARGV[index]) or '' end
 return { 'OK', seq, redis.call('HGETALL', KEYS[3]), entries }`
+
+/**
+ * Show that an instance lives, and see who else does: name, incarnation, its arrival (0 at first), its beat, what it says of
+ * itself. The order of arrivals says which of two releases came later; a later process of the same name stays.
+ */
+export const PRESENT = `
+local seen = redis.call('HGET', KEYS[2], ARGV[3]) or '- 0'
+local incarnation, arrived = string.match(seen, '^(%S+) (%d+)')
+if incarnation ~= ARGV[4] then
+  if ARGV[5] ~= '0' and tonumber(arrived) > tonumber(ARGV[5]) then return { 'NEWER', seq_now } end
+  arrived = ARGV[5]
+  if arrived == '0' then arrived = advance() end
+end
+redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. arrived .. ' ' .. ARGV[6] .. ' ' .. ARGV[7])
+local time = redis.call('TIME')
+return { 'OK', seq_now, arrived, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]), time[1], time[2] }`
+
+/** Leave the fleet: name, incarnation. */
+export const ABSENT = `
+local seen = redis.call('HGET', KEYS[2], ARGV[3]) or ''
+if string.match(seen, '^(%S+)') == ARGV[4] then redis.call('HDEL', KEYS[2], ARGV[3]) end
+return { 'OK', seq_now }`

@@ -69,7 +69,7 @@ export async function beat(
   const { keys } = store
   const { code, values } = await store.run('beat', [keys.seat(seat), keys.control], [token, beat, server])
   if (code !== 'OK') throw seatLost(seat)
-  return controlsOf(values[1])
+  return hashOf(values[1])
 }
 
 /** Leave a seat, so that another takes it at once; nothing where it is another's already. */
@@ -102,11 +102,11 @@ export async function fence(
   if (code === 'TAIL') throw tailLost(seat)
   if (code !== 'OK') throw seatLost(seat)
   const [, controls, entries] = values
-  return { controls: controlsOf(controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
+  return { controls: hashOf(controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
 }
 
 /** Read a hash as a script answers with it: names and values by turns. Pure. */
-function controlsOf(reply: unknown): Controls {
+export function hashOf(reply: unknown): ReadonlyMap<string, string> {
   const flat = Array.isArray(reply) ? reply.map(String) : []
   return new Map(
     flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : [])),

@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { BrokenInvariant, RolekeeperError } from '../errors.ts'
+import { absent } from '../journal/redis/instances.ts'
+import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
+import type { RedisStore } from '../journal/redis/store.ts'
+import { assign, fingerprintOnDuty, type Seat } from './assign.ts'
+import { type Holding, holdSeat, type Park } from './holding.ts'
+import { createLook, type View } from './view.ts'
+
+/** Budgets and expiries read clocks: an instance that is so far from Redis's takes no seat, ms. */
+const CLOCK_OFF_MS = 30_000
+
+/** What an instance holds seats with. */
+export type SeatsDeps = {
+  readonly store: RedisStore
+  /** Its name, which no other has; it holds the lock of its directory. */
+  readonly instance: string
+  readonly seats: readonly Seat[]
+  readonly zone?: string
+  /** Release, policies and seats, as one text: instances that differ in it do not work side by side. */
+  readonly fingerprint: string
+  /** A term ends so long after its last confirmed beat was sent; all other times are fractions of it. */
+  readonly leaseMs: number
+  readonly clock: Clock
+  /** A clock that nobody sets, ms. */
+  readonly monotonicMs: () => number
+  /**
+   * Begin what is done with a seat, and give back how to park it: that is called once, also where the seat was lost and the
+   * signal aborted, and until it resolves the same seat is not begun again.
+   */
+  readonly onHeld: (held: Held, lost: AbortSignal) => Park
+  /** Whether a seat may be taken from another on the server of now, by the server that was last beaten on. */
+  readonly mayTake: (seat: string, record: SeatRecord) => Promise<boolean>
+  /** What is set for the fleet, and that it was answered just now. */
+  readonly onControls: (controls: Controls) => void
+  /** Called when it changes why this instance takes no seat; null: it takes what is its share. */
+  readonly onState: (why: RolekeeperError | null) => void
+}
+
+/** What an instance holds of the fleet's duty. */
+export type Seats = {
+  /** Whether a seat is not this instance's to act for now. Synchronous: asked right before each KMS call and first send. */
+  readonly isOver: (seat: string) => boolean
+  /** End a term at once: a write or a fence of it was answered with `seat.lost`. */
+  readonly lost: (held: Held) => void
+  readonly held: () => readonly Held[]
+  /** Park and leave all, so that others take it at their next look. */
+  readonly stop: () => Promise<void>
+}
+
+/** Begin to share a fleet's seats with its other instances. */
+export const createSeats = (deps: SeatsDeps): Seats => new InstanceSeats(deps)
+
+class InstanceSeats implements Seats {
+  readonly #deps: SeatsDeps
+  readonly #incarnation = randomBytes(8).toString('hex')
+  readonly #holdings = new Map<string, Holding>()
+  /** Terms that are being brought to their end. */
+  readonly #ending = new Set<Promise<void>>()
+  readonly #stopped = new AbortController()
+  readonly #looking: Promise<void>
+  #isStopping = false
+  #isClockRight = false
+  #why: string | undefined
+  /** The seat that was last left to another, and until when it is waited for that to take it. */
+  #left = { seat: '', untilMs: 0 }
+
+  constructor(deps: SeatsDeps) {
+    this.#deps = deps
+    this.#looking = this.#look()
+  }
+
+  isOver(seat: string): boolean {
+    return this.#holdings.get(seat)?.isOver() ?? true
+  }
+
+  held(): readonly Held[] {
+    return [...this.#holdings.values()].map(({ held }) => held)
+  }
+
+  lost({ seat, token }: Held): void {
+    const holding = this.#holdings.get(seat)
+    if (holding?.held.token === token) holding.lose()
+  }
+
+  async #look(): Promise<void> {
+    const { clock, leaseMs, seats, fingerprint, zone } = this.#deps
+    const names = seats.map(({ name }) => name)
+    const look = createLook({ ...this.#deps, seats: names, incarnation: this.#incarnation })
+    while (!this.#stopped.signal.aborted) {
+      try {
+        const isAble = this.#isClockRight && !this.#isStopping
+        const view = await look({ fingerprint, isAble, ...(zone === undefined ? {} : { zone }) })
+        this.#deps.onControls(view.controls)
+        await this.#act(view)
+      } catch (error) {
+        if (!(error instanceof RolekeeperError)) throw error
+        this.#say(error)
+        if (error.code === 'fleet.name_taken') return this.#giveUp()
+      }
+      await clock.sleep(leaseMs / 8, this.#stopped.signal).catch(() => undefined)
+    }
+  }
+
+  #giveUp(): void {
+    for (const { lose } of this.#holdings.values()) lose()
+  }
+
+  #say(why: RolekeeperError | null): void {
+    const code = why?.code ?? 'none'
+    if (code === this.#why) return
+    this.#why = code
+    this.#deps.onState(why)
+  }
+
+  async #act({ records, holders, living, lively, clockOffMs }: View): Promise<void> {
+    const { instance, fingerprint, seats } = this.#deps
+    this.#isClockRight = clockOffMs < CLOCK_OFF_MS
+    const isAble = this.#isClockRight && !this.#isStopping
+    const renewed = living.map((each) => (each.name === instance ? { ...each, isAble } : each))
+    const onDuty = fingerprintOnDuty(renewed, new Set(holders.values()))
+    this.#say(this.#whyNone(clockOffMs, onDuty))
+    const isCandidate = (each: (typeof living)[number]) => each.isAble && each.fingerprint === onDuty
+    const names = new Set(lively.map(({ name }) => name))
+    const candidates = renewed.filter((each) => names.has(each.name) && isCandidate(each))
+    const assigned = assign(seats, holders, candidates)
+    const takes = isAble && onDuty === fingerprint
+    for (const { name } of seats) {
+      const [record, holder] = [records.get(name) ?? null, holders.get(name)]
+      if (this.#holdings.has(name)) continue
+      const isOurs = holder === instance
+      if (takes && (isOurs || (holder === undefined && assigned.get(name) === instance)))
+        await this.#take(name, record, isOurs)
+      // A process of before left it, and this one may not go on with it.
+      else if (isOurs && record !== null) await release({ seat: name, token: record.token }, this.#deps.store)
+    }
+    this.#leaveOne(assigned, holders)
+  }
+
+  #whyNone(clockOffMs: number, onDuty: string | null): RolekeeperError | null {
+    const { fingerprint } = this.#deps
+    if (!this.#isClockRight) return clockOff(clockOffMs)
+    return onDuty === null || onDuty === fingerprint ? null : standsBy()
+  }
+
+  async #take(seat: string, from: SeatRecord | null, isOurs: boolean): Promise<void> {
+    const { store, instance, clock, monotonicMs, mayTake, onHeld } = this.#deps
+    // What this instance itself had acknowledged, its own witness has shown.
+    if (!isOurs && from !== null && !(await mayTake(seat, from))) return
+    const token = `${this.#incarnation}-${randomBytes(8).toString('hex')}`
+    const takenAt = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
+    const epoch = await acquire({ seat, from, token, holder: instance, server: store.runId() }, store)
+    // Where it is stopping by now, it is left with all others.
+    if (epoch === null) return
+    const held = { seat, token }
+    const begin = (_held: Held, lost: AbortSignal) => {
+      lost.addEventListener('abort', () => this.#drop(seat), { once: true })
+      return onHeld(held, lost)
+    }
+    this.#holdings.set(seat, holdSeat(held, takenAt, { ...this.#deps, onHeld: begin }))
+  }
+
+  /** Bring the term of a seat that was lost to its end. */
+  #drop(seat: string): void {
+    const holding = this.#holdings.get(seat)
+    if (holding !== undefined) this.#endOf(holding, async () => undefined)
+  }
+
+  /** Leave one seat to another instance that should have it; the next only after that was taken. */
+  #leaveOne(assigned: ReadonlyMap<string, string>, holders: ReadonlyMap<string, string>): void {
+    const { monotonicMs, leaseMs, instance } = this.#deps
+    const takenBy = holders.get(this.#left.seat)
+    const isTaken = takenBy !== undefined && takenBy !== instance
+    if (this.#ending.size > 0 || (!isTaken && monotonicMs() < this.#left.untilMs)) return
+    const holding = [...this.#holdings.values()].find(({ held }) => {
+      const to = assigned.get(held.seat)
+      return to !== undefined && to !== instance
+    })
+    if (holding === undefined) return
+    this.#left = { seat: holding.held.seat, untilMs: monotonicMs() + leaseMs }
+    this.#leave(holding)
+  }
+
+  #leave(holding: Holding): void {
+    this.#endOf(holding, () => release(holding.held, this.#deps.store))
+  }
+
+  #endOf(holding: Holding, leave: () => Promise<void>): void {
+    const ending = holding
+      .park()
+      .then(leave)
+      .catch((error: unknown) => {
+        if (error instanceof BrokenInvariant) throw error
+      })
+      .finally(() => {
+        holding.end()
+        if (this.#holdings.get(holding.held.seat) === holding) this.#holdings.delete(holding.held.seat)
+        this.#ending.delete(ending)
+      })
+    this.#ending.add(ending)
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    for (const holding of this.#holdings.values()) this.#leave(holding)
+    await Promise.all(this.#ending)
+    this.#stopped.abort('stopped')
+    await this.#looking
+    // One that was taken meanwhile.
+    for (const holding of this.#holdings.values()) this.#leave(holding)
+    await Promise.all(this.#ending)
+    await absent(this.#deps.instance, this.#incarnation, this.#deps.store).catch(() => undefined)
+  }
+}
+
+const clockOff = (offMs: number) =>
+  new RolekeeperError(
+    'fleet.clock',
+    `The clock of this machine is ${Math.round(offMs / 1_000)} s from that of Redis; it takes no seat from ${CLOCK_OFF_MS / 1_000} s on.`,
+    { fix: 'set both by NTP.', facts: { offMs: Math.round(offMs) }, retry: 'later' },
+  )
+
+const standsBy = () =>
+  new RolekeeperError(
+    'fleet.stands_by',
+    'Instances with another release, other policies or other seats came before this one: it stands by until none of them lives.',
+    {
+      fix: 'none needed in a rolling restart; else bring all instances to one release and one configuration.',
+      retry: 'later',
+    },
+  )

@@ -1,0 +1,74 @@
+import { RolekeeperError } from '../../errors.ts'
+import { type Controls, hashOf } from './seat.ts'
+import type { RedisStore } from './store.ts'
+
+/** What an instance says of itself. */
+export type Introduction = {
+  readonly zone?: string
+  /** Release, policies and seats: two instances that differ in it do not work side by side. */
+  readonly fingerprint: string
+  /** Whether it would take a seat: its clock is right, and it does not end. */
+  readonly isAble: boolean
+}
+
+/** An instance as it was last heard of. */
+export type InstanceRecord = Introduction & {
+  readonly name: string
+  /** Its process. */
+  readonly incarnation: string
+  /** Which came first: no clock's, and one more with each process. */
+  readonly arrived: number
+  readonly beat: string
+}
+
+/** What an instance shows at each beat. */
+type Showing = Introduction & Pick<InstanceRecord, 'name' | 'incarnation' | 'arrived' | 'beat'>
+
+/** Who is there, what is set for the fleet, and what Redis takes the time to be, ms since 1970. */
+export type Roll = {
+  /** Its own. */
+  readonly arrived: number
+  readonly instances: readonly InstanceRecord[]
+  readonly controls: Controls
+  readonly redisMs: number
+}
+
+/**
+ * Show that an instance lives, and see who else does. Its arrival is 0 at first, then as it was answered. Throws
+ * RolekeeperError `fleet.name_taken` once another process of the same name came after it.
+ */
+export async function present(showing: Showing, store: RedisStore): Promise<Roll> {
+  const { name, incarnation, arrived, beat, ...introduction } = showing
+  const { keys } = store
+  const args = [name, incarnation, arrived, beat, JSON.stringify(introduction)]
+  const { code, values } = await store.run('present', [keys.instances, keys.control], args)
+  if (code !== 'OK') throw nameTaken(name)
+  const [, own, instances, controls, seconds, microseconds] = values
+  return {
+    arrived: Number(own),
+    instances: [...hashOf(instances)].map(([each, text]) => instanceOf(each, text)),
+    controls: hashOf(controls),
+    redisMs: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000),
+  }
+}
+
+/** Leave the fleet, so that nobody waits for this instance; nothing where another process has its name. */
+export async function absent(name: string, incarnation: string, store: RedisStore): Promise<void> {
+  await store.run('absent', [store.keys.instances], [name, incarnation])
+}
+
+function instanceOf(name: string, text: string): InstanceRecord {
+  const [incarnation = '', arrived = '', beat = '', ...rest] = text.split(' ')
+  const introduction: Introduction = JSON.parse(rest.join(' '))
+  return { ...introduction, name, incarnation, arrived: Number(arrived), beat }
+}
+
+const nameTaken = (name: string) =>
+  new RolekeeperError(
+    'fleet.name_taken',
+    `Another process works in this fleet as ${name}, and began later.`,
+    {
+      fix: 'give each instance a `fleet.instance` of its own, then start this one again.',
+      facts: { name },
+    },
+  )

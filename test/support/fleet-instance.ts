@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import { systemClock } from '../../src/clock.ts'
+import type { RolekeeperError } from '../../src/errors.ts'
+import { createSeats, type Seats, type SeatsDeps } from '../../src/fleet/seats.ts'
+import type { StoreConfig } from '../../src/journal/redis/generation.ts'
+import type { RedisStore } from '../../src/journal/redis/store.ts'
+import { openStore } from './redis-fleet.ts'
+
+/** An instance of a fleet that only holds seats, and what it saw. */
+export type TestInstance = {
+  readonly name: string
+  readonly store: RedisStore
+  readonly seats: Seats
+  /** `begin 0x01`, `lost 0x01`, `park 0x01`, with the monotonic time. */
+  readonly events: { readonly what: string; readonly atMs: number }[]
+  /** The codes of why it took no seat, in their order; `null` where it takes. */
+  readonly states: (string | null)[]
+  readonly names: () => readonly string[]
+}
+
+type Options = Partial<Omit<SeatsDeps, 'seats'>> & { readonly seats: SeatsDeps['seats'] }
+
+/** Start an instance with a store of its own. */
+export function startInstance(config: StoreConfig, options: Options): TestInstance {
+  const name = options.instance ?? `i-${randomUUID().slice(0, 4)}`
+  const store = options.store ?? openStore({ ...config, instance: name })
+  const events: TestInstance['events'][number][] = []
+  const states: (string | null)[] = []
+  const note = (what: string) => events.push({ what, atMs: performance.now() })
+  const seats = createSeats({
+    ...{ store, instance: name, fingerprint: 'one', leaseMs: 800, clock: systemClock },
+    monotonicMs: () => performance.now(),
+    onHeld: ({ seat }, lost) => {
+      note(`begin ${seat}`)
+      lost.addEventListener('abort', () => note(`lost ${seat}`))
+      return async () => void note(`park ${seat}`)
+    },
+    mayTake: async () => true,
+    onControls: () => undefined,
+    onState: (why: RolekeeperError | null) => states.push(why?.code ?? null),
+    ...options,
+  })
+  const names = () => seats.held().map(({ seat }) => seat)
+  return { name, store, seats, events, states, names }
+}
