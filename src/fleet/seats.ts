@@ -154,9 +154,10 @@ class InstanceSeats implements Seats {
     // Where it is stopping by now, it is left with all others.
     if (epoch === null) return
     const held = { seat, token }
-    const begin = (_held: Held, lost: AbortSignal) => {
+    const begin = (_: Held, lost: AbortSignal) => {
+      const park = onHeld(held, lost)
       lost.addEventListener('abort', () => this.#drop(seat), { once: true })
-      return onHeld(held, lost)
+      return park
     }
     this.#holdings.set(seat, holdSeat(held, takenAt, { ...this.#deps, onHeld: begin }))
   }

@@ -1,8 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { endpointOf } from '../../src/journal/redis/connect.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
 import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, storeAt } from '../support/redis-fleet.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 let redis: TestRedis
 const started: TestInstance[] = []
@@ -30,6 +36,10 @@ const start = (...args: Parameters<typeof startInstance>): TestInstance => {
 }
 const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 const SEAT = [{ name: '0x01' }]
+const EIGHT = Array.from({ length: 8 }, (_, index) => ({ name: `0x0${index}` }))
+const LEASE_MS = 800
+/** What a machine that does much else may add. */
+const BUSY_MS = 400
 
 it('hands a seat over as soon as its holder stops', async () => {
   const config = await newFleet()
@@ -47,4 +57,104 @@ it('hands a seat over as soon as its holder stops', async () => {
   // Far less than a lease.
   expect((two.events[0]?.atMs ?? 0) - stoppedAtMs).toBeLessThan(600)
   expect(two.seats.isOver('0x01')).toBe(false)
+})
+
+it('lets a seat be taken when its holder is dead, not before, and the same instance take its own at once', async () => {
+  const config = await newFleet()
+  const one = startInstance(config, { seats: SEAT, instance: 'one', leaseMs: LEASE_MS })
+  await until(() => expect(one.names()).toEqual(['0x01']))
+  const two = start(config, { seats: SEAT, instance: 'two', leaseMs: LEASE_MS })
+  await systemClock.sleep(LEASE_MS)
+  const killedAtMs = performance.now()
+  one.store.close()
+  await until(() => expect(two.names()).toEqual(['0x01']))
+  const tookMs = (two.events[0]?.atMs ?? 0) - killedAtMs
+  // The last beat was up to a quarter of a lease before.
+  expect(tookMs).toBeGreaterThan(1.25 * LEASE_MS)
+  expect(tookMs).toBeLessThan(1.5 * LEASE_MS + LEASE_MS / 8 + BUSY_MS)
+
+  two.store.close()
+  const again = start(config, { seats: SEAT, instance: 'two', leaseMs: LEASE_MS })
+  const restartedAtMs = performance.now()
+  await until(() => expect(again.names()).toEqual(['0x01']))
+  expect((again.events[0]?.atMs ?? 0) - restartedAtMs).toBeLessThan(BUSY_MS)
+  for (const { seats } of [one, two]) await seats.stop()
+})
+
+it('closes the gate of a holder that is cut off before another takes its seat, and ends its term when it hears of it', async () => {
+  const config = await newFleet()
+  const proxy = await startTcpProxy(redis)
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  const one = start({ ...config, endpoint }, { seats: SEAT, instance: 'one', leaseMs: LEASE_MS })
+  await until(() => expect(one.names()).toEqual(['0x01']))
+  const two = start(config, { seats: SEAT, instance: 'two', leaseMs: LEASE_MS })
+  await until(() => expect(two.states).toEqual([null]))
+  let closedAtMs = 0
+  const watching = setInterval(() => {
+    if (closedAtMs === 0 && one.seats.isOver('0x01')) closedAtMs = performance.now()
+  }, 2)
+  proxy.setRule('toServer', { kind: 'hold' })
+  const cutAtMs = performance.now()
+  await until(() => expect(two.names()).toEqual(['0x01']))
+  clearInterval(watching)
+  expect(closedAtMs - cutAtMs).toBeGreaterThan(0.5 * LEASE_MS)
+  expect((two.events[0]?.atMs ?? 0) - closedAtMs).toBeGreaterThan(0.25 * LEASE_MS)
+  expect(one.events.map(({ what }) => what)).toEqual(['begin 0x01'])
+  proxy.setRule('toServer', null)
+  await until(() =>
+    expect(one.events.map(({ what }) => what)).toEqual(['begin 0x01', 'lost 0x01', 'park 0x01']),
+  )
+  expect(one.seats.isOver('0x01')).toBe(true)
+  expect(two.seats.isOver('0x01')).toBe(false)
+  await one.seats.stop()
+  await proxy.stop()
+})
+
+it('ends the term of a holder that was frozen for longer than every lease, the moment it wakes', async () => {
+  const config = await newFleet()
+  const child = spawn(process.execPath, ['test/fleet/instance-process.ts'], {
+    env: {
+      ...{ ...process.env, CONFIG: JSON.stringify(config), NAME: 'frozen' },
+      ...{ LEASE_MS: String(LEASE_MS), SEATS: JSON.stringify(SEAT) },
+    },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const said: string[] = []
+  createInterface(child.stdout).on('line', (line) => said.push(line))
+  await until(() => expect(said).toEqual(['begin 0x01']))
+  const two = start(config, { seats: SEAT, instance: 'two', leaseMs: LEASE_MS })
+  await until(() => expect(two.states).toEqual([null]))
+  child.kill('SIGSTOP')
+  await until(() => expect(two.names()).toEqual(['0x01']))
+  // What it is asked first of all when it wakes.
+  child.stdin.write('0x01\n')
+  child.kill('SIGCONT')
+  await until(() => expect(said).toHaveLength(4))
+  expect(said.toSorted()).toEqual(['begin 0x01', 'lost 0x01', 'over 0x01 true', 'park 0x01'])
+  expect(two.seats.isOver('0x01')).toBe(false)
+  child.stdin.end()
+  await once(child, 'exit')
+})
+
+it('moves no seat while Redis is away, and goes on when it is back', async () => {
+  const own = await startRedis(DURABLE)
+  const config = storeAt(own.port)
+  await foundFleet(config)
+  const pair = ['one', 'two'].map((instance) => start(config, { seats: EIGHT, instance, leaseMs: LEASE_MS }))
+  const isEven = () => expect(pair.map((each) => each.names().length)).toEqual([4, 4])
+  await until(isEven)
+  const before = pair.map(({ events }) => events.length)
+  const closed = () => pair.every(({ seats, names }) => names().every((seat) => seats.isOver(seat)))
+  await own.kill()
+  await until(() => expect(closed()).toBe(true))
+  await systemClock.sleep(LEASE_MS)
+  await own.restart()
+  await until(() =>
+    expect(pair.some(({ seats, names }) => names().some((seat) => seats.isOver(seat)))).toBe(false),
+  )
+  isEven()
+  expect(pair.map(({ events }) => events.length)).toEqual(before)
+  expect(pair[0]?.states.at(-1)).toBe(null)
+  for (const { seats } of pair) await seats.stop()
+  await own.stop()
 })

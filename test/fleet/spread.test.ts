@@ -1,0 +1,141 @@
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
+import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, storeAt } from '../support/redis-fleet.ts'
+
+let redis: TestRedis
+let config: StoreConfig
+const started = new Set<TestInstance>()
+const LEASE_MS = 800
+const EIGHT = Array.from({ length: 8 }, (_, index) => ({ name: `0x0${index}` }))
+
+beforeAll(async () => {
+  redis = await startRedis(DURABLE)
+})
+afterEach(async () => {
+  for (const instance of started) await stop(instance)
+})
+afterAll(() => redis.stop())
+
+const newFleet = async () => {
+  config = storeAt(redis.port)
+  await foundFleet(config)
+}
+const start = (instance: string, options: Partial<Parameters<typeof startInstance>[1]> = {}) => {
+  const each = startInstance(config, { seats: EIGHT, leaseMs: LEASE_MS, instance, ...options })
+  started.add(each)
+  return each
+}
+const stop = async (instance: TestInstance) => {
+  await instance.seats.stop()
+  instance.store.close()
+  started.delete(instance)
+}
+const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
+const hold = (counts: Record<string, number>) =>
+  until(() =>
+    expect(Object.fromEntries([...started].map(({ name, names }) => [name, names().length]))).toEqual(counts),
+  )
+const begun = (instances: readonly TestInstance[]) =>
+  instances.flatMap(({ events }) => events.filter(({ what }) => what.startsWith('begin'))).length
+
+it('spreads eight seats over one, two and three instances and back, each move for a reason', async () => {
+  await newFleet()
+  const one = start('one')
+  await hold({ one: 8 })
+  const two = start('two')
+  await hold({ one: 4, two: 4 })
+  const three = start('three')
+  await until(() => {
+    const counts = [one, two, three].map(({ names }) => names().length)
+    expect(counts.toSorted()).toEqual([2, 3, 3])
+  })
+  // 8 at first, 4 to the second, 2 to the third.
+  expect(begun([one, two, three])).toBe(14)
+  // Nobody moves what is even.
+  await systemClock.sleep(2 * LEASE_MS)
+  expect(begun([one, two, three])).toBe(14)
+  await stop(three)
+  await hold({ one: 4, two: 4 })
+  await stop(one)
+  await hold({ two: 8 })
+  expect(begun([one, two, three])).toBe(14 + 2 + 4)
+})
+
+it('leaves no seat for longer than a lease in a rolling restart of three', async () => {
+  await newFleet()
+  const all = ['one', 'two', 'three'].map((name) => start(name))
+  await until(() => expect(all.map(({ names }) => names().length).toSorted()).toEqual([2, 3, 3]))
+  const fromMs = performance.now()
+  for (const [index, name] of ['one', 'two', 'three'].entries()) {
+    await stop(all[index] ?? start(name))
+    all.push(start(name))
+    await until(() =>
+      expect([...started].flatMap(({ names }) => names()).toSorted()).toEqual(EIGHT.map((each) => each.name)),
+    )
+  }
+  const events = all.flatMap((instance) => instance.events).toSorted((a, b) => a.atMs - b.atMs)
+  const gaps = EIGHT.flatMap(({ name }) => {
+    const ofSeat = events.filter(({ what, atMs }) => what.endsWith(name) && atMs > fromMs)
+    return ofSeat.flatMap(({ what, atMs }, index) =>
+      what.startsWith('begin') ? [atMs - (ofSeat[index - 1]?.atMs ?? atMs)] : [],
+    )
+  })
+  expect(gaps.length).toBeGreaterThanOrEqual(8)
+  expect(Math.max(...gaps)).toBeLessThan(LEASE_MS)
+  // One at a time has it: each begin follows a park.
+  for (const { name } of EIGHT) {
+    const kinds = events.filter(({ what }) => what.endsWith(name)).map(({ what }) => what.split(' ')[0])
+    expect(kinds.filter((kind, index) => kind !== (index % 2 === 0 ? 'begin' : 'park'))).toEqual([])
+  }
+})
+
+it('moves a seat to the zone that it prefers, and back elsewhere when that zone is gone', async () => {
+  await newFleet()
+  const seats = [{ name: '0x01', zone: 'west' }, { name: '0x02' }]
+  const east = start('east', { seats, zone: 'east' })
+  await hold({ east: 2 })
+  const west = start('west', { seats, zone: 'west' })
+  await until(() => expect([east.names(), west.names()]).toEqual([['0x02'], ['0x01']]))
+  await stop(west)
+  await hold({ east: 2 })
+})
+
+it('has an instance of another fingerprint stand by until none of those before it lives', async () => {
+  await newFleet()
+  const one = start('one')
+  const two = start('two')
+  await hold({ one: 4, two: 4 })
+  await stop(one)
+  const newer = start('one', { fingerprint: 'other' })
+  await until(() => expect(newer.states).toEqual(['fleet.stands_by']))
+  await hold({ one: 0, two: 8 })
+  await systemClock.sleep(LEASE_MS)
+  await hold({ one: 0, two: 8 })
+  await stop(two)
+  await hold({ one: 8 })
+  expect(newer.states).toEqual(['fleet.stands_by', null])
+})
+
+it('takes no seat with a clock that is 30 s off', async () => {
+  await newFleet()
+  const wrong = (offMs: number) => ({ ...systemClock, nowMs: () => Date.now() + offMs })
+  const late = start('late', { clock: wrong(-31_000) })
+  const early = start('early', { clock: wrong(31_000) })
+  await until(() => expect([late.states, early.states]).toEqual([['fleet.clock'], ['fleet.clock']]))
+  await systemClock.sleep(LEASE_MS)
+  expect([late.names(), early.names()]).toEqual([[], []])
+  const right = start('right', { clock: wrong(29_000) })
+  await until(() => expect(right.names()).toHaveLength(8))
+})
+
+it('ends all terms of a process once another began with its name', async () => {
+  await newFleet()
+  const first = start('one')
+  await hold({ one: 8 })
+  const second = start('one')
+  await until(() => expect(first.states.at(-1)).toBe('fleet.name_taken'))
+  await until(() => expect([first.names().length, second.names().length]).toEqual([0, 8]))
+})
