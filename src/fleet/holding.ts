@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { beat, type Controls, type Held } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
+import type { Attestation } from './attest.ts'
 
 /** How a term is brought to where another can go on: writes and effects end. Called once, also where the seat was lost. */
 export type Park = () => Promise<void>
@@ -15,6 +16,7 @@ type HoldingDeps = {
   readonly monotonicMs: () => number
   /** Begin what is done with a seat; its signal aborts when the seat is lost. */
   readonly onHeld: (held: Held, lost: AbortSignal) => Park
+  readonly attestation: Pick<Attestation, 'server'>
   readonly onControls: (controls: Controls) => void
 }
 
@@ -36,7 +38,7 @@ export type Holding = {
 
 /** Hold a seat that was taken by a command sent at `takenAt`, and beat. */
 export function holdSeat(held: Held, takenAt: Moment, deps: HoldingDeps): Holding {
-  const { store, leaseMs, clock, monotonicMs, onControls } = deps
+  const { store, leaseMs, clock, monotonicMs, attestation, onControls } = deps
   const lost = new AbortController()
   const ended = new AbortController()
   let confirmedAt = takenAt
@@ -49,7 +51,7 @@ export function holdSeat(held: Held, takenAt: Moment, deps: HoldingDeps): Holdin
   const beatOnce = async (count: number) => {
     const sentAt = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
     try {
-      onControls(await beat(held, { beat: String(count), server: store.runId() }, store))
+      onControls(await beat(held, { beat: String(count), server: attestation.server() }, store))
       confirmedAt = sentAt
     } catch (error) {
       // Whatever else it is, the term ends by itself.

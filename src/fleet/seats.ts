@@ -5,6 +5,7 @@ import { absent } from '../journal/redis/instances.ts'
 import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { assign, fingerprintOnDuty, type Seat } from './assign.ts'
+import type { Attestation } from './attest.ts'
 import { type Holding, holdSeat, type Park } from './holding.ts'
 import { createLook, type View } from './view.ts'
 
@@ -30,8 +31,8 @@ export type SeatsDeps = {
    * signal aborted, and until it resolves the same seat is not begun again.
    */
   readonly onHeld: (held: Held, lost: AbortSignal) => Park
-  /** Whether a seat may be taken from another on the server of now, by the server that was last beaten on. */
-  readonly mayTake: (seat: string, record: SeatRecord) => Promise<boolean>
+  /** Whether the server of now can be relied on. */
+  readonly attestation: Attestation
   /** What is set for the fleet, and that it was answered just now. */
   readonly onControls: (controls: Controls) => void
   /** Called when it changes why this instance takes no seat; null: it takes what is its share. */
@@ -93,6 +94,7 @@ class InstanceSeats implements Seats {
         const isAble = this.#isClockRight && !this.#isStopping
         const view = await look({ fingerprint, isAble, ...(zone === undefined ? {} : { zone }) })
         this.#deps.onControls(view.controls)
+        await this.#deps.attestation.say()
         await this.#act(view)
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error
@@ -145,12 +147,12 @@ class InstanceSeats implements Seats {
   }
 
   async #take(seat: string, from: SeatRecord | null, isOurs: boolean): Promise<void> {
-    const { store, instance, clock, monotonicMs, mayTake, onHeld } = this.#deps
+    const { store, instance, clock, monotonicMs, attestation, onHeld } = this.#deps
     // What this instance itself had acknowledged, its own witness has shown.
-    if (!isOurs && from !== null && !(await mayTake(seat, from))) return
+    if (!isOurs && !(await attestation.mayTake(seat, from))) return
     const token = `${this.#incarnation}-${randomBytes(8).toString('hex')}`
     const takenAt = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
-    const epoch = await acquire({ seat, from, token, holder: instance, server: store.runId() }, store)
+    const epoch = await acquire({ seat, from, token, holder: instance, server: attestation.server() }, store)
     // Where it is stopping by now, it is left with all others.
     if (epoch === null) return
     const held = { seat, token }

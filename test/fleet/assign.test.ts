@@ -13,7 +13,7 @@ const movesOf = (before: ReadonlyMap<string, string>, after: ReadonlyMap<string,
   [...after].filter(([seat, to]) => before.has(seat) && before.get(seat) !== to).length
 
 it('spreads seats evenly, moves as few as that needs, and then none', () => {
-  const names = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { minLength: 1 })
+  const names = fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e'), { minLength: 1 })
   const held = fc.array(fc.option(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'gone')), { maxLength: 12 })
   fc.assert(
     fc.property(names, held, (able, holding) => {

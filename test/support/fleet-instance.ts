@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
+import { createAttestation } from '../../src/fleet/attest.ts'
 import { createSeats, type Seats, type SeatsDeps } from '../../src/fleet/seats.ts'
 import type { StoreConfig } from '../../src/journal/redis/generation.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
@@ -18,14 +19,17 @@ export type TestInstance = {
   readonly names: () => readonly string[]
 }
 
-type Options = Partial<Omit<SeatsDeps, 'seats'>> & { readonly seats: SeatsDeps['seats'] }
+type Options = Partial<Omit<SeatsDeps, 'seats'>> & {
+  readonly seats: SeatsDeps['seats']
+  readonly roster?: readonly string[]
+}
 
 /** Start an instance with a store of its own. */
 export function startInstance(config: StoreConfig, options: Options): TestInstance {
   const name = options.instance ?? `i-${randomUUID().slice(0, 4)}`
   const store = options.store ?? openStore({ ...config, instance: name })
   const events: TestInstance['events'][number][] = []
-  const states: (string | null)[] = []
+  const states = options.states ?? []
   const note = (what: string) => events.push({ what, atMs: performance.now() })
   const seats = createSeats({
     ...{ store, instance: name, fingerprint: 'one', leaseMs: 800, clock: systemClock },
@@ -35,7 +39,10 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
       lost.addEventListener('abort', () => note(`lost ${seat}`))
       return async () => void note(`park ${seat}`)
     },
-    mayTake: async () => true,
+    attestation: createAttestation({
+      ...{ store, instance: name, roster: options.roster ?? [name], replicas: config.replicas },
+      onWaiting: ({ code }) => states.push(code),
+    }),
     onControls: () => undefined,
     onState: (why: RolekeeperError | null) => states.push(why?.code ?? null),
     ...options,

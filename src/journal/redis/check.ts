@@ -20,6 +20,10 @@ export type Server = {
   readonly version: string
 }
 
+/** Name a server in a record: its process, and the history of writes that it has. Pure. */
+export const serverText = ({ runId, replicationId }: Pick<Server, 'runId' | 'replicationId'>): string =>
+  `${runId}/${replicationId}`
+
 const SETTINGS = ['appendonly', 'appendfsync', 'no-appendfsync-on-rewrite', 'maxmemory-policy'] as const
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { RolekeeperError } from '../../errors.ts'
-import { checkServer } from './check.ts'
+import { checkServer, serverText } from './check.ts'
 import { type Endpoint, type Line, nameOf, openLine } from './connect.ts'
 import { amnesia } from './faults.ts'
 import { FLEETS_KEY, keysOf } from './keys.ts'
@@ -54,10 +54,11 @@ export async function foundFleet({ endpoint, fleet, replicas, instance }: StoreC
   const server = nameOf(endpoint)
   const gen = randomBytes(8).toString('hex')
   const scripts = scriptsOf('found')
+  let founding = ''
   const link = createLink({
     open: (number) => openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${instance}` }),
     verify: async (line) => {
-      await checkServer(line, { db: endpoint.db, replicas, server })
+      founding = serverText(await checkServer(line, { db: endpoint.db, replicas, server }))
       await scripts.load(line)
     },
     server,
@@ -65,7 +66,7 @@ export async function foundFleet({ endpoint, fleet, replicas, instance }: StoreC
   try {
     const keys = [keysOf(fleet).meta, FLEETS_KEY]
     const reply = await link.use((line) =>
-      line.call('EVALSHA', scripts.sha('found'), 2, ...keys, gen, FORMAT, fleet),
+      line.call('EVALSHA', scripts.sha('found'), 2, ...keys, gen, FORMAT, fleet, founding),
     )
     if (Array.isArray(reply) && reply[0] === 'EXISTS') throw founded(fleet, String(reply[1]))
     return gen

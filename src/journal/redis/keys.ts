@@ -15,12 +15,14 @@ export function keysOf(fleet: string) {
   invariant(FLEET_NAME.test(fleet), `the fleet's name ${fleet} is not of letters, digits, "-" and "_"`)
   const key = (name: string) => `{rk:${fleet}}:${name}`
   return {
-    /** Hash: gen, parent, seq, format. */
+    /** Hash: gen, parent, seq, format, server (that it began on). */
     meta: key('meta'),
     /** Hash: killed, paused, `safe:<signer>`. */
     control: key('control'),
     /** Hash: name of an instance → incarnation, arrival, beat, and what it says of itself. */
     instances: key('instances'),
+    /** Set of instances that hold a server against what they witnessed. */
+    attested: (runId: string) => key(`attested:${runId}`),
     /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */
     seat: (seat: string) => key(`seat:${seat}`),
     /** Set of all seats that were ever held. */

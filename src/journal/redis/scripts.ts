@@ -70,6 +70,8 @@ const TEXTS = {
   release: [GOES_ON, KNOWN, seats.RELEASE],
   present: [GOES_ON, KNOWN, seats.PRESENT],
   absent: [GOES_ON, KNOWN, seats.ABSENT],
+  attest: [GOES_ON, KNOWN, seats.ATTEST],
+  control: [GOES_ON, KNOWN, seats.CONTROL],
   spent: [READS, KNOWN, mail.SPENT],
   briefs: [READS, KNOWN, mail.BRIEFS],
   found: [BEGINS, seats.FOUND],

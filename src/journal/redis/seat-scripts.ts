@@ -1,11 +1,11 @@
 /** Lua of who holds a seat. A seat's record is what every write of its holder is compared with. */
 
-/** Begin a generation where there is none: generation, format and fleet. */
+/** Begin a generation where there is none: generation, format, fleet, and the server that it begins on. */
 export const FOUND = `
 local gen = redis.call('HGET', KEYS[1], 'gen')
 if gen and gen ~= ARGV[1] then return { 'EXISTS', gen } end
 if not gen then
-  redis.call('HSET', KEYS[1], 'gen', ARGV[1], 'parent', '', 'seq', 0, 'format', ARGV[2])
+  redis.call('HSET', KEYS[1], 'gen', ARGV[1], 'parent', '', 'seq', 0, 'format', ARGV[2], 'server', ARGV[4])
   redis.call('SADD', KEYS[2], ARGV[3])
 end
 return { 'OK', '0' }`
@@ -69,3 +69,16 @@ export const ABSENT = `
 local seen = redis.call('HGET', KEYS[2], ARGV[3]) or ''
 if string.match(seen, '^(%S+)') == ARGV[4] then redis.call('HDEL', KEYS[2], ARGV[3]) end
 return { 'OK', seq_now }`
+
+/** Say that an instance holds a server against what it witnessed: its name. Answers with all who did. */
+export const ATTEST = `
+redis.call('SADD', KEYS[2], ARGV[3])
+return { 'OK', seq_now, redis.call('SMEMBERS', KEYS[2]) }`
+
+/** Set something for the fleet: its name; the value, where none takes it away; whether one that is there stays. */
+export const CONTROL = `
+local seq = advance()
+if ARGV[4] == '' then redis.call('HDEL', KEYS[2], ARGV[3])
+elseif ARGV[5] == 'first' then redis.call('HSETNX', KEYS[2], ARGV[3], ARGV[4])
+else redis.call('HSET', KEYS[2], ARGV[3], ARGV[4]) end
+return { 'OK', seq, redis.call('HGETALL', KEYS[2]) }`

@@ -11,7 +11,7 @@ export type SeatRecord = {
   readonly holder: string
   readonly beat: string
   readonly epoch: number
-  /** The server that the last beat was on, by its run id. */
+  /** The server that the last beat was on, as {@link serverText} names it. */
   readonly server: string
   /** Seconds since 1970 by Redis's clock. */
   readonly sinceS: number

@@ -42,7 +42,7 @@ export class RedisStore {
   readonly #writes: Link
   readonly #fences: Link
   #known: Known | null
-  #runId = ''
+  #server: Server | undefined
   #ops = 0
 
   constructor(config: StoreConfig, deps: StoreDeps) {
@@ -71,7 +71,7 @@ export class RedisStore {
     // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
     this.#known ??= { gen: met.gen, seq: 0 }
     await this.#scripts.load(line)
-    this.#runId = server.runId
+    this.#server = server
   }
 
   /** Verify both lines, where they are not yet. Throws what a use of them would. */
@@ -95,7 +95,12 @@ export class RedisStore {
 
   /** The server process that the newest line led to. */
   runId(): string {
-    return this.#runId
+    return this.#server?.runId ?? ''
+  }
+
+  /** The same as it names itself; undefined before the first line. */
+  server(): Server | undefined {
+    return this.#server
   }
 
   /** A name for one change, by which it is known again. */

@@ -1,0 +1,105 @@
+import { join } from 'node:path'
+import { invariant, RolekeeperError } from '../errors.ts'
+import { attest, foundedOn } from '../journal/redis/attested.ts'
+import { serverText } from '../journal/redis/check.ts'
+import type { Known } from '../journal/redis/generation.ts'
+import type { SeatRecord } from '../journal/redis/seat.ts'
+import type { RedisStore } from '../journal/redis/store.ts'
+import { openWitness, type Witness } from './witness.ts'
+
+/** Where an instance keeps what it knows of a seat. Pure. */
+export const seatFolder = (directory: string, seat: string): string => join(directory, 'seats', seat)
+
+/** The witnesses of an instance, one a seat. */
+export type Witnesses = {
+  /** The newest of what they show, which the fleet's Redis may never be behind; null where there is nothing. */
+  readonly known: Known | null
+  /** Keep what a barrier of a seat passed by: resolves when it is on disk. */
+  readonly record: (seat: string, known: Known) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Open the witnesses of some seats in an instance's directory. Throws RolekeeperError `fleet.witness`. */
+export async function openWitnesses(directory: string, seats: readonly string[]): Promise<Witnesses> {
+  const opened = new Map<string, Witness>()
+  for (const seat of seats) opened.set(seat, await openWitness(seatFolder(directory, seat)))
+  const found = [...opened.values()].flatMap(({ known }) => (known === null ? [] : [known]))
+  // A later generation goes on with the sequence of the one before it.
+  const known = found.toSorted((one, other) => other.seq - one.seq)[0] ?? null
+  return {
+    known,
+    record: async (seat, next) => {
+      const witness = opened.get(seat)
+      invariant(witness !== undefined, `the seat ${seat} has no witness`)
+      await witness.record(next)
+    },
+    close: async () => {
+      for (const witness of opened.values()) await witness.close()
+    },
+  }
+}
+
+/** Whether what a server holds can be relied on by who has not written it. */
+export type Attestation = {
+  /** The server of now, as records name it. */
+  readonly server: () => string
+  /** Say, once on each server, that it has all that this instance saw acknowledged: its line would not be there else. */
+  readonly say: () => Promise<void>
+  /**
+   * Whether a seat may be taken from another: the server is the one that its record was last written on, or a replica of it
+   * that every barrier waited for, or every instance of the roster has held it against its witness.
+   */
+  readonly mayTake: (seat: string, record: SeatRecord | null) => Promise<boolean>
+}
+
+/** What attesting needs. */
+type AttestDeps = {
+  readonly store: RedisStore
+  readonly instance: string
+  /** The names of all that ever held a seat, this one included. */
+  readonly roster: readonly string[]
+  /** How many replicas every barrier waits for: all that may be promoted. */
+  readonly replicas: number
+  /** A seat stays without a holder until instances have been heard. */
+  readonly onWaiting: (why: RolekeeperError) => void
+}
+
+/** Create the attestation of an instance. */
+export function createAttestation(deps: AttestDeps): Attestation {
+  const { store, instance, roster, replicas, onWaiting } = deps
+  let saidOn = ''
+  const server = () => {
+    const found = store.server()
+    return found === undefined ? '' : serverText(found)
+  }
+  return {
+    server,
+    say: async () => {
+      const runId = store.runId()
+      if (saidOn === runId) return
+      await attest(instance, store)
+      saidOn = runId
+    },
+    mayTake: async (seat, record) => {
+      const wasOn = record?.server ?? (await foundedOn(store))
+      if (wasOn === server()) return true
+      const history = wasOn.split('/')[1] ?? ''
+      if (replicas > 0 && history !== '' && store.server()?.replicationId2 === history) return true
+      const heard = await attest(instance, store)
+      const missing = roster.filter((name) => !heard.has(name))
+      if (missing.length > 0) onWaiting(unattested(seat, missing))
+      return missing.length === 0
+    },
+  }
+}
+
+const unattested = (seat: string, missing: readonly string[]) =>
+  new RolekeeperError(
+    'fleet.unattested',
+    `Redis is another server than ${seat} was last held on, and ${missing.join(', ')} may know of more than it has.`,
+    {
+      fix: 'start them, so that each holds it against its witness; for one whose disk is lost, see `rolekeeper safe`.',
+      facts: { seat, missing: missing.join(', ') },
+      retry: 'later',
+    },
+  )

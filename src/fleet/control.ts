@@ -1,0 +1,182 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { setForFleet } from '../journal/redis/controls.ts'
+import type { Controls } from '../journal/redis/seat.ts'
+import type { RedisStore } from '../journal/redis/store.ts'
+import { type Gate, readControl, type Switch, setControl } from '../ops/control.ts'
+import { seatFolder } from './attest.ts'
+
+/** What Redis calls the switches. */
+const NAMES = { kill: 'killed', pause: 'paused' } as const
+
+/** Why a signer is SAFE, as `rolekeeper safe` shows it. */
+export type FleetDoubt = {
+  readonly check: string
+  readonly message: string
+  readonly seen: string
+  readonly toLeave: string
+}
+
+/** Who sets something for a fleet, and when, ms since 1970 by that machine's clock. */
+type Author = { readonly by: string; readonly atMs: number }
+
+/**
+ * Turn a switch on or off for this machine and the fleet: on here first, as that needs nobody; off here last. Throws what
+ * the directory or Redis does not take.
+ */
+export async function switchFleet(
+  which: Switch,
+  on: boolean,
+  author: Author,
+  { directory, store }: { readonly directory: string; readonly store: RedisStore },
+): Promise<void> {
+  if (on) setControl(directory, which, true)
+  await setForFleet({ name: NAMES[which], value: on ? JSON.stringify(author) : '', keeps: 'last' }, store)
+  if (!on) setControl(directory, which, false)
+}
+
+/** What a fleet's instance may do, by the files of its machine and by what is set for the fleet. */
+export type FleetControl = {
+  /** Take note of what a beat or a barrier was answered, and pass on what appeared on this machine. */
+  readonly heard: (controls: Controls) => void
+  /** The gate of a seat's signer; closed where the fleet has said nothing for a lease. Synchronous. */
+  readonly gate: (seat: string) => Gate
+  /** Make a seat's signer SAFE: on this machine's disk first, then for the fleet. Throws what the disk does not take. */
+  readonly makeSafe: (seat: string, doubt: FleetDoubt) => void
+  /** Make every signer SAFE where Redis has forgotten what it acknowledged; nothing for any other error. */
+  readonly forgotten: (why: RolekeeperError) => void
+}
+
+/** What the control of an instance needs. */
+type ControlDeps = {
+  readonly store: RedisStore
+  readonly directory: string
+  readonly instance: string
+  readonly seats: readonly string[]
+  readonly leaseMs: number
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+  readonly onFailed: (error: RolekeeperError) => void
+}
+
+/** Create the control of an instance; what its files say counts from now on. */
+export function createFleetControl(deps: ControlDeps): FleetControl {
+  const { directory, seats, leaseMs, monotonicMs } = deps
+  const doubts = new Map<string, FleetDoubt>()
+  for (const seat of seats) {
+    const found = readSafeFile(directory, seat)
+    if (found !== null) doubts.set(seat, found)
+  }
+  let controls: Controls = new Map()
+  let heardAtMs = Number.NEGATIVE_INFINITY
+  const pass = createPassing(deps)
+  const safeOf = (seat: string): Refusal | undefined => {
+    const doubt = doubts.get(seat) ?? parseDoubt(controls.get(safeName(seat)))
+    return doubt === null ? undefined : refuse('safe', `${seat} is SAFE (${doubt.check}): ${doubt.message}`)
+  }
+  const makeSafe = (seat: string, doubt: FleetDoubt) => {
+    if (doubts.has(seat)) return
+    // The gate is closed before anything is written.
+    doubts.set(seat, doubt)
+    writeSafeFile(directory, seat, doubt)
+    pass(safeName(seat), true, 'first', doubt)
+  }
+  return {
+    heard: (next) => {
+      controls = next
+      heardAtMs = monotonicMs()
+      const local = readControl(directory)
+      pass(NAMES.kill, local.killed, 'last')
+      pass(NAMES.pause, local.paused, 'last')
+      for (const [seat, doubt] of doubts) pass(safeName(seat), true, 'first', doubt)
+    },
+    gate: (seat) => {
+      const local = readControl(directory)
+      const isStale = monotonicMs() - heardAtMs >= leaseMs
+      const safe = safeOf(seat)
+      return {
+        closed: local.killed || isStale || controls.has(NAMES.kill),
+        paused: local.paused || controls.has(NAMES.pause),
+        ...(safe === undefined ? {} : { safe }),
+      }
+    },
+    makeSafe,
+    forgotten: (why) => {
+      if (why.code !== 'journal.amnesia') return
+      // A shadow signs nothing.
+      for (const seat of seats) if (!seat.startsWith('shadow:')) makeSafe(seat, amnesiaOf(why))
+    },
+  }
+}
+
+/** Doubt every signer of a Redis that has forgotten. Pure. */
+const amnesiaOf = ({ shortMessage }: RolekeeperError): FleetDoubt => ({
+  check: 'fleet_amnesia',
+  message: 'Redis has forgotten what it acknowledged.',
+  seen: shortMessage,
+  toLeave:
+    'bring back the Redis that has it all; or prove with `rolekeeper safe` what the chain, the ledger and each instance know',
+})
+
+const safeName = (seat: string): string => `safe:${seat}`
+
+/** Pass on to the fleet what is on here, once each time that it appears; where Redis does not take it, again later. */
+function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
+  const passed = new Set<string>()
+  return (name: string, isOn: boolean, keeps: 'first' | 'last', what: Partial<FleetDoubt> = {}): void => {
+    if (!isOn) passed.delete(name)
+    if (!isOn || passed.has(name)) return
+    passed.add(name)
+    const value = JSON.stringify({ ...what, by: instance, atMs: nowMs() })
+    setForFleet({ name, value, keeps }, store).catch((error: unknown) => {
+      passed.delete(name)
+      if (!(error instanceof RolekeeperError)) throw error
+      onFailed(error)
+    })
+  }
+}
+
+/** Read why a signer is SAFE, as JSON; what cannot be read is a doubt too. Pure. */
+function parseDoubt(text: string | undefined): FleetDoubt | null {
+  if (text === undefined) return null
+  try {
+    const { check, message, seen, toLeave }: Partial<FleetDoubt> = JSON.parse(text)
+    if (check !== undefined && message !== undefined) {
+      return { check, message, seen: seen ?? '', toLeave: toLeave ?? '' }
+    }
+  } catch {
+    // As what follows.
+  }
+  return { ...UNREADABLE, seen: text.slice(0, 100) }
+}
+
+const UNREADABLE: FleetDoubt = {
+  check: 'safe_unreadable',
+  message: 'Why it is SAFE cannot be read.',
+  seen: '',
+  toLeave: 'see `rolekeeper safe`',
+}
+
+const safeFile = (directory: string, seat: string): string => join(seatFolder(directory, seat), 'SAFE')
+
+function readSafeFile(directory: string, seat: string): FleetDoubt | null {
+  const path = safeFile(directory, seat)
+  try {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return null
+    return parseDoubt(readFileSync(path, 'utf8'))
+  } catch {
+    return UNREADABLE
+  }
+}
+
+function writeSafeFile(directory: string, seat: string, doubt: FleetDoubt): void {
+  mkdirSync(seatFolder(directory, seat), { recursive: true, mode: 0o700 })
+  const file = openSync(safeFile(directory, seat), 'w', 0o600)
+  try {
+    writeSync(file, JSON.stringify(doubt))
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}

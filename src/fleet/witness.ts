@@ -1,0 +1,84 @@
+import { mkdir, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { RolekeeperError } from '../errors.ts'
+import type { Known } from '../journal/redis/generation.ts'
+
+/** Each of the two places of a file takes one line; a crash spoils the one that was being written. */
+const PLACE_BYTES = 64
+
+/** What this instance knows to be acknowledged for a seat, on its own disk: the generation and the newest sequence. */
+export type Witness = {
+  /** As it was found; null where there was nothing. */
+  readonly known: Known | null
+  /** Resolve when it is on disk: before anything that follows from it. Those who ask meanwhile share the next. */
+  readonly record: (known: Known) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Open (or create) the witness of a seat in its folder. Throws RolekeeperError `fleet.witness`. */
+export async function openWitness(folder: string): Promise<Witness> {
+  const path = join(folder, 'acknowledged')
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const file = await open(path, 'a+', 0o600).then(async (made) => {
+      await made.close()
+      return open(path, 'r+')
+    })
+    const found = await file.readFile('utf8')
+    const lines = [0, PLACE_BYTES].map((from) => parse(found.slice(from, from + PLACE_BYTES)))
+    const [one = null, other = null] = lines
+    const known = (one?.seq ?? -1) >= (other?.seq ?? -1) ? one : other
+    // One of two is what a crash leaves.
+    if (known === null && found.length > PLACE_BYTES)
+      throw new TypeError('no line of it is as it was written')
+    return writing(file, known, known === one ? 1 : 0)
+  } catch (cause) {
+    throw new RolekeeperError('fleet.witness', `${path} does not show what was acknowledged.`, {
+      fix: 'check that disk; nothing is held on this machine before it shows it, or `rolekeeper safe` has proven the rest.',
+      cause,
+    })
+  }
+}
+
+function writing(file: Awaited<ReturnType<typeof open>>, found: Known | null, first: 0 | 1): Witness {
+  let place = first
+  let newest = found
+  let written = found
+  let underWay: Promise<void> | undefined
+  const isOnDisk = ({ gen, seq }: Known) => written?.gen === gen && written.seq >= seq
+  const write = async (known: Known) => {
+    await file.write(lineOf(known), place * PLACE_BYTES)
+    await file.datasync()
+    place = place === 0 ? 1 : 0
+    written = known
+  }
+  return {
+    known: found,
+    record: async (known) => {
+      if (newest === null || newest.gen !== known.gen || newest.seq < known.seq) newest = known
+      while (!isOnDisk(known)) {
+        underWay ??= write(newest).finally(() => {
+          underWay = undefined
+        })
+        await underWay
+      }
+    },
+    close: async () => {
+      await underWay
+      await file.close()
+    },
+  }
+}
+
+/** Pure. */
+function lineOf({ gen, seq }: Known): string {
+  const text = `${gen} ${seq}`
+  return `${`${crc32(text).toString(16).padStart(8, '0')} ${text}`.padEnd(PLACE_BYTES - 1)}\n`
+}
+
+/** Read a line that {@link lineOf} wrote; null where it is none. Pure. */
+function parse(line: string): Known | null {
+  const [, gen = '', seq = ''] = line.trimEnd().split(' ')
+  return gen !== '' && line === lineOf({ gen, seq: Number(seq) }) ? { gen, seq: Number(seq) } : null
+}

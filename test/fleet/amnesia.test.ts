@@ -1,0 +1,202 @@
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, it, vi } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { RolekeeperError } from '../../src/errors.ts'
+import { openWitnesses, type Witnesses } from '../../src/fleet/attest.ts'
+import { createFleetControl, type FleetControl } from '../../src/fleet/control.ts'
+import { endpointOf } from '../../src/journal/redis/connect.ts'
+import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
+import { fence } from '../../src/journal/redis/seat.ts'
+import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { type RedisSettings, startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, openStore, storeAt } from '../support/redis-fleet.ts'
+import { startRedisProxy } from '../support/redis-proxy.ts'
+
+const LEASE_MS = 800
+const SEAT = '0x01'
+const ROSTER = ['one', 'two']
+const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
+
+const ends: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+/** An instance with a directory, whose work is barriers. */
+type Member = TestInstance & {
+  readonly control: FleetControl
+  readonly directory: string
+  readonly witnesses: Witnesses
+  readonly barrier: () => Promise<void>
+  /** As the process dies. */
+  readonly crash: () => Promise<void>
+}
+
+async function startMember(
+  config: StoreConfig,
+  instance: string,
+  directory = newDirectory(),
+): Promise<Member> {
+  const seats = [{ name: SEAT }]
+  const witnesses = await openWitnesses(directory, [SEAT])
+  const store = openStore({ ...config, instance }, witnesses.known)
+  const control = createFleetControl({
+    ...{ store, directory, instance, seats: [SEAT], leaseMs: LEASE_MS, nowMs: Date.now },
+    ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
+  })
+  const states: (string | null)[] = []
+  const onState = (why: RolekeeperError | null) => {
+    states.push(why?.code ?? null)
+    if (why !== null) control.forgotten(why)
+  }
+  const each = startInstance(config, {
+    ...{
+      store,
+      instance,
+      seats,
+      leaseMs: LEASE_MS,
+      roster: ROSTER,
+      onState,
+      onControls: control.heard,
+      states,
+    },
+  })
+  const barrier = async () => {
+    for (const held of each.seats.held()) {
+      await fence({ ...held, writer: 'w', answered: 0 }, [], store)
+      await witnesses.record(held.seat, store.known())
+    }
+  }
+  const crash = async () => {
+    store.close()
+    await each.seats.stop()
+    await witnesses.close()
+  }
+  ends.push(crash)
+  return { ...each, control, directory, witnesses, barrier, crash }
+}
+
+const newDirectory = () => mkdtempSync(join(tmpdir(), 'fleet-'))
+
+async function newRedis(settings: RedisSettings = {}): Promise<TestRedis> {
+  const redis = await startRedis({ ...DURABLE, ...settings })
+  ends.push(redis.stop)
+  return redis
+}
+
+async function newFleet(redis: TestRedis): Promise<StoreConfig> {
+  const config = storeAt(redis.port)
+  await foundFleet(config)
+  return config
+}
+
+/** Restart a Redis on what it had at this moment: what is acknowledged meanwhile is gone. */
+async function rewind(redis: TestRedis, meanwhile: () => Promise<void>): Promise<void> {
+  const copy = mkdtempSync(join(tmpdir(), 'older-'))
+  cpSync(redis.directory, copy, { recursive: true })
+  await meanwhile()
+  await redis.kill()
+  rmSync(redis.directory, { recursive: true })
+  cpSync(copy, redis.directory, { recursive: true })
+  await redis.restart()
+}
+
+const loses: Record<string, (redis: TestRedis, barrier: () => Promise<void>) => Promise<unknown>> = {
+  'a FLUSHALL': (redis) => redis.client().flushall(),
+  'an older file': (redis, barrier) => rewind(redis, barrier),
+  'a new empty server': async (redis) => {
+    await redis.kill()
+    rmSync(redis.directory, { recursive: true })
+    cpSync(newDirectory(), redis.directory, { recursive: true })
+    await redis.restart()
+  },
+}
+
+it.each(Object.entries(loses))(
+  'finds %s before the next effect, and makes the signer SAFE',
+  async (_, lose) => {
+    const redis = await newRedis()
+    const config = await newFleet(redis)
+    const one = await startMember(config, 'one')
+    await until(() => expect(one.names()).toEqual([SEAT]))
+    await one.barrier()
+    const two = await startMember(config, 'two')
+    await until(() => expect(two.states).toEqual([null]))
+    expect(one.control.gate(SEAT)).toEqual({ closed: false, paused: false })
+    await lose(redis, one.barrier)
+    await expect(one.barrier()).rejects.toMatchObject({ code: 'journal.amnesia' })
+    await until(() => expect(one.control.gate(SEAT).safe?.message).toContain('fleet_amnesia'))
+    expect(existsSync(join(one.directory, 'seats', SEAT, 'SAFE'))).toBe(true)
+    // By then a seat that may be taken is taken.
+    await systemClock.sleep(2 * LEASE_MS)
+    expect(one.seats.isOver(SEAT)).toBe(true)
+    expect([one, two].map(({ events }) => events.map(({ what }) => what))).toEqual([[`begin ${SEAT}`], []])
+
+    // A process that starts anew on the same disk knows it from the first moment, and takes nothing.
+    await one.crash()
+    const again = await startMember(config, 'one', one.directory)
+    expect(again.control.gate(SEAT).safe?.message).toContain('fleet_amnesia')
+    await until(() => expect(again.states).toEqual(['journal.amnesia']))
+    expect(again.names()).toEqual([])
+  },
+)
+
+it('lets nobody take the seat of a dead holder on a restarted Redis, until that has held it against its witness', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await rewind(redis, async () => {
+    await one.barrier()
+    await one.crash()
+  })
+  const two = await startMember(config, 'two')
+  await until(() => expect(two.states).toContain('fleet.unattested'))
+  await systemClock.sleep(LEASE_MS)
+  expect(two.names()).toEqual([])
+  const again = await startMember(config, 'one', one.directory)
+  await until(() => expect(again.states).toEqual(['journal.amnesia']))
+  expect([again.names(), two.names()]).toEqual([[], []])
+})
+
+it('has a seat taken on a restarted Redis that lost nothing, once every instance has said so', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await one.barrier()
+  await one.seats.stop()
+  await one.crash()
+  await redis.restart()
+  const two = await startMember(config, 'two')
+  await until(() => expect(two.states).toContain('fleet.unattested'))
+  const again = await startMember(config, 'one', one.directory)
+  await until(() => expect([...again.names(), ...two.names()]).toEqual([SEAT]))
+})
+
+it('has the seat of a dead holder taken on a replica that every barrier waited for', async () => {
+  const master = await newRedis()
+  const replica = await newRedis({ replicaof: `127.0.0.1 ${master.port}` })
+  const third = await newRedis({ replicaof: `127.0.0.1 ${replica.port}` })
+  const proxy = await startRedisProxy(master.port)
+  ends.push(proxy.stop)
+  const founding = await newFleet(master)
+  while ((await master.client().wait(1, 1_000)) < 1);
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  const config = { ...founding, endpoint, replicas: 1 }
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await one.barrier()
+  const two = await startMember(config, 'two')
+  await until(() => expect(two.states).toEqual([null]))
+  while ((await master.client().wait(1, 1_000)) < 1);
+  await one.crash()
+  await replica.client().replicaof('NO', 'ONE')
+  while ((await replica.client().wait(1, 1_000)) < 1);
+  await proxy.lead(replica.port)
+  await master.kill()
+  await until(() => expect(two.names()).toEqual([SEAT]))
+  expect(third.port).not.toBe(0)
+})
