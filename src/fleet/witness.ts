@@ -5,7 +5,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { Known } from '../journal/redis/generation.ts'
 
 /** Each of the two places of a file takes one line; a crash spoils the one that was being written. */
-const PLACE_BYTES = 64
+const PLACE_BYTES = 128
 
 /** What this instance knows to be acknowledged for a seat, on its own disk: the generation and the newest sequence. */
 export type Witness = {
@@ -72,13 +72,14 @@ function writing(file: Awaited<ReturnType<typeof open>>, found: Known | null, fi
 }
 
 /** Pure. */
-function lineOf({ gen, seq }: Known): string {
-  const text = `${gen} ${seq}`
+function lineOf({ gen, seq, run = '' }: Known): string {
+  const text = `${gen} ${seq} ${run}`
   return `${`${crc32(text).toString(16).padStart(8, '0')} ${text}`.padEnd(PLACE_BYTES - 1)}\n`
 }
 
 /** Read a line that {@link lineOf} wrote; null where it is none. Pure. */
 function parse(line: string): Known | null {
-  const [, gen = '', seq = ''] = line.trimEnd().split(' ')
-  return gen !== '' && line === lineOf({ gen, seq: Number(seq) }) ? { gen, seq: Number(seq) } : null
+  const [, gen = '', seq = '', run = ''] = line.trimEnd().split(' ')
+  const known = { gen, seq: Number(seq), ...(run === '' ? {} : { run }) }
+  return gen !== '' && line === lineOf(known) ? known : null
 }

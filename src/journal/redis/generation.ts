@@ -23,14 +23,31 @@ export type StoreConfig = {
 }
 
 /** What an instance knows of its Redis, which that may never be behind. */
-export type Known = { readonly gen: string; readonly seq: number }
+export type Known = {
+  readonly gen: string
+  readonly seq: number
+  /** The server process that acknowledged it, by its run id. */
+  readonly run?: string
+}
+
+/**
+ * Take note of the process of a server before anything is written on it: the sequence that each began with shows what it had
+ * lost, also once it has been written on for longer. Every line runs it before its scripts are loaded. KEYS: meta, runs.
+ * ARGV: the run id; empty for who only reads.
+ */
+const MEET = `
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format')
+if not meta[1] then return { '', '', '', {} } end
+local last = string.match(redis.call('LINDEX', KEYS[2], -1) or '', '^(%S+)')
+if ARGV[1] ~= '' and last ~= ARGV[1] then redis.call('RPUSH', KEYS[2], ARGV[1] .. ' ' .. meta[2]) end
+return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1) }`
 
 /** Read whose Redis it is, and hold it against what is known. */
-export async function meet(line: Line, fleet: string, known: Known | null): Promise<Known> {
-  const found = await line.call('HMGET', keysOf(fleet).meta, 'gen', 'seq', 'format')
-  const [gen, seq, format] = (Array.isArray(found) ? found : []).map((each) =>
-    each === null ? '' : String(each),
-  )
+export async function meet(line: Line, fleet: string, known: Known | null, runId: string): Promise<Known> {
+  const { meta, runs } = keysOf(fleet)
+  const found = await line.call('EVAL', MEET, 2, meta, runs, runId)
+  const [first, second, third, served] = Array.isArray(found) ? found : []
+  const [gen, seq, format] = [first, second, third].map(String)
   if (gen === undefined || gen === '') {
     if (known !== null) throw amnesia({ seen: 'it is empty', expected: `generation ${known.gen} was here` })
     const others = await line.call('SMEMBERS', FLEETS_KEY)
@@ -43,7 +60,27 @@ export async function meet(line: Line, fleet: string, known: Known | null): Prom
   if (known !== null && Number(seq) < known.seq) {
     throw amnesia({ seen: `sequence ${seq}`, expected: `${known.seq} was acknowledged` })
   }
+  const began = known === null ? null : lowestSince(known, Array.isArray(served) ? served.map(String) : [])
+  if (known !== null && began !== null && began < known.seq) {
+    throw amnesia({
+      seen: `a server began with sequence ${began}`,
+      expected: `${known.seq} was acknowledged`,
+    })
+  }
   return { gen, seq: Number(seq) }
+}
+
+/**
+ * Say the lowest sequence that a server process began with after the one that acknowledged what is known; -1 where that is
+ * not among them, and null where there was none. Pure.
+ */
+function lowestSince({ run, seq }: Known, served: readonly string[]): number | null {
+  if (run === undefined) return null
+  const all = served.map((text) => ({ run: text.split(' ')[0], began: Number(text.split(' ')[1]) }))
+  const index = all.findLastIndex((each) => each.run === run && each.began <= seq)
+  if (index < 0) return -1
+  const later = all.slice(index + 1).map(({ began }) => began)
+  return later.length === 0 ? null : Math.min(...later)
 }
 
 /**

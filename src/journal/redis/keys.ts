@@ -21,6 +21,8 @@ export function keysOf(fleet: string) {
     control: key('control'),
     /** Hash: name of an instance → incarnation, arrival, beat, and what it says of itself. */
     instances: key('instances'),
+    /** List of server processes that it was on, and the sequence that each began with. */
+    runs: key('runs'),
     /** Set of instances that hold a server against what they witnessed. */
     attested: (runId: string) => key(`attested:${runId}`),
     /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */

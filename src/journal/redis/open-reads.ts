@@ -15,7 +15,7 @@ export function readRedisJournal({ endpoint, fleet, instance }: Omit<StoreConfig
     open: (number) =>
       openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${instance}:reads` }),
     verify: async (line) => {
-      await meet(line, fleet, null)
+      await meet(line, fleet, null, '')
     },
     server: nameOf(endpoint),
   })

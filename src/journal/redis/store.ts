@@ -43,6 +43,8 @@ export class RedisStore {
   readonly #fences: Link
   #known: Known | null
   #server: Server | undefined
+  /** The server process that each line leads to. */
+  readonly #runs = new WeakMap<Line, string>()
   #ops = 0
 
   constructor(config: StoreConfig, deps: StoreDeps) {
@@ -66,12 +68,13 @@ export class RedisStore {
   async #verify(line: Line): Promise<void> {
     const { endpoint, replicas } = this.#config
     const server = await checkServer(line, { db: endpoint.db, replicas, server: nameOf(endpoint) })
-    const met = await meet(line, this.#config.fleet, this.#known)
+    const met = await meet(line, this.#config.fleet, this.#known, server.runId)
     await this.#deps.onLine({ server, ...met })
     // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
     this.#known ??= { gen: met.gen, seq: 0 }
     await this.#scripts.load(line)
     this.#server = server
+    this.#runs.set(line, server.runId)
   }
 
   /** Verify both lines, where they are not yet. Throws what a use of them would. */
@@ -147,15 +150,17 @@ export class RedisStore {
    */
   async fence(keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const { replicas } = this.#config
-    const [answer, count] = await this.#fences.use((line) =>
+    const [answer, count, run] = await this.#fences.use((line) =>
       Promise.all([
         this.#call(line, 'fence', keys, args),
         replicas === 0 ? 0 : line.call('WAIT', replicas, WAIT_MS),
+        this.#runs.get(line) ?? '',
       ]),
     )
     if (answer.code !== 'OK') return answer
     if (Number(count) < replicas) throw notReplicated(Number(count), replicas)
-    this.#known = { ...this.known(), seq: Math.max(this.known().seq, Number(answer.values[0])) }
+    const { gen, seq } = this.known()
+    if (Number(answer.values[0]) > seq) this.#known = { gen, seq: Number(answer.values[0]), run }
     return answer
   }
 
