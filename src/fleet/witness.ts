@@ -32,7 +32,7 @@ export async function openWitness(folder: string): Promise<Witness> {
     // One of two is what a crash leaves.
     if (known === null && found.length > PLACE_BYTES)
       throw new TypeError('no line of it is as it was written')
-    return writing(file, known, known === one ? 1 : 0)
+    return writing(file, known, known !== null && known === one ? 1 : 0)
   } catch (cause) {
     throw new RolekeeperError('fleet.witness', `${path} does not show what was acknowledged.`, {
       fix: 'check that disk; nothing is held on this machine before it shows it, or `rolekeeper safe` has proven the rest.',

@@ -1,0 +1,152 @@
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { createFleetControl, switchFleet } from '../../src/fleet/control.ts'
+import { setForFleet } from '../../src/journal/redis/controls.ts'
+import { beat } from '../../src/journal/redis/seat.ts'
+import { readControl, setControl } from '../../src/ops/control.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, newStore, takeSeat } from '../support/redis-fleet.ts'
+
+const SEAT = '0x01'
+const LEASE_MS = 1_000
+const by = { by: 'someone', atMs: 1 }
+const doubt = { check: 'fleet_amnesia', message: 'Redis forgot.', seen: 'sequence 3', toLeave: 'prove it' }
+let redis: TestRedis
+
+beforeAll(async () => {
+  redis = await startRedis(DURABLE)
+})
+afterAll(() => redis.stop())
+
+/** Two instances of one fleet, each with a directory, and time that stands still. */
+async function pair(port = redis.port) {
+  const { store } = await newStore(port)
+  const held = await takeSeat(store, SEAT)
+  let [count, now] = [0, 0]
+  const failed: string[] = []
+  const member = (instance: string) => {
+    const directory = mkdtempSync(join(tmpdir(), 'control-'))
+    const create = () =>
+      createFleetControl({
+        ...{ store, directory, instance, seats: [SEAT], leaseMs: LEASE_MS, nowMs: () => 5 },
+        monotonicMs: () => now,
+        onFailed: ({ code }) => failed.push(code),
+      })
+    return { directory, create, control: create() }
+  }
+  /** What is set, as the next beat brings it. */
+  const controls = () => {
+    count += 1
+    return beat(held, { beat: String(count), server: 'here' }, store)
+  }
+  const [one, two] = [member('one'), member('two')]
+  const hear = async () => {
+    const found = await controls()
+    for (const { control } of [one, two]) control.heard(found)
+    return found
+  }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { store, one, two, hear, failed, pass }
+}
+
+const OPEN = { closed: false, paused: false }
+
+it('is closed until the fleet was heard, and again once it has said nothing for a lease', async () => {
+  const { one, hear, pass, store } = await pair()
+  expect(one.control.gate(SEAT).closed).toBe(true)
+  await hear()
+  pass(LEASE_MS - 1)
+  expect(one.control.gate(SEAT)).toEqual(OPEN)
+  pass(1)
+  expect(one.control.gate(SEAT).closed).toBe(true)
+  store.close()
+})
+
+it('stops every instance from one machine, and that one at once', async () => {
+  const { one, two, hear, store } = await pair()
+  await hear()
+  await switchFleet('kill', true, by, { directory: one.directory, store })
+  expect([one.control.gate(SEAT).closed, two.control.gate(SEAT).closed]).toEqual([true, false])
+  await hear()
+  expect(two.control.gate(SEAT)).toEqual({ closed: true, paused: false })
+  expect(readControl(two.directory)).toEqual({ killed: false, paused: false })
+  await switchFleet('kill', false, by, { directory: one.directory, store })
+  await switchFleet('pause', true, by, { directory: one.directory, store })
+  await hear()
+  expect([one, two].map(({ control }) => control.gate(SEAT))).toEqual([
+    { closed: false, paused: true },
+    { closed: false, paused: true },
+  ])
+  store.close()
+})
+
+it('writes the file of this machine though Redis is away, and its instance passes it on', async () => {
+  const own = await startRedis(DURABLE)
+  const { one, two, hear, store, failed } = await pair(own.port)
+  await hear()
+  await own.kill()
+  const switched = switchFleet('kill', true, by, { directory: one.directory, store })
+  await expect(switched).rejects.toMatchObject({ code: 'journal.unreachable' })
+  expect(one.control.gate(SEAT).closed).toBe(true)
+  // What was heard just before cannot be passed on.
+  one.control.heard(new Map())
+  await vi.waitFor(() => expect(failed).toEqual(['journal.unreachable']), { timeout: 10_000 })
+  await own.restart()
+  await hear()
+  await vi.waitFor(async () => expect((await hear()).has('killed')).toBe(true))
+  expect(two.control.gate(SEAT).closed).toBe(true)
+  store.close()
+  await own.stop()
+})
+
+it('passes a file on once each time that it appears', async () => {
+  const { one, two, hear, store } = await pair()
+  setControl(one.directory, 'kill', true)
+  await hear()
+  expect(JSON.parse((await hear()).get('killed') ?? '')).toEqual({ by: 'one', atMs: 5 })
+  // Someone lifts it for the fleet; the machine with the file stays stopped, and alone.
+  await setForFleet({ name: 'killed', value: '', keeps: 'last' }, store)
+  await hear()
+  await hear()
+  expect([one, two].map(({ control }) => control.gate(SEAT).closed)).toEqual([true, false])
+  setControl(one.directory, 'kill', false)
+  await hear()
+  setControl(one.directory, 'kill', true)
+  await hear()
+  expect((await hear()).has('killed')).toBe(true)
+  store.close()
+})
+
+it('makes a signer SAFE on disk before anything else, for every instance, and over a restart', async () => {
+  const { one, two, hear, store } = await pair()
+  await hear()
+  one.control.makeSafe(SEAT, doubt)
+  const safe = { ok: false, check: 'safe', message: `${SEAT} is SAFE (fleet_amnesia): Redis forgot.` }
+  expect(one.control.gate(SEAT)).toEqual({ ...OPEN, safe })
+  expect(existsSync(join(one.directory, 'seats', SEAT, 'SAFE'))).toBe(true)
+  await hear()
+  await hear()
+  expect(two.control.gate(SEAT)).toEqual({ ...OPEN, safe })
+  expect(one.create().gate(SEAT).safe).toEqual(safe)
+  // What was seen first stays.
+  two.control.makeSafe(SEAT, { ...doubt, seen: 'later' })
+  await hear()
+  expect(JSON.parse((await hear()).get(`safe:${SEAT}`) ?? '')).toEqual({ ...doubt, by: 'one', atMs: 5 })
+  store.close()
+})
+
+it('is SAFE by what it cannot read', async () => {
+  const { one, hear, store } = await pair()
+  one.control.makeSafe(SEAT, doubt)
+  for (const text of ['', 'null', '{}', '{"check":']) {
+    writeFileSync(join(one.directory, 'seats', SEAT, 'SAFE'), text)
+    const again = one.create()
+    again.heard(await hear())
+    expect(again.gate(SEAT).safe?.message).toContain('safe_unreadable')
+  }
+  store.close()
+})

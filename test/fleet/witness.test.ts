@@ -1,0 +1,57 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import { openWitness as open, type Witness } from '../../src/fleet/witness.ts'
+
+const opened: Witness[] = []
+afterEach(async () => {
+  for (const witness of opened.splice(0)) await witness.close()
+})
+const openWitness = async (path: string) => {
+  const witness = await open(path)
+  opened.push(witness)
+  return witness
+}
+const gen = '0123456789abcdef'
+const run = 'f'.repeat(40)
+const folder = () => mkdtempSync(join(tmpdir(), 'witness-'))
+
+it('shows the newest of what it kept, however it ended', async () => {
+  const path = folder()
+  const first = await openWitness(path)
+  expect(first.known).toBe(null)
+  await Promise.all([4, 9, 7].map((seq) => first.record({ gen, seq, run })))
+  const second = await openWitness(path)
+  expect(second.known).toEqual({ gen, seq: 9, run })
+  await second.record({ gen, seq: 12, run })
+  expect((await openWitness(path)).known).toEqual({ gen, seq: 12, run })
+})
+
+it.each([0, 1])('shows what it had before where a crash spoilt line %s', async (place) => {
+  const path = folder()
+  const witness = await openWitness(path)
+  for (const seq of place === 0 ? [1, 2, 3] : [1, 2]) await witness.record({ gen, seq })
+  const file = join(path, 'acknowledged')
+  const bytes = readFileSync(file)
+  bytes.fill('x', place * 128 + 12, place * 128 + 40)
+  writeFileSync(file, bytes)
+  expect((await openWitness(path)).known).toEqual({ gen, seq: place === 0 ? 2 : 1 })
+})
+
+it('is refused where no line is as it was written', async () => {
+  const path = folder()
+  const witness = await openWitness(path)
+  for (const seq of [1, 2]) await witness.record({ gen, seq })
+  const file = join(path, 'acknowledged')
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('0123', '3210'))
+  await expect(openWitness(path)).rejects.toMatchObject({ code: 'fleet.witness' })
+})
+
+it('begins a generation that follows, though its lines are of the one before', async () => {
+  const path = folder()
+  const witness = await openWitness(path)
+  await witness.record({ gen, seq: 5 })
+  await witness.record({ gen: 'next', seq: 6 })
+  expect((await openWitness(path)).known).toEqual({ gen: 'next', seq: 6 })
+})
