@@ -1,4 +1,4 @@
-import { mkdir, open } from 'node:fs/promises'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { RolekeeperError } from '../errors.ts'
@@ -19,21 +19,22 @@ export type Witness = {
 /** Open (or create) the witness of a seat in its folder. Throws RolekeeperError `fleet.witness`. */
 export async function openWitness(folder: string): Promise<Witness> {
   const path = join(folder, 'acknowledged')
+  let file: FileHandle | undefined
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const file = await open(path, 'a+', 0o600).then(async (made) => {
-      await made.close()
-      return open(path, 'r+')
-    })
+    // Neither of the ways to open it both makes it and lets it be written at any place.
+    await (await open(path, 'a', 0o600)).close()
+    file = await open(path, 'r+')
     const found = await file.readFile('utf8')
-    const lines = [0, PLACE_BYTES].map((from) => parse(found.slice(from, from + PLACE_BYTES)))
-    const [one = null, other = null] = lines
+    const [one = null, other = null] = [0, PLACE_BYTES].map((from) =>
+      parse(found.slice(from, from + PLACE_BYTES)),
+    )
     const known = (one?.seq ?? -1) >= (other?.seq ?? -1) ? one : other
     // One of two is what a crash leaves.
-    if (known === null && found.length > PLACE_BYTES)
-      throw new TypeError('no line of it is as it was written')
+    if (known === null && found.length > PLACE_BYTES) throw new TypeError('no line is as it was written')
     return writing(file, known, known !== null && known === one ? 1 : 0)
   } catch (cause) {
+    await file?.close()
     throw new RolekeeperError('fleet.witness', `${path} does not show what was acknowledged.`, {
       fix: 'check that disk; nothing is held on this machine before it shows it, or `rolekeeper safe` has proven the rest.',
       cause,
@@ -41,7 +42,7 @@ export async function openWitness(folder: string): Promise<Witness> {
   }
 }
 
-function writing(file: Awaited<ReturnType<typeof open>>, found: Known | null, first: 0 | 1): Witness {
+function writing(file: FileHandle, found: Known | null, first: 0 | 1): Witness {
   let place = first
   let newest = found
   let written = found

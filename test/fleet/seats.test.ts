@@ -129,8 +129,10 @@ it('ends the term of a holder that was frozen for longer than every lease, the m
   // What it is asked first of all when it wakes.
   child.stdin.write('0x01\n')
   child.kill('SIGCONT')
-  await until(() => expect(said).toHaveLength(4))
-  expect(said.toSorted()).toEqual(['begin 0x01', 'lost 0x01', 'over 0x01 true', 'park 0x01'])
+  await until(() => expect(said).toHaveLength(5))
+  expect(said.toSorted()).toEqual([
+    ...['begin 0x01', 'fence seat.lost', 'lost 0x01', 'over 0x01 true', 'park 0x01'],
+  ])
   expect(two.seats.isOver('0x01')).toBe(false)
   child.stdin.end()
   await once(child, 'exit')
