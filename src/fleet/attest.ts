@@ -60,7 +60,7 @@ type AttestDeps = {
   readonly roster: readonly string[]
   /** How many replicas every barrier waits for: all that may be promoted. */
   readonly replicas: number
-  /** A seat stays without a holder until instances have been heard. */
+  /** Called when it changes which instances have to be heard before a seat is taken. */
   readonly onWaiting: (why: RolekeeperError) => void
 }
 
@@ -68,6 +68,7 @@ type AttestDeps = {
 export function createAttestation(deps: AttestDeps): Attestation {
   const { store, instance, roster, replicas, onWaiting } = deps
   let saidOn = ''
+  const waiting = new Map<string, string>()
   const server = () => {
     const found = store.server()
     return found === undefined ? '' : serverText(found)
@@ -87,19 +88,21 @@ export function createAttestation(deps: AttestDeps): Attestation {
       if (replicas > 0 && history !== '' && store.server()?.replicationId2 === history) return true
       const heard = await attest(instance, store)
       const missing = roster.filter((name) => !heard.has(name))
-      if (missing.length > 0) onWaiting(unattested(seat, missing))
+      const names = missing.join(', ')
+      if (names !== '' && waiting.get(seat) !== names) onWaiting(unattested(seat, names))
+      waiting.set(seat, names)
       return missing.length === 0
     },
   }
 }
 
-const unattested = (seat: string, missing: readonly string[]) =>
+const unattested = (seat: string, names: string) =>
   new RolekeeperError(
     'fleet.unattested',
-    `Redis is another server than ${seat} was last held on, and ${missing.join(', ')} may know of more than it has.`,
+    `Redis is another server than ${seat} was last held on, and ${names} may know of more than it has.`,
     {
       fix: 'start them, so that each holds it against its witness; for one whose disk is lost, see `rolekeeper safe`.',
-      facts: { seat, missing: missing.join(', ') },
+      facts: { seat, missing: names },
       retry: 'later',
     },
   )

@@ -33,6 +33,7 @@ export type Holding = {
   readonly isLost: () => boolean
   /** Resolves when nothing goes on in it any more; beats go on until {@link end}. */
   readonly park: Park
+  /** Beat no more, and let nothing be signed or sent. */
   readonly end: () => void
 }
 
@@ -71,7 +72,7 @@ export function holdSeat(held: Held, takenAt: Moment, deps: HoldingDeps): Holdin
     // A machine that slept knows it by one of the two; a clock that was set closes it until the next beat.
     isOver: () => {
       const goneMs = [monotonicMs() - confirmedAt.monotonicMs, clock.nowMs() - confirmedAt.wallMs]
-      return lost.signal.aborted || Math.max(...goneMs) >= leaseMs
+      return ended.signal.aborted || Math.max(...goneMs) >= leaseMs
     },
     lose,
     isLost: () => lost.signal.aborted,

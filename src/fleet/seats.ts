@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
-import { absent } from '../journal/redis/instances.ts'
+import { absent, type InstanceRecord } from '../journal/redis/instances.ts'
 import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { assign, fingerprintOnDuty, type Seat } from './assign.ts'
@@ -121,9 +121,12 @@ class InstanceSeats implements Seats {
     this.#isClockRight = clockOffMs < CLOCK_OFF_MS
     const isAble = this.#isClockRight && !this.#isStopping
     const renewed = living.map((each) => (each.name === instance ? { ...each, isAble } : each))
-    const onDuty = fingerprintOnDuty(renewed, new Set(holders.values()))
+    const tokens = [...holders.keys()].map((seat) => records.get(seat)?.token ?? '')
+    // A process that began anew is not the one that holds what stands under its name.
+    const holds = ({ incarnation }: InstanceRecord) => tokens.some((token) => token.startsWith(incarnation))
+    const onDuty = fingerprintOnDuty(renewed, new Set(renewed.filter(holds).map(({ name }) => name)))
     this.#say(this.#whyNone(clockOffMs, onDuty))
-    const isCandidate = (each: (typeof living)[number]) => each.isAble && each.fingerprint === onDuty
+    const isCandidate = (each: InstanceRecord) => each.isAble && each.fingerprint === onDuty
     const names = new Set(lively.map(({ name }) => name))
     const candidates = renewed.filter((each) => names.has(each.name) && isCandidate(each))
     const assigned = assign(seats, holders, candidates)
@@ -190,15 +193,20 @@ class InstanceSeats implements Seats {
   }
 
   #endOf(holding: Holding, leave: () => Promise<void>): void {
-    const ending = holding
-      .park()
-      .then(leave)
+    const { seat } = holding.held
+    const end = async () => {
+      await holding.park()
+      holding.end()
+      await leave()
+    }
+    const ending = end()
       .catch((error: unknown) => {
+        // What cannot be left now runs out, or is taken up again.
         if (error instanceof BrokenInvariant) throw error
       })
       .finally(() => {
         holding.end()
-        if (this.#holdings.get(holding.held.seat) === holding) this.#holdings.delete(holding.held.seat)
+        if (this.#holdings.get(seat) === holding) this.#holdings.delete(seat)
         this.#ending.delete(ending)
       })
     this.#ending.add(ending)

@@ -32,20 +32,24 @@ export type Known = {
 
 /**
  * Take note of the process of a server before anything is written on it: the sequence that each began with shows what it had
- * lost, also once it has been written on for longer. Every line runs it before its scripts are loaded. KEYS: meta, runs.
- * ARGV: the run id; empty for who only reads.
+ * lost, also once it has been written on for longer. Every line runs it before its scripts are loaded. One that served
+ * before and comes back is another: who attested it then has not now. KEYS: meta, runs, attested. ARGV: the run id; empty
+ * for who only reads.
  */
 const MEET = `
 local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format')
 if not meta[1] then return { '', '', '', {} } end
 local last = string.match(redis.call('LINDEX', KEYS[2], -1) or '', '^(%S+)')
-if ARGV[1] ~= '' and last ~= ARGV[1] then redis.call('RPUSH', KEYS[2], ARGV[1] .. ' ' .. meta[2]) end
+if ARGV[1] ~= '' and last ~= ARGV[1] then
+  redis.call('RPUSH', KEYS[2], ARGV[1] .. ' ' .. meta[2])
+  redis.call('DEL', KEYS[3])
+end
 return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1) }`
 
 /** Read whose Redis it is, and hold it against what is known. */
 export async function meet(line: Line, fleet: string, known: Known | null, runId: string): Promise<Known> {
-  const { meta, runs } = keysOf(fleet)
-  const found = await line.call('EVAL', MEET, 2, meta, runs, runId)
+  const { meta, runs, attested } = keysOf(fleet)
+  const found = await line.call('EVAL', MEET, 3, meta, runs, attested(runId), runId)
   const [first, second, third, served] = Array.isArray(found) ? found : []
   const [gen, seq, format] = [first, second, third].map(String)
   if (gen === undefined || gen === '') {
