@@ -16,6 +16,8 @@ export type Witnesses = {
   readonly known: Known | null
   /** Keep what a barrier of a seat passed by: resolves when it is on disk. */
   readonly record: (seat: string, known: Known) => Promise<void>
+  /** Begin one where there is none, so that it is missed where it goes. */
+  readonly begin: (gen: string) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -32,6 +34,10 @@ export async function openWitnesses(directory: string, seats: readonly string[])
       const witness = opened.get(seat)
       invariant(witness !== undefined, `the seat ${seat} has no witness`)
       await witness.record(next)
+    },
+    begin: async (gen) => {
+      const first = [...opened.values()][0]
+      if (known === null) await first?.record({ gen, seq: 0 })
     },
     close: async () => {
       for (const witness of opened.values()) await witness.close()
@@ -50,12 +56,15 @@ export type Attestation = {
    * that every barrier waited for, or every instance of the roster has held it against its witness.
    */
   readonly mayTake: (seat: string, record: SeatRecord | null) => Promise<boolean>
+  /** The same of a seat that stands under this instance's own name: its own witness is enough. */
+  readonly mayResume: (seat: string, record: SeatRecord | null) => Promise<boolean>
 }
 
 /** What attesting needs. */
 type AttestDeps = {
   readonly store: RedisStore
   readonly instance: string
+  readonly witnesses: Pick<Witnesses, 'known' | 'begin'>
   /** The names of all that ever held a seat, this one included. */
   readonly roster: readonly string[]
   /** How many replicas every barrier waits for: all that may be promoted. */
@@ -66,33 +75,43 @@ type AttestDeps = {
 
 /** Create the attestation of an instance. */
 export function createAttestation(deps: AttestDeps): Attestation {
-  const { store, instance, roster, replicas, onWaiting } = deps
+  const { store, instance, witnesses, roster, replicas, onWaiting } = deps
   let saidOn = ''
+  let hasWitness = witnesses.known !== null
   const waiting = new Map<string, string>()
   const server = () => {
     const found = store.server()
     return found === undefined ? '' : serverText(found)
+  }
+  const attestOnce = async (): Promise<ReadonlySet<string>> => {
+    const { names, isWitnessLost } = await attest(instance, hasWitness, store)
+    if (isWitnessLost) return names
+    // On disk before anybody relies on it a second time.
+    await witnesses.begin(store.known().gen)
+    hasWitness = true
+    return names
+  }
+  const mayTake = async (seat: string, record: SeatRecord | null) => {
+    const wasOn = record?.server ?? (await foundedOn(store))
+    if (wasOn === server()) return true
+    const history = wasOn.split('/')[1] ?? ''
+    if (replicas > 0 && history !== '' && store.server()?.replicationId2 === history) return true
+    const heard = await attestOnce()
+    const names = roster.filter((name) => !heard.has(name)).join(', ')
+    if (names !== '' && waiting.get(seat) !== names) onWaiting(unattested(seat, names))
+    waiting.set(seat, names)
+    return names === ''
   }
   return {
     server,
     say: async () => {
       const runId = store.runId()
       if (saidOn === runId) return
-      await attest(instance, store)
+      await attestOnce()
       saidOn = runId
     },
-    mayTake: async (seat, record) => {
-      const wasOn = record?.server ?? (await foundedOn(store))
-      if (wasOn === server()) return true
-      const history = wasOn.split('/')[1] ?? ''
-      if (replicas > 0 && history !== '' && store.server()?.replicationId2 === history) return true
-      const heard = await attest(instance, store)
-      const missing = roster.filter((name) => !heard.has(name))
-      const names = missing.join(', ')
-      if (names !== '' && waiting.get(seat) !== names) onWaiting(unattested(seat, names))
-      waiting.set(seat, names)
-      return missing.length === 0
-    },
+    mayTake,
+    mayResume: async (seat, record) => hasWitness || (await mayTake(seat, record)),
   }
 }
 

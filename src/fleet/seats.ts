@@ -151,8 +151,8 @@ class InstanceSeats implements Seats {
 
   async #take(seat: string, from: SeatRecord | null, isOurs: boolean): Promise<void> {
     const { store, instance, clock, monotonicMs, attestation, onHeld } = this.#deps
-    // What this instance itself had acknowledged, its own witness has shown.
-    if (!isOurs && !(await attestation.mayTake(seat, from))) return
+    const isSafe = await (isOurs ? attestation.mayResume : attestation.mayTake)(seat, from)
+    if (!isSafe) return
     const token = `${this.#incarnation}-${randomBytes(8).toString('hex')}`
     const takenAt = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
     const epoch = await acquire({ seat, from, token, holder: instance, server: attestation.server() }, store)

@@ -60,6 +60,7 @@ async function startMember(
       roster: ROSTER,
       onState,
       onControls: control.heard,
+      witnesses,
       states,
     },
   })
@@ -158,6 +159,22 @@ it('lets nobody take the seat of a dead holder on a restarted Redis, until that 
   expect(two.names()).toEqual([])
   const again = await startMember(config, 'one', one.directory)
   await until(() => expect(again.states).toEqual(['journal.amnesia']))
+  expect([again.names(), two.names()]).toEqual([[], []])
+})
+
+it('relies on no instance that has lost its witness', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await rewind(redis, async () => {
+    await one.barrier()
+    await one.crash()
+  })
+  const two = await startMember(config, 'two')
+  const again = await startMember(config, 'one')
+  await until(() => expect([again.states, two.states].flat()).toContain('fleet.unattested'))
+  await systemClock.sleep(2 * LEASE_MS)
   expect([again.names(), two.names()]).toEqual([[], []])
 })
 

@@ -160,3 +160,17 @@ it('moves no seat while Redis is away, and goes on when it is back', async () =>
   for (const { seats } of pair) await seats.stop()
   await own.stop()
 })
+
+it('closes the gate when the wall clock jumps, until the next beat, and keeps the seat', async () => {
+  const config = await newFleet()
+  let offMs = 0
+  const clock = { ...systemClock, nowMs: () => Date.now() + offMs }
+  const one = start(config, { seats: SEAT, instance: 'one', leaseMs: LEASE_MS, clock })
+  await until(() => expect(one.names()).toEqual(['0x01']))
+  offMs = LEASE_MS
+  expect(one.seats.isOver('0x01')).toBe(true)
+  await until(() => expect(one.seats.isOver('0x01')).toBe(false))
+  offMs = 0
+  expect(one.seats.isOver('0x01')).toBe(false)
+  expect(one.events.map(({ what }) => what)).toEqual(['begin 0x01'])
+})

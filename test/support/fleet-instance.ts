@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
-import { createAttestation } from '../../src/fleet/attest.ts'
+import { createAttestation, type Witnesses } from '../../src/fleet/attest.ts'
 import { createSeats, type Seats, type SeatsDeps } from '../../src/fleet/seats.ts'
 import type { StoreConfig } from '../../src/journal/redis/generation.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
@@ -22,6 +22,9 @@ export type TestInstance = {
 type Options = Partial<Omit<SeatsDeps, 'seats'>> & {
   readonly seats: SeatsDeps['seats']
   readonly roster?: readonly string[]
+  readonly witnesses?: Pick<Witnesses, 'known' | 'begin'>
+  /** Where to note them, for who notes some too. */
+  readonly states?: (string | null)[]
 }
 
 /** Start an instance with a store of its own. */
@@ -40,6 +43,7 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
       return async () => void note(`park ${seat}`)
     },
     attestation: createAttestation({
+      witnesses: options.witnesses ?? { known: null, begin: async () => undefined },
       ...{ store, instance: name, roster: options.roster ?? [name], replicas: config.replicas },
       onWaiting: ({ code }) => states.push(code),
     }),

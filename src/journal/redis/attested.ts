@@ -1,9 +1,15 @@
 import type { RedisStore } from './store.ts'
 
-/** Say that an instance holds the server of now against what it witnessed. @returns the names of all that did. */
-export async function attest(instance: string, store: RedisStore): Promise<ReadonlySet<string>> {
-  const { values } = await store.run('attest', [store.keys.attested(store.runId())], [instance])
-  return new Set(Array.isArray(values[1]) ? values[1].map(String) : [])
+/** Who has held a server against its witness, and whether this instance had one that is gone. */
+export type Attested = { readonly names: ReadonlySet<string>; readonly isWitnessLost: boolean }
+
+/** Say that an instance holds the server of now against what it witnessed. */
+export async function attest(instance: string, hasWitness: boolean, store: RedisStore): Promise<Attested> {
+  const { keys } = store
+  const names = [keys.attested(store.runId()), keys.witnesses]
+  const { code, values } = await store.run('attest', names, [instance, hasWitness ? 'kept' : 'none'])
+  const found = Array.isArray(values[1]) ? values[1].map(String) : []
+  return { names: new Set(found), isWitnessLost: code === 'LOST' }
 }
 
 /** Read which server a fleet was begun on, as a seat's record names one. */

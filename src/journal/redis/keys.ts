@@ -25,6 +25,8 @@ export function keysOf(fleet: string) {
     runs: key('runs'),
     /** Set of instances that hold a server against what they witnessed. */
     attested: (runId: string) => key(`attested:${runId}`),
+    /** Set of instances that ever had a witness. */
+    witnesses: key('witnesses'),
     /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */
     seat: (seat: string) => key(`seat:${seat}`),
     /** Set of all seats that were ever held. */

@@ -70,9 +70,16 @@ local seen = redis.call('HGET', KEYS[2], ARGV[3]) or ''
 if string.match(seen, '^(%S+)') == ARGV[4] then redis.call('HDEL', KEYS[2], ARGV[3]) end
 return { 'OK', seq_now }`
 
-/** Say that an instance holds a server against what it witnessed: its name. Answers with all who did. */
+/**
+ * Say that an instance holds a server against what it witnessed: its name, and whether it has a witness. Who had one and has
+ * none has lost it, and says nothing. Answers with all who did.
+ */
 export const ATTEST = `
+if ARGV[4] == 'none' and redis.call('SISMEMBER', KEYS[3], ARGV[3]) == 1 then
+  return { 'LOST', seq_now, redis.call('SMEMBERS', KEYS[2]) }
+end
 redis.call('SADD', KEYS[2], ARGV[3])
+redis.call('SADD', KEYS[3], ARGV[3])
 return { 'OK', seq_now, redis.call('SMEMBERS', KEYS[2]) }`
 
 /** Set something for the fleet: its name; the value, where none takes it away; whether one that is there stays. */
