@@ -61,7 +61,7 @@ class InstanceSeats implements Seats {
   readonly #ending = new Set<Promise<void>>()
   readonly #stopped = new AbortController()
   readonly #looking: Promise<void>
-  #isStopping = false
+  #stopping: Promise<void> | undefined
   #isClockRight = false
   #why: string | undefined
   /** The seat that was last left to another, and until when it is waited for that to take it. */
@@ -91,7 +91,7 @@ class InstanceSeats implements Seats {
     const look = createLook({ ...this.#deps, seats: names, incarnation: this.#incarnation })
     while (!this.#stopped.signal.aborted) {
       try {
-        const isAble = this.#isClockRight && !this.#isStopping
+        const isAble = this.#isClockRight && this.#stopping === undefined
         const view = await look({ fingerprint, isAble, ...(zone === undefined ? {} : { zone }) })
         this.#deps.onControls(view.controls)
         await this.#deps.attestation.say()
@@ -119,7 +119,7 @@ class InstanceSeats implements Seats {
   async #act({ records, holders, living, lively, clockOffMs }: View): Promise<void> {
     const { instance, fingerprint, seats } = this.#deps
     this.#isClockRight = clockOffMs < CLOCK_OFF_MS
-    const isAble = this.#isClockRight && !this.#isStopping
+    const isAble = this.#isClockRight && this.#stopping === undefined
     const renewed = living.map((each) => (each.name === instance ? { ...each, isAble } : each))
     const tokens = [...holders.keys()].map((seat) => records.get(seat)?.token ?? '')
     // A process that began anew is not the one that holds what stands under its name.
@@ -212,8 +212,12 @@ class InstanceSeats implements Seats {
     this.#ending.add(ending)
   }
 
-  async stop(): Promise<void> {
-    this.#isStopping = true
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
     for (const holding of this.#holdings.values()) this.#leave(holding)
     await Promise.all(this.#ending)
     this.#stopped.abort('stopped')

@@ -174,3 +174,28 @@ it('closes the gate when the wall clock jumps, until the next beat, and keeps th
   expect(one.seats.isOver('0x01')).toBe(false)
   expect(one.events.map(({ what }) => what)).toEqual(['begin 0x01'])
 })
+
+it('counts a term from when its beat was sent, however late the answer comes', async () => {
+  const config = await newFleet()
+  const proxy = await startTcpProxy(redis)
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  let [goneMs, isLast] = [0, false]
+  const clock = {
+    nowMs: () => Date.now() + goneMs,
+    sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(isLast ? 60_000 : ms, signal),
+  }
+  const one = start(
+    { ...config, endpoint },
+    { seats: SEAT, leaseMs: LEASE_MS, clock, monotonicMs: () => performance.now() + goneMs },
+  )
+  await until(() => expect(one.names()).toEqual(['0x01']))
+  proxy.setRule('toClient', { kind: 'hold' })
+  // By then a beat is on its way, and no other follows.
+  await systemClock.sleep(LEASE_MS / 2)
+  ;[goneMs, isLast] = [LEASE_MS, true]
+  proxy.setRule('toClient', null)
+  await systemClock.sleep(LEASE_MS / 8)
+  expect(one.seats.isOver('0x01')).toBe(true)
+  await one.seats.stop()
+  await proxy.stop()
+})
