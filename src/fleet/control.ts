@@ -11,7 +11,7 @@ import { seatFolder } from './attest.ts'
 const NAMES = { kill: 'killed', pause: 'paused' } as const
 
 /** Why a signer is SAFE, as `rolekeeper safe` shows it. */
-export type FleetDoubt = {
+type FleetDoubt = {
   readonly check: string
   readonly message: string
   readonly seen: string
