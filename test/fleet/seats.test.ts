@@ -199,3 +199,20 @@ it('counts a term from when its beat was sent, however late the answer comes', a
   await one.seats.stop()
   await proxy.stop()
 })
+
+it('closes its gate before it leaves a seat, not when it hears that it has', async () => {
+  const config = await newFleet()
+  const proxy = await startTcpProxy(redis)
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  const one = start({ ...config, endpoint }, { seats: SEAT, instance: 'one', leaseMs: LEASE_MS })
+  await until(() => expect(one.names()).toEqual(['0x01']))
+  const two = start(config, { seats: SEAT, instance: 'two', leaseMs: LEASE_MS })
+  await until(() => expect(two.states).toEqual([null]))
+  proxy.setRule('toClient', { kind: 'hold' })
+  const stopping = one.seats.stop()
+  await until(() => expect(two.names()).toEqual(['0x01']))
+  expect([one.seats.isOver('0x01'), two.seats.isOver('0x01')]).toEqual([true, false])
+  proxy.setRule('toClient', null)
+  await stopping
+  await proxy.stop()
+})
