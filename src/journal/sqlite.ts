@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { invariant, RolekeeperError } from '../errors.ts'
+import { invariant, type RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { type Brief, briefOf } from '../workflow/brief.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
@@ -14,7 +14,7 @@ import {
   readDatabase,
 } from './database.ts'
 import { addDecisions } from './decisions.ts'
-import { entryOf, proveEntered } from './entered.ts'
+import { proveEntered } from './entered.ts'
 import { endProcess } from './faults.ts'
 import type {
   DecisionRow,
@@ -24,13 +24,13 @@ import type {
   OutboxRow,
   Reservation,
   Spending,
-  Transition,
 } from './journal.ts'
 import { isTakenBy, LiveIndex } from './live-index.ts'
 import { post, posted, postpone } from './outbox.ts'
 import { RecordReader } from './reader.ts'
 import { RecentReservations, readRecent } from './recent-reservations.ts'
 import { encodeRecord, Records } from './records.ts'
+import { addDigest, addTransition, replaceWorkflow, setReservation } from './workflow-rows.ts'
 
 /**
  * Open the journal for reading beside the process that writes it. Throws `journal.absent` when there is none, and
@@ -136,55 +136,15 @@ export class SqliteJournal extends RecordReader implements Journal {
         ...[id, opportunity, round, role, state, version, createdAtMs, encodeRecord(workflow)],
       )
       if (added === 0) return 'exists'
-      this.#addTransition(workflow)
+      addTransition(workflow, this.records)
       this.#note(workflow, null)
       return 'opened'
     })
   }
 
-  #addTransition(workflow: Workflow): void {
-    const { id, state, updatedAtMs: atMs, note } = workflow
-    const transition: Transition = { state, atMs, ...(note === undefined ? {} : { note }) }
-    this.records.run(
-      'INSERT INTO transitions (workflow_id, seq, body) SELECT ?, count(*), ? FROM transitions WHERE workflow_id = ?',
-      id,
-      encodeRecord(transition),
-      id,
-    )
-  }
-
-  /** Replace `before`, which may be of an older version: then nothing is written. */
-  #write(workflow: Workflow, before: Workflow | null, reservation: Reservation | null): Workflow {
-    const next = { ...workflow, version: workflow.version + 1 }
-    const changed = this.records.run(
-      'UPDATE workflows SET version = ?, state = ?, live = ?, body = ? WHERE id = ? AND version = ?',
-      ...[next.version, next.state, isTerminal(next.state) ? 0 : 1, encodeRecord(next)],
-      ...[workflow.id, workflow.version],
-    )
-    if (changed !== 1) {
-      throw new RolekeeperError(
-        'journal.conflict',
-        `Workflow ${workflow.id} was changed by another writer.`,
-        {
-          fix: 'none needed: the step is done again on the stored record.',
-          facts: { workflowId: workflow.id, version: workflow.version },
-          retry: 'now',
-        },
-      )
-    }
-    if (before?.state !== next.state) this.#addTransition(next)
-    if (reservation !== null) this.#settle(reservation)
-    const known = new Set(before?.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest)))
-    for (const slot of next.slots) {
-      for (const attempt of slot.attempts)
-        if (!known.has(attempt.digest)) this.#enterDigest(entryOf(slot, attempt, next.id))
-    }
-    return next
-  }
-
   async write(workflow: Workflow, reservation: Reservation | null = null): Promise<Workflow> {
     return this.records.change(() => {
-      const written = this.#write(workflow, this.read(workflow.id), reservation)
+      const written = replaceWorkflow(workflow, this.read(workflow.id), reservation, this.records)
       return this.#note(written, reservation)
     })
   }
@@ -192,7 +152,10 @@ export class SqliteJournal extends RecordReader implements Journal {
   async writeWithin(workflow: Workflow, reservation: Reservation, revision: string) {
     return this.records.change(() => {
       if (!this.#reservations.isNewest(reservation.role, revision)) return 'outdated'
-      return this.#note(this.#write(workflow, this.read(workflow.id), reservation), reservation)
+      return this.#note(
+        replaceWorkflow(workflow, this.read(workflow.id), reservation, this.records),
+        reservation,
+      )
     })
   }
 
@@ -233,7 +196,7 @@ export class SqliteJournal extends RecordReader implements Journal {
     }
     const advance = 'UPDATE signers SET next_nonce = ? WHERE chain_id = ? AND signer = ?'
     this.records.run(advance, fills ? next : next + fresh.length, chainId, signer)
-    return this.#note(this.#write(workflow, before, reservation), reservation)
+    return this.#note(replaceWorkflow(workflow, before, reservation, this.records), reservation)
   }
 
   async adoptNonce(chainId: number, signer: string, nonce: number): Promise<void> {
@@ -247,28 +210,13 @@ export class SqliteJournal extends RecordReader implements Journal {
     )
   }
 
-  #enterDigest(entry: LedgerEntry): void {
-    this.records.run(
-      'INSERT INTO digests (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING',
-      entry.digest,
-      encodeRecord(entry),
-    )
-  }
-
   async enterDigest(entry: LedgerEntry): Promise<void> {
-    await this.records.change(() => this.#enterDigest(entry))
-  }
-
-  #settle(reservation: Reservation): void {
-    const { workflowId, role, atMs } = reservation
-    const sql =
-      'INSERT INTO reservations (workflow_id, role, at_ms, body) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms, body = excluded.body'
-    this.records.run(sql, workflowId, role, atMs, encodeRecord(reservation))
+    await this.records.change(() => addDigest(entry, this.records))
   }
 
   async settle(reservation: Reservation): Promise<void> {
     await this.records.change(() => {
-      this.#settle(reservation)
+      setReservation(reservation, this.records)
       this.#reservations.set(reservation)
     })
   }
