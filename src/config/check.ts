@@ -50,15 +50,14 @@ function shown(path: Path, value: unknown): string {
     return Array.isArray(value) ? (value.length === 0 ? 'empty' : 'a list') : 'a mapping'
   const secret = path.some((part) => /secret|password|apikey|token/i.test(String(part)))
   if (secret && !/^env:\w*$/.test(String(value))) return '(not shown)'
-  const text =
-    URL.canParse(String(value)) && /^\w+:\/\//.test(String(value)) ? origin(String(value)) : String(value)
+  const text = /:\/\/|@/.test(String(value)) ? origin(String(value)) : String(value)
   return JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
 }
 
-/** A node's key may be anywhere in a URL but its scheme and host. */
+/** A node's key may be anywhere in a URL but its scheme and host, and anywhere at all in what only looks like one. */
 const origin = (text: string) => {
-  const { protocol, host } = new URL(text)
-  return `${protocol}//${host}/…`
+  const url = URL.parse(text)
+  return url === null || url.host === '' ? '…' : `${url.protocol}//${url.host}/…`
 }
 
 type Issue = z.core.$ZodIssue

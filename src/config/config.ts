@@ -8,6 +8,7 @@ import { name, whole } from '../service/contract/yaml-scalars.ts'
 import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
+import { FLEET_NAME, fleet, journal } from './fleet.ts'
 import { type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
 
@@ -122,6 +123,8 @@ const agents = (folder: string, env: Environment) =>
         policy: z.string().min(1).transform(inside(folder)),
         /** A key of the agent's own, with no more scopes than its operations need. */
         secretKey: secret(env).optional(),
+        /** In a fleet: the zone whose instances should hold this agent's signer. */
+        zone: z.string().regex(FLEET_NAME, 'expected the name of a zone').optional(),
         signer: signer(folder, env),
       }),
     )
@@ -146,6 +149,11 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
       directory: z.string().min(1).transform(inside(folder)),
       /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
       watermark: z.string().min(1).transform(inside(folder)).optional(),
+      /** Absent, it is SQLite in the directory. */
+      journal: journal(folder, env),
+      /** What carries wake-ups: this process alone, or BullMQ on the journal's Redis. */
+      queue: z.enum(['timers', 'bullmq']).default('timers'),
+      fleet: fleet(env).optional(),
       chain: z.strictObject({
         id: whole(1, Number.MAX_SAFE_INTEGER),
         finality: z.union([
@@ -206,4 +214,5 @@ export const secretsOf = (config: RunConfig): readonly string[] =>
     ...config.sources.flatMap((one) => (one.kind === 'http' ? [one.url] : [])),
     ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),
     ...config.agents.flatMap(({ signer }) => (signer.kind === 'keystore' ? [signer.password] : [])),
+    ...(config.journal.redis?.password === undefined ? [] : [config.journal.redis.password]),
   ].map((value) => value.reveal())

@@ -1,3 +1,4 @@
+import { seatOf } from './fleet.ts'
 import type { Secret } from './secret.ts'
 
 /** What a run configuration says, as far as its parts can conflict. */
@@ -5,6 +6,9 @@ type Parts = {
   readonly environment: 'sandbox' | 'production'
   readonly directory: string
   readonly watermark?: string | undefined
+  readonly journal: { readonly redis?: object | undefined }
+  readonly queue: 'timers' | 'bullmq'
+  readonly fleet?: object | undefined
   readonly chain: {
     readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> & { readonly agree: number }
   }
@@ -12,6 +16,9 @@ type Parts = {
   readonly kms?: { readonly endpoint?: string | undefined } | undefined
   readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
   readonly agents: readonly {
+    readonly role: string
+    readonly mode: 'live' | 'shadow'
+    readonly zone?: string | undefined
     readonly signer: { readonly kind: 'kms' | 'keystore'; readonly address: `0x${string}` }
   }[]
 }
@@ -30,6 +37,7 @@ export const conflicts = (
 ): readonly Conflict[] => [
   ...signerConflicts(config, isWellKnown),
   ...nodeConflicts(config),
+  ...fleetConflicts(config),
   ...(config.watermark === config.directory
     ? [
         {
@@ -41,6 +49,34 @@ export const conflicts = (
     : []),
   ...(config.environment === 'production' ? endpointConflicts(config) : []),
 ]
+
+function fleetConflicts({ journal, queue, fleet, watermark, agents }: Parts): readonly Conflict[] {
+  const found: Conflict[] = []
+  const conflict = (path: PropertyKey[], message: string, fix: string) => found.push({ path, message, fix })
+  if (journal.redis !== undefined && fleet === undefined) {
+    conflict(['fleet'], 'a journal on Redis is a fleet’s', 'add `fleet` with `name`, `instance` and `roster`')
+  }
+  if (journal.redis === undefined && fleet !== undefined) {
+    conflict(['fleet'], 'a fleet shares a journal on Redis', 'add `journal: { redis: { url } }`')
+  }
+  if (journal.redis === undefined && queue === 'bullmq') {
+    conflict(['queue'], 'BullMQ is on the Redis of the journal', 'add `journal: { redis: { url } }`')
+  }
+  if (journal.redis !== undefined && watermark !== undefined) {
+    const message = 'in a fleet each instance witnesses what Redis acknowledged, in its own `directory`'
+    conflict(['watermark'], message, 'remove `watermark`')
+  }
+  for (const [index, agent] of agents.entries()) {
+    if (agent.zone === undefined) continue
+    const path = ['agents', index, 'zone']
+    if (fleet === undefined) conflict(path, 'zones are those of a fleet', 'remove `zone`')
+    const first = agents.findIndex((each) => each.zone !== undefined && seatOf(each) === seatOf(agent))
+    if (agents[first]?.zone === agent.zone) continue
+    const message = `agents[${first}] signs with the same key and prefers ${agents[first]?.zone}`
+    conflict(path, message, 'give both the same zone: one instance holds that key')
+  }
+  return found
+}
 
 function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Conflict[] {
   const { read, agree } = nodes

@@ -215,7 +215,7 @@ describe('the run configuration', () => {
   it('names the variable and the path of a secret that the environment lacks', () => {
     const message = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_SECRET_KEY: undefined })
     expect(message).toMatchInlineSnapshot(
-      `"run.yaml:35:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
+      `"run.yaml:58:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; the environment variable ROLEKEEPER_SECRET_KEY is not set. Fix: set ROLEKEEPER_SECRET_KEY in the environment that starts rolekeeper"`,
     )
   })
 

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { endpointOf } from '../../src/journal/redis/connect.ts'
+import { endpointOf } from '../../src/config/redis.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { fence } from '../../src/journal/redis/seat.ts'
 import { startInstance, type TestInstance } from '../support/fleet-instance.ts'

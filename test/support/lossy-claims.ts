@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
+import { endpointOf } from '../../src/config/redis.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
-import { endpointOf } from '../../src/journal/redis/connect.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { journalOf, newStore, openStore, takeSeat } from './redis-fleet.ts'

@@ -1,8 +1,6 @@
+import { FLEET_NAME } from '../../config/fleet.ts'
 import { invariant } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
-
-/** A name that one fleet's keys share: no other may be read out of it. */
-const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
 
 /** The names of all fleets of a database, for who looks for another one. */
 export const FLEETS_KEY = 'rk:fleets'

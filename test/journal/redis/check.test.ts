@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Endpoint, endpointOf } from '../../../src/config/redis.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
-import { type Endpoint, endpointOf } from '../../../src/journal/redis/connect.ts'
 import { foundFleet } from '../../../src/journal/redis/generation.ts'
 import { keysOf } from '../../../src/journal/redis/keys.ts'
 import { readRedisJournal } from '../../../src/journal/redis/open-reads.ts'
@@ -196,7 +196,7 @@ describe('the URL of a Redis', () => {
   it('is refused where it is none of ours', () => {
     for (const [url, found] of [
       ['redis', 'no URL'],
-      ['http://redis', 'protocol is http:'],
+      ['http://redis', 'neither redis: nor rediss:'],
       ['redis:///0', 'a host'],
       ['redis://redis/zero', 'no database'],
       ['redis://redis?password=x', 'a host'],

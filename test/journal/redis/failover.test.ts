@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { endpointOf } from '../../../src/journal/redis/connect.ts'
+import { endpointOf } from '../../../src/config/redis.ts'
 import { move } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
