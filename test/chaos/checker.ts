@@ -8,16 +8,18 @@ import {
   type TransactionSerializable,
 } from 'viem'
 import { lendingMarketAbi, lendingVaultAbi } from '../../sandbox/contracts/abis.ts'
-import { readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { addr } from '../../src/service/contract/scalars.ts'
 import { isTerminal } from '../../src/workflow/workflow.ts'
 import { BTC } from '../sandbox/indexer/scene.ts'
+import type { Ground } from './ground.ts'
 import type { ChaosWorld } from './world.ts'
 
 /** What was asked for: an order by its id, and the amount that names its effect on the chain. */
 export type Order = { readonly id: string; readonly assets: bigint }
 
-/** One transaction of our signer as the chain has it. */
+/** One transaction of a signer of ours as the chain has it. */
 type Mined = {
+  readonly signer: Address
   readonly nonce: number
   readonly hash: Hex
   readonly digest: Hex
@@ -39,8 +41,9 @@ export type Evidence = {
 }
 
 /** Read the chain and the KMS's log alone: what happened, and what is wrong by that. */
-export async function gather(world: ChaosWorld, orders: readonly Order[]): Promise<Evidence> {
-  const { scene, signer, kms } = world.scene
+export async function gather(world: Ground, orders: readonly Order[]): Promise<Evidence> {
+  const { scene, kms } = world.scene
+  const signers = world.carriers.map(({ signer }) => signer.toLowerCase())
   const mined = await minedBy(world)
   const signed = new Set(
     kms
@@ -57,15 +60,15 @@ export async function gather(world: ChaosWorld, orders: readonly Order[]): Promi
   })
   const deposits = new Map<bigint, number>()
   for (const { args } of parseEventLogs({ abi: lendingVaultAbi, eventName: 'Deposit', logs }))
-    if (args.owner.toLowerCase() === signer.toLowerCase())
+    if (signers.includes(args.owner.toLowerCase()))
       deposits.set(args.assets, (deposits.get(args.assets) ?? 0) + 1)
   const liquidated = parseEventLogs({ abi: lendingMarketAbi, eventName: 'Liquidated', logs })
   const settled = parseEventLogs({ abi: lendingMarketAbi, eventName: 'ClaimSettled', logs })
   const problems = [
     ...mined
       .filter(({ digest }) => !signed.has(digest))
-      .map(({ nonce }) => `nonce ${nonce}: the KMS never signed it`),
-    ...gaps(mined),
+      .map(({ signer, nonce }) => `nonce ${nonce} of ${signer}: the KMS never signed it`),
+    ...signers.flatMap((signer) => gaps(mined.filter((tx) => tx.signer === signer))),
     ...orders.flatMap(({ id, assets }) => {
       const times = deposits.get(assets) ?? 0
       return times > 1 ? [`DOUBLED: order ${id} was deposited ${times} times`] : []
@@ -76,22 +79,23 @@ export async function gather(world: ChaosWorld, orders: readonly Order[]): Promi
   return { mined, signed, deposits, liquidations: liquidated.length, settlements: settled.length, problems }
 }
 
-async function minedBy(world: ChaosWorld): Promise<readonly Mined[]> {
-  const { scene, signer } = world.scene
+async function minedBy({ scene: { scene }, carriers }: Ground): Promise<readonly Mined[]> {
+  const signers = new Set(carriers.map(({ signer }) => signer.toLowerCase()))
   const { client } = scene
   const head = await client.getBlockNumber()
   const mined: Mined[] = []
   for (let number = 0n; number <= head; number += 1n) {
     const block = await client.getBlock({ blockNumber: number, includeTransactions: true })
     for (const tx of block.transactions) {
-      if (tx.from.toLowerCase() !== signer.toLowerCase()) continue
+      const signer = addr.parse(tx.from.toLowerCase())
+      if (!signers.has(signer)) continue
       const { status } = await client.getTransactionReceipt({ hash: tx.hash })
       const { nonce, hash, to, input, gas, value } = tx
       const unsigned = serializeTransaction({
         ...{ type: 'eip1559', chainId: scene.chain.chainId, nonce, to, data: input, value, gas },
         ...{ maxFeePerGas: tx.maxFeePerGas, maxPriorityFeePerGas: tx.maxPriorityFeePerGas },
       } as TransactionSerializable)
-      mined.push({ nonce, hash, digest: keccak256(unsigned), to, input, status, blockNumber: number })
+      mined.push({ signer, nonce, hash, digest: keccak256(unsigned), to, input, status, blockNumber: number })
     }
   }
   return mined.toSorted((a, b) => a.nonce - b.nonce)
@@ -102,20 +106,21 @@ const gaps = (mined: readonly Mined[]) =>
     .flatMap(({ nonce }, index) => (nonce === index ? [] : [`GAP: nonce ${index} is not on the chain`]))
     .slice(0, 1)
 
-/** The same call with the same arguments may run again only where it reverted before. */
+/** A signer's same call with the same arguments may run again only where it reverted before. */
 function doubledPayloads(mined: readonly Mined[]): readonly string[] {
   const acts = mined.filter(
     ({ input, status }) => status === 'success' && !input.startsWith('0x095ea7b3') && input !== '0x',
   )
-  return [...Map.groupBy(acts, ({ to, input }) => `${to}:${input}`).values()].flatMap((same) =>
-    same.length > 1
-      ? [`DOUBLED: nonces ${same.map(({ nonce }) => nonce).join(', ')} carry one and the same call`]
-      : [],
+  return [...Map.groupBy(acts, ({ signer, to, input }) => `${signer}:${to}:${input}`).values()].flatMap(
+    (same) =>
+      same.length > 1
+        ? [`DOUBLED: nonces ${same.map(({ nonce }) => nonce).join(', ')} carry one and the same call`]
+        : [],
   )
 }
 
 /** What is still to be had, and what still stands: 0 at the end of honest work. */
-export async function leftOver(world: ChaosWorld): Promise<readonly string[]> {
+export async function leftOver(world: Ground): Promise<readonly string[]> {
   const { scene, signer } = world.scene
   const market = { address: scene.at(BTC.market), abi: lendingMarketAbi } as const
   const healths = await Promise.all(
@@ -126,24 +131,26 @@ export async function leftOver(world: ChaosWorld): Promise<readonly string[]> {
   const drowning = healths.filter((health) => health < 10n ** 18n).length
   const open = await scene.client.readContract({ ...market, functionName: 'openClaims', args: [signer] })
   const allowances = await Promise.all(
-    [scene.at('primeVault'), scene.at(BTC.market)].map((spender) =>
-      scene.client.readContract({
-        ...{ address: scene.at('sUSD'), abi: erc20Abi, functionName: 'allowance', args: [signer, spender] },
-      }),
+    world.carriers.flatMap(({ signer: owner }) =>
+      [scene.at('primeVault'), scene.at(BTC.market)].map((spender) =>
+        scene.client.readContract({
+          ...{ address: scene.at('sUSD'), abi: erc20Abi, functionName: 'allowance', args: [owner, spender] },
+        }),
+      ),
     ),
   )
   return [
     ...(drowning > 0 ? [`LOST: ${drowning} positions can still be liquidated`] : []),
     ...(open.length > 0 ? [`LOST: ${open.length} claims are not settled`] : []),
     ...(allowances.some((value) => value > 0n)
-      ? [`STANDING: allowances of ${allowances.join(' and ')}`]
+      ? [`STANDING: allowances of ${allowances.filter((value) => value > 0n).join(' and ')}`]
       : []),
   ]
 }
 
 /** Read the journal now, and hold it against the evidence. */
 export async function compare(
-  world: ChaosWorld,
+  world: Pick<ChaosWorld, 'scene' | 'carriers' | 'reads'>,
   orders: readonly Order[],
   evidence: Evidence,
   /** Whether the journal is one from a backup: then what had taken no nonce yet is forgotten with its tail. */
@@ -153,14 +160,18 @@ export async function compare(
   readonly states: Readonly<Record<string, number>>
   readonly problems: readonly string[]
 }> {
-  const journal = readSqliteJournal(world.directory)
+  const journal = world.reads()
   try {
     const rows = await journal.list(1_000_000)
-    const byNonce = new Map(evidence.mined.map((tx) => [tx.nonce, tx]))
+    const place = (signer: string, nonce: number) => `${signer.toLowerCase()}:${nonce}`
+    const byNonce = new Map(evidence.mined.map((tx) => [place(tx.signer, tx.nonce), tx]))
     const problems: string[] = []
-    const next = (await journal.nextNonce(world.scene.scene.chain.chainId, world.scene.signer)) ?? 0
-    if (next !== evidence.mined.length)
-      problems.push(`LEDGER: the journal's next nonce is ${next}, the chain counts ${evidence.mined.length}`)
+    for (const { signer } of world.carriers) {
+      const next = (await journal.nextNonce(world.scene.scene.chain.chainId, signer)) ?? 0
+      const counted = evidence.mined.filter((tx) => tx.signer === signer.toLowerCase()).length
+      if (next !== counted)
+        problems.push(`LEDGER: the next nonce of ${signer} is ${next}, the chain counts ${counted}`)
+    }
     for (const digest of evidence.signed)
       if ((await journal.ledgerEntry(digest as Hex)) === null)
         problems.push(`LEDGER: the KMS signed ${digest.slice(0, 10)}, which the ledger does not hold`)
@@ -170,7 +181,7 @@ export async function compare(
       if (['quarantined', 'unconfirmed', 'superseded'].includes(row.state))
         problems.push(`ENDED: ${name}: ${row.note?.message}`)
       for (const slot of row.slots) {
-        const tx = byNonce.get(slot.nonce)
+        const tx = byNonce.get(place(row.signer, slot.nonce))
         if (slot.state !== 'final' || slot.inclusion === undefined) continue
         if (tx?.hash !== slot.inclusion.hash || tx.status !== slot.inclusion.status)
           problems.push(
@@ -182,7 +193,7 @@ export async function compare(
       if (isTerminal(row.state) && (row.state === 'succeeded') !== (times === 1))
         problems.push(`FALSE TERMINAL: ${name}, and the chain has ${times} deposits`)
     }
-    const held = rows.flatMap(({ slots }) => slots.map(({ nonce }) => nonce))
+    const held = rows.flatMap(({ signer, slots }) => slots.map(({ nonce }) => place(signer, nonce)))
     if (new Set(held).size !== held.length) problems.push('LEDGER: a nonce has two holders')
     const known = new Set(rows.map(({ proposal }) => String(proposal.input.assets)))
     for (const { id, assets } of orders) {

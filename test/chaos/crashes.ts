@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { Passing } from '../support/fault-proxy.ts'
 import { compare, gather, type Order } from './checker.ts'
 import { createKeeperProcess, type KeeperProcess } from './keeper-process.ts'
@@ -101,7 +100,7 @@ async function runWorld(
 }
 
 async function liveCount(world: ChaosWorld): Promise<number> {
-  const journal = readSqliteJournal(world.directory)
+  const journal = world.reads()
   return (await journal.live().finally(() => journal.close())).length
 }
 

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { cpSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { compare, gather, leftOver, type Order } from './checker.ts'
 import { createKeeperProcess, type KeeperProcess, MAIN } from './keeper-process.ts'
 import { createRolls, createWeather, planOf } from './weather.ts'
@@ -160,7 +159,7 @@ async function release({ directory, scene }: ChaosWorld): Promise<void> {
 
 async function isSettled(world: ChaosWorld): Promise<boolean> {
   try {
-    const journal = readSqliteJournal(world.directory)
+    const journal = world.reads()
     const live = await journal.live().finally(() => journal.close())
     if (live.length > 0) return false
   } catch {

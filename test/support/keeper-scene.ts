@@ -55,12 +55,12 @@ export type KeeperScene = {
   readonly stop: () => Promise<void>
 }
 
-/** Start the scene: one block a second, as the sandbox has. */
-export async function createKeeperScene(): Promise<KeeperScene> {
+/** Start the scene: one block a second, as the sandbox has. Its KMS has a key for each signer; the first one is `signer`. */
+export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
   const directory = mkdtempSync(join(tmpdir(), 'keeper-'))
   const scene = await createScene()
-  const keys = ['11111111-2222-4333-8444-555555555555', '22222222-2222-4333-8444-555555555555'].map((id) => ({
-    id,
+  const keys = Array.from({ length: signers }, (_, index) => ({
+    id: `${String(index + 1).repeat(8)}-2222-4333-8444-555555555555`,
     privateKey: generatePrivateKey(),
   }))
   const kms = await startKms({
