@@ -16,7 +16,7 @@ export async function replyTo<T extends object>(
   directory: string,
   journal: Pick<Journal, 'getValue'>,
 ): Promise<T> {
-  const { replyKey } = await import('../keeper/submissions.ts')
+  const { replyKey } = await import('../ops/mail.ts')
   for (let waitedMs = 0; waitedMs < TAKEN_MS_MAX; waitedMs += LOOK_MS) {
     const text = await journal.getValue(replyKey(id))
     if (text !== null) {

@@ -28,7 +28,7 @@ export type OrderPlace = {
  * @throws RolekeeperError `order.refused`, `order.not_taken`, and what loading and starting throw.
  */
 export async function runOrder(submission: Submission, place: OrderPlace, io: Io): Promise<number> {
-  const { forgetSubmission, writeSubmission } = await import('../ops/orders.ts')
+  const { forgetOrder, writeSubmission } = await import('../ops/orders.ts')
   const config = place.config === undefined ? undefined : await loadConfig(place.config, io)
   const directory = config?.directory ?? place.directory ?? DEFAULT_DIRECTORY
   const keeper = (await isRunning(directory))
@@ -52,7 +52,7 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
     show.end()
     interrupts.release()
     // Nobody may take it once its author has gone.
-    forgetSubmission(directory, id)
+    forgetOrder(directory, id)
     await keeper?.stop({ drainMs: 0 })
   }
 }

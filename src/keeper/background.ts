@@ -1,6 +1,7 @@
 import { type Refusal, type RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
+import type { Mail } from '../ops/mail.ts'
 import { registerDue } from '../pipeline/register.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Role } from '../service/contract/roles.ts'
@@ -11,9 +12,6 @@ import type { Staff } from './staff.ts'
 import { takeSubmissions } from './submissions.ts'
 
 const REGISTER_MS = 500
-
-/** A person's order is a file: it is looked for this often. */
-const ORDERS_MS = 250
 
 /** A doubt about a signer that passes is over this soon. */
 const DESK_MS = 2_000
@@ -27,7 +25,7 @@ const LOOKOUT_MS = 5_000
 /** What the background work needs. */
 export type BackgroundDeps = {
   readonly nowMs: () => number
-  readonly directory: string
+  readonly mail: Mail
   readonly journal: Journal
   /** With the keeper's own key, for what is of no staffed role. */
   readonly client: ServiceClient
@@ -46,13 +44,15 @@ export type BackgroundDeps = {
 export type Background = {
   /** Register with the service now what was sent. */
   readonly register: () => void
+  /** Take people's orders now. */
+  readonly takeOrders: () => void
   /** Resolves when what goes on has ended; nothing begins any more. */
   readonly stop: () => Promise<void>
 }
 
 /** Start registering what was sent, taking people's orders, looking for what is overdue, and scoring bids in shadow. */
 export function startBackground(deps: BackgroundDeps): Background {
-  const { nowMs, directory, journal, staff, log } = deps
+  const { nowMs, mail, journal, staff, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
     log.warn('the service refused a registration', { hash }, error)
   const tasks = {
@@ -61,19 +61,13 @@ export function startBackground(deps: BackgroundDeps): Background {
       (error) => log.error('registration failed', {}, error),
     ),
     orders: createTask(
-      () =>
-        takeSubmissions({
-          directory,
-          journal,
-          role: (role) => ordersOf(role, staff),
-          stopped: deps.stopped,
-        }),
+      () => takeSubmissions({ mail, role: (role) => ordersOf(role, staff), stopped: deps.stopped }),
       (error) => log.error('orders were not taken', {}, error),
     ),
     lookout: createTask(deps.lookOut, (error) => log.warn('balances could not be read', {}, error)),
     desk: createTask(deps.desk.look, (error) => log.warn('signers were not compared', {}, error)),
     signerOrders: createTask(
-      () => takeSignerOrders(directory, deps.desk, journal),
+      () => takeSignerOrders(deps.desk, mail),
       (error) => log.error('orders about signers were not taken', {}, error),
     ),
     lots: createTask(
@@ -81,19 +75,21 @@ export function startBackground(deps: BackgroundDeps): Background {
       (error) => log.warn('lots of bids in shadow could not be read', {}, error),
     ),
   }
+  const takeOrders = () => {
+    if (deps.leavesOrders()) return
+    tasks.orders.begin()
+    tasks.signerOrders.begin()
+  }
   const timers = [
     setInterval(tasks.lookout.begin, LOOKOUT_MS),
     setInterval(tasks.register.begin, REGISTER_MS),
-    setInterval(() => {
-      if (deps.leavesOrders()) return
-      tasks.orders.begin()
-      tasks.signerOrders.begin()
-    }, ORDERS_MS),
+    setInterval(takeOrders, mail.everyMs),
     setInterval(tasks.desk.begin, DESK_MS),
     setInterval(tasks.lots.begin, LOTS_MS),
   ]
   return {
     register: tasks.register.begin,
+    takeOrders,
     stop: async () => {
       for (const timer of timers) clearInterval(timer)
       await Promise.all(Object.values(tasks).map((task) => task.stop()))

@@ -7,6 +7,7 @@ import { createSources } from '../observe/sources.ts'
 import { type Gate, readControl } from '../ops/control.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
+import { fileMail } from '../ops/mail.ts'
 import type { OpsServer } from '../ops/server.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
@@ -142,6 +143,7 @@ class ComposedKeeper implements Keeper {
     const term = createTerm(records, {
       ...{ config: this.#config, candidates: this.#candidates, log: this.#log, reports: this.#reports },
       ...{ ...trying, nodes, client, sources, decides: this.#decides, gate: this.#gate },
+      mail: fileMail(this.#config.directory, records.journal),
       hears: () => this.#feed !== undefined,
       closes: (end) => this.#opened.push(end),
     })

@@ -8,7 +8,7 @@ import { recheckPublic } from '../guard/recheck-public.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
-import type { Answer } from '../ops/orders.ts'
+import type { Mail } from '../ops/mail.ts'
 import { attest } from '../pipeline/attest.ts'
 import { claim } from '../pipeline/claim.ts'
 import { clear, type SignerState } from '../pipeline/clear.ts'
@@ -48,8 +48,7 @@ export type LiveStagesDeps = {
   readonly urgentOf: (signer: Address) => readonly Workflow[]
   readonly ruleset: Ruleset
   readonly approval: Approval
-  /** A person's answer about a held workflow. */
-  readonly answer: (id: string) => Answer | null
+  readonly mail: Pick<Mail, 'answer' | 'everyMs'>
   readonly fees: FeePolicy
   /** Kill and pause, read now. */
   readonly gate: () => Gate
@@ -75,7 +74,8 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           whyAsk: (proposal) => whyAsk(proposal, approval),
           hashOf: (held) => approvalHash(held, ruleset.hash),
           expiresAfterMs: approval.expiresAfterMs,
-          answer: deps.answer,
+          answer: deps.mail.answer,
+          lookMs: deps.mail.everyMs,
         }),
       checkBudget: budget,
     }),

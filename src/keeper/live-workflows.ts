@@ -2,15 +2,15 @@ import type { Address } from 'viem'
 import { RolekeeperError } from '../errors.ts'
 import { heldEvent, type KeeperEvent, slotEvents, workflowEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
+import type { Mail } from '../ops/mail.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import { forgetAnswer } from '../ops/orders.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { RoleAtWork } from './role.ts'
 
 /** What following workflows needs. */
 type LiveDeps = {
   readonly nowMs: () => number
-  readonly directory: string
+  readonly mail: Pick<Mail, 'forgetAnswer'>
   readonly metrics: Metrics
   readonly log: Log
   readonly emit: (event: KeeperEvent) => void
@@ -70,7 +70,11 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
 
   const ended = (workflow: Workflow) => {
     deps.onEnded(workflow)
-    if (workflow.hold !== undefined) forgetAnswer(deps.directory, workflow.id)
+    if (workflow.hold !== undefined) {
+      deps.mail
+        .forgetAnswer(workflow.id)
+        .catch((error: unknown) => deps.log.error('an answer was not forgotten', {}, error))
+    }
     if (workflow.state === 'quarantined') deps.alarm(quarantined(workflow))
     const role = deps.role(workflow)
     role?.workflows.ended(workflow)

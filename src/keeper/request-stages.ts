@@ -18,7 +18,7 @@ type RequestStagesDeps = {
   readonly ruleset: Ruleset
   readonly gate: () => Gate
   /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
-  readonly hold: (workflow: Workflow) => Step | null
+  readonly hold: (workflow: Workflow) => Promise<Step | null>
   /** Whether the workflow may be prepared at all, before its rules are asked. */
   readonly mayPrepare: (workflow: Workflow) => Checked<unknown>
   readonly checkBudget: (ask: Reservation) => Promise<Checked<unknown>>

@@ -14,6 +14,7 @@ import type { Sources } from '../observe/sources.ts'
 import type { Gate } from '../ops/control.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
+import type { Mail } from '../ops/mail.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { createLotScores, type LotScores } from '../pipeline/shadow-lots.ts'
 import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
@@ -43,6 +44,8 @@ export type RoleDeps = {
   /** With the role's own key, once a role has it. */
   readonly client: ServiceClient
   readonly sources: Sources
+  /** People's answers about held workflows. */
+  readonly mail: Pick<Mail, 'answer' | 'everyMs'>
   readonly chain: ChainView
   readonly gas: GasMarket
   /** What is urgent and in flight with a signer. */

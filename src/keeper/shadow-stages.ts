@@ -50,7 +50,7 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
   }
   return {
     // Nobody is asked about what is not done; that a person would be is kept with the rest.
-    ...createRequestStages({ ...deps, hold: () => null, mayPrepare, checkBudget: budget }),
+    ...createRequestStages({ ...deps, hold: async () => null, mayPrepare, checkBudget: budget }),
     attest: (workflow) => judge(workflow, shadow),
     clear: async (workflow) => {
       const head = await nodes.head()

@@ -1,15 +1,13 @@
 import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError, refuse } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
-import { forgetSignerOrder, readSignerOrders } from '../ops/orders.ts'
+import type { Mail } from '../ops/mail.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Filler, fillNonce } from './fill-nonce.ts'
 import type { Ground } from './ground.ts'
 import type { KeeperRecords } from './records.ts'
 import { createSignerDesk, type SignerDesk } from './signer-desk.ts'
 import type { Candidate } from './staff.ts'
-import { replyKey } from './submissions.ts'
 
 /** What a signer desk is joined from. */
 type DeskParts = {
@@ -50,22 +48,16 @@ function fillerOf(signer: Address, candidates: readonly Candidate[]): Filler | u
   return undefined
 }
 
-/** Take what people ordered about signers, each once: its reply is on disk before its order goes. */
+/** Take what people ordered about signers. */
 export async function takeSignerOrders(
-  directory: string,
   desk: Pick<SignerDesk, 'take'>,
-  journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>,
+  mail: Pick<Mail, 'signerOrders' | 'reply'>,
 ): Promise<void> {
-  for (const { id, order } of readSignerOrders(directory)) {
-    if ((await journal.getValue(replyKey(id))) === null) {
-      const reply =
-        order === null
-          ? refuse('order_unreadable', `The order ${id} does not hold one.`)
-          : await desk.take(order)
-      const text = reply.ok ? { said: reply.said } : { check: reply.check, message: reply.message }
-      await journal.setValue(replyKey(id), JSON.stringify(text))
-    }
-    await journal.barrier()
-    forgetSignerOrder(directory, id)
+  for (const { id, order } of await mail.signerOrders()) {
+    const taken =
+      order === null
+        ? refuse('order_unreadable', `The order ${id} does not hold one.`)
+        : await desk.take(order)
+    await mail.reply(id, taken.ok ? { said: taken.said } : taken)
   }
 }

@@ -3,7 +3,6 @@ import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
-import { readAnswer } from '../ops/orders.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
@@ -36,10 +35,10 @@ export type RoleSigning = {
 /** What a live role is joined from. */
 type SigningDeps = Pick<
   LiveStagesDeps,
-  'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone'
+  'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone' | 'mail'
 > & {
   readonly client: ServiceClient
-  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'directory'>
+  readonly config: Pick<RunConfig, 'kms' | 'environment'>
   readonly clock: Clock
   readonly onKmsCall: (outcome: string, tookMs: number) => void
 }
@@ -63,7 +62,6 @@ export function createRoleSigning(
     signer,
     ruleset,
     approval,
-    answer: (id) => readAnswer(config.directory, id),
     fees: policy.fees,
     window: agent.signer.window,
   })

@@ -1,21 +1,14 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
-import { forgetSubmission, readSubmissions, type Submission } from '../ops/orders.ts'
+import type { Mail, Reply } from '../ops/mail.ts'
+import type { Submission } from '../ops/orders.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { knowsInput, WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import type { InputValue, Proposal } from '../workflow/proposal.ts'
 import type { RoleOrders } from './role-orders.ts'
 
-/** What became of a submission: the workflow that it is, or why it is none. Kept in the journal for its author. */
-type Reply = { readonly workflowId: string } | { readonly check: string; readonly message: string }
-
-/** Where the journal keeps the reply to a submission. Pure. */
-export const replyKey = (orderId: string) => `order:${orderId}`
-
 /** What taking submissions needs. */
 type SubmitDeps = {
-  readonly directory: string
-  readonly journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>
+  readonly mail: Pick<Mail, 'submissions' | 'reply'>
   /** Where orders to a role go, or why there is no such place; null while that is not known yet. */
   readonly role: (role: Role) => RoleOrders | Refusal | null
   /** Why nothing new may begin, or null. */
@@ -23,18 +16,13 @@ type SubmitDeps = {
 }
 
 /**
- * Take what people submitted: each becomes one workflow, however often its file is read, and its reply is on disk
- * before the file goes. What is for a role that is being opened waits.
+ * Take what people submitted: each becomes one workflow, however often it is read. What is for a role that is being
+ * opened waits.
  */
 export async function takeSubmissions(deps: SubmitDeps): Promise<void> {
-  for (const { id, submission } of readSubmissions(deps.directory)) {
-    if ((await deps.journal.getValue(replyKey(id))) === null) {
-      const reply = await take(id, submission, deps)
-      if (reply === null) continue
-      await deps.journal.setValue(replyKey(id), JSON.stringify(reply))
-    }
-    await deps.journal.barrier()
-    forgetSubmission(deps.directory, id)
+  for (const { id, order } of await deps.mail.submissions()) {
+    const reply = await take(id, order, deps)
+    if (reply !== null) await deps.mail.reply(id, reply)
   }
 }
 

@@ -5,6 +5,7 @@ import type { RolekeeperError } from '../errors.ts'
 import type { Sources } from '../observe/sources.ts'
 import { type Gate, stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
+import type { Mail } from '../ops/mail.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Hint } from '../service/events/hints.ts'
@@ -25,6 +26,8 @@ export type TermDeps = {
   /** With the agents of the term alone. */
   readonly config: RunConfig
   readonly candidates: readonly Candidate[]
+  /** What people order of it. */
+  readonly mail: Mail
   readonly clock: Clock
   readonly log: Log
   readonly reports: Reports
@@ -124,11 +127,11 @@ type Parts = { staff?: Staff; queue?: Queue; background?: Background }
 /** What is live in a term, and how one waits for its end. */
 type Live = { readonly workflows: LiveWorkflows; readonly drained: () => Promise<void> }
 
-function createLive(parts: Parts, { clock, config, log, decides, reports }: TermDeps): Live {
+function createLive(parts: Parts, { clock, mail, log, decides, reports }: TermDeps): Live {
   const { metrics, emit, alarm } = reports
   let onDrained: (() => void) | undefined
   const workflows = createLiveWorkflows({
-    ...{ nowMs: clock.nowMs, directory: config.directory, log, metrics, emit, alarm },
+    ...{ nowMs: clock.nowMs, mail, log, metrics, emit, alarm },
     role: (workflow) => parts.staff?.of(workflow),
     decides,
     wake: (id) => parts.queue?.wake(id, 0),
@@ -155,11 +158,11 @@ function staffOf(
   parts: Parts,
   deps: TermDeps,
 ): Staff {
-  const { client, sources, config, clock, log, gate, reports } = deps
+  const { client, sources, config, mail, clock, log, gate, reports } = deps
   const { metrics, emit, alarm } = reports
   return createStaff(deps.candidates, {
     ...{ journal, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
-    ...{ config, clock, log, gate, alone, urgentOf: live.urgentOf },
+    ...{ config, mail, clock, log, gate, alone, urgentOf: live.urgentOf },
     onOpened: (workflow) => live.moved(null, workflow),
     onMove: live.moved,
     onState: (agent, state) => roleIs(agent, state, live, parts, deps),
@@ -188,11 +191,11 @@ function backgroundOf(
   staff: Staff,
   desk: SignerDesk,
   live: LiveWorkflows,
-  { clock, config, log, client, nodes, candidates, gate, reports, stop }: TermDeps,
+  { clock, mail, log, client, nodes, candidates, gate, reports, stop }: TermDeps,
 ): Background {
   const { nowMs } = clock
   return startBackground({
-    ...{ nowMs, directory: config.directory, log, journal, client, staff, desk },
+    ...{ nowMs, mail, log, journal, client, staff, desk },
     lookOut: createLookout({
       ...{ nowMs, live: live.list, nodes, payers: payersOf(candidates), alarm: reports.alarm },
       atWork: staff.atWork,

@@ -38,8 +38,8 @@ const signerOrder = z.strictObject({
 })
 export type SignerOrder = z.infer<typeof signerOrder>
 
-/** A submission that waits, by the id that its file has; null when the file holds none. */
-type Waiting = { readonly id: string; readonly submission: Submission | null }
+/** An order that waits, by the id that its author gave it; null stands for what holds none. */
+export type Waiting<Order> = { readonly id: string; readonly order: Order | null }
 
 const folderOf = (directory: string) => join(directory, 'orders')
 const answerFile = (directory: string, id: string) => join(folderOf(directory), `answer-${id}.json`)
@@ -80,16 +80,12 @@ export function writeSubmission(directory: string, id: string, given: Submission
 }
 
 /** Read the submissions that wait. A directory that is not there has none. */
-export function readSubmissions(directory: string): readonly Waiting[] {
+export function readSubmissions(directory: string): readonly Waiting<Submission>[] {
   return idsOf(directory, SUBMISSION, submissionFile).map((id) => ({
     id,
-    submission: readOrder(submissionFile(directory, id), submission),
+    order: readOrder(submissionFile(directory, id), submission),
   }))
 }
-
-/** Forget a submission that the journal has taken. */
-export const forgetSubmission = (directory: string, id: string): void =>
-  rmSync(submissionFile(directory, id), { force: true })
 
 /**
  * Order something about a signer.
@@ -100,19 +96,18 @@ export function writeSignerOrder(directory: string, id: string, given: SignerOrd
   writeOrder(directory, signerFile(directory, id), given)
 }
 
-/** Read the orders about signers that wait; `order` is null for a file that holds none. */
-export function readSignerOrders(
-  directory: string,
-): readonly { readonly id: string; readonly order: SignerOrder | null }[] {
+/** Read the orders about signers that wait. */
+export function readSignerOrders(directory: string): readonly Waiting<SignerOrder>[] {
   return idsOf(directory, SIGNER_ORDER, signerFile).map((id) => ({
     id,
     order: readOrder(signerFile(directory, id), signerOrder),
   }))
 }
 
-/** Forget an order about a signer that was replied to. */
-export const forgetSignerOrder = (directory: string, id: string): void =>
-  rmSync(signerFile(directory, id), { force: true })
+/** Forget an order, of whichever kind, that was replied to or whose author has gone. */
+export function forgetOrder(directory: string, id: string): void {
+  for (const file of [submissionFile(directory, id), signerFile(directory, id)]) rmSync(file, { force: true })
+}
 
 /** The ids of the orders of one kind that wait; what was left behind goes. A directory that is not there has none. */
 function idsOf(

@@ -10,19 +10,18 @@ export type HoldDeps = {
   /** Names exactly what would be approved now. */
   readonly hashOf: (workflow: Workflow) => string
   readonly expiresAfterMs: number
-  /** A person's answer about a workflow, and the hash that it was given for; null without one. */
-  readonly answer: (id: string) => { readonly verdict: 'approve' | 'reject'; readonly hash: string } | null
+  /** A person's answer about a workflow that was given for exactly this hash; null without one. */
+  readonly answer: (id: string, hash: string) => Promise<'approve' | 'reject' | null>
+  /** How often it is worth to look for an answer. */
+  readonly lookMs: number
 }
-
-/** An answer is a file: it is looked for this often. */
-const LOOK_MS = 250
 
 /**
  * Hold a proposal until a person has approved exactly it. An answer for another hash is none: a proposal whose rules
  * changed meanwhile is asked about anew.
  * @returns null when nothing (more) stands in its way.
  */
-export function hold(workflow: Workflow, deps: HoldDeps): Step | null {
+export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
   const why = deps.whyAsk(workflow.proposal)
   if (why === null) return null
   const nowMs = deps.nowMs()
@@ -36,9 +35,9 @@ export function hold(workflow: Workflow, deps: HoldDeps): Step | null {
     const message = `Nobody approved it within ${deps.expiresAfterMs / 1_000} s.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
   }
-  const answer = deps.answer(workflow.id)
-  if (answer?.hash !== hash) return wait(Math.min(LOOK_MS, known.untilMs - nowMs))
-  if (answer.verdict === 'approve') return moved({ ...workflow, hold: { ...known, approvedAtMs: nowMs } })
+  const verdict = await deps.answer(workflow.id, hash)
+  if (verdict === null) return wait(Math.min(deps.lookMs, known.untilMs - nowMs))
+  if (verdict === 'approve') return moved({ ...workflow, hold: { ...known, approvedAtMs: nowMs } })
   const note = { check: REJECTED, message: 'A person rejected it.' }
   return moved(move(workflow, 'cancelled', nowMs, { note }))
 }

@@ -9,7 +9,7 @@ export type RequestDeps = {
   /** Kill, pause or a signer that may not sign; null when work may begin. */
   readonly stopped: () => Refusal | null
   /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
-  readonly hold: (workflow: Workflow) => Step | null
+  readonly hold: (workflow: Workflow) => Promise<Step | null>
   /** Role, type, input and the limit of one workflow, by policy. */
   readonly checkRequest: (proposal: Proposal) => Checked<unknown>
   /** The role's rolling budgets, with what this proposal would add. */
@@ -27,7 +27,7 @@ export async function request(workflow: Workflow, deps: RequestDeps): Promise<St
   const allowed = deps.checkRequest(proposal)
   if (!allowed.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: allowed }))
   // What is held stays held through a pause: nobody is asked twice.
-  const held = deps.hold(workflow)
+  const held = await deps.hold(workflow)
   if (held !== null) return held
   const stopped = deps.stopped()
   if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))

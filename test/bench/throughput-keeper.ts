@@ -160,7 +160,7 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
           signers: { safe },
         },
         approval: { ...approval, expiresAfterMs: 60_000 },
-        answer: () => null,
+        mail: { everyMs: 250, answer: async () => null },
         window: 64,
         urgentOf: () => [],
         gate: () => ({ closed: false, paused: false }),

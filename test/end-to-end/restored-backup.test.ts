@@ -3,7 +3,7 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
-import { replyKey } from '../../src/keeper/submissions.ts'
+import { replyKey } from '../../src/ops/mail.ts'
 import { type SignerOrder, writeSignerOrder } from '../../src/ops/orders.ts'
 import { createKeeperScene, type KeeperScene, liquidationOf } from '../support/keeper-scene.ts'
 

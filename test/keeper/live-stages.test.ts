@@ -100,7 +100,8 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
   for (const nonce of [7, 8]) await send(nonce, 2n * GWEI, {})
   const { clear } = createLiveStages({
     ...joined(),
-    ...{ window: 1, urgentOf: () => [], answer: () => null, alone: (work) => work() },
+    ...{ window: 1, urgentOf: () => [], alone: (work) => work() },
+    mail: { everyMs: 250, answer: async () => null },
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
     approval: {
       always: new Set(),

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { replyKey, takeSubmissions } from '../../src/keeper/submissions.ts'
+import { takeSubmissions } from '../../src/keeper/submissions.ts'
+import { fileMail, replyKey } from '../../src/ops/mail.ts'
 import { readSubmissions, type Submission, writeSubmission } from '../../src/ops/orders.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 
@@ -35,15 +36,14 @@ function createWorld() {
   }
   const take = () =>
     takeSubmissions({
-      directory,
-      journal: {
+      mail: fileMail(directory, {
         getValue: async (key) => world.values.get(key) ?? null,
         setValue: async (key, value) => {
           if (world.crash) throw new TypeError('crash')
-          if (value !== null) world.values.set(key, value)
+          world.values.set(key, value)
         },
         barrier: async () => {},
-      },
+      }),
       role: (role) =>
         world.opening
           ? null

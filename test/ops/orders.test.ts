@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
   forgetAnswer,
-  forgetSubmission,
+  forgetOrder,
   readAnswer,
   readSignerOrders,
   readSubmissions,
@@ -69,8 +69,8 @@ describe('a submission', () => {
   it('waits until it is forgotten, with its nested input', () => {
     expect(readSubmissions(directory)).toEqual([])
     writeSubmission(directory, UUID, submission)
-    expect(readSubmissions(directory)).toEqual([{ id: UUID, submission }])
-    forgetSubmission(directory, UUID)
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, order: submission }])
+    forgetOrder(directory, UUID)
     expect(readSubmissions(directory)).toEqual([])
   })
 
@@ -78,9 +78,9 @@ describe('a submission', () => {
     mkdirSync(join(directory, 'orders'))
     const file = join(directory, 'orders', `submit-${UUID}.json`)
     writeFileSync(file, JSON.stringify({ ...submission, role: 'No Body' }))
-    expect(readSubmissions(directory)).toEqual([{ id: UUID, submission: null }])
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, order: null }])
     writeFileSync(file, JSON.stringify({ ...submission, input: { text: 'x'.repeat(65_536) } }))
-    expect(readSubmissions(directory)).toEqual([{ id: UUID, submission: null }])
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, order: null }])
   })
 
   it('is no file of another name', () => {

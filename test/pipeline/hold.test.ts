@@ -13,57 +13,64 @@ const deps: HoldDeps = {
   whyAsk: () => why,
   hashOf: () => HASH,
   expiresAfterMs: 10_000,
-  answer: () => null,
+  answer: async () => null,
+  lookMs: 250,
 }
-const after = (step: Step | null): Workflow => {
+const after = async (given: Promise<Step | null>): Promise<Workflow> => {
+  const step = await given
   if (step === null || step.type === 'wait') throw new TypeError('did not move')
   return step.workflow
 }
-const held = after(hold(workflowOf('discovered'), deps))
+const held = await after(hold(workflowOf('discovered'), deps))
 
 describe('a hold', () => {
-  it('stands in the way of nothing that nobody is asked about', () => {
-    expect(hold(workflowOf('discovered'), { ...deps, whyAsk: () => null })).toBeNull()
+  it('stands in the way of nothing that nobody is asked about', async () => {
+    expect(await hold(workflowOf('discovered'), { ...deps, whyAsk: () => null })).toBeNull()
   })
 
-  it('keeps why, what and until when, in the state that it was in', () => {
+  it('keeps why, what and until when, in the state that it was in', async () => {
     expect(held).toMatchObject({ state: 'discovered', hold: { ...why, hash: HASH, untilMs: 12_000 } })
     expect(isHeld(held)).toBe(true)
-    expect(hold(held, deps)).toEqual({ type: 'wait', ms: 250 })
+    expect(await hold(held, deps)).toEqual({ type: 'wait', ms: 250 })
   })
 
-  it('lets go what is approved, once and for all', () => {
-    const approved = after(hold(held, { ...deps, answer: () => ({ verdict: 'approve', hash: HASH }) }))
+  it('lets go what is approved, once and for all', async () => {
+    const approved = await after(hold(held, { ...deps, answer: async () => 'approve' }))
     expect(approved).toMatchObject({ state: 'discovered', hold: { approvedAtMs: 2_000 } })
     // Decisions know which of the two it is.
     expect([held, approved].map((one) => inFlight(briefOf(one)).held)).toEqual([true, undefined])
     expect(isHeld(approved)).toBe(false)
-    expect(hold(approved, { ...deps, nowMs: () => 99_000 })).toBeNull()
+    expect(await hold(approved, { ...deps, nowMs: () => 99_000 })).toBeNull()
   })
 
-  it('cancels what is rejected', () => {
-    const rejected = after(hold(held, { ...deps, answer: () => ({ verdict: 'reject', hash: HASH }) }))
+  it('cancels what is rejected', async () => {
+    const rejected = await after(hold(held, { ...deps, answer: async () => 'reject' }))
     expect(rejected).toMatchObject({ state: 'cancelled', note: { check: 'approval_rejected' } })
   })
 
-  it('takes no answer for another hash', () => {
-    const answer = () => ({ verdict: 'approve' as const, hash: 'b2'.repeat(32) })
-    expect(hold(held, { ...deps, answer })).toEqual({ type: 'wait', ms: 250 })
+  it('takes an answer for its very hash alone', async () => {
+    const asked: string[] = []
+    const answer = async (_id: string, hash: string) => {
+      asked.push(hash)
+      return null
+    }
+    expect(await hold(held, { ...deps, answer })).toEqual({ type: 'wait', ms: 250 })
+    expect(asked).toEqual([HASH])
   })
 
-  it('asks anew where what would be approved has changed, also after an approval', () => {
-    const approved = after(hold(held, { ...deps, answer: () => ({ verdict: 'approve', hash: HASH }) }))
+  it('asks anew where what would be approved has changed, also after an approval', async () => {
+    const approved = await after(hold(held, { ...deps, answer: async () => 'approve' }))
     const changed = { ...deps, nowMs: () => 5_000, hashOf: () => 'b2'.repeat(32) }
     for (const known of [held, approved]) {
-      const again = after(hold(known, changed))
+      const again = await after(hold(known, changed))
       expect(again.hold).toEqual({ ...why, hash: 'b2'.repeat(32), untilMs: 15_000 })
     }
   })
 
-  it('expires when its time is over, and not a millisecond before, whatever the answer', () => {
-    const answer = () => ({ verdict: 'approve' as const, hash: HASH })
-    expect(hold(held, { ...deps, nowMs: () => 11_999 })).toEqual({ type: 'wait', ms: 1 })
-    expect(after(hold(held, { ...deps, nowMs: () => 12_000, answer }))).toMatchObject({
+  it('expires when its time is over, and not a millisecond before, whatever the answer', async () => {
+    const answer = async () => 'approve' as const
+    expect(await hold(held, { ...deps, nowMs: () => 11_999 })).toEqual({ type: 'wait', ms: 1 })
+    expect(await after(hold(held, { ...deps, nowMs: () => 12_000, answer }))).toMatchObject({
       state: 'expired',
       note: { check: 'approval_expired', message: 'Nobody approved it within 10 s.' },
     })

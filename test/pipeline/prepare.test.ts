@@ -9,7 +9,7 @@ describe('a request', () => {
   const deps: RequestDeps = {
     nowMs: () => 2_000,
     stopped: () => null,
-    hold: () => null,
+    hold: async () => null,
     checkRequest: () => ({ ok: true }),
     checkBudget: async () => ({ ok: true }),
     deploymentNamespace: 'sandbox',

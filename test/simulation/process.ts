@@ -304,7 +304,7 @@ export class Process {
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
-      answer: () => null,
+      mail: { everyMs: 250, answer: async () => null },
       fees,
       signers,
       gate: () => gateOf(signers),

@@ -104,7 +104,7 @@ const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
 
 /** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
 async function order(directory: string, given: SignerOrder): Promise<string> {
-  const { forgetSignerOrder, writeSignerOrder } = await import('../../ops/orders.ts')
+  const { forgetOrder, writeSignerOrder } = await import('../../ops/orders.ts')
   const id = randomUUID()
   try {
     return await readJournal(directory, async (journal) => {
@@ -112,6 +112,6 @@ async function order(directory: string, given: SignerOrder): Promise<string> {
       return (await replyTo<{ readonly said: string }>(id, directory, journal)).said
     })
   } finally {
-    forgetSignerOrder(directory, id)
+    forgetOrder(directory, id)
   }
 }

@@ -8,6 +8,7 @@ import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { SIGNERS_KEY } from '../../../src/keeper/records.ts'
 import { takeSignerOrders } from '../../../src/keeper/signer-orders.ts'
+import { fileMail } from '../../../src/ops/mail.ts'
 import { type SignerOrder, writeSignerOrder } from '../../../src/ops/orders.ts'
 import { createSigners } from '../../../src/pipeline/transactions/safe.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -82,7 +83,7 @@ describe('an order about a signer', () => {
     }
     let taking: Promise<unknown> | undefined
     const keeper = setInterval(() => {
-      taking ??= takeSignerOrders(directory, { take }, journal).finally(() => {
+      taking ??= takeSignerOrders({ take }, fileMail(directory, journal)).finally(() => {
         taking = undefined
       })
     }, 20)
@@ -117,7 +118,7 @@ describe('an order about a signer', () => {
     }
     for (let starts = 0; starts < 2; starts += 1) {
       writeSignerOrder(directory, id, { verb: 'release', signer: SIGNER, yes: true })
-      await takeSignerOrders(directory, { take }, journal)
+      await takeSignerOrders({ take }, fileMail(directory, journal))
     }
     expect(taken).toHaveLength(1)
     expect(await journal.getValue(`order:${id}`)).toBe('{"said":"It was done 1 times."}')
