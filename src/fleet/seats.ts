@@ -9,7 +9,7 @@ import type { Attestation } from './attest.ts'
 import { type Holding, holdSeat, type Park } from './holding.ts'
 import { createLook, type View } from './view.ts'
 
-/** Budgets and expiries read clocks: an instance that is so far from Redis's takes no seat, ms. */
+/** Budgets and expiries read clocks: an instance that is so far from Redis's and the chain's takes no seat, ms. */
 const CLOCK_OFF_MS = 30_000
 
 /** What an instance holds seats with. */
@@ -23,9 +23,13 @@ export type SeatsDeps = {
   readonly fingerprint: string
   /** A term ends so long after its last confirmed beat was sent; all other times are fractions of it. */
   readonly leaseMs: number
+  /** It waits so much longer before it takes a seat that was left or lost, and has none while one that waits less has it. */
+  readonly lagMs: number
   readonly clock: Clock
   /** A clock that nobody sets, ms. */
   readonly monotonicMs: () => number
+  /** How far this clock is ahead of the chain's, ms; null while that is not known, and Redis's alone is asked. */
+  readonly blockOffMs: () => number | null
   /**
    * Begin what is done with a seat, and give back how to park it: that is called once, also where the seat was lost and the
    * signal aborted, and until it resolves the same seat is not begun again.
@@ -86,13 +90,13 @@ class InstanceSeats implements Seats {
   }
 
   async #look(): Promise<void> {
-    const { clock, leaseMs, seats, fingerprint, zone } = this.#deps
+    const { clock, leaseMs, lagMs, seats, fingerprint, zone } = this.#deps
     const names = seats.map(({ name }) => name)
     const look = createLook({ ...this.#deps, seats: names, incarnation: this.#incarnation })
     while (!this.#stopped.signal.aborted) {
       try {
         const isAble = this.#isClockRight && this.#stopping === undefined
-        const view = await look({ fingerprint, isAble, ...(zone === undefined ? {} : { zone }) })
+        const view = await look({ fingerprint, isAble, lagMs, ...(zone === undefined ? {} : { zone }) })
         this.#deps.onControls(view.controls)
         await this.#deps.attestation.say()
         await this.#act(view)
@@ -116,36 +120,42 @@ class InstanceSeats implements Seats {
     this.#deps.onState(why)
   }
 
-  async #act({ records, holders, living, lively, clockOffMs }: View): Promise<void> {
-    const { instance, fingerprint, seats } = this.#deps
-    this.#isClockRight = clockOffMs < CLOCK_OFF_MS
+  async #act({ records, holders, freeMs, living, lively, clockOffMs }: View): Promise<void> {
+    const { instance, fingerprint, seats, lagMs } = this.#deps
+    const blockOffMs = this.#deps.blockOffMs()
+    const isByChain = blockOffMs !== null && Math.abs(blockOffMs) < CLOCK_OFF_MS
+    // Where Redis's clock is the wrong one, the chain says so.
+    this.#isClockRight = clockOffMs < CLOCK_OFF_MS || isByChain
     const isAble = this.#isClockRight && this.#stopping === undefined
     const renewed = living.map((each) => (each.name === instance ? { ...each, isAble } : each))
     const tokens = [...holders.keys()].map((seat) => records.get(seat)?.token ?? '')
     // A process that began anew is not the one that holds what stands under its name.
     const holds = ({ incarnation }: InstanceRecord) => tokens.some((token) => token.startsWith(incarnation))
     const onDuty = fingerprintOnDuty(renewed, new Set(renewed.filter(holds).map(({ name }) => name)))
-    this.#say(this.#whyNone(clockOffMs, onDuty))
+    this.#say(this.#isClockRight ? this.#whyNone(onDuty) : clockOff(clockOffMs, blockOffMs))
     const isCandidate = (each: InstanceRecord) => each.isAble && each.fingerprint === onDuty
     const names = new Set(lively.map(({ name }) => name))
-    const candidates = renewed.filter((each) => names.has(each.name) && isCandidate(each))
+    const able = renewed.filter((each) => names.has(each.name) && isCandidate(each))
+    const leastMs = Math.min(...able.map((each) => each.lagMs))
+    const candidates = able.filter((each) => each.lagMs === leastMs)
     const assigned = assign(seats, holders, candidates)
+    // Who lags takes what nobody else has taken by then, whoever should have.
+    const isDue = (name: string) =>
+      (freeMs.get(name) ?? -1) >= lagMs && (lagMs > 0 || assigned.get(name) === instance)
     const takes = isAble && onDuty === fingerprint
     for (const { name } of seats) {
       const [record, holder] = [records.get(name) ?? null, holders.get(name)]
       if (this.#holdings.has(name)) continue
       const isOurs = holder === instance
-      if (takes && (isOurs || (holder === undefined && assigned.get(name) === instance)))
-        await this.#take(name, record, isOurs)
+      if (takes && (isOurs || isDue(name))) await this.#take(name, record, isOurs)
       // A process of before left it, and this one may not go on with it.
       else if (isOurs && record !== null) await release({ seat: name, token: record.token }, this.#deps.store)
     }
     this.#leaveOne(assigned, holders)
   }
 
-  #whyNone(clockOffMs: number, onDuty: string | null): RolekeeperError | null {
+  #whyNone(onDuty: string | null): RolekeeperError | null {
     const { fingerprint } = this.#deps
-    if (!this.#isClockRight) return clockOff(clockOffMs)
     return onDuty === null || onDuty === fingerprint ? null : standsBy()
   }
 
@@ -229,12 +239,23 @@ class InstanceSeats implements Seats {
   }
 }
 
-const clockOff = (offMs: number) =>
-  new RolekeeperError(
+const clockOff = (redisMs: number, blockMs: number | null) => {
+  const fromChain =
+    blockMs === null
+      ? 'no new block has shown who is right'
+      : `${inSeconds(Math.abs(blockMs))} from that of the newest block`
+  return new RolekeeperError(
     'fleet.clock',
-    `The clock of this machine is ${Math.round(offMs / 1_000)} s from that of Redis; it takes no seat from ${CLOCK_OFF_MS / 1_000} s on.`,
-    { fix: 'set both by NTP.', facts: { offMs: Math.round(offMs) }, retry: 'later' },
+    `The clock of this machine is ${inSeconds(redisMs)} from that of Redis, and ${fromChain}; it takes no seat from ${inSeconds(CLOCK_OFF_MS)} on.`,
+    {
+      fix: 'set the clocks of both machines by NTP.',
+      facts: { redisMs: Math.round(redisMs), blockMs: blockMs === null ? null : Math.round(blockMs) },
+      retry: 'later',
+    },
   )
+}
+
+const inSeconds = (ms: number) => `${Math.round(ms / 1_000)} s`
 
 const standsBy = () =>
   new RolekeeperError(

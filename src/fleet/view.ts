@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type InstanceRecord, type Introduction, present } from '../journal/redis/instances.ts'
-import { type Controls, readSeat, type SeatRecord } from '../journal/redis/seat.ts'
+import type { Controls, SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { createWatch, type Watch } from './watch.ts'
 
@@ -10,6 +10,8 @@ export type View = {
   readonly records: ReadonlyMap<string, SeatRecord | null>
   /** Seat → instance; absent where it was left, or its beat unchanged for too long. */
   readonly holders: ReadonlyMap<string, string>
+  /** How long each of the other seats was watched without a holder, ms. */
+  readonly freeMs: ReadonlyMap<string, number>
   /** Instances that may live: of some, nothing is known yet but that they are in the roll. */
   readonly living: readonly InstanceRecord[]
   /** Those of them that were just seen to live. */
@@ -47,25 +49,28 @@ export function createLook(deps: LookDeps): (introduction: Introduction) => Prom
     count += 1
     const showing = { ...introduction, name: instance, incarnation, arrived, beat: String(count) }
     const asked = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
-    const roll = await present(showing, store)
+    const roll = await present(showing, seats, store)
     const clockOffMs = Math.max(asked.wallMs - roll.redisMs, roll.redisMs - clock.nowMs(), 0)
     arrived = roll.arrived
-    const found = await Promise.all(seats.map(async (seat) => [seat, await readSeat(seat, store)] as const))
     const seenAtMs = monotonicMs()
-    const isOver = (name: string, shown: string) => {
+    const unchangedMs = (name: string, shown: string) => {
       const watch = watchOf(name)
       watch.see(shown, asked.monotonicMs, seenAtMs)
-      return watch.unchangedMs() > overMs
+      return watch.unchangedMs()
     }
     const living = roll.instances.filter(
-      (each) => !isOver(`instance ${each.name}`, `${each.incarnation} ${each.beat}`),
+      (each) => unchangedMs(`instance ${each.name}`, `${each.incarnation} ${each.beat}`) <= overMs,
     )
-    const holders = found.flatMap(([seat, record]) => {
-      const isLeft = record === null || record.token === ''
-      return isLeft || isOver(seat, `${record.token} ${record.beat}`) ? [] : [[seat, record.holder] as const]
-    })
+    const holders = new Map<string, string>()
+    const freeMs = new Map<string, number>()
+    for (const [seat, record] of roll.records) {
+      const [token, beat] = [record?.token ?? '', record?.beat ?? '']
+      const goneMs = unchangedMs(seat, `${token} ${beat}`) - (token === '' ? 0 : overMs)
+      if (record !== null && token !== '' && goneMs <= 0) holders.set(seat, record.holder)
+      else freeMs.set(seat, goneMs)
+    }
     return {
-      ...{ living, clockOffMs, controls: roll.controls, records: new Map(found), holders: new Map(holders) },
+      ...{ living, clockOffMs, controls: roll.controls, records: roll.records, holders, freeMs },
       lively: living.filter(
         ({ name }) => name === instance || watchOf(`instance ${name}`).changedWithin(leaseMs / 2),
       ),

@@ -131,6 +131,46 @@ it('takes no seat with a clock that is 30 s off', async () => {
   await until(() => expect(right.names()).toHaveLength(8))
 })
 
+it("takes seats where the newest block says that Redis's clock is the wrong one, and none where both differ", async () => {
+  await newFleet()
+  const clock = { ...systemClock, nowMs: () => Date.now() + 40_000 }
+  const both = start('both', { clock, blockOffMs: () => -35_000 })
+  await until(() => expect(both.states).toEqual(['fleet.clock']))
+  const byChain = start('by-chain', { clock, blockOffMs: () => 4_000 })
+  await until(() => expect(byChain.names()).toHaveLength(8))
+  expect([byChain.states, both.names()]).toEqual([[null], []])
+})
+
+it('takes seats while the chain stands still and the clocks agree', async () => {
+  await newFleet()
+  const one = start('one', { blockOffMs: () => 3_600_000 })
+  await until(() => expect(one.names()).toHaveLength(8))
+})
+
+it('has who lags wait so much longer before it takes what was left or lost, and give it back to who does not', async () => {
+  await newFleet()
+  const seats = EIGHT.slice(0, 2)
+  const lagMs = LEASE_MS
+  const begunAtMs = performance.now()
+  const late = start('late', { seats, lagMs })
+  const later = start('later', { seats, lagMs: 60_000 })
+  await hold({ late: 2, later: 0 })
+  expect((late.events[0]?.atMs ?? 0) - begunAtMs).toBeGreaterThan(lagMs)
+  const one = start('one', { seats })
+  await hold({ late: 0, later: 0, one: 2 })
+  const two = start('two', { seats })
+  await hold({ late: 0, later: 0, one: 1, two: 1 })
+  await stop(one)
+  await hold({ late: 0, later: 0, two: 2 })
+  const before = late.events.length
+  // Killed: it leaves nothing.
+  two.store.close()
+  const killedAtMs = performance.now()
+  await until(() => expect(late.names()).toHaveLength(2))
+  expect((late.events[before]?.atMs ?? 0) - killedAtMs).toBeGreaterThan(1.25 * LEASE_MS + lagMs)
+  expect(later.events).toEqual([])
+})
+
 it('ends all terms of a process once another began with its name', async () => {
   await newFleet()
   const first = start('one')

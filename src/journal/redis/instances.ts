@@ -1,5 +1,5 @@
 import { RolekeeperError } from '../../errors.ts'
-import { type Controls, hashOf } from './seat.ts'
+import { type Controls, hashOf, type SeatRecord, seatOf } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** What an instance says of itself. */
@@ -9,6 +9,8 @@ export type Introduction = {
   readonly fingerprint: string
   /** Whether it would take a seat: its clock is right, and it does not end. */
   readonly isAble: boolean
+  /** How much longer than others it waits before it takes a seat that was left or lost, ms. */
+  readonly lagMs: number
 }
 
 /** An instance as it was last heard of. */
@@ -24,29 +26,37 @@ export type InstanceRecord = Introduction & {
 /** What an instance shows at each beat. */
 type Showing = Introduction & Pick<InstanceRecord, 'name' | 'incarnation' | 'arrived' | 'beat'>
 
-/** Who is there, what is set for the fleet, and what Redis takes the time to be, ms since 1970. */
+/** Who is there, who holds what, what is set for the fleet, and what Redis takes the time to be, ms since 1970. */
 export type Roll = {
   /** Its own. */
   readonly arrived: number
   readonly instances: readonly InstanceRecord[]
+  /** By seat; null where nobody ever held it. */
+  readonly records: ReadonlyMap<string, SeatRecord | null>
   readonly controls: Controls
   readonly redisMs: number
 }
 
 /**
- * Show that an instance lives, and see who else does. Its arrival is 0 at first, then as it was answered. Throws
+ * Show that an instance lives, and see in the same step who else does and who holds some seats. Its arrival is 0 at first, then as it was answered. Throws
  * RolekeeperError `fleet.name_taken` once another process of the same name came after it.
  */
-export async function present(showing: Showing, store: RedisStore): Promise<Roll> {
+export async function present(showing: Showing, seats: readonly string[], store: RedisStore): Promise<Roll> {
   const { name, incarnation, arrived, beat, ...introduction } = showing
   const { keys } = store
   const args = [name, incarnation, arrived, beat, JSON.stringify(introduction)]
-  const { code, values } = await store.run('present', [keys.instances, keys.control], args)
+  const { code, values } = await store.run(
+    'present',
+    [keys.instances, keys.control, ...seats.map(keys.seat)],
+    args,
+  )
   if (code !== 'OK') throw nameTaken(name)
-  const [, own, instances, controls, seconds, microseconds] = values
+  const [, own, instances, controls, seconds, microseconds, found] = values
+  const records: readonly unknown[] = Array.isArray(found) ? found : []
   return {
     arrived: Number(own),
     instances: [...hashOf(instances)].map(([each, text]) => instanceOf(each, text)),
+    records: new Map(seats.map((seat, index) => [seat, seatOf(records[index])])),
     controls: hashOf(controls),
     redisMs: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000),
   }

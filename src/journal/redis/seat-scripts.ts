@@ -49,8 +49,9 @@ for index = 6, #ARGV do entries[#entries + 1] = redis.call('HGET', KEYS[4], ARGV
 return { 'OK', seq, redis.call('HGETALL', KEYS[3]), entries }`
 
 /**
- * Show that an instance lives, and see who else does: name, incarnation, its arrival (0 at first), its beat, what it says of
- * itself. The order of arrivals says which of two releases came later; a later process of the same name stays.
+ * Show that an instance lives, and see who else does and who holds what: name, incarnation, its arrival (0 at first), its
+ * beat, what it says of itself; from the fourth key on, the seats. The order of arrivals says which of two releases came
+ * later; a later process of the same name stays.
  */
 export const PRESENT = `
 local seen = redis.call('HGET', KEYS[2], ARGV[3]) or '- 0'
@@ -61,8 +62,12 @@ if incarnation ~= ARGV[4] then
   if arrived == '0' then arrived = advance() end
 end
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. arrived .. ' ' .. ARGV[6] .. ' ' .. ARGV[7])
+local seats = {}
+for index = 4, #KEYS do
+  seats[index - 3] = redis.call('HMGET', KEYS[index], 'token', 'holder', 'beat', 'epoch', 'server', 'since')
+end
 local time = redis.call('TIME')
-return { 'OK', seq_now, arrived, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]), time[1], time[2] }`
+return { 'OK', seq_now, arrived, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]), time[1], time[2], seats }`
 
 /** Leave the fleet: name, incarnation. */
 export const ABSENT = `

@@ -23,7 +23,11 @@ export async function readSeat(
   store: Pick<RedisStore, 'keys' | 'read'>,
 ): Promise<SeatRecord | null> {
   const names = ['token', 'holder', 'beat', 'epoch', 'server', 'since'] as const
-  const reply = await store.read('HMGET', store.keys.seat(seat), ...names)
+  return seatOf(await store.read('HMGET', store.keys.seat(seat), ...names))
+}
+
+/** Read a seat's record from its fields, as {@link readSeat} asks for them; null where nobody ever held it. Pure. */
+export function seatOf(reply: unknown): SeatRecord | null {
   const [token, holder, beat, epoch, server, since] = Array.isArray(reply) ? reply : []
   if (typeof token !== 'string') return null
   return {
