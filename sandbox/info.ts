@@ -38,16 +38,19 @@ export type SandboxInfo = {
   readonly pid: number
 }
 
-/** Write `sandbox.json` and `run.yaml` into a directory, each as a whole, for its owner alone. */
+/** Write the files that describe a sandbox into its directory, each as a whole, for its owner alone. */
 export function publishInfo(directory: string, info: SandboxInfo): void {
   writePrivateFile(join(directory, 'run.yaml'), runYaml(directory, info))
+  writePrivateFile(join(directory, 'fleet.yaml'), fleetYaml(directory, info))
+  writePrivateFile(join(directory, 'sandbox.env'), environment(info))
   writeJsonFile(join(directory, 'sandbox.json'), info)
 }
 
 /** Remove what names addresses that nothing listens on any more. */
 export function retractInfo(directory: string): void {
-  rmSync(join(directory, 'sandbox.json'), { force: true })
-  rmSync(join(directory, 'run.yaml'), { force: true })
+  for (const name of ['sandbox.json', 'run.yaml', 'fleet.yaml', 'sandbox.env']) {
+    rmSync(join(directory, name), { force: true })
+  }
 }
 
 /** Name the environment variable that a role's own key of the service comes from. Pure. */
@@ -67,39 +70,68 @@ function staffed(): readonly { readonly role: string; readonly keyed: KeyedRole 
   ]
 }
 
+/** Say what a run configuration of this sandbox takes from the environment, as a shell and Docker read it. */
+const environment = (info: SandboxInfo): string =>
+  [
+    `ROLEKEEPER_SECRET_KEY=${info.secretKey}`,
+    `ROLEKEEPER_KMS_ACCESS_KEY_ID=${info.kmsAccessKeyId}`,
+    `ROLEKEEPER_KMS_SECRET_ACCESS_KEY=${info.kmsSecretAccessKey}`,
+    ...staffed().map(({ keyed }) => `${secretKeyName(keyed)}=${info.secretKeys[keyed]}`),
+    '',
+  ].join('\n')
+
 /** Write the run configuration of a keeper beside this sandbox, secrets by reference. Values are JSON, which is YAML. */
 function runYaml(directory: string, info: SandboxInfo): string {
   const config = {
-    environment: 'sandbox',
+    ...keeperOf(info),
     directory,
-    chain: {
-      id: String(info.chainId),
-      finality: 'finalized',
-      nodes: { read: [info.rpcUrl], send: [info.rpcUrl] },
-    },
-    service: { url: info.serviceUrl, streamUrl: info.streamUrl, secretKey: 'env:ROLEKEEPER_SECRET_KEY' },
-    kms: {
-      region: info.kmsRegion,
-      endpoint: info.kmsUrl,
-      accessKeyId: 'env:ROLEKEEPER_KMS_ACCESS_KEY_ID',
-      secretAccessKey: 'env:ROLEKEEPER_KMS_SECRET_ACCESS_KEY',
-    },
     ops: { host: '127.0.0.1', port: '0' },
-    deployment: info.deployment,
-    sources: info.sources,
-    agents: staffed().map(({ role, keyed }) => ({
-      role,
-      mode: 'live',
-      policy: join(POLICIES, `${role}.yaml`),
-      secretKey: `env:${secretKeyName(keyed)}`,
-      signer: { kms: info.signers[keyed] },
-    })),
   }
-  const names = staffed().map(({ keyed }) => `# ${secretKeyName(keyed)} (secretKeys.${keyed}).`)
   return `# A keeper beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'run.yaml')}
-# Takes from the environment, by sandbox.json: ROLEKEEPER_SECRET_KEY (secretKey),
-# ROLEKEEPER_KMS_ACCESS_KEY_ID (kmsAccessKeyId), ROLEKEEPER_KMS_SECRET_ACCESS_KEY (kmsSecretAccessKey), and
-${names.join('\n')}
+# What it takes from the environment is in sandbox.env.
 ${JSON.stringify(config, null, 2)}
 `
 }
+
+/** Write the same for several keepers that share a Redis; each has a folder with its name beside the file. */
+function fleetYaml(directory: string, info: SandboxInfo): string {
+  const config = {
+    ...keeperOf(info),
+    directory: 'env:ROLEKEEPER_INSTANCE',
+    journal: { redis: { url: 'env:ROLEKEEPER_REDIS' } },
+    queue: 'bullmq',
+    fleet: { name: 'sandbox', instance: 'env:ROLEKEEPER_INSTANCE', roster: ['a', 'b'] },
+    ops: { host: '127.0.0.1', port: 'env:ROLEKEEPER_OPS_PORT' },
+  }
+  return `# Two keepers beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'fleet.yaml')}
+# Beside what is in sandbox.env, the environment says ROLEKEEPER_INSTANCE (a or b), ROLEKEEPER_OPS_PORT, and
+# ROLEKEEPER_REDIS (redis://127.0.0.1:6379/0).
+${JSON.stringify(config, null, 2)}
+`
+}
+
+/** What every keeper beside this sandbox has in its run configuration. */
+const keeperOf = (info: SandboxInfo) => ({
+  environment: 'sandbox',
+  chain: {
+    id: String(info.chainId),
+    finality: 'finalized',
+    nodes: { read: [info.rpcUrl], send: [info.rpcUrl] },
+  },
+  service: { url: info.serviceUrl, streamUrl: info.streamUrl, secretKey: 'env:ROLEKEEPER_SECRET_KEY' },
+  kms: {
+    region: info.kmsRegion,
+    endpoint: info.kmsUrl,
+    accessKeyId: 'env:ROLEKEEPER_KMS_ACCESS_KEY_ID',
+    secretAccessKey: 'env:ROLEKEEPER_KMS_SECRET_ACCESS_KEY',
+  },
+  deployment: info.deployment,
+  sources: info.sources,
+  agents: staffed().map(({ role, keyed }) => ({
+    role,
+    mode: 'live',
+    policy: join(POLICIES, `${role}.yaml`),
+    secretKey: `env:${secretKeyName(keyed)}`,
+    signer: { kms: info.signers[keyed] },
+  })),
+})

@@ -145,8 +145,8 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
   z
     .strictObject({
       environment: z.enum(['sandbox', 'production']),
-      /** Holds the journal and the kill and pause files. */
-      directory: z.string().min(1).transform(inside(folder)),
+      /** Holds the journal and the kill and pause files; a reference where several on one machine share this file. */
+      directory: z.string().min(1).pipe(reference(env)).transform(inside(folder)),
       /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
       watermark: z.string().min(1).transform(inside(folder)).optional(),
       /** Absent, it is SQLite in the directory. */
@@ -191,7 +191,10 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
           error: 'expected accessKeyId and secretAccessKey together, or neither',
         })
         .optional(),
-      ops: z.strictObject({ host: z.string().min(1).max(255), port: whole(0, 65_535) }),
+      ops: z.strictObject({
+        host: z.string().min(1).max(255),
+        port: reference(env).pipe(whole(0, 65_535)),
+      }),
       deployment,
       /** What values are read from beside the service and the chain. */
       sources: sources(folder, env),

@@ -145,6 +145,17 @@ describe('the configuration of a fleet', () => {
     )
   })
 
+  it('lets several on one machine share a file: each has its directory and its port by reference', () => {
+    const own = shared.replace('../.rolekeeper', 'env:OWN').replace('"9464"', 'env:PORT')
+    expect(check(own, { OWN: 'b', PORT: '9465' })).toMatchObject({
+      directory: join(folder, 'b'),
+      ops: { port: 9465 },
+    })
+    expect(() => check(own, { OWN: 'b', PORT: '65536' })).toThrow(
+      'ops.port is "env:PORT"; allowed: 0 to 65535',
+    )
+  })
+
   it('names its parts as the keys of Redis take them', () => {
     for (const name of ['main', '0', 'a-b_C', 'a'.repeat(40)]) {
       expect(check(shared.replace('name: main', `name: ${name}`)).fleet?.name).toBe(name)

@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
@@ -42,7 +43,8 @@ it('serves both markets', async () => {
 it('keeps what is secret for its owner alone', () => {
   const mode = (name: string) => (statSync(join(directory, name)).mode & 0o777).toString(8)
   expect([mode('.'), mode('sandbox')]).toEqual(['700', '700'])
-  for (const name of ['sandbox.json', 'run.yaml', 'sandbox/keys.json', 'sandbox/deployment.json']) {
+  const files = ['sandbox.json', 'sandbox.env', 'run.yaml', 'fleet.yaml']
+  for (const name of [...files, 'sandbox/keys.json', 'sandbox/deployment.json']) {
     expect(mode(name), name).toBe('600')
   }
 })
@@ -69,6 +71,23 @@ it('describes a keeper beside it, for the command line and as a run configuratio
     expect(text).not.toContain(key)
   }
   expect(text).not.toContain(sandbox.info.kmsSecretAccessKey)
+})
+
+it('describes two keepers that share a Redis, each in a folder of its own', () => {
+  const env = {
+    ...parseEnv(readFileSync(join(directory, 'sandbox.env'), 'utf8')),
+    ROLEKEEPER_INSTANCE: 'b',
+    ROLEKEEPER_OPS_PORT: '9465',
+    ROLEKEEPER_REDIS: 'redis://127.0.0.1:6379/0',
+  }
+  const config = loadRunConfig(join(directory, 'fleet.yaml'), { env, isWellKnown })
+  expect(config).toMatchObject({
+    directory: join(directory, 'b'),
+    queue: 'bullmq',
+    fleet: { instance: 'b', roster: ['a', 'b'] },
+    ops: { port: 9465 },
+  })
+  expect(config.agents).toEqual(loadRunConfig(join(directory, 'run.yaml'), { env, isWellKnown }).agents)
 })
 
 it('refuses a second sandbox in the same directory', async () => {
