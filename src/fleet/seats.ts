@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
-import { absent, type InstanceRecord } from '../journal/redis/instances.ts'
+import { absent, type InstanceRecord, type Introduction } from '../journal/redis/instances.ts'
 import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { assign, fingerprintOnDuty, type Seat } from './assign.ts'
@@ -21,6 +21,8 @@ export type SeatsDeps = {
   readonly zone?: string
   /** Release, policies and seats, as one text: instances that differ in it do not work side by side. */
   readonly fingerprint: string
+  /** For people. */
+  readonly release: string
   /** A term ends so long after its last confirmed beat was sent; all other times are fractions of it. */
   readonly leaseMs: number
   /** It waits so much longer before it takes a seat that was left or lost, and has none while one that waits less has it. */
@@ -90,13 +92,12 @@ class InstanceSeats implements Seats {
   }
 
   async #look(): Promise<void> {
-    const { clock, leaseMs, lagMs, seats, fingerprint, zone } = this.#deps
+    const { clock, leaseMs, seats } = this.#deps
     const names = seats.map(({ name }) => name)
     const look = createLook({ ...this.#deps, seats: names, incarnation: this.#incarnation })
     while (!this.#stopped.signal.aborted) {
       try {
-        const isAble = this.#isClockRight && this.#stopping === undefined
-        const view = await look({ fingerprint, isAble, lagMs, ...(zone === undefined ? {} : { zone }) })
+        const view = await look(this.#introduction())
         this.#deps.onControls(view.controls)
         await this.#deps.attestation.say()
         await this.#act(view)
@@ -106,6 +107,16 @@ class InstanceSeats implements Seats {
         if (error.code === 'fleet.name_taken') return this.#giveUp()
       }
       await clock.sleep(leaseMs / 8, this.#stopped.signal).catch(() => undefined)
+    }
+  }
+
+  #introduction(): Introduction {
+    const { fingerprint, release: version, lagMs, zone } = this.#deps
+    const isAble = this.#isClockRight && this.#stopping === undefined
+    return {
+      ...{ fingerprint, isAble, lagMs, release: version },
+      ...(zone === undefined ? {} : { zone }),
+      ...(this.#why === undefined || this.#why === 'none' ? {} : { standsBy: this.#why }),
     }
   }
 

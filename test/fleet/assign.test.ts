@@ -61,7 +61,17 @@ it('puts a seat into the zone that it prefers, and elsewhere where nobody is in 
 
 it('lets those work that came first, and whoever holds a seat before them', () => {
   const instance = (name: string, arrived: number, isAble = true) => ({
-    ...{ name, arrived, isAble, fingerprint: `of ${name}`, incarnation: '', beat: '1', lagMs: 0 },
+    ...{
+      name,
+      arrived,
+      isAble,
+      fingerprint: `of ${name}`,
+      incarnation: '',
+      beat: '1',
+      release: '',
+      seenS: 0,
+      lagMs: 0,
+    },
   })
   const [one, two] = [instance('one', 3), instance('two', 7)]
   expect(fingerprintOnDuty([two, one], new Set())).toBe('of one')

@@ -35,7 +35,8 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
   const states = options.states ?? []
   const note = (what: string) => events.push({ what, atMs: performance.now() })
   const seats = createSeats({
-    ...{ store, instance: name, fingerprint: 'one', leaseMs: 800, lagMs: 0, clock: systemClock },
+    ...{ store, instance: name, fingerprint: 'one', release: '1.0.0', leaseMs: 800, lagMs: 0 },
+    clock: systemClock,
     blockOffMs: () => null,
     monotonicMs: () => performance.now(),
     onHeld: ({ seat }, lost) => {

@@ -11,6 +11,9 @@ export type Introduction = {
   readonly isAble: boolean
   /** How much longer than others it waits before it takes a seat that was left or lost, ms. */
   readonly lagMs: number
+  readonly release: string
+  /** Why it takes no seat, as the code of an error; absent where it takes its share. */
+  readonly standsBy?: string
 }
 
 /** An instance as it was last heard of. */
@@ -21,6 +24,8 @@ export type InstanceRecord = Introduction & {
   /** Which came first: no clock's, and one more with each process. */
   readonly arrived: number
   readonly beat: string
+  /** When it was last heard of, seconds since 1970 by Redis's clock. */
+  readonly seenS: number
 }
 
 /** What an instance shows at each beat. */
@@ -68,9 +73,9 @@ export async function absent(name: string, incarnation: string, store: RedisStor
 }
 
 function instanceOf(name: string, text: string): InstanceRecord {
-  const [incarnation = '', arrived = '', beat = '', ...rest] = text.split(' ')
+  const [incarnation = '', arrived = '', beat = '', seenS = '', ...rest] = text.split(' ')
   const introduction: Introduction = JSON.parse(rest.join(' '))
-  return { ...introduction, name, incarnation, arrived: Number(arrived), beat }
+  return { ...introduction, name, incarnation, arrived: Number(arrived), beat, seenS: Number(seenS) }
 }
 
 const nameTaken = (name: string) =>

@@ -61,12 +61,13 @@ if incarnation ~= ARGV[4] then
   arrived = ARGV[5]
   if arrived == '0' then arrived = advance() end
 end
-redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. arrived .. ' ' .. ARGV[6] .. ' ' .. ARGV[7])
 local seats = {}
 for index = 4, #KEYS do
   seats[index - 3] = redis.call('HMGET', KEYS[index], 'token', 'holder', 'beat', 'epoch', 'server', 'since')
 end
 local time = redis.call('TIME')
+local shown = { ARGV[4], arrived, ARGV[6], time[1], ARGV[7] }
+redis.call('HSET', KEYS[2], ARGV[3], table.concat(shown, ' '))
 return { 'OK', seq_now, arrived, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]), time[1], time[2], seats }`
 
 /** Leave the fleet: name, incarnation. */
