@@ -16,7 +16,7 @@ export async function answerHeld(
   io: Io,
 ): Promise<number> {
   const { writeAnswer } = await import('../ops/orders.ts')
-  const workflow = await readJournal(directory, (journal) => findWorkflow(journal, id))
+  const workflow = await readJournal({ directory }, (journal) => findWorkflow(journal, id))
   const { hold } = workflow
   if (!isHeld(workflow) || hold === undefined) {
     const state = hold?.approvedAtMs === undefined ? workflow.state : `${workflow.state}, approved already`

@@ -40,7 +40,7 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   try {
     await keeper?.start()
     writeSubmission(directory, id, submission)
-    const workflow = await readJournal(directory, (journal) =>
+    const workflow = await readJournal({ directory }, (journal) =>
       Promise.race([follow(id, { directory, journal, show }), interrupts.first]),
     )
     if (workflow === undefined) return 1

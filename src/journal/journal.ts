@@ -80,6 +80,8 @@ export type JournalReads = {
   /** Those that were due first, at most `limit`. */
   readonly due: (nowMs: number, limit: number) => Promise<readonly OutboxRow[]>
   readonly getValue: (key: string) => Promise<string | null>
+  /** The names of instances that have what ended long ago in archives of their own; empty on one machine. */
+  readonly archivedBy: () => Promise<readonly string[]>
   readonly close: () => Promise<void>
 }
 

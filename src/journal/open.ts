@@ -2,7 +2,8 @@ import type { Clock } from '../clock.ts'
 import { journalFile } from './database.ts'
 import type { Journal, JournalReads } from './journal.ts'
 import { lockDirectory } from './lock.ts'
-import { openSqliteJournal, readSqliteJournal } from './sqlite.ts'
+import type { FleetPlace } from './redis/open-reads.ts'
+import { openSqliteJournal, readArchive, readSqliteJournal } from './sqlite.ts'
 import { startUpkeep } from './upkeep.ts'
 
 /**
@@ -32,18 +33,28 @@ export function openJournal(
   }
 }
 
+/** Where records are: in a directory, or in the Redis of a fleet, and what ended long ago in its instances' directories. */
+export type JournalPlace = { readonly directory: string; readonly redis?: FleetPlace }
+
 /**
- * Read the journal of a directory, beside a keeper that runs or without one. Throws RolekeeperError `journal.absent` when
- * there is none, `journal.version` for one of another release, and what `read` throws.
+ * Read the journal of a place, beside the keepers that write it or without one. Throws RolekeeperError `journal.absent` when
+ * there is none, `journal.version` for one of another release, what {@link readRedisJournal} says, and what `read` throws.
  */
 export async function readJournal<T>(
-  directory: string,
+  place: JournalPlace,
   read: (journal: JournalReads) => Promise<T>,
 ): Promise<T> {
-  const journal = readSqliteJournal(directory)
+  const journal = await openReads(place)
   try {
     return await read(journal)
   } finally {
     await journal.close()
   }
+}
+
+async function openReads({ directory, redis }: JournalPlace): Promise<JournalReads> {
+  if (redis === undefined) return readSqliteJournal(directory)
+  // One machine does without ioredis.
+  const { readRedisJournal } = await import('./redis/open-reads.ts')
+  return readRedisJournal(redis, readArchive(directory))
 }

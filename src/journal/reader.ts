@@ -116,6 +116,10 @@ export class RecordReader implements JournalReads {
     return row === undefined ? null : String(row.value)
   }
 
+  async archivedBy(): Promise<readonly string[]> {
+    return []
+  }
+
   async close(): Promise<void> {
     await this.archive?.close()
     await this.records.close()

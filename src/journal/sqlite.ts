@@ -38,11 +38,13 @@ import { addDigest, addTransition, replaceWorkflow, setReservation } from './wor
  */
 export function readSqliteJournal(directory: string): JournalReads {
   const records = new Records(readDatabase(directory), journalFile(directory), leaveToCaller)
-  const archive = readArchiveDatabase(directory)
-  return new RecordReader(
-    records,
-    archive && new Archive(new Records(archive, archiveFile(directory), leaveToCaller)),
-  )
+  return new RecordReader(records, readArchive(directory))
+}
+
+/** Open the archive of a directory for reading; null where nothing was archived yet. */
+export function readArchive(directory: string): Archive | null {
+  const database = readArchiveDatabase(directory)
+  return database && new Archive(new Records(database, archiveFile(directory), leaveToCaller))
 }
 
 /** A reader gets the failure itself. */

@@ -18,7 +18,7 @@ signer, proposal and rules. Afterwards budgets, freshness and the guard judge it
   argumentsMax: 1,
   run: async ({ directory = DEFAULT_DIRECTORY, json }, [id], io) => {
     if (id !== undefined) return answerHeld('approve', directory, id, io)
-    const waiting = (await readJournal(directory, (journal) => journal.live())).filter(isHeld)
+    const waiting = (await readJournal({ directory }, (journal) => journal.live())).filter(isHeld)
     if (json === true) io.out(waiting.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))
     else io.out(waiting.length === 0 ? 'Nothing waits.\n' : waiting.map(heldText).join('\n'))
     return 0

@@ -22,7 +22,7 @@ of market:vault:borrower), what was last decided about it and why.
   run: async ({ directory = DEFAULT_DIRECTORY }, [what], io) => {
     if (what === undefined || what.length < 4)
       throw usageError('Say what to explain.', 'give an id or a part of a subject, at least 4 characters')
-    await readJournal(directory, async (journal) => {
+    await readJournal({ directory }, async (journal) => {
       const subject = /[:x]/i.test(what)
       const rows = subject ? await journal.decisions(what.toLowerCase(), DECISIONS_MAX) : []
       if (rows.length > 0) io.out(decisionsText(rows))

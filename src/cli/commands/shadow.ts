@@ -17,7 +17,7 @@ it counts only what was still possible, each subject once, and of bids only thos
   options: { directory: DIRECTORY, json: { help: 'print JSON, one object a line' } },
   argumentsMax: 0,
   run: async ({ directory = DEFAULT_DIRECTORY, json }, _args, io) => {
-    const rows = await readJournal(directory, (journal) => journal.shadowed())
+    const rows = await readJournal({ directory }, (journal) => journal.shadowed())
     const scores = [...new Set(rows.map(({ role }) => role))].map((role) => scoreOf(role, rows))
     if (json === true) io.out(scores.map((score) => `${JSON.stringify(score)}\n`).join(''))
     else io.out(scores.length === 0 ? 'Nothing ended in shadow yet.\n' : scores.map(text).join(''))

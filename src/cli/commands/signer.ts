@@ -59,7 +59,7 @@ type Shown = {
 }
 
 async function show(directory: string, json: boolean, io: Io): Promise<number> {
-  const all = await readJournal(directory, readAll)
+  const all = await readJournal({ directory }, readAll)
   if (json) io.out(all.map((each) => `${JSON.stringify(each)}\n`).join(''))
   else io.out(all.length === 0 ? 'No signer yet.\n' : all.map(textOf).join('\n'))
   return 0
@@ -107,7 +107,7 @@ async function order(directory: string, given: SignerOrder): Promise<string> {
   const { forgetOrder, writeSignerOrder } = await import('../../ops/orders.ts')
   const id = randomUUID()
   try {
-    return await readJournal(directory, async (journal) => {
+    return await readJournal({ directory }, async (journal) => {
       writeSignerOrder(directory, id, given)
       return (await replyTo<{ readonly said: string }>(id, directory, journal)).said
     })

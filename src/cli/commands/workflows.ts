@@ -32,7 +32,7 @@ export const workflows = command({
     if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
       throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
     }
-    await readJournal(directory, async (journal) => {
+    await readJournal({ directory }, async (journal) => {
       if (what === 'list') {
         const rows = await journal.list(count)
         io.out(json === true ? rows.map((row) => `${toJson(row)}\n`).join('') : listing(rows))

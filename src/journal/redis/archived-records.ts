@@ -12,7 +12,9 @@ import { WorkflowRecords } from './workflow-records.ts'
 const SLICE = 4
 
 /** What is left of a workflow whose body is in an archive. */
-type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
+export type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
+  /** The instance whose archive has its body. */
+  readonly instance: string
   readonly nonces: readonly number[]
   readonly digests: readonly string[]
 }
@@ -88,14 +90,15 @@ export class ArchivedRecords extends WorkflowRecords {
     const { seat } = this.held
     const digests = slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
     const rest: Rest = {
+      instance: this.store.instance,
       ...{ chainId, signer, nonces: slots.map(({ nonce }) => nonce) },
       digests: attestation === undefined ? digests : [...digests, attestation.digest],
     }
     const records = [keys.workflow(id), keys.transitions(id), keys.ended(seat), keys.left(seat)]
     await this.run(
       'leave',
-      [...records, keys.role(role), keys.shadowed, keys.outboxRows(seat)],
-      [id, version, updatedAtMs, encodeRecord(rest), ...hashesOf(workflow)],
+      [...records, keys.role(role), keys.shadowed, keys.outboxRows(seat), keys.archives],
+      [id, version, updatedAtMs, encodeRecord(rest), rest.instance, ...hashesOf(workflow)],
     )
   }
 

@@ -29,7 +29,7 @@ export function keysOf(fleet: string) {
     seat: (seat: string) => key(`seat:${seat}`),
     /** Set of all seats that were ever held. */
     seats: key('seats'),
-    /** Hash: v, op, state, live, body; once the body left, its nonces and digests. */
+    /** Hash: v, op, state, live, body; once the body left, who has it, and its nonces and digests. */
     workflow: (id: string) => key(`wf:${id}`),
     /** List of transitions. */
     transitions: (id: string) => key(`tr:${id}`),
@@ -40,6 +40,8 @@ export function keysOf(fleet: string) {
     /** Sorted sets of what ended of a seat, by when, and of what of that has its body in an archive. */
     ended: (seat: string) => key(`ended:${seat}`),
     left: (seat: string) => key(`left:${seat}`),
+    /** Set of instances whose archives have such bodies. */
+    archives: key('archives'),
     /** Set of roles that opened something. */
     roles: key('roles'),
     /** Sorted set of all of a role, by when it was opened. */

@@ -186,6 +186,10 @@ export class RedisReads implements JournalReads {
     return this.text('HGET', this.store.keys.values, key)
   }
 
+  async archivedBy(): Promise<readonly string[]> {
+    return (await this.texts('SMEMBERS', this.store.keys.archives)).toSorted()
+  }
+
   async close(): Promise<void> {
     this.store.close()
   }

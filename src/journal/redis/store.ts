@@ -36,6 +36,7 @@ export class RedisStore {
   readonly keys: Keys
   /** One writer in all its lines. */
   readonly client = randomBytes(8).toString('hex')
+  readonly instance: string
   readonly #config: StoreConfig
   readonly #deps: StoreDeps
   readonly #scripts = scriptsOf(this.client)
@@ -52,6 +53,7 @@ export class RedisStore {
     this.#deps = deps
     this.#known = deps.known
     this.keys = keysOf(config.fleet)
+    this.instance = config.instance
     this.#writes = this.#link(COMMAND_MS)
     this.#fences = this.#link(WAIT_MS + COMMAND_MS)
   }

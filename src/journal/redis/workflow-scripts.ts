@@ -163,7 +163,8 @@ redis.call('ZREM', KEYS[5], ARGV[8])
 redis.call('ZADD', KEYS[6], ARGV[10], ARGV[8])
 redis.call('ZREM', KEYS[7], ARGV[8])
 redis.call('ZREM', KEYS[8], ARGV[8])
-for index = 12, #ARGV do redis.call('HDEL', KEYS[9], ARGV[index]) end
+redis.call('SADD', KEYS[10], ARGV[12])
+for index = 13, #ARGV do redis.call('HDEL', KEYS[9], ARGV[index]) end
 return { 'OK', seq, 'left' }`
 
 /** Forget the nonces and digests of a workflow whose body left: how many nonces, then those, then its digests. */
