@@ -9,7 +9,8 @@ import { type Environment, inside, reference, secret } from './scalars.ts'
 /** The name of a fleet, of an instance or of a zone: it stands in keys, where what ends one must not be a part of it. */
 export const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
 
-const named = z
+/** Such a name. */
+export const named = z
   .string()
   .regex(FLEET_NAME, 'expected 1 to 40 letters, digits, "-" and "_", the first a letter or a digit')
 
@@ -101,7 +102,7 @@ export const fleet = (env: Environment) =>
 /** What of a run configuration says which Redis a fleet is on. */
 type Shared = {
   readonly journal: z.output<ReturnType<typeof journal>>
-  readonly fleet?: z.output<ReturnType<typeof fleet>> | undefined
+  readonly fleet?: Pick<z.output<ReturnType<typeof fleet>>, 'name' | 'instance'> | undefined
 }
 
 /** Which Redis a fleet is on, and what holds what it acknowledges. */

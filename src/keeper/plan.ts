@@ -2,6 +2,7 @@ import type { Around, Difference } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
 import { systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
+import { recordsOf } from '../config/place.ts'
 import { createRecent, inFlight } from '../decide/around.ts'
 import { RolekeeperError } from '../errors.ts'
 import { whyAsk } from '../guard/approval.ts'
@@ -92,7 +93,7 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
         deployment,
         limits: policy.freshness,
         priorityFeePerGasWei: policy.fees.priorityFeePerGasWei,
-        ...(await around(config.directory, agent.role)),
+        ...(await around(config, agent.role)),
       },
     )
   } finally {
@@ -100,10 +101,10 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
   }
 }
 
-/** What the keeper of a directory does and did of late; nothing where none has run. */
-async function around(directory: string, role: Role): Promise<Around> {
+/** What the keeper of a configuration, or its fleet, does and did of late; nothing where none has run. */
+async function around(config: RunConfig, role: Role): Promise<Around> {
   try {
-    return await readJournal(directory, async (journal) => {
+    return await readJournal(recordsOf(config), async (journal) => {
       const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
       return {
         inFlight: live

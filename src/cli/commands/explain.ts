@@ -4,25 +4,25 @@ import type { Reason } from '../../workflow/proposal.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
 import { findWorkflow } from '../find-workflow.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { PLACE, placeOf } from '../place.ts'
 
 const DECISIONS_MAX = 20
 
 /** `rolekeeper explain`: why it acted on something, in numbers, or why it did not. */
 export const explain = command({
   name: 'explain',
-  usage: 'ID | SUBJECT [--directory DIR]',
+  usage: 'ID | SUBJECT [--config FILE | --directory DIR]',
   help: `Say why a workflow was begun, with the numbers of its decision; or, for a subject (a borrower's address or a part
 of market:vault:borrower), what was last decided about it and why.
 
   rolekeeper explain 3f2a
   rolekeeper explain 0x70997970c51812dc3a010c7d01b50e0d17dc79c8`,
-  options: { directory: DIRECTORY },
+  options: PLACE,
   argumentsMax: 1,
-  run: async ({ directory = DEFAULT_DIRECTORY }, [what], io) => {
+  run: async (given, [what], io) => {
     if (what === undefined || what.length < 4)
       throw usageError('Say what to explain.', 'give an id or a part of a subject, at least 4 characters')
-    await readJournal({ directory }, async (journal) => {
+    await readJournal(await placeOf(given, io), async (journal) => {
       const subject = /[:x]/i.test(what)
       const rows = subject ? await journal.decisions(what.toLowerCase(), DECISIONS_MAX) : []
       if (rows.length > 0) io.out(decisionsText(rows))

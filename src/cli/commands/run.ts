@@ -27,6 +27,8 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const log = createLog({ level: 'info', secrets: secretsOf(config) })
     const { createKeeper } = await import('../../keeper/keeper.ts')
     const { version } = await import('../version.ts')
+    const { leavePlace } = await import('../place.ts')
+    leavePlace(config, file)
     const interrupts = createInterrupts(() => {})
     try {
       const keeper = createKeeper(config, { log, version })

@@ -3,21 +3,21 @@ import type { Role } from '../../service/contract/roles.ts'
 import type { ShadowVerdict, Workflow } from '../../workflow/workflow.ts'
 import { command } from '../command.ts'
 import { usd } from '../format.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { PLACE, placeOf } from '../place.ts'
 
 /** `rolekeeper shadow`: what the roles in shadow would have done, and what became of it. */
 export const shadow = command({
   name: 'shadow',
-  usage: '[--directory DIR] [--json]',
+  usage: '[--config FILE | --directory DIR] [--json]',
   help: `Say for each role what it would have done, had it been live: how much of it was still possible one block later, how
 much went in that very block or was gone, and what it expected to gain. Nothing was signed, so the gain is an estimate;
 it counts only what was still possible, each subject once, and of bids only those that would have won their lot.
 
   rolekeeper shadow`,
-  options: { directory: DIRECTORY, json: { help: 'print JSON, one object a line' } },
+  options: { ...PLACE, json: { help: 'print JSON, one object a line' } },
   argumentsMax: 0,
-  run: async ({ directory = DEFAULT_DIRECTORY, json }, _args, io) => {
-    const rows = await readJournal({ directory }, (journal) => journal.shadowed())
+  run: async ({ json, ...given }, _args, io) => {
+    const rows = await readJournal(await placeOf(given, io), (journal) => journal.shadowed())
     const scores = [...new Set(rows.map(({ role }) => role))].map((role) => scoreOf(role, rows))
     if (json === true) io.out(scores.map((score) => `${JSON.stringify(score)}\n`).join(''))
     else io.out(scores.length === 0 ? 'Nothing ended in shadow yet.\n' : scores.map(text).join(''))

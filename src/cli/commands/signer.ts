@@ -6,8 +6,9 @@ import type { SignerOrder } from '../../ops/orders.ts'
 import { readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { DEFAULT_DIRECTORY } from '../options.ts'
 import { replyTo } from '../order-reply.ts'
+import { PLACE, type Place, placeOf } from '../place.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
 
@@ -26,15 +27,15 @@ do, and does it with --yes.
   rolekeeper signer show
   rolekeeper signer release 0x51… --yes`,
   options: {
-    directory: DIRECTORY,
+    ...PLACE,
     yes: { help: 'do it, instead of saying what would be done' },
     json: { help: 'print what is shown as JSON, one object a line' },
   },
   argumentsMax: 3,
-  run: async ({ directory = DEFAULT_DIRECTORY, yes, json }, [what, address, nonce], io) => {
+  run: async ({ yes, json, ...given }, [what, address, nonce], io) => {
     if (what === 'show' && address !== undefined)
       throw usageError(`There is no place for "${address}".`, 'write `show`: it shows every signer')
-    if (what === 'show') return show(directory, json === true, io)
+    if (what === 'show') return show(await placeOf(given, io), json === true, io)
     const verb = VERBS.find((each) => each === what)
     if (verb === undefined) throw usageError('Say what to do.', `write show, ${VERBS.join(', ')}`)
     if (address === undefined || !/^0x[0-9a-fA-F]{40}$/.test(address))
@@ -44,6 +45,7 @@ do, and does it with --yes.
     if (verb === 'cancel' && nonce === undefined)
       throw usageError('Say which nonce.', `write \`cancel ${address} NONCE\`; \`show\` has the open ones`)
     const about = nonce === undefined ? {} : { nonce: Number(nonce) }
+    const { directory = DEFAULT_DIRECTORY } = given
     const said = await order(directory, { verb, signer: address, yes: yes === true, ...about })
     io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
     return 0
@@ -58,18 +60,28 @@ type Shown = {
   readonly open: readonly Pick<Slot, 'nonce' | 'state' | 'closing'>[]
 }
 
-async function show(directory: string, json: boolean, io: Io): Promise<number> {
-  const all = await readJournal({ directory }, readAll)
+async function show(place: Place, json: boolean, io: Io): Promise<number> {
+  const all = await readJournal(place, (journal) => readAll(journal, place))
   if (json) io.out(all.map((each) => `${JSON.stringify(each)}\n`).join(''))
   else io.out(all.length === 0 ? 'No signer yet.\n' : all.map(textOf).join('\n'))
   return 0
 }
 
-async function readAll(journal: JournalReads): Promise<readonly Shown[]> {
+/** A chain and signers on it. */
+type Known = { readonly chainId: number; readonly addresses: readonly Address[] }
+
+/** Of a fleet, those of its configuration: each instance holds but some. */
+async function signersOf(journal: JournalReads, { shared }: Place): Promise<Known | null> {
+  if (shared !== undefined) return { chainId: shared.chainId, addresses: shared.signers }
   const { SIGNERS_KEY } = await import('../../keeper/records.ts')
   const text = await journal.getValue(SIGNERS_KEY)
-  if (text === null) return []
-  const { chainId, addresses }: { chainId: number; addresses: readonly Address[] } = JSON.parse(text)
+  return text === null ? null : JSON.parse(text)
+}
+
+async function readAll(journal: JournalReads, place: Place): Promise<readonly Shown[]> {
+  const known = await signersOf(journal, place)
+  if (known === null) return []
+  const { chainId, addresses } = known
   const slots = (await journal.live()).flatMap((workflow) => workflow.slots)
   return Promise.all(
     addresses.map(async (address) => ({

@@ -1,11 +1,11 @@
-import type { Transition } from '../../journal/journal.ts'
+import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { command, usageError } from '../command.ts'
+import { command, type Io, usageError } from '../command.ts'
 import { findWorkflow } from '../find-workflow.ts'
 import { duration, shortSubject } from '../format.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { PLACE, placeOf } from '../place.ts'
 
 const LIST_MAX = 1_000
 const LIST_DEFAULT = 30
@@ -13,18 +13,18 @@ const LIST_DEFAULT = 30
 /** `rolekeeper workflows`: the journal, beside a keeper that runs or without one. */
 export const workflows = command({
   name: 'workflows',
-  usage: 'list | show ID [--directory DIR] [--json]',
+  usage: 'list | show ID [--config FILE | --directory DIR] [--json]',
   help: `Show what the journal holds: the newest workflows, or one with every state and its time. ID may be shortened.
 
   rolekeeper workflows list --limit 10
   rolekeeper workflows show 3f2a`,
   options: {
-    directory: DIRECTORY,
+    ...PLACE,
     limit: { help: `how many to list (default: ${LIST_DEFAULT}, at most ${LIST_MAX})`, value: 'N' },
     json: { help: 'print JSON, one object a line' },
   },
   argumentsMax: 2,
-  run: async ({ directory = DEFAULT_DIRECTORY, limit, json }, [what, id], io) => {
+  run: async ({ limit, json, ...given }, [what, id], io) => {
     if (what !== 'list' && what !== 'show') throw usageError('Say what to show.', 'write `list` or `show ID`')
     if (what === 'list' && id !== undefined)
       throw usageError(`There is no place for "${id}".`, `write \`show ${id}\``)
@@ -32,10 +32,11 @@ export const workflows = command({
     if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
       throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
     }
-    await readJournal({ directory }, async (journal) => {
+    await readJournal(await placeOf(given, io), async (journal) => {
       if (what === 'list') {
         const rows = await journal.list(count)
         io.out(json === true ? rows.map((row) => `${toJson(row)}\n`).join('') : listing(rows))
+        if (rows.length < count) await sayArchives(journal, io)
         return
       }
       if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
@@ -46,6 +47,13 @@ export const workflows = command({
     return 0
   },
 })
+
+/** On one machine the archive is read with the rest; another's only there. */
+async function sayArchives(journal: JournalReads, io: Io): Promise<void> {
+  const names = await journal.archivedBy()
+  if (names.length > 0)
+    io.err(`What ended long ago is in the archives of ${names.join(', ')}, each on its machine.\n`)
+}
 
 const toJson = (value: unknown) =>
   JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))

@@ -1,0 +1,92 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { SharedPlace } from '../config/place.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { JournalPlace } from '../journal/open.ts'
+import { type Io, usageError } from './command.ts'
+import { DEFAULT_DIRECTORY, DIRECTORY } from './options.ts'
+
+/** Where a keeper's records are: in its directory, or in the Redis that its fleet shares. */
+export type Place = JournalPlace & {
+  readonly shared?: SharedPlace
+  /** The instance of the fleet that works in the directory; absent where none has. */
+  readonly instance?: string
+}
+
+/** The options that say where the records are. */
+export const PLACE = {
+  config: { help: 'the run configuration, which says where the records are', value: 'FILE' },
+  directory: DIRECTORY,
+} as const
+
+/** What was given of {@link PLACE}. */
+export type GivenPlace = { readonly config?: string; readonly directory?: string }
+
+/** What an instance of a fleet leaves in its directory, so that commands find the fleet's records from there. */
+type Left = { readonly config: string; readonly instance: string }
+
+const leftFile = (directory: string) => join(directory, 'fleet.json')
+
+/** Leave in a keeper's directory which fleet it works in; take it away where it works in none. */
+export function leavePlace(
+  { directory, fleet }: { readonly directory: string; readonly fleet?: Pick<Left, 'instance'> | undefined },
+  file: string,
+): void {
+  if (fleet === undefined) {
+    rmSync(leftFile(directory), { force: true })
+    return
+  }
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const left: Left = { config: resolve(file), instance: fleet.instance }
+  writeFileSync(leftFile(directory), JSON.stringify(left), { mode: 0o600 })
+}
+
+/**
+ * Find the records that a command is about: of a run configuration, or of a directory and the fleet that its instance works
+ * in. Throws RolekeeperError `usage` for both, and what loading the configuration throws.
+ */
+export async function placeOf({ config, directory }: GivenPlace, io: Pick<Io, 'env'>): Promise<Place> {
+  if (config !== undefined && directory !== undefined) {
+    throw usageError(
+      '--config and --directory are both given.',
+      'a configuration names its directory: give one',
+    )
+  }
+  if (config !== undefined) {
+    const place = await load(config, io)
+    return asPlace(place.directory, place.shared, leftIn(place.directory))
+  }
+  const here = directory ?? DEFAULT_DIRECTORY
+  const left = leftIn(here)
+  return left === null ? { directory: here } : asPlace(here, (await load(left.config, io)).shared, left)
+}
+
+async function load(file: string, { env }: Pick<Io, 'env'>) {
+  const { loadPlace } = await import('../config/place.ts')
+  return loadPlace(file, env)
+}
+
+function asPlace(directory: string, shared: SharedPlace | undefined, left: Left | null): Place {
+  if (shared === undefined) return { directory }
+  const { endpoint, fleet } = shared.store
+  const instance = left === null ? {} : { instance: left.instance }
+  return { directory, redis: { endpoint, fleet }, shared, ...instance }
+}
+
+function leftIn(directory: string): Left | null {
+  let text: string
+  try {
+    text = readFileSync(leftFile(directory), 'utf8')
+  } catch {
+    return null
+  }
+  try {
+    const { config, instance }: Partial<Left> = JSON.parse(text)
+    if (typeof config === 'string' && typeof instance === 'string') return { config, instance }
+  } catch {
+    // As what follows.
+  }
+  throw new RolekeeperError('fleet.left', `${leftFile(directory)} does not say which fleet works there.`, {
+    fix: 'give the run configuration with --config; the next start of the instance writes it anew.',
+  })
+}

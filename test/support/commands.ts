@@ -1,0 +1,53 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rolekeeper } from '../../src/cli/dispatch.ts'
+import { SIGNER } from './workflows.ts'
+
+/** How a command ended, and what it wrote. */
+type Ended = { readonly code: number; readonly out: string; readonly err: string }
+
+/** Run a command line as a person would, in this process. */
+export async function runCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  let [out, err] = ['', '']
+  const code = await rolekeeper(args, {
+    out: (text) => {
+      out += text
+    },
+    err: (text) => {
+      err += text
+    },
+    ...{ outIsTty: false, errIsTty: false, env },
+  })
+  return { code, out, err }
+}
+
+/** What of a fleet's configuration a test says; the rest is of no importance to commands. */
+type FleetFile = {
+  readonly port: number
+  readonly fleet: string
+  readonly directory?: string
+  readonly roster?: readonly string[]
+  readonly password?: string
+}
+
+/** Write the part of a fleet's run configuration that commands need, with one live liquidator. @returns its path. */
+export function writeFleetConfig({ port, fleet, directory, roster, password }: FleetFile): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fleet-config-'))
+  const file = join(folder, 'run.yaml')
+  const secret = password === undefined ? '' : `, password: "${password}"`
+  writeFileSync(
+    file,
+    `directory: ${directory ?? join(folder, 'state')}
+chain: { id: "31337", nodes: { read: ["env:NOT_HERE"] } }
+journal: { redis: { url: "redis://127.0.0.1:${port}/0"${secret} } }
+fleet: { name: ${fleet}, instance: env:NOT_HERE, roster: [${(roster ?? ['one', 'two']).join(', ')}] }
+agents:
+  - { role: liquidator, mode: live, policy: none, signer: { kms: { keyId: none, address: "${SIGNER}" } } }
+`,
+  )
+  return file
+}
