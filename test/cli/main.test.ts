@@ -187,7 +187,7 @@ describe('the command line', () => {
     })
     expect(code).toBe(2)
     expect(err).toMatch(
-      /^error config\.invalid: \S+run\.yaml:24:12: chain\.nodes\.read\[0\] is "env:ROLEKEEPER_NODE_A"; [^\n]*\n$/,
+      /^error config\.invalid: \S+run\.yaml:\d+:12: chain\.nodes\.read\[0\] is "env:ROLEKEEPER_NODE_A"; [^\n]*\n$/,
     )
     expect(err).not.toContain('canary')
   })
