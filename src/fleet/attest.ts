@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { invariant, RolekeeperError } from '../errors.ts'
+import { RolekeeperError } from '../errors.ts'
 import { attest, foundedOn } from '../journal/redis/attested.ts'
 import { serverText } from '../journal/redis/check.ts'
 import type { Known } from '../journal/redis/generation.ts'
@@ -31,8 +31,8 @@ export async function openWitnesses(directory: string, seats: readonly string[])
   return {
     known,
     record: async (seat, next) => {
-      const witness = opened.get(seat)
-      invariant(witness !== undefined, `the seat ${seat} has no witness`)
+      const witness = opened.get(seat) ?? (await openWitness(seatFolder(directory, seat)))
+      opened.set(seat, witness)
       await witness.record(next)
     },
     begin: async (gen) => {

@@ -4,7 +4,7 @@ import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { setForFleet } from '../journal/redis/controls.ts'
 import type { Controls } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
-import { type Gate, readControl, type Switch, setControl } from '../ops/control.ts'
+import { type Control, type Gate, readControl, type Switch, setControl } from '../ops/control.ts'
 import { seatFolder } from './attest.ts'
 
 /** What Redis calls the switches. */
@@ -42,6 +42,8 @@ export type FleetControl = {
   readonly heard: (controls: Controls) => void
   /** The gate of a seat's signer; closed where the fleet has said nothing for a lease. Synchronous. */
   readonly gate: (seat: string) => Gate
+  /** The switches as this machine and the fleet have them. */
+  readonly switches: () => Control
   /** Make a seat's signer SAFE: on this machine's disk first, then for the fleet. Throws what the disk does not take. */
   readonly makeSafe: (seat: string, doubt: FleetDoubt) => void
   /** Make every signer SAFE where Redis has forgotten what it acknowledged; nothing for any other error. */
@@ -75,6 +77,13 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     const doubt = doubts.get(seat) ?? parseDoubt(controls.get(safeName(seat)))
     return doubt === null ? undefined : refuse('safe', `${seat} is SAFE (${doubt.check}): ${doubt.message}`)
   }
+  const switches = () => {
+    const local = readControl(directory)
+    return {
+      killed: local.killed || controls.has(NAMES.kill),
+      paused: local.paused || controls.has(NAMES.pause),
+    }
+  }
   const makeSafe = (seat: string, doubt: FleetDoubt) => {
     if (doubts.has(seat)) return
     // The gate is closed before anything is written.
@@ -92,15 +101,12 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
       for (const [seat, doubt] of doubts) pass(safeName(seat), true, 'first', doubt)
     },
     gate: (seat) => {
-      const local = readControl(directory)
+      const { killed, paused } = switches()
       const isStale = monotonicMs() - heardAtMs >= leaseMs
       const safe = safeOf(seat)
-      return {
-        closed: local.killed || isStale || controls.has(NAMES.kill),
-        paused: local.paused || controls.has(NAMES.pause),
-        ...(safe === undefined ? {} : { safe }),
-      }
+      return { closed: killed || isStale, paused, ...(safe === undefined ? {} : { safe }) }
     },
+    switches,
     makeSafe,
     forgotten: (why) => {
       if (why.code !== 'journal.amnesia') return

@@ -1,8 +1,10 @@
 import type { Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { archiveFile, openArchiveDatabase } from './database.ts'
+import { endProcess } from './faults.ts'
 import type { Transition } from './journal.ts'
-import { decodeRecord, encodeRecord, type Records } from './records.ts'
+import { decodeRecord, encodeRecord, Records } from './records.ts'
 
 /** Workflows that one slice moves: it takes about 1 ms. */
 const SLICE = 4
@@ -86,6 +88,10 @@ export class Archive {
     return this.#records.close()
   }
 }
+
+/** Open (or create) the archive of a directory that this process has locked. Throws what opening a database throws. */
+export const openArchive = (directory: string, onFailed = endProcess): Archive =>
+  new Archive(new Records(openArchiveDatabase(directory), archiveFile(directory), onFailed))
 
 /**
  * Move a few workflows that ended from the journal's records to its archive; of each its opportunity stays behind. See

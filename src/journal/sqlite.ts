@@ -3,12 +3,11 @@ import { invariant, type RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { type Brief, briefOf } from '../workflow/brief.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
-import { Archive, archiveSlice } from './archive.ts'
+import { Archive, archiveSlice, openArchive } from './archive.ts'
 import {
   archiveFile,
   hasArchive,
   journalFile,
-  openArchiveDatabase,
   openDatabase,
   readArchiveDatabase,
   readDatabase,
@@ -55,12 +54,11 @@ const leaveToCaller = () => {}
  * fails the process ends. Throws what {@link openDatabase} throws.
  */
 export function openSqliteJournal(directory: string, onFailed = endProcess): SqliteJournal {
-  const openArchive = () =>
-    new Archive(new Records(openArchiveDatabase(directory), archiveFile(directory), onFailed))
+  const open = () => openArchive(directory, onFailed)
   return new SqliteJournal(
     new Records(openDatabase(directory), journalFile(directory), onFailed),
-    hasArchive(directory) ? openArchive() : null,
-    openArchive,
+    hasArchive(directory) ? open() : null,
+    open,
   )
 }
 

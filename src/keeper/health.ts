@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -10,18 +11,18 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
 import { DECISION_MS_MAX, NO_QUORUM_MS_MAX, OPEN_MS_MAX, openMs } from './lookout.ts'
-import type { KeeperRecords } from './records.ts'
 import type { RoleAtWork } from './role.ts'
-import type { Staff } from './staff.ts'
+import type { Standing } from './seating.ts'
+import type { Term } from './term.ts'
 
 /** What a keeper is looked at by, from the moment that its journal is open. */
 export type HealthDeps = {
   readonly clock: Clock
-  readonly records: Pick<KeeperRecords, 'journal' | 'signers' | 'addresses'>
+  /** Of each seat that it holds; alone, one term of all. */
+  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records'>[]
+  readonly standing: () => Standing
   /** Null until the keeper hears of changes. */
   readonly feed: () => ReturnType<Feed['state']> | null
-  readonly roles: Staff['states']
-  readonly live: () => readonly Workflow[]
   /** Undefined until they are connected. */
   readonly nodes: () => Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs'> | undefined
   readonly control: () => Control
@@ -43,6 +44,13 @@ export const startHealth = (
 
 const HOUR_MS = 3_600_000
 
+const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())
+
+const reasonsOf = (signer: Address, { terms }: Pick<HealthDeps, 'terms'>) =>
+  terms().flatMap(({ records }) => records.signers.reasonsOf(signer))
+
+const liveOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.live())
+
 const ageMs = (atMs: number | null, nowMs: number) => (atMs === null ? null : nowMs - atMs)
 
 const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => {
@@ -57,7 +65,9 @@ async function budgets(
   { role, vitals }: Pick<RoleAtWork, 'role' | 'vitals'>,
   deps: HealthDeps,
 ): Promise<Readonly<Record<string, number>>> {
-  const all = await deps.records.journal.reservations(role, deps.clock.nowMs() - HOUR_MS)
+  // A role's budgets are one, also where several seats have it.
+  const [{ records } = {}] = deps.terms()
+  const all = (await records?.journal.reservations(role, deps.clock.nowMs() - HOUR_MS)) ?? []
   const rows = all.filter(vitals.counts)
   const { perHour } = vitals.limits
   const part = (used: bigint, max: bigint) => (max === 0n ? 1 : Number((used * 10_000n) / max) / 10_000)
@@ -75,7 +85,7 @@ async function budgets(
 }
 
 const atWork = (deps: HealthDeps): readonly RoleAtWork[] =>
-  deps.roles().flatMap(({ state }) => (state.type === 'up' ? [state.role] : []))
+  rolesOf(deps).flatMap(({ state }) => (state.type === 'up' ? [state.role] : []))
 
 /** Read every gauge, now. */
 async function readGauges(deps: HealthDeps): Promise<Gauges> {
@@ -86,8 +96,8 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
     .filter((age) => age !== null)
   // What is in flight counts, whether or not its role works or is configured at all.
   const names = new Set([
-    ...deps.roles().map(({ agent }) => agent.role),
-    ...deps.live().map(({ role }) => role),
+    ...rolesOf(deps).map(({ agent }) => agent.role),
+    ...liveOf(deps).map(({ role }) => role),
   ])
   return {
     control: deps.control(),
@@ -102,8 +112,8 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
 
 async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][number]> {
   const nowMs = deps.clock.nowMs()
-  const mine = deps.live().filter(({ role }) => role === name)
-  const places = deps.roles().filter(({ agent }) => agent.role === name)
+  const mine = liveOf(deps).filter(({ role }) => role === name)
+  const places = rolesOf(deps).filter(({ agent }) => agent.role === name)
   const keys = atWork(deps).filter((each) => each.role === name)
   const [role] = keys
   const arming = role?.vitals.arming()
@@ -127,13 +137,13 @@ async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][n
 }
 
 /** How many signers of a role are SAFE, by reason: also one whose agent is gone and whose workflows are not. */
-function safeOf(name: Role, { roles, live, records }: HealthDeps): Readonly<Record<string, number>> {
+function safeOf(name: Role, deps: HealthDeps): Readonly<Record<string, number>> {
   const mine = new Set([
-    ...roles().flatMap(({ agent: { role, signer } }) => (role === name ? [signer.address] : [])),
-    ...live().flatMap(({ role, signer }) => (role === name ? [signer] : [])),
+    ...rolesOf(deps).flatMap(({ agent: { role, signer } }) => (role === name ? [signer.address] : [])),
+    ...liveOf(deps).flatMap(({ role, signer }) => (role === name ? [signer] : [])),
   ])
   const checks = [...mine].flatMap((signer) => [
-    ...new Set(records.signers.reasonsOf(signer).map(({ check }) => check)),
+    ...new Set(reasonsOf(signer, deps).map(({ check }) => check)),
   ])
   return Object.fromEntries(
     [...new Set(checks)].map((check) => [check, checks.filter((each) => each === check).length]),
@@ -150,20 +160,27 @@ function readReadiness(deps: HealthDeps): Readiness {
   const roles = atWork(deps)
   const decisionAges = roles.map(({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? Infinity)
   const decisionAgeMs = roles.length === 0 ? Infinity : Math.max(0, ...decisionAges)
-  return {
-    journal: facet(true, `${deps.live().length} workflows live`),
+  const { ok, message, isStandby } = deps.standing()
+  const ofSeats = {
     roles: rolesFacet(deps),
     signers: signersFacet(deps),
     service: serviceFacet(roles),
-    nodes: nodesFacet(deps),
     kms: kmsFacet(roles),
-    feed: facet(feed !== 'down', feed),
     decision: facet(
       decisionAgeMs <= DECISION_MS_MAX,
       Number.isFinite(decisionAgeMs)
         ? `last decision ${decisionAgeMs} ms ago; ${DECISION_MS_MAX} ms is the limit`
         : 'no decision yet',
     ),
+  }
+  const none = facet(true, 'no seat is held')
+  const standby = { roles: none, signers: none, service: none, kms: none, decision: none }
+  return {
+    journal: facet(true, `${liveOf(deps).length} workflows live`),
+    seats: facet(ok, message),
+    ...(isStandby ? standby : ofSeats),
+    nodes: nodesFacet(deps),
+    feed: facet(feed !== 'down', feed),
     control: facet(
       !control.killed && !control.paused,
       control.killed ? 'killed' : control.paused ? 'paused' : 'free',
@@ -172,24 +189,27 @@ function readReadiness(deps: HealthDeps): Readiness {
 }
 
 function rolesFacet(deps: HealthDeps): Facet {
-  const not = deps.roles().flatMap(({ agent: { role }, state }) => {
+  const not = rolesOf(deps).flatMap(({ agent: { role }, state }) => {
     if (state.type === 'up') return []
     return [state.type === 'opening' ? `${role} is being opened` : `${role} is down: ${state.reason.message}`]
   })
-  const count = deps.roles().length
+  const count = rolesOf(deps).length
   if (count === 0) return facet(false, 'none is open yet')
   return facet(not.length === 0, not.length > 0 ? not.join(' ') : `${count} at work`)
 }
 
-function signersFacet({ records: { signers, addresses }, nodes }: HealthDeps): Facet {
+function signersFacet(deps: HealthDeps): Facet {
+  const addresses = deps.terms().flatMap(({ records }) => records.addresses)
   const doubts = addresses.flatMap((signer) =>
-    signers.reasonsOf(signer).map((reason) => {
+    reasonsOf(signer, deps).map((reason) => {
       const { check, message, seen } = reason
       return `${signer} is SAFE (${check}): ${message} Seen: ${seen}. Fix: ${wayOut(signer, reason)}`
     }),
   )
   if (doubts.length > 0) return facet(false, doubts.join(' '))
-  return nodes() === undefined ? facet(false, 'not compared with the chain yet') : facet(true, 'none is SAFE')
+  return deps.nodes() === undefined
+    ? facet(false, 'not compared with the chain yet')
+    : facet(true, 'none is SAFE')
 }
 
 /** What the keys of the roles at work last said: where no role works, none was heard. */
@@ -216,7 +236,7 @@ function serviceFacet(roles: readonly RoleAtWork[]): Facet {
 function nodesFacet(deps: HealthDeps): Facet {
   const reason = deps.waitsFor()
   if (reason !== null) return facet(false, `not followed yet: ${reason.message}`)
-  const slotAgeMs = oldestOpenMs(deps.live(), deps.clock.nowMs())
+  const slotAgeMs = oldestOpenMs(liveOf(deps), deps.clock.nowMs())
   const slots = `oldest open nonce ${slotAgeMs} ms; ${OPEN_MS_MAX} ms is stuck`
   const nodes = deps.nodes()
   const health = nodes?.health() ?? []

@@ -2,25 +2,23 @@ import type { Nodes } from '../chain/nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
-import type { Journal } from '../journal/journal.ts'
-import { createSources } from '../observe/sources.ts'
-import { type Gate, readControl } from '../ops/control.ts'
+import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
-import { fileMail } from '../ops/mail.ts'
 import type { OpsServer } from '../ops/server.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
+import { sitAlone } from './alone.ts'
 import { openReportedService } from './connect.ts'
 import { endAll } from './end-all.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
-import { type HealthDeps, startHealth } from './health.ts'
-import { type KeeperRecords, openRecords } from './records.ts'
+import { startHealth } from './health.ts'
+import { openInFleet } from './in-fleet.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
+import type { HeldSeat, Seating, Tenure } from './seating.ts'
 import { type Candidate, candidatesOf, refusalOfAll } from './staff.ts'
-import { proveNoneLeftLive } from './startup-checks.ts'
 import { createTerm, type Term } from './term.ts'
 
 /** A keeper of one configuration. */
@@ -62,13 +60,15 @@ class ComposedKeeper implements Keeper {
   readonly #decides: boolean
   readonly #candidates: readonly Candidate[]
   readonly #reports: Reports
-  /** Closed together when the keeper stops, or could not start; the journal last. */
+  readonly #sources: Sources
+  readonly #version: string
+  /** Closed together when the keeper stops, or could not start; the records last. */
   readonly #opened: (() => unknown)[] = []
-  #closeJournal: (() => Promise<void>) | undefined
+  #seating: Seating | undefined
   readonly #hurry = new AbortController()
   readonly #ending = new AbortController()
   #nodes: Nodes | undefined
-  #term: Term | undefined
+  readonly #terms = new Set<Term>()
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #feed: Feed | undefined
@@ -83,17 +83,20 @@ class ComposedKeeper implements Keeper {
     this.#config = config
     this.#log = log
     this.#clock = clock
+    this.#version = version
     this.#decides = duty !== 'orders'
     this.#candidates = candidates
     this.#reports = createReports(config, candidates, { version, log, clock })
     this.onEvent = this.#reports.onEvent
+    this.#sources = createSources(config.sources, clock)
+    this.#opened.push(this.#sources.close)
   }
 
   summary(): SummaryEvent {
     return this.#reports.summary(this.#live())
   }
 
-  readonly #live = () => this.#term?.live() ?? []
+  readonly #live = () => [...this.#terms].flatMap((term) => term.live())
 
   start(): Promise<void> {
     this.#starting ??= this.#start()
@@ -105,83 +108,92 @@ class ComposedKeeper implements Keeper {
    * every role by itself.
    */
   async #start(): Promise<void> {
-    const { alarm } = this.#reports
-    const records = await openRecords(this.#config, { clock: this.#clock, alarm })
-    this.#closeJournal = records.close
-    const { journal, resumed } = records
-    proveNoneLeftLive(resumed, this.#config)
-    const ops = await this.#startOps(records)
+    const seating = await this.#sit()
+    this.#seating = seating
+    const ops = await this.#startOps(seating)
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
     this.#opened.push(() => client.close())
-    const term = await this.#begin(records, client)
-    const refusal = refusalOfAll(term.states())
-    if (refusal !== null && resumed.length === 0) throw refusal
-    const feed = await this.#createFeed(journal, client)
+    const nodes = await this.#connect(seating)
+    await seating.hold((seat) => this.#hold(seat, nodes, client), nodes)
+    const terms = [...this.#terms]
+    const refusal = refusalOfAll(terms.flatMap((term) => term.states()))
+    if (refusal !== null && seating.resumed === 0) throw refusal
+    const feed = await this.#createFeed(seating, client)
     const { webhookReceived: onOutcome } = this.#reports.metrics
-    this.#opened.push(await listenForWebhooks(this.#config, { clock: this.#clock, feed, onOutcome }))
-    this.#reports.ready(ops.url, term.atWork(), resumed.length)
+    const hear: Feed['hear'] = (event) => {
+      // A delivery comes to one instance, and may be another's concern.
+      seating.hint()
+      return feed.hear(event)
+    }
+    this.#opened.push(
+      await listenForWebhooks(this.#config, { clock: this.#clock, feed: { hear }, onOutcome }),
+    )
+    const atWork = terms.flatMap((term) => term.atWork())
+    this.#reports.ready(ops.url, atWork, seating.resumed ?? 0)
     this.#opened.push(() => feed.close())
     this.#feed = feed
     feed.start()
   }
 
-  async #begin(records: KeeperRecords, client: ServiceClient): Promise<Term> {
-    const trying = {
-      clock: this.#clock,
-      stop: this.#ending.signal,
-      onFailed: (error: RolekeeperError) => {
-        this.#waitsFor = error
-        this.#reports.alarm(error)
-      },
+  #sit(): Promise<Seating> {
+    const deps = {
+      ...{ clock: this.#clock, candidates: this.#candidates, log: this.#log, version: this.#version },
+      ...{ alarm: this.#reports.alarm, stop: this.#ending.signal },
     }
-    const isInFlight = records.resumed.length > 0
-    const nodes = await connectNodes(this.#config, { ...trying, reports: this.#reports, isInFlight })
-    this.#opened.push(nodes.close)
-    this.#nodes = nodes
-    const sources = createSources(this.#config.sources, this.#clock)
-    this.#opened.push(sources.close)
-    const term = createTerm(records, {
-      ...{ config: this.#config, candidates: this.#candidates, log: this.#log, reports: this.#reports },
-      ...{ ...trying, nodes, client, sources, decides: this.#decides, gate: this.#gate },
-      mail: fileMail(this.#config.directory, records.journal),
-      hears: () => this.#feed !== undefined,
-      closes: (end) => this.#opened.push(end),
-    })
-    this.#term = term
-    await term.begin()
-    return term
+    return this.#config.fleet === undefined ? sitAlone(this.#config, deps) : openInFleet(this.#config, deps)
   }
 
-  #createFeed(journal: Journal, client: ServiceClient): Promise<Feed> {
+  readonly #onFailed = (error: RolekeeperError) => {
+    this.#waitsFor = error
+    this.#reports.alarm(error)
+  }
+
+  async #connect({ resumed }: Seating): Promise<Nodes> {
+    const nodes = await connectNodes(this.#config, {
+      ...{ clock: this.#clock, stop: this.#ending.signal, onFailed: this.#onFailed },
+      ...{ reports: this.#reports, isInFlight: resumed !== 0 },
+    })
+    this.#opened.push(nodes.close)
+    this.#nodes = nodes
+    return nodes
+  }
+
+  #hold(seat: HeldSeat, nodes: Nodes, client: ServiceClient): Tenure {
+    const term = createTerm(seat, {
+      ...{ clock: this.#clock, log: this.#log, reports: this.#reports, decides: this.#decides },
+      ...{ nodes, client, sources: this.#sources, stop: this.#ending.signal, hurry: this.#hurry.signal },
+      ...{ onFailed: this.#onFailed, hears: () => this.#feed !== undefined },
+    })
+    this.#terms.add(term)
+    const end = async () => {
+      await term.end()
+      this.#terms.delete(term)
+    }
+    return { begin: term.begin, end }
+  }
+
+  #createFeed({ values }: Seating, client: ServiceClient): Promise<Feed> {
     return createKeeperFeed(this.#config, {
-      ...{ client, clock: this.#clock, journal, onRefused: this.#reports.alarm },
+      ...{ client, clock: this.#clock, journal: values, onRefused: this.#reports.alarm },
       types: this.#candidates.flatMap(({ does }) => eventTypesOf(does)),
       onHint: (hint) => {
         if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
-        this.#term?.hear(hint)
+        for (const term of this.#terms) term.hear(hint)
       },
     })
   }
 
-  async #startOps(records: KeeperRecords): Promise<OpsServer> {
-    const health: HealthDeps = {
-      ...{ records, clock: this.#clock, live: this.#live },
+  async #startOps({ control, standing }: Seating): Promise<OpsServer> {
+    const isFollowing = () => [...this.#terms].every((term) => term.isFollowing())
+    const ops = await startHealth(this.#config.ops, this.#reports.metrics, {
+      ...{ clock: this.#clock, control, standing, terms: () => [...this.#terms] },
       feed: () => this.#feed?.state() ?? null,
-      roles: () => this.#term?.states() ?? [],
-      nodes: () => (this.#term?.isFollowing() ? this.#nodes : undefined),
-      control: () => readControl(this.#config.directory),
-      waitsFor: () => (this.#term?.isFollowing() ? null : this.#waitsFor),
+      nodes: () => (isFollowing() ? this.#nodes : undefined),
+      waitsFor: () => (isFollowing() ? null : this.#waitsFor),
       sweptAtMs: () => this.#sweptAtMs,
-    }
-    const ops = await startHealth(this.#config.ops, this.#reports.metrics, health)
+    })
     this.#opened.push(ops.close)
     return ops
-  }
-
-  readonly #gate = (): Gate => {
-    const { killed, paused } = readControl(this.#config.directory)
-    // A stop at once takes no further signature: what waits for a KMS lets go.
-    return { closed: killed || this.#hurry.signal.aborted, paused }
   }
 
   async stop({ drainMs }: { readonly drainMs: number }): Promise<void> {
@@ -194,12 +206,13 @@ class ComposedKeeper implements Keeper {
     this.#ending.abort()
     const outside = { clock: this.#clock, log: this.#log }
     const late = this.#clock.sleep(drainMs, this.#hurry.signal).catch(() => undefined)
-    const drained = this.#term?.drain()
-    if (drainMs > 0) await Promise.race([drained, late])
+    const drained = Promise.all([...this.#terms].map((term) => term.drain()))
+    if (drainMs > 0 && this.#seating?.drains === true) await Promise.race([drained, late])
     // From here on nobody outside is waited for: what was asked of a key or of the service is given up.
     this.#hurry.abort()
     await endAll([() => this.#starting?.catch(() => undefined)], outside)
+    await this.#seating?.leave()
     await endAll(this.#opened.toReversed(), outside)
-    await this.#closeJournal?.()
+    await this.#seating?.close()
   }
 }

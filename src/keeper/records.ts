@@ -109,7 +109,10 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
 }
 
 /** A shadow claims no nonce: its address may well be another keeper's to use. Pure. */
-const signersOf = ({ agents }: RecordsConfig, live: readonly Workflow[]): readonly Address[] => [
+export const signersOf = (
+  { agents }: Pick<RecordsConfig, 'agents'>,
+  live: readonly Workflow[],
+): readonly Address[] => [
   ...new Set([
     ...agents.flatMap(({ mode, signer }) => (mode === 'live' ? [signer.address] : [])),
     ...live.flatMap(({ shadow, signer }) => (shadow === true ? [] : [signer])),

@@ -5,7 +5,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { type InLine, type Lane, run, type Stages } from '../pipeline/pipeline.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'
-import { createTimers } from '../queue/timers.ts'
+import type { TimersDeps } from '../queue/timers.ts'
 import type { Note, Workflow } from '../workflow/workflow.ts'
 
 /**
@@ -32,6 +32,7 @@ type RunQueueDeps = {
   readonly onMove: (before: Workflow, after: Workflow) => void
   readonly signers: Pick<Signers, 'safe'>
   readonly metrics: Pick<Metrics, 'struck'>
+  readonly createQueue: (deps: TimersDeps) => Queue
   readonly log: Pick<Log, 'error'>
 }
 
@@ -57,7 +58,7 @@ export function createRunQueue(given: RunQueueDeps): Queue {
         workflowId: id,
       }),
   }
-  return createTimers({
+  return given.createQueue({
     clock,
     run: (id) => run(id, deps),
     onError: (id, error) => log.error('a run failed', { workflowId: id }, error),

@@ -196,6 +196,12 @@ export function refusalOfAll(states: ReturnType<Staff['states']>): RolekeeperErr
   return reasons.every(isForGood) ? (reasons[0] ?? null) : null
 }
 
+/** Why nobody can work, when every policy is refused; null otherwise. */
+export function refusalOfPolicies(candidates: readonly Candidate[]): RolekeeperError | null {
+  const refusals = candidates.map(({ policy }) => (policy instanceof RolekeeperError ? policy : null))
+  return refusals.every((each) => each !== null) ? (refusals[0] ?? null) : null
+}
+
 /** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
 export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>
   candidates.flatMap(({ agent: { role, mode, signer }, policy }) =>

@@ -1,33 +1,30 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
-import type { AgentConfig, RunConfig } from '../config/config.ts'
+import type { AgentConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
 import type { Sources } from '../observe/sources.ts'
-import { type Gate, stopped } from '../ops/control.ts'
+import { stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
-import type { Mail } from '../ops/mail.ts'
-import type { Queue } from '../queue/queue.ts'
+import { LOOK, type Queue } from '../queue/queue.ts'
+import type { TimersDeps } from '../queue/timers.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Background, startBackground } from './background.ts'
+import { endAll } from './end-all.ts'
 import { type Ground, openGround } from './ground.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
 import { createLookout } from './lookout.ts'
 import type { KeeperRecords } from './records.ts'
 import type { Reports } from './reports.ts'
 import { createRunQueue, createSerial } from './run-queue.ts'
+import type { HeldSeat } from './seating.ts'
 import type { SignerDesk } from './signer-desk.ts'
 import { openSignerDesk } from './signer-orders.ts'
-import { absentRoles, type Candidate, createStaff, payersOf, type RoleState, type Staff } from './staff.ts'
+import { absentRoles, createStaff, payersOf, type RoleState, type Staff } from './staff.ts'
 
 /** What a term has of the keeper whose it is. */
 export type TermDeps = {
-  /** With the agents of the term alone. */
-  readonly config: RunConfig
-  readonly candidates: readonly Candidate[]
-  /** What people order of it. */
-  readonly mail: Mail
   readonly clock: Clock
   readonly log: Log
   readonly reports: Reports
@@ -36,16 +33,18 @@ export type TermDeps = {
   readonly sources: Sources
   /** Whether agents decide, or only what is in flight and what people order is carried. */
   readonly decides: boolean
-  readonly gate: () => Gate
   /** Whether the keeper hears of changes yet: a role that comes up later looks at once. */
   readonly hears: () => boolean
   /** Why the chain is not followed yet; it is tried again. */
   readonly onFailed: (error: RolekeeperError) => void
-  /** Take note of what ends a part of it. */
-  readonly closes: (end: () => unknown) => void
   /** The keeper ends: orders are left for its next start. */
   readonly stop: AbortSignal
+  /** No signature is taken any more. */
+  readonly hurry: AbortSignal
 }
+
+/** What the parts of a term need: of the keeper, and of the seat. */
+type Deps = Omit<TermDeps, 'hurry'> & HeldSeat
 
 /** The time during which a keeper decides for some signers and signs with them. */
 export type Term = {
@@ -63,14 +62,31 @@ export type Term = {
   readonly hear: (hint: Hint) => void
   /** Decide nothing any more; resolves once nothing goes on that does not wait for a person. */
   readonly drain: () => Promise<void>
+  /** End everything in it, also what has not begun; resolves when nothing goes on, or is late. */
+  readonly end: () => Promise<void>
+  readonly records: KeeperRecords
 }
 
-/** Create a term of what a journal holds for its signers; nothing begins yet. */
-export function createTerm(records: KeeperRecords, deps: TermDeps): Term {
-  const parts: Parts = {}
+/** Create the term of a seat that is held; nothing begins yet. */
+export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term {
+  const parts: Parts = { opened: [] }
+  const over = new AbortController()
+  const deps: Deps = {
+    ...{ ...given, ...seat },
+    stop: AbortSignal.any([given.stop, over.signal]),
+    gate: () => {
+      const gate = seat.gate()
+      // A stop at once takes no further signature: what waits for a KMS lets go.
+      return { ...gate, closed: gate.closed || hurry.aborted || over.signal.aborted }
+    },
+  }
   const live = createLive(parts, deps)
+  let begun: Promise<void> | undefined
   return {
-    begin: () => begin(records, live.workflows, parts, deps),
+    begin: () => {
+      begun ??= begin(live.workflows, parts, deps)
+      return begun
+    },
     isFollowing: () => parts.staff !== undefined,
     states: () => parts.staff?.states() ?? [],
     atWork: () => parts.staff?.atWork() ?? [],
@@ -83,31 +99,42 @@ export function createTerm(records: KeeperRecords, deps: TermDeps): Term {
       await parts.staff?.stop()
       await live.drained()
     },
+    end: async () => {
+      over.abort('the term ends')
+      const ends = [() => begun?.catch(() => undefined)]
+      await endAll(ends, deps)
+      await endAll(parts.opened.toReversed(), deps)
+    },
+    records: seat.records,
   }
 }
 
-async function begin(
-  records: KeeperRecords,
-  live: LiveWorkflows,
-  parts: Parts,
-  deps: TermDeps,
-): Promise<void> {
-  const { config, clock, log, reports, candidates, closes, stop } = deps
+async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<void> {
+  const { config, clock, log, reports, candidates, records, stop } = deps
   const { journal, signers, resumed } = records
-  const ground = await openGround({ ...deps, records, onHead: () => wakeAtHead(live) })
-  closes(ground.close)
+  const ground = await openGround({ ...deps, onHead: () => wakeAtHead(live) })
+  parts.opened.push(ground.close)
   const desk = await openSignerDesk({ records, ground, candidates, clock, onChanged: live.moved })
   stop.throwIfAborted()
   const serial = createSerial()
-  const staff = staffOf(records, ground, live, (work) => serial('open', work), parts, deps)
-  closes(staff.stop)
+  const staff = staffOf(ground, live, (work) => serial('open', work), parts, deps)
+  parts.opened.push(staff.stop)
+  const createQueue = (timers: TimersDeps) =>
+    deps.createQueue({
+      ...timers,
+      run: async (id) => {
+        if (id !== LOOK) return timers.run(id)
+        if (deps.decides) for (const { duty } of staff.atWork()) duty.look()
+        return null
+      },
+    })
   const queue = createRunQueue({
     ...{ clock, journal, signers, alone: serial, log, stagesOf: staff.stagesOf },
-    ...{ onMove: live.moved, metrics: reports.metrics },
+    ...{ onMove: live.moved, metrics: reports.metrics, createQueue },
   })
-  closes(queue.close)
-  const background = backgroundOf(records, staff, desk, live, deps)
-  closes(background.stop)
+  parts.opened.push(queue.close)
+  const background = backgroundOf(staff, desk, live, deps)
+  parts.opened.push(background.stop)
   Object.assign(parts, { staff, queue, background })
   for (const workflow of resumed) live.resume(workflow)
   for (const absent of absentRoles(resumed, config)) reports.alarm(absent)
@@ -122,12 +149,18 @@ function wakeAtHead(live: LiveWorkflows): void {
 }
 
 /** What a term runs with, once it is there: a workflow may move before. */
-type Parts = { staff?: Staff; queue?: Queue; background?: Background }
+type Parts = {
+  /** Ended together, in the order against that of their opening. */
+  readonly opened: (() => unknown)[]
+  staff?: Staff
+  queue?: Queue
+  background?: Background
+}
 
 /** What is live in a term, and how one waits for its end. */
 type Live = { readonly workflows: LiveWorkflows; readonly drained: () => Promise<void> }
 
-function createLive(parts: Parts, { clock, mail, log, decides, reports }: TermDeps): Live {
+function createLive(parts: Parts, { clock, mail, log, decides, reports }: Deps): Live {
   const { metrics, emit, alarm } = reports
   let onDrained: (() => void) | undefined
   const workflows = createLiveWorkflows({
@@ -151,13 +184,13 @@ function createLive(parts: Parts, { clock, mail, log, decides, reports }: TermDe
 }
 
 function staffOf(
-  { journal, signers }: KeeperRecords,
   { nodes, chain, gas }: Ground,
   live: LiveWorkflows,
   alone: <T>(work: () => Promise<T>) => Promise<T>,
   parts: Parts,
-  deps: TermDeps,
+  deps: Deps,
 ): Staff {
+  const { journal, signers } = deps.records
   const { client, sources, config, mail, clock, log, gate, reports } = deps
   const { metrics, emit, alarm } = reports
   return createStaff(deps.candidates, {
@@ -174,7 +207,7 @@ function roleIs(
   state: RoleState,
   live: LiveWorkflows,
   { queue }: Parts,
-  { reports, decides, hears }: TermDeps,
+  { reports, decides, hears }: Deps,
 ): void {
   const { role, signer } = agent
   // Those that are up in time are in `ready`.
@@ -187,13 +220,13 @@ function roleIs(
 }
 
 function backgroundOf(
-  { journal }: KeeperRecords,
   staff: Staff,
   desk: SignerDesk,
   live: LiveWorkflows,
-  { clock, mail, log, client, nodes, candidates, gate, reports, stop }: TermDeps,
+  { clock, mail, log, client, nodes, records, candidates, gate, reports, stop }: Deps,
 ): Background {
   const { nowMs } = clock
+  const { journal } = records
   return startBackground({
     ...{ nowMs, mail, log, journal, client, staff, desk },
     lookOut: createLookout({

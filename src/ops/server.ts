@@ -9,6 +9,7 @@ export type Facet = { readonly ok: boolean; readonly message: string }
 /** The parts that must all be well for the keeper to do its work. */
 export const FACETS = [
   'journal',
+  'seats',
   'roles',
   'signers',
   'service',

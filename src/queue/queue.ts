@@ -5,3 +5,6 @@ export type Queue = {
   /** Resolve when nothing runs; nothing new starts. */
   readonly close: () => Promise<void>
 }
+
+/** Stands where a workflow would: everything is to be looked at. */
+export const LOOK = 'look'

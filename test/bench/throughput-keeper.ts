@@ -22,6 +22,7 @@ import { feePolicy } from '../../src/pipeline/transactions/fees.ts'
 import { createGasMarket } from '../../src/pipeline/transactions/gas-market.ts'
 import { watchChain } from '../../src/pipeline/transactions/nonces.ts'
 import type { Signers } from '../../src/pipeline/transactions/safe.ts'
+import { createTimers } from '../../src/queue/timers.ts'
 import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { recoverable } from '../../src/sign/signature.ts'
@@ -169,7 +170,7 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
     ]),
   )
   const queue = createRunQueue({
-    ...{ clock: systemClock, journal, alone },
+    ...{ clock: systemClock, journal, alone, createQueue: createTimers },
     stagesOf: ({ signer }) => stagesFor(stages, signer),
     onMove: (_before, after) => {
       live.set(after.id, after)

@@ -16,8 +16,10 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
   const config = { directory, chain: { id: 1 }, agents: [] }
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
   const page = await startHealth({ host: '127.0.0.1', port: 0 }, createMetrics(FACTS), {
-    ...{ records, clock: { ...systemClock, nowMs: () => NOW_MS } },
-    ...{ feed: () => null, roles: () => [], live: () => [], nodes: () => undefined },
+    clock: { ...systemClock, nowMs: () => NOW_MS },
+    terms: () => [{ records, states: () => [], live: () => [] }],
+    standing: () => ({ ok: true, message: 'alone', isStandby: false }),
+    ...{ feed: () => null, nodes: () => undefined },
     control: () => ({ killed: false, paused: false }),
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
     sweptAtMs: () => null,

@@ -36,6 +36,14 @@ export function seatOf(reply: unknown): SeatRecord | null {
   }
 }
 
+/** Read the seats that have something live. */
+export async function readSeatsAtWork(store: Pick<RedisStore, 'keys' | 'read'>): Promise<readonly string[]> {
+  const reply = await store.read('SMEMBERS', store.keys.seats)
+  const names = Array.isArray(reply) ? reply.map(String) : []
+  const counts = await Promise.all(names.map((name) => store.read('ZCARD', store.keys.live(name))))
+  return names.filter((_, index) => Number(counts[index]) > 0)
+}
+
 /** What is taken, and from whom. */
 type Taking = {
   readonly seat: string

@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.ts'
+import type { RunConfig } from '../config/config.ts'
+import type { RolekeeperError } from '../errors.ts'
+import { readControl } from '../ops/control.ts'
+import { fileMail } from '../ops/mail.ts'
+import { createTimers } from '../queue/timers.ts'
+import { openRecords } from './records.ts'
+import type { Seating, Tenure } from './seating.ts'
+import type { Candidate } from './staff.ts'
+import { proveNoneLeftLive } from './startup-checks.ts'
+
+/** What a keeper that works alone needs. */
+type AloneDeps = {
+  readonly candidates: readonly Candidate[]
+  readonly clock: Clock
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/**
+ * Sit alone, on the records of a directory: one term of every agent, which ends with the keeper. Throws what opening the
+ * records throws, and `role.left_live`.
+ */
+export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: AloneDeps): Promise<Seating> {
+  const records = await openRecords(config, { clock, alarm })
+  const control = () => readControl(config.directory)
+  const gate = () => {
+    const { killed, paused } = control()
+    return { closed: killed, paused }
+  }
+  try {
+    proveNoneLeftLive(records.resumed, config)
+  } catch (error) {
+    await records.close()
+    throw error
+  }
+  let tenure: Tenure | undefined
+  return {
+    drains: true,
+    resumed: records.resumed.length,
+    control,
+    values: records.journal,
+    hold: async (hold) => {
+      const mail = fileMail(config.directory, records.journal)
+      tenure = hold({ config, candidates, records, gate, mail, createQueue: createTimers })
+      await tenure.begin()
+    },
+    standing: () => ({ ok: true, message: 'alone, with all of them', isStandby: false }),
+    hint: () => undefined,
+    leave: async () => tenure?.end(),
+    close: records.close,
+  }
+}
