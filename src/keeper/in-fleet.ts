@@ -200,6 +200,7 @@ class FleetSeating implements Seating {
       blockOffMs: this.#chainTime.offMs,
       seats: [...seats, ...left.map((name) => ({ name }))],
       ...(zone === undefined ? {} : { zone }),
+      release: this.#deps.version,
       fingerprint: this.#fingerprint(),
       onControls: this.#control.heard,
       onState: this.#say,
