@@ -33,14 +33,18 @@ export async function claimOverLossyLines(
   isLost: () => boolean,
 ): Promise<Claims> {
   const { store, config } = await newStore(port)
-  const held = await takeSeat(store)
-  const own = await journalOf(held, store)
+  const seats = await Promise.all(SIGNERS.map((signer) => takeSeat(store, signer)))
   const proxy = await startRedisProxy(port)
   const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
   const stores: RedisStore[] = Array.from({ length: CLIENTS }, () => openStore({ ...config, endpoint }))
   const given = SIGNERS.map(() => new Map<string, number>())
   let lostRaces = 0
   let unknown = 0
+  const openLane = (lane: number, through: RedisStore) => {
+    const held = seats[lane]
+    if (held === undefined) throw new TypeError(`no seat ${lane}`)
+    return journalOf(held, through)
+  }
   /** Claim once; null where it is not known, or lost to another. */
   const tryToClaim = async (journal: Journal, signer: Address, id: string): Promise<Workflow | null> => {
     const nonce = (await journal.nextNonce(CHAIN, signer)) ?? 0
@@ -66,11 +70,13 @@ export async function claimOverLossyLines(
       }
     }
   }
-  const work = async (journal: Journal, client: number, lane: number): Promise<void> => {
+  const work = async (client: number, lane: number): Promise<void> => {
+    const journal = await openLane(lane, stores[client] ?? store)
     for (let index = client; index < count; index += CLIENTS) await claim(journal, lane, `${lane}-${index}`)
   }
   try {
     for (const [lane, signer] of SIGNERS.entries()) {
+      const own = await openLane(lane, store)
       await own.adoptNonce(CHAIN, signer, 0)
       for (let start = 0; start < count; start += 100) {
         const some = Array.from(
@@ -80,11 +86,8 @@ export async function claimOverLossyLines(
         await Promise.all(some.map((id) => own.open(workflowOf('cleared', { id, signer, opportunity: id }))))
       }
     }
-    const journals = await Promise.all(stores.map((each) => journalOf(held, each)))
     proxy.losing(isLost)
-    await Promise.all(
-      journals.flatMap((journal, client) => SIGNERS.map((_signer, lane) => work(journal, client, lane))),
-    )
+    await Promise.all(stores.flatMap((_, client) => SIGNERS.map((_signer, lane) => work(client, lane))))
     const kept = await Promise.all(
       SIGNERS.map((signer) => store.read('HGETALL', store.keys.nonces(CHAIN, signer))),
     )

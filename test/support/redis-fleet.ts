@@ -10,6 +10,7 @@ import { foundFleet, type Known, type StoreConfig } from '../../src/journal/redi
 import { openRedisJournal } from '../../src/journal/redis/redis.ts'
 import { acquire, type Controls, type Held, readSeat } from '../../src/journal/redis/seat.ts'
 import { RedisStore } from '../../src/journal/redis/store.ts'
+import { SIGNER } from './workflows.ts'
 
 /** What redis.conf must say. */
 export const DURABLE = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' } as const
@@ -40,8 +41,8 @@ export async function newStore(
   return { store: openStore(config), config }
 }
 
-/** Take a seat from whoever has it. */
-export async function takeSeat(store: RedisStore, seat = '0x51'): Promise<Held> {
+/** Take a seat from whoever has it: that of the workflows' signer, unless it is named. */
+export async function takeSeat(store: RedisStore, seat: string = SIGNER): Promise<Held> {
   const token = randomUUID()
   const from = await readSeat(seat, store)
   const epoch = await acquire({ seat, from, token, holder: 'one', server: 'here' }, store)

@@ -34,10 +34,10 @@ export type Known = {
 /**
  * Take note of the process of a server before anything is written on it: the sequence that each began with shows what it had
  * lost, also once it has been written on for longer. Every line runs it before its scripts are loaded. One that served
- * before and comes back is another: who attested it then has not now. KEYS: meta, runs, attested. ARGV: the run id; empty
- * for who only reads.
+ * before and comes back is another: who attested it then has not now. It runs also where Redis is full: else nothing that is
+ * under way could end there after a restart. KEYS: meta, runs, attested. ARGV: the run id; empty for who only reads.
  */
-const MEET = `
+const MEET = `#!lua flags=allow-oom
 local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format')
 if not meta[1] then return { '', '', '', {} } end
 local last = string.match(redis.call('LINDEX', KEYS[2], -1) or '', '^(%S+)')

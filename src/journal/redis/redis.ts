@@ -1,5 +1,5 @@
-import type { Address } from 'viem'
-import { invariant } from '../../errors.ts'
+import type { Address, Hex } from 'viem'
+import { invariant, RolekeeperError } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Brief } from '../../workflow/brief.ts'
 import type { Slot } from '../../workflow/slot.ts'
@@ -72,6 +72,8 @@ class RedisJournal extends ArchivedRecords implements Journal {
     const fresh = workflow.slots.filter(({ nonce }) => !held.has(nonce))
     const [first] = fresh
     invariant(first !== undefined, `workflow ${workflow.id} claims without a slot`)
+    const isOwn = fresh.every(({ signer }) => signer.toLowerCase() === this.held.seat)
+    invariant(isOwn, `workflow ${workflow.id} claims nonces of ${first.signer} on the seat ${this.held.seat}`)
     if (fresh.some(({ nonce }, index) => nonce !== first.nonce + index)) return 'lost'
     const claimed = { ...first, count: fresh.length, holder: await this.#expectedHolder(fresh) }
     const next = { ...workflow, version: workflow.version + 1 }
@@ -118,12 +120,22 @@ class RedisJournal extends ArchivedRecords implements Journal {
     return this.#claim(workflow, reservation, revision)
   }
 
+  /** Pass a barrier, unless the seat is lost. @returns the ledger's entries of the digests. */
+  async #pass(digests: readonly Hex[]): Promise<ReadonlyMap<Hex, string>> {
+    this.proveHeld()
+    try {
+      return await this.#fences.pass(digests)
+    } catch (error) {
+      throw error instanceof RolekeeperError && error.code === 'seat.lost' ? this.lose(error) : error
+    }
+  }
+
   async barrier(): Promise<void> {
-    await this.#fences.pass([])
+    await this.#pass([])
   }
 
   async ordered(entries: readonly LedgerEntry[]): Promise<void> {
-    const found = await this.#fences.pass(entries.map(({ digest }) => digest))
+    const found = await this.#pass(entries.map(({ digest }) => digest))
     for (const entry of entries) {
       const text = found.get(entry.digest) ?? ''
       proveEntered(entry, text === '' ? null : decodeEntry(entry.digest, text))

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { invariant } from '../../errors.ts'
+import { invariant, type RolekeeperError } from '../../errors.ts'
 import type { DecisionRow, LedgerEntry, OutboxRow, Reservation } from '../journal.ts'
 import { encodeRecord } from '../records.ts'
 import { encodeEntry } from './entries.ts'
@@ -22,6 +22,8 @@ export class SeatRecords extends RedisReads {
   #answered = 0
   /** Nothing in the outbox is due before this: it is asked for twice a second, and is empty nearly always. */
   #dueFromMs = Number.NEGATIVE_INFINITY
+  /** Why this writer's word counts no more. */
+  #lost: RolekeeperError | null = null
 
   constructor(held: Held, store: RedisStore) {
     super(store)
@@ -36,18 +38,29 @@ export class SeatRecords extends RedisReads {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<Answer> {
+    this.proveHeld()
     const { seat, token } = this.held
     const { store } = this
     const given: readonly Argument[] = [token, this.#writer, LINE, store.op(), this.#answered, ...args]
     const answer = await store.run(name, [store.keys.seat(seat), ...keys], given)
-    if (answer.code === 'FENCED') throw seatLost(seat)
-    if (answer.code === 'TAIL') throw tailLost(seat)
+    if (answer.code === 'FENCED') throw this.lose(seatLost(seat))
+    if (answer.code === 'TAIL') throw this.lose(tailLost(seat))
     invariant(
       answer.code !== 'OTHER',
       `the ledger holds the digest ${String(answer.values[0])} for something else`,
     )
     if (answer.code === 'OK') this.#answered = Math.max(this.#answered, Number(answer.values[0]))
     return answer
+  }
+
+  /** Throw `seat.lost` once it is known: what is in memory says nothing of the record any more. */
+  protected proveHeld(): void {
+    if (this.#lost !== null) throw this.#lost
+  }
+
+  protected lose(why: RolekeeperError): RolekeeperError {
+    this.#lost ??= why
+    return why
   }
 
   /** What a barrier compares with: it covers every change that was answered before. */

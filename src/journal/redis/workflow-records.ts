@@ -20,6 +20,7 @@ export class WorkflowRecords extends SeatRecords {
   }
 
   override async get(id: string): Promise<Workflow | null> {
+    this.proveHeld()
     const known = this.#live.get(id)
     if (known !== undefined && !this.#unsure.has(id)) return known
     const stored = await super.get(id)
@@ -27,7 +28,9 @@ export class WorkflowRecords extends SeatRecords {
     return stored
   }
 
+  /** With what was opened and not heard of. */
   override async live(): Promise<readonly Workflow[]> {
+    for (const id of this.#unsure) await this.get(id)
     return this.#live.all()
   }
 

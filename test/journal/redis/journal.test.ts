@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endpointOf } from '../../../src/config/redis.ts'
+import { BrokenInvariant } from '../../../src/errors.ts'
+import { entryOf } from '../../../src/journal/entered.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import type { StoreConfig } from '../../../src/journal/redis/generation.ts'
 import { beat, type Controls, type Held, readSeat, release } from '../../../src/journal/redis/seat.ts'
@@ -110,8 +112,10 @@ describe('the Redis journal', () => {
     })
     const requested = move(cleared('a'), 'attested', 2)
     await expect(journal.write(requested)).rejects.toMatchObject({ code: 'journal.unknown', retry: 'later' })
+    await expect(journal.open(cleared('b'))).rejects.toMatchObject({ code: 'journal.unknown' })
     expect(count).toBeGreaterThan(1)
     proxy.losing(null)
+    expect((await journal.live()).map(({ id }) => id)).toEqual(['a', 'b'])
     expect(await journal.get('a')).toMatchObject({ state: 'attested', version: 1 })
     await expect(journal.write(requested)).rejects.toMatchObject({ code: 'journal.conflict' })
   })
@@ -162,23 +166,35 @@ describe('the Redis journal', () => {
       await expect(write()).rejects.toMatchObject({ code: 'seat.lost', message, retry: 'later' })
     }
     expect(await redis.client().debug('DIGEST')).toBe(seen)
+    // Nor does it say of what it remembers that it is so.
+    await expect(journal.get('a')).rejects.toMatchObject({ code: 'seat.lost' })
     expect((await now.live()).map(({ id }) => id)).toEqual(['a'])
     expect(await now.claim(inFlight('a', 5), null)).toMatchObject({ version: 1 })
     other.close()
   })
 
+  it('claims nonces of the signer whose seat it is, and of no other', async () => {
+    const signer = `0x${'52'.repeat(20)}` as const
+    await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a', signer }))
+    await journal.adoptNonce(CHAIN, signer, 5)
+    const slots = [slotOf({ nonce: 5, signer })]
+    const claimed = workflowOf('in_flight', { id: 'a', opportunity: 'a', signer, slots })
+    await expect(journal.claim(claimed, null)).rejects.toThrow(BrokenInvariant)
+    expect(await journal.byNonce(CHAIN, signer, 5)).toBeNull()
+  })
+
   it('gives a seat to one of those that watched it, and at once when it is left', async () => {
     const other = openStore(config)
-    const watched = await readSeat('0x51', other)
+    const watched = await readSeat(SIGNER, other)
     expect(watched).toMatchObject({ token: held.token, epoch: 1 })
     await release(held, store)
     await release(held, store)
-    expect(await readSeat('0x51', other)).toMatchObject({ token: '' })
+    expect(await readSeat(SIGNER, other)).toMatchObject({ token: '' })
     await expect(journal.barrier()).rejects.toMatchObject({ code: 'seat.lost' })
     await takeSeat(other)
-    expect(await readSeat('0x51', other)).toMatchObject({ epoch: 2 })
+    expect(await readSeat(SIGNER, other)).toMatchObject({ epoch: 2 })
     await release(held, store)
-    expect((await readSeat('0x51', other))?.token).not.toBe('')
+    expect((await readSeat(SIGNER, other))?.token).not.toBe('')
     other.close()
   })
 
@@ -192,7 +208,7 @@ describe('the Redis journal', () => {
     await own.barrier()
     const paused = new Map([['paused', 'by a person']])
     expect([seen[1], await tick()]).toEqual([paused, paused])
-    expect(await readSeat('0x51', store)).toMatchObject({ beat: '2' })
+    expect(await readSeat(SIGNER, store)).toMatchObject({ beat: '2' })
     await release(held, store)
     await expect(tick()).rejects.toMatchObject({ code: 'seat.lost' })
   })
@@ -274,12 +290,30 @@ describe('the Redis journal', () => {
   it('refuses what is new where the server is full, and lets what is under way end', async () => {
     await journal.open(cleared('a'))
     const client = redis.client()
-    await client.config('SET', 'maxmemory', '1mb')
-    await expect(journal.open(cleared('b'))).rejects.toMatchObject({ code: 'journal.full' })
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    await journal.open(cleared('c'))
+    const flying = await journal.claim(inFlight('c', 5), reservation('c'))
+    if (flying === 'lost') throw new TypeError(flying)
+    await client.set('of another', 'x'.repeat(1_000_000))
+    // As `CONFIG REWRITE` keeps it: the next process is as full as this one.
+    for (const restart of [false, true]) {
+      if (restart) await redis.restart({ maxmemory: '1mb' })
+      else await client.config('SET', 'maxmemory', '1mb')
+      expect(await journal.getValue('k')).toBeNull()
+      const full = { code: 'journal.full', retry: 'later' }
+      await expect(journal.open(cleared('b'))).rejects.toMatchObject(full)
+      await expect(journal.claim(inFlight('a', 6), reservation('a'))).rejects.toMatchObject(full)
+      await expect(journal.addDecisions([decision])).rejects.toMatchObject(full)
+      await journal.barrier()
+    }
+    const sent = await journal.write({ ...flying, strikes: 1 }, reservation('c'))
+    await journal.post([row('0x03')])
+    await journal.ordered([entryOf(slotOf({ nonce: 5 }), attemptOf({ digest: digestOf(5) }), 'c')])
+    await journal.write({ ...sent, state: 'succeeded', updatedAtMs: 2 }, reservation('c'))
     await journal.write(move(cleared('a'), 'refused', 2, { note: { check: 'x', message: 'y' } }))
-    await journal.barrier()
+    await journal.posted('0x03')
     expect(await journal.live()).toEqual([])
-    await client.config('SET', 'maxmemory', '0')
+    await redis.restart()
     expect(await journal.open(cleared('b'))).toBe('opened')
   })
 
