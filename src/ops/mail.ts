@@ -1,4 +1,5 @@
 import type { Refusal } from '../errors.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import {
   type Answer,
   forgetAnswer,
@@ -9,6 +10,9 @@ import {
   type SignerOrder,
   type Submission,
   type Waiting,
+  writeAnswer,
+  writeSignerOrder,
+  writeSubmission,
 } from './orders.ts'
 
 /** What its author hears of an order: what came of it, or why nothing did. */
@@ -30,6 +34,32 @@ export type Mail = {
   readonly forgetAnswer: (workflowId: string) => Promise<void>
 }
 
+/** An order that was placed. */
+export type Placed = {
+  /** What came of it; null until somebody has taken it. */
+  readonly reply: () => Promise<Reply | null>
+  /** Take it back, where nobody has taken it; its author goes. */
+  readonly withdraw: () => Promise<void>
+}
+
+/** What people order, as they send it. */
+export type OutgoingMail = {
+  /** Who takes orders, as messages name it. */
+  readonly to: string
+  /** What takes them does so in this time where it runs at all, ms. */
+  readonly takenMsMax: number
+  /**
+   * Ask for a workflow. @param id a UUID of the caller's: the same order twice is one. Throws RolekeeperError
+   * `order.not_written`, `order.too_large`, `order.too_many`, and `order.other` where the id stands for something else.
+   */
+  readonly submit: (id: string, submission: Submission) => Promise<Placed>
+  /** Order something about a signer, as {@link submit} does. */
+  readonly orderAbout: (id: string, order: SignerOrder) => Promise<Placed>
+  /** Answer a held workflow. Throws as {@link submit}. */
+  readonly answer: (workflow: Pick<Workflow, 'id' | 'signer'>, answer: Answer) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
 /** Where the replies to a directory's orders are kept: in its journal. */
 type ReplyStore = {
   readonly getValue: (key: string) => Promise<string | null>
@@ -42,6 +72,8 @@ export const replyKey = (orderId: string) => `order:${orderId}`
 
 /** A person's order is a file: it is looked for this often. */
 const FILES_MS = 250
+/** A keeper that runs takes an order at once; one that has not by then is not running. */
+const FILES_TAKEN_MS = 15_000
 
 /** Take the orders of a directory, each a file: its reply is on disk before the file goes. */
 export function fileMail(directory: string, journal: ReplyStore): Mail {
@@ -71,5 +103,30 @@ export function fileMail(directory: string, journal: ReplyStore): Mail {
       return answer?.hash === hash ? answer.verdict : null
     },
     forgetAnswer: async (workflowId) => forgetAnswer(directory, workflowId),
+  }
+}
+
+/** Order by files of a directory; a later answer replaces an earlier one that was not taken. */
+export function fileOutgoing(directory: string, journal: Pick<ReplyStore, 'getValue'>): OutgoingMail {
+  const placed = (id: string): Placed => ({
+    reply: async () => {
+      const text = await journal.getValue(replyKey(id))
+      return text === null ? null : JSON.parse(text)
+    },
+    withdraw: async () => forgetOrder(directory, id),
+  })
+  return {
+    to: `keeper of ${directory}`,
+    takenMsMax: FILES_TAKEN_MS,
+    submit: async (id, submission) => {
+      writeSubmission(directory, id, submission)
+      return placed(id)
+    },
+    orderAbout: async (id, order) => {
+      writeSignerOrder(directory, id, order)
+      return placed(id)
+    },
+    answer: async ({ id }, answer) => writeAnswer(directory, id, answer),
+    close: async () => undefined,
   }
 }

@@ -52,7 +52,33 @@ const SIGNER_ORDER = /^signer-([0-9a-f-]{36})\.json$/
 const BYTES_MAX = 65_536
 
 /** Who orders withdraws what nobody took within seconds; an older order was left behind by one that was ended. */
-const AGE_MS_MAX = 60_000
+export const AGE_MS_MAX = 60_000
+
+/** Write an order as it is kept. Throws RolekeeperError `order.too_large`. Pure. */
+export function encodeOrder(order: Answer | Submission | SignerOrder): string {
+  const text = JSON.stringify(order)
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= BYTES_MAX) return text
+  throw new RolekeeperError(
+    'order.too_large',
+    `The order is ${bytes} bytes long; ${BYTES_MAX} are the most that is taken.`,
+    { fix: 'make its input smaller, or several orders of it.', facts: { bytes } },
+  )
+}
+
+/** Read a submission; null where the text holds none. Pure. */
+export const parseSubmission = (text: string): Submission | null => parse(text, submission)
+
+/** Read an order about a signer; null where the text holds none. Pure. */
+export const parseSignerOrder = (text: string): SignerOrder | null => parse(text, signerOrder)
+
+function parse<T>(text: string, schema: z.ZodType<T>): T | null {
+  try {
+    return schema.safeParse(JSON.parse(text)).data ?? null
+  } catch {
+    return null
+  }
+}
 
 /**
  * Answer a held workflow; a later answer replaces an earlier one that was not taken.
@@ -133,7 +159,7 @@ function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {
     const found = statSync(file)
     // Only a file has an end: what is read of anything else may never come.
     if (!found.isFile() || found.size > BYTES_MAX) return null
-    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data ?? null
+    return parse(readFileSync(file, 'utf8'), schema)
   } catch {
     return null
   }
@@ -141,13 +167,14 @@ function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {
 
 /** Written beside and renamed: a reader sees the whole order or none. */
 function writeOrder(directory: string, file: string, order: Answer | Submission | SignerOrder): void {
+  const text = encodeOrder(order)
   try {
     mkdirSync(folderOf(directory), { mode: 0o700, recursive: false })
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw notWritten(directory, file, cause)
   }
   try {
-    writeFileSync(`${file}.new`, JSON.stringify(order), { mode: 0o600 })
+    writeFileSync(`${file}.new`, text, { mode: 0o600 })
     renameSync(`${file}.new`, file)
   } catch (cause) {
     throw notWritten(directory, file, cause)

@@ -67,6 +67,11 @@ export function keysOf(fleet: string) {
     outbox: (seat: string) => key(`outbox:${seat}`),
     outboxRows: (seat: string) => key(`outbox:${seat}:rows`),
     outboxTries: (seat: string) => key(`outbox:${seat}:tries`),
+    /** Hash: id of a person's order → when it was placed, and what it says. */
+    orders: (seat: string) => key(`orders:${seat}`),
+    /** What came of an order; hash: what was held → a person's verdict. Both expire. */
+    reply: (orderId: string) => key(`reply:${orderId}`),
+    answers: (workflowId: string) => key(`answers:${workflowId}`),
     /** Hash: key → value. */
     values: key('values'),
     /** List of decisions, newest first; hash: role → the op of the last addition. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Line } from './connect.ts'
 import * as mail from './mail-scripts.ts'
+import * as orders from './order-scripts.ts'
 import * as seats from './seat-scripts.ts'
 import * as workflows from './workflow-scripts.ts'
 
@@ -72,6 +73,8 @@ const TEXTS = {
   absent: [GOES_ON, KNOWN, seats.ABSENT],
   attest: [GOES_ON, KNOWN, seats.ATTEST],
   control: [GOES_ON, KNOWN, seats.CONTROL],
+  reply: [GOES_ON, SEATED, orders.REPLY],
+  orders: [READS, KNOWN, orders.ORDERS],
   spent: [READS, KNOWN, mail.SPENT],
   briefs: [READS, KNOWN, mail.BRIEFS],
   found: [BEGINS, seats.FOUND],

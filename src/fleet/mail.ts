@@ -1,0 +1,144 @@
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import type { StoreConfig } from '../journal/redis/generation.ts'
+import {
+  openOrderLink,
+  readAnswer,
+  readOrders,
+  replyToOrder,
+  type WaitingOrder,
+  type Written,
+} from '../journal/redis/orders.ts'
+import type { Held } from '../journal/redis/seat.ts'
+import type { RedisStore } from '../journal/redis/store.ts'
+import type { Mail, OutgoingMail, Placed, Reply } from '../ops/mail.ts'
+import { AGE_MS_MAX, encodeOrder, parseSignerOrder, parseSubmission } from '../ops/orders.ts'
+
+/** What wakes the holder of a seat to look at its orders, in the place of a workflow's id. */
+export const ORDERS_HINT = 'orders'
+
+/** Who holds a seat looks at its orders this often; a wake-up may come before. */
+const RESCAN_MS = 1_000
+
+/** What an order's content begins with. */
+const KINDS = { submission: 'submission ', signer: 'signer ' } as const
+
+/** The text of an order of a kind; undefined where it is of another. Pure. */
+const textOf = ({ content }: WaitingOrder, kind: string): string | undefined =>
+  content.startsWith(kind) ? content.slice(kind.length) : undefined
+
+/** Take the orders of a seat that this instance holds, from wherever in the fleet they come. */
+export function fleetMail(
+  held: Held,
+  {
+    store,
+    journal,
+  }: { readonly store: RedisStore; readonly journal: { readonly barrier: () => Promise<void> } },
+): Mail {
+  let reading: Promise<readonly WaitingOrder[]> | undefined
+  const reply = async (id: string, given: Reply) => {
+    // What it says was done is acknowledged before it is said.
+    await journal.barrier()
+    await replyToOrder(held, { id, reply: JSON.stringify(given) }, store)
+  }
+  const read = async () => {
+    const all = await readOrders(held.seat, store)
+    const isWanted = ({ ageS }: WaitingOrder) => ageS * 1_000 <= AGE_MS_MAX
+    for (const { id } of all.filter((order) => !isWanted(order))) await reply(id, tooLate)
+    return all.filter(isWanted)
+  }
+  /** Both kinds are looked for together, and come together. */
+  const waiting = async <Order>(kind: string, parse: (text: string) => Order | null) => {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    return (await reading).flatMap((order) => {
+      const text = textOf(order, kind)
+      return text === undefined ? [] : [{ id: order.id, order: parse(text) }]
+    })
+  }
+  return {
+    everyMs: RESCAN_MS,
+    submissions: () => waiting(KINDS.submission, parseSubmission),
+    signerOrders: () => waiting(KINDS.signer, parseSignerOrder),
+    reply,
+    answer: async (workflowId, hash) => {
+      const verdict = await readAnswer(workflowId, hash, store)
+      return verdict === 'approve' || verdict === 'reject' ? verdict : null
+    },
+    // It expires.
+    forgetAnswer: async () => undefined,
+  }
+}
+
+const tooLate = refuse('order_late', `Nobody took the order within ${AGE_MS_MAX / 1_000} s.`)
+const withdrawn = refuse('order_withdrawn', 'Its author took it back.')
+
+/** A fleet, as who orders something of it needs it. */
+type Addressed = {
+  readonly store: Omit<StoreConfig, 'replicas'>
+  /** Each seat with its roles. */
+  readonly seats: readonly { readonly name: string; readonly roles: readonly string[] }[]
+  readonly leaseMs: number
+  /** Wake what looks after an id in a seat; nothing depends on it. */
+  readonly wake: (seat: string, id: string) => Promise<unknown>
+}
+
+/**
+ * Order something of a fleet, from any machine: what is of a role goes to its seat, and what is about a signer to that. The
+ * first answer to a held workflow stands.
+ */
+export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): OutgoingMail {
+  const link = openOrderLink(store)
+  const place = async (id: string, seat: string | undefined, content: string, absent: Refusal) => {
+    if (seat === undefined) return refused(absent)
+    const order = { seat, id, content }
+    prove(await link.place(order), `The order ${id} stands for something else already.`, seat)
+    await wake(seat, ORDERS_HINT)
+    const placed: Placed = {
+      reply: async () => {
+        const text = await link.reply(id)
+        return text === null ? null : JSON.parse(text)
+      },
+      withdraw: () => link.withdraw(order, JSON.stringify(withdrawn)),
+    }
+    return placed
+  }
+  return {
+    to: `instance of the fleet ${store.fleet}`,
+    // A seat whose holder died is taken after one and a half leases, and its roles open then.
+    takenMsMax: Math.min(15_000 + 2 * leaseMs, AGE_MS_MAX),
+    submit: (id, submission) => {
+      const { role } = submission
+      const seat = seats.find(({ roles }) => roles.includes(role))?.name
+      const absent = refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
+      return place(id, seat, `${KINDS.submission}${encodeOrder(submission)}`, absent)
+    },
+    orderAbout: (id, order) => {
+      const seat = seats.find(({ name }) => name === order.signer.toLowerCase())?.name
+      const absent = refuse('signer_unknown', `${order.signer} is no signer of this fleet's live agents.`)
+      return place(id, seat, `${KINDS.signer}${encodeOrder(order)}`, absent)
+    },
+    answer: async ({ id, signer }, { verdict, hash }) => {
+      const seat = signer.toLowerCase()
+      const other = `Workflow ${id} was answered otherwise before, for the same hash.`
+      prove(await link.answer(id, hash, verdict), other, seat)
+      await wake(seat, id)
+    },
+    close: async () => link.close(),
+  }
+}
+
+/** An order that nobody in the fleet could take: it is not placed. */
+const refused = (reply: Refusal): Placed => ({ reply: async () => reply, withdraw: async () => undefined })
+
+function prove(written: Written, other: string, seat: string): void {
+  if (written === 'other') {
+    throw new RolekeeperError('order.other', other, { fix: 'see what became of it; the first stands.' })
+  }
+  if (written === 'full') {
+    throw new RolekeeperError('order.too_many', `Too many orders or answers wait at the seat ${seat}.`, {
+      fix: 'see with `rolekeeper fleet` whether an instance holds it.',
+      facts: { seat },
+    })
+  }
+}

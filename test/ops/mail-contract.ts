@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import { expect, it } from 'vitest'
+import type { Mail, OutgoingMail } from '../../src/ops/mail.ts'
+import type { SignerOrder, Submission } from '../../src/ops/orders.ts'
+
+/** Both ends of one way for orders. */
+export type MailWorld = { readonly mail: Mail; readonly outgoing: OutgoingMail }
+
+export const SEATED = `0x${'ad'.repeat(20)}` as const
+export const deposit: Submission = {
+  ...{ role: 'allocator', workflowType: 'deposit', shadow: false },
+  input: { vaultAddress: '0x1', withdrawals: [{ marketAddress: '0x2', assets: '3\n' }] },
+}
+export const release: SignerOrder = { verb: 'release', signer: SEATED, yes: true }
+export const held = { id: 'w'.repeat(8), signer: SEATED }
+export const HASH = 'a1'.repeat(32)
+
+/** What people's orders are, whatever carries them. */
+export function mailContract(open: () => Promise<MailWorld>): void {
+  it('carries an order to who takes it, and the reply back, once', async () => {
+    const { mail, outgoing } = await open()
+    const [first, second] = [randomUUID(), randomUUID()]
+    expect([await mail.submissions(), await mail.signerOrders()]).toEqual([[], []])
+    const submitted = await outgoing.submit(first, deposit)
+    const ordered = await outgoing.orderAbout(second, release)
+    expect(await mail.submissions()).toEqual([{ id: first, order: deposit }])
+    expect(await mail.signerOrders()).toEqual([{ id: second, order: release }])
+    expect([await submitted.reply(), await ordered.reply()]).toEqual([null, null])
+
+    await mail.reply(first, { workflowId: 'w1' })
+    await mail.reply(second, { check: 'not_safe', message: 'It is not.' })
+    expect([await mail.submissions(), await mail.signerOrders()]).toEqual([[], []])
+    expect(await submitted.reply()).toEqual({ workflowId: 'w1' })
+    expect(await ordered.reply()).toEqual({ check: 'not_safe', message: 'It is not.' })
+
+    const again = await outgoing.submit(first, deposit)
+    expect([await mail.submissions(), await again.reply()]).toEqual([[], { workflowId: 'w1' }])
+    await again.withdraw()
+    expect(await submitted.reply()).toEqual({ workflowId: 'w1' })
+  })
+
+  it('gives nobody what its author took back', async () => {
+    const { mail, outgoing } = await open()
+    const placed = await outgoing.submit(randomUUID(), deposit)
+    await placed.withdraw()
+    await placed.withdraw()
+    expect(await mail.submissions()).toEqual([])
+  })
+
+  it('takes an answer for the very hash that it was given for, however often it is asked for', async () => {
+    const { mail, outgoing } = await open()
+    expect(await mail.answer(held.id, HASH)).toBeNull()
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    expect(await mail.answer(held.id, 'b2'.repeat(32))).toBeNull()
+    expect(await mail.answer('other', HASH)).toBeNull()
+    expect([await mail.answer(held.id, HASH), await mail.answer(held.id, HASH)]).toEqual([
+      'approve',
+      'approve',
+    ])
+    // What would be approved has changed meanwhile.
+    await outgoing.answer(held, { verdict: 'reject', hash: 'b2'.repeat(32) })
+    expect(await mail.answer(held.id, 'b2'.repeat(32))).toBe('reject')
+    await mail.forgetAnswer(held.id)
+  })
+
+  it('takes nothing that is larger than any order', async () => {
+    const { mail, outgoing } = await open()
+    const frame = JSON.stringify({ ...deposit, input: { text: '' } }).length
+    const input = (bytes: number) => ({ ...deposit, input: { text: 'x'.repeat(bytes - frame) } })
+    const id = randomUUID()
+    await outgoing.submit(id, input(65_536))
+    const large = { code: 'order.too_large', facts: { bytes: 65_537 } }
+    await expect(async () => outgoing.submit(randomUUID(), input(65_537))).rejects.toMatchObject(large)
+    expect((await mail.submissions()).map((each) => each.id)).toEqual([id])
+  })
+}
