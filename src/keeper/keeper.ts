@@ -183,10 +183,12 @@ class ComposedKeeper implements Keeper {
     })
   }
 
-  async #startOps({ control, standing }: Seating): Promise<OpsServer> {
+  async #startOps(seating: Seating): Promise<OpsServer> {
     const isFollowing = () => [...this.#terms].every((term) => term.isFollowing())
     const ops = await startHealth(this.#config.ops, this.#reports.metrics, {
-      ...{ clock: this.#clock, control, standing, terms: () => [...this.#terms] },
+      ...{ clock: this.#clock, terms: () => [...this.#terms] },
+      control: () => seating.control(),
+      standing: () => seating.standing(),
       feed: () => this.#feed?.state() ?? null,
       nodes: () => (isFollowing() ? this.#nodes : undefined),
       waitsFor: () => (isFollowing() ? null : this.#waitsFor),

@@ -1,5 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { execFile, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { afterAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
@@ -11,6 +16,7 @@ const { services } = z
     services: z.record(
       z.string(),
       z.looseObject({
+        entrypoint: z.array(z.string()).default([]),
         command: z.array(z.string()),
         environment: z.record(z.string(), z.string().nullable()).default({}),
         volumes: z.array(z.string()),
@@ -69,3 +75,93 @@ it('has two keepers that differ in their names and folders alone, and a sandbox 
   const asked = Object.entries(services).filter(([, { profiles }]) => profiles !== undefined)
   expect(asked.map(([name]) => name)).toEqual(['sandbox', 'sandbox-a', 'sandbox-b'])
 })
+
+const app = mkdtempSync(join(tmpdir(), 'rolekeeper-compose-'))
+const ends: (() => unknown)[] = [() => rmSync(app, { recursive: true })]
+afterAll(async () => {
+  for (const end of ends.toReversed()) await end()
+})
+
+/** Start a service of the composition as a process of this machine, in the folder that stands for `/app`. */
+function startService(name: string, changes: Record<string, string> = {}) {
+  const { entrypoint, command, environment } = serviceOf(name)
+  const [program = '', ...args] = [...entrypoint, ...command]
+  const child = spawn(program === 'node' ? process.execPath : program, args, {
+    cwd: app,
+    env: { PATH: process.env.PATH, ...environment, ...changes },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    await exited
+  }
+  ends.push(() => end('SIGKILL'))
+  const until = (shown: RegExp, from = 0) =>
+    new Promise<string>((resolve, reject) => {
+      const look = () => {
+        const found = shown.exec(out.slice(from))
+        if (found !== null) resolve(found[1] ?? '')
+      }
+      child.stdout.on('data', look)
+      void exited.then(() => reject(new Error(`${name} ended before it showed ${shown}: ${out}`)))
+      look()
+    })
+  return { until, end, shown: () => out.length }
+}
+
+/** Run a service's health check beside it. Throws where it finds it ill. */
+const checkHealth = async (name: string, env: Record<string, string> = {}): Promise<void> => {
+  const [kind, program = '', ...args] = serviceOf(name).healthcheck.test
+  expect([kind, program]).toEqual(['CMD', 'node'])
+  await promisify(execFile)(process.execPath, args, { cwd: app, env })
+}
+
+/** How many of the five seats a keeper holds, once it finds itself ready; -1 before. */
+async function heldAt(url: string): Promise<number> {
+  const response = await fetch(`${url}/readyz`)
+  const { facets } = z
+    .object({ facets: z.object({ seats: z.object({ message: z.string() }) }) })
+    .parse(await response.json())
+  return response.ok ? Number(facets.seats.message.split(' of 5 held')[0]) : -1
+}
+
+async function untilHeld(url: string, isEnough: (held: number) => boolean): Promise<void> {
+  while (!isEnough(await heldAt(url))) await setTimeout(100)
+}
+
+it('works as plain processes: two keepers share the duty beside a sandbox, and one goes on without the other', async () => {
+  for (const part of ['agents', 'src', 'sandbox', 'package.json', 'node_modules', 'policies'])
+    symlinkSync(join(process.cwd(), part), join(app, part))
+  mkdirSync(join(app, '.rolekeeper/sandbox'), { recursive: true })
+  const redis = await startRedis(settings)
+  ends.push(redis.stop)
+  const sandbox = startService('sandbox')
+  await sandbox.until(/is ready/)
+  const file = join(app, '.rolekeeper/sandbox/fleet.yaml')
+  // A quarter of the lease that is the default, for a test that waits for one to pass.
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"roster"', '"leaseMs": "2000", "roster"'))
+  await foundFleet(storeAt(redis.port, 'sandbox'))
+
+  const [a, b] = await Promise.all(
+    ['sandbox-a', 'sandbox-b'].map(async (name) => {
+      const given = serviceOf(name).environment.ROLEKEEPER_REDIS ?? ''
+      const ROLEKEEPER_REDIS = given.replace('//redis:6379', `//127.0.0.1:${redis.port}`)
+      const keeper = startService(name, { ROLEKEEPER_REDIS, ROLEKEEPER_OPS_PORT: '0' })
+      return { ...keeper, url: await keeper.until(/ready .*(http:\S+)/) }
+    }),
+  )
+  if (a === undefined || b === undefined) return expect.fail('two keepers were started')
+  await untilHeld(a.url, (held) => held >= 2)
+  await untilHeld(b.url, (held) => held >= 2)
+  await checkHealth('sandbox')
+  await checkHealth('sandbox-b', { ROLEKEEPER_OPS_PORT: new URL(b.url).port })
+  await a.end('SIGKILL')
+  await expect(checkHealth('sandbox-a', { ROLEKEEPER_OPS_PORT: new URL(a.url).port })).rejects.toThrow()
+  await untilHeld(b.url, (held) => held === 5)
+  await b.until(/succeeded/, b.shown())
+}, 90_000)
