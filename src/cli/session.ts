@@ -14,6 +14,8 @@ type Interrupts = {
 const DRAIN_MS = 30_000
 /** What is in flight is on disk, so that a session may end at any moment; with the sandbox's own end, 2 s is all. */
 const INTERRUPTED_MS = 900
+/** Seats of a fleet that are left are taken at once, those of a process that is gone after a lease: a supervisor waits 10 s. */
+const LEAVE_MS = 9_000
 
 /** Listen for the signals that end a session; a second one calls `atOnce` and ends the process. */
 export function createInterrupts(atOnce: () => void): Interrupts {
@@ -43,6 +45,8 @@ type SessionOptions = {
   readonly interrupted: Promise<void>
   /** Stop deciding after this many milliseconds; until interrupted where absent. */
   readonly forMs: number | undefined
+  /** Whether it leaves seats to other instances. */
+  readonly isInFleet?: boolean
   /** Rejects when something that the keeper cannot do without has ended. */
   readonly broken?: Promise<never>
 }
@@ -52,7 +56,7 @@ type SessionOptions = {
  * @returns the exit code: 1 when a workflow was quarantined.
  */
 export async function runSession(keeper: Keeper, options: SessionOptions): Promise<number> {
-  const { show, interrupted, forMs, broken = new Promise<never>(() => {}) } = options
+  const { show, interrupted, forMs, isInFleet = false, broken = new Promise<never>(() => {}) } = options
   keeper.onEvent(show.event)
   const time = timer(forMs)
   try {
@@ -65,7 +69,7 @@ export async function runSession(keeper: Keeper, options: SessionOptions): Promi
     }
   } finally {
     time.cancel()
-    await atMost(INTERRUPTED_MS, keeper.stop({ drainMs: 0 }))
+    await atMost(isInFleet ? LEAVE_MS : INTERRUPTED_MS, keeper.stop({ drainMs: 0 }))
   }
   const summary = keeper.summary()
   show.event(summary)

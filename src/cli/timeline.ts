@@ -133,6 +133,11 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       if (state === 'up') return [row('●', 'up', role, 'green')]
       return [row('✗', 'down', clean(`${role}: ${check}: ${message}`), 'red')]
     }
+    case 'seat': {
+      const { seat, roles, state } = event
+      const colour = { held: 'green', left: 'gray', lost: 'red' } as const
+      return [row('●', state, clean(`the seat ${shortHex(seat)} · ${roles.join(', ')}`), colour[state])]
+    }
     case 'price':
       return drawPrice(event, seen)
     case 'health':

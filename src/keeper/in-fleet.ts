@@ -1,28 +1,27 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import { seatOf, seatsOf, storeConfigOf } from '../config/fleet.ts'
+import { agentsOf, seatOf, seatsOf, storeConfigOf } from '../config/fleet.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import type { Seat } from '../fleet/assign.ts'
 import { type Attestation, createAttestation, openWitnesses, type Witnesses } from '../fleet/attest.ts'
 import { type ChainTime, createChainTime } from '../fleet/chain-time.ts'
 import { createFleetControl, type FleetControl } from '../fleet/control.ts'
 import type { Park } from '../fleet/holding.ts'
 import { createSeats, type Seats } from '../fleet/seats.ts'
-import { withWitness } from '../fleet/witnessed-journal.ts'
 import { type Archive, openArchive } from '../journal/archive.ts'
 import { lockDirectory } from '../journal/lock.ts'
-import { openRedisJournal } from '../journal/redis/redis.ts'
 import { type Held, readSeatsAtWork } from '../journal/redis/seat.ts'
 import { RedisStore } from '../journal/redis/store.ts'
+import { type StoreUpkeep, startStoreUpkeep } from '../journal/redis/upkeep.ts'
+import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
-import { fileMail } from '../ops/mail.ts'
-import { createSigners } from '../pipeline/transactions/safe.ts'
 import { createBullmqQueue } from '../queue/bullmq.ts'
 import type { Carrier } from '../queue/hints.ts'
 import { LOOK } from '../queue/queue.ts'
 import { createTimers } from '../queue/timers.ts'
 import { createWaker, type Waker } from '../queue/waker.ts'
-import { type KeeperRecords, signersOf } from './records.ts'
+import { openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
 import { type Candidate, refusalOfPolicies } from './staff.ts'
 
@@ -34,6 +33,7 @@ type FleetDeps = {
   /** The release: instances of two do not work side by side. */
   readonly version: string
   readonly alarm: (error: RolekeeperError) => void
+  readonly emit: (event: KeeperEvent) => void
   readonly stop: AbortSignal
 }
 
@@ -101,6 +101,7 @@ class FleetSeating implements Seating {
   /** Ended with it, the last first. */
   readonly #opened: (() => unknown)[] = []
   #seats: Seats | undefined
+  #upkeep: StoreUpkeep | undefined
   #why: RolekeeperError | null = null
   /** Resolves once seats are being held, or the keeper ends. */
   #holding: Promise<void> | undefined
@@ -146,10 +147,9 @@ class FleetSeating implements Seating {
       await this.#deps.store.connect()
       return true
     } catch (error) {
-      if (!(error instanceof RolekeeperError)) throw error
-      this.#say(error)
-      if (error.retry === 'never' && error.code !== 'journal.amnesia' && this.#holding === undefined)
-        throw error
+      this.#notYet(error)
+      const isMistake = error instanceof RolekeeperError && error.retry === 'never'
+      if (isMistake && error.code !== 'journal.amnesia' && this.#holding === undefined) throw error
       return false
     }
   }
@@ -167,7 +167,7 @@ class FleetSeating implements Seating {
 
   standing(): Standing {
     const held = this.#seats?.held().length ?? 0
-    const why = this.#why
+    const why = this.#upkeep?.failing() ?? this.#why
     return {
       ok: why === null || why.code === 'fleet.stands_by',
       message: `${held} of ${this.#names.length} held${why === null ? '' : `; ${why.message}`}`,
@@ -189,23 +189,39 @@ class FleetSeating implements Seating {
 
   async #hold(hold: (seat: HeldSeat) => Tenure): Promise<void> {
     const { clock, store, stop } = this.#deps
-    while (!(await this.connect())) await clock.sleep(AGAIN_MS, stop)
     const { instance, leaseMs, lagMs, zone } = this.#fleet
-    const seats = seatsOf(this.#config)
-    // What was begun for an agent that is in no configuration any more is followed to its end.
-    const left = (await readSeatsAtWork(store)).filter((name) => !this.#names.includes(name))
+    const seats = await this.#allSeats()
     stop.throwIfAborted()
+    this.#upkeep = startStoreUpkeep({ store, clock, onState: this.#heard })
+    this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({
-      ...{ store, instance, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
-      blockOffMs: this.#chainTime.offMs,
-      seats: [...seats, ...left.map((name) => ({ name }))],
+      ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
       ...(zone === undefined ? {} : { zone }),
-      release: this.#deps.version,
-      fingerprint: this.#fingerprint(),
+      ...{ release: this.#deps.version, fingerprint: this.#fingerprint() },
+      blockOffMs: this.#chainTime.offMs,
       onControls: this.#control.heard,
       onState: this.#say,
       onHeld: (held, lost) => this.#begin(held, lost, hold),
     })
+  }
+
+  /** Those of the configuration, and those that something is live of: its agent may be in no configuration any more. */
+  async #allSeats(): Promise<readonly Seat[]> {
+    const { clock, store, stop } = this.#deps
+    for (;;) {
+      if (await this.connect()) {
+        const atWork = await readSeatsAtWork(store).catch(this.#notYet)
+        const left = atWork?.filter((name) => !name.startsWith('shadow:') && !this.#names.includes(name))
+        if (left !== undefined) return [...seatsOf(this.#config), ...left.map((name) => ({ name }))]
+      }
+      await clock.sleep(AGAIN_MS, stop)
+    }
+  }
+
+  readonly #notYet = (error: unknown) => {
+    if (!(error instanceof RolekeeperError)) throw error
+    this.#say(error)
+    return undefined
   }
 
   /** What instances have to agree on: the release, the policies, and who signs for which role. */
@@ -219,34 +235,53 @@ class FleetSeating implements Seating {
   }
 
   #begin(held: Held, lost: AbortSignal, hold: (seat: HeldSeat) => Tenure): Park {
-    let isOver = false
-    const opening = this.#open(held).then((seat) => (isOver || lost.aborted ? undefined : hold(seat)))
-    opening
-      .then((tenure) => tenure?.begin())
-      .catch((error: unknown) => {
-        if (isOver || lost.aborted) return
-        this.#deps.log.error('a term could not begin', { seat: held.seat }, error)
-        if (error instanceof RolekeeperError) this.#deps.alarm(error)
-        // It is taken up again, with all that stands in the record by then.
-        this.#seats?.lost(held)
-      })
+    let isParked = false
+    const opening = this.#open(held).then((seat) => ({ seat, tenure: hold(seat) }))
+    const begin = async () => {
+      const { tenure } = await opening
+      this.#report(held, 'held')
+      if (!isParked) await tenure.begin()
+    }
+    begin().catch((error: unknown) => {
+      if (isParked || lost.aborted) return
+      this.#deps.log.error('a term could not begin', { seat: held.seat }, error)
+      if (error instanceof RolekeeperError) this.#deps.alarm(error)
+      // It is taken up again, with all that stands in the record by then.
+      this.#seats?.lost(held)
+    })
     return async () => {
-      isOver = true
-      const tenure = await opening.catch(() => undefined)
-      await tenure?.end()
+      isParked = true
+      const opened = await opening.catch(() => undefined)
+      if (opened === undefined) return
+      await opened.tenure.end()
+      await opened.seat.records.close()
+      this.#report(held, lost.aborted ? 'lost' : 'left')
     }
   }
 
-  async #open(held: Held): Promise<HeldSeat> {
+  #report({ seat }: Held, state: 'held' | 'left' | 'lost'): void {
+    const roles = agentsOf(seat, this.#config).map(({ role }) => role)
+    const at = new Date(this.#deps.clock.nowMs()).toISOString()
+    this.#deps.emit({ type: 'seat', at, seat, roles, state })
+  }
+
+  #open(held: Held): Promise<HeldSeat> {
+    const { store, archive, witnesses, clock, alarm } = this.#deps
     const { seat } = held
     const candidates = this.#deps.candidates.filter(({ agent }) => seatOf(agent) === seat)
-    const config = { ...this.#config, agents: candidates.map(({ agent }) => agent) }
-    const records = await this.#openRecords(held, config)
-    return {
-      ...{ config, candidates, records, mail: fileMail(config.directory, records.journal) },
+    return openFleetSeat(held, {
+      ...{ store, archive, clock, alarm, candidates },
+      config: { ...this.#config, agents: candidates.map(({ agent }) => agent) },
       gate: () => {
         const gate = this.#control.gate(seat)
-        return { ...gate, closed: gate.closed || (this.#seats?.isOver(seat) ?? true) }
+        const isOver = this.#seats?.isOver(seat) ?? true
+        return { ...gate, closed: gate.closed || isOver || this.#upkeep?.failing() != null }
+      },
+      onControls: this.#control.heard,
+      acknowledged: () => witnesses.record(seat, store.known()),
+      onError: (error) => {
+        if (error.code === 'seat.lost') this.#seats?.lost(held)
+        this.#control.forgotten(error)
       },
       createQueue: (timers) => {
         const [carrier, waker, onHealth] = [this.#carrier, this.#waker, this.#heard]
@@ -254,26 +289,7 @@ class FleetSeating implements Seating {
           ? createTimers(timers)
           : createBullmqQueue({ ...timers, carrier, seat, waker, onHealth })
       },
-    }
-  }
-
-  async #openRecords(held: Held, config: RunConfig): Promise<KeeperRecords> {
-    const { store, archive, witnesses, clock, alarm } = this.#deps
-    const onControls = this.#control.heard
-    const journal = withWitness(await openRedisJournal(held, { store, archive, onControls }), {
-      acknowledged: () => witnesses.record(held.seat, store.known()),
-      onError: (error) => {
-        if (error.code === 'seat.lost') this.#seats?.lost(held)
-        this.#control.forgotten(error)
-      },
     })
-    // Nothing follows from the seat before it is as durable as what will.
-    await journal.barrier()
-    const resumed = await journal.live()
-    const addresses = signersOf(config, resumed)
-    const chainId = config.chain.id
-    const signers = await createSigners(addresses, { nowMs: clock.nowMs, alarm, chainId, journal })
-    return { journal, signers, addresses, resumed, close: journal.close }
   }
 
   async leave(): Promise<void> {

@@ -138,7 +138,7 @@ class ComposedKeeper implements Keeper {
   #sit(): Promise<Seating> {
     const deps = {
       ...{ clock: this.#clock, candidates: this.#candidates, log: this.#log, version: this.#version },
-      ...{ alarm: this.#reports.alarm, stop: this.#ending.signal },
+      ...{ alarm: this.#reports.alarm, emit: this.#reports.emit, stop: this.#ending.signal },
     }
     return this.#config.fleet === undefined ? sitAlone(this.#config, deps) : openInFleet(this.#config, deps)
   }

@@ -144,6 +144,16 @@ type RoleEvent = {
   readonly fix?: string
 }
 
+/** This instance of a fleet took a seat, left it to another, or lost it. */
+type SeatEvent = {
+  readonly type: 'seat'
+  readonly at: string
+  /** The signer's address in lower case, or of a shadow `shadow:<role>:<address>`. */
+  readonly seat: string
+  readonly roles: readonly Role[]
+  readonly state: 'held' | 'left' | 'lost'
+}
+
 /** How many workflows of a role ended so in this run; `parked` are still in flight and resume with the next. */
 export type WorkflowCounts = Readonly<Record<TerminalState | 'parked', number>>
 
@@ -172,6 +182,7 @@ export type KeeperEvent =
   | AlarmEvent
   | ReadyEvent
   | RoleEvent
+  | SeatEvent
   | SummaryEvent
 
 const iso = (ms: number) => new Date(ms).toISOString()

@@ -33,7 +33,8 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     try {
       const keeper = createKeeper(config, { log, version })
       const show = await createShow(io, json === true)
-      return await runSession(keeper, { show, interrupted: interrupts.first, forMs })
+      const isInFleet = config.fleet !== undefined
+      return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })
     } finally {
       interrupts.release()
     }

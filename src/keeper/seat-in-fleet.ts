@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.ts'
+import type { RolekeeperError } from '../errors.ts'
+import { withWitness } from '../fleet/witnessed-journal.ts'
+import type { Archive } from '../journal/archive.ts'
+import { openRedisJournal } from '../journal/redis/redis.ts'
+import type { Controls, Held } from '../journal/redis/seat.ts'
+import type { RedisStore } from '../journal/redis/store.ts'
+import { startSeatUpkeep } from '../journal/redis/upkeep.ts'
+import { fileMail } from '../ops/mail.ts'
+import { createSigners } from '../pipeline/transactions/safe.ts'
+import { signersOf } from './records.ts'
+import type { HeldSeat } from './seating.ts'
+
+/** What a seat of a fleet is opened with. */
+type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
+  readonly store: RedisStore
+  /** Of this instance. */
+  readonly archive: Archive
+  readonly clock: Clock
+  readonly alarm: (error: RolekeeperError) => void
+  /** What is set for the fleet, as each barrier finds it. */
+  readonly onControls: (controls: Controls) => void
+  /** Keep on this machine's disk what is acknowledged by now. */
+  readonly acknowledged: () => Promise<void>
+  /** Called with what any use of the journal throws. */
+  readonly onError: (error: RolekeeperError) => void
+}
+
+/** Open the records of a seat that was just taken. Throws what Redis answers, `seat.lost` included. */
+export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSeat> {
+  const { config, candidates, gate, createQueue, clock, alarm } = deps
+  const inRedis = await openRedisJournal(held, deps)
+  const journal = withWitness(inRedis, deps)
+  // Nothing follows from the seat before it is as durable as what will.
+  await journal.barrier()
+  const resumed = await journal.live()
+  const addresses = signersOf(config, resumed)
+  const signers = await createSigners(addresses, {
+    ...{ nowMs: clock.nowMs, alarm, chainId: config.chain.id, journal },
+  })
+  const close = startSeatUpkeep({ journal: inRedis, clock, onFailed: alarm })
+  const records = { journal, signers, addresses, resumed, close }
+  return { config, candidates, records, gate, createQueue, mail: fileMail(config.directory, journal) }
+}
