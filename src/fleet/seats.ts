@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
-import { absent, type InstanceRecord, type Introduction } from '../journal/redis/instances.ts'
+import { absent, type Introduction } from '../journal/redis/instances.ts'
 import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
-import { assign, fingerprintOnDuty, type Seat } from './assign.ts'
+import type { Seat } from './assign.ts'
 import type { Attestation } from './attest.ts'
 import { type Holding, holdSeat, type Park } from './holding.ts'
+import { shareOf } from './share.ts'
 import { createLook, type View } from './view.ts'
-
-/** Budgets and expiries read clocks: an instance that is so far from Redis's and the chain's takes no seat, ms. */
-const CLOCK_OFF_MS = 30_000
 
 /** What an instance holds seats with. */
 export type SeatsDeps = {
@@ -45,6 +43,16 @@ export type SeatsDeps = {
   readonly onState: (why: RolekeeperError | null) => void
 }
 
+/** What an instance sees of its fleet. */
+export type Seen = {
+  /** When Redis answered, by the monotonic clock. */
+  readonly atMs: number
+  /** Instances that live, itself included. */
+  readonly instances: number
+  /** How long the longest free seat could have been taken by anybody, ms; 0 where none is free. */
+  readonly freeMs: number
+}
+
 /** What an instance holds of the fleet's duty. */
 export type Seats = {
   /** Whether a seat is not this instance's to act for now. Synchronous: asked right before each KMS call and first send. */
@@ -52,6 +60,8 @@ export type Seats = {
   /** End a term at once: a write or a fence of it was answered with `seat.lost`. */
   readonly lost: (held: Held) => void
   readonly held: () => readonly Held[]
+  /** What it last saw of the fleet; null before it saw anything. */
+  readonly seen: () => Seen | null
   /** Park and leave all, so that others take it at their next look. */
   readonly stop: () => Promise<void>
 }
@@ -70,6 +80,7 @@ class InstanceSeats implements Seats {
   #stopping: Promise<void> | undefined
   #isClockRight = false
   #why: string | undefined
+  #seen: Seen | null = null
   /** The seat that was last left to another, and until when it is waited for that to take it. */
   #left = { seat: '', untilMs: 0 }
 
@@ -86,6 +97,10 @@ class InstanceSeats implements Seats {
     return [...this.#holdings.values()].map(({ held }) => held)
   }
 
+  seen(): Seen | null {
+    return this.#seen
+  }
+
   lost({ seat, token }: Held): void {
     const holding = this.#holdings.get(seat)
     if (holding?.held.token === token) holding.lose()
@@ -99,6 +114,7 @@ class InstanceSeats implements Seats {
       try {
         const view = await look(this.#introduction())
         this.#deps.onControls(view.controls)
+        this.#see(view)
         await this.#deps.attestation.say()
         await this.#act(view)
       } catch (error) {
@@ -120,6 +136,13 @@ class InstanceSeats implements Seats {
     }
   }
 
+  #see({ living, freeMs }: View): void {
+    const free = [...freeMs].flatMap(([seat, ms]) => (this.#holdings.has(seat) ? [] : [ms]))
+    this.#seen = {
+      ...{ atMs: this.#deps.monotonicMs(), instances: living.length, freeMs: Math.max(0, ...free) },
+    }
+  }
+
   #giveUp(): void {
     for (const { lose } of this.#holdings.values()) lose()
   }
@@ -131,43 +154,21 @@ class InstanceSeats implements Seats {
     this.#deps.onState(why)
   }
 
-  async #act({ records, holders, freeMs, living, lively, clockOffMs }: View): Promise<void> {
-    const { instance, fingerprint, seats, lagMs } = this.#deps
-    const blockOffMs = this.#deps.blockOffMs()
-    const isByChain = blockOffMs !== null && Math.abs(blockOffMs) < CLOCK_OFF_MS
-    // Where Redis's clock is the wrong one, the chain says so.
-    this.#isClockRight = clockOffMs < CLOCK_OFF_MS || isByChain
-    const isAble = this.#isClockRight && this.#stopping === undefined
-    const renewed = living.map((each) => (each.name === instance ? { ...each, isAble } : each))
-    const tokens = [...holders.keys()].map((seat) => records.get(seat)?.token ?? '')
-    // A process that began anew is not the one that holds what stands under its name.
-    const holds = ({ incarnation }: InstanceRecord) => tokens.some((token) => token.startsWith(incarnation))
-    const onDuty = fingerprintOnDuty(renewed, new Set(renewed.filter(holds).map(({ name }) => name)))
-    this.#say(this.#isClockRight ? this.#whyNone(onDuty) : clockOff(clockOffMs, blockOffMs))
-    const isCandidate = (each: InstanceRecord) => each.isAble && each.fingerprint === onDuty
-    const names = new Set(lively.map(({ name }) => name))
-    const able = renewed.filter((each) => names.has(each.name) && isCandidate(each))
-    const leastMs = Math.min(...able.map((each) => each.lagMs))
-    const candidates = able.filter((each) => each.lagMs === leastMs)
-    const assigned = assign(seats, holders, candidates)
-    // Who lags takes what nobody else has taken by then, whoever should have.
-    const isDue = (name: string) =>
-      (freeMs.get(name) ?? -1) >= lagMs && (lagMs > 0 || assigned.get(name) === instance)
-    const takes = isAble && onDuty === fingerprint
+  async #act(view: View): Promise<void> {
+    const { records, holders } = view
+    const { instance, seats } = this.#deps
+    const [blockOffMs, isStopping] = [this.#deps.blockOffMs(), this.#stopping !== undefined]
+    const share = shareOf(view, { ...this.#deps, blockOffMs, isStopping })
+    this.#isClockRight = share.isClockRight
+    this.#say(share.whyNone)
     for (const { name } of seats) {
-      const [record, holder] = [records.get(name) ?? null, holders.get(name)]
+      const [record, isOurs] = [records.get(name) ?? null, holders.get(name) === instance]
       if (this.#holdings.has(name)) continue
-      const isOurs = holder === instance
-      if (takes && (isOurs || isDue(name))) await this.#take(name, record, isOurs)
+      if (share.takes && (isOurs || share.isDue(name))) await this.#take(name, record, isOurs)
       // A process of before left it, and this one may not go on with it.
       else if (isOurs && record !== null) await release({ seat: name, token: record.token }, this.#deps.store)
     }
-    this.#leaveOne(assigned, holders)
-  }
-
-  #whyNone(onDuty: string | null): RolekeeperError | null {
-    const { fingerprint } = this.#deps
-    return onDuty === null || onDuty === fingerprint ? null : standsBy()
+    this.#leaveOne(share.assigned, holders)
   }
 
   async #take(seat: string, from: SeatRecord | null, isOurs: boolean): Promise<void> {
@@ -249,31 +250,3 @@ class InstanceSeats implements Seats {
     await absent(this.#deps.instance, this.#incarnation, this.#deps.store).catch(() => undefined)
   }
 }
-
-const clockOff = (redisMs: number, blockMs: number | null) => {
-  const fromChain =
-    blockMs === null
-      ? 'no new block has shown who is right'
-      : `${inSeconds(Math.abs(blockMs))} from that of the newest block`
-  return new RolekeeperError(
-    'fleet.clock',
-    `The clock of this machine is ${inSeconds(redisMs)} from that of Redis, and ${fromChain}; it takes no seat from ${inSeconds(CLOCK_OFF_MS)} on.`,
-    {
-      fix: 'set the clocks of both machines by NTP.',
-      facts: { redisMs: Math.round(redisMs), blockMs: blockMs === null ? null : Math.round(blockMs) },
-      retry: 'later',
-    },
-  )
-}
-
-const inSeconds = (ms: number) => `${Math.round(ms / 1_000)} s`
-
-const standsBy = () =>
-  new RolekeeperError(
-    'fleet.stands_by',
-    'Instances with another release, other policies or other seats came before this one: it stands by until none of them lives.',
-    {
-      fix: 'none needed in a rolling restart; else bring all instances to one release and one configuration.',
-      retry: 'later',
-    },
-  )

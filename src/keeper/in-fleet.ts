@@ -65,7 +65,7 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
     opened.push(() => archive.close())
     const store = new RedisStore(storeConfigOf(config), {
       known: witnesses.known,
-      onLine: async () => undefined,
+      onCall: () => undefined,
     })
     opened.push(() => store.close())
     const seating = new FleetSeating(config, fleet, { ...deps, witnesses, archive, store, close })

@@ -34,7 +34,7 @@ export type Reports = {
 
 /** Create the reports of a keeper whose run begins now. */
 export function createReports(
-  { environment, hash, chain, directory }: RunConfig,
+  { environment, hash, chain, directory, fleet }: RunConfig,
   candidates: readonly Candidate[],
   { version, log, clock }: { readonly version: string; readonly log: Log; readonly clock: Clock },
 ): Reports {
@@ -43,7 +43,8 @@ export function createReports(
   const rulesetHash = candidates
     .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
     .join(',')
-  const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash })
+  const isInFleet = fleet !== undefined
+  const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash, isInFleet })
   const emit = (event: KeeperEvent): void => {
     if (event.type === 'gain') tally.gained(BigInt(event.profitUsdMicros))
     for (const listener of listeners) listener(event)

@@ -5,6 +5,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { isTerminal, type ShadowVerdict, type WorkflowState } from '../workflow/workflow.ts'
 import type { Control } from './control.ts'
+import { createFleetMetrics, type FleetGauges, type FleetMetrics } from './fleet-metrics.ts'
 
 /** How the feed hears of changes. */
 const FEED_MODES = ['stream', 'polling', 'down'] as const
@@ -39,6 +40,8 @@ export type Gauges = {
     /** Part of each rolling budget that is used, 1 being all; the name is the policy's. */
     readonly budgets: Readonly<Record<string, number>>
   }[]
+  /** Of an instance of a fleet. */
+  readonly fleet?: FleetGauges
 }
 
 /** What happened, counted as it happens, and the page that Prometheus reads. No label holds an address or an id. */
@@ -63,6 +66,8 @@ export type Metrics = {
   /** A workflow in shadow was compared with what then happened. */
   readonly scored: (role: Role, verdict: ShadowVerdict) => void
   readonly alarmed: (code: string) => void
+  /** Null where it is in no fleet: such a page has none of its families. */
+  readonly fleet: FleetMetrics | null
   /** The text of `/metrics`, in Prometheus's text format 0.0.4. */
   readonly render: (gauges: Gauges) => Promise<string>
 }
@@ -76,6 +81,7 @@ type KeeperFacts = {
   readonly environment: string
   readonly configHash: string
   readonly rulesetHash: string
+  readonly isInFleet: boolean
 }
 
 /** Names that come from code are few; should one ever not be, it must not fill Prometheus. */
@@ -88,6 +94,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
   const name = createNames()
   const counters = createCounters(registry)
   const gauges = createGauges(registry)
+  const fleet = facts.isInFleet ? createFleetMetrics(registry, name) : null
   gauges.info.set(
     {
       version: facts.version,
@@ -120,8 +127,10 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     struck: (role) => counters.strikes.inc({ role }),
     scored: (role, verdict) => counters.shadows.inc({ role, verdict }),
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
+    fleet,
     render: (now) => {
       setGauges(gauges, now)
+      if (now.fleet !== undefined) fleet?.set(now.fleet)
       return registry.metrics()
     },
   }

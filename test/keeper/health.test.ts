@@ -9,7 +9,13 @@ import { openRecords } from '../../src/keeper/records.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 
 const NOW_MS = 1_000
-const FACTS = { version: '0.0.0', environment: 'sandbox', configHash: '0x', rulesetHash: '0x' }
+const FACTS = {
+  version: '0.0.0',
+  environment: 'sandbox',
+  configHash: '0x',
+  rulesetHash: '0x',
+  isInFleet: false,
+}
 
 it('claims nothing of service, keys, signers and decisions while nodes hang at a start', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'health-'))

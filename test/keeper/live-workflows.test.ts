@@ -9,7 +9,13 @@ it('leaves what is quarantined to its own times: a head would wake a step that f
   const live = createLiveWorkflows({
     ...{ nowMs: () => 1_000, mail: { forgetAnswer: async () => {} }, decides: false },
     log: createLog({ level: 'info', secrets: [], write: () => {} }),
-    metrics: createMetrics({ version: '', environment: '', configHash: '', rulesetHash: '' }),
+    metrics: createMetrics({
+      version: '',
+      environment: '',
+      configHash: '',
+      rulesetHash: '',
+      isInFleet: false,
+    }),
     ...{ emit: () => {}, alarm: () => {}, role: () => undefined, register: () => {}, onEnded: () => {} },
     wake: (id) => woken.push(id),
   })

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createMetrics, type Gauges } from '../../src/ops/metrics.ts'
 
-const facts = { version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: 'a1' }
+const facts = {
+  ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: 'a1' },
+  isInFleet: false,
+}
 const gauges: Gauges = {
   control: { killed: false, paused: true },
   feed: { mode: 'polling', messageAgeMs: 1_500 },
@@ -64,6 +67,23 @@ describe('metrics', () => {
     expect(lines.filter((line) => line.startsWith('rolekeeper_refusals_total'))).toHaveLength(201)
     expect(lines.length).toBeLessThan(2_000)
     expect(lines.join()).not.toContain('0xf39')
+  })
+
+  it('say how an instance of a fleet stands, and nothing of fleets where there is none', async () => {
+    const { fleet, render } = createMetrics({ ...facts, isInFleet: true })
+    fleet?.term('begun')
+    fleet?.redisCalled('claim', 'ok', 2)
+    fleet?.redisCalled('claim', 'journal.unknown', 2_000)
+    const standing = {
+      ...{ seats: 8, seatsHeld: 3, seatFreeMs: 1_500, instances: 2, redisSilentMs: 250 },
+      ...{ isStandby: false, isRedisUnfit: false, isQueueDeaf: true },
+    }
+    const page = samples(await render({ ...gauges, fleet: standing }))
+    const alone = samples(await createMetrics(facts).render(gauges))
+    const namesOf = (lines: readonly string[]) => new Set(lines.map((line) => line.replace(/[ {].*/, '')))
+    const ofFleets = [...namesOf(page)].filter((name) => !namesOf(alone).has(name))
+    expect(page.filter((line) => ofFleets.includes(line.replace(/[ {].*/, '')))).toMatchSnapshot()
+    expect(alone.join()).not.toContain('fleet')
   })
 
   it('tells what is not known apart from zero', async () => {

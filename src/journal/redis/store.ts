@@ -11,15 +11,12 @@ import { type ScriptName, scriptsOf } from './scripts.ts'
 /** How long a barrier waits for replicas, ms; its line waits longer, so that the count is heard. */
 const WAIT_MS = 1_000
 
-/** What a new line led to, before anything runs on it. */
-type Met = { readonly server: Server; readonly gen: string; readonly seq: number }
-
 /** What opening a store needs. */
 type StoreDeps = {
   /** What was acknowledged before this process, as its witnesses have it; null: nothing yet. */
   readonly known: Known | null
-  /** Look at each server that a new line leads to; what it throws, every use of the line throws. */
-  readonly onLine: (met: Met) => Promise<void>
+  /** Called with what was asked of Redis, how it came out (`ok` or the error's code), and how long that took. */
+  readonly onCall: (call: string, outcome: string, durationMs: number) => void
 }
 
 /** Stands for the number of the line that a script runs on. */
@@ -71,7 +68,6 @@ export class RedisStore {
     const { endpoint, replicas } = this.#config
     const server = await checkServer(line, { db: endpoint.db, replicas, server: nameOf(endpoint) })
     const met = await meet(line, this.#config.fleet, this.#known, server.runId)
-    await this.#deps.onLine({ server, ...met })
     // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
     this.#known ??= { gen: met.gen, seq: 0 }
     await this.#scripts.load(line)
@@ -116,7 +112,23 @@ export class RedisStore {
 
   /** Run a script; the same again where the answer is lost. `line` stands where its arguments name the line's number. */
   run(name: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<Answer> {
-    return this.#writes.use((line) => this.#call(line, name, keys, args))
+    return this.#timed(
+      name,
+      this.#writes.use((line) => this.#call(line, name, keys, args)),
+    )
+  }
+
+  async #timed<T>(call: string, answered: Promise<T>): Promise<T> {
+    const sinceMs = performance.now()
+    let outcome = 'ok'
+    try {
+      return await answered
+    } catch (error) {
+      outcome = error instanceof RolekeeperError ? error.code : 'broken'
+      throw error
+    } finally {
+      this.#deps.onCall(call, outcome, performance.now() - sinceMs)
+    }
   }
 
   async #call(
@@ -152,13 +164,14 @@ export class RedisStore {
    */
   async fence(keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const { replicas } = this.#config
-    const [answer, count, run] = await this.#fences.use((line) =>
+    const passing = this.#fences.use((line) =>
       Promise.all([
         this.#call(line, 'fence', keys, args),
         replicas === 0 ? 0 : line.call('WAIT', replicas, WAIT_MS),
         this.#runs.get(line) ?? '',
       ]),
     )
+    const [answer, count, run] = await this.#timed('fence', passing)
     if (answer.code !== 'OK') return answer
     if (Number(count) < replicas) throw notReplicated(Number(count), replicas)
     const { gen, seq } = this.known()
@@ -168,7 +181,10 @@ export class RedisStore {
 
   /** Run a command that only reads. */
   read(command: string, ...args: readonly (string | number)[]): Promise<unknown> {
-    return this.#writes.use((line) => line.call(command, ...args))
+    return this.#timed(
+      'read',
+      this.#writes.use((line) => line.call(command, ...args)),
+    )
   }
 
   close(): void {
