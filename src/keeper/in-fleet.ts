@@ -147,9 +147,8 @@ class FleetSeating implements Seating {
       await this.#deps.store.connect()
       return true
     } catch (error) {
+      if (this.#holding === undefined && isMistake(error)) throw error
       this.#notYet(error)
-      const isMistake = error instanceof RolekeeperError && error.retry === 'never'
-      if (isMistake && error.code !== 'journal.amnesia' && this.#holding === undefined) throw error
       return false
     }
   }
@@ -297,3 +296,7 @@ class FleetSeating implements Seating {
     await this.#seats?.stop()
   }
 }
+
+/** Whether only a person mends it: what has forgotten is not to be corrected in a configuration. */
+const isMistake = (error: unknown): boolean =>
+  error instanceof RolekeeperError && error.retry === 'never' && error.code !== 'journal.amnesia'
