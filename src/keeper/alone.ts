@@ -45,6 +45,7 @@ export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: 
       await tenure.begin()
     },
     standing: () => ({ ok: true, message: 'alone, with all of them', isStandby: false }),
+    gauges: () => null,
     hint: () => undefined,
     leave: async () => tenure?.end(),
     close: records.close,

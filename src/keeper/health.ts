@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Control } from '../ops/control.ts'
+import type { FleetGauges } from '../ops/fleet-metrics.ts'
 import type { Gauges, Metrics } from '../ops/metrics.ts'
 import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../ops/server.ts'
 import { wayOut } from '../pipeline/transactions/safe.ts'
@@ -21,6 +22,8 @@ export type HealthDeps = {
   /** Of each seat that it holds; alone, one term of all. */
   readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records'>[]
   readonly standing: () => Standing
+  /** Of an instance of a fleet; null alone. */
+  readonly fleet: () => FleetGauges | null
   /** Null until the keeper hears of changes. */
   readonly feed: () => ReturnType<Feed['state']> | null
   /** Undefined until they are connected. */
@@ -91,6 +94,7 @@ const atWork = (deps: HealthDeps): readonly RoleAtWork[] =>
 async function readGauges(deps: HealthDeps): Promise<Gauges> {
   const nowMs = deps.clock.nowMs()
   const feed = deps.feed()
+  const fleet = deps.fleet()
   const lags = atWork(deps)
     .map(({ duty }) => duty.lastSeen()?.freshness.ageMs ?? null)
     .filter((age) => age !== null)
@@ -106,6 +110,7 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
     quorumMissingMs: nowMs - (deps.nodes()?.quorumMissingSinceMs() ?? nowMs),
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
     serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
+    ...(fleet === null ? {} : { fleet }),
     roles: await Promise.all([...names].map((name) => readRole(name, deps))),
   }
 }

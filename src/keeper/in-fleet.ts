@@ -15,12 +15,9 @@ import { type Held, readSeatsAtWork } from '../journal/redis/seat.ts'
 import { RedisStore } from '../journal/redis/store.ts'
 import { type StoreUpkeep, startStoreUpkeep } from '../journal/redis/upkeep.ts'
 import type { KeeperEvent } from '../ops/events.ts'
+import type { FleetGauges, FleetMetrics } from '../ops/fleet-metrics.ts'
 import type { Log } from '../ops/log.ts'
-import { createBullmqQueue } from '../queue/bullmq.ts'
-import type { Carrier } from '../queue/hints.ts'
-import { LOOK } from '../queue/queue.ts'
-import { createTimers } from '../queue/timers.ts'
-import { createWaker, type Waker } from '../queue/waker.ts'
+import { createWakeups, type Wakeups } from './fleet-wakeups.ts'
 import { openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
 import { type Candidate, refusalOfPolicies } from './staff.ts'
@@ -34,6 +31,7 @@ type FleetDeps = {
   readonly version: string
   readonly alarm: (error: RolekeeperError) => void
   readonly emit: (event: KeeperEvent) => void
+  readonly metrics: FleetMetrics | null
   readonly stop: AbortSignal
 }
 
@@ -65,7 +63,7 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
     opened.push(() => archive.close())
     const store = new RedisStore(storeConfigOf(config), {
       known: witnesses.known,
-      onCall: () => undefined,
+      onCall: (...call) => deps.metrics?.redisCalled(...call),
     })
     opened.push(() => store.close())
     const seating = new FleetSeating(config, fleet, { ...deps, witnesses, archive, store, close })
@@ -95,8 +93,7 @@ class FleetSeating implements Seating {
   readonly #names: readonly string[]
   readonly #control: FleetControl
   readonly #attestation: Attestation
-  readonly #carrier: Carrier
-  readonly #waker: Waker | undefined
+  readonly #wakeups: Wakeups
   readonly #chainTime: ChainTime
   /** Ended with it, the last first. */
   readonly #opened: (() => unknown)[] = []
@@ -108,7 +105,7 @@ class FleetSeating implements Seating {
 
   constructor(config: RunConfig, fleet: NonNullable<RunConfig['fleet']>, deps: Parts) {
     const { clock, store, witnesses, alarm, close } = deps
-    const { endpoint, replicas } = storeConfigOf(config)
+    const { replicas } = storeConfigOf(config)
     const { instance, roster, leaseMs } = fleet
     this.#config = config
     this.#fleet = fleet
@@ -122,8 +119,7 @@ class FleetSeating implements Seating {
       ...{ store, instance, witnesses, roster, replicas, onWaiting: alarm },
     })
     this.#chainTime = createChainTime({ nowMs: clock.nowMs, monotonicMs })
-    this.#carrier = { ...endpoint, fleet: fleet.name }
-    this.#waker = config.queue === 'bullmq' ? createWaker(this.#carrier, clock, this.#heard) : undefined
+    this.#wakeups = createWakeups(config, { clock, alarm })
     // How far the feed of one process has come is nothing to the next: the first look is at everything.
     const values = new Map<string, string | null>()
     this.values = {
@@ -132,7 +128,7 @@ class FleetSeating implements Seating {
     }
     this.close = async () => {
       for (const each of this.#opened.toReversed()) await each()
-      await this.#waker?.close()
+      await this.#wakeups.close()
       await close()
     }
   }
@@ -174,9 +170,23 @@ class FleetSeating implements Seating {
     }
   }
 
+  gauges(): FleetGauges {
+    const seen = this.#seats?.seen() ?? null
+    return {
+      seats: this.#names.length,
+      seatsHeld: this.#seats?.held().length ?? 0,
+      seatFreeMs: seen?.freeMs ?? 0,
+      isStandby: this.#why !== null,
+      instances: seen?.instances ?? 0,
+      redisSilentMs: seen === null ? null : monotonicMs() - seen.atMs,
+      isRedisUnfit: this.#upkeep?.failing() != null,
+      isQueueDeaf: this.#wakeups.isDeaf(),
+    }
+  }
+
   hint(): void {
     const held = new Set(this.#seats?.held().map(({ seat }) => seat))
-    for (const name of this.#names) if (!held.has(name)) void this.#waker?.wake(name, LOOK)
+    this.#wakeups.hint(this.#names.filter((name) => !held.has(name)))
   }
 
   async hold(hold: (seat: HeldSeat) => Tenure, nodes: Pick<Nodes, 'onHead'>): Promise<void> {
@@ -261,6 +271,7 @@ class FleetSeating implements Seating {
   #report({ seat }: Held, state: 'held' | 'left' | 'lost'): void {
     const roles = agentsOf(seat, this.#config).map(({ role }) => role)
     const at = new Date(this.#deps.clock.nowMs()).toISOString()
+    this.#deps.metrics?.term(state === 'held' ? 'begun' : state)
     this.#deps.emit({ type: 'seat', at, seat, roles, state })
   }
 
@@ -282,12 +293,7 @@ class FleetSeating implements Seating {
         if (error.code === 'seat.lost') this.#seats?.lost(held)
         this.#control.forgotten(error)
       },
-      createQueue: (timers) => {
-        const [carrier, waker, onHealth] = [this.#carrier, this.#waker, this.#heard]
-        return waker === undefined
-          ? createTimers(timers)
-          : createBullmqQueue({ ...timers, carrier, seat, waker, onHealth })
-      },
+      createQueue: this.#wakeups.queueOf(seat),
     })
   }
 

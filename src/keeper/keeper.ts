@@ -139,6 +139,7 @@ class ComposedKeeper implements Keeper {
     const deps = {
       ...{ clock: this.#clock, candidates: this.#candidates, log: this.#log, version: this.#version },
       ...{ alarm: this.#reports.alarm, emit: this.#reports.emit, stop: this.#ending.signal },
+      metrics: this.#reports.metrics.fleet,
     }
     return this.#config.fleet === undefined ? sitAlone(this.#config, deps) : openInFleet(this.#config, deps)
   }
@@ -189,6 +190,7 @@ class ComposedKeeper implements Keeper {
       ...{ clock: this.#clock, terms: () => [...this.#terms] },
       control: () => seating.control(),
       standing: () => seating.standing(),
+      fleet: () => seating.gauges(),
       feed: () => this.#feed?.state() ?? null,
       nodes: () => (isFollowing() ? this.#nodes : undefined),
       waitsFor: () => (isFollowing() ? null : this.#waitsFor),

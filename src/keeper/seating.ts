@@ -1,6 +1,7 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { Control, Gate } from '../ops/control.ts'
+import type { FleetGauges } from '../ops/fleet-metrics.ts'
 import type { Mail } from '../ops/mail.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { TimersDeps } from '../queue/timers.ts'
@@ -48,6 +49,8 @@ export type Seating = {
   /** Hold seats from now on. Alone it resolves once the term has begun, and throws why it cannot. */
   readonly hold: (hold: (seat: HeldSeat) => Tenure, nodes: Pick<Nodes, 'onHead'>) => Promise<void>
   readonly standing: () => Standing
+  /** Null alone. */
+  readonly gauges: () => FleetGauges | null
   /** Let those who hold the seats that this keeper does not hold look again. */
   readonly hint: () => void
   /** Park every term, and leave its seat to others. */

@@ -25,6 +25,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
     clock: { ...systemClock, nowMs: () => NOW_MS },
     terms: () => [{ records, states: () => [], live: () => [] }],
     standing: () => ({ ok: true, message: 'alone', isStandby: false }),
+    fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined },
     control: () => ({ killed: false, paused: false }),
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
