@@ -20,7 +20,7 @@ import type { Log } from '../ops/log.ts'
 import { createWakeups, type Wakeups } from './fleet-wakeups.ts'
 import { openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
-import { type Candidate, refusalOfPolicies } from './staff.ts'
+import { type Candidate, fingerprintOf, refusalOfPolicies } from './staff.ts'
 
 /** What an instance of a fleet needs. */
 type FleetDeps = {
@@ -197,7 +197,7 @@ class FleetSeating implements Seating {
   }
 
   async #hold(hold: (seat: HeldSeat) => Tenure): Promise<void> {
-    const { clock, store, stop } = this.#deps
+    const { clock, store, stop, candidates, version } = this.#deps
     const { instance, leaseMs, lagMs, zone } = this.#fleet
     const seats = await this.#allSeats()
     stop.throwIfAborted()
@@ -206,7 +206,7 @@ class FleetSeating implements Seating {
     this.#seats = createSeats({
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
       ...(zone === undefined ? {} : { zone }),
-      ...{ release: this.#deps.version, fingerprint: this.#fingerprint() },
+      ...{ release: version, fingerprint: fingerprintOf(candidates, version) },
       blockOffMs: this.#chainTime.offMs,
       onControls: this.#control.heard,
       onState: this.#say,
@@ -231,16 +231,6 @@ class FleetSeating implements Seating {
     if (!(error instanceof RolekeeperError)) throw error
     this.#say(error)
     return undefined
-  }
-
-  /** What instances have to agree on: the release, the policies, and who signs for which role. */
-  #fingerprint(): string {
-    const { candidates, version } = this.#deps
-    const agents = candidates.map(({ agent, policy }) => {
-      const rules = policy instanceof RolekeeperError ? policy.code : policy.ruleset.hash
-      return `${agent.role} ${agent.mode} ${agent.signer.address} ${rules}`
-    })
-    return [version, ...agents.toSorted()].join('\n')
   }
 
   #begin(held: Held, lost: AbortSignal, hold: (seat: HeldSeat) => Tenure): Park {

@@ -202,6 +202,15 @@ export function refusalOfPolicies(candidates: readonly Candidate[]): RolekeeperE
   return refusals.every((each) => each !== null) ? (refusals[0] ?? null) : null
 }
 
+/** What two instances of a fleet have to agree on: the release, the policies, and who signs for which role. Pure. */
+export function fingerprintOf(candidates: readonly Candidate[], version: string): string {
+  const agents = candidates.map(({ agent: { role, mode, signer }, policy }) => {
+    const rules = policy instanceof RolekeeperError ? policy.code : policy.ruleset.hash
+    return `${role} ${mode} ${signer.address} ${rules}`
+  })
+  return [version, ...agents.toSorted()].join('\n')
+}
+
 /** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
 export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>
   candidates.flatMap(({ agent: { role, mode, signer }, policy }) =>
