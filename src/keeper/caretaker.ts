@@ -31,6 +31,7 @@ const WAITING: Stages = {
   claim: waits,
   carry: waits,
   confirm: waits,
+  resend: async () => undefined,
 }
 
 /** What following a workflow takes when no key, no rules and no fees of its role are known. */
@@ -46,8 +47,8 @@ type CaretakerDeps = Omit<
  */
 export function caretakerStages(workflow: Workflow, live: Stages | null, deps: CaretakerDeps): Stages {
   if (workflow.shadow === true) return WAITING
-  const { carry, confirm } = live ?? unstaffedStages(workflow, deps)
-  return { ...WAITING, carry, confirm }
+  const { carry, confirm, resend } = live ?? unstaffedStages(workflow, deps)
+  return { ...WAITING, carry, confirm, resend }
 }
 
 function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerDeps) {
@@ -66,7 +67,7 @@ function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerD
     },
     ...{ recheck: refused, lookAgain: refused, checkBudget: refused, reserve: refused },
   })
-  return { carry: unhurried(stages.carry), confirm: unhurried(stages.confirm) }
+  return { ...stages, carry: unhurried(stages.carry), confirm: unhurried(stages.confirm) }
 }
 
 /** Heads wake what waits for the chain; what waits for a role need not be asked twice a second. */

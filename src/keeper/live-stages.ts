@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalHash, whyAsk } from '../guard/approval.ts'
@@ -15,7 +15,7 @@ import { clear, type SignerState } from '../pipeline/clear.ts'
 import { conclude } from '../pipeline/conclude.ts'
 import { confirm } from '../pipeline/confirm.ts'
 import { hold } from '../pipeline/hold.ts'
-import { type CarryDeps, carry } from '../pipeline/in-flight.ts'
+import { type CarryDeps, carry, resend } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
 import { type FeePolicy, payloadCapWei, quoteFees } from '../pipeline/transactions/fees.ts'
@@ -158,22 +158,24 @@ export type FollowingStagesDeps = Pick<
 /** Raw bytes that are remembered as sent; when they are more, all go out once again, which does no harm. */
 const SENT_MAX = 10_000
 
-/** Create a memory of what was asked before; the first time is true. */
-function createOnce(): (text: string) => boolean {
-  const asked = new Set<string>()
-  return (text) => {
-    if (asked.has(text)) return false
-    if (asked.size >= SENT_MAX) asked.clear()
-    asked.add(text)
-    return true
+function createSentHere(): CarryDeps['sentHere'] {
+  const heads = new Map<Hex, bigint>()
+  return {
+    get: (raw) => heads.get(raw),
+    set: (raw, headNumber) => {
+      if (heads.size >= SENT_MAX) heads.clear()
+      heads.set(raw, headNumber)
+    },
   }
 }
 
 /** Join what carries a workflow in flight, with what ends it once every slot is final, and what confirms it. */
-export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, 'carry' | 'confirm'> {
+export function createFollowingStages(
+  deps: FollowingStagesDeps,
+): Pick<Stages, 'carry' | 'confirm' | 'resend'> {
   const { nowMs, journal, nodes, client, chain, signer, fees, alarm, rulesetHash, gasWeiMax } = deps
   const view = () => chain.of(signer.address)
-  const isNewHere = createOnce()
+  const sentHere = createSentHere()
   const baseFeePerGasWei = () => view().baseFeePerGasWei
   const ending = { nowMs, baseFeePerGasWei, fees, nodes, stands: chain.stands, journal, alarm }
   return {
@@ -189,7 +191,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
         }),
         facts: () => chain.facts(signer.address),
         seek: chain.seek,
-        isNewHere,
+        sentHere,
         register: (each, atMs) => journal.post(registrations(each, atMs)),
         conclude: (each) => conclude(each, ending),
       }),
@@ -198,6 +200,7 @@ export function createFollowingStages(deps: FollowingStagesDeps): Pick<Stages, '
         ...{ nowMs, journal, stands: chain.stands },
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
+    resend: (workflow) => resend(workflow, { view, nodes, sentHere, alarm }),
   }
 }
 

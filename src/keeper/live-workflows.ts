@@ -31,6 +31,7 @@ export type LiveWorkflows = {
   readonly resume: (workflow: Workflow) => void
   readonly moved: (before: Workflow | null, after: Workflow) => void
   readonly list: () => readonly Workflow[]
+  readonly get: (id: string) => Workflow | undefined
   /** What is urgent and in flight with a signer. */
   readonly urgentOf: (signer: Address) => readonly Workflow[]
   readonly wakeAll: (state: Workflow['state']) => void
@@ -101,7 +102,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
       if (hasEnded) ended(after)
       else if (after.slots.some((slot) => slot.attempts.at(-1)?.state === 'sent')) deps.register()
     },
-    list: () => [...live.values()],
+    ...{ list: () => [...live.values()], get: (id) => live.get(id) },
     urgentOf: (signer) => [...urgent.values()].filter((workflow) => workflow.signer === signer),
     // What is quarantined may fail at every head, and has times of its own.
     wakeAll: (state) => wakeAll((workflow) => workflow.state === state && workflow.quarantined === undefined),

@@ -27,6 +27,7 @@ type Lanes = Readonly<
 type RunQueueDeps = {
   readonly clock: Clock
   readonly journal: Journal
+  readonly remembered: (id: string) => Workflow | undefined
   readonly stagesOf: (workflow: Workflow) => Stages
   readonly alone: Serial
   readonly onMove: (before: Workflow, after: Workflow) => void
@@ -38,10 +39,11 @@ type RunQueueDeps = {
 
 /** Create the queue that runs every workflow through the stages of its role. */
 export function createRunQueue(given: RunQueueDeps): Queue {
-  const { clock, journal, stagesOf, alone, onMove, signers, metrics, log } = given
+  const { clock, journal, remembered, stagesOf, alone, onMove, signers, metrics, log } = given
   const deps = {
     nowMs: clock.nowMs,
     journal,
+    remembered,
     stages: stagesOf,
     alone,
     onMove,

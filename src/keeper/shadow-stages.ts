@@ -6,7 +6,7 @@ import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import { clear } from '../pipeline/clear.ts'
-import type { Stage, Stages } from '../pipeline/pipeline.ts'
+import type { Stages } from '../pipeline/pipeline.ts'
 import { judge, score } from '../pipeline/shadow.ts'
 import { isBid } from '../pipeline/shadow-lots.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
@@ -29,7 +29,7 @@ type ShadowStagesDeps = {
   readonly onScored: (verdict: ShadowVerdict) => void
 }
 
-const never: Stage = async ({ id, state }) => {
+const never = async ({ id, state }: Workflow): Promise<never> => {
   throw new BrokenInvariant(`workflow ${id} is in shadow and ${state}: it holds no nonce`)
 }
 
@@ -62,6 +62,7 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
     claim: (workflow) => score(workflow, shadow),
     carry: never,
     confirm: never,
+    resend: never,
   }
 }
 

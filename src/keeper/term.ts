@@ -130,7 +130,7 @@ async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<voi
     })
   const queue = createRunQueue({
     ...{ clock, journal, signers, alone: serial, log, stagesOf: staff.stagesOf },
-    ...{ onMove: live.moved, metrics: reports.metrics, createQueue },
+    ...{ onMove: live.moved, remembered: live.get, metrics: reports.metrics, createQueue },
   })
   parts.opened.push(queue.close)
   const background = backgroundOf(staff, desk, live, deps)

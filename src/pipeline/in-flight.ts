@@ -23,6 +23,12 @@ import {
 import { type Signers, takenBy } from './transactions/safe.ts'
 import { assembleRaw, proveOrdered } from './transactions/transaction.ts'
 
+/** The head at which each of some bytes last went out: what an earlier process sent, nodes may have forgotten. */
+type SentHere = {
+  readonly get: (raw: Hex) => bigint | undefined
+  readonly set: (raw: Hex, headNumber: bigint) => void
+}
+
 /** What carrying a workflow in flight needs. */
 export type CarryDeps = {
   readonly view: () => ReplaceView
@@ -37,8 +43,8 @@ export type CarryDeps = {
   /** Look for what took a nonce; the workflow runs again when it is found. */
   readonly seek: (sought: Sought) => void
   readonly nodes: Pick<Nodes, 'send'>
-  /** Whether this process sends these bytes for the first time: what an earlier one sent, nodes may have forgotten. */
-  readonly isNewHere: (raw: Hex) => boolean
+  /** The head at which this process last sent some bytes. */
+  readonly sentHere: SentHere
   readonly journal: Pick<Journal, 'barrier' | 'ledgerEntry' | 'ordered' | 'write'>
   /** Put in the outbox what the service should know of a workflow: its payloads that a node has. */
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
@@ -107,7 +113,7 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
   // Together they land in one block: a payload is not sent while another of its workflow waits for its signature.
   const next = ordered.length > 0 ? await sign(workflow, ordered, deps) : await send(workflow, signed, deps)
   if (next.type !== 'wait') return next
-  await resend(slots, deps)
+  await resend({ slots }, deps)
   return next
 }
 
@@ -226,9 +232,12 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
   return moved(sent)
 }
 
-async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<void> {
+/** What sending takes that was acknowledged before: no key and no record. */
+type ResendDeps = Pick<CarryDeps, 'view' | 'nodes' | 'sentHere' | 'alarm'>
+
+async function sendRaw(slot: Slot, { raw }: Attempt, deps: ResendDeps): Promise<void> {
   invariant(raw !== undefined, `slot ${slot.nonce} is sent without raw bytes`)
-  deps.isNewHere(raw)
+  deps.sentHere.set(raw, deps.view().headNumber)
   const outcomes = await deps.nodes.send(raw)
   if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return
   // The nonce stays: a node that does not say so may have it, and the same bytes go out again.
@@ -244,22 +253,31 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: CarryDeps): Promise<v
   )
 }
 
-/** Send again what is public: also while the kill switch holds back what would replace it. */
-async function resend(slots: readonly Slot[], deps: CarryDeps): Promise<void> {
+/**
+ * Send again what is public, once at a head: also while the kill switch holds back what would replace it, and while the
+ * record cannot be reached.
+ */
+export async function resend({ slots }: Pick<Workflow, 'slots'>, deps: ResendDeps): Promise<void> {
   const { headNumber, chainNonce } = deps.view()
+  /** What was sent and is not recorded as such is public too: its record ended in between. */
+  const lastSentHere = ({ raw }: Attempt) => (raw === undefined ? undefined : deps.sentHere.get(raw))
   // What was mined above the head is gone, or the nodes lag: either way the same bytes do no harm.
   const isOut = ({ state, inclusion }: Slot) =>
     state === 'open' || (state === 'mined' && inclusion !== undefined && inclusion.blockNumber > headNumber)
   const due = slots.filter(isOut).flatMap((slot) => {
-    const sent = slot.attempts.findLast(({ state }) => state === 'sent')
+    const sent = slot.attempts.findLast(
+      (attempt) => attempt.state === 'sent' || lastSentHere(attempt) !== undefined,
+    )
     // A payload that must not run any more is not helped on its way.
     if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []
-    const since = headNumber - (sent.sentAtBlock ?? headNumber)
+    const lastAt = lastSentHere(sent)
+    const since = headNumber - (sent.sentAtBlock ?? lastAt ?? headNumber)
     // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
     const isDue =
-      since < 0n ||
-      (sent.raw !== undefined && deps.isNewHere(sent.raw)) ||
-      (since > 0n &&
+      lastAt === undefined ||
+      (lastAt !== headNumber && since < 0n) ||
+      (lastAt !== headNumber &&
+        since > 0n &&
         (slot.nonce < chainNonce + RESEND_NONCES
           ? since % RESEND_BLOCKS === 0n
           : since % BigInt(RESEND_ALL_BLOCKS) === BigInt(slot.nonce % RESEND_ALL_BLOCKS)))

@@ -19,6 +19,8 @@ export type Stages = {
   readonly claim: Stage
   readonly carry: Stage
   readonly confirm: Stage
+  /** Send again what is public of a workflow in flight, by nothing but what is remembered of it. */
+  readonly resend: (workflow: Workflow) => Promise<void>
 }
 
 /** Take the one step that a workflow's state calls for. */
@@ -56,6 +58,8 @@ export function step(workflow: Workflow, stages: Stages, inLine?: InLine): Promi
 export type PipelineDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'get' | 'write'>
+  /** A live workflow as it was last announced. */
+  readonly remembered: (id: string) => Workflow | undefined
   /** The stages of the workflow's role. */
   readonly stages: (workflow: Workflow) => Stages
   /** Hold the signer while a workflow is cleared and claims, so that simulations see each other's nonces. */
@@ -84,13 +88,40 @@ const GIVE_UP_MS = 240_000
 const STRIKE_WAIT_MS = 1_000
 const STRIKE_WAIT_MS_MAX = 60_000
 const NODE_WAIT_MS = 500
+/** A record that cannot be reached is asked for again this soon: it has been tried for two seconds by then. */
+const RECORD_WAIT_MS = 1_000
+
+/** Whether a failure is of the record, as of one that is away or full: it says nothing of what the step was about. Pure. */
+const isOfRecord = (error: unknown): error is RolekeeperError =>
+  error instanceof RolekeeperError && (error.code === 'seat.lost' || error.code.startsWith('journal.'))
 
 /**
- * Carry a workflow as far as it goes now.
- * @returns milliseconds until it wants to be looked at again, or null when it is terminal or not there.
+ * Carry a workflow as far as it goes now. While its record cannot be reached, it is no further than it was, and only what is
+ * public already is sent again; where its seat is another's, nothing more is done.
+ * @returns milliseconds until it wants to be looked at again, or null when it is terminal, not there, or another's.
  */
 export async function run(id: string, deps: PipelineDeps): Promise<number | null> {
-  let workflow = await deps.journal.get(id)
+  try {
+    return await takeSteps(id, deps)
+  } catch (error) {
+    if (!isOfRecord(error)) throw error
+    if (error.code === 'seat.lost') return null
+    const known = deps.remembered(id)
+    if (known?.state === 'in_flight') await deps.stages(known).resend(known)
+    return RECORD_WAIT_MS
+  }
+}
+
+/** Read a workflow; what was written of it and never heard of, as its answer was lost, is announced now. */
+async function read(id: string, deps: PipelineDeps): Promise<Workflow | null> {
+  const stored = await deps.journal.get(id)
+  const known = deps.remembered(id)
+  if (stored !== null && known !== undefined && known.version < stored.version) deps.onMove(known, stored)
+  return stored
+}
+
+async function takeSteps(id: string, deps: PipelineDeps): Promise<number | null> {
+  let workflow = await read(id, deps)
   for (let steps = 0; workflow !== null && !isTerminal(workflow.state); steps += 1) {
     if (steps === STEPS_MAX) return TURN_MS
     const needsSigner = workflow.state === 'attested' || workflow.state === 'cleared'
@@ -118,8 +149,9 @@ async function takeStep(workflow: Workflow, deps: PipelineDeps, inLine?: InLine)
     return inLine !== undefined && next.state === 'cleared' ? takeStep(next, deps, inLine) : next
   } catch (error) {
     if (error instanceof RolekeeperError && error.code === 'journal.conflict') {
-      return (await deps.journal.get(workflow.id)) ?? STRIKE_WAIT_MS
+      return (await read(workflow.id, deps)) ?? STRIKE_WAIT_MS
     }
+    if (isOfRecord(error)) throw error
     if (error instanceof RolekeeperError && error.retry !== 'never') return NODE_WAIT_MS
     return strike(workflow, error, deps)
   }

@@ -171,6 +171,7 @@ async function createPipeline({ rpcUrl, serviceUrl, chainId, desk, keys }: Throu
   )
   const queue = createRunQueue({
     ...{ clock: systemClock, journal, alone, createQueue: createTimers },
+    remembered: (id) => live.get(id),
     stagesOf: ({ signer }) => stagesFor(stages, signer),
     onMove: (_before, after) => {
       live.set(after.id, after)

@@ -221,3 +221,38 @@ describe('a nonce at the fee cap', () => {
     expect((await setup.settle(closed)).workflow.slots[0]?.attempts).toHaveLength(2)
   })
 })
+
+describe('a record that cannot be reached', () => {
+  const away = new RolekeeperError('journal.unreachable', 'Redis is away.', { retry: 'later' })
+
+  it('does not keep what was sent from going out again, once every two blocks, though it was never recorded as sent', async () => {
+    setup.world.registerFails = away
+    await expect(setup.settle(pair())).rejects.toBe(away)
+    const { last } = setup.world
+    if (last === null) throw new TypeError('nothing was carried')
+    expect(last.slots.map(purposes)).toEqual([['payload signed'], ['payload signed']])
+    const first = sends()
+    expect(first).toHaveLength(2)
+    for (const headNumber of [10n, 11n, 12n, 12n, 13n, 14n]) {
+      setup.world.headNumber = headNumber
+      await setup.resend(last)
+    }
+    expect(sends()).toEqual([...first, ...first, ...first])
+    expect(setup.world.asked).toHaveLength(2)
+  })
+
+  it('lets nothing go out that no barrier has passed', async () => {
+    setup.world.onBarrier = () => {
+      if (setup.world.asked.length > 0) throw away
+    }
+    await expect(setup.settle(pair())).rejects.toBe(away)
+    const { last } = setup.world
+    if (last === null) throw new TypeError('nothing was carried')
+    expect(last.slots.map(purposes)).toEqual([['payload signed'], ['payload signed']])
+    for (const headNumber of [10n, 12n, 200n]) {
+      setup.world.headNumber = headNumber
+      await setup.resend(last)
+    }
+    expect(sends()).toEqual([])
+  })
+})

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => journal.close())
 
-const unused: Stage = async (workflow) => {
+const unused = async (workflow: Workflow): Promise<never> => {
   throw new TypeError(`no stage for ${workflow.state}`)
 }
 const NONE: Stages = {
@@ -28,7 +28,12 @@ const NONE: Stages = {
   claim: unused,
   carry: unused,
   confirm: unused,
+  resend: unused,
 }
+/** What a Redis that cannot be reached, or is no longer what it was, comes to. */
+const recordFault = (code: string, retry: 'never' | 'later' = 'later') =>
+  new RolekeeperError(code, 'The record is away.', { retry })
+
 const to =
   (state: WorkflowState): Stage =>
   async (workflow) =>
@@ -38,11 +43,20 @@ const createWorld = (stages: Partial<Stages>) => {
   const world = {
     ...{ moves: [] as string[], quarantined: [] as string[], notes: [] as string[], onMove: () => {} },
     ...{ strikes: 0, held: 0, turns: 0, nowMs: 2_000 },
+    /** What was announced last, and what of it was sent again. */
+    ...{ live: new Map<string, Workflow>(), resent: [] as string[] },
   }
   const deps: PipelineDeps = {
     nowMs: () => world.nowMs,
     journal,
-    stages: () => ({ ...NONE, ...stages }),
+    remembered: (id) => world.live.get(id),
+    stages: () => ({
+      ...NONE,
+      resend: async ({ state, version }) => {
+        world.resent.push(`${state} ${version}`)
+      },
+      ...stages,
+    }),
     alone: async (_signer, work) => {
       world.held += 1
       world.turns += 1
@@ -54,6 +68,7 @@ const createWorld = (stages: Partial<Stages>) => {
     },
     onMove: (before, after) => {
       world.moves.push(`${before.state} ${after.state}`)
+      world.live.set(after.id, after)
       world.onMove()
     },
     onStrike: () => {
@@ -67,6 +82,7 @@ const createWorld = (stages: Partial<Stages>) => {
   const opened = async (state: WorkflowState, changes: Partial<Workflow> = {}) => {
     const workflow = workflowOf(state, changes)
     await journal.open(workflow)
+    world.live.set(workflow.id, workflow)
     return workflow.id
   }
   return { world, deps, opened }
@@ -86,6 +102,7 @@ describe('a step', () => {
       claim: waits(4),
       carry: waits(5),
       confirm: waits(6),
+      resend: unused,
     }
     const states = [
       'discovered',
@@ -250,4 +267,72 @@ describe('running a workflow', () => {
       'refused',
     ])
   })
+})
+
+describe('a record that cannot be reached', () => {
+  const away = [
+    ['journal.unreachable', 'later'],
+    ['journal.unknown', 'later'],
+    ['journal.full', 'later'],
+    ['journal.not_replicated', 'later'],
+    // What only a person mends says nothing of the workflow either.
+    ['journal.amnesia', 'never'],
+    ['journal.redis_settings', 'never'],
+  ] as const
+
+  it.each(away)(
+    'strikes nobody, and resends what is public, however long it says %s',
+    async (code, retry) => {
+      const { world, deps, opened } = createWorld({ carry: () => Promise.reject(recordFault(code, retry)) })
+      const id = await opened('in_flight', { slots: [slotOf()] })
+      for (let tries = 0; tries < 10; tries += 1) expect(await run(id, deps)).toBe(1_000)
+      expect(world).toMatchObject({ strikes: 0, quarantined: [], resent: Array(10).fill('in_flight 0') })
+      expect(await journal.get(id)).toMatchObject({ version: 0, strikes: 0 })
+    },
+  )
+
+  it('resends by what is remembered where not even the record of it can be read', async () => {
+    const { world, deps, opened } = createWorld({})
+    const ids = [await opened('in_flight', { slots: [slotOf()] })]
+    ids.push(await opened('cleared', { id: 'b', opportunity: 'b' }))
+    const unreadable = { ...journal, get: () => Promise.reject(recordFault('journal.unreachable')) }
+    for (const id of [...ids, 'absent']) expect(await run(id, { ...deps, journal: unreadable })).toBe(1_000)
+    expect(world).toMatchObject({ strikes: 0, resent: ['in_flight 0'] })
+  })
+
+  it('counts no strike twice over, and loses none, where it goes away while one is written', async () => {
+    const { world, deps, opened } = createWorld({ carry: unused })
+    const id = await opened('in_flight', { slots: [slotOf()] })
+    const write = () => Promise.reject(recordFault('journal.unreachable'))
+    const unwritable = { ...journal, get: journal.get.bind(journal), write }
+    for (let tries = 0; tries < 5; tries += 1)
+      expect(await run(id, { ...deps, journal: unwritable })).toBe(1_000)
+    expect(await journal.get(id)).toMatchObject({ strikes: 0 })
+    expect(world).toMatchObject({ quarantined: [], resent: Array(5).fill('in_flight 0') })
+    expect(await run(id, deps)).toBe(1_000)
+    expect(await journal.get(id)).toMatchObject({ strikes: 1 })
+  })
+
+  it('goes on from what was written though its answer was lost, and announces it once', async () => {
+    const { world, deps, opened } = createWorld({ prepare: to('refused') })
+    const id = await opened('requested')
+    const write = async (next: Workflow) => {
+      await journal.write(next)
+      throw recordFault('journal.unknown')
+    }
+    const get = journal.get.bind(journal)
+    expect(await run(id, { ...deps, journal: { get, write } })).toBe(1_000)
+    expect(world.moves).toEqual([])
+    expect(await run(id, deps)).toBeNull()
+    expect(await run(id, deps)).toBeNull()
+    expect(world).toMatchObject({ moves: ['requested refused'], strikes: 0 })
+  })
+})
+
+it("ends a run at once where the seat is another's: no strike, no other try, and nothing is sent", async () => {
+  const { world, deps, opened } = createWorld({ carry: () => Promise.reject(recordFault('seat.lost')) })
+  const id = await opened('in_flight', { slots: [slotOf()] })
+  expect(await run(id, deps)).toBeNull()
+  expect(world).toMatchObject({ strikes: 0, resent: [], moves: [] })
+  expect(await journal.get(id)).toMatchObject({ version: 0 })
 })

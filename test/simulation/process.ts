@@ -316,6 +316,7 @@ export class Process {
         asking.run('workflow', () =>
           run(id, {
             ...{ nowMs: clock.nowMs, journal, alone, onMove: moved },
+            remembered: (each) => live.get(each),
             stages: () => stages,
             onQuarantined: ({ id, signer }, { message }) =>
               signers.safe(signer, {

@@ -3,7 +3,7 @@ import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { MinedTransaction, Receipt } from '../../src/chain/nodes.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import type { Gate } from '../../src/ops/control.ts'
-import { type CarryDeps, carry } from '../../src/pipeline/in-flight.ts'
+import { type CarryDeps, carry, resend } from '../../src/pipeline/in-flight.ts'
 import { registrations } from '../../src/pipeline/register.ts'
 import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
@@ -59,12 +59,15 @@ export const createWorld = () => {
     receipts: new Map<string, Receipt>(),
     asked: [] as string[],
     alarms: [] as string[],
+    /** What the journal says to what is sent. */
+    registerFails: null as RolekeeperError | null,
+    /** As the last step began with it. */
+    last: null as Workflow | null,
     /** What took the signer to SAFE. */
     safe: [] as string[],
     log: [] as string[],
   }
   const digests = new Map<string, number>()
-  const sent = new Set<string>()
   /** The nonce and digest of each hash that the journal has. */
   const forms = new Map<string, { readonly nonce: number; readonly digest: `0x${string}` }>()
   const minedAt = (nonce: number): MinedTransaction | null | undefined => {
@@ -117,7 +120,7 @@ export const createWorld = () => {
       count: world.chainNonce,
       minedAt,
     }),
-    isNewHere: (raw) => !sent.has(raw) && Boolean(sent.add(raw)),
+    sentHere: new Map(),
     signers: {
       safe: (_, { check, seen }) => {
         world.safe.push(`${check}: ${seen}`)
@@ -166,6 +169,7 @@ export const createWorld = () => {
       return workflow
     },
     register: async (workflow, atMs) => {
+      if (world.registerFails !== null) throw world.registerFails
       world.log.push(...registrations(workflow, atMs).map((row) => `outbox ${row.order}`))
     },
     recheck: async () => world.recheck,
@@ -184,13 +188,14 @@ export const createWorld = () => {
           if (hash !== undefined) forms.set(hash, { nonce: slot.nonce, digest })
         }
       }
+      world.last = current
       const result = await carry(current, deps)
       if (result.type === 'wait') return { workflow: current, ms: result.ms }
       current = result.workflow
     }
     throw new Error('carry never came to rest')
   }
-  return { world, settle }
+  return { world, settle, resend: (workflow: Workflow) => resend(workflow, deps) }
 }
 
 /** A receipt of our transaction in block 11. */
