@@ -121,6 +121,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npx vitest run', 'is a part of this suite'],
   ['npx rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
   ['npx rolekeeper api diff https://', 'needs a real service'],
+  ['npx rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
   ['docker compose', 'needs Docker, a real service and AWS'],
 ]
 const isRun = (command: string) => !NOT_RUN.some(([begins]) => command.startsWith(begins))

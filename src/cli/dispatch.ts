@@ -44,6 +44,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'how each signer stands, and what leaves SAFE',
     load: async () => (await import('./commands/signer.ts')).signer,
   },
+  fleet: {
+    summary: 'who holds what of a fleet, and how its Redis is',
+    load: async () => (await import('./commands/fleet.ts')).fleet,
+  },
   plan: {
     summary: 'what differs from what is declared',
     load: async () => (await import('./commands/plan.ts')).plan,

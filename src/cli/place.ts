@@ -13,6 +13,12 @@ export type Place = JournalPlace & {
   readonly instance?: string
 }
 
+/** The same of a fleet. */
+export type FleetPlace = Place & { readonly shared: SharedPlace }
+
+/** Whether the records are a fleet's. Pure. */
+export const isFleet = (place: Place): place is FleetPlace => place.shared !== undefined
+
 /** The options that say where the records are. */
 export const PLACE = {
   config: { help: 'the run configuration, which says where the records are', value: 'FILE' },
@@ -59,6 +65,15 @@ export async function placeOf({ config, directory }: GivenPlace, io: Pick<Io, 'e
   const here = directory ?? DEFAULT_DIRECTORY
   const left = leftIn(here)
   return left === null ? { directory: here } : asPlace(here, (await load(left.config, io)).shared, left)
+}
+
+/** Find the fleet that a command is about. Throws as {@link placeOf} does, and `fleet.none` for a keeper that works alone. */
+export async function fleetAt(given: GivenPlace, io: Pick<Io, 'env'>): Promise<FleetPlace> {
+  const place = await placeOf(given, io)
+  if (isFleet(place)) return place
+  throw new RolekeeperError('fleet.none', `The keeper of ${place.directory} works in no fleet.`, {
+    fix: 'name the configuration of a fleet with --config, or the directory of one of its instances.',
+  })
 }
 
 async function load(file: string, { env }: Pick<Io, 'env'>) {

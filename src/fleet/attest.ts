@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RolekeeperError } from '../errors.ts'
 import { attest, foundedOn } from '../journal/redis/attested.ts'
@@ -5,7 +6,7 @@ import { serverText } from '../journal/redis/check.ts'
 import type { Known } from '../journal/redis/generation.ts'
 import type { SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
-import { openWitness, type Witness } from './witness.ts'
+import { openWitness, readWitness, type Witness } from './witness.ts'
 
 /** Where an instance keeps what it knows of a seat. Pure. */
 export const seatFolder = (directory: string, seat: string): string => join(directory, 'seats', seat)
@@ -26,8 +27,7 @@ export async function openWitnesses(directory: string, seats: readonly string[])
   const opened = new Map<string, Witness>()
   for (const seat of seats) opened.set(seat, await openWitness(seatFolder(directory, seat)))
   const found = [...opened.values()].flatMap(({ known }) => (known === null ? [] : [known]))
-  // A later generation goes on with the sequence of the one before it.
-  const known = found.toSorted((one, other) => other.seq - one.seq)[0] ?? null
+  const known = newestOf(found)
   return {
     known,
     record: async (seat, next) => {
@@ -44,6 +44,33 @@ export async function openWitnesses(directory: string, seats: readonly string[])
     },
   }
 }
+
+/** Read what an instance's directory shows of its fleet's Redis, beside the instance or without it; null where nothing. */
+export async function readWitnessed(directory: string): Promise<Known | null> {
+  let seats: readonly string[]
+  try {
+    seats = readdirSync(join(directory, 'seats'))
+  } catch {
+    return null
+  }
+  const found = await Promise.all(seats.map((seat) => readWitness(seatFolder(directory, seat))))
+  return newestOf(found.filter((each) => each !== null))
+}
+
+/** Refuse to begin a fleet anew where this machine knows of one before. Pure. */
+export const wasWitnessed = (fleet: string, { gen, seq }: Known) =>
+  new RolekeeperError(
+    'fleet.witnessed',
+    `This machine's instance saw the fleet ${fleet} acknowledge sequence ${seq} in generation ${gen}: it is not new.`,
+    {
+      fix: 'bring back the Redis that has it; or prove with `rolekeeper safe` what may go on without it.',
+      facts: { fleet, gen, seq },
+    },
+  )
+
+/** A later generation goes on with the sequence of the one before it. Pure. */
+const newestOf = (found: readonly Known[]): Known | null =>
+  found.toSorted((one, other) => other.seq - one.seq)[0] ?? null
 
 /** Whether what a server holds can be relied on by who has not written it. */
 export type Attestation = {

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import type { CommandLine } from '../journal/redis/command-line.ts'
 import { setForFleet } from '../journal/redis/controls.ts'
 import type { Controls } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
@@ -11,29 +12,32 @@ import { seatFolder } from './attest.ts'
 const NAMES = { kill: 'killed', pause: 'paused' } as const
 
 /** Why a signer is SAFE, as `rolekeeper safe` shows it. */
-type FleetDoubt = {
+export type FleetDoubt = {
   readonly check: string
   readonly message: string
   readonly seen: string
   readonly toLeave: string
 }
 
-/** Who sets something for a fleet, and when, ms since 1970 by that machine's clock. */
-type Author = { readonly by: string; readonly atMs: number }
+/** Who set something for a fleet, and when, ms since 1970 by that machine's clock. */
+export type Author = { readonly by: string; readonly atMs: number }
 
 /**
  * Turn a switch on or off for this machine and the fleet: on here first, as that needs nobody; off here last. Throws what
- * the directory or Redis does not take.
+ * the directory or Redis does not take. @param directory null on a machine without an instance.
  */
 export async function switchFleet(
   which: Switch,
   on: boolean,
   author: Author,
-  { directory, store }: { readonly directory: string; readonly store: RedisStore },
+  {
+    directory,
+    store,
+  }: { readonly directory: string | null; readonly store: Pick<CommandLine, 'keys' | 'run'> },
 ): Promise<void> {
-  if (on) setControl(directory, which, true)
+  if (on && directory !== null) setControl(directory, which, true)
   await setForFleet({ name: NAMES[which], value: on ? JSON.stringify(author) : '', keeps: 'last' }, store)
-  if (!on) setControl(directory, which, false)
+  if (!on && directory !== null) setControl(directory, which, false)
 }
 
 /** What a fleet's instance may do, by the files of its machine and by what is set for the fleet. */
@@ -89,16 +93,16 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     // The gate is closed before anything is written.
     doubts.set(seat, doubt)
     writeSafeFile(directory, seat, doubt)
-    pass(safeName(seat), true, 'first', doubt)
+    pass(safeName(seat), true, doubt)
   }
   return {
     heard: (next) => {
       controls = next
       heardAtMs = monotonicMs()
       const local = readControl(directory)
-      pass(NAMES.kill, local.killed, 'last')
-      pass(NAMES.pause, local.paused, 'last')
-      for (const [seat, doubt] of doubts) pass(safeName(seat), true, 'first', doubt)
+      pass(NAMES.kill, local.killed)
+      pass(NAMES.pause, local.paused)
+      for (const [seat, doubt] of doubts) pass(safeName(seat), true, doubt)
     },
     gate: (seat) => {
       const { killed, paused } = switches()
@@ -130,18 +134,39 @@ const safeName = (seat: string): string => `safe:${seat}`
 /** Pass on to the fleet what is on here, once each time that it appears; where Redis does not take it, again later. */
 function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
   const passed = new Set<string>()
-  return (name: string, isOn: boolean, keeps: 'first' | 'last', what: Partial<FleetDoubt> = {}): void => {
+  return (name: string, isOn: boolean, what: Partial<FleetDoubt> = {}): void => {
     if (!isOn) passed.delete(name)
     if (!isOn || passed.has(name)) return
     passed.add(name)
     const value = JSON.stringify({ ...what, by: instance, atMs: nowMs() })
-    setForFleet({ name, value, keeps }, store).catch((error: unknown) => {
+    // Who set it first is who a person asks.
+    setForFleet({ name, value, keeps: 'first' }, store).catch((error: unknown) => {
       passed.delete(name)
       if (!(error instanceof RolekeeperError)) throw error
       onFailed(error)
     })
   }
 }
+
+/** Read who set something for a fleet; null where nobody did. Pure. */
+export function authorOf(text: string | undefined): Author | null {
+  if (text === undefined) return null
+  try {
+    const { by, atMs }: Partial<Author> = JSON.parse(text)
+    if (typeof by === 'string' && typeof atMs === 'number') return { by, atMs }
+  } catch {
+    // It is set all the same.
+  }
+  return { by: 'somebody', atMs: 0 }
+}
+
+/** The seats that are SAFE for the whole fleet, each with why, who says so and when. Pure. */
+export const safeSeats = (controls: Controls): readonly (FleetDoubt & Author & { readonly seat: string })[] =>
+  [...controls].flatMap(([name, text]) => {
+    const seat = name.startsWith(safeName('')) ? name.slice(safeName('').length) : ''
+    const [doubt, author] = [parseDoubt(text), authorOf(text)]
+    return seat === '' || doubt === null || author === null ? [] : [{ seat, ...doubt, ...author }]
+  })
 
 /** Read why a signer is SAFE, as JSON; what cannot be read is a doubt too. Pure. */
 function parseDoubt(text: string | undefined): FleetDoubt | null {

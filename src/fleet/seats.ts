@@ -4,6 +4,7 @@ import { BrokenInvariant, RolekeeperError } from '../errors.ts'
 import { absent, type Introduction } from '../journal/redis/instances.ts'
 import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
+import type { Control } from '../ops/control.ts'
 import type { Seat } from './assign.ts'
 import type { Attestation } from './attest.ts'
 import { type Holding, holdSeat, type Park } from './holding.ts'
@@ -21,6 +22,7 @@ export type SeatsDeps = {
   readonly fingerprint: string
   /** For people. */
   readonly release: string
+  readonly switches: () => Control
   /** A term ends so long after its last confirmed beat was sent; all other times are fractions of it. */
   readonly leaseMs: number
   /** It waits so much longer before it takes a seat that was left or lost, and has none while one that waits less has it. */
@@ -127,10 +129,10 @@ class InstanceSeats implements Seats {
   }
 
   #introduction(): Introduction {
-    const { fingerprint, release: version, lagMs, zone } = this.#deps
+    const { fingerprint, release: version, lagMs, zone, switches } = this.#deps
     const isAble = this.#isClockRight && this.#stopping === undefined
     return {
-      ...{ fingerprint, isAble, lagMs, release: version },
+      ...{ fingerprint, isAble, lagMs, release: version, ...switches() },
       ...(zone === undefined ? {} : { zone }),
       ...(this.#why === undefined || this.#why === 'none' ? {} : { standsBy: this.#why }),
     }

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { RolekeeperError } from '../errors.ts'
@@ -25,21 +25,40 @@ export async function openWitness(folder: string): Promise<Witness> {
     // Neither of the ways to open it both makes it and lets it be written at any place.
     await (await open(path, 'a', 0o600)).close()
     file = await open(path, 'r+')
-    const found = await file.readFile('utf8')
-    const [one = null, other = null] = [0, PLACE_BYTES].map((from) =>
-      parse(found.slice(from, from + PLACE_BYTES)),
-    )
-    const known = (one?.seq ?? -1) >= (other?.seq ?? -1) ? one : other
-    // One of two is what a crash leaves.
-    if (known === null && found.length > PLACE_BYTES) throw new TypeError('no line is as it was written')
+    const [one, known] = newestIn(await file.readFile('utf8'))
     return writing(file, known, known !== null && known === one ? 1 : 0)
   } catch (cause) {
     await file?.close()
-    throw new RolekeeperError('fleet.witness', `${path} does not show what was acknowledged.`, {
-      fix: 'check that disk; nothing is held on this machine before it shows it, or `rolekeeper safe` has proven the rest.',
-      cause,
-    })
+    throw unreadable(path, cause)
   }
+}
+
+const unreadable = (path: string, cause: unknown) =>
+  new RolekeeperError('fleet.witness', `${path} does not show what was acknowledged.`, {
+    fix: 'check that disk; nothing is held on this machine before it shows it, or `rolekeeper safe` has proven the rest.',
+    cause,
+  })
+
+/** Read the witness of a folder, beside who writes it; null where there is none. Throws RolekeeperError `fleet.witness`. */
+export async function readWitness(folder: string): Promise<Known | null> {
+  const path = join(folder, 'acknowledged')
+  try {
+    return newestIn(await readFile(path, 'utf8'))[1]
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return null
+    throw unreadable(path, cause)
+  }
+}
+
+/** Read the first place of a file, and the newer of both. Throws where neither is as it was written. Pure. */
+function newestIn(text: string): readonly [Known | null, Known | null] {
+  const [one = null, other = null] = [0, PLACE_BYTES].map((from) =>
+    parse(text.slice(from, from + PLACE_BYTES)),
+  )
+  const known = (one?.seq ?? -1) >= (other?.seq ?? -1) ? one : other
+  // One of two is what a crash leaves.
+  if (known === null && text.length > PLACE_BYTES) throw new TypeError('no line is as it was written')
+  return [one, known]
 }
 
 function writing(file: FileHandle, found: Known | null, first: 0 | 1): Witness {

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { journalFile } from './database.ts'
 import type { Journal, JournalReads } from './journal.ts'
 import { lockDirectory } from './lock.ts'
-import type { FleetPlace } from './redis/open-reads.ts'
+import type { FleetPlace } from './redis/command-line.ts'
 import { openSqliteJournal, readArchive, readSqliteJournal } from './sqlite.ts'
 import { startUpkeep } from './upkeep.ts'
 

@@ -208,6 +208,7 @@ class FleetSeating implements Seating {
       ...(zone === undefined ? {} : { zone }),
       ...{ release: version, fingerprint: fingerprintOf(candidates, version) },
       blockOffMs: this.#chainTime.offMs,
+      switches: this.#control.switches,
       onControls: this.#control.heard,
       onState: this.#say,
       onHeld: (held, lost) => this.#begin(held, lost, hold),

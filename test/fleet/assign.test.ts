@@ -71,6 +71,8 @@ it('lets those work that came first, and whoever holds a seat before them', () =
       release: '',
       seenS: 0,
       lagMs: 0,
+      killed: false,
+      paused: false,
     },
   })
   const [one, two] = [instance('one', 3), instance('two', 7)]

@@ -37,6 +37,7 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
   const seats = createSeats({
     ...{ store, instance: name, fingerprint: 'one', release: '1.0.0', leaseMs: 800, lagMs: 0 },
     clock: systemClock,
+    switches: () => ({ killed: false, paused: false }),
     blockOffMs: () => null,
     monotonicMs: () => performance.now(),
     onHeld: ({ seat }, lost) => {

@@ -32,7 +32,7 @@ const SETTINGS = ['appendonly', 'appendfsync', 'no-appendfsync-on-rewrite', 'max
  * answer. Source: redis.io/docs/latest/operate/oss_and_stack/management/persistence.
  */
 export async function checkServer(line: Line, expected: Expected): Promise<Server> {
-  const info = parse(String(await line.call('INFO', 'default')))
+  const info = await readInfo(line)
   const value = (name: string) => info.get(name) ?? ''
   const version = value('redis_version')
   // The first of all: one that loads, or is too old, answers the rest in its own way.
@@ -46,8 +46,8 @@ export async function checkServer(line: Line, expected: Expected): Promise<Serve
   if (value('aof_last_write_status') !== 'ok' || value('aof_last_bgrewrite_status') !== 'ok') {
     throw diskFails(value('aof_last_write_status'), value('aof_last_bgrewrite_status'))
   }
-  const online = [...info].filter(([name, text]) => /^slave\d+$/.test(name) && text.includes('state=online'))
-  if (online.length < expected.replicas) throw tooFewReplicas(online.length, expected.replicas)
+  const online = replicasOnline(info)
+  if (online < expected.replicas) throw tooFewReplicas(online, expected.replicas)
   const db = /(?:^| )db=(\d+)/.exec(String(await line.call('CLIENT', 'INFO')))?.[1]
   if (db !== String(expected.db)) throw otherDatabase(db ?? 'none', expected.db)
   return {
@@ -55,6 +55,14 @@ export async function checkServer(line: Line, expected: Expected): Promise<Serve
     ...{ replicationId: value('master_replid'), replicationId2: value('master_replid2') },
   }
 }
+
+/** Count the replicas that follow a server, by what it says of itself. Pure. */
+export const replicasOnline = (info: ReadonlyMap<string, string>): number =>
+  [...info].filter(([name, text]) => /^slave\d+$/.test(name) && text.includes('state=online')).length
+
+/** Read what a server says of itself: name → value. */
+export const readInfo = async (line: Line): Promise<ReadonlyMap<string, string>> =>
+  parse(String(await line.call('INFO', 'default')))
 
 /** Read `name:value` lines. Pure. */
 const parse = (text: string): ReadonlyMap<string, string> =>
@@ -65,7 +73,8 @@ const parse = (text: string): ReadonlyMap<string, string> =>
     }),
   )
 
-async function readSettings(line: Line): Promise<ReadonlyMap<string, string>> {
+/** Read the settings that durability rests on: name → value. Throws where this user may not. */
+export async function readSettings(line: Line): Promise<ReadonlyMap<string, string>> {
   try {
     const found = await line.call('CONFIG', 'GET', ...SETTINGS)
     const flat = Array.isArray(found) ? found.map(String) : []

@@ -89,29 +89,38 @@ function lowestSince({ run, seq }: Known, served: readonly string[]): number | n
 }
 
 /**
- * Begin the first generation of a fleet on a Redis that can hold it, under a name that this call makes. Throws RolekeeperError
- * `journal.founded` where there is one, and what {@link checkServer} throws.
+ * Begin the first generation of a fleet on a Redis that can hold it, under a name that this call makes; where it is not meant
+ * yet, only look whether it could. @returns that name. Throws RolekeeperError `journal.founded` where there is one, and what
+ * {@link checkServer} throws.
  */
-export async function foundFleet({ endpoint, fleet, replicas, instance }: StoreConfig): Promise<string> {
+export async function foundFleet(
+  { endpoint, fleet, replicas }: Omit<StoreConfig, 'instance'>,
+  isMeant = true,
+): Promise<string> {
   const server = nameOf(endpoint)
   const gen = randomBytes(8).toString('hex')
-  const scripts = scriptsOf('found')
+  const scripts = scriptsOf('command')
+  const { meta } = keysOf(fleet)
   let founding = ''
   const link = createLink({
-    open: (number) => openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${instance}` }),
+    open: (number) => openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: 'rolekeeper:command' }),
     verify: async (line) => {
       founding = serverText(await checkServer(line, { db: endpoint.db, replicas, server }))
-      await scripts.load(line)
     },
     server,
   })
   try {
-    const keys = [keysOf(fleet).meta, FLEETS_KEY]
-    const reply = await link.use((line) =>
-      line.call('EVALSHA', scripts.sha('found'), 2, ...keys, gen, FORMAT, fleet, founding),
-    )
-    if (Array.isArray(reply) && reply[0] === 'EXISTS') throw founded(fleet, String(reply[1]))
-    return gen
+    return await link.use(async (line) => {
+      if (!isMeant) {
+        const there = await line.call('HGET', meta, 'gen')
+        if (there !== null) throw founded(fleet, String(there))
+        return gen
+      }
+      const args = [gen, FORMAT, fleet, founding]
+      const reply = await line.call('EVAL', scripts.text('found'), 2, meta, FLEETS_KEY, ...args)
+      if (Array.isArray(reply) && reply[0] === 'EXISTS') throw founded(fleet, String(reply[1]))
+      return gen
+    })
   } finally {
     link.close()
   }

@@ -1,4 +1,5 @@
 import { RolekeeperError } from '../../errors.ts'
+import type { CommandLine } from './command-line.ts'
 import { type Controls, hashOf, type SeatRecord, seatOf } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
@@ -14,6 +15,9 @@ export type Introduction = {
   readonly release: string
   /** Why it takes no seat, as the code of an error; absent where it takes its share. */
   readonly standsBy?: string
+  /** The switches that it obeys: its machine's and the fleet's. */
+  readonly killed: boolean
+  readonly paused: boolean
 }
 
 /** An instance as it was last heard of. */
@@ -65,6 +69,16 @@ export async function present(showing: Showing, seats: readonly string[], store:
     controls: hashOf(controls),
     redisMs: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000),
   }
+}
+
+/** Read who is there, and what Redis takes the time to be, seconds since 1970. */
+export async function readInstances({ keys, read }: Pick<CommandLine, 'keys' | 'read'>): Promise<{
+  readonly instances: readonly InstanceRecord[]
+  readonly nowS: number
+}> {
+  const [found, time] = await Promise.all([read('HGETALL', keys.instances), read('TIME')])
+  const instances = [...hashOf(found)].map(([each, text]) => instanceOf(each, text))
+  return { instances, nowS: Number(Array.isArray(time) ? time[0] : 0) }
 }
 
 /** Leave the fleet, so that nobody waits for this instance; nothing where another process has its name. */

@@ -6,14 +6,8 @@ import type { Archive } from '../archive.ts'
 import type { JournalReads, Transition } from '../journal.ts'
 import { decodeRecord } from '../records.ts'
 import type { Rest } from './archived-records.ts'
-import { nameOf, openLine } from './connect.ts'
-import { COMMAND_MS, meet, type StoreConfig } from './generation.ts'
-import { keysOf } from './keys.ts'
-import { createLink } from './link.ts'
+import { type CommandLine, type FleetPlace, openCommandLine } from './command-line.ts'
 import { RedisReads } from './reads.ts'
-
-/** Which fleet is read, and on which Redis. */
-export type FleetPlace = Omit<StoreConfig, 'replicas' | 'instance'>
 
 /**
  * Read a fleet's journal from any process, beside its instances, and the archive of this machine's where it has one. It loads
@@ -22,32 +16,14 @@ export type FleetPlace = Omit<StoreConfig, 'replicas' | 'instance'>
  * only another machine has, `journal.archived`.
  */
 export function readRedisJournal(place: FleetPlace, archive: Archive | null = null): JournalReads {
-  return new FleetReads(openReads(place), archive)
-}
-
-/** Open a line to a fleet's Redis that commands only read by. */
-function openReads({ endpoint, fleet }: FleetPlace) {
-  const link = createLink({
-    open: (number) =>
-      openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${fleet}:reads` }),
-    verify: async (line) => {
-      await meet(line, fleet, null, '')
-    },
-    server: nameOf(endpoint),
-  })
-  return {
-    keys: keysOf(fleet),
-    read: (command: string, ...args: readonly (string | number)[]) =>
-      link.use((line) => line.call(command, ...args)),
-    close: link.close,
-  }
+  return new FleetReads(openCommandLine(place), archive)
 }
 
 /** What a fleet's records say, and the archive of one machine. */
 class FleetReads extends RedisReads {
   readonly #archive: Archive | null
 
-  constructor(store: ReturnType<typeof openReads>, archive: Archive | null) {
+  constructor(store: CommandLine, archive: Archive | null) {
     super(store)
     this.#archive = archive
   }

@@ -89,6 +89,7 @@ export type Scripts = {
   readonly load: (line: Line) => Promise<void>
   /** What EVALSHA names a script by. */
   readonly sha: (name: ScriptName) => string
+  readonly text: (name: ScriptName) => string
 }
 
 /** Write the scripts of an incarnation: its name is in each text, so no other's are taken for them. Pure. */
@@ -98,10 +99,11 @@ export function scriptsOf(incarnation: string): Scripts {
     return { name, text, sha: createHash('sha1').update(text).digest('hex') }
   })
   const shas = new Map(named.map(({ name, sha }) => [name, sha]))
+  const texts = new Map(named.map(({ name, text }) => [name, text]))
   const load = async (line: Line) => {
     const found = await line.call('SCRIPT', 'EXISTS', ...shas.values())
     const missing = named.filter((_each, index) => !Array.isArray(found) || found[index] !== 1)
     await Promise.all(missing.map(({ text }) => line.call('SCRIPT', 'LOAD', text)))
   }
-  return { load, sha: (name) => shas.get(name) ?? '' }
+  return { load, sha: (name) => shas.get(name) ?? '', text: (name) => texts.get(name) ?? '' }
 }

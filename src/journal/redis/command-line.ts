@@ -1,0 +1,68 @@
+import type { Endpoint } from '../../config/redis.ts'
+import { invariant } from '../../errors.ts'
+import { type Line, nameOf, openLine } from './connect.ts'
+import { amnesia, LineFault } from './faults.ts'
+import { COMMAND_MS, meet, type StoreConfig } from './generation.ts'
+import { type Keys, keysOf } from './keys.ts'
+import { createLink } from './link.ts'
+import { type ScriptName, scriptsOf } from './scripts.ts'
+import type { Answer } from './store.ts'
+
+/** Which fleet, and on which Redis. */
+export type FleetPlace = Pick<StoreConfig, 'endpoint' | 'fleet'>
+
+/** A way to a fleet's Redis for one command: what is wrong with its settings is for people to see, and stops no kill. */
+export type CommandLine = {
+  readonly keys: Keys
+  /** The generation of the fleet, as the line found it. */
+  readonly gen: () => string
+  /** Run a command that only reads. */
+  readonly read: (command: string, ...args: readonly (string | number)[]) => Promise<unknown>
+  /** Do several things on one line. */
+  readonly use: <T>(work: (line: Line) => Promise<T>) => Promise<T>
+  /** Run one script that is no seat holder's. */
+  readonly run: (name: ScriptName, keys: readonly string[], args: readonly string[]) => Promise<Answer>
+  readonly close: () => void
+}
+
+/** All commands run the same texts: a server keeps each text that it ever ran until it restarts. */
+const scripts = scriptsOf('command')
+
+/**
+ * Open a way to a fleet's Redis. Every use throws RolekeeperError `journal.not_founded`, `journal.version`, and what a line
+ * throws.
+ */
+export function openCommandLine({ endpoint, fleet }: FleetPlace): CommandLine {
+  const keys = keysOf(fleet)
+  let gen = ''
+  const link = createLink({
+    open: (number) => openAsCommand(endpoint, number),
+    verify: async (line) => {
+      gen = (await meet(line, fleet, null, '')).gen
+    },
+    server: nameOf(endpoint),
+  })
+  return {
+    ...{ keys, gen: () => gen, use: link.use, close: link.close },
+    read: (command, ...args) => link.use((line) => line.call(command, ...args)),
+    run: (name, others, args) =>
+      link.use(async (line) => {
+        const all = [keys.meta, ...others]
+        const reply = await line
+          .call('EVAL', scripts.text(name), all.length, ...all, gen, 0, ...args)
+          .catch((error) => {
+            const isBroken = error instanceof LineFault && ['ERR', 'WRONGTYPE'].includes(error.word)
+            invariant(!isBroken, `the script ${name} broke off`)
+            throw error
+          })
+        const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
+        if (code === 'GENERATION') {
+          throw amnesia({ seen: `generation ${String(values[0]) || 'none'}`, expected: `expected ${gen}` })
+        }
+        return { code: String(code), values }
+      }),
+  }
+}
+
+const openAsCommand = (endpoint: Endpoint, number: number) =>
+  openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: 'rolekeeper:command' })

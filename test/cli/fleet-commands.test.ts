@@ -1,0 +1,179 @@
+import { existsSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { leavePlace } from '../../src/cli/place.ts'
+import { openWitnesses } from '../../src/fleet/attest.ts'
+import { createFleetControl } from '../../src/fleet/control.ts'
+import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { readControl, setControl } from '../../src/ops/control.ts'
+import { runCommand, writeFleetConfig } from '../support/commands.ts'
+import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, journalOf, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
+import { SIGNER, workflowOf } from '../support/workflows.ts'
+
+const LEASE_MS = 800
+let redis: TestRedis
+const ends: (() => unknown)[] = []
+beforeAll(async () => {
+  redis = await startRedis(DURABLE)
+})
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+afterAll(() => redis.stop())
+
+const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
+let count = 0
+/** A fleet that was founded, and the configuration of the machine of `one`. */
+async function newFleet(port = redis.port) {
+  count += 1
+  const fleet = `main-${count}`
+  const directory = mkdtempSync(join(tmpdir(), 'machine-'))
+  const config = storeAt(port, fleet)
+  await foundFleet(config)
+  return { fleet, config, directory, file: writeFleetConfig({ port, fleet, directory }) }
+}
+
+/** An instance that obeys its directory and the fleet. */
+function start(config: ReturnType<typeof storeAt>, instance: string, directory: string): TestInstance {
+  const store = openStore({ ...config, instance })
+  const control = createFleetControl({
+    ...{ store, directory, instance, seats: [SIGNER], leaseMs: LEASE_MS, nowMs: Date.now },
+    ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
+  })
+  const { heard: onControls, switches } = control
+  const each = startInstance(config, {
+    ...{ store, instance, seats: [{ name: SIGNER }], leaseMs: LEASE_MS, onControls, switches },
+    zone: 'eu-1',
+  })
+  ends.push(async () => {
+    await each.seats.stop()
+    store.close()
+  })
+  return each
+}
+
+it('shows who holds what, who stands by, what waits longest, and how Redis is', async () => {
+  const { file, config, directory } = await newFleet()
+  const store = openStore(config)
+  const held = await takeSeat(store, SIGNER)
+  const journal = await journalOf(held, store)
+  await journal.open(workflowOf('cleared', { id: 'a'.repeat(64) }))
+  await store.run('release', [store.keys.seat(SIGNER)], [held.token])
+  store.close()
+  const one = start(config, 'one', directory)
+  await until(() => expect(one.names()).toEqual([SIGNER]))
+  const { out, code } = await runCommand(['fleet', '--config', file, '--json'])
+  expect(code).toBe(0)
+  expect(JSON.parse(out)).toMatchObject({
+    redis: {
+      ...{ role: 'master', problem: null, replicas: { online: 0, wanted: 0 }, aof: { lastWrite: 'ok' } },
+      settings: { appendonly: 'yes', appendfsync: 'always' },
+      ...{ parents: [], sequence: expect.any(Number), generation: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    },
+    ...{ killed: null, paused: null, safe: [] },
+    seats: [{ seat: SIGNER, roles: ['liquidator'], holder: 'one', epoch: 2, sinceMs: expect.any(Number) }],
+    instances: [
+      { name: 'one', zone: 'eu-1', release: '1.0.0', isSilent: false, holds: [SIGNER], standsBy: null },
+      { name: 'two', release: null, seenMsAgo: null, isSilent: true, holds: [] },
+    ],
+    oldest: { live: { id: 'a'.repeat(64), role: 'liquidator', state: 'cleared' }, held: null },
+  })
+  const shown = (await runCommand(['fleet', '--config', file])).out
+  expect(shown).toMatch(/0x5151…5151 +liquidator +one since \S+, epoch 2\n/)
+  expect(shown).toMatch(/one {2}eu-1 {2}1\.0\.0 {2}heard of \S+ m?s ago {2}holds 1\n/)
+  expect(shown).toContain('two  was never heard of, or has left\n')
+  expect(shown).toMatch(/Oldest live: aaaaaaaa liquidator cleared, .* Oldest held: none\.\n/)
+})
+
+it('shows what no instance would start on, in place of starting nothing', async () => {
+  const { file } = await newFleet()
+  await redis.client().config('SET', 'appendfsync', 'everysec')
+  const { out } = await runCommand(['fleet', '--config', file])
+  await redis.client().config('SET', 'appendfsync', 'always')
+  expect(out).toContain('No instance starts on it: journal.redis_settings')
+})
+
+it('founds a fleet on an empty Redis when it is meant, and on no other', async () => {
+  const file = writeFleetConfig({ port: redis.port, fleet: 'founded' })
+  const found = (...args: readonly string[]) => runCommand(['fleet', 'found', '--config', file, ...args])
+  expect((await runCommand(['fleet', '--config', file])).err).toContain('rolekeeper fleet found')
+  expect((await found()).out).toContain('Nothing was done; --yes does it.')
+  expect(await found('--yes')).toMatchObject({ code: 0, out: expect.stringContaining('one, two') })
+  for (const args of [[], ['--yes']]) {
+    expect(await found(...args)).toMatchObject({
+      ...{ code: 1, out: '' },
+      err: expect.stringMatching(/^error journal\.founded: The fleet founded is there already.* Fix: .*\n$/),
+    })
+  }
+})
+
+it('founds none where this machine knows that there was one', async () => {
+  const { file, directory } = await newFleet()
+  const witnesses = await openWitnesses(directory, [SIGNER])
+  await witnesses.record(SIGNER, { gen: 'abc', seq: 17 })
+  await witnesses.close()
+  await redis.client().flushall()
+  expect((await runCommand(['fleet', 'found', '--config', file, '--yes'])).err).toContain(
+    'saw the fleet main-3 acknowledge sequence 17 in generation abc: it is not new.',
+  )
+})
+
+it('kills and unkills every instance from a machine that has none, and says who has heard of it', async () => {
+  const { config, fleet } = await newFleet()
+  const [here, there] = [mkdtempSync(join(tmpdir(), 'a-')), mkdtempSync(join(tmpdir(), 'b-'))]
+  const [one, two] = [start(config, 'one', here), start(config, 'two', there)]
+  await until(() => expect([one.states, two.states].flat()).toEqual([null, null]))
+  const file = writeFleetConfig({ port: redis.port, fleet, roster: ['one', 'two', 'three'] })
+  const killed = await runCommand(['kill', '--config', file])
+  expect(killed).toMatchObject({ code: 0, err: expect.stringContaining('Not heard by three') })
+  expect(killed.out).toMatch(/^Killed: .*\nHeard by one, two\.\n$/)
+  expect(JSON.parse((await runCommand(['fleet', '--config', file, '--json'])).out)).toMatchObject({
+    killed: { by: expect.stringContaining('@'), atMs: expect.any(Number) },
+    instances: [{ killed: true }, { killed: true }, { killed: false }],
+  })
+  await runCommand(['unkill', '--config', file])
+  setControl(there, 'kill', true)
+  await vi.waitFor(async () => {
+    const { out } = await runCommand(['fleet', '--config', file, '--json'])
+    expect(JSON.parse(out).killed).toMatchObject({ by: 'two' })
+  })
+  const unkilled = await runCommand(['unkill', '--config', file])
+  expect(unkilled.out).toContain('Heard by one.\n')
+  expect(unkilled.err).toContain('Still killed at two: by a file of its own machine')
+})
+
+it('stops its own machine first, also where Redis or the configuration of the fleet is gone', async () => {
+  const own = await startRedis(DURABLE)
+  ends.push(own.stop)
+  const { directory, file } = await newFleet(own.port)
+  leavePlace({ directory, fleet: { instance: 'one' } }, file)
+  await own.kill()
+  const kill = await runCommand(['kill', '--config', file])
+  expect(kill.code).toBe(1)
+  expect(kill.err).toMatch(
+    /^This machine is killed; the fleet main-\d+ was not reached\.\nerror journal\.unreachable: .*\n$/,
+  )
+  expect(readControl(directory)).toEqual({ killed: true, paused: false })
+  expect((await runCommand(['unkill', '--directory', directory])).code).toBe(1)
+  expect(readControl(directory).killed).toBe(true)
+  leavePlace({ directory, fleet: { instance: 'one' } }, join(directory, 'gone.yaml'))
+  const pause = await runCommand(['pause', '--directory', directory])
+  expect(pause).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('its fleet is not, as it was not found'),
+  })
+  expect(readControl(directory).paused).toBe(true)
+}, 20_000)
+
+it('says so to a keeper that works alone, and to what it does not know', async () => {
+  const alone = mkdtempSync(join(tmpdir(), 'alone-'))
+  expect((await runCommand(['fleet', '--directory', alone])).err).toContain('fleet.none')
+  expect((await runCommand(['fleet', 'lost', '--directory', alone])).code).toBe(2)
+  expect((await runCommand(['fleet', '--yes', '--directory', alone])).code).toBe(2)
+  mkdirSync(join(alone, 'x'))
+  expect((await runCommand(['kill', '--directory', alone])).out).toContain('Killed')
+  expect(existsSync(join(alone, 'KILL'))).toBe(true)
+})
