@@ -4,45 +4,45 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Journal, Transition } from '../journal/journal.ts'
-import { readJournal } from '../journal/open.ts'
+import type { Transition } from '../journal/journal.ts'
 import type { Keeper } from '../keeper/keeper.ts'
+import type { Submitted } from '../ops/mail.ts'
 import type { Submission } from '../ops/orders.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Io } from './command.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
 import { LOOK_MS, replyTo } from './order-reply.ts'
+import { type Desk, order } from './outgoing.ts'
+import { type GivenPlace, placeOf } from './place.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
 
 /** Where the keeper is that an order is for: of a run configuration, or of a sandbox's directory. */
-export type OrderPlace = {
-  readonly config: string | undefined
-  readonly directory: string | undefined
-  readonly json: boolean
-}
+export type OrderPlace = GivenPlace & { readonly json: boolean }
 
 /**
- * Hand an order to the keeper of a directory and follow it to its end; where none runs, run one for as long that decides
- * nothing itself.
+ * Hand an order to the keeper of a directory, or to its fleet, and follow it to its end; where no keeper runs in the directory,
+ * run one for as long that decides nothing itself. In a fleet none is: its instances share what they do.
  * @returns the exit code: 0 for a success or an end in shadow.
  * @throws RolekeeperError `order.refused`, `order.not_taken`, and what loading and starting throw.
  */
 export async function runOrder(submission: Submission, place: OrderPlace, io: Io): Promise<number> {
-  const { forgetOrder, writeSubmission } = await import('../ops/orders.ts')
-  const config = place.config === undefined ? undefined : await loadConfig(place.config, io)
-  const directory = config?.directory ?? place.directory ?? DEFAULT_DIRECTORY
-  const keeper = (await isRunning(directory))
-    ? undefined
-    : await createOwnKeeper(config ?? (await sandboxOf(directory)), io)
+  const at = await placeOf(place, io)
+  const isTaken = at.shared !== undefined || (await isRunning(at.directory))
+  const keeper = isTaken ? undefined : await createOwnKeeper(await configAt(place, io), io)
   const interrupts = createInterrupts(() => {})
   const show = await createShow(io, place.json)
-  const id = randomUUID()
   try {
     await keeper?.start()
-    writeSubmission(directory, id, submission)
-    const workflow = await readJournal({ directory }, (journal) =>
-      Promise.race([follow(id, { directory, journal, show }), interrupts.first]),
-    )
+    const workflow = await order(at, async (desk) => {
+      const placed = await desk.mail.submit(randomUUID(), submission)
+      try {
+        const taken = replyTo(placed, desk.mail)
+        return await Promise.race([taken.then((reply) => follow(reply, desk, show)), interrupts.first])
+      } finally {
+        // Nobody may take it once its author has gone.
+        await placed.withdraw()
+      }
+    })
     if (workflow === undefined) return 1
     show.end()
     if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
@@ -51,14 +51,12 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   } finally {
     show.end()
     interrupts.release()
-    // Nobody may take it once its author has gone.
-    forgetOrder(directory, id)
     await keeper?.stop({ drainMs: 0 })
   }
 }
 
 /** The run configuration of the keeper at a place. Throws what loading it throws. */
-export const configAt = ({ config, directory }: OrderPlace, io: Io): Promise<RunConfig> =>
+export const configAt = ({ config, directory }: GivenPlace, io: Io): Promise<RunConfig> =>
   config === undefined ? sandboxOf(directory ?? DEFAULT_DIRECTORY) : loadConfig(config, io)
 
 async function loadConfig(file: string, { env }: Io): Promise<RunConfig> {
@@ -99,28 +97,21 @@ async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {
   return createKeeper(config, { log, version, duty: 'orders' })
 }
 
-type FollowDeps = {
-  readonly directory: string
-  readonly journal: Pick<Journal, 'get' | 'getValue' | 'transitions'>
-  readonly show: Show
-}
-
-/** Show each state that an order reaches, until its end. */
-async function follow(id: string, deps: FollowDeps): Promise<Workflow> {
-  const { workflowId } = await replyTo<{ readonly workflowId: string }>(id, deps.directory, deps.journal)
+/** Show each state that a workflow reaches, until its end. */
+async function follow({ workflowId }: Submitted, { journal }: Desk, show: Show): Promise<Workflow> {
   let shown = 0
   let shownHeld = false
   for (;;) {
-    const workflow = await deps.journal.get(workflowId)
+    const workflow = await journal.get(workflowId)
     if (workflow !== null) {
-      const transitions = await deps.journal.transitions(workflowId)
+      const transitions = await journal.transitions(workflowId)
       for (const [index, each] of transitions.entries()) {
-        if (index >= shown) deps.show.event(eventOf(workflow, each, transitions[index - 1]))
+        if (index >= shown) show.event(eventOf(workflow, each, transitions[index - 1]))
       }
       shown = transitions.length
       if (isHeld(workflow) && !shownHeld) {
         shownHeld = true
-        await showHeld(workflow, deps.show)
+        await showHeld(workflow, show)
       }
       if (isTerminal(workflow.state)) return workflow
     }

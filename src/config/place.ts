@@ -22,6 +22,7 @@ const placeSchema = (folder: string, env: Environment) =>
       directory: z.string().min(1).transform(inside(folder)),
       chain: z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) }),
       journal: journal(folder, env),
+      queue: z.enum(['timers', 'bullmq']).default('timers'),
       fleet: z
         .object({ name: named, roster: z.array(named).min(1), leaseMs: whole(500, 60_000).default(8_000) })
         .optional(),
@@ -44,6 +45,7 @@ export type SharedPlace = {
   readonly store: ReturnType<typeof storeConfigOf>
   readonly roster: readonly string[]
   readonly leaseMs: number
+  readonly queue: 'timers' | 'bullmq'
   readonly chainId: number
   /** Those that sign: of agents that are live. */
   readonly signers: readonly `0x${string}`[]
@@ -60,7 +62,7 @@ export type RecordsPlace = { readonly directory: string; readonly shared?: Share
  */
 export function loadPlace(file: string, env: Environment): RecordsPlace {
   const config = checkYaml(loadYaml(file), placeSchema(dirname(resolve(file)), env))
-  const { directory, fleet, chain, agents } = config
+  const { directory, fleet, chain, agents, queue } = config
   if (fleet === undefined) return { directory }
   const seated = agents.flatMap(({ signer: { kms, keystore }, ...agent }) => {
     const signer = kms ?? keystore
@@ -74,7 +76,7 @@ export function loadPlace(file: string, env: Environment): RecordsPlace {
   const store = storeConfigOf({ journal: config.journal, fleet: { ...fleet, instance: NOBODY } })
   const live = seated.filter(({ mode }) => mode === 'live').map(({ signer }) => signer.address)
   const signers = [...new Set(live)]
-  return { directory, shared: { store, roster, leaseMs, chainId: chain.id, signers, seats } }
+  return { directory, shared: { store, roster, leaseMs, queue, chainId: chain.id, signers, seats } }
 }
 
 /** What of a whole run configuration says where its journal is. */

@@ -10,11 +10,9 @@ import {
 } from '../journal/redis/orders.ts'
 import type { Held } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
-import type { Mail, OutgoingMail, Placed, Reply } from '../ops/mail.ts'
+import type { Mail, OutgoingMail, Placed, Reply, Said, Submitted } from '../ops/mail.ts'
 import { AGE_MS_MAX, encodeOrder, parseSignerOrder, parseSubmission } from '../ops/orders.ts'
-
-/** What wakes the holder of a seat to look at its orders, in the place of a workflow's id. */
-export const ORDERS_HINT = 'orders'
+import { ORDERS } from '../queue/queue.ts'
 
 /** Who holds a seat looks at its orders this often; a wake-up may come before. */
 const RESCAN_MS = 1_000
@@ -89,19 +87,24 @@ type Addressed = {
  */
 export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): OutgoingMail {
   const link = openOrderLink(store)
-  const place = async (id: string, seat: string | undefined, content: string, absent: Refusal) => {
-    if (seat === undefined) return refused(absent)
+  const place = async <Done>(
+    id: string,
+    seat: string | undefined,
+    content: string,
+    absent: Refusal,
+  ): Promise<Placed<Done>> => {
+    // Nobody in the fleet could take it.
+    if (seat === undefined) return { reply: async () => absent, withdraw: async () => undefined }
     const order = { seat, id, content }
     prove(await link.place(order), `The order ${id} stands for something else already.`, seat)
-    await wake(seat, ORDERS_HINT)
-    const placed: Placed = {
+    await wake(seat, ORDERS)
+    return {
       reply: async () => {
         const text = await link.reply(id)
         return text === null ? null : JSON.parse(text)
       },
       withdraw: () => link.withdraw(order, JSON.stringify(withdrawn)),
     }
-    return placed
   }
   return {
     to: `instance of the fleet ${store.fleet}`,
@@ -111,12 +114,12 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
       const { role } = submission
       const seat = seats.find(({ roles }) => roles.includes(role))?.name
       const absent = refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
-      return place(id, seat, `${KINDS.submission}${encodeOrder(submission)}`, absent)
+      return place<Submitted>(id, seat, `${KINDS.submission}${encodeOrder(submission)}`, absent)
     },
     orderAbout: (id, order) => {
       const seat = seats.find(({ name }) => name === order.signer.toLowerCase())?.name
       const absent = refuse('signer_unknown', `${order.signer} is no signer of this fleet's live agents.`)
-      return place(id, seat, `${KINDS.signer}${encodeOrder(order)}`, absent)
+      return place<Said>(id, seat, `${KINDS.signer}${encodeOrder(order)}`, absent)
     },
     answer: async ({ id, signer }, { verdict, hash }) => {
       const seat = signer.toLowerCase()
@@ -127,9 +130,6 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
     close: async () => link.close(),
   }
 }
-
-/** An order that nobody in the fleet could take: it is not placed. */
-const refused = (reply: Refusal): Placed => ({ reply: async () => reply, withdraw: async () => undefined })
 
 function prove(written: Written, other: string, seat: string): void {
   if (written === 'other') {

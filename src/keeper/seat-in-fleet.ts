@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts'
 import type { RolekeeperError } from '../errors.ts'
+import { fleetMail } from '../fleet/mail.ts'
 import { withWitness } from '../fleet/witnessed-journal.ts'
 import type { Archive } from '../journal/archive.ts'
 import { openRedisJournal } from '../journal/redis/redis.ts'
 import type { Controls, Held } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { startSeatUpkeep } from '../journal/redis/upkeep.ts'
-import { fileMail } from '../ops/mail.ts'
 import { createSigners } from '../pipeline/transactions/safe.ts'
 import { signersOf } from './records.ts'
 import type { HeldSeat } from './seating.ts'
@@ -28,7 +28,7 @@ type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
 
 /** Open the records of a seat that was just taken. Throws what Redis answers, `seat.lost` included. */
 export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSeat> {
-  const { config, candidates, gate, createQueue, clock, alarm } = deps
+  const { config, candidates, gate, createQueue, store, clock, alarm } = deps
   const inRedis = await openRedisJournal(held, deps)
   const journal = withWitness(inRedis, deps)
   // Nothing follows from the seat before it is as durable as what will.
@@ -40,5 +40,5 @@ export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSea
   })
   const close = startSeatUpkeep({ journal: inRedis, clock, onFailed: alarm })
   const records = { journal, signers, addresses, resumed, close }
-  return { config, candidates, records, gate, createQueue, mail: fileMail(config.directory, journal) }
+  return { config, candidates, records, gate, createQueue, mail: fleetMail(held, { store, journal }) }
 }

@@ -5,7 +5,7 @@ import type { RolekeeperError } from '../errors.ts'
 import type { Sources } from '../observe/sources.ts'
 import { stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
-import { LOOK, type Queue } from '../queue/queue.ts'
+import { LOOK, ORDERS, type Queue } from '../queue/queue.ts'
 import type { TimersDeps } from '../queue/timers.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Hint } from '../service/events/hints.ts'
@@ -123,8 +123,9 @@ async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<voi
     deps.createQueue({
       ...timers,
       run: async (id) => {
-        if (id !== LOOK) return timers.run(id)
-        if (deps.decides) for (const { duty } of staff.atWork()) duty.look()
+        if (id === ORDERS) parts.background?.takeOrders()
+        else if (id !== LOOK) return timers.run(id)
+        else if (deps.decides) for (const { duty } of staff.atWork()) duty.look()
         return null
       },
     })

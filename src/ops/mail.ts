@@ -15,8 +15,12 @@ import {
   writeSubmission,
 } from './orders.ts'
 
-/** What its author hears of an order: what came of it, or why nothing did. */
-export type Reply = { readonly workflowId: string } | { readonly said: string } | Omit<Refusal, 'ok'>
+/** What came of a submission, and of an order about a signer. */
+export type Submitted = { readonly workflowId: string }
+export type Said = { readonly said: string }
+
+/** What the author of an order hears: what came of it, or why nothing did. */
+export type Reply<Done = Submitted | Said> = Done | Omit<Refusal, 'ok'>
 
 /** What people order, as the keeper sees it that takes it. */
 export type Mail = {
@@ -35,9 +39,9 @@ export type Mail = {
 }
 
 /** An order that was placed. */
-export type Placed = {
-  /** What came of it; null until somebody has taken it. */
-  readonly reply: () => Promise<Reply | null>
+export type Placed<Done> = {
+  /** Null until somebody has taken it. */
+  readonly reply: () => Promise<Reply<Done> | null>
   /** Take it back, where nobody has taken it; its author goes. */
   readonly withdraw: () => Promise<void>
 }
@@ -52,9 +56,9 @@ export type OutgoingMail = {
    * Ask for a workflow. @param id a UUID of the caller's: the same order twice is one. Throws RolekeeperError
    * `order.not_written`, `order.too_large`, `order.too_many`, and `order.other` where the id stands for something else.
    */
-  readonly submit: (id: string, submission: Submission) => Promise<Placed>
+  readonly submit: (id: string, submission: Submission) => Promise<Placed<Submitted>>
   /** Order something about a signer, as {@link submit} does. */
-  readonly orderAbout: (id: string, order: SignerOrder) => Promise<Placed>
+  readonly orderAbout: (id: string, order: SignerOrder) => Promise<Placed<Said>>
   /** Answer a held workflow. Throws as {@link submit}. */
   readonly answer: (workflow: Pick<Workflow, 'id' | 'signer'>, answer: Answer) => Promise<void>
   readonly close: () => Promise<void>
@@ -108,7 +112,7 @@ export function fileMail(directory: string, journal: ReplyStore): Mail {
 
 /** Order by files of a directory; a later answer replaces an earlier one that was not taken. */
 export function fileOutgoing(directory: string, journal: Pick<ReplyStore, 'getValue'>): OutgoingMail {
-  const placed = (id: string): Placed => ({
+  const placed = <Done>(id: string): Placed<Done> => ({
     reply: async () => {
       const text = await journal.getValue(replyKey(id))
       return text === null ? null : JSON.parse(text)

@@ -8,3 +8,6 @@ export type Queue = {
 
 /** Stands where a workflow would: everything is to be looked at. */
 export const LOOK = 'look'
+
+/** Stands for what people ordered of a seat, where a workflow's id could. */
+export const ORDERS = 'orders'

@@ -3,22 +3,23 @@ import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { answerHeld } from '../answer-held.ts'
 import { command } from '../command.ts'
 import { duration } from '../format.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY } from '../options.ts'
+import { PLACE, placeOf } from '../place.ts'
 
 /** `rolekeeper approve`: what waits for a person, and the answer yes. */
 export const approve = command({
   name: 'approve',
-  usage: '[ID] [--directory DIR] [--json]',
+  usage: '[ID] [--config FILE | --directory DIR] [--json]',
   help: `List what waits for a person, or approve one of it. What is approved is exactly what the hash names: role, chain,
 signer, proposal and rules. Afterwards budgets, freshness and the guard judge it as always. ID may be shortened.
 
   rolekeeper approve
   rolekeeper approve 3f2a`,
-  options: { directory: DIRECTORY, json: { help: 'print the list as JSON, one object a line' } },
+  options: { ...PLACE, json: { help: 'print the list as JSON, one object a line' } },
   argumentsMax: 1,
-  run: async ({ directory = DEFAULT_DIRECTORY, json }, [id], io) => {
-    if (id !== undefined) return answerHeld('approve', directory, id, io)
-    const waiting = (await readJournal({ directory }, (journal) => journal.live())).filter(isHeld)
+  run: async ({ json, ...given }, [id], io) => {
+    if (id !== undefined) return answerHeld('approve', given, id, io)
+    const live = await readJournal(await placeOf(given, io), (journal) => journal.live())
+    const waiting = live.filter(isHeld)
     if (json === true) io.out(waiting.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))
     else io.out(waiting.length === 0 ? 'Nothing waits.\n' : waiting.map(heldText).join('\n'))
     return 0

@@ -23,8 +23,8 @@ Exits with 0 when everything is as declared, 1 when something differs.
     json: { help: 'print JSON, one object a line' },
   },
   argumentsMax: 0,
-  run: async ({ role, config, directory, json }, _args, io) => {
-    if (config !== undefined && directory !== undefined) {
+  run: async ({ role, json, ...given }, _args, io) => {
+    if (given.config !== undefined && given.directory !== undefined) {
       throw usageError(
         '--config and --directory are both given.',
         'a configuration names its directory: give one',
@@ -38,7 +38,7 @@ Exits with 0 when everything is as declared, 1 when something differs.
       )
     }
     const roles = role === undefined ? DECLARING_ROLES : [role]
-    const differences = await planOf(await configAt({ config, directory, json: json === true }, io), roles)
+    const differences = await planOf(await configAt(given, io), roles)
     io.out(differences.map(json === true ? jsonOf : textOf).join(''))
     const differing = differences.filter((one) => !isAsDeclared(one))
     if (json !== true) io.out(summaryOf(differences.length, differing))

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import { command, usageError } from '../command.ts'
-import { DIRECTORY } from '../options.ts'
+import { PLACE } from '../place.ts'
 import type { Reported } from '../restatement.ts'
 import { configAt, runOrder } from '../run-order.ts'
 
@@ -21,8 +21,7 @@ approval, and its guard judges it, as any report.
     label: { help: 'why, in at most 64 bytes; the report carries it', value: 'TEXT' },
     type: { help: 'the report type (default: nav)', value: 'TYPE' },
     shadow: { help: 'say what would happen, and sign nothing' },
-    config: { help: 'the run configuration of the keeper', value: 'FILE' },
-    directory: DIRECTORY,
+    ...PLACE,
     json: { help: 'print events as JSON, one object a line' },
   },
   argumentsMax: 1,
@@ -34,8 +33,7 @@ approval, and its guard judges it, as any report.
     }
     if (!/^[a-z_]{1,32}$/.test(type)) throw usageError('--type is no report type.', 'write for example nav')
     const { restatementOf } = await import('../restatement.ts')
-    const { config, directory } = given
-    const place = { config, directory, json: given.json === true }
+    const place = { ...given, json: given.json === true }
     const reported = await readReported(await configAt(place, io), oracle, type)
     const submission = { ...restatementOf(reported, value, label), shadow: given.shadow === true }
     return runOrder(submission, place, io)

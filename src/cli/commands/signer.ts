@@ -6,8 +6,8 @@ import type { SignerOrder } from '../../ops/orders.ts'
 import { readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { DEFAULT_DIRECTORY } from '../options.ts'
 import { replyTo } from '../order-reply.ts'
+import { order } from '../outgoing.ts'
 import { PLACE, type Place, placeOf } from '../place.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
@@ -45,8 +45,8 @@ do, and does it with --yes.
     if (verb === 'cancel' && nonce === undefined)
       throw usageError('Say which nonce.', `write \`cancel ${address} NONCE\`; \`show\` has the open ones`)
     const about = nonce === undefined ? {} : { nonce: Number(nonce) }
-    const { directory = DEFAULT_DIRECTORY } = given
-    const said = await order(directory, { verb, signer: address, yes: yes === true, ...about })
+    const place = await placeOf(given, io)
+    const said = await orderAbout(place, { verb, signer: address, yes: yes === true, ...about })
     io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
     return 0
   },
@@ -115,15 +115,12 @@ const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
   ].join('\n')
 
 /** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
-async function order(directory: string, given: SignerOrder): Promise<string> {
-  const { forgetOrder, writeSignerOrder } = await import('../../ops/orders.ts')
-  const id = randomUUID()
-  try {
-    return await readJournal({ directory }, async (journal) => {
-      writeSignerOrder(directory, id, given)
-      return (await replyTo<{ readonly said: string }>(id, directory, journal)).said
-    })
-  } finally {
-    forgetOrder(directory, id)
-  }
-}
+const orderAbout = (place: Place, given: SignerOrder): Promise<string> =>
+  order(place, async ({ mail }) => {
+    const placed = await mail.orderAbout(randomUUID(), given)
+    try {
+      return (await replyTo(placed, mail)).said
+    } finally {
+      await placed.withdraw()
+    }
+  })

@@ -4,7 +4,7 @@ import { printable, RolekeeperError } from '../../errors.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { ProposalInput, Reason } from '../../workflow/proposal.ts'
 import { command, usageError } from '../command.ts'
-import { DIRECTORY } from '../options.ts'
+import { PLACE } from '../place.ts'
 import { runOrder } from '../run-order.ts'
 
 /** Far above any workflow's input. */
@@ -32,17 +32,11 @@ without one, one is run for as long. FILE holds the input as the service takes i
       value: 'JSON',
     },
     shadow: { help: 'say what would happen, and sign nothing' },
-    config: { help: 'the run configuration of the keeper', value: 'FILE' },
-    directory: DIRECTORY,
+    ...PLACE,
     json: { help: 'print events as JSON, one object a line' },
   },
   argumentsMax: 1,
   run: async (given, [named], io) => {
-    if (given.config !== undefined && given.directory !== undefined)
-      throw usageError(
-        '--config and --directory are both given.',
-        'a configuration names its directory: give one',
-      )
     const { agentRoleOf } = await import('../../service/contract/workflow-types.ts')
     const workflowType = await typeOf(named)
     const role = given.role ?? agentRoleOf(workflowType)
@@ -54,12 +48,8 @@ without one, one is run for as long. FILE holds the input as the service takes i
     const reason = reasonOf(given.reason)
     if (given.input === undefined) throw usageError('--input is missing.', 'name a JSON file with the input')
     const input = await inputOf(workflowType, given.input)
-    const { config, directory } = given
-    return runOrder(
-      { role, workflowType, input, shadow: given.shadow === true, ...reason },
-      { config, directory, json: given.json === true },
-      io,
-    )
+    const submission = { role, workflowType, input, shadow: given.shadow === true, ...reason }
+    return runOrder(submission, { ...given, json: given.json === true }, io)
   },
 })
 
