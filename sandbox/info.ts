@@ -77,6 +77,9 @@ const environment = (info: SandboxInfo): string =>
     `ROLEKEEPER_KMS_ACCESS_KEY_ID=${info.kmsAccessKeyId}`,
     `ROLEKEEPER_KMS_SECRET_ACCESS_KEY=${info.kmsSecretAccessKey}`,
     ...staffed().map(({ keyed }) => `${secretKeyName(keyed)}=${info.secretKeys[keyed]}`),
+    // Of fleet.yaml, where nothing else is said: a Redis on this machine, and any free port.
+    'ROLEKEEPER_REDIS=redis://127.0.0.1:6379/0',
+    'ROLEKEEPER_OPS_PORT=0',
     '',
   ].join('\n')
 
@@ -104,8 +107,7 @@ function fleetYaml(directory: string, info: SandboxInfo): string {
     ops: { host: '127.0.0.1', port: 'env:ROLEKEEPER_OPS_PORT' },
   }
   return `# Two keepers beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'fleet.yaml')}
-# Beside what is in sandbox.env, the environment says ROLEKEEPER_INSTANCE (a or b), ROLEKEEPER_OPS_PORT, and
-# ROLEKEEPER_REDIS (redis://127.0.0.1:6379/0).
+# What it takes from the environment is in sandbox.env, but for ROLEKEEPER_INSTANCE: a or b.
 ${JSON.stringify(config, null, 2)}
 `
 }

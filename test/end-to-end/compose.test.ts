@@ -143,15 +143,22 @@ it('works as plain processes: two keepers share the duty beside a sandbox, and o
   const sandbox = startService('sandbox')
   await sandbox.until(/is ready/)
   const file = join(app, '.rolekeeper/sandbox/fleet.yaml')
-  // A quarter of the lease that is the default, for a test that waits for one to pass.
-  writeFileSync(file, readFileSync(file, 'utf8').replace('"roster"', '"leaseMs": "2000", "roster"'))
+  const changed = readFileSync(file, 'utf8')
+    // A quarter of the lease that is the default, for a test that waits for one to pass.
+    .replace('"roster"', '"leaseMs": "2000", "roster"')
+    .replace(/("url": "env:ROLEKEEPER_REDIS")/, '$1, "username": "rolekeeper", "password": "env:PASSWORD"')
+  writeFileSync(file, changed)
   await foundFleet(storeAt(redis.port, 'sandbox'))
+  const [, user = '', rules = ''] =
+    /^user (\w+) (on .*)$/m.exec(readFileSync('docs/fleet.md', 'utf8')) ?? expect.fail('no user in docs')
+  const client = redis.client()
+  await client.acl('SETUSER', user, ...rules.replace('{rk:main}', '{rk:sandbox}').split(' '))
 
   const [a, b] = await Promise.all(
     ['sandbox-a', 'sandbox-b'].map(async (name) => {
       const given = serviceOf(name).environment.ROLEKEEPER_REDIS ?? ''
       const ROLEKEEPER_REDIS = given.replace('//redis:6379', `//127.0.0.1:${redis.port}`)
-      const keeper = startService(name, { ROLEKEEPER_REDIS, ROLEKEEPER_OPS_PORT: '0' })
+      const keeper = startService(name, { ROLEKEEPER_REDIS, ROLEKEEPER_OPS_PORT: '0', PASSWORD: 'PASSWORD' })
       return { ...keeper, url: await keeper.until(/ready .*(http:\S+)/) }
     }),
   )
@@ -164,4 +171,6 @@ it('works as plain processes: two keepers share the duty beside a sandbox, and o
   await expect(checkHealth('sandbox-a', { ROLEKEEPER_OPS_PORT: new URL(a.url).port })).rejects.toThrow()
   await untilHeld(b.url, (held) => held === 5)
   await b.until(/succeeded/, b.shown())
+  // The user that the page gives Redis may do all that this took.
+  expect(await client.acl('LOG')).toEqual([])
 }, 90_000)

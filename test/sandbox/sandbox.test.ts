@@ -77,15 +77,14 @@ it('describes two keepers that share a Redis, each in a folder of its own', () =
   const env = {
     ...parseEnv(readFileSync(join(directory, 'sandbox.env'), 'utf8')),
     ROLEKEEPER_INSTANCE: 'b',
-    ROLEKEEPER_OPS_PORT: '9465',
-    ROLEKEEPER_REDIS: 'redis://127.0.0.1:6379/0',
   }
   const config = loadRunConfig(join(directory, 'fleet.yaml'), { env, isWellKnown })
   expect(config).toMatchObject({
     directory: join(directory, 'b'),
     queue: 'bullmq',
+    journal: { redis: { url: 'redis://127.0.0.1:6379/0' } },
     fleet: { instance: 'b', roster: ['a', 'b'] },
-    ops: { port: 9465 },
+    ops: { port: 0 },
   })
   expect(config.agents).toEqual(loadRunConfig(join(directory, 'run.yaml'), { env, isWellKnown }).agents)
 })

@@ -5,7 +5,7 @@ import type { Role } from '../../service/contract/roles.ts'
 /** The names of all fleets of a database, for who looks for another one. */
 export const FLEETS_KEY = 'rk:fleets'
 
-/** Every key of a fleet: see docs/fleet.md for what each holds. */
+/** Every key of a fleet: see docs/fleet-journal.md for what each holds. */
 export type Keys = ReturnType<typeof keysOf>
 
 /** Name the keys of a fleet. All have one hash tag. Throws BrokenInvariant for a name that is none. Pure. */
