@@ -168,7 +168,8 @@ class ComposedKeeper implements Keeper {
     this.#terms.add(term)
     const end = async () => {
       await term.end()
-      this.#terms.delete(term)
+      // What it parks with the keeper's own end is in the summary.
+      if (!this.#ending.signal.aborted) this.#terms.delete(term)
     }
     return { begin: term.begin, end }
   }

@@ -12,7 +12,7 @@ export type SignerDeskDeps = StandingDeps & OrderDeps
 export type SignerDesk = {
   /**
    * Compare every signer that was not compared yet, every one in SAFE, as a doubt that was disproven is over, and every
-   * one with a nonce that nobody holds.
+   * one with a nonce that nobody holds; of all others, count at each head what is pending.
    */
   readonly look: () => Promise<void>
   /** Say what an order comes to, and with `yes` do it. */
@@ -26,6 +26,8 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
   const unfilled = new Set<Address>()
   /** The head at which a count above ours was last seen: once it is final, the finalized count has the last word. */
   const seenAbove = new Map<Address, bigint>()
+  /** The head at which what is pending was last counted. */
+  const pendingSeenAt = new Map<Address, bigint>()
 
   const compare = async (signer: Address) => {
     const standing = await readStanding(signer, deps)
@@ -46,12 +48,23 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     else unfilled.add(signer)
     compared.add(signer)
   }
+  /** Whether others have something pending after our next nonce: what has landed is seen at its head. */
+  const isContested = async (signer: Address) => {
+    const { number } = deps.chain.facts(signer).head
+    if (pendingSeenAt.get(signer) === number) return false
+    const pending = await deps.nodes.transactionCount(signer, 'pending')
+    pendingSeenAt.set(signer, number)
+    // After the count: what we claim meanwhile is never taken for somebody else's.
+    const next = await deps.journal.nextNonce(deps.nodes.chainId, signer)
+    return next !== null && pending > next
+  }
   return {
     look: async () => {
       for (const signer of deps.addresses) {
         const isSafe = deps.signers.reasonsOf(signer).length > 0
-        if (compared.has(signer) && !unfilled.has(signer) && !isSafe) continue
+        const isSettled = compared.has(signer) && !unfilled.has(signer) && !isSafe
         try {
+          if (isSettled && !(await isContested(signer))) continue
           await compare(signer)
         } catch (error) {
           if (!(error instanceof RolekeeperError)) throw error

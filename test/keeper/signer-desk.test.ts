@@ -176,6 +176,19 @@ it('raises the alarm of a signer that is SAFE at each look, also when it was SAF
   expect(alarms).toEqual(['watermark_missing', 'watermark_missing'])
 })
 
+it('is SAFE as soon as somebody else has something pending, though it was compared long ago', async () => {
+  const { world, desk } = createWorld()
+  await desk.look()
+  expect(checks()).toEqual([])
+  world.pending = 8
+  await desk.look()
+  // Pools are asked once at each head.
+  expect(checks()).toEqual([])
+  world.head = 101n
+  await desk.look()
+  expect(checks()).toEqual(['nonce_used_elsewhere'])
+})
+
 describe('a count above the journal’s', () => {
   it.each([
     ['latest', { latest: 1_000_000 }],
