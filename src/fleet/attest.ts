@@ -79,12 +79,11 @@ export type Attestation = {
   /** Say, once on each server, that it has all that this instance saw acknowledged: its line would not be there else. */
   readonly say: () => Promise<void>
   /**
-   * Whether a seat may be taken from another: the server is the one that its record was last written on, or a replica of it
-   * that every barrier waited for, or every instance of the roster has held it against its witness.
+   * Whether a seat may be taken: the server is the one that its record was last written on, or a replica of it that every
+   * barrier waited for, or every instance of the roster has held it against its witness. So also one that stands under this
+   * instance's own name: in an older file it does, though another held it since.
    */
   readonly mayTake: (seat: string, record: SeatRecord | null) => Promise<boolean>
-  /** The same of a seat that stands under this instance's own name: its own witness is enough. */
-  readonly mayResume: (seat: string, record: SeatRecord | null) => Promise<boolean>
 }
 
 /** What attesting needs. */
@@ -118,7 +117,7 @@ export function createAttestation(deps: AttestDeps): Attestation {
     hasWitness = true
     return names
   }
-  const mayTake = async (seat: string, record: SeatRecord | null) => {
+  const mayTake = async (seat: string, record: SeatRecord | null): Promise<boolean> => {
     const wasOn = record?.server ?? (await foundedOn(store))
     if (wasOn === server()) return true
     const history = wasOn.split('/')[1] ?? ''
@@ -138,7 +137,6 @@ export function createAttestation(deps: AttestDeps): Attestation {
       saidOn = runId
     },
     mayTake,
-    mayResume: async (seat, record) => hasWitness || (await mayTake(seat, record)),
   }
 }
 

@@ -166,20 +166,20 @@ class InstanceSeats implements Seats {
     for (const { name } of seats) {
       const [record, isOurs] = [records.get(name) ?? null, holders.get(name) === instance]
       if (this.#holdings.has(name)) continue
-      if (share.takes && (isOurs || share.isDue(name))) await this.#take(name, record, isOurs)
+      if (share.takes && (isOurs || share.isDue(name))) await this.#take(name, record)
       // A process of before left it, and this one may not go on with it.
       else if (isOurs && record !== null) await release({ seat: name, token: record.token }, this.#deps.store)
     }
     this.#leaveOne(share.assigned, holders)
   }
 
-  async #take(seat: string, from: SeatRecord | null, isOurs: boolean): Promise<void> {
+  async #take(seat: string, from: SeatRecord | null): Promise<void> {
     const { store, instance, clock, monotonicMs, attestation, onHeld } = this.#deps
-    const isSafe = await (isOurs ? attestation.mayResume : attestation.mayTake)(seat, from)
-    if (!isSafe) return
+    const server = attestation.server()
+    if (!(await attestation.mayTake(seat, from))) return
     const token = `${this.#incarnation}-${randomBytes(8).toString('hex')}`
     const takenAt = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
-    const epoch = await acquire({ seat, from, token, holder: instance, server: attestation.server() }, store)
+    const epoch = await acquire({ seat, from, token, holder: instance, server }, store)
     // Where it is stopping by now, it is left with all others.
     if (epoch === null) return
     const held = { seat, token }

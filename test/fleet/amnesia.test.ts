@@ -7,12 +7,14 @@ import { endpointOf } from '../../src/config/redis.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import { openWitnesses, type Witnesses } from '../../src/fleet/attest.ts'
 import { createFleetControl, type FleetControl } from '../../src/fleet/control.ts'
+import { serverText } from '../../src/journal/redis/check.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
-import { fence } from '../../src/journal/redis/seat.ts'
+import { acquire, fence, readSeat } from '../../src/journal/redis/seat.ts'
 import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { type RedisSettings, startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, openStore, storeAt } from '../support/redis-fleet.ts'
 import { startRedisProxy } from '../support/redis-proxy.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const LEASE_MS = 800
 const SEAT = '0x01'
@@ -176,6 +178,56 @@ it('relies on no instance that has lost its witness', async () => {
   await until(() => expect([again.states, two.states].flat()).toContain('fleet.unattested'))
   await systemClock.sleep(2 * LEASE_MS)
   expect([again.names(), two.names()]).toEqual([[], []])
+})
+
+it('does not go on with a seat that an older file says is its own, where another has held it since', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await one.barrier()
+  let two = await startMember(config, 'two')
+  await rewind(redis, async () => {
+    await one.crash()
+    await until(() => expect(two.names()).toEqual([SEAT]))
+    await two.barrier()
+    await two.crash()
+  })
+  // All that it witnessed is there.
+  const again = await startMember(config, 'one', one.directory)
+  await until(() => expect(again.states).toContain('fleet.unattested'))
+  two = await startMember(config, 'two', two.directory)
+  await until(() => expect(two.states).toEqual(['journal.amnesia']))
+  expect([again.names(), two.names()]).toEqual([[], []])
+})
+
+it('takes no seat on a server that came up while its command was under way', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  const tcp = await startTcpProxy(redis)
+  ends.push(tcp.stop)
+  const endpoint = endpointOf(`redis://127.0.0.1:${tcp.port}/0`)
+  const store = openStore({ ...config, endpoint, instance: 'two' })
+  ends.push(() => store.close())
+  await store.connect()
+  let taken: Promise<unknown> = Promise.resolve()
+  await rewind(redis, async () => {
+    await one.barrier()
+    await one.crash()
+    const from = await readSeat(SEAT, store)
+    const found = store.server()
+    if (found === undefined) throw new TypeError('no server')
+    const server = serverText(found)
+    // It is judged on this server, and arrives at the next.
+    tcp.setRule('toServer', { kind: 'hold' })
+    const taking = acquire({ seat: SEAT, from, token: 'two-1', holder: 'two', server }, store)
+    taken = taking.catch((error: RolekeeperError) => error.code)
+  })
+  tcp.setRule('toServer', null)
+  expect(await taken).toBe('journal.moved')
+  expect((await readSeat(SEAT, store))?.holder).toBe('one')
 })
 
 it('has a seat taken on a restarted Redis that lost nothing, once every instance has said so', async () => {

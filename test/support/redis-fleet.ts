@@ -45,7 +45,7 @@ export async function newStore(
 export async function takeSeat(store: RedisStore, seat: string = SIGNER): Promise<Held> {
   const token = randomUUID()
   const from = await readSeat(seat, store)
-  const epoch = await acquire({ seat, from, token, holder: 'one', server: 'here' }, store)
+  const epoch = await acquire({ seat, from, token, holder: 'one', server: store.runId() }, store)
   if (epoch === null) throw new TypeError('somebody else took it')
   return { seat, token }
 }

@@ -51,6 +51,7 @@ type Taking = {
   readonly from: Pick<SeatRecord, 'token' | 'beat'> | null
   readonly token: string
   readonly holder: string
+  /** The one that was found fit for it, as {@link serverText} names it: on no other it is taken. */
   readonly server: string
 }
 
@@ -62,7 +63,8 @@ export async function acquire(
   const { keys } = store
   const expected = [from?.token ?? '', from?.beat ?? '']
   const taking = [...expected, token, holder, server, seat]
-  const { code, values } = await store.run('acquire', [keys.seat(seat), keys.seats], taking)
+  const [runId] = server.split('/')
+  const { code, values } = await store.run('acquire', [keys.seat(seat), keys.seats], taking, runId)
   return code === 'OK' ? Number(values[1]) : null
 }
 

@@ -110,12 +110,17 @@ export class RedisStore {
     return `${this.client}:${this.#ops}`
   }
 
-  /** Run a script; the same again where the answer is lost. `line` stands where its arguments name the line's number. */
-  run(name: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<Answer> {
-    return this.#timed(
-      name,
-      this.#writes.use((line) => this.#call(line, name, keys, args)),
-    )
+  /**
+   * Run a script; the same again where the answer is lost. `line` stands where its arguments name the line's number.
+   * @param runId the server process that it may run on; absent: any. Throws RolekeeperError `journal.moved` on another.
+   */
+  run(name: ScriptName, keys: readonly string[], args: readonly Argument[], runId?: string): Promise<Answer> {
+    const answered = this.#writes.use((line) => {
+      const found = this.#runs.get(line) ?? ''
+      if (runId !== undefined && runId !== found) throw moved(runId, found)
+      return this.#call(line, name, keys, args)
+    })
+    return this.#timed(name, answered)
   }
 
   async #timed<T>(call: string, answered: Promise<T>): Promise<T> {
@@ -192,6 +197,13 @@ export class RedisStore {
     this.#fences.close()
   }
 }
+
+const moved = (from: string, to: string) =>
+  new RolekeeperError('journal.moved', 'Redis is another server process than it was a moment ago.', {
+    fix: 'none needed: what was asked of the one before is judged anew.',
+    facts: { from, to },
+    retry: 'later',
+  })
 
 const notReplicated = (found: number, wanted: number) =>
   new RolekeeperError('journal.not_replicated', `${found} of ${wanted} replicas have what was written.`, {

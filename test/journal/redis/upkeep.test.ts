@@ -74,7 +74,7 @@ it('moves what ended two days ago to the archive, forgets its nonces after a wee
   if (last === null) throw new TypeError('it is gone')
   await journal.write({ ...last, state: 'succeeded', updatedAtMs: 7 * DAY_MS })
   const from = await readSeat(held.seat, store)
-  await acquire({ seat: held.seat, from, token: 'another', holder: 'two', server: 'here' }, store)
+  await acquire({ seat: held.seat, from, token: 'another', holder: 'two', server: store.runId() }, store)
   clock.set(9 * DAY_MS)
   // It ends by itself.
   await until(() => expect(lost).toEqual(['seat.lost']))
