@@ -14,8 +14,10 @@ import { createLook, type View } from './view.ts'
 /** What an instance holds seats with. */
 export type SeatsDeps = {
   readonly store: RedisStore
-  /** Its name, which no other has; it holds the lock of its directory. */
+  /** Its name, which no other has. */
   readonly instance: string
+  /** What its directory is known by, as {@link placeOf} says; it holds the lock of that. */
+  readonly place: string
   readonly seats: readonly Seat[]
   readonly zone?: string
   /** Release, policies and seats, as one text: instances that differ in it do not work side by side. */
@@ -73,7 +75,7 @@ export const createSeats = (deps: SeatsDeps): Seats => new InstanceSeats(deps)
 
 class InstanceSeats implements Seats {
   readonly #deps: SeatsDeps
-  readonly #incarnation = randomBytes(8).toString('hex')
+  readonly #incarnation: string
   readonly #holdings = new Map<string, Holding>()
   /** Terms that are being brought to their end. */
   readonly #ending = new Set<Promise<void>>()
@@ -88,6 +90,7 @@ class InstanceSeats implements Seats {
 
   constructor(deps: SeatsDeps) {
     this.#deps = deps
+    this.#incarnation = deps.place + randomBytes(8).toString('hex')
     this.#looking = this.#look()
   }
 
@@ -158,17 +161,19 @@ class InstanceSeats implements Seats {
 
   async #act(view: View): Promise<void> {
     const { records, holders } = view
-    const { instance, seats } = this.#deps
+    const { instance, place, seats } = this.#deps
     const [blockOffMs, isStopping] = [this.#deps.blockOffMs(), this.#stopping !== undefined]
     const share = shareOf(view, { ...this.#deps, blockOffMs, isStopping })
     this.#isClockRight = share.isClockRight
     this.#say(share.whyNone)
     for (const { name } of seats) {
-      const [record, isOurs] = [records.get(name) ?? null, holders.get(name) === instance]
+      const record = records.get(name) ?? null
+      // By the lock of the directory, the process that held it so is no more.
+      const isOurs = holders.get(name) === instance && record?.token.startsWith(place) === true
       if (this.#holdings.has(name)) continue
       if (share.takes && (isOurs || share.isDue(name))) await this.#take(name, record)
       // A process of before left it, and this one may not go on with it.
-      else if (isOurs && record !== null) await release({ seat: name, token: record.token }, this.#deps.store)
+      else if (isOurs) await release({ seat: name, token: record.token }, this.#deps.store)
     }
     this.#leaveOne(share.assigned, holders)
   }

@@ -8,6 +8,7 @@ import { type Attestation, createAttestation, openWitnesses, type Witnesses } fr
 import { type ChainTime, createChainTime } from '../fleet/chain-time.ts'
 import { createFleetControl, type FleetControl } from '../fleet/control.ts'
 import type { Park } from '../fleet/holding.ts'
+import { placeOf } from '../fleet/place.ts'
 import { createSeats, type Seats } from '../fleet/seats.ts'
 import { type Archive, openArchive } from '../journal/archive.ts'
 import { lockDirectory } from '../journal/lock.ts'
@@ -205,6 +206,7 @@ class FleetSeating implements Seating {
     this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
+      place: placeOf(this.#config.directory),
       ...(zone === undefined ? {} : { zone }),
       ...{ release: version, fingerprint: fingerprintOf(candidates, version) },
       blockOffMs: this.#chainTime.offMs,

@@ -171,11 +171,13 @@ it('has who lags wait so much longer before it takes what was left or lost, and 
   expect(later.events).toEqual([])
 })
 
-it('ends all terms of a process once another began with its name', async () => {
+it('ends all terms of a process once another began with its name, and has that wait as for any other', async () => {
   await newFleet()
-  const first = start('one')
+  const first = start('one', { place: 'here' })
   await hold({ one: 8 })
-  const second = start('one')
+  const second = start('one', { place: 'elsewhere' })
+  const beganMs = performance.now()
   await until(() => expect(first.states.at(-1)).toBe('fleet.name_taken'))
   await until(() => expect([first.names().length, second.names().length]).toEqual([0, 8]))
+  expect((second.events[0]?.atMs ?? 0) - beganMs).toBeGreaterThan(LEASE_MS)
 })

@@ -35,7 +35,8 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
   const states = options.states ?? []
   const note = (what: string) => events.push({ what, atMs: performance.now() })
   const seats = createSeats({
-    ...{ store, instance: name, fingerprint: 'one', release: '1.0.0', leaseMs: 800, lagMs: 0 },
+    // Another process of the same name is on the same directory, unless it says another.
+    ...{ store, instance: name, place: name, fingerprint: 'one', release: '1.0.0', leaseMs: 800, lagMs: 0 },
     clock: systemClock,
     switches: () => ({ killed: false, paused: false }),
     blockOffMs: () => null,

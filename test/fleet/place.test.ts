@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { placeOf } from '../../src/fleet/place.ts'
+
+it('knows a directory again, and no other', () => {
+  const [one = '', other = ''] = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'place-')))
+  expect(placeOf(one)).toMatch(/^[0-9a-f]{16}$/)
+  expect(placeOf(one)).toBe(placeOf(one))
+  expect(placeOf(other)).not.toBe(placeOf(one))
+  // A crash may leave it empty.
+  writeFileSync(join(one, 'seats', 'place'), '')
+  expect(placeOf(one)).toMatch(/^[0-9a-f]{16}$/)
+  rmSync(join(other, 'seats'), { recursive: true })
+  writeFileSync(join(other, 'seats'), '')
+  expect(() => placeOf(other)).toThrow(expect.objectContaining({ code: 'fleet.place' }))
+})
