@@ -63,26 +63,18 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
   const stopping = new AbortController()
   let reading: Promise<void> | undefined
 
-  const look = async (): Promise<boolean> => {
-    const wanted = [...sought.values()]
-    sought.clear()
-    const nodes = { ...deps.nodes, block: onceEach(deps.nodes.block) }
-    let isKept = false
-    for (let from = 0; from < wanted.length && !stopping.signal.aborted; from += SOUGHT_AT_ONCE) {
-      const some = await Promise.all(
-        wanted.slice(from, from + SOUGHT_AT_ONCE).map((each) => follower.find(each, nodes)),
-      )
-      // By turns: a long look is not in vain where the chain leaves the head before its end.
-      const wasKept = await follower.keep(some.filter((each) => each !== null))
-      isKept ||= wasKept
-    }
-    return isKept
-  }
   const read = async () => {
-    const isNew = newest.hash !== follower.ring().head().hash
-    if (isNew) await follower.advance(newest)
-    const found = await look()
-    if (isNew || found) await deps.onMoved()
+    const { hash } = follower.ring().head()
+    let found = false
+    try {
+      if (newest.hash !== hash) await follower.advance(newest)
+      const wanted = [...sought.values()]
+      sought.clear()
+      found = await look(wanted, follower, nodes, stopping.signal)
+    } finally {
+      // Also where keeping what is final failed: what waits for a head is not held up by the record.
+      if (found || follower.ring().head().hash !== hash) await deps.onMoved()
+    }
   }
   const isBehind = () =>
     !stopping.signal.aborted && (newest.hash !== follower.ring().head().hash || sought.size > 0)
@@ -228,6 +220,26 @@ function createFollower(deps: CanonicalDeps): Follower {
 /** Whether the known blocks do not say that what is final now follows what was: soon after a start. Pure. */
 const isHidden = (final: BlockName, agreed: Head, ring: Ring): boolean =>
   final.number < agreed.number && agreed.number < ring.floor()
+
+/** Look for what took some nonces; whether anything was found and kept. */
+async function look(
+  wanted: readonly Sought[],
+  follower: Follower,
+  nodes: CanonicalDeps['nodes'],
+  stopping: AbortSignal,
+): Promise<boolean> {
+  const asked = { ...nodes, block: onceEach(nodes.block) }
+  let isKept = false
+  for (let from = 0; from < wanted.length && !stopping.aborted; from += SOUGHT_AT_ONCE) {
+    const some = await Promise.all(
+      wanted.slice(from, from + SOUGHT_AT_ONCE).map((each) => follower.find(each, asked)),
+    )
+    // By turns: a long look is not in vain where the chain leaves the head before its end.
+    const wasKept = await follower.keep(some.filter((each) => each !== null))
+    isKept ||= wasKept
+  }
+  return isKept
+}
 
 /** Look for what took a nonce. */
 async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<MinedTransaction | null> {

@@ -47,7 +47,10 @@ type Finality = {
   readonly forget: () => void
   /** Take note that the chain left what was final: at `fork`, and from `lowest` on perhaps. */
   readonly broke: (fork: bigint, lowest: bigint) => void
-  /** Report what broke, and take what the nodes call final now beside a ring's head; whether anything more is final. */
+  /**
+   * Report what broke, and take what the nodes call final now beside a ring's head; whether anything more is final. What
+   * cannot be kept is not final yet: throws what `onFinal` and `onForkPastFinality` throw, and the next head tries it again.
+   */
   readonly settle: (agreed: Head, ring: Ring) => Promise<boolean>
 }
 
@@ -78,12 +81,11 @@ export function createFinality(deps: FinalityDeps): Finality {
         await deps.onForkPastFinality({ ...unreported, doubtedFrom: doubtedFrom ?? unreported.fromBlock })
         // Until then nothing above the fork is final; nothing at all where the block below it is not known.
         if (!isOfHead) next = ring.at(unreported.fromBlock - 1n) ?? NO_HEAD
-        unreported = null
       } else if (!isOfHead || agreed.number <= final.number) return false
+      if (next !== NO_HEAD) await deps.onFinal(next)
+      unreported = null
       final = next
-      if (final === NO_HEAD) return false
-      await deps.onFinal(final)
-      return true
+      return final !== NO_HEAD
     },
   }
 }

@@ -91,11 +91,19 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
     onFinal: ({ number, hash }) => journal.setValue(key, JSON.stringify({ number: String(number), hash })),
     onForkPastFinality: (fork) => reportFork(fork, deps),
     onMoved: async () => {
-      await reconcile()
-      deps.onHead()
+      try {
+        await reconcile()
+      } finally {
+        deps.onHead()
+      }
     },
   })
-  await reconcile()
+  try {
+    await reconcile()
+  } catch (error) {
+    await canonical.stop()
+    throw error
+  }
   return {
     of: (signer) => {
       const { head, count } = canonical.of(signer)
@@ -189,7 +197,6 @@ const NAMED_MAX = 20
 /** Say what was final and is not, and which workflows relied on it, also those that ended: their signers go to SAFE. */
 async function reportFork(fork: ForkPastFinality, deps: ChainViewDeps): Promise<void> {
   const { was, fromBlock } = fork
-  await deps.journal.setValue(doubtKey(deps.nodes.chainId), String(fork.doubtedFrom))
   const left = `Block ${was.number} was final as ${was.hash}, and the chain has other blocks from ${fromBlock} on at the latest.`
   const toLeave =
     'see that the nodes agree on one chain again, and what became of each workflow that is named'
@@ -197,8 +204,10 @@ async function reportFork(fork: ForkPastFinality, deps: ChainViewDeps): Promise<
     for (const signer of deps.signers)
       deps.safe(signer, { check: 'reorg_past_finality', message, seen, toLeave })
   }
-  // At once: nodes that do not agree may take long to say what relied on it.
+  // At once: a record may be away, and nodes that do not agree may take long to say what relied on it.
+  const doubted = deps.journal.setValue(doubtKey(deps.nodes.chainId), String(fork.doubtedFrom))
   safe(left, `block ${fromBlock}`)
+  await doubted
   const relied = (await Promise.all(deps.signers.map((signer) => reliedOn(signer, deps)))).flat()
   const named = relied.slice(0, NAMED_MAX).map(({ id, state }) => `${id} (${state})`)
   const rest = relied.length > NAMED_MAX ? ` and ${relied.length - NAMED_MAX} more` : ''

@@ -105,11 +105,28 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
   for (const signer of signers) reasons.set(signer.toLowerCase(), await readSafe(journal, chainId, signer))
 
   const reasonsOf: Signers['reasonsOf'] = (signer) => reasons.get(signer.toLowerCase()) ?? []
-  // The gate is closed before anything is written; a journal that takes nothing ends the process by itself.
+  const kept = new Map(reasons)
+  const writing = new Set<string>()
+  /** Write what is known until the newest of it is there, one after another: of two at once the older may come last. */
+  const write = async (signer: Address) => {
+    const name = signer.toLowerCase()
+    if (writing.has(name)) return
+    writing.add(name)
+    try {
+      for (let next = reasonsOf(signer); kept.get(name) !== next; next = reasonsOf(signer)) {
+        await journal.setValue(safeKey(chainId, signer), next.length === 0 ? null : JSON.stringify(next))
+        kept.set(name, next)
+      }
+    } catch {
+      // A journal that takes nothing for good ends the process by itself; one that is away is tried with the next word.
+    } finally {
+      writing.delete(name)
+    }
+  }
+  // The gate is closed before anything is written.
   const keep = (signer: Address, next: readonly SafeReason[]) => {
     reasons.set(signer.toLowerCase(), next)
-    const text = next.length === 0 ? null : JSON.stringify(next)
-    journal.setValue(safeKey(chainId, signer), text).catch(() => undefined)
+    void write(signer)
   }
   return {
     safe: (signer, doubt) => {
@@ -122,6 +139,7 @@ export async function createSigners(signers: readonly Address[], deps: SignersDe
           signer,
           known.map((each) => (each === same ? { ...doubt, atMs: same.atMs } : each)),
         )
+      else void write(signer)
       alarm(safeAlarm(signer, doubt))
     },
     reasonsOf,

@@ -38,6 +38,8 @@ const createWorld = () => {
     failures: 0,
     alarms: [] as string[],
     safe: [] as { check: string; message: string; seen: string }[],
+    /** Calls of the journal that fail, as where Redis is away. */
+    failing: [] as readonly (keyof Journal)[],
     /** Awaited by each reading of a block. */
     reading: Promise.resolve(),
   }
@@ -56,7 +58,12 @@ const createWorld = () => {
         return []
       },
     },
-    journal,
+    journal: new Proxy(journal, {
+      get: (target, name) =>
+        world.failing.some((each) => each === name)
+          ? () => Promise.reject(new RolekeeperError('journal.unreachable', 'x', { retry: 'later' }))
+          : Reflect.get(target, name, target).bind(target),
+    }),
     signers: [SIGNER],
     safe: (_, reason) => {
       world.safe.push(reason)
@@ -330,6 +337,56 @@ describe('watching the chain', () => {
     await settled()
     expect(world.heads).toBe(2)
     expect(view.of(SIGNER).headNumber).toBe(13n)
+  })
+
+  describe('while the record is away', () => {
+    it.each([['setValue'], ['nextNonce'], ['byNonce']] as const)(
+      'every head is heard of, though %s fails at each',
+      async (name) => {
+        await hold('open')
+        const { watch, world, model } = createWorld()
+        const view = await watch()
+        world.failing = [name]
+        for (let block = 0; block < 3; block += 1) {
+          model.mine(EMPTY)
+          await settled()
+        }
+        expect(world).toMatchObject({ heads: 3, failures: 3 })
+        expect(view.of(SIGNER).headNumber).toBe(13n)
+        // What no record holds is not final: over a restart nobody would know what a fork took.
+        expect(view.facts(SIGNER).finalized).toBe(name === 'setValue' ? 6n : 9n)
+        world.failing = []
+        model.mine(EMPTY)
+        await settled()
+        expect(world).toMatchObject({ heads: 4, failures: 3, safe: [] })
+        expect(view.facts(SIGNER).finalized).toBe(10n)
+      },
+    )
+
+    it('a fork past finality is SAFE at once, and said in the end', async () => {
+      const { watch, world, model } = createWorld()
+      const view = await watch()
+      world.failing = ['setValue', 'nextNonce', 'byNonce']
+      model.reorg(8, ...Array.from({ length: 20 }, () => EMPTY))
+      await settled()
+      expect(world).toMatchObject({ heads: 1, alarms: [], safe: [{ check: 'reorg_past_finality' }] })
+      expect(view.facts(SIGNER).finalized).toBeLessThan(3n)
+      world.failing = []
+      model.mine(EMPTY)
+      await settled()
+      expect(world.alarms).toEqual(['chain.reorg_past_finality'])
+    })
+
+    it('a start that fails by it follows nothing behind the back of the next', async () => {
+      const { watch, world, model } = createWorld()
+      world.failing = ['nextNonce']
+      await expect(watch()).rejects.toMatchObject({ code: 'journal.unreachable' })
+      world.failing = []
+      await watch()
+      model.mine(EMPTY)
+      await settled()
+      expect(world.heads).toBe(1)
+    })
   })
 
   it('stops when the look under way has ended, so that nothing touches a closed journal', async () => {

@@ -1,7 +1,9 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { RolekeeperError } from '../../../src/errors.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { createSigners, readSafe } from '../../../src/pipeline/transactions/safe.ts'
 import { SIGNER } from '../../support/workflows.ts'
@@ -16,12 +18,18 @@ const reason = {
 }
 
 const createWorld = async (directory = mkdtempSync(join(tmpdir(), 'safe-'))) => {
-  const world = { nowMs: 1_000, alarms: [] as string[] }
+  const world = { nowMs: 1_000, alarms: [] as string[], writes: Promise.resolve() }
   const journal = openSqliteJournal(directory)
   const signers = await createSigners([SIGNER, OTHER], {
     nowMs: () => world.nowMs,
     chainId: CHAIN,
-    journal,
+    journal: {
+      getValue: journal.getValue.bind(journal),
+      setValue: async (...value) => {
+        await world.writes
+        await journal.setValue(...value)
+      },
+    },
     alarm: (error) => void world.alarms.push(error.message),
   })
   return { world, journal, signers, directory }
@@ -53,7 +61,40 @@ it('has one reason for each check and workflow, as it was seen first, and alarms
   expect(first).toEqual({ ...reason, atMs: 1_000 })
   expect([second?.workflowId, third?.workflowId]).toEqual(['a', 'b'])
   if (second !== undefined) signers.leave(SIGNER, second)
+  await nextTurn()
   expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([first, third])
+  await journal.close()
+})
+
+it('keeps it once the record is back, however often the record refused it', async () => {
+  const { world, journal, signers } = await createWorld()
+  world.writes = Promise.reject(new RolekeeperError('journal.unreachable', 'x', { retry: 'later' }))
+  world.writes.catch(() => undefined)
+  signers.safe(SIGNER, reason)
+  signers.safe(SIGNER, { ...reason, check: 'nonce_taken' })
+  await nextTurn()
+  expect(signers.reasonsOf(SIGNER)).toHaveLength(2)
+  expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([])
+  world.writes = Promise.resolve()
+  // As the desk says of each signer that stays SAFE.
+  signers.safe(SIGNER, reason)
+  await nextTurn()
+  expect(await readSafe(journal, CHAIN, SIGNER)).toEqual(signers.reasonsOf(SIGNER))
+  await journal.close()
+})
+
+it('writes one word after another, so that none that was late is the last', async () => {
+  const { world, journal, signers } = await createWorld()
+  const first = Promise.withResolvers<void>()
+  world.writes = first.promise
+  signers.safe(SIGNER, reason)
+  world.writes = Promise.resolve()
+  signers.safe(SIGNER, { ...reason, check: 'nonce_taken' })
+  await nextTurn()
+  expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([])
+  first.resolve()
+  await nextTurn()
+  expect(await readSafe(journal, CHAIN, SIGNER)).toEqual(signers.reasonsOf(SIGNER))
   await journal.close()
 })
 
@@ -63,6 +104,7 @@ it('says of a reason what is in doubt now, since it was first seen', async () =>
   world.nowMs = 2_000
   const more = { ...reason, message: 'And workflow 7 relied on it.', seen: 'block 9' }
   signers.safe(SIGNER, more)
+  await nextTurn()
   expect(await readSafe(journal, CHAIN, SIGNER)).toEqual([{ ...more, atMs: 1_000 }])
   await journal.close()
 })
