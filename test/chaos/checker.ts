@@ -150,7 +150,7 @@ export async function leftOver(world: Ground): Promise<readonly string[]> {
 
 /** Read the journal now, and hold it against the evidence. */
 export async function compare(
-  world: Pick<ChaosWorld, 'scene' | 'carriers' | 'reads'>,
+  world: Pick<ChaosWorld, 'scene' | 'carriers' | 'reads' | 'replyTo'>,
   orders: readonly Order[],
   evidence: Evidence,
   /** Whether the journal is one from a backup: then what had taken no nonce yet is forgotten with its tail. */
@@ -199,7 +199,7 @@ export async function compare(
     for (const { id, assets } of orders) {
       if (known.has(String(assets))) continue
       // Refused with a reason, its author knows; that alone decides an order without a workflow.
-      const reply = await journal.getValue(`order:${id}`)
+      const reply = await world.replyTo(id)
       if (reply === null && !isRestored) problems.push(`LOST: order ${id.slice(0, 8)} was not taken`)
       if ((evidence.deposits.get(assets) ?? 0) > 0)
         problems.push(`FALSE TERMINAL: order ${id.slice(0, 8)} is in no workflow, and deposited: ${reply}`)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Passing } from '../support/fault-proxy.ts'
 import { compare, gather, type Order } from './checker.ts'
 import { createKeeperProcess, type KeeperProcess } from './keeper-process.ts'
-import { untilSettled } from './seed.ts'
+import { release, untilSettled } from './seed.ts'
 import { type ChaosWorld, createChaosWorld } from './world.ts'
 
 /** Every durable state, in the order that a workflow, its slots and their attempts pass through them. */
@@ -87,7 +87,7 @@ async function runWorld(
         missed.push(`${cell.state}, ${cell.when}: the kill carried ${carried ?? 'nothing'}`)
     }
     keeper.start()
-    await untilSettled(world, CELL_MS_MAX)
+    await untilSettled(world, CELL_MS_MAX, () => release(world))
     await keeper.stop()
     const evidence = await gather(world, orders)
     const { workflows, problems } = await compare(world, orders, evidence, false)

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { compare, gather, leftOver, type Order } from './checker.ts'
+import type { Ground } from './ground.ts'
 import { createKeeperProcess, type KeeperProcess, MAIN } from './keeper-process.ts'
 import { createRolls, createWeather, planOf } from './weather.ts'
 import { type ChaosWorld, createChaosWorld, type Size } from './world.ts'
@@ -56,7 +57,7 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
     const orders = await inject(world, options, prices.set)
     await weather.end()
     const quietFromMs = performance.now()
-    await untilSettled(world, options.quietMsMax)
+    await untilSettled(world, options.quietMsMax, () => release(world))
     const quietMs = performance.now() - quietFromMs
     watch.stop()
     await keeper.stop()
@@ -79,7 +80,7 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
 }
 
 /** Start the keeper again whenever it ended. */
-function watchOver(keeper: KeeperProcess, ends: Record<string, number>) {
+export function watchOver(keeper: KeeperProcess, ends: Record<string, number>) {
   const timer = setInterval(() => {
     const how = keeper.ended()
     if (how === null) return
@@ -90,7 +91,7 @@ function watchOver(keeper: KeeperProcess, ends: Record<string, number>) {
 }
 
 /** Keep the price of one BTC where it is wanted: fresh, and also after a reorg took it back. */
-function holdPrice(world: ChaosWorld) {
+export function holdPrice(world: Pick<Ground, 'price'>) {
   let wanted = HIGH
   let stopped = false
   const done = (async () => {
@@ -111,9 +112,9 @@ function holdPrice(world: ChaosWorld) {
 }
 
 /** Let people order and prices fall, one after the other, for as long as things go wrong. */
-async function inject(
-  world: ChaosWorld,
-  { seed, orders: count, forMs }: SeedOptions,
+export async function inject(
+  world: Pick<Ground, 'borrowers'> & { readonly order: (id: string, assets: bigint) => void },
+  { seed, orders: count, forMs }: Pick<SeedOptions, 'seed' | 'orders' | 'forMs'>,
   setPrice: (whole: number) => void,
 ): Promise<readonly Order[]> {
   const roll = createRolls(seed ^ 0x2545f491)
@@ -135,29 +136,34 @@ async function inject(
     }
     const fallen = world.borrowers[Math.ceil(world.borrowers.length * share) - 1]
     if (fallen !== undefined) setPrice(Math.floor(fallen.price * 0.998))
-    await sleep(Math.max(0, startedAtMs + ((step + 1) * forMs) / steps - performance.now()))
+    await sleep(Math.max(1, startedAtMs + ((step + 1) * forMs) / steps - performance.now()))
   }
   return orders
 }
 
 /** Wait until nothing is under way or to be had, for at most as long as quiet may take. */
-export async function untilSettled(world: ChaosWorld, msMax: number): Promise<void> {
+export async function untilSettled(
+  world: Ground & Pick<ChaosWorld, 'reads'>,
+  msMax: number,
+  release: () => Promise<unknown>,
+): Promise<void> {
   const untilMs = performance.now() + msMax
   let still = 0
   for (let look = 1; performance.now() < untilMs && still < 3; look += 1) {
     await sleep(1_000)
     // As a person does who was told why the signer is SAFE; where it is not, nothing happens.
-    if (look % RELEASE_EVERY === 0) await release(world)
+    if (look % RELEASE_EVERY === 0) await release()
     still = (await isSettled(world)) ? still + 1 : 0
   }
 }
 
-async function release({ directory, scene }: ChaosWorld): Promise<void> {
+/** As a person does who looked at the signer. */
+export async function release({ directory, scene }: ChaosWorld): Promise<void> {
   const order = ['signer', 'release', scene.signer, '--yes', '--directory', directory]
   await once(spawn(process.execPath, [MAIN, ...order], { stdio: 'ignore' }), 'exit')
 }
 
-async function isSettled(world: ChaosWorld): Promise<boolean> {
+async function isSettled(world: Ground & Pick<ChaosWorld, 'reads'>): Promise<boolean> {
   try {
     const journal = world.reads()
     const live = await journal.live().finally(() => journal.close())

@@ -37,7 +37,7 @@ export function createRolls(seed: number): () => number {
 }
 
 /** Each seed deals the whole deck anew, so that every kind has its turn in few seeds. */
-function shuffled(kinds: readonly string[], roll: () => number): string[] {
+export function shuffled(kinds: readonly string[], roll: () => number): string[] {
   const deck = [...kinds]
   for (let index = deck.length - 1; index > 0; index -= 1) {
     const other = Math.floor(roll() * (index + 1))

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JournalReads } from '../../src/journal/journal.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { replyKey } from '../../src/ops/mail.ts'
 import { writeSubmission } from '../../src/ops/orders.ts'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
 import { type NodeProxy, startNodeProxy } from '../support/node-proxy.ts'
@@ -20,6 +21,8 @@ export type ChaosWorld = Ground & {
   readonly directory: string
   /** Open what the keeper recorded. */
   readonly reads: () => JournalReads
+  /** What the author of an order was told; null while nobody took it. */
+  readonly replyTo: (orderId: string) => Promise<string | null>
   /** Ask the keeper to deposit so many base units of sUSD. */
   readonly order: (id: string, assets: bigint) => void
   readonly stop: () => Promise<void>
@@ -41,6 +44,10 @@ export async function createChaosWorld(size: Size): Promise<ChaosWorld> {
   return {
     ...{ ...ground, nodes, service, kms, configFile, directory: config.directory },
     reads: () => readSqliteJournal(config.directory),
+    replyTo: async (id) => {
+      const journal = readSqliteJournal(config.directory)
+      return journal.getValue(replyKey(id)).finally(() => journal.close())
+    },
     order: (id, assets) => writeSubmission(config.directory, id, depositOf(ground, 0, assets)),
     stop: async () => {
       for (const proxy of [...nodes, service, kms]) await proxy.stop()

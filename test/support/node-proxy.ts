@@ -58,8 +58,11 @@ const call = z.looseObject({
 const body = z.union([call, z.array(call)])
 type Call = z.output<typeof call>
 
-/** Start a proxy on loopback in front of a node. */
-export async function startNodeProxy(target: string): Promise<NodeProxy> {
+/** Start a proxy on loopback in front of a node; `onCall` sees each call that arrives, whatever is done to it. */
+export async function startNodeProxy(
+  target: string,
+  onCall: (call: RpcCall) => void = () => undefined,
+): Promise<NodeProxy> {
   const agent = new Agent({ keepAlive: true })
   const upstream = (text: string) => post(agent, target, text)
   const ask = async ({ method, params }: RpcCall): Promise<RpcReply> => {
@@ -92,6 +95,7 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
     const calls = Array.isArray(parsed) ? parsed : [parsed]
     requests += 1
     methods.push(...calls.map(({ method }) => method))
+    for (const one of calls) onCall(one)
     const all = noise?.() ?? null
     const deeds = calls.map((one) => all ?? deedFor(one))
     const whole = deeds.find((deed): deed is HttpDeed => deed !== null && !isOfOneCall(deed)) ?? null
