@@ -19,6 +19,9 @@ const DESK_MS = 2_000
 /** What bids in shadow were for is decided in minutes. */
 const LOTS_MS = 5_000
 
+/** A workflow that was opened while Redis was away waits so long at most: nothing else is late by it. */
+const TAKE_UP_MS = 5_000
+
 /** Alarms are raised once a minute; a nonce is stuck after one. */
 const LOOKOUT_MS = 5_000
 
@@ -31,6 +34,8 @@ export type BackgroundDeps = {
   readonly client: ServiceClient
   readonly desk: SignerDesk
   readonly staff: Pick<Staff, 'atWork' | 'states' | 'of'>
+  /** Take up what the journal has and nobody goes on with. */
+  readonly takeUp: () => Promise<void>
   /** Look for what takes too long, and for signers without gas. */
   readonly lookOut: () => Promise<void>
   /** Why nothing new may begin, or null. */
@@ -64,6 +69,7 @@ export function startBackground(deps: BackgroundDeps): Background {
       () => takeSubmissions({ mail, role: (role) => ordersOf(role, staff), stopped: deps.stopped }),
       (error) => log.error('orders were not taken', {}, error),
     ),
+    takeUp: createTask(deps.takeUp, (error) => log.warn('what is live could not be read', {}, error)),
     lookout: createTask(deps.lookOut, (error) => log.warn('balances could not be read', {}, error)),
     desk: createTask(deps.desk.look, (error) => log.warn('signers were not compared', {}, error)),
     signerOrders: createTask(
@@ -81,6 +87,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     tasks.signerOrders.begin()
   }
   const timers = [
+    setInterval(tasks.takeUp.begin, TAKE_UP_MS),
     setInterval(tasks.lookout.begin, LOOKOUT_MS),
     setInterval(tasks.register.begin, REGISTER_MS),
     setInterval(takeOrders, mail.everyMs),

@@ -230,6 +230,12 @@ function backgroundOf(
   const { journal } = records
   return startBackground({
     ...{ nowMs, mail, log, journal, client, staff, desk },
+    // Where the answer to its opening was lost, it is in the journal alone.
+    takeUp: async () => {
+      for (const workflow of await journal.live()) {
+        if (live.get(workflow.id) === undefined) live.resume(workflow)
+      }
+    },
     lookOut: createLookout({
       ...{ nowMs, live: live.list, nodes, payers: payersOf(candidates), alarm: reports.alarm },
       atWork: staff.atWork,

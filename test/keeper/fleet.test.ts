@@ -1,16 +1,19 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import {
   createKeeperScene,
   type KeeperScene,
+  liquidationOf,
   reached,
   startTestKeeper,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE } from '../support/redis-fleet.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 let world: KeeperScene
 let redis: TestRedis
@@ -19,19 +22,21 @@ beforeAll(async () => {
   world = await createKeeperScene()
   redis = await startRedis(DURABLE)
 })
+afterEach(async () => {
+  for (const { keeper } of started.splice(0)) await keeper.stop({ drainMs: 0 })
+})
 afterAll(async () => {
-  for (const { keeper } of started) await keeper.stop({ drainMs: 0 })
   await world.stop()
   await redis.stop()
 })
 
 /** An instance of a fleet of two, with both keys of the scene. */
-const instance = (name: string) =>
+const instance = (name: string, { port, fleet = 'main' }: { port: number; fleet?: string } = redis) =>
   world.config({
-    directory: join(world.directory, name),
-    journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
+    directory: join(world.directory, `${fleet}-${name}`),
+    journal: { redis: { url: `redis://127.0.0.1:${port}/0` } },
     queue: 'bullmq',
-    fleet: { name: 'main', instance: name, roster: ['a', 'b'], leaseMs: '1000' },
+    fleet: { name: fleet, instance: name, roster: ['a', 'b'], leaseMs: '1000' },
     agents: world.kms.keys.map(({ arn: keyId, address }) =>
       world.liquidator({ signer: { kms: { keyId, address } } }),
     ),
@@ -53,3 +58,30 @@ it('shares the seats of a configuration, and takes each opportunity once', async
   await expect.poll(() => succeeded().length, { timeout: 30_000 }).toBe(borrowers.length)
   expect((await world.liquidated()).toSorted()).toEqual(borrowers.toSorted())
 })
+
+it('takes up a workflow that Redis has, and whose opening it was never told of', async () => {
+  const proxy = await startTcpProxy(redis)
+  const config = instance('a', { port: proxy.port, fleet: 'unheard' })
+  await foundFleet(storeConfigOf(config))
+  const keeper = await startTestKeeper(config)
+  started.push(keeper)
+  await keeper.until(({ type }) => type === 'role')
+  const away = Promise.withResolvers<void>()
+  let isAway = false
+  proxy.setRule('toServer', (piece) => {
+    if (isAway) return { kind: 'drop' }
+    if (!piece.includes('"state":"discovered"')) return null
+    isAway = true
+    away.resolve()
+    // It is served, and no other try to hear of it comes through.
+    return { kind: 'cut', afterBytes: piece.length }
+  })
+  const borrower = await world.openUnderWater()
+  await away.promise
+  // Longer than anything is tried for.
+  await systemClock.sleep(3_500)
+  proxy.setRule('toServer', null)
+  await keeper.until(liquidationOf(borrower)('succeeded'))
+  await keeper.keeper.stop({ drainMs: 0 })
+  await proxy.stop()
+}, 30_000)
