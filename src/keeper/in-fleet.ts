@@ -296,6 +296,8 @@ class FleetSeating implements Seating {
   }
 }
 
-/** Whether only a person mends it: what has forgotten is not to be corrected in a configuration. */
+/** Whether only a person mends it, in a configuration: a Redis without the fleet is one, and one that has forgotten is not. */
 const isMistake = (error: unknown): boolean =>
-  error instanceof RolekeeperError && error.retry === 'never' && error.code !== 'journal.amnesia'
+  error instanceof RolekeeperError &&
+  error.retry === 'never' &&
+  (error.code !== 'journal.amnesia' || error.facts.isEmpty === true)

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -31,10 +32,10 @@ afterAll(async () => {
 })
 
 /** An instance of a fleet of two, with both keys of the scene. */
-const instance = (name: string, { port, fleet = 'main' }: { port: number; fleet?: string } = redis) =>
+const instance = (name: string, { port = redis.port, fleet = 'main', database = 0 } = {}) =>
   world.config({
     directory: join(world.directory, `${fleet}-${name}`),
-    journal: { redis: { url: `redis://127.0.0.1:${port}/0` } },
+    journal: { redis: { url: `redis://127.0.0.1:${port}/${database}` } },
     queue: 'bullmq',
     fleet: { name: fleet, instance: name, roster: ['a', 'b'], leaseMs: '1000' },
     agents: world.kms.keys.map(({ arn: keyId, address }) =>
@@ -85,3 +86,16 @@ it('takes up a workflow that Redis has, and whose opening it was never told of',
   await keeper.keeper.stop({ drainMs: 0 })
   await proxy.stop()
 }, 30_000)
+
+it('ends with one line, and makes nobody SAFE, where a slip leads to a Redis without its fleet', async () => {
+  const right = instance('a', { fleet: 'slip' })
+  await foundFleet(storeConfigOf(right))
+  const once = await startTestKeeper(right)
+  await once.until(({ type }) => type === 'role')
+  await once.keeper.stop({ drainMs: 0 })
+  await expect(startTestKeeper(instance('a', { fleet: 'slip', database: 1 }))).rejects.toThrow(
+    /This Redis has no fleet slip; this machine saw its generation \w+\. Fix: correct the URL or `fleet.name`;/,
+  )
+  const [seat = ''] = readdirSync(join(right.directory, 'seats'))
+  expect(readdirSync(join(right.directory, 'seats', seat))).toEqual(['acknowledged'])
+})

@@ -54,9 +54,9 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
   const [first, second, third, served] = Array.isArray(found) ? found : []
   const [gen, seq, format] = [first, second, third].map(String)
   if (gen === undefined || gen === '') {
-    if (known !== null) throw amnesia({ seen: 'it is empty', expected: `generation ${known.gen} was here` })
     const others = await line.call('SMEMBERS', FLEETS_KEY)
-    throw notFounded(fleet, Array.isArray(others) ? others.map(String) : [])
+    const lacks = lacking(fleet, Array.isArray(others) ? others.map(String) : [])
+    throw known === null ? notFounded(lacks) : gone(lacks, known)
   }
   if (Number(format) > FORMAT) throw newer(Number(format))
   if (known !== null && known.gen !== gen) {
@@ -132,15 +132,21 @@ const founded = (fleet: string, gen: string) =>
     facts: { fleet, gen },
   })
 
-const notFounded = (fleet: string, others: readonly string[]) =>
-  new RolekeeperError(
-    'journal.not_founded',
-    `This Redis has no fleet ${fleet}${others.length === 0 ? '' : `, but ${others.toSorted().join(', ')}`}.`,
-    {
-      fix: 'where it never was in use: `rolekeeper fleet found`; else correct the URL or `fleet.name`, or look where its data went.',
-      facts: { fleet, others: others.length },
-    },
-  )
+/** Say that a Redis has nothing of a fleet, and whose it is. Pure. */
+const lacking = (fleet: string, others: readonly string[]): string =>
+  `This Redis has no fleet ${fleet}${others.length === 0 ? '' : `, but ${others.toSorted().join(', ')}`}`
+
+const notFounded = (lacks: string) =>
+  new RolekeeperError('journal.not_founded', `${lacks}.`, {
+    fix: 'where it never was in use: `rolekeeper fleet found`; else correct the URL or `fleet.name`, or look where its data went.',
+  })
+
+/** Who is led to another Redis by a slip of the pen sees the same as who comes to one that was emptied. Pure. */
+const gone = (lacks: string, { gen }: Known) =>
+  new RolekeeperError('journal.amnesia', `${lacks}; this machine saw its generation ${gen}.`, {
+    fix: 'correct the URL or `fleet.name`; where both are right, bring its data back, or see `rolekeeper safe`.',
+    facts: { seen: 'it is empty', expected: `generation ${gen} was here`, isEmpty: true },
+  })
 
 const newer = (format: number) =>
   new RolekeeperError('journal.version', `The journal has format ${format}; this release writes ${FORMAT}.`, {
