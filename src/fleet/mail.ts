@@ -1,10 +1,11 @@
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import type { StoreConfig } from '../journal/redis/generation.ts'
+import type { FleetPlace } from '../journal/redis/command-line.ts'
 import {
-  openOrderLink,
+  openOrderLine,
   readAnswer,
   readOrders,
   replyToOrder,
+  takeOrder,
   type WaitingOrder,
   type Written,
 } from '../journal/redis/orders.ts'
@@ -40,7 +41,8 @@ export function fleetMail(
   }
   const read = async () => {
     const all = await readOrders(held.seat, store)
-    const isWanted = ({ ageS }: WaitingOrder) => ageS * 1_000 <= AGE_MS_MAX
+    // What somebody acted on is brought to its end, however late.
+    const isWanted = ({ ageS, isTaken }: WaitingOrder) => isTaken || ageS * 1_000 <= AGE_MS_MAX
     for (const { id } of all.filter((order) => !isWanted(order))) await reply(id, tooLate)
     return all.filter(isWanted)
   }
@@ -58,6 +60,7 @@ export function fleetMail(
     everyMs: RESCAN_MS,
     submissions: () => waiting(KINDS.submission, parseSubmission),
     signerOrders: () => waiting(KINDS.signer, parseSignerOrder),
+    take: (id) => takeOrder(held, id, store),
     reply,
     answer: async (workflowId, hash) => {
       const verdict = await readAnswer(workflowId, hash, store)
@@ -73,7 +76,7 @@ const withdrawn = refuse('order_withdrawn', 'Its author took it back.')
 
 /** A fleet, as who orders something of it needs it. */
 type Addressed = {
-  readonly store: Omit<StoreConfig, 'replicas'>
+  readonly store: FleetPlace
   /** Each seat with its roles. */
   readonly seats: readonly { readonly name: string; readonly roles: readonly string[] }[]
   readonly leaseMs: number
@@ -86,7 +89,7 @@ type Addressed = {
  * first answer to a held workflow stands.
  */
 export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): OutgoingMail {
-  const link = openOrderLink(store)
+  const line = openOrderLine(store)
   const place = async <Done>(
     id: string,
     seat: string | undefined,
@@ -94,20 +97,21 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
     absent: Refusal,
   ): Promise<Placed<Done>> => {
     // Nobody in the fleet could take it.
-    if (seat === undefined) return { reply: async () => absent, withdraw: async () => undefined }
+    if (seat === undefined) return { reply: async () => absent, withdraw: async () => true }
     const order = { seat, id, content }
-    prove(await link.place(order), `The order ${id} stands for something else already.`, seat)
+    prove(await line.place(order), `The order ${id} stands for something else already.`, seat)
     await wake(seat, ORDERS)
     return {
       reply: async () => {
-        const text = await link.reply(id)
+        const text = await line.reply(id)
         return text === null ? null : JSON.parse(text)
       },
-      withdraw: () => link.withdraw(order, JSON.stringify(withdrawn)),
+      withdraw: () => line.withdraw(order, JSON.stringify(withdrawn)),
     }
   }
   return {
     to: `instance of the fleet ${store.fleet}`,
+    fix: 'see with `rolekeeper fleet` who holds its seat, or why nobody does.',
     // A seat whose holder died is taken after one and a half leases, and its roles open then.
     takenMsMax: Math.min(15_000 + 2 * leaseMs, AGE_MS_MAX),
     submit: (id, submission) => {
@@ -124,10 +128,10 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
     answer: async ({ id, signer }, { verdict, hash }) => {
       const seat = signer.toLowerCase()
       const other = `Workflow ${id} was answered otherwise before, for the same hash.`
-      prove(await link.answer(id, hash, verdict), other, seat)
+      prove(await line.answer(id, hash, verdict), other, seat)
       await wake(seat, id)
     },
-    close: async () => link.close(),
+    close: async () => line.close(),
   }
 }
 

@@ -51,9 +51,10 @@ function fillerOf(signer: Address, candidates: readonly Candidate[]): Filler | u
 /** Take what people ordered about signers. */
 export async function takeSignerOrders(
   desk: Pick<SignerDesk, 'take'>,
-  mail: Pick<Mail, 'signerOrders' | 'reply'>,
+  mail: Pick<Mail, 'signerOrders' | 'take' | 'reply'>,
 ): Promise<void> {
   for (const { id, order } of await mail.signerOrders()) {
+    if (!(await mail.take(id))) continue
     const taken =
       order === null
         ? refuse('order_unreadable', `The order ${id} does not hold one.`)

@@ -8,7 +8,7 @@ import type { RoleOrders } from './role-orders.ts'
 
 /** What taking submissions needs. */
 type SubmitDeps = {
-  readonly mail: Pick<Mail, 'submissions' | 'reply'>
+  readonly mail: Pick<Mail, 'submissions' | 'take' | 'reply'>
   /** Where orders to a role go, or why there is no such place; null while that is not known yet. */
   readonly role: (role: Role) => RoleOrders | Refusal | null
   /** Why nothing new may begin, or null. */
@@ -38,6 +38,7 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
   if (stopped !== null) return stopped
   const proposal = proposalOf(id, submission, staffed)
   if (!proposal.ok) return proposal
+  if (!(await deps.mail.take(id))) return null
   const opened = await staffed.open(proposal.proposal, shadow)
   return opened.ok ? { workflowId: opened.workflowId } : opened
 }

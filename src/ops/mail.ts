@@ -4,6 +4,7 @@ import {
   type Answer,
   forgetAnswer,
   forgetOrder,
+  hasOrder,
   readAnswer,
   readSignerOrders,
   readSubmissions,
@@ -30,6 +31,8 @@ export type Mail = {
   readonly submissions: () => Promise<readonly Waiting<Submission>[]>
   /** The orders about signers that wait. */
   readonly signerOrders: () => Promise<readonly Waiting<SignerOrder>[]>
+  /** Whether an order still stands: from now on its author cannot take it back. */
+  readonly take: (id: string) => Promise<boolean>
   /** Keep the reply to an order for its author, and then let the order go. The same order has one reply. */
   readonly reply: (id: string, reply: Reply) => Promise<void>
   /** A person's answer about a held workflow that was given for exactly this hash; null without one. */
@@ -42,15 +45,16 @@ export type Mail = {
 export type Placed<Done> = {
   /** Null until somebody has taken it. */
   readonly reply: () => Promise<Reply<Done> | null>
-  /** Take it back, where nobody has taken it; its author goes. */
-  readonly withdraw: () => Promise<void>
+  /** Take it back: nobody acts on it any more. @returns false where somebody has. */
+  readonly withdraw: () => Promise<boolean>
 }
 
 /** What people order, as they send it. */
 export type OutgoingMail = {
-  /** Who takes orders, as messages name it. */
+  /** Who takes orders, as messages name it, and what to do where nobody does. */
   readonly to: string
-  /** What takes them does so in this time where it runs at all, ms. */
+  readonly fix: string
+  /** Where anybody takes orders at all, it is done in this time, ms. */
   readonly takenMsMax: number
   /**
    * Ask for a workflow. @param id a UUID of the caller's: the same order twice is one. Throws RolekeeperError
@@ -97,6 +101,7 @@ export function fileMail(directory: string, journal: ReplyStore): Mail {
     everyMs: FILES_MS,
     submissions: () => unanswered(readSubmissions(directory)),
     signerOrders: () => unanswered(readSignerOrders(directory)),
+    take: async (id) => hasOrder(directory, id),
     reply: async (id, reply) => {
       await journal.setValue(replyKey(id), JSON.stringify(reply))
       await journal.barrier()
@@ -117,10 +122,14 @@ export function fileOutgoing(directory: string, journal: Pick<ReplyStore, 'getVa
       const text = await journal.getValue(replyKey(id))
       return text === null ? null : JSON.parse(text)
     },
-    withdraw: async () => forgetOrder(directory, id),
+    withdraw: async () => {
+      forgetOrder(directory, id)
+      return (await journal.getValue(replyKey(id))) === null
+    },
   })
   return {
     to: `keeper of ${directory}`,
+    fix: 'start the keeper, or look why it does not answer; where it works in another directory, name that with --directory.',
     takenMsMax: FILES_TAKEN_MS,
     submit: async (id, submission) => {
       writeSubmission(directory, id, submission)

@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
@@ -45,6 +54,7 @@ const folderOf = (directory: string) => join(directory, 'orders')
 const answerFile = (directory: string, id: string) => join(folderOf(directory), `answer-${id}.json`)
 const submissionFile = (directory: string, id: string) => join(folderOf(directory), `submit-${id}.json`)
 const signerFile = (directory: string, id: string) => join(folderOf(directory), `signer-${id}.json`)
+const filesOf = (directory: string, id: string) => [submissionFile(directory, id), signerFile(directory, id)]
 const SUBMISSION = /^submit-([0-9a-f-]{36})\.json$/
 const SIGNER_ORDER = /^signer-([0-9a-f-]{36})\.json$/
 
@@ -130,9 +140,13 @@ export function readSignerOrders(directory: string): readonly Waiting<SignerOrde
   }))
 }
 
+/** Whether an order, of whichever kind, waits. */
+export const hasOrder = (directory: string, id: string): boolean =>
+  filesOf(directory, id).some((file) => existsSync(file))
+
 /** Forget an order, of whichever kind, that was replied to or whose author has gone. */
 export function forgetOrder(directory: string, id: string): void {
-  for (const file of [submissionFile(directory, id), signerFile(directory, id)]) rmSync(file, { force: true })
+  for (const file of filesOf(directory, id)) rmSync(file, { force: true })
 }
 
 /** The ids of the orders of one kind that wait; what was left behind goes. A directory that is not there has none. */

@@ -5,11 +5,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
 import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
+import { storeConfigOf } from '../../src/config/fleet.ts'
+import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
 import { freePort } from '../support/loopback.ts'
 import { type NodeProxy, startNodeProxy } from '../support/node-proxy.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE } from '../support/redis-fleet.ts'
 
 let world: KeeperScene
 const proxies: NodeProxy[] = []
@@ -223,6 +227,53 @@ async function threeNodes() {
 
 /** The metric families that a keeper of this file fed: that of SAFE signers is fed by the test of a pending transaction. */
 const fed = new Set<string>()
+
+describe('what people order of a fleet', () => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startRedis(DURABLE)
+  })
+  afterAll(() => redis.stop())
+
+  const fleetOf = (instance: string) => ({
+    ...changesOf(['deposit']),
+    directory: join(world.directory, instance),
+    journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
+    queue: 'bullmq',
+    fleet: { name: 'main', instance, roster: ['a', 'b', 'c'], leaseMs: '1000' },
+  })
+
+  it('is taken once by who comes to hold the seat, answered from any machine, and outlives its holder', async () => {
+    await foundFleet(storeConfigOf(world.config(fleetOf('a'))))
+    const machine = ['--config', world.configFile(fleetOf('c'))]
+    // Nobody lives yet.
+    const following = submit('6000000', ...machine, '--json')
+    const placed = () => redis.client().hlen(`{rk:main}:orders:${world.signer.toLowerCase()}`)
+    await expect.poll(placed, { timeout: 5_000 }).toBe(1)
+    const first = await world.start(fleetOf('a'))
+    const event = await first.until(held)
+    const id = event.type === 'held' ? event.id : ''
+    expect(await placed()).toBe(0)
+    await world.rest()
+    await world.start(fleetOf('b'))
+    await expect
+      .poll(() => rolekeeper('approve', ...machine), { timeout: 10_000 })
+      .toMatchObject({ out: expect.stringContaining(id.slice(0, 8)) })
+    expect(await rolekeeper('approve', id, ...machine)).toMatchObject({ code: 0 })
+    const other = await rolekeeper('reject', id, ...machine)
+    expect(other.err).toMatch(/answered otherwise|does not wait/)
+    const { code, out } = await following
+    const end = JSON.parse(out.trimEnd().split('\n').at(-1) ?? '')
+    expect({ code, end }).toMatchObject({ code: 0, end: { id, state: 'succeeded' } })
+
+    const about = await rolekeeper('signer', 'resync', world.signer, ...machine)
+    expect(about.out + about.err).toMatch(/next nonce/i)
+    const absent = await rolekeeper(
+      ...['submit', 'deposit', '--role', 'allocator', '--input', inputFile('1'), ...machine],
+    )
+    expect(absent.err).toContain('role_absent: The role allocator is not configured.')
+  })
+})
 
 describe('a transaction of others that stays pending at our next nonce', () => {
   it('is named, and makes place for a no-op when a person orders it; then the signer works again', async () => {

@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { endpointOf } from '../../src/config/redis.ts'
 import { fleetMail, fleetOutgoing } from '../../src/fleet/mail.ts'
 import { replyToOrder } from '../../src/journal/redis/orders.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
+import type { OutgoingMail } from '../../src/ops/mail.ts'
+import { hold } from '../../src/pipeline/hold.ts'
+import { createBullmqQueue } from '../../src/queue/bullmq.ts'
+import { ORDERS } from '../../src/queue/queue.ts'
+import { createWaker } from '../../src/queue/waker.ts'
 import { deposit, HASH, held, mailContract, release, SEATED } from '../ops/mail-contract.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../support/redis-fleet.ts'
 import { startRedisProxy } from '../support/redis-proxy.ts'
+import { workflowOf } from '../support/workflows.ts'
 
 let redis: TestRedis
 const closing: (() => unknown)[] = []
@@ -15,7 +22,7 @@ beforeAll(async () => {
   redis = await startRedis(DURABLE)
 })
 afterAll(async () => {
-  for (const close of closing) await close()
+  for (const close of closing.toReversed()) await close()
   await redis.stop()
 })
 
@@ -32,25 +39,32 @@ async function open(ports: { readonly author?: number; readonly holder?: number 
   const store = openStore(at(ports.holder))
   const woken: string[] = []
   const wake = async (seat: string, id: string) => woken.push(`${seat} ${id}`)
-  const outgoing = fleetOutgoing({ store: at(ports.author), seats: SEATS, leaseMs: 8_000, wake })
+  const addressed = { store: at(ports.author), seats: SEATS, leaseMs: 8_000 }
+  const outgoing = fleetOutgoing({ ...addressed, wake })
   closing.push(outgoing.close, () => store.close())
   const holder = async (seat: string = SEATED) => {
     const held = await takeSeat(store, seat)
     return fleetMail(held, { store, journal: await journalOf(held, store) })
   }
-  return { mail: await holder(), outgoing, store, holder, woken }
+  return { mail: await holder(), outgoing, store, holder, woken, config, addressed }
 }
 
 /** How many scripts authors have had run. */
 const evals = async () =>
   Number(/cmdstat_eval:calls=(\d+)/.exec(await redis.client().info('commandstats'))?.[1] ?? 0)
 
-const placeAged = async (store: RedisStore, ageS: number) => {
+/** Place an order that has waited for so long. */
+async function placeAged(store: RedisStore, outgoing: OutgoingMail, ageS: number) {
   const id = randomUUID()
-  const [nowS] = await redis.client().time()
-  const order = `${Number(nowS) - ageS} submission ${JSON.stringify(deposit)}`
-  await redis.client().hset(store.keys.orders(SEATED), id, order)
-  return id
+  const placed = await outgoing.submit(id, deposit)
+  const [key, client] = [store.keys.orders(SEATED), redis.client()]
+  const order = (await client.hget(key, id)) ?? ''
+  await client.hset(
+    key,
+    id,
+    order.replace(/^\d+/, (atS) => String(Number(atS) - ageS)),
+  )
+  return { id, placed }
 }
 
 describe('mail of a fleet', () => {
@@ -150,13 +164,26 @@ describe('mail of a fleet', () => {
     expect([await placed.reply(), await mail.submissions()]).toEqual([null, [{ id, order: deposit }]])
   })
 
+  it('is not taken back from who acts on it, nor from who goes on with that in its place, however late', async () => {
+    const { mail, store, holder, outgoing } = await open()
+    const { id, placed } = await placeAged(store, outgoing, 59)
+    expect([await mail.take(id), await mail.take(id)]).toEqual([true, true])
+    expect(await placed.withdraw()).toBe(false)
+    const aged = await redis.client().hget(store.keys.orders(SEATED), id)
+    await redis.client().hset(store.keys.orders(SEATED), id, (aged ?? '').replace(/\d+/, '1'))
+    const next = await holder()
+    await expect(mail.take(id)).rejects.toMatchObject({ code: 'seat.lost' })
+    expect(await next.submissions()).toEqual([{ id, order: deposit }])
+    await next.reply(id, { workflowId: 'w1' })
+    expect([await placed.reply(), await placed.withdraw()]).toEqual([{ workflowId: 'w1' }, false])
+  })
+
   it('is refused where its author did not live to take it back, a minute later and not before', async () => {
     const { mail, store, outgoing } = await open()
-    const late = await placeAged(store, 62)
-    const young = await placeAged(store, 58)
-    expect((await mail.submissions()).map(({ id }) => id)).toEqual([young])
-    const seen = await outgoing.submit(late, deposit)
-    expect(await seen.reply()).toMatchObject({ check: 'order_late' })
+    const late = await placeAged(store, outgoing, 62)
+    const young = await placeAged(store, outgoing, 58)
+    expect((await mail.submissions()).map(({ id }) => id)).toEqual([young.id])
+    expect(await late.placed.reply()).toMatchObject({ check: 'order_late' })
   })
 
   it('is an order that nobody can read where it holds none', async () => {
@@ -178,6 +205,42 @@ describe('mail of a fleet', () => {
     const kept = [store.keys.reply(id), store.keys.answers(held.id)]
     for (const key of kept) expect(await client.ttl(key)).toBeGreaterThan(7 * 86_400)
     expect(await client.hget(store.keys.values, `order:${id}`)).toBeNull()
+  })
+
+  it('wakes what is held and who takes orders, where BullMQ carries wake-ups: no look of its own would come', async () => {
+    const world = await open()
+    const carrier = { host: redis.host, port: redis.port, db: 0, fleet: world.config.fleet }
+    const waker = createWaker(carrier, systemClock, () => undefined)
+    const outgoing = fleetOutgoing({ ...world.addressed, wake: waker.wake })
+    const seen: string[] = []
+    const known = { ...workflowOf('discovered'), id: held.id }
+    const why = { check: 'approval_always', message: '' }
+    const workflow = { ...known, hold: { ...why, hash: HASH, untilMs: Date.now() + 3_600_000 } }
+    const deps = {
+      nowMs: Date.now,
+      whyAsk: () => why,
+      hashOf: () => HASH,
+      expiresAfterMs: 1,
+      lookMs: 600_000,
+    }
+    const queue = createBullmqQueue({
+      ...{ clock: systemClock, carrier, waker, seat: SEATED, onHealth: () => undefined },
+      onError: (_id, error) => seen.push(String(error)),
+      run: async (id) => {
+        const step = id === ORDERS ? null : await hold(workflow, { ...deps, answer: world.mail.answer })
+        if (id === ORDERS) seen.push(...(await world.mail.submissions()).map((order) => order.id))
+        else seen.push(step?.type ?? '')
+        return step?.type === 'wait' ? step.ms : null
+      },
+    })
+    closing.push(outgoing.close, queue.close, waker.close)
+    queue.wake(held.id, 0)
+    await expect.poll(() => seen, { interval: 5 }).toEqual(['wait'])
+    const id = randomUUID()
+    await outgoing.submit(id, deposit)
+    await expect.poll(() => seen, { interval: 5, timeout: 5_000 }).toEqual(['wait', id])
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    await expect.poll(() => seen, { interval: 5, timeout: 5_000 }).toEqual(['wait', id, 'moved'])
   })
 
   it('is taken once, and has one reply, where a third of the answers to either side are lost', async () => {

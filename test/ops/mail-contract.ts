@@ -35,16 +35,18 @@ export function mailContract(open: () => Promise<MailWorld>): void {
 
     const again = await outgoing.submit(first, deposit)
     expect([await mail.submissions(), await again.reply()]).toEqual([[], { workflowId: 'w1' }])
-    await again.withdraw()
-    expect(await submitted.reply()).toEqual({ workflowId: 'w1' })
+    expect([await again.withdraw(), await submitted.reply()]).toEqual([false, { workflowId: 'w1' }])
   })
 
   it('gives nobody what its author took back', async () => {
     const { mail, outgoing } = await open()
-    const placed = await outgoing.submit(randomUUID(), deposit)
-    await placed.withdraw()
-    await placed.withdraw()
-    expect(await mail.submissions()).toEqual([])
+    const [first, second] = [randomUUID(), randomUUID()]
+    const placed = [await outgoing.submit(first, deposit), await outgoing.orderAbout(second, release)]
+    expect((await mail.submissions()).length).toBe(1)
+    for (const each of placed) expect([await each.withdraw(), await each.withdraw()]).toEqual([true, true])
+    expect([await mail.submissions(), await mail.signerOrders()]).toEqual([[], []])
+    // Who has read it before does not act on it any more.
+    expect([await mail.take(first), await mail.take(second)]).toEqual([false, false])
   })
 
   it('takes an answer for the very hash that it was given for, however often it is asked for', async () => {

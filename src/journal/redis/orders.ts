@@ -1,14 +1,18 @@
-import { nameOf, openLine } from './connect.ts'
+import { type FleetPlace, openCommandLine } from './command-line.ts'
 import { seatLost } from './faults.ts'
-import { COMMAND_MS, meet, type StoreConfig } from './generation.ts'
-import { keysOf } from './keys.ts'
-import { createLink } from './link.ts'
-import { ANSWER, PLACE, WITHDRAW } from './order-scripts.ts'
 import type { Held } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
-/** An order that waits: its author's id, what it says, and for how long it has waited by Redis's clock, s. */
-export type WaitingOrder = { readonly id: string; readonly content: string; readonly ageS: number }
+/** An order that waits. */
+export type WaitingOrder = {
+  /** Its author's. */
+  readonly id: string
+  readonly content: string
+  /** For how long it has waited by Redis's clock, s. */
+  readonly ageS: number
+  /** Whether somebody who held the seat began to act on it. */
+  readonly isTaken: boolean
+}
 
 /** Read what waits of a seat, the oldest first. */
 export async function readOrders(seat: string, store: RedisStore): Promise<readonly WaitingOrder[]> {
@@ -17,10 +21,21 @@ export async function readOrders(seat: string, store: RedisStore): Promise<reado
   return flat
     .flatMap((id, index) => {
       if (index % 2 === 1) return []
-      const [, atS = '', content = ''] = /^(\d+) (.*)$/s.exec(flat[index + 1] ?? '') ?? []
-      return [{ id, content, ageS: Number(nowS) - Number(atS) }]
+      const [, mark, atS = '', content = ''] = /^(!?)(\d+) (.*)$/s.exec(flat[index + 1] ?? '') ?? []
+      return [{ id, content, ageS: Number(nowS) - Number(atS), isTaken: mark === '!' }]
     })
     .toSorted((one, other) => other.ageS - one.ageS || (one.id < other.id ? -1 : 1))
+}
+
+/**
+ * Begin to act on an order. @returns false where its author took it back. Throws RolekeeperError `seat.lost` where another
+ * holds the seat.
+ */
+export async function takeOrder({ seat, token }: Held, id: string, store: RedisStore): Promise<boolean> {
+  const { keys } = store
+  const { code, values } = await store.run('take', [keys.seat(seat), keys.orders(seat)], [token, id])
+  if (code !== 'OK') throw seatLost(seat)
+  return values[1] === 'taken'
 }
 
 /**
@@ -33,11 +48,8 @@ export async function replyToOrder(
   store: RedisStore,
 ): Promise<void> {
   const { keys } = store
-  const { code } = await store.run(
-    'reply',
-    [keys.seat(seat), keys.orders(seat), keys.reply(id)],
-    [token, id, reply],
-  )
+  const names = [keys.seat(seat), keys.orders(seat), keys.reply(id)]
+  const { code } = await store.run('reply', names, [token, id, reply])
   if (code !== 'OK') throw seatLost(seat)
 }
 
@@ -51,52 +63,42 @@ export async function readAnswer(
   return verdict === null || verdict === undefined ? null : String(verdict)
 }
 
-/** What a seat was asked, and that it is by a person. */
+/** What a seat is asked for. */
 type Order = { readonly seat: string; readonly id: string; readonly content: string }
 
 /** What a write of an author came to. `other`: the id stands for something else; `full`: too many wait. */
 export type Written = 'written' | 'other' | 'full'
 
-/**
- * How people's orders are written, from any process. Each is the same however often it is sent. Each call throws what
- * {@link meet} and a line throw.
- */
-export type OrderLink = {
+/** How people's orders are written, from any process. Each is the same however often it is sent. */
+export type OrderLine = {
   readonly place: (order: Order) => Promise<Written>
-  /** Take an order back that has no reply: `reply` is its reply then, so that it is taken by nobody any more. */
-  readonly withdraw: (order: Order, reply: string) => Promise<void>
+  /** Take an order back, with `reply` as its reply, so that nobody takes it any more. @returns false where somebody has. */
+  readonly withdraw: (order: Order, reply: string) => Promise<boolean>
   readonly reply: (id: string) => Promise<string | null>
   readonly answer: (workflowId: string, hash: string, verdict: string) => Promise<Written>
   readonly close: () => void
 }
 
-/** Open a way for orders to a fleet. It loads no scripts but those, and looks at no settings. */
-export function openOrderLink({ endpoint, fleet, instance }: Omit<StoreConfig, 'replicas'>): OrderLink {
-  const keys = keysOf(fleet)
-  const link = createLink({
-    open: (number) =>
-      openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: `rolekeeper:${instance}:orders` }),
-    verify: async (line) => {
-      await meet(line, fleet, null, '')
-    },
-    server: nameOf(endpoint),
-  })
-  const run = async (script: string, names: readonly string[], args: readonly string[]): Promise<Written> => {
-    const reply = await link.use((line) => line.call('EVAL', script, names.length, ...names, ...args))
-    const [code] = Array.isArray(reply) ? reply : []
+/** Open a way for orders to a fleet. Each call throws what {@link openCommandLine} says. */
+export function openOrderLine(place: FleetPlace): OrderLine {
+  const { keys, read, run, close } = openCommandLine(place)
+  const write = async (...given: Parameters<typeof run>): Promise<Written> => {
+    const { code } = await run(...given)
     if (code === 'OK') return 'written'
     return code === 'FULL' ? 'full' : 'other'
   }
+  const keysOf = ({ seat, id }: Order) => [keys.orders(seat), keys.reply(id)]
   return {
-    place: ({ seat, id, content }) => run(PLACE, [keys.orders(seat), keys.reply(id)], [id, content]),
-    withdraw: async ({ seat, id, content }, reply) => {
-      await run(WITHDRAW, [keys.orders(seat), keys.reply(id)], [id, content, reply])
+    place: (order) => write('place', keysOf(order), [order.id, order.content]),
+    withdraw: async (order, reply) => {
+      const { code } = await run('withdraw', keysOf(order), [order.id, order.content, reply])
+      return code === 'OK'
     },
     reply: async (id) => {
-      const kept = await link.use((line) => line.call('GET', keys.reply(id)))
+      const kept = await read('GET', keys.reply(id))
       return typeof kept === 'string' ? kept.slice(kept.indexOf(' ') + 1) : null
     },
-    answer: (workflowId, hash, verdict) => run(ANSWER, [keys.answers(workflowId)], [hash, verdict]),
-    close: link.close,
+    answer: (workflowId, hash, verdict) => write('answer', [keys.answers(workflowId)], [hash, verdict]),
+    close,
   }
 }
