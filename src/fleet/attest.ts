@@ -6,6 +6,7 @@ import { serverText } from '../journal/redis/check.ts'
 import type { Known } from '../journal/redis/generation.ts'
 import type { SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
+import type { Testimony } from '../journal/redis/testimony.ts'
 import { openWitness, readWitness, type Witness } from './witness.ts'
 
 /** Where an instance keeps what it knows of a seat. Pure. */
@@ -15,8 +16,10 @@ export const seatFolder = (directory: string, seat: string): string => join(dire
 export type Witnesses = {
   /** The newest of what they show, which the fleet's Redis may never be behind; null where there is nothing. */
   readonly known: Known | null
-  /** Keep what a barrier of a seat passed by: resolves when it is on disk. */
-  readonly record: (seat: string, known: Known) => Promise<void>
+  /** Keep what a barrier of a seat passed by, and a nonce that its key is asked to sign: resolves when it is on disk. */
+  readonly record: (seat: string, known: Known, top?: number) => Promise<void>
+  /** The highest nonce that a key was asked to sign, by seat. */
+  readonly tops: () => Readonly<Record<string, number>>
   /** Begin one where there is none, so that it is missed where it goes. */
   readonly begin: (gen: string) => Promise<void>
   readonly close: () => Promise<void>
@@ -30,11 +33,12 @@ export async function openWitnesses(directory: string, seats: readonly string[])
   const known = newestOf(found)
   return {
     known,
-    record: async (seat, next) => {
+    record: async (seat, next, top) => {
       const witness = opened.get(seat) ?? (await openWitness(seatFolder(directory, seat)))
       opened.set(seat, witness)
-      await witness.record(next)
+      await witness.record(top === undefined ? next : { ...next, top })
     },
+    tops: () => topsOf([...opened].map(([seat, witness]) => [seat, witness.top()] as const)),
     begin: async (gen) => {
       const first = [...opened.values()][0]
       if (known === null) await first?.record({ gen, seq: 0 })
@@ -45,8 +49,12 @@ export async function openWitnesses(directory: string, seats: readonly string[])
   }
 }
 
+/** Pure. */
+const topsOf = (all: readonly (readonly [string, number | undefined])[]): Readonly<Record<string, number>> =>
+  Object.fromEntries(all.flatMap(([seat, top]) => (top === undefined ? [] : [[seat, top]])))
+
 /** Read what an instance's directory shows of its fleet's Redis, beside the instance or without it; null where nothing. */
-export async function readWitnessed(directory: string): Promise<Known | null> {
+export async function readWitnessed(directory: string): Promise<(Known & Pick<Testimony, 'tops'>) | null> {
   let seats: readonly string[]
   try {
     seats = readdirSync(join(directory, 'seats'))
@@ -54,7 +62,8 @@ export async function readWitnessed(directory: string): Promise<Known | null> {
     return null
   }
   const found = await Promise.all(seats.map((seat) => readWitness(seatFolder(directory, seat))))
-  return newestOf(found.filter((each) => each !== null))
+  const known = newestOf(found.filter((each) => each !== null))
+  return known && { ...known, tops: topsOf(seats.map((seat, index) => [seat, found[index]?.top] as const)) }
 }
 
 /** Refuse to begin a fleet anew where this machine knows of one before. Pure. */
@@ -131,10 +140,10 @@ export function createAttestation(deps: AttestDeps): Attestation {
   return {
     server,
     say: async () => {
-      const runId = store.runId()
-      if (saidOn === runId) return
+      const on = `${store.runId()} ${store.known().gen}`
+      if (saidOn === on) return
       await attestOnce()
-      saidOn = runId
+      saidOn = on
     },
     mayTake,
   }

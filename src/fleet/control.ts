@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { CommandLine } from '../journal/redis/command-line.ts'
@@ -17,6 +17,8 @@ export type FleetDoubt = {
   readonly message: string
   readonly seen: string
   readonly toLeave: string
+  /** The generation that it was doubted in; absent where that is not known. */
+  readonly gen?: string
 }
 
 /** Who set something for a fleet, and when, ms since 1970 by that machine's clock. */
@@ -88,17 +90,24 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
       paused: local.paused || controls.has(NAMES.pause),
     }
   }
-  const makeSafe = (seat: string, doubt: FleetDoubt) => {
+  const makeSafe = (seat: string, found: FleetDoubt) => {
     if (doubts.has(seat)) return
+    const doubt = { ...found, gen: deps.store.known().gen }
     // The gate is closed before anything is written.
     doubts.set(seat, doubt)
     writeSafeFile(directory, seat, doubt)
     pass(safeName(seat), true, doubt)
   }
+  const leave = ([seat, doubt]: readonly [string, FleetDoubt]) => {
+    if (!isLeft(doubt, controls.get(leftName(seat)))) return
+    doubts.delete(seat)
+    forgetSafe(directory, seat)
+  }
   return {
     heard: (next) => {
       controls = next
       heardAtMs = monotonicMs()
+      for (const each of [...doubts]) leave(each)
       const local = readControl(directory)
       pass(NAMES.kill, local.killed)
       pass(NAMES.pause, local.paused)
@@ -129,19 +138,35 @@ const amnesiaOf = ({ shortMessage }: RolekeeperError): FleetDoubt => ({
     'bring back the Redis that has it all; or prove with `rolekeeper safe` what the chain, the ledger and each instance know',
 })
 
-const safeName = (seat: string): string => `safe:${seat}`
+/** What the fleet's controls call a signer in SAFE. Pure. */
+export const safeName = (seat: string): string => `safe:${seat}`
+
+/** What they call one that a person had leave it. Pure. */
+export const leftName = (seat: string): string => `left:${seat}`
+
+/** That a person had a signer leave SAFE: what was doubted in these generations is over. */
+export type Left = Author & { readonly over: readonly string[] }
+
+/** Whether a doubt is one of those that a person had proven wrong. Pure. */
+function isLeft({ gen }: FleetDoubt, text: string | undefined): boolean {
+  if (text === undefined || gen === undefined) return false
+  const { over }: Left = JSON.parse(text)
+  return over.includes(gen)
+}
 
 /** Pass on to the fleet what is on here, once each time that it appears; where Redis does not take it, again later. */
 function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
   const passed = new Set<string>()
   return (name: string, isOn: boolean, what: Partial<FleetDoubt> = {}): void => {
-    if (!isOn) passed.delete(name)
-    if (!isOn || passed.has(name)) return
-    passed.add(name)
+    // One that was begun anew has heard nothing yet.
+    const passing = `${store.known().gen} ${name}`
+    if (!isOn) passed.delete(passing)
+    if (!isOn || passed.has(passing)) return
+    passed.add(passing)
     const value = JSON.stringify({ ...what, by: instance, atMs: nowMs() })
     // Who set it first is who a person asks.
     setForFleet({ name, value, keeps: 'first' }, store).catch((error: unknown) => {
-      passed.delete(name)
+      passed.delete(passing)
       if (!(error instanceof RolekeeperError)) throw error
       onFailed(error)
     })
@@ -172,9 +197,10 @@ export const safeSeats = (controls: Controls): readonly (FleetDoubt & Author & {
 function parseDoubt(text: string | undefined): FleetDoubt | null {
   if (text === undefined) return null
   try {
-    const { check, message, seen, toLeave }: Partial<FleetDoubt> = JSON.parse(text)
+    const { check, message, seen, toLeave, gen }: Partial<FleetDoubt> = JSON.parse(text)
     if (check !== undefined && message !== undefined) {
-      return { check, message, seen: seen ?? '', toLeave: toLeave ?? '' }
+      const doubt = { check, message, seen: seen ?? '', toLeave: toLeave ?? '' }
+      return gen === undefined ? doubt : { ...doubt, gen }
     }
   } catch {
     // As what follows.
@@ -191,7 +217,8 @@ const UNREADABLE: FleetDoubt = {
 
 const safeFile = (directory: string, seat: string): string => join(seatFolder(directory, seat), 'SAFE')
 
-function readSafeFile(directory: string, seat: string): FleetDoubt | null {
+/** Read why a machine's instance holds a signer for SAFE; null where it does not. */
+export function readSafeFile(directory: string, seat: string): FleetDoubt | null {
   const path = safeFile(directory, seat)
   try {
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return null
@@ -200,6 +227,10 @@ function readSafeFile(directory: string, seat: string): FleetDoubt | null {
     return UNREADABLE
   }
 }
+
+/** Forget it. */
+export const forgetSafe = (directory: string, seat: string): void =>
+  rmSync(safeFile(directory, seat), { force: true })
 
 function writeSafeFile(directory: string, seat: string, doubt: FleetDoubt): void {
   mkdirSync(seatFolder(directory, seat), { recursive: true, mode: 0o700 })

@@ -7,12 +7,20 @@ import type { Known } from '../journal/redis/generation.ts'
 /** Each of the two places of a file takes one line; a crash spoils the one that was being written. */
 const PLACE_BYTES = 128
 
+/** What an instance knows of a seat: what is acknowledged, and the highest nonce that its key was asked to sign. */
+export type Witnessed = Known & { readonly top?: number }
+
 /** What this instance knows to be acknowledged for a seat, on its own disk: the generation and the newest sequence. */
 export type Witness = {
   /** As it was found; null where there was nothing. */
-  readonly known: Known | null
-  /** Resolve when it is on disk: before anything that follows from it. Those who ask meanwhile share the next. */
-  readonly record: (known: Known) => Promise<void>
+  readonly known: Witnessed | null
+  /**
+   * Resolve when it is on disk: before anything that follows from it. Those who ask meanwhile share the next. The highest
+   * nonce stays until a higher one is given.
+   */
+  readonly record: (known: Witnessed) => Promise<void>
+  /** The highest nonce so far. */
+  readonly top: () => number | undefined
   readonly close: () => Promise<void>
 }
 
@@ -40,7 +48,7 @@ const unreadable = (path: string, cause: unknown) =>
   })
 
 /** Read the witness of a folder, beside who writes it; null where there is none. Throws RolekeeperError `fleet.witness`. */
-export async function readWitness(folder: string): Promise<Known | null> {
+export async function readWitness(folder: string): Promise<Witnessed | null> {
   const path = join(folder, 'acknowledged')
   try {
     return newestIn(await readFile(path, 'utf8'))[1]
@@ -51,7 +59,7 @@ export async function readWitness(folder: string): Promise<Known | null> {
 }
 
 /** Read the first place of a file, and the newer of both. Throws where neither is as it was written. Pure. */
-function newestIn(text: string): readonly [Known | null, Known | null] {
+function newestIn(text: string): readonly [Witnessed | null, Witnessed | null] {
   const [one = null, other = null] = [0, PLACE_BYTES].map((from) =>
     parse(text.slice(from, from + PLACE_BYTES)),
   )
@@ -61,13 +69,14 @@ function newestIn(text: string): readonly [Known | null, Known | null] {
   return [one, known]
 }
 
-function writing(file: FileHandle, found: Known | null, first: 0 | 1): Witness {
+function writing(file: FileHandle, found: Witnessed | null, first: 0 | 1): Witness {
   let place = first
   let newest = found
   let written = found
   let underWay: Promise<void> | undefined
-  const isOnDisk = ({ gen, seq }: Known) => written?.gen === gen && written.seq >= seq
-  const write = async (known: Known) => {
+  const isOnDisk = ({ gen, seq, top }: Witnessed) =>
+    written?.gen === gen && written.seq >= seq && (top === undefined || (written.top ?? -1) >= top)
+  const write = async (known: Witnessed) => {
     await file.write(lineOf(known), place * PLACE_BYTES)
     await file.datasync()
     place = place === 0 ? 1 : 0
@@ -76,7 +85,9 @@ function writing(file: FileHandle, found: Known | null, first: 0 | 1): Witness {
   return {
     known: found,
     record: async (known) => {
-      if (newest === null || newest.gen !== known.gen || newest.seq < known.seq) newest = known
+      const top = Math.max(newest?.top ?? -1, known.top ?? -1)
+      const isNewer = newest === null || newest.gen !== known.gen || newest.seq < known.seq
+      newest = { ...(isNewer || newest === null ? known : newest), ...(top < 0 ? {} : { top }) }
       while (!isOnDisk(known)) {
         underWay ??= write(newest).finally(() => {
           underWay = undefined
@@ -84,6 +95,7 @@ function writing(file: FileHandle, found: Known | null, first: 0 | 1): Witness {
         await underWay
       }
     },
+    top: () => newest?.top,
     close: async () => {
       await underWay
       await file.close()
@@ -92,14 +104,18 @@ function writing(file: FileHandle, found: Known | null, first: 0 | 1): Witness {
 }
 
 /** Pure. */
-function lineOf({ gen, seq, run = '' }: Known): string {
-  const text = `${gen} ${seq} ${run}`
+function lineOf({ gen, seq, run = '', top }: Witnessed): string {
+  const text = `${gen} ${seq} ${run} ${top ?? ''}`.trimEnd()
   return `${`${crc32(text).toString(16).padStart(8, '0')} ${text}`.padEnd(PLACE_BYTES - 1)}\n`
 }
 
 /** Read a line that {@link lineOf} wrote; null where it is none. Pure. */
-function parse(line: string): Known | null {
-  const [, gen = '', seq = '', run = ''] = line.trimEnd().split(' ')
-  const known = { gen, seq: Number(seq), ...(run === '' ? {} : { run }) }
+function parse(line: string): Witnessed | null {
+  const [, gen = '', seq = '', run = '', top = ''] = line.trimEnd().split(' ')
+  const known = {
+    ...{ gen, seq: Number(seq) },
+    ...(run === '' ? {} : { run }),
+    ...(top === '' ? {} : { top: Number(top) }),
+  }
   return gen !== '' && line === lineOf(known) ? known : null
 }

@@ -64,6 +64,7 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
     opened.push(() => archive.close())
     const store = new RedisStore(storeConfigOf(config), {
       known: witnesses.known,
+      tops: witnesses.tops,
       onCall: (...call) => deps.metrics?.redisCalled(...call),
     })
     opened.push(() => store.close())
@@ -281,7 +282,7 @@ class FleetSeating implements Seating {
         return { ...gate, closed: gate.closed || isOver || this.#upkeep?.failing() != null }
       },
       onControls: this.#control.heard,
-      acknowledged: () => witnesses.record(seat, store.known()),
+      acknowledged: (top) => witnesses.record(seat, store.known(), top),
       onError: (error) => {
         if (error.code === 'seat.lost') this.#seats?.lost(held)
         this.#control.forgotten(error)

@@ -20,8 +20,8 @@ type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
   readonly alarm: (error: RolekeeperError) => void
   /** What is set for the fleet, as each barrier finds it. */
   readonly onControls: (controls: Controls) => void
-  /** Keep on this machine's disk what is acknowledged by now. */
-  readonly acknowledged: () => Promise<void>
+  /** Keep on this machine's disk what is acknowledged by now, and the highest nonce that a key is asked to sign next. */
+  readonly acknowledged: (top: number | undefined) => Promise<void>
   /** Called with what any use of the journal throws. */
   readonly onError: (error: RolekeeperError) => void
 }

@@ -135,7 +135,30 @@ it('makes a signer SAFE on disk before anything else, for every instance, and ov
   // What was seen first stays.
   two.control.makeSafe(SEAT, { ...doubt, seen: 'later' })
   await hear()
-  expect(JSON.parse((await hear()).get(`safe:${SEAT}`) ?? '')).toEqual({ ...doubt, by: 'one', atMs: 5 })
+  const { gen } = store.known()
+  expect(JSON.parse((await hear()).get(`safe:${SEAT}`) ?? '')).toEqual({ ...doubt, gen, by: 'one', atMs: 5 })
+  store.close()
+})
+
+it('is SAFE no more once a person has proven wrong what was doubted in that generation, and no later one', async () => {
+  const { one, two, hear, store } = await pair()
+  one.control.makeSafe(SEAT, doubt)
+  await hear()
+  await hear()
+  const left = (over: readonly string[]) =>
+    setForFleet({ name: `left:${SEAT}`, value: JSON.stringify({ ...by, over }), keeps: 'last' }, store)
+  await left(['another'])
+  await setForFleet({ name: `safe:${SEAT}`, value: '', keeps: 'last' }, store)
+  await hear()
+  expect(one.control.gate(SEAT).safe).toBeDefined()
+  await left(['another', store.known().gen])
+  await hear()
+  for (const { control, create } of [one, two]) {
+    expect(control.gate(SEAT)).toEqual(OPEN)
+    const again = create()
+    again.heard(new Map())
+    expect(again.gate(SEAT)).toEqual(OPEN)
+  }
   store.close()
 })
 

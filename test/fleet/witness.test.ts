@@ -55,3 +55,13 @@ it('begins a generation that follows, though its lines are of the one before', a
   await witness.record({ gen: 'next', seq: 6 })
   expect((await openWitness(path)).known).toEqual({ gen: 'next', seq: 6 })
 })
+
+it('keeps the highest nonce that a key was asked to sign, whatever came after it', async () => {
+  const path = folder()
+  const witness = await openWitness(path)
+  await witness.record({ gen, seq: 5, run, top: 7 })
+  await witness.record({ gen, seq: 6, run, top: 3 })
+  await witness.record({ gen: 'next', seq: 9, run })
+  expect(witness.top()).toBe(7)
+  expect((await openWitness(path)).known).toEqual({ gen: 'next', seq: 9, run, top: 7 })
+})

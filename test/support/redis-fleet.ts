@@ -29,7 +29,7 @@ export const storeAt = (
 
 /** A store that looks at its servers by nothing but what is known. */
 export const openStore = (config: StoreConfig, known: Known | null = null): RedisStore =>
-  new RedisStore(config, { known, onCall: () => undefined })
+  new RedisStore(config, { known, onCall: () => undefined, tops: () => ({}) })
 
 /** Begin a fleet, and open a store of it. */
 export async function newStore(

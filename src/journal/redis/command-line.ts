@@ -30,15 +30,15 @@ const scripts = scriptsOf('command')
 
 /**
  * Open a way to a fleet's Redis. Every use throws RolekeeperError `journal.not_founded`, `journal.version`, and what a line
- * throws.
+ * throws. @param isFounded false for who asks whether it is: then no use throws the first two.
  */
-export function openCommandLine({ endpoint, fleet }: FleetPlace): CommandLine {
+export function openCommandLine({ endpoint, fleet }: FleetPlace, isFounded = true): CommandLine {
   const keys = keysOf(fleet)
   let gen = ''
   const link = createLink({
     open: (number) => openAsCommand(endpoint, number),
     verify: async (line) => {
-      gen = (await meet(line, fleet, null, '')).gen
+      if (isFounded) gen = (await meet(line, fleet, null, '')).gen
     },
     server: nameOf(endpoint),
   })

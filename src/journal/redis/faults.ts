@@ -17,7 +17,17 @@ export class LineFault extends Error {
 /** What a server answers that ran nothing, and may soon do so: it restarts, was demoted, or lacks our scripts. */
 const PASSING = new Set([
   ...['NOSCRIPT', 'READONLY', 'LOADING', 'MASTERDOWN', 'BUSY', 'NOREPLICAS'],
-  ...['LATE', 'closed', 'timeout', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
+  ...[
+    'GENERATION',
+    'BEHIND',
+    'LATE',
+    'closed',
+    'timeout',
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'ETIMEDOUT',
+  ],
 ])
 
 /** Whether the same command may be sent again, on another line. Pure. */

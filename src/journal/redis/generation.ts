@@ -9,7 +9,7 @@ import { createLink } from './link.ts'
 import { scriptsOf } from './scripts.ts'
 
 /** What this release writes; a journal of a later one is refused. */
-const FORMAT = 1
+export const FORMAT = 1
 /** A command without an answer after this long closes its line, ms. */
 export const COMMAND_MS = 1_000
 
@@ -38,20 +38,23 @@ export type Known = {
  * under way could end there after a restart. KEYS: meta, runs, attested. ARGV: the run id; empty for who only reads.
  */
 const MEET = `#!lua flags=allow-oom
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format')
-if not meta[1] then return { '', '', '', {} } end
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format', 'parent')
+if not meta[1] then return { '', '', '', {}, '' } end
 local last = string.match(redis.call('LINDEX', KEYS[2], -1) or '', '^(%S+)')
 if ARGV[1] ~= '' and last ~= ARGV[1] then
   redis.call('RPUSH', KEYS[2], ARGV[1] .. ' ' .. meta[2])
   redis.call('DEL', KEYS[3])
 end
-return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1) }`
+return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1), meta[4] or '' }`
 
-/** Read whose Redis it is, and hold it against what is known. */
+/**
+ * Read whose Redis it is, and hold it against what is known. A generation that follows the one that is known was begun by a
+ * person, who has proven that signers may go on with it: of what was known only that is kept.
+ */
 export async function meet(line: Line, fleet: string, known: Known | null, runId: string): Promise<Known> {
   const { meta, runs, attested } = keysOf(fleet)
   const found = await line.call('EVAL', MEET, 3, meta, runs, attested(runId), runId)
-  const [first, second, third, served] = Array.isArray(found) ? found : []
+  const [first, second, third, served, parent] = Array.isArray(found) ? found : []
   const [gen, seq, format] = [first, second, third].map(String)
   if (gen === undefined || gen === '') {
     const others = await line.call('SMEMBERS', FLEETS_KEY)
@@ -59,6 +62,7 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
     throw known === null ? notFounded(lacks) : gone(lacks, known)
   }
   if (Number(format) > FORMAT) throw newer(Number(format))
+  if (known !== null && parentsOf(parent).includes(known.gen)) return { gen, seq: Number(seq) }
   if (known !== null && known.gen !== gen) {
     throw amnesia({ seen: `generation ${gen}`, expected: `expected ${known.gen}` })
   }
@@ -74,6 +78,12 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
   }
   return { gen, seq: Number(seq) }
 }
+
+/** Read the generations that one followed, newest first. Pure. */
+export const parentsOf = (parent: unknown): readonly string[] =>
+  String(parent ?? '')
+    .split(' ')
+    .filter((each) => each !== '')
 
 /**
  * Say the lowest sequence that a server process began with after the one that acknowledged what is known; -1 where that is

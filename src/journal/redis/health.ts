@@ -2,7 +2,7 @@ import { RolekeeperError } from '../../errors.ts'
 import { checkServer, readInfo, readSettings, replicasOnline } from './check.ts'
 import type { CommandLine } from './command-line.ts'
 import { type Line, nameOf } from './connect.ts'
-import type { StoreConfig } from './generation.ts'
+import { parentsOf, type StoreConfig } from './generation.ts'
 
 /** How a fleet's Redis is. */
 export type RedisHealth = {
@@ -50,7 +50,7 @@ export function readHealth(line: CommandLine, store: Omit<StoreConfig, 'instance
         isRewriting: value('aof_rewrite_in_progress') === '1',
       },
       replicas: { online: replicasOnline(info), wanted: store.replicas },
-      ...{ generation: gen ?? '', parents: (parent ?? '').split(' ').filter((each) => each !== '') },
+      ...{ generation: gen ?? '', parents: parentsOf(parent) },
       ...{ sequence: Number(seq), problem },
     }
   })

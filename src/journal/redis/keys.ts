@@ -13,9 +13,9 @@ export function keysOf(fleet: string) {
   invariant(FLEET_NAME.test(fleet), `the fleet's name ${fleet} is not of letters, digits, "-" and "_"`)
   const key = (name: string) => `{rk:${fleet}}:${name}`
   return {
-    /** Hash: gen, parent, seq, format, server (that it began on). */
+    /** Hash: gen, parent (all that it followed, newest first), seq, format, server (that it began on). */
     meta: key('meta'),
-    /** Hash: killed, paused, `safe:<signer>`. */
+    /** Hash: killed, paused, `safe:<seat>`, and `left:<seat>` of who left it. */
     control: key('control'),
     /** Hash: name of an instance → incarnation, arrival, beat, and what it says of itself. */
     instances: key('instances'),
@@ -23,6 +23,8 @@ export function keysOf(fleet: string) {
     runs: key('runs'),
     /** Set of instances that hold a server against what they witnessed. */
     attested: (runId: string) => key(`attested:${runId}`),
+    /** Hash: instance → what it knew, of those that found a server to have forgotten; it goes by itself. */
+    forgotten: key('forgotten'),
     /** Set of instances that ever had a witness. */
     witnesses: key('witnesses'),
     /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */

@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { invariant, RolekeeperError } from '../../errors.ts'
 import { checkServer, type Server } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
-import { amnesia, LineFault } from './faults.ts'
+import { LineFault } from './faults.ts'
 import { COMMAND_MS, type Known, meet, type StoreConfig } from './generation.ts'
 import { type Keys, keysOf } from './keys.ts'
 import { createLink, type Link } from './link.ts'
 import { type ScriptName, scriptsOf } from './scripts.ts'
+import { testify } from './testimony.ts'
 
 /** How long a barrier waits for replicas, ms; its line waits longer, so that the count is heard. */
 const WAIT_MS = 1_000
@@ -16,6 +17,8 @@ type StoreDeps = {
   /** What was acknowledged before this process, as its witnesses have it; null: nothing yet. */
   readonly known: Known | null
   /** Called with what was asked of Redis, how it came out (`ok` or the error's code), and how long that took. */
+  /** The highest nonces that keys were asked to sign, by seat: what a person has to hear of where it is forgotten. */
+  readonly tops: () => Readonly<Record<string, number>>
   readonly onCall: (call: string, outcome: string, durationMs: number) => void
 }
 
@@ -67,12 +70,26 @@ export class RedisStore {
   async #verify(line: Line): Promise<void> {
     const { endpoint, replicas } = this.#config
     const server = await checkServer(line, { db: endpoint.db, replicas, server: nameOf(endpoint) })
-    const met = await meet(line, this.#config.fleet, this.#known, server.runId)
+    const met = await this.#meet(line, server.runId)
     // What was there may not be acknowledged by all replicas: only a barrier of ours says so.
-    this.#known ??= { gen: met.gen, seq: 0 }
+    if (this.#known?.gen !== met.gen) this.#known = { gen: met.gen, seq: 0 }
     await this.#scripts.load(line)
     this.#server = server
     this.#runs.set(line, server.runId)
+  }
+
+  /** Where it has forgotten, say on it what is known here: a person who is to prove what went on has to hear it. */
+  async #meet(line: Line, runId: string): Promise<Known> {
+    const known = this.#known
+    try {
+      return await meet(line, this.#config.fleet, known, runId)
+    } catch (error) {
+      const isForgotten = error instanceof RolekeeperError && error.code === 'journal.amnesia'
+      if (isForgotten && known !== null) {
+        await testify(line, this.keys, { ...known, instance: this.instance, tops: this.#deps.tops() })
+      }
+      throw error
+    }
   }
 
   /** Verify both lines, where they are not yet. Throws what a use of them would. */
@@ -154,12 +171,8 @@ export class RedisStore {
     })
     const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
     if (code === 'LATE') throw new LineFault('LATE', false)
-    if (code === 'GENERATION') {
-      throw amnesia({ seen: `generation ${String(values[0]) || 'none'}`, expected: `expected ${gen}` })
-    }
-    if (code === 'BEHIND') {
-      throw amnesia({ seen: `sequence ${String(values[0])}`, expected: `${seq} was acknowledged` })
-    }
+    // Either it has forgotten, or a person has begun a generation anew: a new line finds out which.
+    if (code === 'GENERATION' || code === 'BEHIND') throw new LineFault(code, false)
     return { code: String(code), values }
   }
 

@@ -4,7 +4,7 @@
 const BRIEFS_MAX = 10_000
 
 /** What a reservation changes: the same one again changes nothing. */
-const RESERVE = `
+export const RESERVE = `
 local function reserve(key, times, changes, id, at_ms, row, seq)
   if redis.call('HGET', key, id) == row then return end
   redis.call('HSET', key, id, row, 'rev', seq)

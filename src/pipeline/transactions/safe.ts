@@ -83,7 +83,7 @@ export type Signers = {
 }
 
 /** Where the journal keeps why a signer is SAFE. Pure. */
-const safeKey = (chainId: number, signer: Address): string => `safe:${chainId}:${signer.toLowerCase()}`
+export const safeKey = (chainId: number, signer: Address): string => `safe:${chainId}:${signer.toLowerCase()}`
 
 /** Read why a signer is SAFE, as the journal of one chain has it. */
 export async function readSafe(
