@@ -1,8 +1,9 @@
+import { hashOf } from '../journal/redis/answer.ts'
 import { type CommandLine, openCommandLine } from '../journal/redis/command-line.ts'
 import type { StoreConfig } from '../journal/redis/generation.ts'
 import { type RedisHealth, readHealth } from '../journal/redis/health.ts'
 import { readInstances } from '../journal/redis/instances.ts'
-import { hashOf, readSeat } from '../journal/redis/seat.ts'
+import { readSeat } from '../journal/redis/seat.ts'
 import { type Author, authorOf, type FleetDoubt, safeSeats } from './control.ts'
 
 /** A seat, and who holds it. */

@@ -1,12 +1,12 @@
 import type { Endpoint } from '../../config/redis.ts'
 import { invariant } from '../../errors.ts'
+import type { Answer } from './answer.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
 import { amnesia, LineFault } from './faults.ts'
 import { COMMAND_MS, meet, type StoreConfig } from './generation.ts'
 import { type Keys, keysOf } from './keys.ts'
 import { createLink } from './link.ts'
 import { type ScriptName, scriptsOf } from './scripts.ts'
-import type { Answer } from './store.ts'
 
 /** Which fleet, and on which Redis. */
 export type FleetPlace = Pick<StoreConfig, 'endpoint' | 'fleet'>

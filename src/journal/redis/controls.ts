@@ -1,5 +1,6 @@
+import { hashOf } from './answer.ts'
 import type { CommandLine } from './command-line.ts'
-import { type Controls, hashOf } from './seat.ts'
+import type { Controls } from './seat.ts'
 
 /** What is set for a fleet: `value` empty takes it away; `first` leaves one that is there as it is. */
 export type Setting = { readonly name: string; readonly value: string; readonly keeps: 'first' | 'last' }

@@ -1,6 +1,7 @@
 import { RolekeeperError } from '../../errors.ts'
+import { hashOf } from './answer.ts'
 import type { CommandLine } from './command-line.ts'
-import { type Controls, hashOf, type SeatRecord, seatOf } from './seat.ts'
+import { type Controls, type SeatRecord, seatOf } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** What an instance says of itself. */

@@ -23,10 +23,9 @@ export function keysOf(fleet: string) {
     runs: key('runs'),
     /** Set of instances that hold a server against what they witnessed. */
     attested: (runId: string) => key(`attested:${runId}`),
-    /** Hash: instance → what it knew, of those that found a server to have forgotten; it goes by itself. */
-    forgotten: key('forgotten'),
-    /** Set of instances that ever had a witness. */
+    /** Set of instances that ever had a witness; hash: instance → what it knew, of those that found Redis to have forgotten. */
     witnesses: key('witnesses'),
+    forgotten: key('forgotten'),
     /** Hash: token, holder, beat, epoch, server, since; `line:<client>` is the newest line of each writer. */
     seat: (seat: string) => key(`seat:${seat}`),
     /** Set of all seats that were ever held. */
@@ -39,10 +38,9 @@ export function keysOf(fleet: string) {
     opportunities: key('opps'),
     /** Sorted set of what is live of a seat, by when it was opened. */
     live: (seat: string) => key(`live:${seat}`),
-    /** Sorted sets of what ended of a seat, by when, and of what of that has its body in an archive. */
+    /** Sorted sets of what ended of a seat, by when, and of what of that has its body in an archive; whose, a set. */
     ended: (seat: string) => key(`ended:${seat}`),
     left: (seat: string) => key(`left:${seat}`),
-    /** Set of instances whose archives have such bodies. */
     archives: key('archives'),
     /** Set of roles that opened something. */
     roles: key('roles'),

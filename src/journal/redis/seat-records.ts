@@ -2,12 +2,13 @@ import type { Hex } from 'viem'
 import { invariant, type RolekeeperError } from '../../errors.ts'
 import type { DecisionRow, LedgerEntry, OutboxRow, Reservation } from '../journal.ts'
 import { encodeRecord } from '../records.ts'
+import type { Answer } from './answer.ts'
 import { encodeEntry } from './entries.ts'
 import { seatLost, tailLost } from './faults.ts'
 import { RedisReads } from './reads.ts'
 import type { ScriptName } from './scripts.ts'
 import type { Held, Mark } from './seat.ts'
-import { type Answer, type Argument, LINE, type RedisStore } from './store.ts'
+import { type Argument, LINE, type RedisStore } from './store.ts'
 
 /** Decisions of one script: a first look at a book has one of each position. */
 const DECISIONS_MAX = 500

@@ -1,3 +1,4 @@
+import { hashOf } from './answer.ts'
 import { seatLost, tailLost } from './faults.ts'
 import type { RedisStore } from './store.ts'
 
@@ -117,12 +118,4 @@ export async function fence(
   if (code !== 'OK') throw seatLost(seat)
   const [, controls, entries] = values
   return { controls: hashOf(controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
-}
-
-/** Read a hash as a script answers with it: names and values by turns. Pure. */
-export function hashOf(reply: unknown): ReadonlyMap<string, string> {
-  const flat = Array.isArray(reply) ? reply.map(String) : []
-  return new Map(
-    flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : [])),
-  )
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { invariant, RolekeeperError } from '../../errors.ts'
+import type { Answer } from './answer.ts'
 import { checkServer, type Server } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
 import { LineFault } from './faults.ts'
@@ -27,9 +28,6 @@ export const LINE = Symbol('line')
 
 /** An argument of a script. */
 export type Argument = string | number | typeof LINE
-
-/** What a script answered: a code, and what follows it. */
-export type Answer = { readonly code: string; readonly values: readonly unknown[] }
 
 /** A fleet's Redis, as one instance uses it: one line for all but barriers, and one for those. */
 export class RedisStore {

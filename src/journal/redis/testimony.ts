@@ -1,9 +1,9 @@
+import { hashOf } from './answer.ts'
 import type { CommandLine } from './command-line.ts'
 import type { Line } from './connect.ts'
 import { LineFault } from './faults.ts'
 import type { Known } from './generation.ts'
 import type { Keys } from './keys.ts'
-import { hashOf } from './seat.ts'
 
 /** What an instance knew of a fleet that its Redis has forgotten. */
 export type Testimony = Known & {
