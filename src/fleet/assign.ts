@@ -32,45 +32,95 @@ export function assign(
   holders: ReadonlyMap<string, string>,
   candidates: readonly Candidate[],
 ): ReadonlyMap<string, string> {
-  const assigned = new Map<string, string>()
-  const counts = new Map(candidates.toSorted(byName).map(({ name }) => [name, 0]))
-  const countOf = (name: string) => counts.get(name) ?? 0
-  const give = (seat: Seat, to: string) => {
-    const from = assigned.get(seat.name)
-    if (from !== undefined) counts.set(from, countOf(from) - 1)
-    assigned.set(seat.name, to)
-    counts.set(to, countOf(to) + 1)
-  }
-  // Counts are in the order of names, and of equals the first is chosen.
-  const fewest = (seat: Seat) =>
-    fittingFor(seat, candidates).reduce<string | undefined>(
-      (best, { name }) => (best === undefined || countOf(name) < countOf(best) ? name : best),
-      undefined,
-    )
-  const isFitting = (seat: Seat, holder: string | undefined): holder is string =>
-    fittingFor(seat, candidates).some(({ name }) => name === holder)
-
-  const inOrder = seats.toSorted(byName)
-  const kept = Map.groupBy(inOrder, (seat) => isFitting(seat, holders.get(seat.name)))
-  for (const seat of kept.get(true) ?? []) give(seat, holders.get(seat.name) ?? '')
-  for (const seat of kept.get(false) ?? []) {
-    const to = fewest(seat)
-    if (to !== undefined) give(seat, to)
-  }
+  const counts = new Map(candidates.map(({ name }) => [name, 0]))
+  const kinds = [...Map.groupBy(seats.toSorted(byName), ({ zone = '' }) => zone)].map(
+    ([zone, ofZone]) => new Kind(zone, candidates, counts, ofZone),
+  )
+  for (const kind of kinds) kind.keep(holders)
+  for (const kind of kinds) kind.fill()
   for (;;) {
-    const moves = inOrder.flatMap((seat) => {
-      const [from, to] = [assigned.get(seat.name), fewest(seat)]
-      return from === undefined || to === undefined ? [] : [{ seat, to, gain: countOf(from) - countOf(to) }]
-    })
-    const best = moves.toSorted((one, other) => other.gain - one.gain)[0]
+    const moves = kinds.flatMap((kind) => kind.move() ?? [])
+    const [best] = moves.toSorted((one, other) => other.gain - one.gain)
     // To move for less would only exchange who has one more.
-    if (best === undefined || best.gain < 2) return assigned
-    give(best.seat, best.to)
+    if (best === undefined || best.gain < 2) break
+    best.make()
   }
+  return new Map(kinds.flatMap((kind) => kind.assigned()))
 }
 
-/** Those of the zone that a seat prefers, or all where there is none of it; by name. Pure. */
-function fittingFor({ zone }: Seat, candidates: readonly Candidate[]): readonly Candidate[] {
-  const inZone = candidates.filter((each) => zone !== undefined && each.zone === zone)
-  return (inZone.length > 0 ? inZone : candidates).toSorted(byName)
+/** The seats of a fleet that prefer the same zone, or none: each instance that may hold one of them may hold all. */
+class Kind {
+  /** Those of the zone, or all where nobody is in it; by name. */
+  readonly #fitting: readonly string[]
+  /** How many seats each instance has, of all kinds. */
+  readonly #counts: Map<string, number>
+  readonly #byHolder: ReadonlyMap<string, string[]>
+  #free: readonly string[]
+
+  constructor(
+    zone: string,
+    candidates: readonly Candidate[],
+    counts: Map<string, number>,
+    seats: readonly Seat[],
+  ) {
+    const inZone = candidates.filter((each) => zone !== '' && each.zone === zone)
+    const fitting = inZone.length > 0 ? inZone : candidates
+    this.#fitting = fitting.toSorted(byName).map(({ name }) => name)
+    this.#counts = counts
+    this.#byHolder = new Map(this.#fitting.map((name) => [name, []]))
+    this.#free = seats.map(({ name }) => name)
+  }
+
+  #count(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  /** Of those who have equally few, the first by name. */
+  #fewest(): string | undefined {
+    const [first, ...others] = this.#fitting
+    return others.reduce(
+      (best, name) => (best === undefined || this.#count(name) < this.#count(best) ? name : best),
+      first,
+    )
+  }
+
+  #give(seat: string, to: string): void {
+    this.#byHolder.get(to)?.push(seat)
+    this.#counts.set(to, this.#count(to) + 1)
+  }
+
+  /** Leave seats with who holds them, where they fit. */
+  keep(holders: ReadonlyMap<string, string>): void {
+    const isKept = (seat: string) => this.#byHolder.has(holders.get(seat) ?? '')
+    for (const seat of this.#free.filter(isKept)) this.#give(seat, holders.get(seat) ?? '')
+    this.#free = this.#free.filter((seat) => !isKept(seat))
+  }
+
+  fill(): void {
+    for (const seat of this.#free) {
+      const to = this.#fewest()
+      if (to !== undefined) this.#give(seat, to)
+    }
+  }
+
+  /** The move of one seat that evens out most. */
+  move(): { readonly gain: number; readonly make: () => void } | undefined {
+    const to = this.#fewest()
+    const [most] = [...this.#byHolder]
+      .filter(([, seats]) => seats.length > 0)
+      .toSorted(([one], [other]) => this.#count(other) - this.#count(one))
+    if (to === undefined || most === undefined) return undefined
+    const [from, seats] = most
+    const make = () => {
+      const seat = seats.shift()
+      if (seat === undefined) return
+      this.#counts.set(from, this.#count(from) - 1)
+      this.#give(seat, to)
+    }
+    return { gain: this.#count(from) - this.#count(to), make }
+  }
+
+  assigned(): readonly (readonly [seat: string, instance: string])[] {
+    return [...this.#byHolder].flatMap(([name, seats]) => seats.map((seat) => [seat, name] as const))
+  }
 }

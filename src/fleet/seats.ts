@@ -11,6 +11,9 @@ import { type Holding, holdSeat, type Park } from './holding.ts'
 import { shareOf } from './share.ts'
 import { createLook, type View } from './view.ts'
 
+/** The part of its seats that an instance leaves at a time to even out: one after the other, a thousand take an hour. */
+const LEFT_AT_ONCE = 1 / 16
+
 /** What an instance holds seats with. */
 export type SeatsDeps = {
   readonly store: RedisStore
@@ -78,15 +81,15 @@ class InstanceSeats implements Seats {
   readonly #incarnation: string
   readonly #holdings = new Map<string, Holding>()
   /** Terms that are being brought to their end. */
-  readonly #ending = new Set<Promise<void>>()
+  readonly #ending = new Map<Promise<void>, Holding>()
   readonly #stopped = new AbortController()
   readonly #looking: Promise<void>
   #stopping: Promise<void> | undefined
   #isClockRight = false
   #why: string | undefined
   #seen: Seen | null = null
-  /** The seat that was last left to another, and until when it is waited for that to take it. */
-  #left = { seat: '', untilMs: 0 }
+  /** Seats that are left to others, and until when it is waited for those to take them. */
+  readonly #left = new Map<string, number>()
 
   constructor(deps: SeatsDeps) {
     this.#deps = deps
@@ -175,7 +178,7 @@ class InstanceSeats implements Seats {
       // A process of before left it, and this one may not go on with it.
       else if (isOurs) await release({ seat: name, token: record.token }, this.#deps.store)
     }
-    this.#leaveOne(share.assigned, holders)
+    this.#leaveSome(share.assigned, holders)
   }
 
   async #take(seat: string, from: SeatRecord | null): Promise<void> {
@@ -202,19 +205,23 @@ class InstanceSeats implements Seats {
     if (holding !== undefined) this.#endOf(holding, async () => undefined)
   }
 
-  /** Leave one seat to another instance that should have it; the next only after that was taken. */
-  #leaveOne(assigned: ReadonlyMap<string, string>, holders: ReadonlyMap<string, string>): void {
+  /** Leave a few seats to instances that should have them; the next only after those were taken. */
+  #leaveSome(assigned: ReadonlyMap<string, string>, holders: ReadonlyMap<string, string>): void {
     const { monotonicMs, leaseMs, instance } = this.#deps
-    const takenBy = holders.get(this.#left.seat)
-    const isTaken = takenBy !== undefined && takenBy !== instance
-    if (this.#ending.size > 0 || (!isTaken && monotonicMs() < this.#left.untilMs)) return
-    const holding = [...this.#holdings.values()].find(({ held }) => {
-      const to = assigned.get(held.seat)
-      return to !== undefined && to !== instance
+    for (const [seat, untilMs] of this.#left) {
+      const isTaken = ![undefined, instance].includes(holders.get(seat))
+      if (isTaken || monotonicMs() >= untilMs) this.#left.delete(seat)
+    }
+    const ending = new Set(this.#ending.values())
+    const others = [...this.#holdings.values()].filter((holding) => {
+      const to = assigned.get(holding.held.seat)
+      return to !== undefined && to !== instance && !ending.has(holding)
     })
-    if (holding === undefined) return
-    this.#left = { seat: holding.held.seat, untilMs: monotonicMs() + leaseMs }
-    this.#leave(holding)
+    const free = Math.max(1, Math.floor(this.#holdings.size * LEFT_AT_ONCE)) - ending.size - this.#left.size
+    for (const holding of others.slice(0, Math.max(0, free))) {
+      this.#left.set(holding.held.seat, monotonicMs() + leaseMs)
+      this.#leave(holding)
+    }
   }
 
   #leave(holding: Holding): void {
@@ -238,7 +245,7 @@ class InstanceSeats implements Seats {
         if (this.#holdings.get(seat) === holding) this.#holdings.delete(seat)
         this.#ending.delete(ending)
       })
-    this.#ending.add(ending)
+    this.#ending.set(ending, holding)
   }
 
   stop(): Promise<void> {
@@ -248,12 +255,12 @@ class InstanceSeats implements Seats {
 
   async #stop(): Promise<void> {
     for (const holding of this.#holdings.values()) this.#leave(holding)
-    await Promise.all(this.#ending)
+    await Promise.all(this.#ending.keys())
     this.#stopped.abort('stopped')
     await this.#looking
     // One that was taken meanwhile.
     for (const holding of this.#holdings.values()) this.#leave(holding)
-    await Promise.all(this.#ending)
+    await Promise.all(this.#ending.keys())
     await absent(this.#deps.instance, this.#incarnation, this.#deps.store).catch(() => undefined)
   }
 }

@@ -82,3 +82,31 @@ it('lets those work that came first, and whoever holds a seat before them', () =
   expect(fingerprintOnDuty([two, instance('one', 3, false)], new Set(['gone']))).toBe('of two')
   expect(fingerprintOnDuty([], new Set())).toBe(null)
 })
+
+it('comes to rest by single moves, in whatever order they are made, with and without zones', () => {
+  const zone = fc.option(fc.constantFrom('east', 'west', 'north'), { nil: undefined })
+  const instances = fc.uniqueArray(fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd', 'e'), zone }), {
+    ...{ selector: ({ name }) => name, minLength: 1 },
+  })
+  const held = fc.record({ zone, by: fc.option(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'gone')) })
+  fc.assert(
+    fc.property(instances, fc.array(held, { maxLength: 16 }), fc.gen(), (able, rows, draw) => {
+      const candidates = able.map(({ name, zone: own }) => ({ name, ...(own ? { zone: own } : {}) }))
+      const seats = rows.map((row, index) => ({ name: `s${index}`, ...(row.zone ? { zone: row.zone } : {}) }))
+      const holders = new Map<string, string>(
+        rows.flatMap(({ by }, index) => (by ? [[`s${index}`, by] as const] : [])),
+      )
+      let moves = 0
+      for (;;) {
+        const due = [...assign(seats, holders, candidates)].filter(([seat, to]) => holders.get(seat) !== to)
+        if (due.length === 0) break
+        const [seat = '', to = ''] = draw(fc.constantFrom, ...due)
+        holders.set(seat, to)
+        moves += 1
+        // A seat may be taken on from where it was put at first, and no more.
+        expect(moves).toBeLessThanOrEqual(2 * seats.length)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
