@@ -34,8 +34,8 @@ const BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 2.5]
 
 /** Register the families that only an instance of a fleet feeds. @param name bounds the number of names. */
 export function createFleetMetrics(registry: Registry, name: (text: string) => string): FleetMetrics {
-  const gauge = (name: string, help: string) =>
-    new Gauge({ name: `rolekeeper_${name}`, help, registers: [registry] })
+  const full = (name: string) => `rolekeeper_${name}`
+  const gauge = (name: string, help: string) => new Gauge({ name: full(name), help, registers: [registry] })
   const seats = gauge('seats', 'Seats of the configuration.')
   const held = gauge('seats_held', 'Seats that this instance holds.')
   const free = gauge(
@@ -48,13 +48,13 @@ export function createFleetMetrics(registry: Registry, name: (text: string) => s
   const unfit = gauge('redis_unfit', '1 while the settings of Redis do not keep what it acknowledges.')
   const deaf = gauge('queue_deaf', '1 while wake-ups of other processes do not pass.')
   const terms = new Counter({
-    name: 'rolekeeper_terms_total',
+    name: full('terms_total'),
     help: 'Terms of seats that began, were left to another instance, or lost to one.',
     labelNames: ['what'],
     registers: [registry],
   })
   const calls = new Histogram({
-    name: 'rolekeeper_redis_call_seconds',
+    name: full('redis_call_seconds'),
     help: 'Calls of Redis until they were answered, tries included, by outcome.',
     labelNames: ['call', 'outcome'],
     buckets: BUCKETS,

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { createMetrics, type Gauges } from '../../src/ops/metrics.ts'
 
 const facts = {
@@ -84,6 +86,17 @@ describe('metrics', () => {
     const ofFleets = [...namesOf(page)].filter((name) => !namesOf(alone).has(name))
     expect(page.filter((line) => ofFleets.includes(line.replace(/[ {].*/, '')))).toMatchSnapshot()
     expect(alone.join()).not.toContain('fleet')
+  })
+
+  it('are what the alerts of a fleet ask for', async () => {
+    const metrics = createMetrics({ ...facts, isInFleet: true })
+    const families = (await metrics.render(gauges)).matchAll(/^# TYPE (rolekeeper_\w+) /gm)
+    const known = new Set([...families].map(([, name]) => name))
+    const { groups } = parse(readFileSync('config/fleet-alerts.yaml', 'utf8'))
+    const rules: readonly { readonly expr: string }[] = groups[0].rules
+    const asked = rules.flatMap(({ expr }) => [...expr.matchAll(/rolekeeper_\w+/g)].map(([name]) => name))
+    expect(asked.length).toBeGreaterThan(8)
+    expect(asked.filter((name) => !known.has(name))).toEqual([])
   })
 
   it('tells what is not known apart from zero', async () => {
