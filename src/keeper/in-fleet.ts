@@ -297,8 +297,10 @@ class FleetSeating implements Seating {
   }
 }
 
-/** Whether only a person mends it, in a configuration: a Redis without the fleet is one, and one that has forgotten is not. */
-const isMistake = (error: unknown): boolean =>
-  error instanceof RolekeeperError &&
-  error.retry === 'never' &&
-  (error.code !== 'journal.amnesia' || error.facts.isEmpty === true)
+/** Whether a start says that only a person mends it: in a Redis without the fleet, nothing was forgotten yet. */
+const isMistake = (error: unknown): boolean => {
+  if (!(error instanceof RolekeeperError)) return false
+  const { code, retry, facts } = error
+  if (code === 'journal.amnesia') return facts.isEmpty === true
+  return retry === 'never' || code === 'journal.refused'
+}

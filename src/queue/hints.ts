@@ -43,7 +43,7 @@ export function openLine(
   const { host, port, db, username, password, ca } = carrier
   const line = new Redis({
     ...{ host, port, db, username, password },
-    ...(ca === undefined ? {} : { tls: { ca, servername: host } }),
+    ...(ca === undefined ? {} : { tls: { ca } }),
     connectTimeout: 2_000,
     // A command of which nobody knows whether it ran is the next wake-up's matter, not the next line's.
     autoResendUnfulfilledCommands: false,

@@ -1,8 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
+import { Secret } from '../../src/config/secret.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import {
   createKeeperScene,
@@ -98,4 +100,13 @@ it('ends with one line, and makes nobody SAFE, where a slip leads to a Redis wit
   )
   const [seat = ''] = readdirSync(join(right.directory, 'seats'))
   expect(readdirSync(join(right.directory, 'seats', seat))).toEqual(['acknowledged'])
+})
+
+it('ends with one line where Redis does not take the user, and shows no password', async () => {
+  const wrong = instance('a', { fleet: 'refused' })
+  const { url } = wrong.journal.redis ?? expect.fail('no Redis')
+  const access = { username: 'nobody', password: new Secret('canary-wrong') }
+  const started = startTestKeeper({ ...wrong, journal: { redis: { url, replicas: 0, ...access } } })
+  await expect(started).rejects.toMatchObject({ code: 'journal.refused', facts: { answer: 'WRONGPASS' } })
+  await started.catch((error) => expect(inspect(error, { depth: 9 })).not.toContain('canary'))
 })
