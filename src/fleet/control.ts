@@ -5,7 +5,14 @@ import type { CommandLine } from '../journal/redis/command-line.ts'
 import { setForFleet } from '../journal/redis/controls.ts'
 import type { Controls } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
-import { type Control, type Gate, readControl, type Switch, setControl } from '../ops/control.ts'
+import {
+  type Control,
+  closedForNow,
+  type Gate,
+  readControl,
+  type Switch,
+  setControl,
+} from '../ops/control.ts'
 import { seatFolder } from './attest.ts'
 
 /** What Redis calls the switches. */
@@ -117,7 +124,7 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
       const { killed, paused } = switches()
       const isStale = monotonicMs() - heardAtMs >= leaseMs
       const safe = safeOf(seat)
-      return { closed: killed || isStale, paused, ...(safe === undefined ? {} : { safe }) }
+      return closedForNow({ closed: killed, paused, ...(safe === undefined ? {} : { safe }) }, isStale)
     },
     switches,
     makeSafe,

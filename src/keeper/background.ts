@@ -38,8 +38,8 @@ export type BackgroundDeps = {
   readonly takeUp: () => Promise<void>
   /** Look for what takes too long, and for signers without gas. */
   readonly lookOut: () => Promise<void>
-  /** Why nothing new may begin, or null. */
-  readonly stopped: () => Refusal | null
+  /** Why nothing new may begin, `for_now` where that passes by itself, or null. */
+  readonly stopped: () => Refusal | 'for_now' | null
   /** Whether orders are left for the next start. */
   readonly leavesOrders: () => boolean
   readonly log: Log

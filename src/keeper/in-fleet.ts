@@ -15,6 +15,7 @@ import { lockDirectory } from '../journal/lock.ts'
 import { type Held, readSeatsAtWork } from '../journal/redis/seat.ts'
 import { RedisStore } from '../journal/redis/store.ts'
 import { type StoreUpkeep, startStoreUpkeep } from '../journal/redis/upkeep.ts'
+import { closedForNow } from '../ops/control.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { FleetGauges, FleetMetrics } from '../ops/fleet-metrics.ts'
 import type { Log } from '../ops/log.ts'
@@ -277,9 +278,8 @@ class FleetSeating implements Seating {
       ...{ store, archive, clock, alarm, candidates },
       config: { ...this.#config, agents: candidates.map(({ agent }) => agent) },
       gate: () => {
-        const gate = this.#control.gate(seat)
         const isOver = this.#seats?.isOver(seat) ?? true
-        return { ...gate, closed: gate.closed || isOver || this.#upkeep?.failing() != null }
+        return closedForNow(this.#control.gate(seat), isOver || this.#upkeep?.failing() != null)
       },
       onControls: this.#control.heard,
       acknowledged: (top) => witnesses.record(seat, store.known(), top),

@@ -1,6 +1,6 @@
 import type { Decision, Moment } from '../../agents/agent.ts'
 import { createDuty, type Duty, type DutyDeps } from '../decide/loop.ts'
-import { RolekeeperError } from '../errors.ts'
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Observer } from '../observe/observer.ts'
 import { type Gate, stopped } from '../ops/control.ts'
 import type { KeeperEvent } from '../ops/events.ts'
@@ -46,7 +46,7 @@ export function createRoleDuty(
     prices: (seen) => does.prices?.(seen) ?? [],
     recent,
     open,
-    stopped: () => stopped(gate()),
+    stopped: () => haltOf(gate()),
     journal,
     onOpened,
     onDecided: (decision, seen, tookMs) => reportDecision(role, decision, seen, tookMs, report),
@@ -80,4 +80,10 @@ function reportDecision(
   for (const { check } of passedOver) metrics.refused(role, 'agent', check)
   const at = new Date(seen.nowMs).toISOString()
   emit({ type: 'decision', role, at, proposals: proposals.length, passedOver: passedOver.length })
+}
+
+/** Why nothing is opened now. What passes by itself is a reason too: the next look may open it. Pure. */
+function haltOf(gate: Gate): Refusal | null {
+  const halt = stopped(gate)
+  return halt === 'for_now' ? refuse('not_now', 'It is not known for now whether the seat is held.') : halt
 }

@@ -11,13 +11,13 @@ type SubmitDeps = {
   readonly mail: Pick<Mail, 'submissions' | 'take' | 'reply'>
   /** Where orders to a role go, or why there is no such place; null while that is not known yet. */
   readonly role: (role: Role) => RoleOrders | Refusal | null
-  /** Why nothing new may begin, or null. */
-  readonly stopped: () => Refusal | null
+  /** Why nothing new may begin, `for_now` where that passes by itself, or null. */
+  readonly stopped: () => Refusal | 'for_now' | null
 }
 
 /**
  * Take what people submitted: each becomes one workflow, however often it is read. What is for a role that is being
- * opened waits.
+ * opened waits, and what is stopped for now.
  */
 export async function takeSubmissions(deps: SubmitDeps): Promise<void> {
   for (const { id, order } of await deps.mail.submissions()) {
@@ -35,7 +35,7 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
     return refuse('role_in_shadow', `The ${role} is in shadow and signs nothing. Fix: submit with --shadow.`)
   }
   const stopped = deps.stopped()
-  if (stopped !== null) return stopped
+  if (stopped !== null) return stopped === 'for_now' ? null : stopped
   const proposal = proposalOf(id, submission, staffed)
   if (!proposal.ok) return proposal
   if (!(await deps.mail.take(id))) return null

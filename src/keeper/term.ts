@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { AgentConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
 import type { Sources } from '../observe/sources.ts'
-import { stopped } from '../ops/control.ts'
+import { closedForNow, stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
 import { LOOK, ORDERS, type Queue } from '../queue/queue.ts'
 import type { TimersDeps } from '../queue/timers.ts'
@@ -74,11 +74,8 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
   const deps: Deps = {
     ...{ ...given, ...seat },
     stop: AbortSignal.any([given.stop, over.signal]),
-    gate: () => {
-      const gate = seat.gate()
-      // A stop at once takes no further signature: what waits for a KMS lets go.
-      return { ...gate, closed: gate.closed || hurry.aborted || over.signal.aborted }
-    },
+    // A stop at once takes no further signature: what waits for a KMS lets go.
+    gate: () => closedForNow(seat.gate(), hurry.aborted || over.signal.aborted),
   }
   const live = createLive(parts, deps)
   let begun: Promise<void> | undefined

@@ -4,8 +4,10 @@ import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 
 /** What may stop a signature, read in the same turn before every KMS call and every first send. */
 export type Gate = {
-  /** No KMS call and no first send: the kill switch. */
+  /** No KMS call and no first send: the kill switch, or what passes by itself. */
   readonly closed: boolean
+  /** Closed by nobody: the keeper ends, or does not know for now whether it holds the seat. */
+  readonly isForNow?: true
   /** Nothing new; what is public is still bumped and closed. */
   readonly paused: boolean
   /** Why the signer is SAFE: nothing new of it, and what no node has is closed. Absent where it is not. */
@@ -53,8 +55,13 @@ export function setControl(directory: string, which: Switch, on: boolean): void 
   }
 }
 
-/** Why nothing new may begin, or null. Pure. */
-export const stopped = (gate: Gate): Refusal | null => {
+/** Close a gate that is open, for as long as what asks for it lasts. Pure. */
+export const closedForNow = (gate: Gate, isClosed: boolean): Gate =>
+  gate.closed || !isClosed ? gate : { ...gate, closed: true, isForNow: true }
+
+/** Why nothing new may begin; `for_now` where that passes by itself, and refuses nothing; or null. Pure. */
+export const stopped = (gate: Gate): Refusal | 'for_now' | null => {
+  if (gate.isForNow === true) return 'for_now'
   if (gate.closed) return refuse('killed', 'The kill switch is on.')
   if (gate.safe !== undefined) return gate.safe
   return gate.paused ? refuse('paused', 'The keeper is paused.') : null

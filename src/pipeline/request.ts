@@ -1,13 +1,13 @@
 import type { Checked, Refusal } from '../errors.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import { moved, type Step } from '../workflow/step.ts'
+import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 
 /** What judging a request needs. */
 export type RequestDeps = {
   readonly nowMs: () => number
-  /** Kill, pause or a signer that may not sign; null when work may begin. */
-  readonly stopped: () => Refusal | null
+  /** Kill, pause or a signer that may not sign; `for_now` where that passes by itself; null when work may begin. */
+  readonly stopped: () => Refusal | 'for_now' | null
   /** Where a person must be asked first: what the hold comes to; null when nothing stands in the way. */
   readonly hold: (workflow: Workflow) => Promise<Step | null>
   /** Role, type, input and the limit of one workflow, by policy. */
@@ -17,6 +17,9 @@ export type RequestDeps = {
   /** The service's name for this deployment of the contracts. */
   readonly deploymentNamespace: string
 }
+
+/** What closes a gate for now is over soon, or the keeper's end. */
+const STOPPED_MS = 500
 
 /**
  * Judge a discovered opportunity by policy, and fix the key and the exact body bytes of its prepare request. Nothing
@@ -30,6 +33,7 @@ export async function request(workflow: Workflow, deps: RequestDeps): Promise<St
   const held = await deps.hold(workflow)
   if (held !== null) return held
   const stopped = deps.stopped()
+  if (stopped === 'for_now') return wait(STOPPED_MS)
   if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))
   const affordable = await deps.checkBudget(proposal)
   if (!affordable.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: affordable }))

@@ -29,7 +29,7 @@ function createWorld() {
     opened: [] as (readonly [Proposal, boolean])[],
     mode: 'live' as 'live' | 'shadow',
     counted: { ok: true, exposure } as { readonly ok: true; readonly exposure: typeof exposure } | Refusal,
-    stopped: null as Refusal | null,
+    stopped: null as Refusal | 'for_now' | null,
     opening: false,
     /** The process ends before the reply is kept. */
     crash: false,
@@ -90,13 +90,17 @@ describe('a submission', () => {
     expect(readSubmissions(directory)).toEqual([])
   })
 
-  it('waits while its role is being opened, as after every start', async () => {
+  it('waits while its role is being opened, as after every start, or all is stopped for now', async () => {
     const { world, take, reply } = createWorld()
     writeSubmission(directory, UUID, submission)
     world.opening = true
     await take()
     expect([reply(), readSubmissions(directory).length]).toEqual([null, 1])
     world.opening = false
+    world.stopped = 'for_now'
+    await take()
+    expect([reply(), readSubmissions(directory).length]).toEqual([null, 1])
+    world.stopped = null
     await take()
     expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import { refuse } from '../../src/errors.ts'
-import { readControl, setControl, stopped } from '../../src/ops/control.ts'
+import { closedForNow, readControl, setControl, stopped } from '../../src/ops/control.ts'
 
 let directory = ''
 beforeEach(() => {
@@ -43,8 +43,12 @@ it('lets nothing begin that a switch or a doubt about the signer stops, the kill
   const safe = refuse('signer_safe', 'in doubt')
   expect(stopped({ closed: false, paused: false })).toBeNull()
   expect(stopped({ closed: false, paused: true, safe })).toBe(safe)
-  expect(stopped({ closed: true, paused: true, safe })?.check).toBe('killed')
-  expect(stopped({ closed: false, paused: true })?.check).toBe('paused')
+  expect(stopped({ closed: true, paused: true, safe })).toMatchObject({ check: 'killed' })
+  expect(stopped({ closed: false, paused: true })).toMatchObject({ check: 'paused' })
+  // A keeper that ends, or does not know whether its seat is its own, refuses nothing for that.
+  expect(stopped(closedForNow({ closed: false, paused: true, safe }, true))).toBe('for_now')
+  expect(stopped(closedForNow({ closed: true, paused: false }, true))).toMatchObject({ check: 'killed' })
+  expect(stopped(closedForNow({ closed: false, paused: false }, false))).toBeNull()
 })
 
 it('says which file could not be written', () => {

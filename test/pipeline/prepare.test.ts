@@ -34,6 +34,11 @@ describe('a request', () => {
     expect((await asked()).request).toEqual(workflow.request)
   })
 
+  it('waits where it is stopped for now, as while Redis is away or the keeper ends: nobody asked for that', async () => {
+    const step = await request(workflowOf('discovered'), { ...deps, stopped: () => 'for_now' })
+    expect(step).toEqual({ type: 'wait', ms: 500 })
+  })
+
   it('is cancelled while stopped, and refused by policy and budget', async () => {
     expect(await asked({ stopped: () => refuse('killed', 'k') })).toMatchObject({
       state: 'cancelled',
