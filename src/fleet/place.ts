@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RolekeeperError } from '../errors.ts'
 
@@ -8,9 +8,8 @@ import { RolekeeperError } from '../errors.ts'
  * more, and a name of the roster does not. Throws RolekeeperError `fleet.place`.
  */
 export function placeOf(directory: string): string {
-  const path = join(directory, 'seats', 'place')
+  const path = join(directory, 'place')
   try {
-    mkdirSync(join(directory, 'seats'), { recursive: true, mode: 0o700 })
     writeFileSync(path, '', { flag: 'a', mode: 0o600 })
     const found = readFileSync(path, 'utf8')
     if (/^[0-9a-f]{16}$/.test(found)) return found

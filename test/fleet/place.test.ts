@@ -10,9 +10,8 @@ it('knows a directory again, and no other', () => {
   expect(placeOf(one)).toBe(placeOf(one))
   expect(placeOf(other)).not.toBe(placeOf(one))
   // A crash may leave it empty.
-  writeFileSync(join(one, 'seats', 'place'), '')
+  writeFileSync(join(one, 'place'), '')
   expect(placeOf(one)).toMatch(/^[0-9a-f]{16}$/)
-  rmSync(join(other, 'seats'), { recursive: true })
-  writeFileSync(join(other, 'seats'), '')
+  rmSync(other, { recursive: true })
   expect(() => placeOf(other)).toThrow(expect.objectContaining({ code: 'fleet.place' }))
 })
