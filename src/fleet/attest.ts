@@ -28,14 +28,21 @@ export type Witnesses = {
 /** Open the witnesses of some seats in an instance's directory. Throws RolekeeperError `fleet.witness`. */
 export async function openWitnesses(directory: string, seats: readonly string[]): Promise<Witnesses> {
   const opened = new Map<string, Witness>()
-  for (const seat of seats) opened.set(seat, await openWitness(seatFolder(directory, seat)))
+  const open = async (seat: string) => {
+    const witness = await openWitness(seatFolder(directory, seat))
+    // Of those who opened it side by side, one writes.
+    const first = opened.get(seat)
+    if (first !== undefined) await witness.close()
+    else opened.set(seat, witness)
+    return first ?? witness
+  }
+  for (const seat of seats) await open(seat)
   const found = [...opened.values()].flatMap(({ known }) => (known === null ? [] : [known]))
   const known = newestOf(found)
   return {
     known,
     record: async (seat, next, top) => {
-      const witness = opened.get(seat) ?? (await openWitness(seatFolder(directory, seat)))
-      opened.set(seat, witness)
+      const witness = opened.get(seat) ?? (await open(seat))
       await witness.record(top === undefined ? next : { ...next, top })
     },
     tops: () => topsOf([...opened].map(([seat, witness]) => [seat, witness.top()] as const)),

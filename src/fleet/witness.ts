@@ -2,6 +2,7 @@ import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { RolekeeperError } from '../errors.ts'
+import { endProcess } from '../journal/faults.ts'
 import type { Known } from '../journal/redis/generation.ts'
 
 /** Each of the two places of a file takes one line; a crash spoils the one that was being written. */
@@ -24,7 +25,10 @@ export type Witness = {
   readonly close: () => Promise<void>
 }
 
-/** Open (or create) the witness of a seat in its folder. Throws RolekeeperError `fleet.witness`. */
+/**
+ * Open (or create) the witness of a seat in its folder. Throws RolekeeperError `fleet.witness`. Once the disk takes nothing any
+ * more the process ends, and other instances take its seats.
+ */
 export async function openWitness(folder: string): Promise<Witness> {
   const path = join(folder, 'acknowledged')
   let file: FileHandle | undefined
@@ -34,7 +38,7 @@ export async function openWitness(folder: string): Promise<Witness> {
     await (await open(path, 'a', 0o600)).close()
     file = await open(path, 'r+')
     const [one, known] = newestIn(await file.readFile('utf8'))
-    return writing(file, known, known !== null && known === one ? 1 : 0)
+    return writing(file, known, known !== null && known === one ? 1 : 0, path)
   } catch (cause) {
     await file?.close()
     throw unreadable(path, cause)
@@ -44,6 +48,12 @@ export async function openWitness(folder: string): Promise<Witness> {
 const unreadable = (path: string, cause: unknown) =>
   new RolekeeperError('fleet.witness', `${path} does not show what was acknowledged.`, {
     fix: 'check that disk; nothing is held on this machine before it shows it, or `rolekeeper safe` has proven the rest.',
+    cause,
+  })
+
+const unwritten = (path: string, cause: unknown) =>
+  new RolekeeperError('fleet.witness', `${path} does not take what is acknowledged.`, {
+    fix: 'give `directory` a disk that can be written and has room, then start again; others hold its seats meanwhile.',
     cause,
   })
 
@@ -69,16 +79,24 @@ function newestIn(text: string): readonly [Witnessed | null, Witnessed | null] {
   return [one, known]
 }
 
-function writing(file: FileHandle, found: Witnessed | null, first: 0 | 1): Witness {
+function writing(file: FileHandle, found: Witnessed | null, first: 0 | 1, path: string): Witness {
   let place = first
   let newest = found
   let written = found
   let underWay: Promise<void> | undefined
+  let isClosed = false
   const isOnDisk = ({ gen, seq, top }: Witnessed) =>
     written?.gen === gen && written.seq >= seq && (top === undefined || (written.top ?? -1) >= top)
   const write = async (known: Witnessed) => {
-    await file.write(lineOf(known), place * PLACE_BYTES)
-    await file.datasync()
+    try {
+      await file.write(lineOf(known), place * PLACE_BYTES)
+      await file.datasync()
+    } catch (cause) {
+      const failure = unwritten(path, cause)
+      // What comes late is of a term that has ended.
+      if (!isClosed) endProcess(failure)
+      throw failure
+    }
     place = place === 0 ? 1 : 0
     written = known
   }
@@ -97,6 +115,7 @@ function writing(file: FileHandle, found: Witnessed | null, first: 0 | 1): Witne
     },
     top: () => newest?.top,
     close: async () => {
+      isClosed = true
       await underWay
       await file.close()
     },

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,4 +65,23 @@ it('keeps the highest nonce that a key was asked to sign, whatever came after it
   await witness.record({ gen: 'next', seq: 9, run })
   expect(witness.top()).toBe(7)
   expect((await openWitness(path)).known).toEqual({ gen: 'next', seq: 9, run, top: 7 })
+})
+
+it('ends the process, which others then stand in for, where the disk takes nothing any more', () => {
+  const code = `import { openWitness } from './src/fleet/witness.ts'
+    const witness = await openWitness(process.argv[1])
+    await witness.record({ gen: 'g', seq: 1 }).catch(({ code }) => console.log(code))
+    setTimeout(() => console.log('it goes on'), 1_000)`
+  const args = [
+    '-c',
+    'ulimit -f 0; exec "$0" "$@"',
+    process.execPath,
+    '--input-type=module',
+    '-e',
+    code,
+    folder(),
+  ]
+  const { stdout, stderr, status } = spawnSync('sh', args, { encoding: 'utf8' })
+  expect({ stdout, status }).toEqual({ stdout: 'fleet.witness\n', status: 1 })
+  expect(stderr).toContain('does not take what is acknowledged')
 })
