@@ -20,7 +20,7 @@ import type { KeeperEvent } from '../ops/events.ts'
 import type { FleetGauges, FleetMetrics } from '../ops/fleet-metrics.ts'
 import type { Log } from '../ops/log.ts'
 import { createWakeups, type Wakeups } from './fleet-wakeups.ts'
-import { openFleetSeat } from './seat-in-fleet.ts'
+import { beginTenure, openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
 import { type Candidate, fingerprintOf, refusalOfPolicies } from './staff.ts'
 
@@ -239,28 +239,17 @@ class FleetSeating implements Seating {
   }
 
   #begin(held: Held, lost: AbortSignal, hold: (seat: HeldSeat) => Tenure): Park {
-    let isParked = false
-    const opening = this.#open(held).then((seat) => ({ seat, tenure: hold(seat) }))
-    const begin = async () => {
-      const { tenure } = await opening
-      this.#report(held, 'held')
-      if (!isParked) await tenure.begin()
-    }
-    begin().catch((error: unknown) => {
-      if (isParked || lost.aborted) return
-      this.#deps.log.error('a term could not begin', { seat: held.seat }, error)
-      if (error instanceof RolekeeperError) this.#deps.alarm(error)
-      // It is taken up again, with all that stands in the record by then.
-      this.#seats?.lost(held)
+    return beginTenure(this.#open(held), lost, {
+      hold,
+      onBegun: () => this.#report(held, 'held'),
+      onFailed: (error) => {
+        this.#deps.log.error('a term could not begin', { seat: held.seat }, error)
+        if (error instanceof RolekeeperError) this.#deps.alarm(error)
+        // It is taken up again, with all that stands in the record by then.
+        this.#seats?.lost(held)
+      },
+      onEnded: () => this.#report(held, lost.aborted ? 'lost' : 'left'),
     })
-    return async () => {
-      isParked = true
-      const opened = await opening.catch(() => undefined)
-      if (opened === undefined) return
-      await opened.tenure.end()
-      await opened.seat.records.close()
-      this.#report(held, lost.aborted ? 'lost' : 'left')
-    }
   }
 
   #report({ seat }: Held, state: 'held' | 'left' | 'lost'): void {

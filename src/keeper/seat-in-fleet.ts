@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { RolekeeperError } from '../errors.ts'
+import type { Park } from '../fleet/holding.ts'
 import { fleetMail } from '../fleet/mail.ts'
 import { withWitness } from '../fleet/witnessed-journal.ts'
 import type { Archive } from '../journal/archive.ts'
@@ -9,7 +10,7 @@ import type { RedisStore } from '../journal/redis/store.ts'
 import { startSeatUpkeep } from '../journal/redis/upkeep.ts'
 import { createSigners } from '../pipeline/transactions/safe.ts'
 import { signersOf } from './records.ts'
-import type { HeldSeat } from './seating.ts'
+import type { HeldSeat, Tenure } from './seating.ts'
 
 /** What a seat of a fleet is opened with. */
 type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
@@ -41,4 +42,35 @@ export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSea
   const close = startSeatUpkeep({ journal: inRedis, clock, onFailed: alarm })
   const records = { journal, signers, addresses, resumed, close }
   return { config, candidates, records, gate, createQueue, mail: fleetMail(held, { store, journal }) }
+}
+
+/** What follows from how a tenure goes. */
+type TenureDeps = {
+  readonly hold: (seat: HeldSeat) => Tenure
+  readonly onBegun: () => void
+  /** It could not begin, and the seat is still held. */
+  readonly onFailed: (error: unknown) => void
+  readonly onEnded: () => void
+}
+
+/** Begin a tenure once its records are open. @returns how to park it, at whatever point it is. */
+export function beginTenure(opening: Promise<HeldSeat>, lost: AbortSignal, deps: TenureDeps): Park {
+  let isParked = false
+  const held = opening.then((seat) => ({ seat, tenure: deps.hold(seat) }))
+  const begin = async () => {
+    const { tenure } = await held
+    deps.onBegun()
+    if (!isParked) await tenure.begin()
+  }
+  begin().catch((error: unknown) => {
+    if (!isParked && !lost.aborted) deps.onFailed(error)
+  })
+  return async () => {
+    isParked = true
+    const opened = await held.catch(() => undefined)
+    if (opened === undefined) return
+    await opened.tenure.end()
+    await opened.seat.records.close()
+    deps.onEnded()
+  }
 }
