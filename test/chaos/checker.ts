@@ -193,6 +193,10 @@ export async function compare(
       if (isTerminal(row.state) && (row.state === 'succeeded') !== (times === 1))
         problems.push(`FALSE TERMINAL: ${name}, and the chain has ${times} deposits`)
     }
+    const states: Record<string, number> = {}
+    const count = (state: string) => {
+      states[state] = (states[state] ?? 0) + 1
+    }
     const held = rows.flatMap(({ signer, slots }) => slots.map(({ nonce }) => place(signer, nonce)))
     if (new Set(held).size !== held.length) problems.push('LEDGER: a nonce has two holders')
     const known = new Set(rows.map(({ proposal }) => String(proposal.input.assets)))
@@ -201,14 +205,15 @@ export async function compare(
       // Refused with a reason, its author knows; that alone decides an order without a workflow.
       const reply = await world.replyTo(id)
       if (reply === null && !isRestored) problems.push(`LOST: order ${id.slice(0, 8)} was not taken`)
+      if (reply !== null) count(`order not opened: ${checkOf(reply)}`)
       if ((evidence.deposits.get(assets) ?? 0) > 0)
         problems.push(`FALSE TERMINAL: order ${id.slice(0, 8)} is in no workflow, and deposited: ${reply}`)
     }
-    const states: Record<string, number> = {}
-    for (const { state, proposal } of rows)
-      states[`${proposal.kind} ${state}`] = (states[`${proposal.kind} ${state}`] ?? 0) + 1
+    for (const { state, proposal } of rows) count(`${proposal.kind} ${state}`)
     return { workflows: rows.length, states, problems }
   } finally {
     await journal.close()
   }
 }
+
+const checkOf = (reply: string): string => String(Object(JSON.parse(reply)).check)

@@ -47,12 +47,13 @@ export function takeovers(
   { deeds }: FleetWorld,
   holders: Holders,
 ): readonly Takeover[] {
-  return gone.flatMap(({ name, how, atMs, seats }) =>
+  return gone.flatMap(({ name, how, atMs, untilMs, seats }) =>
     seats.flatMap((seat) => {
       const taken = holders
         .changes()
         .find((each) => each.seat === seat && each.seenAtMs > atMs && !['', name].includes(each.holder))
-      if (taken === undefined) return []
+      // Its own instance was sooner.
+      if (taken === undefined || taken.seenAtMs > untilMs) return []
       const next = deeds().find(
         (deed) =>
           deed.kind === 'sign' && deed.seat === seat && deed.name === taken.holder && deed.atMs > atMs,

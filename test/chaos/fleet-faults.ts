@@ -9,8 +9,8 @@ export type FleetMeans = {
   /** Numbers of this fault alone, from 0 to 1. */
   readonly roll: () => number
   readonly leaseMs: number
-  /** Note when an instance was killed or stopped while it held seats. */
-  readonly gone: (member: Member, how: 'killed' | 'stopped') => void
+  /** Note that an instance is killed or stopped, and what it held. @returns how to note that it goes on. */
+  readonly gone: (member: Member, how: 'killed' | 'stopped') => () => void
 }
 
 /** Does one fault from its beginning to its end. */
@@ -45,14 +45,16 @@ export const REDIS_FAULTS: Readonly<Record<string, FleetFault>> = {
 export const MEMBER_FAULTS: Readonly<Record<string, FleetFault>> = {
   'instance.killed': async ({ member, roll, leaseMs, gone }) => {
     await member.keeper.hold(async () => {
-      gone(member, 'killed')
-      await between(roll, 0, BEYOND * leaseMs)
+      const back = gone(member, 'killed')
+      await between(roll, 0, 2 * BEYOND * leaseMs)
+      back()
     })
   },
   'instance.stopped': async ({ member, roll, leaseMs, gone }) => {
-    gone(member, 'stopped')
+    const back = gone(member, 'stopped')
     member.keeper.signal('SIGSTOP')
     await between(roll, BEYOND * leaseMs, (BEYOND + 1) * leaseMs)
+    back()
     member.keeper.signal('SIGCONT')
   },
   'instance.paused': async ({ member, roll, leaseMs }) => {

@@ -69,7 +69,7 @@ export async function runFleetSeed(given: FleetSeedOptions): Promise<FleetSeedRe
   }
 }
 
-const HELD_MS_MAX = 30_000
+const HELD_MS_MAX = 90_000
 
 /** Wait until every seat is held, before anything is wrong. */
 export async function untilHeld({ seats, members }: FleetWorld, { of }: Pick<Holders, 'of'>): Promise<void> {

@@ -9,6 +9,8 @@ export type Gone = {
   readonly name: string
   readonly how: 'killed' | 'stopped'
   readonly atMs: number
+  /** When it was let go on. */
+  untilMs: number
   readonly seats: readonly string[]
 }
 
@@ -27,8 +29,8 @@ const PAUSE_MS = 2_000
 const PAUSE_MS_MORE = 4_000
 const REORG_EVERY_MS = 6_000
 /** Between two faults of the fleet's own, in each of the two rows. */
-const REST_MS = 500
-const REST_MS_MORE = 1_500
+const REST_MS = 300
+const REST_MS_MORE = 1_200
 const FLUSH_EVERY_MS = 1_000
 
 /** What of an engine's weather meets one instance of a fleet: its processes and disks are the fleet's matter. */
@@ -73,12 +75,22 @@ export function createFleetWeather(world: FleetWorld, options: FleetWeatherOptio
     for (let turn = 0; ; turn += 1) {
       await wait(REST_MS + roll() * REST_MS_MORE)
       const kind = deck[turn % deck.length] ?? ''
-      const member = members[Math.floor(roll() * members.length)]
+      // Who holds nothing misses little.
+      const holding = members.filter(({ name }) => heldBy(name).length > 0)
+      const among = holding.length === 0 ? members : holding
+      const member = among[Math.floor(roll() * among.length)]
       if (over.signal.aborted || member === undefined) return
       hits[kind] = (hits[kind] ?? 0) + 1
       await kinds[kind]?.({
         ...{ world, member, leaseMs, roll: createRolls(Math.floor(roll() * 2 ** 31)) },
-        gone: ({ name }: Member, how) => gone.push({ name, how, atMs: Date.now(), seats: [...heldBy(name)] }),
+        gone: ({ name }: Member, how) => {
+          const seats = [...heldBy(name)]
+          const one: Gone = { name, how, atMs: Date.now(), untilMs: Number.POSITIVE_INFINITY, seats }
+          gone.push(one)
+          return () => {
+            one.untilMs = Date.now()
+          }
+        },
       })
     }
   }

@@ -124,7 +124,10 @@ export async function createFleetWorld(size: FleetSize): Promise<FleetWorld> {
   return {
     ...ground,
     people,
-    replyTo: (id) => redis.line().get(keys.reply(id)),
+    replyTo: async (id) => {
+      const kept = await redis.line().get(keys.reply(id))
+      return kept === null ? null : kept.slice(kept.indexOf(' ') + 1)
+    },
     ...{ members, keys, deeds: () => deeds, reads },
     seats: ground.carriers.map(({ signer }) => signer.toLowerCase()),
     redis,

@@ -104,7 +104,7 @@ function pump(line: Line, direction: Direction, ruleOf: RuleOf): void {
       return carry(piece, arrivedAt)
     }
     if (deed?.kind === 'drop') isDropped = true
-    if (deed?.kind === 'delay') await systemClock.sleep(arrivedAt + deed.ms - Date.now())
+    if (deed?.kind === 'delay') await systemClock.sleep(Math.max(0, arrivedAt + deed.ms - Date.now()))
     if (isDropped || line.isLost) return
     if (piece === null) to.end()
     else if (deed?.kind === 'cut') {
