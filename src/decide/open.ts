@@ -4,6 +4,7 @@ import type { Journal } from '../journal/journal.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { idempotencyKey, opportunityKey } from '../workflow/keys.ts'
 import type { Proposal } from '../workflow/proposal.ts'
+import type { LastRound } from '../workflow/round.ts'
 import {
   isTerminal,
   REJECTED,
@@ -56,10 +57,10 @@ const backOffMs = (round: number) => Math.min(BACK_OFF_MS * 2 ** round, BACK_OFF
 type Round = Pick<Workflow, 'round' | 'claimedRounds' | 'refusedSinceMs'>
 
 /** The round that an opportunity would begin now, or why it begins none. Pure. */
-function nextRound(last: Workflow | null, nowMs: number): Checked<{ next: Round }> {
+function nextRound(last: LastRound | null, nowMs: number): Checked<{ next: Round }> {
   if (last === null) return { ok: true, next: { round: 0 } }
   if (!isTerminal(last.state)) return refuse('already_in_flight', `Workflow ${last.id} is about it already.`)
-  if (last.note?.check === REJECTED)
+  if (last.check === REJECTED)
     return refuse(
       REJECTED,
       `A person rejected it as workflow ${last.id}; it comes back when its state changes.`,
@@ -70,7 +71,7 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ next: Round 
       `Workflow ${last.id} ended partial: a part of its effect stands, so the whole is not tried again. Fix: see what it left; what is still to do comes back as another state.`,
     )
   if (!isReopened(last.state)) return refuse('already_done', `Workflow ${last.id} ended ${last.state}.`)
-  const hasClaimed = last.slots.length > 0
+  const { hasClaimed } = last
   const claimedRounds = (last.claimedRounds ?? 0) + (hasClaimed ? 1 : 0)
   if (claimedRounds >= CLAIMED_ROUNDS_MAX) {
     return refuse(
@@ -85,18 +86,23 @@ function nextRound(last: Workflow | null, nowMs: number): Checked<{ next: Round 
     return refuse('backing_off', `The last try ended ${last.state}; the next may begin in ${leftMs} ms.`)
   // What nobody proposed for as long was no duty meanwhile.
   const isFresh = hasClaimed || nowMs - last.updatedAtMs > OVERDUE_MS
-  const refusedSinceMs = isFresh ? nowMs : (last.refusedSinceMs ?? last.createdAtMs)
+  const refusedSinceMs = isFresh ? nowMs : last.refusedSinceMs
   return { ok: true, next: { round: last.round + 1, claimedRounds, refusedSinceMs } }
 }
 
-function overdue({ role, proposal, note, id }: Workflow, forMs: number): RolekeeperError {
+function overdue(
+  { kind, subject }: Proposal,
+  role: Role,
+  { id, check }: LastRound,
+  forMs: number,
+): RolekeeperError {
   const minutes = Math.floor(forMs / 60_000)
   return new RolekeeperError(
     'duty.overdue',
-    `For ${minutes} minutes every try of the ${role} at ${proposal.kind} ${proposal.subject} ended without a nonce; the last with ${note?.check ?? 'no reason'}: ${note?.message ?? ''}`,
+    `For ${minutes} minutes every try of the ${role} at ${kind} ${subject} ended without a nonce; the last with ${check ?? 'no reason'}.`,
     {
       fix: `see what the check says: a budget, a fee cap or a key of the service; \`rolekeeper explain\` shows every decision.`,
-      facts: { workflowId: id, role, subject: proposal.subject },
+      facts: { workflowId: id, role, subject },
       retry: 'later',
     },
   )
@@ -126,7 +132,7 @@ export async function openProposal(
   if (!allowed.ok) return allowed
   const { next } = allowed
   const overdueMs = nowMs - (next.refusedSinceMs ?? nowMs)
-  if (last !== null && overdueMs > OVERDUE_MS && !shadow) deps.alarm(overdue(last, overdueMs))
+  if (last !== null && overdueMs > OVERDUE_MS && !shadow) deps.alarm(overdue(proposal, role, last, overdueMs))
   const workflow: Workflow = {
     id: idempotencyKey(opportunity, next.round),
     role,

@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Reason } from '../workflow/proposal.ts'
+import type { LastRound } from '../workflow/round.ts'
 import type { Note, Workflow, WorkflowState } from '../workflow/workflow.ts'
 
 /** A state as it was reached. */
@@ -56,8 +57,8 @@ export type Spending = { readonly rows: readonly Reservation[]; readonly revisio
 /** What a journal says, to the process that writes it and to any other. */
 export type JournalReads = {
   readonly get: (id: string) => Promise<Workflow | null>
-  /** The newest round of an opportunity. */
-  readonly byOpportunity: (opportunity: string) => Promise<Workflow | null>
+  /** The newest round of an opportunity: also of one that ended so long ago that another machine has its record. */
+  readonly byOpportunity: (opportunity: string) => Promise<LastRound | null>
   /** Workflows that are not terminal, oldest first: for a start and for people, not for what is done again and again. */
   readonly live: () => Promise<readonly Workflow[]>
   /** Newest first; at most `limit`. */
@@ -71,8 +72,11 @@ export type JournalReads = {
   readonly transitions: (id: string) => Promise<readonly Transition[]>
   /** The first nonce that no slot holds; null before `adoptNonce`. */
   readonly nextNonce: (chainId: number, signer: Address) => Promise<number | null>
-  /** The workflow whose slot holds a nonce. */
-  readonly byNonce: (chainId: number, signer: Address, nonce: number) => Promise<Workflow | null>
+  /**
+   * The workflow whose slot holds a nonce; `archived` where one held it that ended so long ago that its record is another
+   * machine's. Null: nobody ever did.
+   */
+  readonly byNonce: (chainId: number, signer: Address, nonce: number) => Promise<Workflow | 'archived' | null>
   readonly ledgerEntry: (digest: Hex) => Promise<LedgerEntry | null>
   readonly reservations: (role: Role, sinceMs: number) => Promise<readonly Reservation[]>
   /** Newest first. */

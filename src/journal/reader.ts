@@ -1,4 +1,5 @@
 import type { Role } from '../service/contract/roles.ts'
+import { type LastRound, lastRoundOf } from '../workflow/round.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { Archive } from './archive.ts'
 import type { DecisionRow, JournalReads, LedgerEntry, OutboxRow, Reservation, Transition } from './journal.ts'
@@ -23,11 +24,12 @@ export class RecordReader implements JournalReads {
     return this.read(id)
   }
 
-  async byOpportunity(opportunity: string): Promise<Workflow | null> {
+  async byOpportunity(opportunity: string): Promise<LastRound | null> {
     const sql = 'SELECT id FROM workflows WHERE opportunity = ? ORDER BY round DESC LIMIT 1'
     const archived = 'SELECT workflow_id AS id FROM archived WHERE opportunity = ?'
     const [row] = [...this.records.rows(sql, opportunity), ...this.records.rows(archived, opportunity)]
-    return row === undefined ? null : this.read(String(row.id))
+    const newest = row === undefined ? null : this.read(String(row.id))
+    return newest === null ? null : lastRoundOf(newest)
   }
 
   protected readLive(): readonly Workflow[] {

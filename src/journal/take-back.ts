@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import { invariant } from '../errors.ts'
 import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../workflow/slot.ts'
 import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
 import { entryOf } from './entered.ts'
@@ -110,10 +111,11 @@ async function endEarlierRound(
   { opportunity, round, updatedAtMs }: Workflow,
   journal: TakeBackJournal,
 ): Promise<void> {
-  const earlier = await journal.byOpportunity(opportunity)
-  if (earlier === null || earlier.round >= round || isTerminal(earlier.state)) return
+  const last = await journal.byOpportunity(opportunity)
   // What has nonces is followed to their end.
-  if (earlier.slots.length > 0) return
+  if (last === null || last.round >= round || isTerminal(last.state) || last.hasClaimed) return
+  const earlier = await journal.get(last.id)
+  invariant(earlier !== null, `workflow ${last.id} is live and not there`)
   const message = `By the watermark, round ${round} of its opportunity claimed nonces: this one had ended by then.`
   const note = { check: 'ended_before_restore', message }
   await journal.write(move(earlier, 'cancelled', updatedAtMs, { note }))

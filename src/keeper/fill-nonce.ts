@@ -26,7 +26,7 @@ export type Filling = { readonly note: Note; readonly over?: Fees; readonly inst
 type FillDeps = {
   readonly nowMs: () => number
   readonly chainId: number
-  readonly journal: Pick<Journal, 'open' | 'claim' | 'byOpportunity'>
+  readonly journal: Pick<Journal, 'open' | 'claim' | 'byOpportunity' | 'get'>
   readonly baseFeePerGasWei: () => bigint
   readonly noopGas: (signer: Address) => bigint
   readonly fillerOf: (signer: Address) => Filler | undefined
@@ -60,7 +60,7 @@ export async function fillNonce(
   const named = { kind: 'fill', subject: `nonce:${signer.toLowerCase()}`, occurrence: String(nonce) }
   const opportunity = opportunityKey({ chainId, role, workflowType, ...named, shadow: false })
   const last = await journal.byOpportunity(opportunity)
-  const begun = last === null || isTerminal(last.state) ? null : last
+  const begun = last === null || isTerminal(last.state) ? null : await journal.get(last.id)
   // One that has no nonce was begun by a process that died, or lost its claim.
   if (begun !== null && begun.slots.length > 0) return { ok: true, workflow: begun }
   const round = begun?.round ?? (last === null ? 0 : last.round + 1)

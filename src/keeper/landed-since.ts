@@ -11,6 +11,7 @@ import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { reservationOf } from '../pipeline/transactions/raise.ts'
 import { idempotencyKey } from '../workflow/keys.ts'
 import { inputText } from '../workflow/proposal.ts'
+import { type LastRound, lastRoundOf } from '../workflow/round.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
@@ -74,7 +75,8 @@ async function holdersOf(
   { nodes, journal }: LandedDeps,
 ): Promise<readonly Workflow[]> {
   const holders: Workflow[] = []
-  let holder = await journal.byNonce(nodes.chainId, signer, nonce)
+  const found = await journal.byNonce(nodes.chainId, signer, nonce)
+  let holder = found === 'archived' ? null : found
   while (holder !== null) {
     holders.push(holder)
     const { kind, input } = holder.proposal
@@ -118,21 +120,39 @@ export const saidOfLanded = ({ workflow: { id, state }, nonce, isCertain }: Land
 export async function keepFromAgain(landed: Landed, deps: LandedDeps): Promise<void> {
   const { workflow } = landed
   await deps.journal.settle(reservationOf(workflow, deps.nowMs()))
-  const newest = (await deps.journal.byOpportunity(workflow.opportunity)) ?? workflow
+  const last = (await deps.journal.byOpportunity(workflow.opportunity)) ?? lastRoundOf(workflow)
   // A round that claimed nonces since has an end of its own.
-  if (newest.slots.length > 0 && newest.id !== workflow.id) return
+  if (last.hasClaimed && last.id !== workflow.id) return
   const note = { check: 'landed_since', message: saidOfLanded(landed).trim() }
   const end = { state: 'partial' as const, updatedAtMs: deps.nowMs(), note }
+  const newest = last.id === workflow.id ? workflow : await deps.journal.get(last.id)
+  const written = newest === null ? null : await writeUnlessArchived({ ...newest, ...end }, last, deps)
+  if (newest !== null && written !== null) return deps.onChanged(newest, written)
+  // It has left for an archive, where nothing is written: one more round says it.
+  const round = last.round + 1
+  const id = idempotencyKey(workflow.opportunity, round)
+  const again: Workflow = { ...workflow, id, round, slots: [], state: 'discovered', version: 0 }
+  if ((await deps.journal.open(again)) === 'exists') throw begunAgain(id)
+  deps.onChanged(again, await deps.journal.write({ ...again, ...end }))
+}
+
+async function writeUnlessArchived(
+  ended: Workflow,
+  last: LastRound,
+  { journal }: LandedDeps,
+): Promise<Workflow | null> {
   try {
-    deps.onChanged(newest, await deps.journal.write({ ...newest, ...end }))
+    return await journal.write(ended)
   } catch (error) {
     const isConflict = error instanceof RolekeeperError && error.code === 'journal.conflict'
-    if (!isConflict || !isTerminal(newest.state)) throw error
-    // It has left for the archive, where nothing is written: one more round says it.
-    const round = newest.round + 1
-    const id = idempotencyKey(newest.opportunity, round)
-    const again: Workflow = { ...newest, id, round, slots: [], state: 'discovered', version: 0 }
-    if ((await deps.journal.open(again)) === 'exists') throw error
-    deps.onChanged(again, await deps.journal.write({ ...again, ...end }))
+    if (!isConflict || !isTerminal(last.state)) throw error
+    return null
   }
 }
+
+const begunAgain = (workflowId: string) =>
+  new RolekeeperError('journal.conflict', `Workflow ${workflowId} was begun meanwhile.`, {
+    fix: 'give the same command again.',
+    facts: { workflowId },
+    retry: 'now',
+  })

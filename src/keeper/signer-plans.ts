@@ -81,8 +81,9 @@ async function firstFree({ signer, standing, nodes, journal }: Asked): Promise<n
 async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked): Promise<Filling | null> {
   if (!standing.ahead.includes(nonce) || nonce < standing.latest) return null
   const holder = await journal.byNonce(nodes.chainId, signer, nonce)
+  if (holder === null || holder === 'archived') return null
   const over = slotAt(holder, signer, nonce)?.attempts.at(-1)
-  if (holder === null || over === undefined || !isTerminal(holder.state)) return null
+  if (over === undefined || !isTerminal(holder.state)) return null
   const message = `Workflow ${holder.id} ended ${holder.state} by its transaction at nonce ${nonce}, which the chain has lost: with a no-op there it is undone for good, unless it lands first.`
   return { note: { check: 'final_lost', message }, over, instead: holder.id }
 }
@@ -137,7 +138,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
   cancel: async ({ signer, nonce, nodes, journal, onChanged }) => {
     if (nonce === undefined)
       return refuse('nonce_missing', 'Say which nonce: rolekeeper signer cancel ADDRESS NONCE.')
-    const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
+    const holder = await journal.byNonce(nodes.chainId, signer, nonce)
+    const workflow = holder === 'archived' ? null : holder
     const slot = slotAt(workflow, signer, nonce)
     if (workflow === null || slot?.state !== 'open' || slot.closing !== undefined || slot.kind === 'revoke')
       return refuse(

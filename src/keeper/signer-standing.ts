@@ -49,9 +49,11 @@ export async function readStanding(
   const ahead: number[] = []
   for (let nonce = finalized; nonce < Math.min(next, finalized + SPAN_MAX); nonce += 1) {
     const holder = await journal.byNonce(nodes.chainId, signer, nonce)
-    const slot = slotAt(holder, signer, nonce)
-    if (slot === undefined && nonce >= latest) unheld.push(nonce)
-    if (slot?.state === 'final') ahead.push(nonce)
+    // What ended so long ago that its record is elsewhere had it final.
+    const isEnded = holder === 'archived'
+    const slot = isEnded ? undefined : slotAt(holder, signer, nonce)
+    if (!isEnded && slot === undefined && nonce >= latest) unheld.push(nonce)
+    if (isEnded || slot?.state === 'final') ahead.push(nonce)
   }
   const above = latest > next ? 0 : Math.min(pending - next, CONTESTED_MAX)
   const contested = Array.from({ length: Math.max(0, above) }, (_, index) => next + index)

@@ -2,6 +2,7 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { JournalReads } from '../../src/journal/journal.ts'
 import { openSqliteJournal, readSqliteJournal, type SqliteJournal } from '../../src/journal/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
@@ -45,7 +46,7 @@ describe('the archive', () => {
     const live = workflowOf('discovered', { id: 'live', opportunity: 'of live' })
     await journal.open(live)
     const asked = async (
-      from: Pick<SqliteJournal, 'list' | 'newestOf' | 'get' | 'byOpportunity' | 'byNonce' | 'transitions'>,
+      from: Pick<JournalReads, 'list' | 'newestOf' | 'get' | 'byOpportunity' | 'byNonce' | 'transitions'>,
     ) => ({
       list: await from.list(100),
       newest: await from.newestOf('liquidator', 5),

@@ -48,6 +48,30 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       expect((await journal.byOpportunity('opp'))?.id).toBe('b')
     })
 
+    it('says of an opportunity what its newest round has come to, at every step of it', async () => {
+      const first = { ...discovered('a', 'opp'), createdAtMs: 5, updatedAtMs: 5 }
+      await journal.open(first)
+      const begun = { id: 'a', round: 0, state: 'discovered', hasClaimed: false, refusedSinceMs: 5 }
+      expect(await journal.byOpportunity('opp')).toEqual({ ...begun, updatedAtMs: 5 })
+      await journal.write({ ...first, state: 'refused', updatedAtMs: 6, note: { check: 'x', message: 'y' } })
+      expect(await journal.byOpportunity('opp')).toEqual({
+        ...{ ...begun, state: 'refused', updatedAtMs: 6, check: 'x' },
+      })
+      const second = {
+        ...inFlight('b', [3]),
+        opportunity: 'opp',
+        round: 1,
+        claimedRounds: 2,
+        refusedSinceMs: 9,
+      }
+      await journal.open(second)
+      const again = { id: 'b', round: 1, hasClaimed: true, claimedRounds: 2, refusedSinceMs: 9 }
+      expect(await journal.byOpportunity('opp')).toMatchObject({ ...again, state: 'in_flight' })
+      await journal.write({ ...second, state: 'succeeded' })
+      expect(await journal.byOpportunity('opp')).toMatchObject({ ...again, state: 'succeeded' })
+      expect(await journal.byOpportunity('another')).toBeNull()
+    })
+
     it('gives a record back as it was, bigints too', async () => {
       const workflow = inFlight('a', [3])
       await journal.open(workflow)
@@ -129,7 +153,7 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       expect(await journal.claim(inFlight('c', [8]), reservation('c'))).toBe('lost')
       expect((await journal.get('b'))?.state).toBe('cleared')
       expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
-      expect((await journal.byNonce(CHAIN, SIGNER, 6))?.id).toBe('a')
+      expect(await journal.byNonce(CHAIN, SIGNER, 6)).toMatchObject({ id: 'a' })
       expect(await journal.byNonce(CHAIN, SIGNER, 7)).toBeNull()
       expect((await journal.reservations('liquidator', 0)).map((row) => row.workflowId)).toEqual(['a'])
     })

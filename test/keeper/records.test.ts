@@ -357,7 +357,7 @@ describe('a keeper’s records', () => {
     expect(await records.journal.byNonce(CHAIN, SIGNER, 8)).toMatchObject({ id: 'w80' })
     expect(await records.journal.byOpportunity('w8')).toMatchObject({
       state: 'quarantined',
-      note: { check: 'sent_before_restore' },
+      check: 'sent_before_restore',
     })
     // A person has looked: it is no news to the next start.
     if (reason !== undefined) records.signers.leave(SIGNER, reason)

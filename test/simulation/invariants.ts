@@ -153,8 +153,9 @@ export class Checker {
   async sending(raw: Hex, directory: string): Promise<void> {
     const { from, nonce } = txOf(raw)
     const workflow = await this.#durable(directory).byNonce(CHAIN_ID, from, nonce)
-    const isHeld = workflow?.slots.some(({ attempts }) => attempts.some((attempt) => attempt.raw === raw))
-    if (isHeld !== true) this.violate(`nonce ${nonce}: bytes were sent that no commit holds`)
+    const slots = workflow === null || workflow === 'archived' ? [] : workflow.slots
+    const isHeld = slots.some(({ attempts }) => attempts.some((attempt) => attempt.raw === raw))
+    if (!isHeld) this.violate(`nonce ${nonce}: bytes were sent that no commit holds`)
   }
 
   /** A replacement offers no more than its turn, the market or what is urgent behind it asks for. */

@@ -37,8 +37,11 @@ export class ArchivedRecords extends WorkflowRecords {
     return kept.length > 0 ? kept : this.#archive.transitions(id)
   }
 
-  override async byNonce(chainId: number, signer: Address, nonce: number): Promise<Workflow | null> {
-    return (await super.byNonce(chainId, signer, nonce)) ?? this.#archive.byNonce(chainId, signer, nonce)
+  override async byNonce(chainId: number, signer: Address, nonce: number) {
+    const found = await super.byNonce(chainId, signer, nonce)
+    return typeof found === 'object' && found !== null
+      ? found
+      : (this.#archive.byNonce(chainId, signer, nonce) ?? found)
   }
 
   override async list(limit: number): Promise<readonly Workflow[]> {

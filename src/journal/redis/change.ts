@@ -1,5 +1,6 @@
 import { RolekeeperError } from '../../errors.ts'
 import { briefOf } from '../../workflow/brief.ts'
+import { lastRoundOf } from '../../workflow/round.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { isTerminal, type Workflow } from '../../workflow/workflow.ts'
 import { entryOf } from '../entered.ts'
@@ -61,36 +62,12 @@ function headOf({ next, reservation, revision, claimed }: Change): string {
     hasLot: next.proposal.lot !== undefined,
     endedInShadow: inShadow,
     undecided: inShadow && next.shadowed?.outcome?.lot === 'undecided',
-    summary: summaryOf(next),
+    lastRound: JSON.stringify(lastRoundOf(next)),
     ...(reservation === null ? {} : { reservedAtMs: reservation.atMs }),
     ...(revision === undefined ? {} : { revision }),
     ...(claimed === undefined
       ? {}
       : { nonces: { first: claimed.nonce, count: claimed.count, holder: claimed.holder } }),
-  })
-}
-
-/** What is kept of an opportunity for good: enough to say whether there may be another round. */
-function summaryOf({
-  id,
-  round,
-  state,
-  updatedAtMs,
-  claimedRounds,
-  refusedSinceMs,
-  slots,
-  note,
-}: Workflow): string {
-  const claimed = slots.length > 0
-  return JSON.stringify({
-    id,
-    round,
-    state,
-    updatedAtMs,
-    claimed,
-    claimedRounds,
-    refusedSinceMs,
-    check: note?.check,
   })
 }
 

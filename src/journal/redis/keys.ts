@@ -34,7 +34,7 @@ export function keysOf(fleet: string) {
     workflow: (id: string) => key(`wf:${id}`),
     /** List of transitions. */
     transitions: (id: string) => key(`tr:${id}`),
-    /** Hash: opportunity → its newest round; kept for good. */
+    /** Hash: opportunity → its newest round, as JSON; kept for good. */
     opportunities: key('opps'),
     /** Sorted set of what is live of a seat, by when it was opened. */
     live: (seat: string) => key(`live:${seat}`),
@@ -55,7 +55,7 @@ export function keysOf(fleet: string) {
     briefs: key('briefs'),
     /** Hash: id → `shadow` or `live`, and the role. */
     lot: (lot: string) => key(`lot:${lot}`),
-    /** Hash: next, top (the highest that was claimed), nonce → id. */
+    /** Hash: next, top (the highest that was claimed), forgotten (below it, what is not here ended long ago), nonce → id. */
     nonces: (chainId: number, signer: string) => key(`nonces:${chainId}:${signer.toLowerCase()}`),
     /** Hash: digest → entry. */
     digests: key('digests'),

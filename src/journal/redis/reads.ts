@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address, Hex } from 'viem'
 import type { Role } from '../../service/contract/roles.ts'
+import type { LastRound } from '../../workflow/round.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type {
   DecisionRow,
@@ -56,9 +57,9 @@ export class RedisReads implements JournalReads {
     return found
   }
 
-  async byOpportunity(opportunity: string): Promise<Workflow | null> {
-    const summary = await this.text('HGET', this.store.keys.opportunities, opportunity)
-    return summary === null ? null : this.get(decodeRecord<{ readonly id: string }>(summary).id)
+  async byOpportunity(opportunity: string): Promise<LastRound | null> {
+    const round = await this.text('HGET', this.store.keys.opportunities, opportunity)
+    return round === null ? null : decodeRecord<LastRound>(round)
   }
 
   async live(): Promise<readonly Workflow[]> {
@@ -109,9 +110,12 @@ export class RedisReads implements JournalReads {
     return this.text('HGET', this.store.keys.nonces(chainId, signer), nonce)
   }
 
-  async byNonce(chainId: number, signer: Address, nonce: number): Promise<Workflow | null> {
-    const id = await this.holderOf(chainId, signer, nonce)
-    return id === null ? null : this.get(id)
+  async byNonce(chainId: number, signer: Address, nonce: number): Promise<Workflow | 'archived' | null> {
+    const counter = this.store.keys.nonces(chainId, signer)
+    const [id = '', forgotten = ''] = await this.texts('HMGET', counter, nonce, 'forgotten')
+    if (id !== '') return (await this.get(id)) ?? 'archived'
+    // What lies below a nonce that ended was taken before it: the chain knows no gaps.
+    return nonce < Number(forgotten) ? 'archived' : null
   }
 
   async ledgerEntry(digest: Hex): Promise<LedgerEntry | null> {

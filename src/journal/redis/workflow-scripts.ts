@@ -28,7 +28,6 @@ local function begin(seq)
   redis.call('ZADD', live_key, head.createdAtMs, head.id)
   redis.call('ZADD', KEYS[11], head.createdAtMs, head.id)
   redis.call('SADD', KEYS[12], head.role)
-  redis.call('HSET', KEYS[7], head.opportunity, head.summary)
   if head.hasLot then
     redis.call('HSET', lot_key, head.id, (head.shadow and 'shadow ' or 'live ') .. head.role)
   end
@@ -41,10 +40,6 @@ local function finish(seq)
   redis.call('ZADD', briefs_key, seq, head.id)
   redis.call('ZREMRANGEBYRANK', briefs_key, 0, -${BRIEFS_MAX + 1})
   if head.hasLot then redis.call('HDEL', lot_key, head.id) end
-  local last = redis.call('HGET', KEYS[7], head.opportunity)
-  if not last or cjson.decode(last).round <= head.round then
-    redis.call('HSET', KEYS[7], head.opportunity, head.summary)
-  end
   if head.endedInShadow then redis.call('ZADD', KEYS[13], head.createdAtMs, head.id) end
   redis.call(head.undecided and 'ZADD' or 'ZREM', KEYS[14], unpack(
     head.undecided and { head.createdAtMs, head.id } or { head.id }))
@@ -62,6 +57,10 @@ local function store(state)
   redis.call('HSET', workflow, 'v', head.version, 'op', op, 'state', head.state,
     'live', head.live and 1 or 0, 'body', body)
   if state ~= head.state then redis.call('RPUSH', KEYS[4], transition) end
+  local last = redis.call('HGET', KEYS[7], head.opportunity)
+  if not last or cjson.decode(last).round <= head.round then
+    redis.call('HSET', KEYS[7], head.opportunity, head.lastRound)
+  end
   if not head.live then
     finish(seq)
   elseif brief ~= '' then
@@ -129,6 +128,7 @@ if fills then
   if asked.count ~= 1 or not asked.holder then return lost end
   local holder = redis.call('HGET', nonces, asked.first) or ''
   if holder ~= asked.holder then return lost end
+  if holder == '' and asked.first < (tonumber(redis.call('HGET', nonces, 'forgotten')) or 0) then return lost end
   if holder ~= '' and redis.call('HGET', KEYS[20], 'live') == '1' then return lost end
 end
 local last = asked.first + asked.count - 1
@@ -173,6 +173,8 @@ local seq = advance()
 local count = tonumber(ARGV[9])
 for index = 10, 9 + count do
   if redis.call('HGET', KEYS[6], ARGV[index]) == ARGV[8] then redis.call('HDEL', KEYS[6], ARGV[index]) end
+  local forgotten = tonumber(redis.call('HGET', KEYS[6], 'forgotten')) or 0
+  if tonumber(ARGV[index]) >= forgotten then redis.call('HSET', KEYS[6], 'forgotten', ARGV[index] + 1) end
 end
 for index = 10 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
 redis.call('DEL', KEYS[3])

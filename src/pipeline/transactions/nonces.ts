@@ -187,8 +187,9 @@ async function holderOf(
   { nodes, journal }: ChainViewDeps,
 ): Promise<{ readonly workflow: Workflow; readonly slot: Slot } | null> {
   const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
+  if (workflow === null || workflow === 'archived') return null
   const slot = slotAt(workflow, signer, nonce)
-  return workflow === null || slot === undefined ? null : { workflow, slot }
+  return slot === undefined ? null : { workflow, slot }
 }
 
 /** Workflows that one alarm names; the journal has the rest. */
