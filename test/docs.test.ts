@@ -123,6 +123,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npx rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
   ['npx rolekeeper api diff https://', 'needs a real service'],
   ['npx rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
+  ['npx rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
   ['docker compose', 'needs Docker, a real service and AWS'],
   ['redis-server', 'takes a port that may be in use; test/end-to-end/compose.test.ts starts a fleet on one'],
   ['export ROLEKEEPER_INSTANCE', 'as the last'],

@@ -48,6 +48,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'who holds what of a fleet, and how its Redis is',
     load: async () => (await import('./commands/fleet.ts')).fleet,
   },
+  safe: {
+    summary: 'why signers of a fleet are SAFE, and the way out',
+    load: async () => (await import('./commands/safe.ts')).safe,
+  },
   plan: {
     summary: 'what differs from what is declared',
     load: async () => (await import('./commands/plan.ts')).plan,

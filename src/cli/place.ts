@@ -11,6 +11,8 @@ export type Place = JournalPlace & {
   readonly shared?: SharedPlace
   /** The instance of the fleet that works in the directory; absent where none has. */
   readonly instance?: string
+  /** The run configuration that says so; empty where none does. */
+  readonly file: string
 }
 
 /** The same of a fleet. */
@@ -60,11 +62,12 @@ export async function placeOf({ config, directory }: GivenPlace, io: Pick<Io, 'e
   }
   if (config !== undefined) {
     const place = await load(config, io)
-    return asPlace(place.directory, place.shared, leftIn(place.directory))
+    return asPlace(place.directory, { ...place, file: config }, leftIn(place.directory))
   }
   const here = directory ?? DEFAULT_DIRECTORY
   const left = leftIn(here)
-  return left === null ? { directory: here } : asPlace(here, (await load(left.config, io)).shared, left)
+  if (left === null) return { directory: here, file: '' }
+  return asPlace(here, { ...(await load(left.config, io)), file: left.config }, left)
 }
 
 /** Find the fleet that a command is about. Throws as {@link placeOf} does, and `fleet.none` for a keeper that works alone. */
@@ -81,11 +84,15 @@ async function load(file: string, { env }: Pick<Io, 'env'>) {
   return loadPlace(file, env)
 }
 
-function asPlace(directory: string, shared: SharedPlace | undefined, left: Left | null): Place {
-  if (shared === undefined) return { directory }
+function asPlace(
+  directory: string,
+  { shared, file }: { readonly shared?: SharedPlace; readonly file: string },
+  left: Left | null,
+): Place {
+  if (shared === undefined) return { directory, file }
   const { endpoint, fleet } = shared.store
   const instance = left === null ? {} : { instance: left.instance }
-  return { directory, redis: { endpoint, fleet }, shared, ...instance }
+  return { directory, file, redis: { endpoint, fleet }, shared, ...instance }
 }
 
 function leftIn(directory: string): Left | null {

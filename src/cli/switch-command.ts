@@ -59,14 +59,13 @@ async function switchAll(parts: Parts, place: FleetPlace, io: Io): Promise<numbe
   const { fleet } = place.shared.store
   const isHere = existsSync(place.directory)
   if (parts.on && isHere) setControl(place.directory, parts.switch, true)
-  const { userInfo, hostname } = await import('node:os')
+  const { author } = await import('./author.ts')
   const { switchFleet } = await import('../fleet/control.ts')
   const { openCommandLine } = await import('../journal/redis/command-line.ts')
   const line = openCommandLine(place.shared.store)
   try {
-    const author = { by: `${userInfo().username}@${hostname()}`, atMs: Date.now() }
     const directory = isHere ? place.directory : null
-    await switchFleet(parts.switch, parts.on, author, { directory, store: line })
+    await switchFleet(parts.switch, parts.on, author(), { directory, store: line })
     io.out(`${parts.done}\n`)
     const { readFleetInstances } = await import('../fleet/overview.ts')
     await sayWhoObeys(parts, place, () => readFleetInstances(place.shared, [], line), io)

@@ -64,7 +64,8 @@ const topsOf = (all: readonly (readonly [string, number | undefined])[]): Readon
 export async function readWitnessed(directory: string): Promise<(Known & Pick<Testimony, 'tops'>) | null> {
   let seats: readonly string[]
   try {
-    seats = readdirSync(join(directory, 'seats'))
+    const found = readdirSync(join(directory, 'seats'), { withFileTypes: true })
+    seats = found.filter((each) => each.isDirectory()).map(({ name }) => name)
   } catch {
     return null
   }

@@ -128,19 +128,19 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     },
     switches,
     makeSafe,
-    forgotten: (why) => {
-      if (why.code !== 'journal.amnesia') return
+    forgotten: ({ code, shortMessage }) => {
+      if (code !== 'journal.amnesia') return
       // A shadow signs nothing.
-      for (const seat of seats) if (!seat.startsWith('shadow:')) makeSafe(seat, amnesiaOf(why))
+      for (const seat of seats) if (!seat.startsWith('shadow:')) makeSafe(seat, amnesiaOf(shortMessage))
     },
   }
 }
 
 /** Doubt every signer of a Redis that has forgotten. Pure. */
-const amnesiaOf = ({ shortMessage }: RolekeeperError): FleetDoubt => ({
+export const amnesiaOf = (seen: string): FleetDoubt => ({
   check: 'fleet_amnesia',
   message: 'Redis has forgotten what it acknowledged.',
-  seen: shortMessage,
+  seen,
   toLeave:
     'bring back the Redis that has it all; or prove with `rolekeeper safe` what the chain, the ledger and each instance know',
 })

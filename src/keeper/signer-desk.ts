@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { SignerOrder } from '../ops/orders.ts'
-import { type Doubt, type SafeReason, usedElsewhere } from '../pipeline/transactions/safe.ts'
+import { type Doubt, isOfForgotten, type SafeReason, usedElsewhere } from '../pipeline/transactions/safe.ts'
 import { type OrderDeps, PLANS, unheldAt } from './signer-plans.ts'
 import { counts, isTrailing, readStanding, type Standing, type StandingDeps } from './signer-standing.ts'
 
@@ -34,14 +34,16 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     if (standing === null) return
     const isAbove = Math.max(standing.latest, standing.pending) > standing.next
     if (isAbove || !seenAbove.has(signer)) seenAbove.set(signer, standing.headNumber)
-    for (const doubt of doubtsOf(signer, standing)) deps.signers.safe(signer, doubt)
+    // Of what nobody remembers, the nonces are closed one by one, and none of them is held before.
+    const isTooHigh = isTrailing(standing) && !deps.signers.reasonsOf(signer).some(isOfForgotten)
+    for (const doubt of doubtsOf(signer, standing, isTooHigh)) deps.signers.safe(signer, doubt)
     const isPast = standing.finalizedNumber >= (seenAbove.get(signer) ?? standing.headNumber)
     for (const reason of deps.signers.reasonsOf(signer)) {
       if (isDisproven(reason, standing, isPast)) deps.signers.leave(signer, reason)
     }
     const [turn] = standing.unheld
     // What nobody holds, and nobody has sent anything for, holds up everything behind it.
-    if (turn === standing.latest && standing.pending <= turn && !isTrailing(standing)) {
+    if (turn === standing.latest && standing.pending <= turn && !isTooHigh) {
       await deps.fill(signer, turn, unheldAt(signer, turn))
     }
     if (turn === undefined) unfilled.delete(signer)
@@ -91,7 +93,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
   }
 }
 
-function doubtsOf(signer: Address, standing: Standing): readonly Doubt[] {
+function doubtsOf(signer: Address, standing: Standing, isTooHigh: boolean): readonly Doubt[] {
   const { latest, pending, next, ahead } = standing
   const seen = counts(standing)
   const doubts: Doubt[] = []
@@ -105,7 +107,7 @@ function doubtsOf(signer: Address, standing: Standing): readonly Doubt[] {
       toLeave: `the chain has it final again: it is sent again as it was; where it does not land, \`rolekeeper signer fill ${signer} ${first}\` says what putting a no-op there gives up`,
     })
   }
-  if (isTrailing(standing)) {
+  if (isTooHigh) {
     doubts.push({
       check: 'next_nonce_too_high',
       message: `Nobody holds nonce ${standing.unheld[0]} or any after it, and the next one would be ${next}.`,

@@ -6,7 +6,7 @@ import { allowanceView } from '../guard/views.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { SignerOrder } from '../ops/orders.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
-import type { Doubt, SafeReason, Signers } from '../pipeline/transactions/safe.ts'
+import { type Doubt, isOfForgotten, type SafeReason, type Signers } from '../pipeline/transactions/safe.ts'
 import { failsForEver, giveUp } from '../workflow/quarantine.ts'
 import { slotAt } from '../workflow/slot.ts'
 import { isTerminal, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
@@ -186,6 +186,11 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
   },
   resync: async (asked) => {
     const { signer, standing, nodes, journal, signers } = asked
+    if (signers.reasonsOf(signer).some(isOfForgotten))
+      return refuse(
+        'nonces_forgotten',
+        `What nobody remembers may land at the nonces of ${signer} that are not closed yet. Fix: wait until they are.`,
+      )
     const free = await firstFree(asked)
     const act = async () => {
       // First: what is adopted explains the counts to the keeper, and nothing to the person who has to look at it.

@@ -61,6 +61,20 @@ export async function takenBy(
   }
 }
 
+/** Why nonces are closed before anything new of a fleet whose Redis had forgotten. */
+const FORGOTTEN_NONCES = 'forgotten_nonces'
+
+/** Whether a reason is that something which nobody remembers may land. Pure. */
+export const isOfForgotten = ({ check }: Pick<SafeReason, 'check'>): boolean => check === FORGOTTEN_NONCES
+
+/** Doubt nonces for which a key may have signed what nobody remembers: it may land at any time, until they are used. Pure. */
+export const forgottenNonces = ({ from, to }: { readonly from: number; readonly to: number }): Doubt => ({
+  check: FORGOTTEN_NONCES,
+  message: `Something that nobody remembers may have been signed for nonces ${from} to ${to}.`,
+  seen: 'what Redis had forgotten, and the witnesses of the instances',
+  toLeave: 'no-ops at these nonces are final, which the holder sees to by itself',
+})
+
 /** What keeping signers SAFE needs. */
 type SignersDeps = {
   readonly nowMs: () => number

@@ -1,0 +1,164 @@
+import type { Reservation } from '../journal/journal.ts'
+import { following, type Leaving } from '../journal/redis/leaving.ts'
+import { type Author, type FleetDoubt, type Left, leftName, safeName } from './control.ts'
+import type { Evidence } from './evidence.ts'
+
+/** One thing that must be proven before a signer leaves SAFE, and what was seen of it. */
+export type Check = {
+  readonly what: string
+  readonly isProven: boolean
+  readonly seen: string
+  /** What proves it; absent where it is proven. */
+  readonly fix?: string
+}
+
+/** What the nodes show of a signer. */
+export type ChainEvidence = {
+  /** By node: what it counts, in blocks and with its pool. */
+  readonly counts: readonly { readonly node: string; readonly latest: number; readonly pending: number }[]
+  /** Mined in the last day and not in the ledger by digest, oldest first; null where the nodes do not say. */
+  readonly adopted: readonly Adopted[] | null
+}
+
+/** A transaction of the chain that the ledger does not have. */
+export type Adopted = {
+  readonly nonce: number
+  readonly hash: string
+  readonly atMs: number
+  readonly gasWei: bigint
+  readonly reverted: boolean
+}
+
+/** What a person asks for. */
+export type Asked = {
+  /** The seat's name: its signer's address in lower case. */
+  readonly seat: string
+  readonly chainId: number
+  readonly roster: readonly string[]
+  /** All seats that sign. */
+  readonly seats: readonly string[]
+  readonly gone: readonly string[]
+  /** Nonces that the signer may have in flight. */
+  readonly window: number
+}
+
+/** Nonces that something may land on which everybody has forgotten. */
+export type Gap = { readonly from: number; readonly to: number }
+
+/** Judge what was seen: what is proven, and what is not. Pure. */
+export function judge(asked: Asked, evidence: Evidence, chain: ChainEvidence): readonly Check[] {
+  return [...asked.roster.map((name) => memberCheck(name, asked, evidence)), ...chainChecks(asked, chain)]
+}
+
+function memberCheck(name: string, { gone }: Asked, evidence: Evidence): Check {
+  const what = `the instance ${name} is heard, or gone`
+  const testimony = evidence.testimonies.find(({ instance }) => instance === name)
+  const isHeard = testimony !== undefined || (evidence.forgotten === null && evidence.attested.has(name))
+  if (isHeard && gone.includes(name)) {
+    return { what, isProven: false, seen: 'it is there', fix: `leave \`--gone ${name}\` out` }
+  }
+  if (gone.includes(name)) return { what, isProven: true, seen: 'you say that it is gone for good' }
+  if (testimony !== undefined) {
+    return { what, isProven: true, seen: `it saw sequence ${testimony.seq} of generation ${testimony.gen}` }
+  }
+  if (isHeard) return { what, isProven: true, seen: 'it finds nothing missing' }
+  return {
+    ...{ what, isProven: false, seen: 'it has said nothing to this Redis' },
+    fix: `start it, or wait a moment where it runs; or \`--gone ${name}\`, once its process has ended for good and its credentials are revoked`,
+  }
+}
+
+function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): readonly Check[] {
+  const differing = counts.filter(({ latest, pending }) => latest !== counts[0]?.latest || pending !== latest)
+  const seen = counts
+    .map(({ node, latest, pending }) => `${node} counts ${latest} and ${pending} pending`)
+    .join('; ')
+  const pending = { what: `nothing of ${seat} is pending on any node`, seen }
+  const ledger = `each nonce of the last day is in the ledger by its digest, or adopted`
+  return [
+    differing.length === 0
+      ? { ...pending, isProven: true }
+      : { ...pending, isProven: false, fix: 'wait until they agree, and give the command again' },
+    adopted === null
+      ? {
+          ...{ what: ledger, isProven: false, seen: 'the nodes do not say what was mined a day ago' },
+          fix: 'name an archive node in `chain.nodes.read`',
+        }
+      : {
+          ...{ what: ledger, isProven: true },
+          seen: adopted.length === 0 ? 'nothing is missing' : `${adopted.length} are missing: adopted`,
+        },
+  ]
+}
+
+/**
+ * Say which nonces must be closed before anything new: a key was asked to sign them, or nobody knows whether it was, and they
+ * did not land. Null where there is none. Pure.
+ */
+export function gapOf({ seat, gone, window }: Asked, evidence: Evidence, latest: number): Gap | null {
+  const tops = evidence.testimonies.map(({ tops }) => tops[seat] ?? -1)
+  const doubt = topOfDoubt(evidence.controls.get(safeName(seat)))
+  const isUnknown =
+    (evidence.forgotten === null && doubt === undefined) ||
+    doubt === null ||
+    gone.some((name) => evidence.testimonies.every(({ instance }) => instance !== name))
+  const to = Math.max(...tops, doubt ?? -1, isUnknown ? latest + window - 1 : -1)
+  return to < latest ? null : { from: latest, to }
+}
+
+/** A doubt of a seat that was not proven wrong with the first one: the highest nonce, null where nobody knows it. */
+type LaterDoubt = FleetDoubt & Author & { readonly top: number | null }
+
+/** Undefined where the doubt says nothing of it. Pure. */
+function topOfDoubt(text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined
+  const { top }: Partial<LaterDoubt> = JSON.parse(text)
+  return top
+}
+
+/** What leaving is written with. */
+type LeaveParts = {
+  readonly author: Author
+  readonly latest: number
+  readonly gap: Gap | null
+  readonly charged: readonly Reservation[]
+  /** Of the journal: what keeps the signer SAFE until its gap is closed. */
+  readonly values: ReadonlyMap<string, string>
+}
+
+/** Say what is written once all is proven. */
+export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): Leaving {
+  const { seat, gone, chainId } = asked
+  const { gen, parents, server, runId, forgotten, testimonies } = evidence
+  const { author, latest, gap, charged, values } = parts
+  const known = [...testimonies.map((each) => each.gen), gen, ...parents].filter((each) => each !== '')
+  const seq = Math.max(evidence.seq, ...testimonies.map((each) => each.seq))
+  const isNew = forgotten !== null || gone.length > 0
+  const begins = isNew ? following(known, seq) : null
+  const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
+  const others = forgotten === null ? [] : asked.seats.filter((each) => each !== seat)
+  return {
+    ...{ seat, expected: gen, begins, server, runId, gone, charged, values },
+    signer: { chainId, address: seat, next: gap === null ? latest : gap.to + 1 },
+    controls: new Map([
+      ...others.map(
+        (each) => [safeName(each), JSON.stringify(laterDoubt(each, asked, evidence, author))] as const,
+      ),
+      [safeName(seat), ''] as const,
+      [leftName(seat), JSON.stringify(left)] as const,
+    ]),
+  }
+}
+
+/** Nothing else shows it once the generation has begun. */
+function laterDoubt(seat: string, { gone }: Asked, evidence: Evidence, author: Author): LaterDoubt {
+  const tops = evidence.testimonies.map(({ tops }) => tops[seat] ?? -1)
+  return {
+    ...author,
+    check: 'fleet_amnesia',
+    message: 'Redis has forgotten what it acknowledged, and a generation began since.',
+    seen: evidence.forgotten ?? '',
+    toLeave: `see \`rolekeeper safe leave ${seat}\``,
+    top: gone.length > 0 ? null : Math.max(...tops),
+  }
+}

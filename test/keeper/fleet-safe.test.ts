@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { leavePlace } from '../../src/cli/place.ts'
+import { storeConfigOf } from '../../src/config/fleet.ts'
+import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { runCommand } from '../support/commands.ts'
+import {
+  createKeeperScene,
+  ENVIRONMENT,
+  type KeeperScene,
+  reached,
+  startTestKeeper,
+  type TestKeeper,
+} from '../support/keeper-scene.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE } from '../support/redis-fleet.ts'
+
+let world: KeeperScene
+let redis: TestRedis
+const started: TestKeeper[] = []
+beforeAll(async () => {
+  world = await createKeeperScene()
+  redis = await startRedis(DURABLE)
+})
+afterAll(async () => {
+  for (const { keeper } of started) await keeper.stop({ drainMs: 0 })
+  await world.stop()
+  await redis.stop()
+})
+
+const changes = (name: string) => ({
+  directory: join(world.directory, name),
+  journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
+  fleet: { name: 'main', instance: name, roster: ['a', 'b'], leaseMs: '1000' },
+  agents: world.kms.keys.map(({ arn: keyId, address }) =>
+    world.liquidator({ signer: { kms: { keyId, address } } }),
+  ),
+})
+
+const start = async (name: string) => {
+  const one = await startTestKeeper(world.config(changes(name)))
+  started.push(one)
+  return one
+}
+
+it('is SAFE once Redis was flushed, and works on after a person has proven for each signer what may go on', async () => {
+  const file = world.configFile(changes('a'))
+  leavePlace({ directory: join(world.directory, 'a'), fleet: { instance: 'a' } }, file)
+  const run = (...args: readonly string[]) => runCommand([...args, '--config', file], ENVIRONMENT)
+  await foundFleet(storeConfigOf(world.config(changes('a'))))
+  const [a, b] = [await start('a'), await start('b')]
+  for (const each of [a, b]) await each.until(({ type }) => type === 'role')
+  const succeeded = () => [...a.events, ...b.events].filter(reached('succeeded')).length
+  await world.openUnderWater()
+  await expect.poll(succeeded, { timeout: 30_000 }).toBe(1)
+  const signers = world.kms.keys.map(({ address }) => address.toLowerCase())
+
+  await redis.client().flushall()
+  const safeFiles = () =>
+    ['a', 'b'].flatMap((name) => signers.map((each) => join(world.directory, name, 'seats', each, 'SAFE')))
+  await expect.poll(() => safeFiles().every(existsSync), { timeout: 10_000 }).toBe(true)
+  const shown = await run('safe')
+  expect(shown).toMatchObject({ code: 0, err: '' })
+  for (const each of signers) expect(shown.out).toContain(`rolekeeper safe leave ${each}`)
+  const signatures = () => world.kms.calls().filter(({ operation }) => operation === 'Sign').length
+  const signed = signatures()
+
+  for (const [index, each] of signers.entries()) {
+    // What was begun anew is for each instance to see first.
+    await expect.poll(async () => (await run('safe', 'leave', each)).code, { timeout: 10_000 }).toBe(0)
+    const plan = await run('safe', 'leave', each)
+    expect(plan.out).toContain('Nothing was done; --yes does it.')
+    if (index === 0) {
+      expect(plan.out).toContain('yes  the instance b is heard, or gone: it saw sequence')
+      expect(plan.out).toContain('begins a generation that follows')
+      expect(signatures()).toBe(signed)
+    }
+    const done = await run('safe', 'leave', each, '--yes')
+    expect(done).toMatchObject({ code: 0, out: expect.stringMatching(/Done\.\n$/) })
+    expect((await run('safe')).out).not.toContain(`rolekeeper safe leave ${each}`)
+  }
+  await expect.poll(() => safeFiles().some(existsSync), { timeout: 10_000 }).toBe(false)
+  expect((await run('safe', 'leave', signers[0] ?? '')).out).toContain('is not SAFE')
+  const borrower = await world.openUnderWater()
+  await expect.poll(succeeded, { timeout: 30_000 }).toBe(2)
+  expect(await world.liquidated(borrower)).toEqual([borrower])
+  expect(JSON.parse((await run('fleet', '--json')).out)).toMatchObject({
+    redis: { parents: [expect.stringMatching(/^[0-9a-f]{16}$/)], problem: null },
+    safe: [],
+  })
+}, 120_000)
