@@ -40,7 +40,7 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
         return await Promise.race([taken.then((reply) => follow(reply, desk, show)), interrupts.first])
       } finally {
         // Nobody may take it once its author has gone.
-        await placed.withdraw()
+        await placed.withdraw().catch(() => undefined)
       }
     })
     if (workflow === undefined) return 1

@@ -99,7 +99,10 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
     // Nobody in the fleet could take it.
     if (seat === undefined) return { reply: async () => absent, withdraw: async () => true }
     const order = { seat, id, content }
-    prove(await line.place(order), `The order ${id} stands for something else already.`, seat)
+    const written = await line.place(order).catch((error: unknown) => {
+      throw isUnknown(error) ? unknown(id) : error
+    })
+    prove(written, `The order ${id} stands for something else already.`, seat)
     await wake(seat, ORDERS)
     return {
       reply: async () => {
@@ -134,6 +137,15 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
     close: async () => line.close(),
   }
 }
+
+const isUnknown = (error: unknown) => error instanceof RolekeeperError && error.code === 'journal.unknown'
+
+/** Say that an order may stand although nothing was answered. Pure. */
+const unknown = (id: string) =>
+  new RolekeeperError('order.unknown', `Redis did not answer: whether the order ${id} waits is not known.`, {
+    fix: `see \`rolekeeper workflows list\` after ${AGE_MS_MAX / 1_000} s, when nobody takes it any more, before it is ordered again.`,
+    facts: { orderId: id },
+  })
 
 function prove(written: Written, other: string, seat: string): void {
   if (written === 'other') {

@@ -1,4 +1,4 @@
-import { type Refusal, type RolekeeperError, refuse } from '../errors.ts'
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Mail } from '../ops/mail.ts'
@@ -104,15 +104,24 @@ export function startBackground(deps: BackgroundDeps): Background {
   }
 }
 
-/** Create a task of which one run goes on at a time: begun meanwhile, it is that run. */
+/**
+ * Create a task of which one run goes on at a time: begun meanwhile, it is that run. What it fails for is said once, until it
+ * succeeds: a journal that is away for a minute is one failure.
+ */
 function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => void) {
+  const said = new Set<string>()
   let under: Promise<unknown> | undefined
   let stopped = false
+  const failed = (error: unknown) => {
+    const code = error instanceof RolekeeperError ? error.code : 'unexpected'
+    if (!said.has(code)) onFailed(error)
+    said.add(code)
+  }
   return {
     begin: (): void => {
       if (stopped) return
       under ??= work()
-        .catch(onFailed)
+        .then(() => said.clear(), failed)
         .finally(() => {
           under = undefined
         })

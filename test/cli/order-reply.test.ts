@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { replyTo } from '../../src/cli/order-reply.ts'
+import { RolekeeperError } from '../../src/errors.ts'
 import type { Placed, Said } from '../../src/ops/mail.ts'
 
 const said = { said: 'done' }
@@ -29,6 +30,12 @@ describe('the reply to an order', () => {
 
   it('is waited for where somebody took it at the last moment, and never said to be withdrawn', async () => {
     expect(await replyTo(placedWith([null, said], false), mail)).toEqual(said)
+    const away = new RolekeeperError('journal.unreachable', 'It is away.', { retry: 'later' })
+    const throws = async () => {
+      throw away
+    }
+    const lost = replyTo({ reply: throws, withdraw: throws }, mail)
+    await expect(lost).rejects.toMatchObject({ code: 'order.not_replied' })
     const silent = replyTo(placedWith([], false), mail)
     await expect(silent).rejects.toMatchObject({ code: 'order.not_replied' })
   })

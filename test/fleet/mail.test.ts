@@ -272,6 +272,16 @@ describe('mail of a fleet', () => {
     for (const proxy of [author, holder]) await proxy.stop()
   })
 
+  it('is said to be not known where no answer came: who orders it again would have it twice', async () => {
+    const proxy = await startRedisProxy(redis.port)
+    const { mail, outgoing } = await open({ author: proxy.port })
+    proxy.losing(() => true)
+    const id = randomUUID()
+    await expect(outgoing.submit(id, deposit)).rejects.toMatchObject({ code: 'order.unknown' })
+    expect(await mail.submissions()).toEqual([{ id, order: deposit }])
+    await proxy.stop()
+  })
+
   it('is not placed by what arrives after its author took it back', async () => {
     const proxy = await startRedisProxy(redis.port)
     const { mail, outgoing } = await open({ author: proxy.port })

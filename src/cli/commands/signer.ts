@@ -121,6 +121,6 @@ const orderAbout = (place: Place, given: SignerOrder): Promise<string> =>
     try {
       return (await replyTo(placed, mail)).said
     } finally {
-      await placed.withdraw()
+      await placed.withdraw().catch(() => undefined)
     }
   })
