@@ -48,7 +48,7 @@ const AFTER_MS = 1_000
 const FOUND_MS_MAX = 20_000
 const SIGNED_MIN = 4
 const SIGNED_MS_MAX = 60_000
-const ORDER_EVERY_MS = 60
+const ORDER_EVERY_MS = 200
 const HIGH = 60_000
 
 /** Let a Redis forget, again and again, under load; each time nothing may be signed before all signers are SAFE. */

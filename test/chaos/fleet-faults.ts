@@ -41,8 +41,8 @@ export const REDIS_FAULTS: Readonly<Record<string, FleetFault>> = {
   },
 }
 
-/** Wrong with one instance, or its way to one part or all. One at a time. */
-export const MEMBER_FAULTS: Readonly<Record<string, FleetFault>> = {
+/** What becomes of an instance's process. One at a time: one that is stopped hears no SIGTERM. */
+export const PROCESS_FAULTS: Readonly<Record<string, FleetFault>> = {
   'instance.killed': async ({ member, roll, leaseMs, gone }) => {
     await member.keeper.hold(async () => {
       const back = gone(member, 'killed')
@@ -68,6 +68,10 @@ export const MEMBER_FAULTS: Readonly<Record<string, FleetFault>> = {
       await sleep(500)
     }
   },
+}
+
+/** Wrong with the way from one instance to one part or all. One at a time. */
+export const WAY_FAULTS: Readonly<Record<string, FleetFault>> = {
   'redis.held_from_one': async ({ member: { redis }, roll, leaseMs }) => {
     for (const way of ['toServer', 'toClient'] as const) redis.setRule(way, { kind: 'hold' })
     await between(roll, 300, BEYOND * leaseMs)

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FAULTS } from './faults.ts'
-import { FAILOVER, type FleetMeans, flushQueue, MEMBER_FAULTS, REDIS_FAULTS } from './fleet-faults.ts'
+import {
+  FAILOVER,
+  type FleetMeans,
+  flushQueue,
+  PROCESS_FAULTS,
+  REDIS_FAULTS,
+  WAY_FAULTS,
+} from './fleet-faults.ts'
 import type { FleetWorld, Member } from './fleet-world.ts'
 import { createRolls, createWeather, type Plan, shuffled, type Weather } from './weather.ts'
 
@@ -28,7 +35,7 @@ type FleetWeatherOptions = {
 const PAUSE_MS = 2_000
 const PAUSE_MS_MORE = 4_000
 const REORG_EVERY_MS = 6_000
-/** Between two faults of the fleet's own, in each of the two rows. */
+/** Between two faults of the fleet's own, in each of the three rows. */
 const REST_MS = 300
 const REST_MS_MORE = 1_200
 const FLUSH_EVERY_MS = 1_000
@@ -115,7 +122,11 @@ export function createFleetWeather(world: FleetWorld, options: FleetWeatherOptio
     },
     begin: () => {
       for (const each of own) each.begin()
-      rows.push(row({ ...REDIS_FAULTS, ...withReplica }, 0x1b873593), row(MEMBER_FAULTS, 0x3c6ef372))
+      rows.push(
+        row({ ...REDIS_FAULTS, ...withReplica }, 0x1b873593),
+        row(PROCESS_FAULTS, 0x3c6ef372),
+        row(WAY_FAULTS, 0x2545f491),
+      )
       if (seed % 2 === 0) rows.push(flushing())
     },
     end: async () => {

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 import { runAmnesia } from './amnesia.ts'
 import { runCrashes } from './crashes.ts'
 import { FAULTS } from './faults.ts'
-import { MEMBER_FAULTS, REDIS_FAULTS } from './fleet-faults.ts'
+import { PROCESS_FAULTS, REDIS_FAULTS, WAY_FAULTS } from './fleet-faults.ts'
 import { type FleetSeedResult, runFleetSeed } from './fleet-seed.ts'
 import { runQueueLoss, spread } from './queue-loss.ts'
 import { runSeed, type SeedResult } from './seed.ts'
@@ -41,7 +41,8 @@ const isFleet = () => Number(values.instances) > 1
 const say = (text: string) => process.stderr.write(`${text}\n`)
 const FLEET_KINDS = [
   ...Object.keys(REDIS_FAULTS),
-  ...Object.keys(MEMBER_FAULTS),
+  ...Object.keys(PROCESS_FAULTS),
+  ...Object.keys(WAY_FAULTS),
   'redis.failed_over',
   'queue.flushed',
 ]
