@@ -16,6 +16,8 @@ export type FleetMeans = {
 /** Does one fault from its beginning to its end. */
 type FleetFault = (means: FleetMeans) => Promise<void>
 
+/** A rolling restart waits so long for one instance before it goes to the next. */
+const READY_MS_MAX = 8_000
 /** Longer than every lease: by then another holds what it held. */
 const BEYOND = 2.5
 
@@ -65,7 +67,9 @@ export const PROCESS_FAULTS: Readonly<Record<string, FleetFault>> = {
   'instances.rolled': async ({ world }) => {
     for (const { keeper } of world.members) {
       await keeper.stop()
-      await sleep(500)
+      const starts = keeper.starts()
+      const untilMs = performance.now() + READY_MS_MAX
+      while (performance.now() < untilMs && (keeper.starts() === starts || !keeper.isReady())) await sleep(50)
     }
   },
 }

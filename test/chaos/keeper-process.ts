@@ -27,6 +27,8 @@ export type KeeperProcess = {
   /** SIGTERM, and wait for its end. @returns milliseconds that it took. */
   readonly stop: () => Promise<number>
   readonly starts: () => number
+  /** Whether the newest one has said that it is ready. */
+  readonly isReady: () => boolean
 }
 
 /** Create the keeper of a configuration; its events and its log go to a file. */
@@ -35,6 +37,7 @@ export function createKeeperProcess(configFile: string, logFile: string): Keeper
   let starts = 0
   let fileKbMax: number | undefined
   let held = false
+  let isReady = false
   const log = createWriteStream(logFile, { flags: 'a' })
   const exit = async (name: NodeJS.Signals): Promise<void> => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -46,6 +49,7 @@ export function createKeeperProcess(configFile: string, logFile: string): Keeper
     start: (crash) => {
       if (held) return
       starts += 1
+      isReady = false
       const hook = crash === undefined ? [] : ['--import', HOOK]
       const args = [...hook, MAIN, 'run', '--config', configFile, '--json']
       const limit = fileKbMax === undefined ? 'unlimited' : String(fileKbMax)
@@ -53,6 +57,9 @@ export function createKeeperProcess(configFile: string, logFile: string): Keeper
       child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$0" "$@"`, process.execPath, ...args], {
         env: { ...process.env, ...ENVIRONMENT, CHAOS_CRASH: JSON.stringify(crash ?? null) },
         stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+        isReady ||= text.includes('"type":"ready"')
       })
       child.stdout?.pipe(log, { end: false })
       child.stderr?.pipe(log, { end: false })
@@ -82,5 +89,6 @@ export function createKeeperProcess(configFile: string, logFile: string): Keeper
       return performance.now() - startedAtMs
     },
     starts: () => starts,
+    isReady: () => isReady,
   }
 }

@@ -83,7 +83,9 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       rule = next
     },
     down: close,
-    up: async () => void (await listenOnLoopback(server, port)),
+    up: async () => {
+      if (!server.listening) await listenOnLoopback(server, port)
+    },
     stop: async () => {
       await close()
       agent.destroy()

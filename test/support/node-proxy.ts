@@ -145,7 +145,9 @@ export async function startNodeProxy(
       see = createView(next, ask)
     },
     down: close,
-    up: async () => void (await listenOnLoopback(server, port)),
+    up: async () => {
+      if (!server.listening) await listenOnLoopback(server, port)
+    },
     stop: async () => {
       await close()
       agent.destroy()

@@ -83,7 +83,9 @@ export async function startTcpProxy(target: {
       for (const line of lines) line.isLost = true
     },
     down: close,
-    up: async () => void (await listenOnLoopback(server, port)),
+    up: async () => {
+      if (!server.listening) await listenOnLoopback(server, port)
+    },
     stop: close,
   }
 }
