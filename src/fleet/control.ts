@@ -18,6 +18,9 @@ import { seatFolder } from './attest.ts'
 /** What Redis calls the switches. */
 const NAMES = { kill: 'killed', pause: 'paused' } as const
 
+/** No line waits longer for an answer. */
+const LATE_MS = 2_000
+
 /** Why a signer is SAFE, as `rolekeeper safe` shows it. */
 export type FleetDoubt = {
   readonly check: string
@@ -83,7 +86,8 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     const found = readSafeFile(directory, seat)
     if (found !== null) doubts.set(seat, found)
   }
-  let controls: Controls = new Map()
+  let controls: ReadonlyMap<string, string> = new Map()
+  let heardSeq = 0
   let heardAtMs = Number.NEGATIVE_INFINITY
   const pass = createPassing(deps)
   const safeOf = (seat: string): Refusal | undefined => {
@@ -112,6 +116,10 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
   }
   return {
     heard: (next) => {
+      // On another line, an answer from before a switch was set may come after one that shows it. What is older for longer is
+      // of another server, after a failover.
+      if (next.seq < heardSeq && monotonicMs() - heardAtMs < LATE_MS) return
+      heardSeq = next.seq
       controls = next
       heardAtMs = monotonicMs()
       for (const each of [...doubts]) leave(each)
@@ -193,7 +201,9 @@ export function authorOf(text: string | undefined): Author | null {
 }
 
 /** The seats that are SAFE for the whole fleet, each with why, who says so and when. Pure. */
-export const safeSeats = (controls: Controls): readonly (FleetDoubt & Author & { readonly seat: string })[] =>
+export const safeSeats = (
+  controls: ReadonlyMap<string, string>,
+): readonly (FleetDoubt & Author & { readonly seat: string })[] =>
   [...controls].flatMap(([name, text]) => {
     const seat = name.startsWith(safeName('')) ? name.slice(safeName('').length) : ''
     const [doubt, author] = [parseDoubt(text), authorOf(text)]

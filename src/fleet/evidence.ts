@@ -4,7 +4,6 @@ import { checkServer, serverText } from '../journal/redis/check.ts'
 import type { CommandLine } from '../journal/redis/command-line.ts'
 import { nameOf } from '../journal/redis/connect.ts'
 import { type Known, meet, parentsOf, type StoreConfig } from '../journal/redis/generation.ts'
-import type { Controls } from '../journal/redis/seat.ts'
 import { readTestimonies, type Testimony } from '../journal/redis/testimony.ts'
 import { readWitnessed } from './attest.ts'
 
@@ -31,7 +30,7 @@ export type Evidence = {
   readonly testimonies: readonly Testimony[]
   /** Who holds the server of now against what it witnessed, and finds nothing missing. */
   readonly attested: ReadonlySet<string>
-  readonly controls: Controls
+  readonly controls: ReadonlyMap<string, string>
 }
 
 /** Read it. Throws RolekeeperError for a server that no instance would start on, and `journal.not_founded` for a fleet that never was. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createFleetControl, switchFleet } from '../../src/fleet/control.ts'
 import { setForFleet } from '../../src/journal/redis/controls.ts'
-import { beat } from '../../src/journal/redis/seat.ts'
+import { beat, controlsOf } from '../../src/journal/redis/seat.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, newStore, takeSeat } from '../support/redis-fleet.ts'
@@ -66,6 +66,20 @@ it('is closed until the fleet was heard, and again once it has said nothing for 
   store.close()
 })
 
+it('stays closed where an answer from before the kill comes late, on another line', async () => {
+  const { one, two, hear, pass, store } = await pair()
+  const before = await hear()
+  await switchFleet('kill', true, by, { directory: one.directory, store })
+  await hear()
+  two.control.heard(before)
+  expect(two.control.gate(SEAT).closed).toBe(true)
+  // As long after it is no late answer, but another server.
+  pass(2_000)
+  two.control.heard(before)
+  expect(two.control.gate(SEAT)).toEqual(OPEN)
+  store.close()
+})
+
 it('stops every instance from one machine, and that one at once', async () => {
   const { one, two, hear, store } = await pair()
   await hear()
@@ -87,13 +101,13 @@ it('stops every instance from one machine, and that one at once', async () => {
 it('writes the file of this machine though Redis is away, and its instance passes it on', async () => {
   const own = await startRedis(DURABLE)
   const { one, two, hear, store, failed } = await pair(own.port)
-  await hear()
+  const { seq } = await hear()
   await own.kill()
   const switched = switchFleet('kill', true, by, { directory: one.directory, store })
   await expect(switched).rejects.toMatchObject({ code: 'journal.unreachable' })
   expect(one.control.gate(SEAT).closed).toBe(true)
   // What was heard just before cannot be passed on.
-  one.control.heard(new Map())
+  one.control.heard(controlsOf(seq, []))
   await vi.waitFor(() => expect(failed).toEqual(['journal.unreachable']), { timeout: 10_000 })
   await own.restart()
   await hear()
@@ -156,7 +170,7 @@ it('is SAFE no more once a person has proven wrong what was doubted in that gene
   for (const { control, create } of [one, two]) {
     expect(control.gate(SEAT)).toEqual(OPEN)
     const again = create()
-    again.heard(new Map())
+    again.heard(controlsOf(0, []))
     expect(again.gate(SEAT)).toEqual(OPEN)
   }
   store.close()

@@ -8,6 +8,7 @@ import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation
 import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, storeAt } from '../support/redis-fleet.ts'
+import { startRedisProxy } from '../support/redis-proxy.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 let redis: TestRedis
@@ -215,4 +216,43 @@ it('closes its gate before it leaves a seat, not when it hears that it has', asy
   proxy.setRule('toClient', null)
   await stopping
   await proxy.stop()
+})
+
+it('leaves a seat at once, though every answer to that is lost', async () => {
+  const config = await newFleet()
+  const proxy = await startRedisProxy(redis.port)
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  const one = start({ ...config, endpoint }, { seats: SEAT, instance: 'one', leaseMs: LEASE_MS })
+  await until(() => expect(one.names()).toEqual(['0x01']))
+  const two = start(config, { seats: SEAT, instance: 'two', leaseMs: LEASE_MS })
+  await until(() => expect(two.states).toEqual([null]))
+  proxy.losing(() => true)
+  const stopping = one.seats.stop()
+  await until(() => expect(two.names()).toEqual(['0x01']))
+  expect(proxy.lost()).toBeGreaterThan(0)
+  proxy.losing(null)
+  await stopping
+  // What it asked again and again has not taken the seat from who has it now.
+  await systemClock.sleep(LEASE_MS)
+  expect([two.seats.isOver('0x01'), two.events.length]).toEqual([false, 1])
+  await proxy.stop()
+})
+
+it('opens no gate by an acquisition whose answer a process that was paused reads a lease later', async () => {
+  const config = await newFleet()
+  let goneMs = 0
+  const monotonicMs = () => performance.now() + goneMs
+  const gates: boolean[] = []
+  const one: TestInstance = start(config, {
+    ...{ seats: SEAT, instance: 'one', leaseMs: LEASE_MS, monotonicMs },
+    onHeld: () => {
+      // All that the process does after the pause comes after this.
+      goneMs = LEASE_MS
+      queueMicrotask(() => gates.push(one.seats.isOver('0x01')))
+      return async () => undefined
+    },
+  })
+  await until(() => expect(gates).toEqual([true]))
+  // Nobody took it meanwhile.
+  await until(() => expect(one.seats.isOver('0x01')).toBe(false))
 })

@@ -1,6 +1,5 @@
-import { hashOf } from './answer.ts'
 import type { CommandLine } from './command-line.ts'
-import type { Controls } from './seat.ts'
+import { type Controls, controlsOf } from './seat.ts'
 
 /** What is set for a fleet: `value` empty takes it away; `first` leaves one that is there as it is. */
 export type Setting = { readonly name: string; readonly value: string; readonly keeps: 'first' | 'last' }
@@ -11,5 +10,5 @@ export async function setForFleet(
   store: Pick<CommandLine, 'keys' | 'run'>,
 ): Promise<Controls> {
   const { values } = await store.run('control', [store.keys.control], [name, value, keeps])
-  return hashOf(values[1])
+  return controlsOf(values[0], values[1])
 }

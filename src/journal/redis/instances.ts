@@ -1,7 +1,7 @@
 import { RolekeeperError } from '../../errors.ts'
 import { hashOf } from './answer.ts'
 import type { CommandLine } from './command-line.ts'
-import { type Controls, type SeatRecord, seatOf } from './seat.ts'
+import { type Controls, controlsOf, type SeatRecord, seatOf } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** What an instance says of itself. */
@@ -48,8 +48,8 @@ export type Roll = {
 }
 
 /**
- * Show that an instance lives, and see in the same step who else does and who holds some seats. Its arrival is 0 at first, then as it was answered. Throws
- * RolekeeperError `fleet.name_taken` once another process of the same name came after it.
+ * Show that an instance lives, and see in the same step who else does and who holds some seats. Its arrival is 0 at first,
+ * then as it was answered. Throws RolekeeperError `fleet.name_taken` once another process of the same name came after it.
  */
 export async function present(showing: Showing, seats: readonly string[], store: RedisStore): Promise<Roll> {
   const { name, incarnation, arrived, beat, ...introduction } = showing
@@ -61,13 +61,13 @@ export async function present(showing: Showing, seats: readonly string[], store:
     args,
   )
   if (code !== 'OK') throw nameTaken(name)
-  const [, own, instances, controls, seconds, microseconds, found] = values
+  const [seq, own, instances, controls, seconds, microseconds, found] = values
   const records: readonly unknown[] = Array.isArray(found) ? found : []
   return {
     arrived: Number(own),
     instances: [...hashOf(instances)].map(([each, text]) => instanceOf(each, text)),
     records: new Map(seats.map((seat, index) => [seat, seatOf(records[index])])),
-    controls: hashOf(controls),
+    controls: controlsOf(seq, controls),
     redisMs: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000),
   }
 }

@@ -2,8 +2,12 @@ import { hashOf } from './answer.ts'
 import { seatLost, tailLost } from './faults.ts'
 import type { RedisStore } from './store.ts'
 
-/** What a person has set for the fleet: killed, paused, `safe:<signer>`. */
-export type Controls = ReadonlyMap<string, string>
+/** What a person has set for the fleet (killed, paused, `safe:<signer>`), and the sequence of Redis by which it was so. */
+export type Controls = ReadonlyMap<string, string> & { readonly seq: number }
+
+/** Read what is set for the fleet from an answer. Pure. */
+export const controlsOf = (seq: unknown, reply: unknown): Controls =>
+  Object.assign(new Map(hashOf(reply)), { seq: Number(seq) })
 
 /** A seat's record. */
 export type SeatRecord = {
@@ -84,7 +88,7 @@ export async function beat(
   const { keys } = store
   const { code, values } = await store.run('beat', [keys.seat(seat), keys.control], [token, beat, server])
   if (code !== 'OK') throw seatLost(seat)
-  return hashOf(values[1])
+  return controlsOf(values[0], values[1])
 }
 
 /** Leave a seat, so that another takes it at once; nothing where it is another's already. */
@@ -116,6 +120,6 @@ export async function fence(
   const { code, values } = await store.fence([keys.seat(seat), keys.control, keys.digests], args)
   if (code === 'TAIL') throw tailLost(seat)
   if (code !== 'OK') throw seatLost(seat)
-  const [, controls, entries] = values
-  return { controls: hashOf(controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
+  const [seq, controls, entries] = values
+  return { controls: controlsOf(seq, controls), entries: Array.isArray(entries) ? entries.map(String) : [] }
 }
