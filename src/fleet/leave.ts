@@ -112,8 +112,12 @@ type LaterDoubt = FleetDoubt & Author & { readonly top: number | null }
 /** Undefined where the doubt says nothing of it. Pure. */
 function topOfDoubt(text: string | undefined): number | null | undefined {
   if (text === undefined) return undefined
-  const { top }: Partial<LaterDoubt> = JSON.parse(text)
-  return top
+  try {
+    const { top }: Partial<LaterDoubt> = JSON.parse(text)
+    return top
+  } catch {
+    return null
+  }
 }
 
 /** What leaving is written with. */

@@ -34,8 +34,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     if (standing === null) return
     const isAbove = Math.max(standing.latest, standing.pending) > standing.next
     if (isAbove || !seenAbove.has(signer)) seenAbove.set(signer, standing.headNumber)
-    // Of what nobody remembers, the nonces are closed one by one, and none of them is held before.
-    const isTooHigh = isTrailing(standing) && !deps.signers.reasonsOf(signer).some(isOfForgotten)
+    const isTooHigh = isNextTooHigh(standing, deps.signers.reasonsOf(signer))
     for (const doubt of doubtsOf(signer, standing, isTooHigh)) deps.signers.safe(signer, doubt)
     const isPast = standing.finalizedNumber >= (seenAbove.get(signer) ?? standing.headNumber)
     for (const reason of deps.signers.reasonsOf(signer)) {
@@ -43,9 +42,8 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     }
     const [turn] = standing.unheld
     // What nobody holds, and nobody has sent anything for, holds up everything behind it.
-    if (turn === standing.latest && standing.pending <= turn && !isTooHigh) {
+    if (turn === standing.latest && standing.pending <= turn && !isTooHigh)
       await deps.fill(signer, turn, unheldAt(signer, turn))
-    }
     if (turn === undefined) unfilled.delete(signer)
     else unfilled.add(signer)
     compared.add(signer)
@@ -92,6 +90,10 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
     },
   }
 }
+
+/** Of what nobody remembers, the nonces are closed one by one, and none of them is held before. Pure. */
+const isNextTooHigh = (standing: Standing, reasons: readonly SafeReason[]): boolean =>
+  isTrailing(standing) && !reasons.some(isOfForgotten)
 
 function doubtsOf(signer: Address, standing: Standing, isTooHigh: boolean): readonly Doubt[] {
   const { latest, pending, next, ahead } = standing

@@ -10,7 +10,7 @@ import { openSqliteJournal, type SqliteJournal } from '../../src/journal/sqlite.
 import { type Filling, fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
-import { createSigners, type Signers } from '../../src/pipeline/transactions/safe.ts'
+import { createSigners, forgottenNonces, type Signers } from '../../src/pipeline/transactions/safe.ts'
 import type { Inclusion } from '../../src/workflow/slot.ts'
 import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
@@ -319,6 +319,24 @@ describe('a nonce that nobody holds', () => {
     expect(did.ok).toBe(true)
     expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ state: 'in_flight' })
     expect((await order('fill', 7)).did).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
+  })
+})
+
+describe('nonces that something forgotten may have been signed for', () => {
+  it('are closed one by one, though nobody holds any after them, and are not given up meanwhile', async () => {
+    const { world, desk, order } = createWorld()
+    await journal.adoptNonce(CHAIN, SIGNER, 9)
+    signers.safe(SIGNER, forgottenNonces({ from: 7, to: 8 }))
+    await desk.look()
+    expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ slots: [{ closing: 'nonce_unheld' }] })
+    expect(await journal.byNonce(CHAIN, SIGNER, 8)).toBeNull()
+    expect((await order('resync')).did).toMatchObject({ ok: false, check: 'nonces_forgotten' })
+    expect((await order('release')).did).toMatchObject({ ok: false, check: 'not_proven' })
+    Object.assign(world, { latest: 8, pending: 8 })
+    await desk.look()
+    expect(await journal.byNonce(CHAIN, SIGNER, 8)).toMatchObject({ slots: [{ closing: 'nonce_unheld' }] })
+    expect(checks()).toEqual(['forgotten_nonces'])
+    expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
   })
 })
 

@@ -1,0 +1,180 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openWitnesses } from '../../src/fleet/attest.ts'
+import { type Evidence, readEvidence } from '../../src/fleet/evidence.ts'
+import { type Asked, type ChainEvidence, gapOf, judge, leavingOf } from '../../src/fleet/leave.ts'
+import { openCommandLine } from '../../src/journal/redis/command-line.ts'
+import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
+import { leaveSafe } from '../../src/journal/redis/leaving.ts'
+import { RedisReads } from '../../src/journal/redis/reads.ts'
+import { fence } from '../../src/journal/redis/seat.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
+
+const SEAT = `0x${'51'.repeat(20)}`
+const OTHER = `0x${'52'.repeat(20)}`
+const ASKED: Asked = {
+  ...{ seat: SEAT, seats: [SEAT, OTHER], chainId: 1, roster: ['one', 'two'], gone: [], window: 16 },
+}
+const author = { by: 'someone', atMs: 1 }
+const node = (latest: number, pending = latest) => ({ node: 'node 1', latest, pending })
+const CHAIN: ChainEvidence = { counts: [node(8)], adopted: [] }
+const EVIDENCE: Evidence = {
+  ...{ gen: '', parents: [], seq: 0, server: 'run/history', runId: 'run', forgotten: 'It is empty.' },
+  testimonies: ['one', 'two'].map((instance) => ({ instance, gen: 'g1', seq: 17, tops: { [SEAT]: 7 } })),
+  ...{ attested: new Set(), controls: new Map() },
+}
+const unproven = (asked: Partial<Asked>, evidence: Partial<Evidence>, chain: Partial<ChainEvidence> = {}) =>
+  judge({ ...ASKED, ...asked }, { ...EVIDENCE, ...evidence }, { ...CHAIN, ...chain })
+    .filter(({ isProven }) => !isProven)
+    .map(({ what, seen, fix }) => `${what}: ${seen}. ${fix}`)
+
+describe('what must be proven', () => {
+  it('is that each instance is heard or gone, and not both', () => {
+    expect(unproven({}, {})).toEqual([])
+    const testimonies = EVIDENCE.testimonies.slice(0, 1)
+    expect(unproven({}, { testimonies })).toEqual([expect.stringContaining('--gone two')])
+    expect(unproven({ gone: ['two'] }, { testimonies })).toEqual([])
+    expect(unproven({ gone: ['one'] }, {})).toEqual([expect.stringContaining('leave `--gone one` out')])
+    // Who finds nothing missing says nothing of what others saw.
+    const attested = new Set(['two'])
+    expect(unproven({}, { testimonies, attested })).toHaveLength(1)
+    expect(unproven({}, { testimonies: [], forgotten: null, attested: new Set(['one', 'two']) })).toEqual([])
+  })
+
+  it('is that all nodes count the same, nothing is pending on any, and that they know the last day', () => {
+    for (const counts of [[node(8), node(9)], [node(8, 9)], [node(8), node(8, 9)]])
+      expect(unproven({}, {}, { counts })).toEqual([expect.stringContaining('pending on any node')])
+    expect(unproven({}, {}, { adopted: null })).toEqual([expect.stringContaining('archive node')])
+  })
+})
+
+describe('what may still land', () => {
+  it('is what a key was asked to sign and the chain does not count', () => {
+    expect(gapOf(ASKED, EVIDENCE, 8)).toBeNull()
+    expect(gapOf(ASKED, EVIDENCE, 6)).toEqual({ from: 6, to: 7 })
+  })
+
+  it('is a whole window where somebody is gone who may know more', () => {
+    const testimonies = EVIDENCE.testimonies.slice(0, 1)
+    expect(gapOf({ ...ASKED, gone: ['two'] }, { ...EVIDENCE, testimonies }, 8)).toEqual({ from: 8, to: 23 })
+  })
+
+  it('is known of the other signers from what the first one left behind', () => {
+    const { controls } = leavingOf(ASKED, EVIDENCE, {
+      author,
+      latest: 8,
+      gap: null,
+      charged: [],
+      values: new Map(),
+    })
+    const later = { ...EVIDENCE, forgotten: null, testimonies: [], controls }
+    const other = { ...ASKED, seat: OTHER }
+    expect(gapOf(other, later, 0)).toBeNull()
+    const known = { ...EVIDENCE.testimonies[0], instance: 'one', gen: 'g1', seq: 1, tops: { [OTHER]: 3 } }
+    const first = leavingOf(
+      ASKED,
+      { ...EVIDENCE, testimonies: [known] },
+      { author, latest: 8, gap: null, charged: [], values: new Map() },
+    )
+    expect(gapOf(other, { ...later, controls: first.controls }, 2)).toEqual({ from: 2, to: 3 })
+    const unreadable = new Map([[`safe:${OTHER}`, '{']])
+    expect(gapOf(other, { ...later, controls: unreadable }, 2)).toEqual({ from: 2, to: 17 })
+  })
+})
+
+describe('a fleet whose Redis was flushed', () => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startRedis(DURABLE)
+  })
+  afterAll(() => redis.stop())
+
+  /** An instance that passed a barrier, and finds it forgotten. */
+  async function flushed(config: StoreConfig, forget: () => Promise<unknown>) {
+    const directory = mkdtempSync(join(tmpdir(), 'leave-'))
+    const witnesses = await openWitnesses(directory, [SEAT])
+    const store = openStore(config)
+    const held = await takeSeat(store, SEAT)
+    await fence({ ...held, writer: 'w', answered: 0 }, [], store)
+    await witnesses.record(SEAT, store.known(), 7)
+    await forget()
+    await expect(store.run('control', [store.keys.control], ['a', 'b', 'last'])).rejects.toMatchObject({
+      code: 'journal.amnesia',
+    })
+    const close = () => {
+      store.close()
+      return witnesses.close()
+    }
+    return { directory, store, held, close }
+  }
+
+  it('goes on in a generation that follows, for those who knew the one before and nobody else', async () => {
+    const config = storeAt(redis.port)
+    await foundFleet(config)
+    const { directory, store, close } = await flushed(config, () => redis.client().flushall())
+    const before = store.known()
+    const place = { store: config, directory, instance: 'one' }
+    const line = openCommandLine(config, false)
+    const evidence = await readEvidence(place, line)
+    expect(evidence).toMatchObject({ gen: '', forgotten: expect.stringContaining('saw its generation') })
+    expect(evidence.testimonies).toMatchObject([{ instance: 'one', gen: before.gen, seq: before.seq }])
+    const row = { workflowId: 'adopted', role: 'liquidator' as const, atMs: Date.now() }
+    const charged = [{ ...row, usdMicros: 10n ** 30n, gasWei: 5n, reverted: false }]
+    const leaving = leavingOf(ASKED, evidence, {
+      author,
+      latest: 8,
+      gap: null,
+      charged,
+      values: new Map([['k', 'v']]),
+    })
+    // The answer may be lost.
+    for (let times = 0; times < 2; times += 1) await leaveSafe(leaving, config.fleet, line)
+    await expect(leaveSafe({ ...leaving, begins: null }, config.fleet, line)).rejects.toMatchObject({
+      code: 'fleet.changed',
+    })
+
+    await store.run('control', [store.keys.control], ['a', 'b', 'last'])
+    expect(store.known()).toEqual({ gen: leaving.begins?.gen, seq: 0 })
+    const held = await takeSeat(store, SEAT)
+    await fence({ ...held, writer: 'w', answered: 0 }, [], store)
+    expect(store.known().seq).toBeGreaterThan(before.seq)
+    const reads = new RedisReads(line)
+    expect(await reads.nextNonce(1, `0x${'51'.repeat(20)}`)).toBe(8)
+    expect(await reads.reservations('liquidator', 0)).toEqual(charged)
+    expect(await reads.getValue('k')).toBe('v')
+    expect((await readEvidence(place, line)).forgotten).toBeNull()
+    expect((await readEvidence(place, line)).controls.has(`safe:${OTHER}`)).toBe(true)
+    // One that knew another fleet's generation, or a later one, knows nothing of this.
+    for (const known of [
+      { gen: 'other', seq: 0 },
+      { ...store.known(), seq: 2 ** 40 },
+    ]) {
+      const other = openStore({ ...config, instance: 'other' }, known)
+      await expect(other.connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
+      other.close()
+    }
+    line.close()
+    await close()
+  })
+
+  it('is seen from an older file too, and no holder of before goes on with its token', async () => {
+    const config = storeAt(redis.port)
+    await foundFleet(config)
+    const meta = `{rk:${config.fleet}}:meta`
+    const older = () => redis.client().hset(meta, 'seq', '0')
+    const { directory, store, held, close } = await flushed(config, older)
+    const line = openCommandLine(config, false)
+    const evidence = await readEvidence({ store: config, directory, instance: 'one' }, line)
+    expect(evidence.forgotten).toContain('sequence')
+    const parts = { author, latest: 8, gap: null, charged: [], values: new Map() }
+    await leaveSafe(leavingOf(ASKED, evidence, parts), config.fleet, line)
+    await expect(fence({ ...held, writer: 'w', answered: 0 }, [], store)).rejects.toMatchObject({
+      code: 'seat.lost',
+    })
+    line.close()
+    await close()
+  })
+})
