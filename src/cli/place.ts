@@ -67,7 +67,7 @@ export async function placeOf({ config, directory }: GivenPlace, io: Pick<Io, 'e
   const here = directory ?? DEFAULT_DIRECTORY
   const left = leftIn(here)
   if (left === null) return { directory: here, file: '' }
-  return asPlace(here, { ...(await load(left.config, io)), file: left.config }, left)
+  return asPlace(here, { ...(await load(left.config, io, here)), file: left.config }, left)
 }
 
 /** Find the fleet that a command is about. Throws as {@link placeOf} does, and `fleet.none` for a keeper that works alone. */
@@ -79,9 +79,9 @@ export async function fleetAt(given: GivenPlace, io: Pick<Io, 'env'>): Promise<F
   })
 }
 
-async function load(file: string, { env }: Pick<Io, 'env'>) {
+async function load(file: string, { env }: Pick<Io, 'env'>, known?: string) {
   const { loadPlace } = await import('../config/place.ts')
-  return loadPlace(file, env)
+  return loadPlace(file, env, known)
 }
 
 function asPlace(

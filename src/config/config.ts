@@ -9,7 +9,7 @@ import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
 import { FLEET_NAME, fleet, journal } from './fleet.ts'
-import { type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
+import { directory, type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
 
 /** How to run: what is in a `config/*.yaml`, checked, with its references resolved and its paths absolute. */
@@ -145,8 +145,8 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
   z
     .strictObject({
       environment: z.enum(['sandbox', 'production']),
-      /** Holds the journal and the kill and pause files; a reference where several on one machine share this file. */
-      directory: z.string().min(1).pipe(reference(env)).transform(inside(folder)),
+      /** Holds the journal and the kill and pause files. */
+      directory: directory(folder, env),
       /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
       watermark: z.string().min(1).transform(inside(folder)).optional(),
       /** Absent, it is SQLite in the directory. */

@@ -4,7 +4,7 @@ import { addr } from '../service/contract/scalars.ts'
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { checkYaml } from './check.ts'
 import { journal, named, seatOf, storeConfigOf } from './fleet.ts'
-import { type Environment, inside } from './scalars.ts'
+import { directory, type Environment } from './scalars.ts'
 import { loadYaml } from './yaml.ts'
 
 /** Who comes where no instance does: a person at a command. */
@@ -16,10 +16,10 @@ const located = z.object({ address: addr })
  * What of a run configuration says where the records are and whose they are. All else may be what only the machine of a
  * keeper has: a command runs on any.
  */
-const placeSchema = (folder: string, env: Environment) =>
+const placeSchema = (folder: string, env: Environment, known?: string) =>
   z
     .object({
-      directory: z.string().min(1).transform(inside(folder)),
+      directory: known === undefined ? directory(folder, env) : z.string().transform(() => known),
       chain: z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) }),
       journal: journal(folder, env),
       queue: z.enum(['timers', 'bullmq']).default('timers'),
@@ -58,10 +58,11 @@ export type RecordsPlace = { readonly directory: string; readonly shared?: Share
 
 /**
  * Load where the records of a run configuration are, and nothing else of it: no key, node or service is needed for it.
- * Throws RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`.
+ * @param known the directory, where that is known already: the file may name it by the environment of its instance. Throws
+ * RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`.
  */
-export function loadPlace(file: string, env: Environment): RecordsPlace {
-  const config = checkYaml(loadYaml(file), placeSchema(dirname(resolve(file)), env))
+export function loadPlace(file: string, env: Environment, known?: string): RecordsPlace {
+  const config = checkYaml(loadYaml(file), placeSchema(dirname(resolve(file)), env, known))
   const { directory, fleet, chain, agents, queue } = config
   if (fleet === undefined) return { directory }
   const seated = agents.flatMap(({ signer: { kms, keystore }, ...agent }) => {

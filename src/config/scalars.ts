@@ -49,3 +49,7 @@ const hasUserinfo = (text: string) => {
 
 /** Resolve a relative path of a file in `folder`. */
 export const inside = (folder: string) => (path: string) => resolve(folder, path)
+
+/** A keeper's directory: a path from a file in `folder`, or by reference where several on one machine share that file. */
+export const directory = (folder: string, env: Environment) =>
+  z.string().min(1).pipe(reference(env)).transform(inside(folder))

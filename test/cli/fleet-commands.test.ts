@@ -177,3 +177,16 @@ it('says so to a keeper that works alone, and to what it does not know', async (
   expect((await runCommand(['kill', '--directory', alone])).out).toContain('Killed')
   expect(existsSync(join(alone, 'KILL'))).toBe(true)
 })
+
+it('finds the directory of its machine where several share a configuration that names it by the environment', async () => {
+  const { config, directory } = await newFleet()
+  const file = writeFleetConfig({ port: redis.port, fleet: config.fleet, directory: '"env:OWN"' })
+  const run = (...args: readonly string[]) => runCommand(args, { OWN: directory })
+  expect(await run('kill', '--config', file)).toMatchObject({ code: 0 })
+  expect(readControl(directory).killed).toBe(true)
+  expect((await runCommand(['kill', '--config', file])).err).toContain('OWN is not set')
+  // What an instance left says where its directory is.
+  leavePlace({ directory, fleet: { instance: 'one' } }, file)
+  expect(await runCommand(['unkill', '--directory', directory])).toMatchObject({ code: 0 })
+  expect(readControl(directory).killed).toBe(false)
+})
