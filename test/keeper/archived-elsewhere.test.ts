@@ -4,8 +4,10 @@ import type { RedisStore } from '../../src/journal/redis/store.ts'
 import { fillNonce } from '../../src/keeper/fill-nonce.ts'
 import { unheldAt } from '../../src/keeper/signer-plans.ts'
 import { readStanding } from '../../src/keeper/signer-standing.ts'
+import { takenBy } from '../../src/pipeline/transactions/safe.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
+import { receiptOf } from '../support/carry-world.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, newStore, takeSeat } from '../support/redis-fleet.ts'
 import { attemptOf, FEE_POLICY, proposalOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
@@ -32,7 +34,7 @@ afterEach(() => store.close())
 
 /** The other machine archives all that ended, and loses the seat. */
 const moveOn = async () => {
-  expect(await before.archiveSlice(Number.MAX_SAFE_INTEGER, 0)).toBeNull()
+  expect(await before.archiveSlice(LATER, 0)).toBeNull()
   now = await journalOf(await takeSeat(store), store)
 }
 const opened = async (journal: Kept, nowMs: number) => {
@@ -44,10 +46,15 @@ const begun = async (): Promise<Workflow> => {
   if (!result.ok) throw new TypeError(result.message)
   return result.workflow
 }
+const digestOf = (nonce: number) => `0x${String(nonce).padStart(64, '0')}` as const
+const fillDeps = (): Parameters<typeof fillNonce>[3] => ({
+  ...{ nowMs: () => LATER, chainId: CHAIN, journal: now, baseFeePerGasWei: () => 1n },
+  fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEE_POLICY }),
+  ...{ noopGas: () => 21_000n, onFilled: () => undefined },
+})
 /** Claim a nonce, and be over with it. */
 const done = async (workflow: Workflow, nonce: number, state: Workflow['state']): Promise<void> => {
-  const digest = `0x${String(nonce).padStart(64, '0')}` as const
-  const slot: Slot = slotOf({ nonce, attempts: [attemptOf({ digest })] })
+  const slot: Slot = slotOf({ nonce, attempts: [attemptOf({ digest: digestOf(nonce) })] })
   const claimed = await before.claim({ ...workflow, state: 'in_flight', slots: [slot] }, null)
   if (claimed === 'lost') throw new TypeError(claimed)
   await before.write({ ...claimed, state, updatedAtMs: 2_000, slots: [{ ...slot, state: 'final' }] })
@@ -58,7 +65,7 @@ it('does no opportunity again that ended in the archive of another machine', asy
   await done(await begun(), 5, 'succeeded')
   await moveOn()
   expect(await opened(now, LATER)).toMatchObject({ ok: false, check: 'already_done' })
-  while (await now.forgetSlice(Number.MAX_SAFE_INTEGER));
+  while (await now.forgetSlice(LATER));
   expect(await opened(now, LATER)).toMatchObject({ ok: false, check: 'already_done' })
 })
 
@@ -89,15 +96,33 @@ it('takes no nonce for unheld whose workflow another machine has archived, and p
   expect(await readStanding(SIGNER, { nodes, journal: now })).toMatchObject(standing)
   expect(await now.byNonce(CHAIN, SIGNER, 6)).toBe('archived')
 
-  while (await before.forgetSlice(Number.MAX_SAFE_INTEGER).catch(() => false));
-  while (await now.forgetSlice(Number.MAX_SAFE_INTEGER));
+  while (await now.forgetSlice(LATER));
   expect(await store.read('HGET', store.keys.nonces(CHAIN, SIGNER), 6)).toBeNull()
   expect(await readStanding(SIGNER, { nodes, journal: now })).toMatchObject(standing)
   expect(await now.byNonce(CHAIN, SIGNER, 8)).toBeNull()
-  const filled = fillNonce(SIGNER, 6, unheldAt(SIGNER, 6), {
-    ...{ nowMs: () => LATER, chainId: CHAIN, journal: now, baseFeePerGasWei: () => 1n },
-    fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEE_POLICY }),
-    ...{ noopGas: () => 21_000n, onFilled: () => undefined },
-  })
-  expect(await filled).toMatchObject({ ok: false, check: 'nonce_held' })
+  const filled = await fillNonce(SIGNER, 6, unheldAt(SIGNER, 6), fillDeps())
+  expect(filled).toMatchObject({ ok: false, check: 'nonce_held' })
+})
+
+it('remembers what had a nonce before for as long as a live workflow has something else there', async () => {
+  await before.adoptNonce(CHAIN, SIGNER, 5)
+  await done(await begun(), 5, 'succeeded')
+  await moveOn()
+  const filling = { ...unheldAt(SIGNER, 5), instead: 'the one before' }
+  const filled = await fillNonce(SIGNER, 5, filling, fillDeps())
+  if (!filled.ok) throw new TypeError(filled.message)
+  const mined = {
+    ...{ from: SIGNER, nonce: 5, digest: digestOf(5), receipt: receiptOf('0x01') },
+    ...{ maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n },
+  }
+  const doubt = () =>
+    takenBy({ hash: '0x01', ...mined }, { nonce: 5, signer: SIGNER }, filled.workflow.id, now)
+
+  while (await now.forgetSlice(LATER));
+  // Theirs it would be without the ledger: and SAFE for a key that nobody else has.
+  expect(await doubt()).toMatchObject({ check: 'landed_after_all' })
+  const closed = filled.workflow.slots.map((slot) => ({ ...slot, state: 'final' as const }))
+  await now.write({ ...filled.workflow, state: 'cancelled', slots: closed })
+  while (await now.forgetSlice(LATER + 86_400_000));
+  expect(await now.ledgerEntry(digestOf(5))).toBeNull()
 })

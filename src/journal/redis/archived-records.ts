@@ -10,6 +10,8 @@ import { WorkflowRecords } from './workflow-records.ts'
 
 /** Workflows of one slice: archiving them takes about 1 ms of the event loop. */
 const SLICE = 4
+/** What cannot be forgotten yet is looked at again after this. */
+const KEPT_ON_MS = 86_400_000
 
 /** What is left of a workflow whose body is in an archive. */
 export type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
@@ -105,7 +107,10 @@ export class ArchivedRecords extends WorkflowRecords {
     )
   }
 
-  /** Forget nonces and digests of a few workflows that ended before a time and are archived. @returns whether more are left. */
+  /**
+   * Forget nonces and digests of a few workflows that ended before a time and are archived; not those at whose nonces a live
+   * one has something else, as what they had may land there after all. @returns whether more are left.
+   */
   async forgetSlice(beforeMs: number): Promise<boolean> {
     const { keys } = this.store
     const left = keys.left(this.held.seat)
@@ -114,8 +119,12 @@ export class ArchivedRecords extends WorkflowRecords {
       const text = await this.text('HGET', keys.workflow(id), 'rest')
       if (text === null) continue
       const { chainId, signer, nonces, digests } = decodeRecord<Rest>(text)
-      const records = [keys.workflow(id), left, keys.digests, keys.nonces(chainId, signer)]
-      await this.run('forget', records, [id, nonces.length, ...nonces, ...digests])
+      const counter = keys.nonces(chainId, signer)
+      const holders = nonces.length === 0 ? [] : await this.texts('HMGET', counter, ...nonces)
+      const others = holders.filter((holder) => holder !== '' && holder !== id)
+      const records = [keys.workflow(id), left, keys.digests, counter, ...others.map(keys.workflow)]
+      const againMs = beforeMs + KEPT_ON_MS
+      await this.run('forget', records, [id, againMs, nonces.length, ...nonces, ...digests])
     }
     return ids.length === SLICE
   }

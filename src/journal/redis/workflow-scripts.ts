@@ -167,16 +167,27 @@ redis.call('SADD', KEYS[10], ARGV[12])
 for index = 13, #ARGV do redis.call('HDEL', KEYS[9], ARGV[index]) end
 return { 'OK', seq, 'left' }`
 
-/** Forget the nonces and digests of a workflow whose body left: how many nonces, then those, then its digests. */
+/**
+ * Forget the nonces and digests of a workflow whose body left, unless one that is live holds a nonce of them now, or it was
+ * written again: when to look again, how many nonces, then those, then its digests. KEYS: and who else holds any.
+ */
 export const FORGET = `
+for index = 7, #KEYS do
+  if redis.call('HGET', KEYS[index], 'live') == '1' then
+    local seq = advance()
+    redis.call('ZADD', KEYS[4], ARGV[9], ARGV[8])
+    return { 'OK', seq }
+  end
+end
 local seq = advance()
-local count = tonumber(ARGV[9])
-for index = 10, 9 + count do
+redis.call('ZREM', KEYS[4], ARGV[8])
+if redis.call('HEXISTS', KEYS[3], 'body') == 1 then return { 'OK', seq } end
+local count = tonumber(ARGV[10])
+for index = 11, 10 + count do
   if redis.call('HGET', KEYS[6], ARGV[index]) == ARGV[8] then redis.call('HDEL', KEYS[6], ARGV[index]) end
   local forgotten = tonumber(redis.call('HGET', KEYS[6], 'forgotten')) or 0
   if tonumber(ARGV[index]) >= forgotten then redis.call('HSET', KEYS[6], 'forgotten', ARGV[index] + 1) end
 end
-for index = 10 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
+for index = 11 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
 redis.call('DEL', KEYS[3])
-redis.call('ZREM', KEYS[4], ARGV[8])
 return { 'OK', seq }`
