@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -126,14 +126,14 @@ async function killed(point: string, after: boolean): Promise<number> {
   const url = `data:text/javascript,${encodeURIComponent(hook)}`
   const path = join(directory, 'program.mjs')
   writeFileSync(path, program)
+  // A file: a pipe that nobody has read for a while takes no more.
+  const said = join(directory, 'said')
+  const output = openSync(said, 'w')
   const child = spawn(process.execPath, ['--import', url, path, directory], {
-    ...{ stdio: ['ignore', 'pipe', 'inherit'], timeout: 50_000, killSignal: 'SIGTERM' },
-  })
-  let said = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text
+    ...{ stdio: ['ignore', output, 'inherit'], timeout: 50_000, killSignal: 'SIGTERM' },
   })
   const [, signal] = await once(child, 'close')
+  closeSync(output)
   expect(signal).toBe('SIGKILL')
-  return Number(said.trimEnd().split('\n').at(-1))
+  return Number(readFileSync(said, 'utf8').trimEnd().split('\n').at(-1))
 }
