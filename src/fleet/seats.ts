@@ -51,7 +51,7 @@ export type SeatsDeps = {
 }
 
 /** What an instance sees of its fleet. */
-export type Seen = {
+type Seen = {
   /** When Redis answered, by the monotonic clock. */
   readonly atMs: number
   /** Instances that live, itself included. */

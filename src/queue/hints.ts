@@ -1,15 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis'
+import type { Endpoint } from '../config/redis.ts'
 import { RolekeeperError } from '../errors.ts'
 
 /** The Redis that carries wake-ups between instances, and as whom we come. */
-export type Carrier = {
-  readonly host: string
-  readonly port: number
-  readonly db: number
-  readonly username?: string
-  readonly password?: string
-  /** PEM of who signed the server's certificate; absent: no TLS. */
-  readonly ca?: string
+export type Carrier = Endpoint & {
   /** The fleet's name: two fleets share no key. */
   readonly fleet: string
 }
