@@ -20,7 +20,7 @@ import type { Term } from './term.ts'
 export type HealthDeps = {
   readonly clock: Clock
   /** Of each seat that it holds; alone, one term of all. */
-  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records'>[]
+  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe'>[]
   readonly standing: () => Standing
   /** Of an instance of a fleet; null alone. */
   readonly fleet: () => FleetGauges | null
@@ -150,6 +150,10 @@ function safeOf(name: Role, deps: HealthDeps): Readonly<Record<string, number>> 
   const checks = [...mine].flatMap((signer) => [
     ...new Set(reasonsOf(signer, deps).map(({ check }) => check)),
   ])
+  const ofFleet = deps
+    .terms()
+    .filter((term) => term.safe() !== undefined && term.states().some(({ agent: { role } }) => role === name))
+  checks.push(...ofFleet.map(() => 'fleet'))
   return Object.fromEntries(
     [...new Set(checks)].map((check) => [check, checks.filter((each) => each === check).length]),
   )
@@ -211,6 +215,8 @@ function signersFacet(deps: HealthDeps): Facet {
       return `${signer} is SAFE (${check}): ${message} Seen: ${seen}. Fix: ${wayOut(signer, reason)}`
     }),
   )
+  const ofFleet = deps.terms().flatMap((term) => term.safe()?.message ?? [])
+  if (ofFleet.length > 0) doubts.push(...ofFleet, 'See `rolekeeper safe`.')
   if (doubts.length > 0) return facet(false, doubts.join(' '))
   return deps.nodes() === undefined
     ? facet(false, 'not compared with the chain yet')

@@ -1,7 +1,7 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig } from '../config/config.ts'
-import type { RolekeeperError } from '../errors.ts'
+import type { Refusal, RolekeeperError } from '../errors.ts'
 import type { Sources } from '../observe/sources.ts'
 import { closedForNow, stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
@@ -65,6 +65,8 @@ export type Term = {
   /** End everything in it, also what has not begun; resolves when nothing goes on, or is late. */
   readonly end: () => Promise<void>
   readonly records: KeeperRecords
+  /** Why its fleet lets it sign nothing new, beside what its own records doubt; undefined where it does. */
+  readonly safe: () => Refusal | undefined
 }
 
 /** Create the term of a seat that is held; nothing begins yet. */
@@ -103,6 +105,7 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
       await endAll(parts.opened.toReversed(), deps)
     },
     records: seat.records,
+    safe: () => seat.gate().safe,
   }
 }
 

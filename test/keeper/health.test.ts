@@ -3,12 +3,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { RolekeeperError } from '../../src/errors.ts'
+import { loadRunConfig } from '../../src/config/config.ts'
+import { RolekeeperError, refuse } from '../../src/errors.ts'
 import { startHealth } from '../../src/keeper/health.ts'
 import { openRecords } from '../../src/keeper/records.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 
 const NOW_MS = 1_000
+const EXAMPLE = {
+  env: {
+    ROLEKEEPER_NODE_A: 'https://a.example',
+    ROLEKEEPER_NODE_B: 'https://b.example',
+    ROLEKEEPER_NODE_SEND: 'https://send.example',
+    ROLEKEEPER_SECRET_KEY: 'key',
+  },
+  isWellKnown: () => false,
+}
 const FACTS = {
   version: '0.0.0',
   environment: 'sandbox',
@@ -23,7 +33,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
   const page = await startHealth({ host: '127.0.0.1', port: 0 }, createMetrics(FACTS), {
     clock: { ...systemClock, nowMs: () => NOW_MS },
-    terms: () => [{ records, states: () => [], live: () => [] }],
+    terms: () => [{ records, states: () => [], live: () => [], safe: () => undefined }],
     standing: () => ({ ok: true, message: 'alone', isStandby: false }),
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined },
@@ -41,6 +51,35 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
       kms: { ok: false, message: 'no key is open' },
       decision: { ok: false, message: 'no decision yet' },
     })
+  } finally {
+    await page.close()
+    await records.close()
+  }
+})
+
+it('is not ready while a fleet has forgotten what one of its signers signed, and counts that signer', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'health-'))
+  const config = { ...loadRunConfig('config/example.yaml', EXAMPLE), directory }
+  const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
+  const states = () => config.agents.map((agent) => ({ agent, state: { type: 'opening' as const } }))
+  const safe = () => refuse('safe', '0x66 is SAFE (fleet_amnesia): Redis has forgotten.')
+  const page = await startHealth({ host: '127.0.0.1', port: 0 }, createMetrics(FACTS), {
+    clock: systemClock,
+    terms: () => [{ records, states, live: () => [], safe }],
+    standing: () => ({ ok: true, message: '1 of 1 held', isStandby: false }),
+    fleet: () => null,
+    ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
+    control: () => ({ killed: false, paused: false }),
+  })
+  try {
+    const { facets } = JSON.parse(await (await fetch(`${page.url}/readyz`)).text())
+    expect(facets.signers).toEqual({
+      ok: false,
+      message: '0x66 is SAFE (fleet_amnesia): Redis has forgotten. See `rolekeeper safe`.',
+    })
+    expect(await (await fetch(`${page.url}/metrics`)).text()).toContain(
+      'rolekeeper_signers_safe{role="liquidator",check="fleet"} 1',
+    )
   } finally {
     await page.close()
     await records.close()
