@@ -127,7 +127,6 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['docker compose', 'needs Docker, a real service and AWS'],
   ['redis-server', 'takes a port that may be in use; test/end-to-end/compose.test.ts starts a fleet on one'],
   ['export ROLEKEEPER_INSTANCE', 'as the last'],
-  ['npx rolekeeper fleet', 'as the last'],
   ['npx rolekeeper run --config .rolekeeper/fleet.yaml', 'as the last'],
 ]
 const isRun = (command: string) => !NOT_RUN.some(([begins]) => command.startsWith(begins))
