@@ -1,4 +1,5 @@
 import { RolekeeperError } from '../errors.ts'
+import { lockDirectory } from '../journal/lock.ts'
 import { hashOf } from '../journal/redis/answer.ts'
 import { checkServer, serverText } from '../journal/redis/check.ts'
 import type { CommandLine } from '../journal/redis/command-line.ts'
@@ -45,7 +46,9 @@ export async function readEvidence(
     checkServer(on, { db: endpoint.db, replicas, server: nameOf(endpoint) }),
   )
   const heard = await readTestimonies(line)
-  const ours = own === null || instance === undefined ? [] : [{ ...own, instance }]
+  // One that runs says it itself, on the Redis that it is led to.
+  const speaksForItself = own === null || instance === undefined || isRunning(directory)
+  const ours = speaksForItself ? [] : [{ ...own, instance }]
   const problem = await problemOf(fleet, own, line)
   if (problem?.code === 'journal.not_founded' && heard.length === 0) throw problem
   const isSeenHere = problem?.code === 'journal.amnesia'
@@ -66,6 +69,17 @@ export async function readEvidence(
     ],
     attested: new Set(Array.isArray(attested) ? attested.map(String) : []),
     controls: hashOf(await line.read('HGETALL', keys.control)),
+  }
+}
+
+/** Whether the instance of a directory works: it holds the lock. */
+function isRunning(directory: string): boolean {
+  try {
+    lockDirectory(directory).release()
+    return false
+  } catch (error) {
+    if (error instanceof RolekeeperError && error.code === 'journal.locked') return true
+    throw error
   }
 }
 

@@ -140,7 +140,7 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
   const isNew = forgotten !== null || gone.length > 0
   const begins = isNew ? following(known, seq) : null
   const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
-  const others = forgotten === null ? [] : asked.seats.filter((each) => each !== seat)
+  const others = isNew ? asked.seats.filter((each) => each !== seat) : []
   return {
     ...{ seat, expected: gen, begins, server, runId, gone, charged, values },
     signer: { chainId, address: seat, next: gap === null ? latest : gap.to + 1 },
@@ -161,7 +161,7 @@ function laterDoubt(seat: string, { gone }: Asked, evidence: Evidence, author: A
     ...author,
     check: 'fleet_amnesia',
     message: 'Redis has forgotten what it acknowledged, and a generation began since.',
-    seen: evidence.forgotten ?? '',
+    seen: evidence.forgotten ?? `${gone.join(', ')} may have known more`,
     toLeave: `see \`rolekeeper safe leave ${seat}\``,
     top: gone.length > 0 ? null : Math.max(...tops),
   }

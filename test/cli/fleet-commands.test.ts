@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
@@ -167,6 +167,29 @@ it('stops its own machine first, also where Redis or the configuration of the fl
   })
   expect(readControl(directory).paused).toBe(true)
 }, 20_000)
+
+it('says what it takes of `safe`, and that there is nothing to leave', async () => {
+  const { file } = await newFleet()
+  const safe = (...args: readonly string[]) => runCommand(['safe', ...args, '--config', file])
+  expect(await safe()).toEqual({ code: 0, err: '', out: 'No signer is SAFE.\n' })
+  expect(await safe('leave', SIGNER)).toMatchObject({ code: 1, out: `${SIGNER} is not SAFE.\n` })
+  expect((await safe('leave', `0x${'99'.repeat(20)}`)).err).toContain('signs for no live agent of this fleet')
+  expect((await safe('leave', SIGNER, '--gone', 'thre')).err).toContain('give names of one, two')
+  for (const args of [['leave'], ['leave', '0x1'], ['lost'], ['--yes'], ['--gone', 'two']])
+    expect(await safe(...args)).toMatchObject({ code: 2, out: '' })
+})
+
+it('says what this machine knows of SAFE where Redis is away', async () => {
+  const own = await startRedis(DURABLE)
+  ends.push(own.stop)
+  const { file, directory } = await newFleet(own.port)
+  await own.kill()
+  mkdirSync(join(directory, 'seats', SIGNER), { recursive: true })
+  writeFileSync(join(directory, 'seats', SIGNER, 'SAFE'), '{')
+  expect((await runCommand(['safe', '--config', file])).err).toMatch(
+    /^0x51\S+ is SAFE on this machine \(safe_unreadable\): .*\nerror journal\.unreachable: .*\n$/,
+  )
+})
 
 it('says so to a keeper that works alone, and to what it does not know', async () => {
   const alone = mkdtempSync(join(tmpdir(), 'alone-'))

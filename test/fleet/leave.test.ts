@@ -10,6 +10,7 @@ import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation
 import { leaveSafe } from '../../src/journal/redis/leaving.ts'
 import { RedisReads } from '../../src/journal/redis/reads.ts'
 import { fence } from '../../src/journal/redis/seat.ts'
+import { testify } from '../../src/journal/redis/testimony.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
 
@@ -116,6 +117,8 @@ describe('a fleet whose Redis was flushed', () => {
     await foundFleet(config)
     const { directory, store, close } = await flushed(config, () => redis.client().flushall())
     const before = store.known()
+    for (const isMeant of [false, true])
+      await expect(foundFleet(config, isMeant)).rejects.toMatchObject({ code: 'journal.not_new' })
     const place = { store: config, directory, instance: 'one' }
     const line = openCommandLine(config, false)
     const evidence = await readEvidence(place, line)
@@ -156,6 +159,10 @@ describe('a fleet whose Redis was flushed', () => {
       await expect(other.connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
       other.close()
     }
+    // What was under way when the generation began.
+    await line.use((on) => testify(on, line.keys, { ...before, instance: 'late', tops: {} }))
+    const said = (await readEvidence(place, line)).testimonies.map(({ instance }) => instance)
+    expect(said).not.toContain('late')
     line.close()
     await close()
   })
@@ -171,6 +178,14 @@ describe('a fleet whose Redis was flushed', () => {
     expect(evidence.forgotten).toContain('sequence')
     const parts = { author, latest: 8, gap: null, charged: [], values: new Map() }
     await leaveSafe(leavingOf(ASKED, evidence, parts), config.fleet, line)
+    const again = await takeSeat(store, SEAT)
+    await fence({ ...again, writer: 'w', answered: 0 }, [], store)
+    // A second signer's leaving begins none; its term is begun anew all the same, with what was written meanwhile.
+    const later = await readEvidence({ store: config, directory, instance: 'one' }, line)
+    await leaveSafe({ ...leavingOf(ASKED, later, parts), begins: null }, config.fleet, line)
+    await expect(fence({ ...again, writer: 'w', answered: 0 }, [], store)).rejects.toMatchObject({
+      code: 'seat.lost',
+    })
     await expect(fence({ ...held, writer: 'w', answered: 0 }, [], store)).rejects.toMatchObject({
       code: 'seat.lost',
     })

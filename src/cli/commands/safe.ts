@@ -65,7 +65,12 @@ type SafeSigner = {
 }
 
 async function show(place: FleetPlace, json: boolean, io: Io): Promise<number> {
-  const { signers, evidence } = await readSafeSigners(place)
+  const { signers, evidence } = await readSafeSigners(place).catch(async (error: unknown) => {
+    // What this machine knows needs no Redis.
+    for (const [seat, doubt] of await readSafeHere(place))
+      io.err(`${seat} is SAFE on this machine (${doubt.check}): ${doubt.message}\n`)
+    throw error
+  })
   const all = signers.filter(isSafe)
   if (json) io.out(all.map((each) => `${JSON.stringify(each)}\n`).join(''))
   else {
@@ -76,6 +81,14 @@ async function show(place: FleetPlace, json: boolean, io: Io): Promise<number> {
 }
 
 const isSafe = ({ here, fleet, journal }: SafeSigner) => here !== null || fleet !== null || journal.length > 0
+
+async function readSafeHere({ shared, directory }: FleetPlace) {
+  const { readSafeFile } = await import('../../fleet/control.ts')
+  return shared.seats.flatMap(({ name }) => {
+    const doubt = readSafeFile(directory, name)
+    return doubt === null ? [] : [[name, doubt] as const]
+  })
+}
 
 async function readSafeSigners(
   place: FleetPlace,

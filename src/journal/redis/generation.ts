@@ -100,8 +100,8 @@ function lowestSince({ run, seq }: Known, served: readonly string[]): number | n
 
 /**
  * Begin the first generation of a fleet on a Redis that can hold it, under a name that this call makes; where it is not meant
- * yet, only look whether it could. @returns that name. Throws RolekeeperError `journal.founded` where there is one, and what
- * {@link checkServer} throws.
+ * yet, only look whether it could. @returns that name. Throws RolekeeperError `journal.founded` where there is one, `journal.not_new`
+ * where its instances know of one, and what {@link checkServer} throws.
  */
 export async function foundFleet(
   { endpoint, fleet, replicas }: Omit<StoreConfig, 'instance'>,
@@ -110,7 +110,7 @@ export async function foundFleet(
   const server = nameOf(endpoint)
   const gen = randomBytes(8).toString('hex')
   const scripts = scriptsOf('command')
-  const { meta } = keysOf(fleet)
+  const { meta, forgotten } = keysOf(fleet)
   let founding = ''
   const link = createLink({
     open: (number) => openLine(endpoint, { number, timeoutMs: COMMAND_MS, name: 'rolekeeper:command' }),
@@ -121,6 +121,8 @@ export async function foundFleet(
   })
   try {
     return await link.use(async (line) => {
+      const heard = await line.call('HKEYS', forgotten)
+      if (Array.isArray(heard) && heard.length > 0) throw knownToSome(fleet, heard.map(String))
       if (!isMeant) {
         const there = await line.call('HGET', meta, 'gen')
         if (there !== null) throw founded(fleet, String(there))
@@ -136,6 +138,13 @@ export async function foundFleet(
   }
 }
 
+const knownToSome = (fleet: string, names: readonly string[]) =>
+  new RolekeeperError(
+    'journal.not_new',
+    `The fleet ${fleet} is not new: ${names.join(', ')} saw more of it than this Redis has.`,
+    { fix: 'bring its data back; or see `rolekeeper safe`.', facts: { fleet } },
+  )
+
 const founded = (fleet: string, gen: string) =>
   new RolekeeperError('journal.founded', `The fleet ${fleet} is there already, in generation ${gen}.`, {
     fix: 'none needed: start its instances; another fleet needs another name.',
@@ -148,7 +157,7 @@ const lacking = (fleet: string, others: readonly string[]): string =>
 
 const notFounded = (lacks: string) =>
   new RolekeeperError('journal.not_founded', `${lacks}.`, {
-    fix: 'where it never was in use: `rolekeeper fleet found`; else correct the URL or `fleet.name`, or look where its data went.',
+    fix: 'where it never was in use: `rolekeeper fleet found`; else correct the URL or `fleet.name`, bring its data back, or see `rolekeeper safe`.',
   })
 
 /** Who is led to another Redis by a slip of the pen sees the same as who comes to one that was emptied. Pure. */

@@ -63,6 +63,7 @@ if gen ~= asked.gen then
   end
 end
 local seq = tostring(redis.call('HINCRBY', KEYS[1], 'seq', 1))
+if redis.call('EXISTS', KEYS[12]) == 1 then redis.call('HSET', KEYS[12], 'token', '') end
 for _, each in ipairs(asked.controls) do
   if each[2] == '' then redis.call('HDEL', KEYS[3], each[1])
   else redis.call('HSET', KEYS[3], each[1], each[2]) end
@@ -93,6 +94,8 @@ export async function leaveSafe(leaving: Leaving, fleet: string, line: CommandLi
   const names = [
     ...[keys.meta, FLEETS_KEY, keys.control, keys.runs, keys.attested(runId), keys.forgotten],
     ...[keys.seats, keys.witnesses, keys.instances, keys.nonces(signer.chainId, signer.address), keys.values],
+    // A term that goes on by now read all of this when it began.
+    keys.seat(leaving.seat),
   ]
   const budgetOf = (role: Role) => names.length + 1 + 3 * roles.indexOf(role)
   const asked = {

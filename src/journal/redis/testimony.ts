@@ -12,17 +12,23 @@ export type Testimony = Known & {
   readonly tops: Readonly<Record<string, number>>
 }
 
-/** It is said again at each look, and goes an hour after the last. KEYS: forgotten. ARGV: the instance, what it knew. */
+/**
+ * It is said again at each look, and goes an hour after the last. Where a generation has begun meanwhile that follows what was
+ * known, there is nothing to say. KEYS: forgotten, meta. ARGV: the instance, what it knew, its generation.
+ */
 const TESTIFY = `
+local parents = ' ' .. (redis.call('HGET', KEYS[2], 'parent') or '') .. ' '
+if string.find(parents, ' ' .. ARGV[3] .. ' ', 1, true) then return 'OK' end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('EXPIRE', KEYS[1], 3600)
 return 'OK'`
 
 /** Say on a server that has forgotten what was known of it. It is for people: where it is not taken, nothing follows. */
 export async function testify(line: Line, keys: Keys, testimony: Testimony): Promise<void> {
-  const { instance } = testimony
+  const { instance, gen } = testimony
+  const said = [instance, JSON.stringify(testimony), gen]
   try {
-    await line.call('EVAL', TESTIFY, 1, keys.forgotten, instance, JSON.stringify(testimony))
+    await line.call('EVAL', TESTIFY, 2, keys.forgotten, keys.meta, ...said)
   } catch (error) {
     if (!(error instanceof LineFault)) throw error
   }
