@@ -60,6 +60,19 @@ it('shares the seats of a configuration, and takes each opportunity once', async
   const succeeded = () => [...a.events, ...b.events].filter(reached('succeeded'))
   await expect.poll(() => succeeded().length, { timeout: 30_000 }).toBe(borrowers.length)
   expect((await world.liquidated()).toSorted()).toEqual(borrowers.toSorted())
+  let pages: readonly string[] = []
+  const figures = (name: string) =>
+    pages.map((page) => Number(new RegExp(`^rolekeeper_${name} (\\S+)$`, 'm').exec(page)?.[1]))
+  const standing = async () => {
+    pages = await Promise.all([a, b].map((each) => each.page('/metrics')))
+    const names = ['seats', 'seats_held', 'fleet_instances', 'seat_free_seconds', 'standby', 'queue_deaf']
+    return names.map(figures)
+  }
+  const even = [2, 1, 2, 0, 0, 0].map((each) => [each, each])
+  await expect.poll(standing, { timeout: 20_000 }).toEqual(even)
+  const counted = ['terms_total{what="begun"}', 'redis_call_seconds_count{call="fence",outcome="ok"}']
+  for (const name of [...counted, 'redis_silent_seconds'])
+    expect(Math.min(...figures(name))).toBeGreaterThan(0)
 })
 
 it('takes up a workflow that Redis has, and whose opening it was never told of', async () => {
