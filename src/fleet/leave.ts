@@ -58,6 +58,8 @@ function memberCheck(name: string, { gone }: Asked, evidence: Evidence): Check {
     return { what, isProven: false, seen: 'it is there', fix: `leave \`--gone ${name}\` out` }
   }
   if (gone.includes(name)) return { what, isProven: true, seen: 'you say that it is gone for good' }
+  const author = goneBy(name, evidence)
+  if (author !== null) return { what, isProven: true, seen: `${author.by} said that it is gone for good` }
   if (testimony !== undefined) {
     return { what, isProven: true, seen: `it saw sequence ${testimony.seq} of generation ${testimony.gen}` }
   }
@@ -66,6 +68,19 @@ function memberCheck(name: string, { gone }: Asked, evidence: Evidence): Check {
     ...{ what, isProven: false, seen: 'it has said nothing to this Redis' },
     fix: `start it, or wait a moment where it runs; or \`--gone ${name}\`, once its process has ended for good and its credentials are revoked`,
   }
+}
+
+const goneName = (name: string): string => `gone:${name}`
+
+/** That an instance is gone for good, as a person said when a generation began. */
+type Gone = Author & { readonly gen: string }
+
+/** Who said so of the generation of now: of a later one it says nothing, as the instance may be back. Pure. */
+function goneBy(name: string, { controls, gen, forgotten }: Evidence): Author | null {
+  const text = controls.get(goneName(name))
+  if (text === undefined || forgotten !== null) return null
+  const said: Gone = JSON.parse(text)
+  return said.gen === gen ? said : null
 }
 
 function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): readonly Check[] {
@@ -137,7 +152,7 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
   const { author, latest, gap, charged, values } = parts
   const known = [...testimonies.map((each) => each.gen), gen, ...parents].filter((each) => each !== '')
   const seq = Math.max(evidence.seq, ...testimonies.map((each) => each.seq))
-  const isNew = forgotten !== null || gone.length > 0
+  const isNew = forgotten !== null || gone.some((name) => goneBy(name, evidence) === null)
   const begins = isNew ? following(known, seq) : null
   const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
   const others = isNew ? asked.seats.filter((each) => each !== seat) : []
@@ -150,6 +165,9 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
       ),
       [safeName(seat), ''] as const,
       [leftName(seat), JSON.stringify(left)] as const,
+      ...(begins === null ? [] : gone).map(
+        (name) => [goneName(name), JSON.stringify({ ...author, gen: begins?.gen })] as const,
+      ),
     ]),
   }
 }

@@ -52,6 +52,27 @@ describe('what must be proven', () => {
   })
 })
 
+describe('an instance that is gone', () => {
+  const parts = { author, latest: 8, gap: null, charged: [], values: new Map() }
+  const first = leavingOf({ ...ASKED, gone: ['two'] }, EVIDENCE, parts)
+  const later = { forgotten: null, testimonies: [], attested: new Set(['one']), controls: first.controls }
+
+  it('is gone for every signer of the generation that began with it, and for no later one', () => {
+    expect(unproven({}, { ...later, gen: first.begins?.gen ?? '' })).toEqual([])
+    expect(unproven({}, { ...later, gen: 'later' })).toHaveLength(1)
+    expect(unproven({}, { ...later, gen: first.begins?.gen ?? '', forgotten: 'It is older.' })).toHaveLength(
+      2,
+    )
+  })
+
+  it('begins no generation a second time, and leaves no signer SAFE that was proven', () => {
+    const evidence = { ...EVIDENCE, ...later, gen: first.begins?.gen ?? '' }
+    const second = leavingOf({ ...ASKED, seat: OTHER, gone: ['two'] }, evidence, parts)
+    expect(second.begins).toBeNull()
+    expect([...second.controls.keys()]).toEqual([`safe:${OTHER}`, `left:${OTHER}`])
+  })
+})
+
 describe('what may still land', () => {
   it('is what a key was asked to sign and the chain does not count', () => {
     expect(gapOf(ASKED, EVIDENCE, 8)).toBeNull()
