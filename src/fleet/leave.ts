@@ -12,10 +12,15 @@ export type Check = {
   readonly fix?: string
 }
 
+/** What a node counts of a signer, in blocks and with its pool; or why it does not say. */
+type Counts = { readonly node: string } & (
+  | { readonly latest: number; readonly pending: number }
+  | { readonly problem: string }
+)
+
 /** What the nodes show of a signer. */
 export type ChainEvidence = {
-  /** By node: what it counts, in blocks and with its pool. */
-  readonly counts: readonly { readonly node: string; readonly latest: number; readonly pending: number }[]
+  readonly counts: readonly Counts[]
   /** Mined in the last day and not in the ledger by digest, oldest first; null where the nodes do not say. */
   readonly adopted: readonly Adopted[] | null
 }
@@ -70,6 +75,10 @@ function memberCheck(name: string, { gone }: Asked, evidence: Evidence): Check {
   }
 }
 
+/** What the node counts that is furthest. Pure. */
+export const latestOf = (counts: readonly Counts[]): number =>
+  Math.max(0, ...counts.flatMap((each) => ('problem' in each ? [] : [each.latest])))
+
 const goneName = (name: string): string => `gone:${name}`
 
 /** That an instance is gone for good, as a person said when a generation began. */
@@ -84,16 +93,27 @@ function goneBy(name: string, { controls, gen, forgotten }: Evidence): Author | 
 }
 
 function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): readonly Check[] {
-  const differing = counts.filter(({ latest, pending }) => latest !== counts[0]?.latest || pending !== latest)
+  const latest = latestOf(counts)
+  const differing = counts.filter(
+    (each) => 'problem' in each || each.latest !== latest || each.pending !== latest,
+  )
   const seen = counts
-    .map(({ node, latest, pending }) => `${node} counts ${latest} and ${pending} pending`)
+    .map((each) =>
+      'problem' in each
+        ? `${each.node} does not say (${each.problem})`
+        : `${each.node} counts ${each.latest} and ${each.pending} pending`,
+    )
     .join('; ')
   const pending = { what: `nothing of ${seat} is pending on any node`, seen }
   const ledger = `each nonce of the last day is in the ledger by its digest, or adopted`
   return [
     differing.length === 0
       ? { ...pending, isProven: true }
-      : { ...pending, isProven: false, fix: 'wait until they agree, and give the command again' },
+      : {
+          ...pending,
+          isProven: false,
+          fix: 'wait until all say the same, and give the command again; leave one that cannot count out of `chain.nodes` for it',
+        },
     adopted === null
       ? {
           ...{ what: ledger, isProven: false, seen: 'the nodes do not say what was mined a day ago' },

@@ -13,6 +13,7 @@ import {
   type Gap,
   gapOf,
   judge,
+  latestOf,
   leavingOf,
 } from '../fleet/leave.ts'
 import type { Reservation } from '../journal/journal.ts'
@@ -57,7 +58,7 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
   try {
     const evidence = await readEvidence(place, line)
     const chain = await readSignerEvidence(address, config, { clock: systemClock, journal: reads })
-    const latest = Math.max(...chain.counts.map((each) => each.latest))
+    const latest = latestOf(chain.counts)
     const gap = gapOf(asked, evidence, latest)
     const checks = judge(asked, evidence, chain)
     const charged = chargesOf(chain, seat, config)

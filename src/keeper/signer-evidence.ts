@@ -30,22 +30,33 @@ export async function readSignerEvidence(
 async function countsOf(signer: Address, config: RunConfig, clock: Clock): Promise<ChainEvidence['counts']> {
   const { read, send } = config.chain.nodes
   const byUrl = new Map([...read, ...send].map((url) => [url.reveal(), url]))
-  const counts: ChainEvidence['counts'][number][] = []
-  for (const [index, url] of [...byUrl.values()].entries()) {
-    const chain = { ...config.chain, nodes: { read: [url], send: [url], agree: 1 } }
-    const alone = await openNodes({ ...config, chain }, clock)
-    try {
-      const head = await alone.head()
-      const [latest, pending] = await Promise.all([
-        alone.transactionCount(signer, head.hash),
-        alone.transactionCount(signer, 'pending'),
-      ])
-      counts.push({ node: `node ${index + 1}`, latest, pending })
-    } finally {
-      await alone.close()
-    }
+  const urls = [...byUrl.values()]
+  return Promise.all(
+    urls.map(async (url, index) => {
+      const node = `node ${index + 1}`
+      const chain = { ...config.chain, nodes: { read: [url], send: [url], agree: 1 } }
+      try {
+        return { node, ...(await countsOfOne(signer, { ...config, chain }, clock)) }
+      } catch (error) {
+        if (!(error instanceof RolekeeperError)) throw error
+        return { node, problem: error.code }
+      }
+    }),
+  )
+}
+
+async function countsOfOne(signer: Address, config: RunConfig, clock: Clock) {
+  const alone = await openNodes(config, clock)
+  try {
+    const head = await alone.head()
+    const [latest, pending] = await Promise.all([
+      alone.transactionCount(signer, head.hash),
+      alone.transactionCount(signer, 'pending'),
+    ])
+    return { latest, pending }
+  } finally {
+    await alone.close()
   }
-  return counts
 }
 
 type LookDeps = { readonly clock: Clock; readonly journal: Pick<Journal, 'ledgerEntry'> }
@@ -103,7 +114,9 @@ async function minedIn(
   if (to.number - from.number === 1n) {
     const block = await nodes.block(to.number)
     const found = block && (await nodes.blockOf(block.hash, [signer]))
-    return found?.transactions ?? []
+    const mined = found?.transactions ?? []
+    if (mined.length !== to.count - from.count) throw notShown(to.number)
+    return mined
   }
   const number = (from.number + to.number) / 2n
   const middle = { number, count: await countAt(signer, number, nodes) }
@@ -118,3 +131,8 @@ async function adopt({ nonce, hash, receipt }: MinedTransaction, nodes: Nodes): 
     reverted: receipt.status === 'reverted',
   }
 }
+
+const notShown = (number: bigint) =>
+  new RolekeeperError('node.not_shown', `The nodes do not show what block ${number} holds.`, {
+    retry: 'later',
+  })

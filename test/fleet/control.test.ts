@@ -176,6 +176,18 @@ it('is SAFE no more once a person has proven wrong what was doubted in that gene
   store.close()
 })
 
+it('passes on what its machine has once more to a generation that a person has begun', async () => {
+  const { one, hear, store } = await pair()
+  setControl(one.directory, 'kill', true)
+  await vi.waitFor(async () => expect((await hear()).has('killed')).toBe(true))
+  const { gen } = store.known()
+  await redis.client().hset(store.keys.meta, { gen: 'next', parent: gen })
+  await redis.client().del(store.keys.control)
+  await vi.waitFor(async () => expect((await hear()).has('killed')).toBe(true))
+  expect(store.known().gen).toBe('next')
+  store.close()
+})
+
 it('is SAFE by what it cannot read', async () => {
   const { one, hear, store } = await pair()
   one.control.makeSafe(SEAT, doubt)

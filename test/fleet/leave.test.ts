@@ -46,7 +46,14 @@ describe('what must be proven', () => {
   })
 
   it('is that all nodes count the same, nothing is pending on any, and that they know the last day', () => {
-    for (const counts of [[node(8), node(9)], [node(8, 9)], [node(8), node(8, 9)]])
+    const silent = { node: 'node 2', problem: 'node.timeout' }
+    for (const counts of [
+      [node(8), node(9)],
+      [node(8, 9)],
+      [node(8), node(8, 9)],
+      [node(8), silent],
+      [silent],
+    ])
       expect(unproven({}, {}, { counts })).toEqual([expect.stringContaining('pending on any node')])
     expect(unproven({}, {}, { adopted: null })).toEqual([expect.stringContaining('archive node')])
   })
