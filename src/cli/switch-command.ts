@@ -99,10 +99,11 @@ async function sayWhoObeys(
   const living = all.filter(({ isSilent }) => !isSilent)
   const names = living.filter(isObeying).map(({ name }) => name)
   if (names.length > 0) io.out(`Heard by ${names.join(', ')}.\n`)
-  for (const each of all.filter(({ isSilent }) => isSilent)) {
-    const ago = each.seenMsAgo === null ? 'never, or has left' : `${duration(each.seenMsAgo)} ago`
+  for (const { name, seenMsAgo } of all.filter(({ isSilent }) => isSilent)) {
     io.err(
-      `Not heard by ${each.name}, last heard of ${ago}: where it runs, its own machine needs the command too.\n`,
+      seenMsAgo === null
+        ? `${name} was never heard of, or has left: it obeys when it starts.\n`
+        : `Not heard by ${name}, last heard of ${duration(seenMsAgo)} ago: where it runs, give the command on its machine too.\n`,
     )
   }
   for (const { name } of living.filter((each) => !isObeying(each))) {
