@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { type Checked, invariant, type Refusal } from '../errors.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Slot } from '../workflow/slot.ts'
-import { moved, type Step, wait } from '../workflow/step.ts'
+import { moved, type Step } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 import type { Fees, GasNeeds } from './transactions/fees.ts'
 import { reservationOf } from './transactions/raise.ts'
@@ -66,7 +66,8 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
   const affordable = await deps.checkBudget(reservation)
   if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
   const claimed = await deps.claim(inFlight, reservation, affordable.revision)
-  if (claimed === 'outdated') return wait(0)
+  // At once: who goes to the back of its line meets others there again, until its clearance is too old.
+  if (claimed === 'outdated') return claim(workflow, deps)
   return claimed === 'lost'
     ? moved(move(workflow, 'attested', nowMs))
     : { type: 'written', workflow: claimed }
