@@ -168,10 +168,11 @@ export class RedisReads implements JournalReads {
       .slice(0, limit)
   }
 
-  /** What is due of one seat. */
+  /** What is due of one seat, the first first; all of it at an infinite time. */
   protected async dueOf(seat: string, nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
     const { keys } = this.store
-    const range = [keys.outbox(seat), '-inf', nowMs, 'WITHSCORES', 'LIMIT', 0, limit] as const
+    const until = nowMs === Number.POSITIVE_INFINITY ? '+inf' : nowMs
+    const range = [keys.outbox(seat), '-inf', until, 'WITHSCORES', 'LIMIT', 0, limit] as const
     const flat = await this.texts('ZRANGEBYSCORE', ...range)
     const hashes = flat.filter((_each, index) => index % 2 === 0)
     if (hashes.length === 0) return []

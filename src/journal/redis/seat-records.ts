@@ -5,6 +5,7 @@ import { encodeRecord } from '../records.ts'
 import type { Answer } from './answer.ts'
 import { encodeEntry } from './entries.ts'
 import { seatLost, tailLost } from './faults.ts'
+import { Outbox } from './outbox.ts'
 import { RedisReads } from './reads.ts'
 import type { ScriptName } from './scripts.ts'
 import type { Held, Mark } from './seat.ts'
@@ -21,8 +22,7 @@ export class SeatRecords extends RedisReads {
   readonly #writer: string
   /** The sequence of the newest change that was answered. */
   #answered = 0
-  /** Nothing in the outbox is due before this: it is asked for twice a second, and is empty nearly always. */
-  #dueFromMs = Number.NEGATIVE_INFINITY
+  readonly #outbox = new Outbox()
   /** Why this writer's word counts no more. */
   #lost: RolekeeperError | null = null
 
@@ -90,44 +90,31 @@ export class SeatRecords extends RedisReads {
     }
   }
 
-  #outbox(): readonly string[] {
+  #outboxKeys(): readonly string[] {
     const { keys } = this.store
     const { seat } = this.held
     return [keys.outbox(seat), keys.outboxRows(seat), keys.outboxTries(seat)]
   }
 
   async post(rows: readonly Omit<OutboxRow, 'tries'>[]): Promise<void> {
-    const args = rows.flatMap(({ dueAtMs, ...row }) => [row.hash, dueAtMs, encodeRecord(row)])
-    await this.#queue('post', args, Math.min(...rows.map(({ dueAtMs }) => dueAtMs)))
+    await this.#outbox.post(rows, (fresh) => {
+      const args = fresh.flatMap(({ dueAtMs, ...row }) => [row.hash, dueAtMs, encodeRecord(row)])
+      return this.run('post', this.#outboxKeys(), args)
+    })
   }
 
-  async posted(hash: Hex): Promise<void> {
-    await this.run('posted', this.#outbox(), [hash])
+  posted(hash: Hex): Promise<void> {
+    return this.#outbox.posted(hash, () => this.run('posted', this.#outboxKeys(), [hash]))
   }
 
   postpone(hash: Hex, dueAtMs: number): Promise<void> {
-    return this.#queue('postpone', [hash, dueAtMs], dueAtMs)
+    const write = () => this.run('postpone', this.#outboxKeys(), [hash, dueAtMs])
+    return this.#outbox.postpone(hash, dueAtMs, write)
   }
 
-  /** Change what is due: before, as it may be made unheard, and after, as it was looked at meanwhile. */
-  async #queue(
-    name: 'post' | 'postpone',
-    args: readonly (string | number)[],
-    dueAtMs: number,
-  ): Promise<void> {
-    this.#dueFromMs = Math.min(this.#dueFromMs, dueAtMs)
-    await this.run(name, this.#outbox(), args)
-    this.#dueFromMs = Math.min(this.#dueFromMs, dueAtMs)
-  }
-
-  override async due(nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
-    if (nowMs < this.#dueFromMs) return []
-    const { seat } = this.held
-    const rows = await this.dueOf(seat, nowMs, limit)
-    if (rows.length > 0) return rows
-    const [, firstMs] = await this.texts('ZRANGE', this.store.keys.outbox(seat), 0, 0, 'WITHSCORES')
-    this.#dueFromMs = firstMs === undefined ? Number.POSITIVE_INFINITY : Number(firstMs)
-    return rows
+  override due(nowMs: number, limit: number): Promise<readonly OutboxRow[]> {
+    const read = (most: number) => this.dueOf(this.held.seat, Number.POSITIVE_INFINITY, most)
+    return this.#outbox.due(nowMs, limit, read)
   }
 
   async setValue(key: string, value: string | null): Promise<void> {

@@ -7,31 +7,36 @@ import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.t
 const CHAIN = 31_337
 const COMMANDS_MAX = 25
 
-it('takes at most 25 commands for a workflow, from when it is opened until it ended', async () => {
+it('takes at most 25 commands for a workflow, from when it is opened until it ended, with a replica to wait for', async () => {
   const redis = await startRedis(DURABLE)
-  const { store } = await newStore(redis.port)
-  const journal = await journalOf(await takeSeat(store), store)
-  await journal.adoptNonce(CHAIN, SIGNER, 5)
-  // A role's budget is read once, when it first asks.
-  await journal.spending('liquidator', [0], 'a')
-  await journal.barrier()
+  const replica = await startRedis({ ...DURABLE, replicaof: `127.0.0.1 ${redis.port}` })
   const client = redis.client()
-  await client.ping()
-  const monitor = await client.monitor()
+  do await client.incr('written')
+  while ((await client.wait(1, 1_000)) < 1)
+  const { store } = await newStore(redis.port, 1)
+  const journal = await journalOf(await takeSeat(store, SIGNER), store)
+  await journal.adoptNonce(CHAIN, SIGNER, 5)
+  // The next nonce, a role's budget and the outbox are read once, when they are first asked for.
+  await journal.nextNonce(CHAIN, SIGNER)
+  await journal.spending('liquidator', [0], 'a')
+  await journal.due(0, 32)
+  await journal.barrier()
+  const monitor = await client.duplicate().monitor()
   const seen: string[] = []
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   // What a script does is `lua`; what it costs the network is the script.
   monitor.on('monitor', (_time: string, [command = '']: string[], source: string) => {
-    if (command.toLowerCase() === 'ping') resolve()
-    else if (source !== 'lua') seen.push(command.toLowerCase())
+    const name = command.toLowerCase()
+    if (name === 'ping') resolve()
+    else if (source !== 'lua' && name !== 'replconf') seen.push(name)
   })
 
-  // As the keeper's pipeline asks for a liquidation with an approval: so its calls were counted in test/keeper.
+  // As the keeper's pipeline asks for a liquidation with an approval, the transactions of which are mined in one block.
   expect(await journal.byOpportunity('a')).toBeNull()
   let workflow = workflowOf('discovered', { id: 'a', opportunity: 'a' })
   await journal.open(workflow)
+  await journal.spending('liquidator', [0], 'a')
   for (const state of ['requested', 'prepared', 'attested', 'cleared'] as const) {
-    await journal.nextNonce(CHAIN, SIGNER)
     if (state === 'prepared') await journal.barrier()
     expect(await journal.get('a')).toEqual(workflow)
     workflow = await journal.write(move(workflow, state, 2))
@@ -42,41 +47,41 @@ it('takes at most 25 commands for a workflow, from when it is opened until it en
   const ask = {
     ...{ workflowId: 'a', role: 'liquidator', atMs: 3, usdMicros: 5n, gasWei: 7n, reverted: false },
   }
-  await journal.spending('liquidator', [0], 'a')
+  expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(5)
   const { revision } = await journal.spending('liquidator', [0], 'a')
   const claimed = await journal.claimWithin(move(workflow, 'in_flight', 3, { slots }), ask, revision)
   if (typeof claimed === 'string') throw new TypeError(claimed)
+  const kind = 'transaction'
   await journal.ordered(
     slots.map(({ nonce, signer, attempts }) => ({
-      ...{
-        digest: attempts[0]?.digest ?? '0x',
-        kind: 'transaction',
-        signer,
-        workflowId: 'a',
-        nonce,
-        atMs: 3,
-      },
+      ...{ digest: attempts[0]?.digest ?? '0x', kind, signer, workflowId: 'a', nonce, atMs: 3 },
     })),
   )
   workflow = await journal.write({ ...claimed, slots })
   await journal.barrier()
-  for (const hash of ['0x01', '0x02'] as const) {
-    workflow = await journal.write({ ...workflow, slots })
-    await journal.post([{ workflowId: 'a', requestId: 'r', order: 0, chainId: CHAIN, hash, dueAtMs: 1 }])
-    await journal.posted(hash)
-  }
+  const rows = (['0x01', '0x02'] as const).map((hash, order) => ({
+    ...{ workflowId: 'a', requestId: 'r', order, chainId: CHAIN, hash, dueAtMs: 4 },
+  }))
+  await journal.post(rows)
+  workflow = await journal.write({ ...workflow, slots })
+  for (const { hash } of await journal.due(4, 32)) await journal.posted(hash)
+  expect(await journal.due(5, 32)).toEqual([])
+  await journal.post(rows)
+  workflow = await journal.write({ ...workflow, slots })
   const final = slots.map((slot) => ({ ...slot, state: 'final' as const }))
   workflow = await journal.write({ ...workflow, slots: final })
   workflow = await journal.write(move(workflow, 'confirmed', 4), { ...ask, gasWei: 6n })
   workflow = await journal.write(move(workflow, 'succeeded', 5))
+  expect(await journal.get('a')).toEqual(workflow)
   expect(await journal.live()).toEqual([])
 
   await client.ping()
   await ended
-  expect(new Set(seen)).toEqual(new Set(['evalsha', 'hget']))
+  expect(new Set(seen)).toEqual(new Set(['evalsha', 'wait', 'hget']))
   expect(seen.length).toBeGreaterThan(15)
   expect(seen.length).toBeLessThanOrEqual(COMMANDS_MAX)
   monitor.disconnect()
   store.close()
+  await replica.stop()
   await redis.stop()
 })
