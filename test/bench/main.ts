@@ -1,10 +1,12 @@
 /**
- * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal [--json]`: the figures that are held over time. A
- * figure is no test and exits 0; `book` exits 1 where a target is missed.
+ * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet [--json]`: the figures that are held over
+ * time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { parseArgs } from 'node:util'
 import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
+import { describeFleet } from './describe-fleet.ts'
+import { measureFleet } from './fleet.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
 import { type JournalFigures, measureJournal } from './journal.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
@@ -40,9 +42,12 @@ if (positionals.join() === 'reaction') {
 } else if (positionals.join() === 'journal') {
   const figures = await measureJournal((text) => process.stderr.write(`journal: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeJournal(figures))
+} else if (positionals.join() === 'fleet') {
+  const figures = await measureFleet((text) => process.stderr.write(`fleet: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeFleet(figures))
 } else {
   process.stderr.write(
-    'Usage: npm run bench reaction|throughput|ingest|book|allocator|restart|journal [--json]\n',
+    'Usage: npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet [--json]\n',
   )
 }
 

@@ -26,7 +26,12 @@ export type ThroughputSettings = {
 }
 
 /** One workflow: which of its keys signs, and what makes it another than the rest. */
-export type Job = { readonly key: number; readonly id: number }
+export type Job = {
+  readonly key: number
+  readonly id: number
+  /** Of a role that no other key has; else all are of one, and share its budget. */
+  readonly ofOwnRole?: boolean
+}
 
 /** What a contender is given to do: as soon as one job is confirmed the next begins, so many at once. */
 export type Go = { readonly jobs: readonly Job[]; readonly atOnce: number }
@@ -79,7 +84,7 @@ export function contend(
 }
 
 /** Carry jobs to `confirmed`, so many at once, and measure it. */
-async function measureJobs(
+export async function measureJobs(
   { jobs, atOnce }: Go,
   carry: (job: Job) => Promise<void>,
 ): Promise<Pick<Went, 'tookMs' | 'cpuMs'>> {

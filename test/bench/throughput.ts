@@ -122,7 +122,8 @@ function figuresOf(
   }
 }
 
-async function startSide(name: Contender, settings: ThroughputSettings) {
+/** Start a contender in a process of its own, which is stopped but while it works. */
+export async function startSide(name: Contender, settings: ThroughputSettings) {
   const file = name === 'keeper' ? 'throughput-keeper.ts' : 'throughput-script.ts'
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [name])
   child.send(settings)
