@@ -85,10 +85,11 @@ export function createDuty(deps: DutyDeps): Duty {
       again = false
       try {
         const decided = await decider.decide()
-        failing = null
         if (stopped) break
         lookAgainAt(decided.decision.lookAgainAtMs)
         await decider.act(decided)
+        // Not before: a decision that nothing can be opened or kept for is as good as none.
+        failing = null
       } catch (error) {
         failing = { error, sinceMs: failing?.sinceMs ?? deps.nowMs() }
         if (!stopped) deps.onFailed(error)

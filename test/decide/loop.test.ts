@@ -23,7 +23,7 @@ const settled = async () => {
 }
 const NOTHING: Decision = { proposals: [], passedOver: [] }
 
-const createWorld = () => {
+const createWorld = (own: Partial<DutyDeps> = {}) => {
   const world = {
     decision: NOTHING,
     seen: observation(),
@@ -34,13 +34,14 @@ const createWorld = () => {
     opened: [] as string[],
     decided: [] as Decision[],
     failures: 0,
+    nowMs: 5_000,
     events: [] as KeeperEvent[],
     onDecided: () => {},
   }
   const deps: DutyDeps = {
     role: 'liquidator',
     workflowTypes: ['role.liquidator.liquidate'],
-    nowMs: () => 5_000,
+    nowMs: () => world.nowMs,
     prices: () => world.prices,
     recent: () => [],
     open: (proposal) =>
@@ -67,7 +68,7 @@ const createWorld = () => {
     },
     emit: (event) => world.events.push(event),
   }
-  return { world, duty: createDuty(deps) }
+  return { world, duty: createDuty({ ...deps, ...own }) }
 }
 let setup: ReturnType<typeof createWorld>
 beforeEach(() => {
@@ -163,6 +164,23 @@ describe('a duty', () => {
     await look()
     expect(setup.world.decided).toHaveLength(1)
     expect(setup.duty.lastDecidedAtMs()).toBe(5_000)
+  })
+
+  it('fails since the first look whose decision could not be kept, and not since the newest', async () => {
+    const { world, duty } = createWorld({
+      journal: {
+        ofRole: (role) => journal.ofRole(role),
+        onLots: () => journal.onLots(),
+        addDecisions: () => Promise.reject(new TypeError('full')),
+      },
+    })
+    for (const nowMs of [5_000, 9_000]) {
+      world.nowMs = nowMs
+      duty.look()
+      await expect.poll(() => world.failures).toBe(nowMs === 5_000 ? 1 : 2)
+    }
+    expect(duty.failing()?.sinceMs).toBe(5_000)
+    await duty.stop()
   })
 
   it('stops when the look under way has ended, and opens nothing of it', async () => {
