@@ -70,7 +70,9 @@ async function budgets(
 ): Promise<Readonly<Record<string, number>>> {
   // A role's budgets are one, also where several seats have it.
   const [{ records } = {}] = deps.terms()
-  const all = (await records?.journal.reservations(role, deps.clock.nowMs() - HOUR_MS)) ?? []
+  // Where a journal does not answer, the other figures say so, and have to be on the page.
+  const all = await records?.journal.reservations(role, deps.clock.nowMs() - HOUR_MS).catch(() => undefined)
+  if (all === undefined) return {}
   const rows = all.filter(vitals.counts)
   const { perHour } = vitals.limits
   const part = (used: bigint, max: bigint) => (max === 0n ? 1 : Number((used * 10_000n) / max) / 10_000)

@@ -141,7 +141,7 @@ function createNames(): (text: string) => string {
   const seen = new Set<string>()
   return (text) => {
     if (seen.has(text)) return text
-    if (seen.size >= NAMES_MAX || !/^[a-z][a-z0-9_.]{0,63}$/.test(text)) return 'other'
+    if (seen.size >= NAMES_MAX || !/^[a-z][a-z0-9_.-]{0,63}$/.test(text)) return 'other'
     seen.add(text)
     return text
   }
@@ -245,6 +245,7 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
   }
   gauges.quorumMissing.set(now.quorumMissingMs / 1_000)
   gauges.safe.reset()
+  gauges.budgets.reset()
   for (const { role, budgets, safe, ...figures } of now.roles) {
     for (const [check, signers] of Object.entries(safe)) gauges.safe.set({ role, check }, signers)
     gauges.up.set({ role }, Number(figures.up))
