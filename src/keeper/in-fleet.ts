@@ -165,7 +165,7 @@ class FleetSeating implements Seating {
 
   standing(): Standing {
     const held = this.#seats?.held().length ?? 0
-    const why = this.#upkeep?.failing() ?? this.#why
+    const why = this.#upkeep?.failing() ?? this.#why ?? this.#upkeep?.full() ?? null
     return {
       ok: why === null || why.code === 'fleet.stands_by',
       message: `${held} of ${this.#names.length} held${why === null ? '' : `; ${why.message}`}`,
@@ -274,6 +274,7 @@ class FleetSeating implements Seating {
       acknowledged: (top) => witnesses.record(seat, store.known(), top),
       onError: (error) => {
         if (error.code === 'seat.lost') this.#seats?.lost(held)
+        this.#upkeep?.heard(error)
         this.#control.forgotten(error)
       },
       createQueue: this.#wakeups.queueOf(seat),

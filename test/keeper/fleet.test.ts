@@ -96,10 +96,29 @@ it('takes up a workflow that Redis has, and whose opening it was never told of',
   await away.promise
   // Longer than anything is tried for.
   await systemClock.sleep(3_500)
+  // What Redis does is read in the figures just then.
+  expect(await keeper.page('/metrics')).toMatch(/^rolekeeper_redis_silent_seconds [1-9]/m)
   proxy.setRule('toServer', null)
   await keeper.until(liquidationOf(borrower)('succeeded'))
   await keeper.keeper.stop({ drainMs: 0 })
   await proxy.stop()
+}, 30_000)
+
+it('says on the screen and on its pages that Redis is full, and goes on once it is not', async () => {
+  const config = instance('a', { fleet: 'full' })
+  await foundFleet(storeConfigOf(config))
+  const one = await startTestKeeper(config)
+  started.push(one)
+  await one.until(({ type }) => type === 'role')
+  const server = redis.client()
+  await server.config('SET', 'maxmemory', '1mb')
+  const borrower = await world.openUnderWater()
+  const alarm = await one.until((event) => event.type === 'alarm' && event.code === 'journal.full')
+  expect(alarm).toMatchObject({ fix: expect.stringContaining('maxmemory') })
+  const { facets } = JSON.parse(await one.page('/readyz'))
+  expect(facets.seats).toEqual({ ok: false, message: expect.stringContaining('give Redis more memory') })
+  await server.config('SET', 'maxmemory', '0')
+  await one.until(liquidationOf(borrower)('succeeded'))
 }, 30_000)
 
 it('ends with one line, and makes nobody SAFE, where a slip leads to a Redis without its fleet', async () => {

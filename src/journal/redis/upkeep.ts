@@ -16,6 +16,9 @@ const CHECK_EVERY_MS = 30_000
 /** The same where the last look found something wrong, or found no server. */
 const CHECK_AGAIN_MS = 5_000
 
+/** After it refused something for want of memory, a server counts as full for so long: what would begin is tried again. */
+const FULL_MS = 10_000
+
 /** Of these nothing follows about what a server keeps: until it answers, no barrier passes either. */
 const UNHEARD = new Set(['journal.unreachable', 'journal.unknown', 'journal.loading'])
 
@@ -64,7 +67,7 @@ export function startSeatUpkeep({ journal, clock, onFailed }: SeatUpkeepDeps): (
 type StoreUpkeepDeps = {
   readonly store: Pick<RedisStore, 'check'>
   readonly clock: Clock
-  /** Called where it changes what is wrong with the server; null: nothing is any more. */
+  /** Called where it changes what is wrong with the server, null: nothing is any more; and with each refusal of one that is full. */
   readonly onState: (why: RolekeeperError | null) => void
 }
 
@@ -72,6 +75,10 @@ type StoreUpkeepDeps = {
 export type StoreUpkeep = {
   /** Why nothing may be signed or sent on its word, with the line to write; null where all is right. Synchronous. */
   readonly failing: () => RolekeeperError | null
+  /** Note what a use of the server threw. */
+  readonly heard: (error: RolekeeperError) => void
+  /** Why nothing new begins on it for now, while what is under way goes on; null where it takes what it is given. */
+  readonly full: () => RolekeeperError | null
   readonly stop: () => Promise<void>
 }
 
@@ -79,6 +86,7 @@ export type StoreUpkeep = {
 export function startStoreUpkeep({ store, clock, onState }: StoreUpkeepDeps): StoreUpkeep {
   const stopped = new AbortController()
   let failing: RolekeeperError | null = null
+  let refused: { readonly error: RolekeeperError; readonly atMs: number } | null = null
   const found = (next: RolekeeperError | null) => {
     const isNews = next?.message !== failing?.message
     failing = next
@@ -97,6 +105,12 @@ export function startStoreUpkeep({ store, clock, onState }: StoreUpkeepDeps): St
   })
   return {
     failing: () => failing,
+    heard: (error) => {
+      if (error.code !== 'journal.full') return
+      refused = { error, atMs: clock.nowMs() }
+      onState(error)
+    },
+    full: () => (refused !== null && clock.nowMs() - refused.atMs < FULL_MS ? refused.error : null),
     stop: async () => {
       stopped.abort('stopped')
       await ended
