@@ -131,7 +131,9 @@ function instanceLine({ name, zone, release, seenMsAgo, isSilent, ...more }: Ins
   const does =
     holds.length > 0
       ? `holds ${holds.length}`
-      : `stands by${standsBy === null ? ': each seat has its holder' : ''}`
+      : isSilent
+        ? 'holds nothing'
+        : `stands by${standsBy === null ? ': each seat has its holder' : ''}`
   const parts = [
     `  ${name}`,
     ...(zone === null ? [] : [zone]),
