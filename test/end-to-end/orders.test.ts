@@ -80,9 +80,8 @@ async function rolekeeper(...args: string[]) {
   return { code, out, err }
 }
 
-function inputFile(assets: string): string {
+function inputFile(assets: string, receiverAddress = world.signer): string {
   const file = join(world.directory, `deposit-${assets}.json`)
-  const receiverAddress = world.signer
   writeFileSync(
     file,
     JSON.stringify({ vaultAddress: world.scene.at('primeVault'), assets, receiverAddress, minShares: '1' }),
@@ -235,8 +234,13 @@ describe('what people order of a fleet', () => {
   })
   afterAll(() => redis.stop())
 
+  /** A key of its own: what it signs is in another journal than that of the other tests. */
+  const key = () => {
+    const { arn: keyId, address } = world.kms.keys[1] ?? { arn: '', address: world.signer }
+    return { keyId, address }
+  }
   const fleetOf = (instance: string) => ({
-    ...changesOf(['deposit']),
+    agents: [world.liquidator({ policy: policyFile(['deposit']), signer: { kms: key() } })],
     directory: join(world.directory, instance),
     journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
     queue: 'bullmq',
@@ -247,18 +251,19 @@ describe('what people order of a fleet', () => {
     await foundFleet(storeConfigOf(world.config(fleetOf('a'))))
     const machine = ['--config', world.configFile(fleetOf('c'))]
     // Nobody lives yet.
-    const following = submit('6000000', ...machine, '--json')
-    const placed = () => redis.client().hlen(`{rk:main}:orders:${world.signer.toLowerCase()}`)
+    const order = ['submit', 'deposit', '--role', 'liquidator', '--input']
+    const following = rolekeeper(...order, inputFile('6000000', key().address), ...machine, '--json')
+    const placed = () => redis.client().hlen(`{rk:main}:orders:${key().address.toLowerCase()}`)
     await expect.poll(placed, { timeout: 5_000 }).toBe(1)
     const first = await world.start(fleetOf('a'))
     const event = await first.until(held)
     const id = event.type === 'held' ? event.id : ''
-    expect(await placed()).toBe(0)
     await world.rest()
     await world.start(fleetOf('b'))
     await expect
       .poll(() => rolekeeper('approve', ...machine), { timeout: 10_000 })
       .toMatchObject({ out: expect.stringContaining(id.slice(0, 8)) })
+    await expect.poll(placed, { timeout: 5_000 }).toBe(0)
     expect(await rolekeeper('approve', id, ...machine)).toMatchObject({ code: 0 })
     const other = await rolekeeper('reject', id, ...machine)
     expect(other.err).toMatch(/answered otherwise|does not wait/)
@@ -266,7 +271,7 @@ describe('what people order of a fleet', () => {
     const end = JSON.parse(out.trimEnd().split('\n').at(-1) ?? '')
     expect({ code, end }).toMatchObject({ code: 0, end: { id, state: 'succeeded' } })
 
-    const about = await rolekeeper('signer', 'resync', world.signer, ...machine)
+    const about = await rolekeeper('signer', 'resync', key().address, ...machine)
     expect(about.out + about.err).toMatch(/next nonce/i)
     const absent = await rolekeeper(
       ...['submit', 'deposit', '--role', 'allocator', '--input', inputFile('1'), ...machine],

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { takeSubmissions } from '../../src/keeper/submissions.ts'
 import { fileMail, replyKey } from '../../src/ops/mail.ts'
-import { readSubmissions, type Submission, writeSubmission } from '../../src/ops/orders.ts'
+import { forgetOrder, readSubmissions, type Submission, writeSubmission } from '../../src/ops/orders.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 
 const UUID = '11111111-2222-4333-8444-555555555555'
@@ -31,6 +31,7 @@ function createWorld() {
     counted: { ok: true, exposure } as { readonly ok: true; readonly exposure: typeof exposure } | Refusal,
     stopped: null as Refusal | 'for_now' | null,
     opening: false,
+    meanwhile: () => {},
     /** The process ends before the reply is kept. */
     crash: false,
   }
@@ -50,7 +51,10 @@ function createWorld() {
           : role === 'allocator'
             ? {
                 mode: world.mode,
-                exposureOf: () => world.counted,
+                exposureOf: () => {
+                  world.meanwhile()
+                  return world.counted
+                },
                 open: async (proposal, shadow) => {
                   world.opened.push([proposal, shadow])
                   return { ok: true, workflowId: `workflow of ${proposal.occurrence}` }
@@ -115,6 +119,14 @@ describe('a submission', () => {
     await take()
     expect(world.opened.map(([{ occurrence }]) => occurrence)).toEqual([UUID, UUID])
     expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
+  })
+
+  it('is not carried out once its author took it back, also by who has read it before', async () => {
+    const { world, take, reply } = createWorld()
+    writeSubmission(directory, UUID, submission)
+    world.meanwhile = () => forgetOrder(directory, UUID)
+    await take()
+    expect([world.opened, reply()]).toEqual([[], null])
   })
 
   it('carries what a proposal says besides, where it is given', async () => {

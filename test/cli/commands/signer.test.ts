@@ -9,7 +9,7 @@ import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { SIGNERS_KEY } from '../../../src/keeper/records.ts'
 import { takeSignerOrders } from '../../../src/keeper/signer-orders.ts'
 import { fileMail } from '../../../src/ops/mail.ts'
-import { type SignerOrder, writeSignerOrder } from '../../../src/ops/orders.ts'
+import { forgetOrder, type SignerOrder, writeSignerOrder } from '../../../src/ops/orders.ts'
 import { createSigners } from '../../../src/pipeline/transactions/safe.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
@@ -122,6 +122,17 @@ describe('an order about a signer', () => {
     }
     expect(taken).toHaveLength(1)
     expect(await journal.getValue(`order:${id}`)).toBe('{"said":"It was done 1 times."}')
+  })
+
+  it('is not done once its author took it back, also by who has read it before', async () => {
+    const id = '11111111-2222-4333-8444-555555555555'
+    writeSignerOrder(directory, id, { verb: 'release', signer: SIGNER, yes: true })
+    const mail = fileMail(directory, journal)
+    const read = await mail.signerOrders()
+    forgetOrder(directory, id)
+    const take = () => Promise.reject(new TypeError('it was done'))
+    await takeSignerOrders({ take }, { ...mail, signerOrders: async () => read })
+    expect(await journal.getValue(`order:${id}`)).toBeNull()
   })
 
   it('says why the keeper refuses it', async () => {
