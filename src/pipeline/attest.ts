@@ -36,23 +36,40 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   if (attestation === undefined) return moved({ ...workflow, attestation: { digest } })
   const looked = await lookNow({ ...checked, proposal: workflow.proposal, ruleset, nowMs: nowMs() }, deps)
   if (!looked.ok) return moved(move(workflow, 'refused', nowMs(), { note: looked }))
-  const gate = deps.gate()
-  if (gate.safe !== undefined) return moved(move(workflow, 'refused', nowMs(), { note: gate.safe }))
-  if (gate.closed || gate.paused) return wait(HELD_MS)
+  const halted = haltedBy(workflow, deps)
+  if (halted !== null) return halted
+  await record(workflow, digest, deps)
+  // Again: a process may have been stopped for long while that was under way, and its seat be another's.
+  const haltedSince = haltedBy(workflow, deps)
+  if (haltedSince !== null) return haltedSince
   const signature = await sign(workflow, digest, deps)
   return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))
 }
 
-/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else. */
-async function sign(workflow: Workflow, digest: Hex, deps: AttestDeps): Promise<Hex> {
-  const { journal, signer, nowMs } = deps
+/** What the gate makes of a workflow that would be signed for; null where it is open. */
+function haltedBy(workflow: Workflow, { gate, nowMs }: AttestDeps): Step | null {
+  const { safe, closed, paused } = gate()
+  if (safe !== undefined) return moved(move(workflow, 'refused', nowMs(), { note: safe }))
+  return closed || paused ? wait(HELD_MS) : null
+}
+
+/** Enter a digest into the ledger for this workflow; resolves when it is durable. */
+async function record(
+  workflow: Workflow,
+  digest: Hex,
+  { journal, signer, nowMs }: AttestDeps,
+): Promise<void> {
   const entry: LedgerEntry = {
     ...{ digest, kind: 'typed_data', signer: signer.address },
     ...{ workflowId: workflow.id, nonce: null, atMs: nowMs() },
   }
   await journal.enterDigest(entry)
   await journal.ordered([entry])
-  const isClosed = () => deps.gate().closed
+}
+
+/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else. */
+async function sign(workflow: Workflow, digest: Hex, { signer, gate }: AttestDeps): Promise<Hex> {
+  const isClosed = () => gate().closed
   const signature = serializeSignature(
     await untilClosed(isClosed, (signal) => signer.signDigest(digest, signal)),
   )

@@ -24,11 +24,14 @@ let told: string[]
 let ledger: Map<Hex, LedgerEntry>
 let gate: Gate
 let asked: Hex[]
+/** What the gate is once the digest is on disk. */
+let gateAfter: Gate | undefined
 beforeEach(() => {
   told = []
   ledger = new Map()
   gate = { closed: false, paused: false }
   asked = []
+  gateAfter = undefined
 })
 
 const workflow = (
@@ -74,6 +77,7 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
       ordered: async (entries) => {
         told.push('on disk')
         for (const entry of entries) proveEntered(entry, ledger.get(entry.digest) ?? null)
+        gate = gateAfter ?? gate
       },
     },
     signer: {
@@ -131,6 +135,19 @@ describe('attesting typed data', () => {
     gate = held
     expect(await run(recorded)).toMatchObject({ type: 'wait' })
     expect(asked).toEqual([])
+  })
+
+  it.each([
+    [{ closed: true, paused: false }, { type: 'wait' }],
+    [{ closed: false, paused: true }, { type: 'wait' }],
+    [
+      { closed: false, paused: false, safe: refuse('signer_safe', 'in doubt') },
+      { workflow: { state: 'refused', note: { check: 'signer_safe' } } },
+    ],
+  ])('asks no key where the gate became %o while the digest went to disk', async (after, step) => {
+    gateAfter = after
+    expect(await run(recorded)).toMatchObject(step)
+    expect(told).toEqual(['entered', 'on disk'])
   })
 
   it('signs nothing for a signer in SAFE', async () => {
