@@ -56,6 +56,7 @@ const TEXTS = {
   claim: [BEGINS, HOLDER, workflows.CLAIM],
   decide: [BEGINS, HOLDER, mail.DECIDE],
   write: [GOES_ON, HOLDER, workflows.WRITE],
+  reread: [GOES_ON, HOLDER, workflows.REREAD],
   leave: [GOES_ON, HOLDER, workflows.LEAVE],
   forget: [GOES_ON, HOLDER, workflows.FORGET],
   settle: [GOES_ON, HOLDER, workflows.SETTLE],

@@ -4,6 +4,7 @@ import type { Brief } from '../../workflow/brief.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { Reservation } from '../journal.ts'
 import { LiveIndex } from '../live-index.ts'
+import { decodeRecord } from '../records.ts'
 import { decodeBrief } from './briefs.ts'
 import { type Change, changeArgs, changeKeys, conflict } from './change.ts'
 import { SeatRecords } from './seat-records.ts'
@@ -23,9 +24,17 @@ export class WorkflowRecords extends SeatRecords {
     this.proveHeld()
     const known = this.#live.get(id)
     if (known !== undefined && !this.#unsure.has(id)) return known
-    const stored = await super.get(id)
+    if (!this.#unsure.has(id)) return super.get(id)
+    const stored = await this.#reread(id)
     if (this.#unsure.delete(id) && stored !== null) this.#note(stored)
     return stored
+  }
+
+  /** Read what became of a change that was not heard of: from here on nothing becomes of it any more. */
+  async #reread(id: string): Promise<Workflow | null> {
+    const { values } = await this.run('reread', [this.store.keys.workflow(id)], [])
+    const body = String(values[1])
+    return body === '' ? null : decodeRecord<Workflow>(body)
   }
 
   /** With what was opened and not heard of. */

@@ -144,6 +144,10 @@ redis.call('HSET', nonces, 'next', fills and following or last + 1,
   'top', math.max(last, tonumber(numbers[2]) or -1))
 return { 'OK', store(kept[3]), 'written' }`
 
+/** Read a record; with the checks of a change, so that none that is under way on an older line is made any more. */
+export const REREAD = `
+return { 'OK', so_far, redis.call('HGET', KEYS[3], 'body') or '' }`
+
 /** Replace a reservation: keys are those of its budget; its id, time and row follow the op. */
 export const SETTLE = `
 ${RESERVE}

@@ -13,6 +13,7 @@ import { move, type Workflow } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
 import { type RedisProxy, startRedisProxy } from '../../support/redis-proxy.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -132,6 +133,34 @@ describe('the Redis journal', () => {
     for (let asks = 0; asks < 20; asks += 1) await redis.client().ping()
     expect(await redis.client().debug('DIGEST')).toBe(seen)
     expect((await journal.spending('liquidator', [0], 'x')).rows).toMatchObject([{ usdMicros: 9n }])
+  })
+
+  it('opens nothing by a command that arrives after it was looked for and not found', async () => {
+    const late = await startTcpProxy(redis)
+    const slow = openStore({ ...config, endpoint: endpointOf(`redis://127.0.0.1:${late.port}/0`) })
+    const own = await journalOf(await takeSeat(slow), slow)
+    await own.setValue('k', 'v')
+    let first: Buffer | undefined
+    let isAway = false
+    late.setRule('toServer', (piece) => {
+      if (first === undefined && piece.includes('"id":"b"')) {
+        first = piece
+        isAway = true
+      }
+      if (piece === first) return { kind: 'hold' }
+      return isAway ? { kind: 'drop' } : null
+    })
+    await expect(own.open(cleared('b'))).rejects.toMatchObject({ code: 'journal.unknown' })
+    isAway = false
+    expect(await own.get('b')).toBeNull()
+    late.setRule('toServer', null)
+    for (let asks = 0; asks < 20; asks += 1) await redis.client().ping()
+    // Else it was live, and nobody went on with it.
+    expect(await redis.client().hlen(slow.keys.brief)).toBe(0)
+    expect(await own.open(cleared('b'))).toBe('opened')
+    expect((await own.live()).map(({ id }) => id)).toEqual(['b'])
+    slow.close()
+    await late.stop()
   })
 
   it('writes nothing for a holder whose seat another has taken', async () => {
