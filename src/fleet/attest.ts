@@ -95,9 +95,11 @@ export type Attestation = {
   readonly server: () => string
   /** Say, once on each server, that it has all that this instance saw acknowledged: its line would not be there else. */
   readonly say: () => Promise<void>
+  /** Take note of how seats stand on the server of now. */
+  readonly saw: (records: ReadonlyMap<string, SeatRecord | null>) => void
   /**
    * Whether a seat may be taken: the server is the one that its record was last written on, or a replica of it that every
-   * barrier waited for, or every instance of the roster has held it against its witness. So also one that stands under this
+   * barrier waited for, as this process saw it before, or every instance of the roster has held it against its witness. So also one that stands under this
    * instance's own name: in an older file it does, though another held it since.
    */
   readonly mayTake: (seat: string, record: SeatRecord | null) => Promise<boolean>
@@ -122,6 +124,8 @@ export function createAttestation(deps: AttestDeps): Attestation {
   let saidOn = ''
   let hasWitness = witnesses.known !== null
   const waiting = new Map<string, string>()
+  /** Seats as they stood when they were last seen on the server that they were held on. */
+  const seen = new Map<string, SeatRecord>()
   const server = () => {
     const found = store.server()
     return found === undefined ? '' : serverText(found)
@@ -138,7 +142,9 @@ export function createAttestation(deps: AttestDeps): Attestation {
     const wasOn = record?.server ?? (await foundedOn(store))
     if (wasOn === server()) return true
     const history = wasOn.split('/')[1] ?? ''
-    if (replicas > 0 && history !== '' && store.server()?.replicationId2 === history) return true
+    const isOfHistory = replicas > 0 && history !== '' && store.server()?.replicationId2 === history
+    // One that has loaded an older snapshot names the same history.
+    if (isOfHistory && record !== null && isSoonAfter(seen.get(seat), record)) return true
     const heard = await attestOnce()
     const names = roster.filter((name) => !heard.has(name)).join(', ')
     if (names !== '' && waiting.get(seat) !== names) onWaiting(unattested(seat, names))
@@ -153,9 +159,19 @@ export function createAttestation(deps: AttestDeps): Attestation {
       await attestOnce()
       saidOn = on
     },
+    saw: (records) => {
+      for (const [seat, record] of records) if (record?.server === server()) seen.set(seat, record)
+    },
     mayTake,
   }
 }
+
+/** Beats of a lease: as many may have been lost with a master, as no barrier waits for them. */
+const BEATS_LOST_MAX = 4
+
+/** Whether a record is what it was when it was last seen, but for the last that was written before. Pure. */
+const isSoonAfter = (seen: SeatRecord | undefined, { server, epoch, beat }: SeatRecord): boolean =>
+  seen?.server === server && seen.epoch === epoch && Number(beat) >= Number(seen.beat) - BEATS_LOST_MAX
 
 const unattested = (seat: string, names: string) =>
   new RolekeeperError(

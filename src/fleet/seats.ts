@@ -123,6 +123,7 @@ class InstanceSeats implements Seats {
         const view = await look(this.#introduction())
         this.#deps.onControls(view.controls)
         this.#see(view)
+        this.#deps.attestation.saw(view.records)
         await this.#deps.attestation.say()
         await this.#act(view)
       } catch (error) {

@@ -269,3 +269,30 @@ it('has the seat of a dead holder taken on a replica that every barrier waited f
   await until(() => expect(two.names()).toEqual([SEAT]))
   expect(third.port).not.toBe(0)
 })
+
+it('takes no seat on an older snapshot, which names the history that a promoted replica would', async () => {
+  const master = await newRedis()
+  await newRedis({ replicaof: `127.0.0.1 ${master.port}` })
+  while ((await master.client().wait(1, 1_000)) < 1);
+  const config = { ...(await newFleet(master)), replicas: 1 }
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await one.barrier()
+  const two = await startMember(config, 'two')
+  await until(() => expect(two.states).toEqual([null]))
+  await master.client().save()
+  const snapshot = join(master.directory, 'dump.rdb')
+  cpSync(snapshot, `${snapshot}.older`)
+  await systemClock.sleep(2 * LEASE_MS)
+  await one.barrier()
+  await one.crash()
+  await master.kill()
+  // As a snapshot is brought back: where files are appended to, it is not loaded.
+  rmSync(join(master.directory, 'appendonlydir'), { recursive: true })
+  cpSync(`${snapshot}.older`, snapshot)
+  await master.restart({ appendonly: 'no' })
+  await master.client().config('SET', 'appendonly', 'yes')
+  await until(() => expect(two.states).toContain('fleet.unattested'))
+  await systemClock.sleep(LEASE_MS)
+  expect(two.names()).toEqual([])
+})
