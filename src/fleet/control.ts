@@ -97,6 +97,7 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
   const switches = () => {
     const local = readControl(directory)
     return {
+      ...local,
       killed: local.killed || controls.has(NAMES.kill),
       paused: local.paused || controls.has(NAMES.pause),
     }
@@ -124,8 +125,13 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
       heardAtMs = monotonicMs()
       for (const each of [...doubts]) leave(each)
       const local = readControl(directory)
-      pass(NAMES.kill, local.killed)
-      pass(NAMES.pause, local.paused)
+      if (local.isUnreadable) {
+        // It stops this machine: the fleet is there for a disk that fails.
+        deps.onFailed(unreadable(directory))
+      } else {
+        pass(NAMES.kill, local.killed)
+        pass(NAMES.pause, local.paused)
+      }
       for (const [seat, doubt] of doubts) pass(safeName(seat), true, doubt)
     },
     gate: (seat) => {
@@ -143,6 +149,13 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     },
   }
 }
+
+const unreadable = (directory: string) =>
+  new RolekeeperError('control.unreadable', `${directory} cannot be read, so this machine signs nothing.`, {
+    fix: 'stop this instance, and others take its seats; bring its directory back, then start it.',
+    facts: { directory },
+    retry: 'later',
+  })
 
 /** Doubt every signer of a Redis that has forgotten. Pure. */
 export const amnesiaOf = (seen: string): FleetDoubt => ({

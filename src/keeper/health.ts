@@ -192,11 +192,13 @@ function readReadiness(deps: HealthDeps): Readiness {
     ...(isStandby ? standby : ofSeats),
     nodes: nodesFacet(deps),
     feed: facet(feed !== 'down', feed),
-    control: facet(
-      !control.killed && !control.paused,
-      control.killed ? 'killed' : control.paused ? 'paused' : 'free',
-    ),
+    control: facet(!control.killed && !control.paused, controlText(control)),
   }
+}
+
+function controlText({ killed, paused, isUnreadable }: Control): string {
+  if (isUnreadable) return 'killed: the directory of this keeper cannot be read'
+  return killed ? 'killed' : paused ? 'paused' : 'free'
 }
 
 function rolesFacet(deps: HealthDeps): Facet {

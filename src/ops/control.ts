@@ -15,7 +15,12 @@ export type Gate = {
 }
 
 /** The switches as they are: `killed` stops every KMS call and first send, `paused` stops anything new. */
-export type Control = { readonly killed: boolean; readonly paused: boolean }
+export type Control = {
+  readonly killed: boolean
+  readonly paused: boolean
+  /** Nobody pulled them: their directory cannot be read. */
+  readonly isUnreadable?: true
+}
 
 /** The switches, and the file in the state directory whose presence is "on". */
 const FILES = { kill: 'KILL', pause: 'PAUSE' } as const
@@ -27,12 +32,14 @@ export type Switch = keyof typeof FILES
  */
 export function readControl(directory: string): Control {
   try {
-    if (!statSync(directory).isDirectory()) return { killed: true, paused: true }
+    if (!statSync(directory).isDirectory()) return UNREADABLE
     return { killed: isThere(directory, 'kill'), paused: isThere(directory, 'pause') }
   } catch {
-    return { killed: true, paused: true }
+    return UNREADABLE
   }
 }
+
+const UNREADABLE: Control = { killed: true, paused: true, isUnreadable: true }
 
 const isThere = (directory: string, which: Switch) =>
   statSync(join(directory, FILES[which]), { throwIfNoEntry: false }) !== undefined

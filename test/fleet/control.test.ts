@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -115,6 +115,20 @@ it('writes the file of this machine though Redis is away, and its instance passe
   expect(two.control.gate(SEAT).closed).toBe(true)
   store.close()
   await own.stop()
+})
+
+it('stops one machine alone whose directory is gone, and says so there', async () => {
+  const { one, two, hear, store, failed } = await pair()
+  await hear()
+  rmSync(one.directory, { recursive: true })
+  await hear()
+  expect(one.control.switches()).toEqual({ killed: true, paused: true, isUnreadable: true })
+  expect(failed).toEqual(['control.unreadable'])
+  // What this one wrote for the fleet would be there by now.
+  await setForFleet({ name: 'other', value: 'x', keeps: 'last' }, store)
+  expect([...(await hear()).keys()]).toEqual(['other'])
+  expect(two.control.gate(SEAT)).toEqual(OPEN)
+  store.close()
 })
 
 it('passes a file on once each time that it appears', async () => {
