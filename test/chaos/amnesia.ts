@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endpointOf } from '../../src/config/redis.ts'
@@ -46,8 +46,8 @@ const STILL_MS = 400
 /** Whoever would sign all the same has done so by then. */
 const AFTER_MS = 1_000
 const FOUND_MS_MAX = 20_000
-const SIGNED_MIN = 4
-const SIGNED_MS_MAX = 60_000
+const WITNESSED_MS_MAX = 60_000
+const SETTLED_MS_MAX = 120_000
 const ORDER_EVERY_MS = 200
 const HIGH = 60_000
 
@@ -84,7 +84,7 @@ export async function runAmnesia(
       )
     }
     for (const { keeper } of world.members) keeper.start()
-    await untilSettled(world, SIGNED_MS_MAX, world.people.release)
+    await untilSettled(world, SETTLED_MS_MAX, world.people.release)
     await Promise.all(world.members.map(({ keeper }) => keeper.stop()))
     const evidence = await gather(world, orders)
     const { problems } = await compare(world, orders, evidence, false)
@@ -119,19 +119,11 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
     world.people.order(order.id, order.assets)
   }, ORDER_EVERY_MS)
   const signs = () => world.deeds().filter(({ kind }) => kind === 'sign').length
-  const untilSigned = async () => {
-    const from = signs()
-    const untilMs = performance.now() + SIGNED_MS_MAX
-    while (signs() < from + SIGNED_MIN) {
-      if (performance.now() > untilMs) throw new TypeError('nothing is signed before anything is wrong')
-      await sleep(10)
-    }
-  }
   try {
-    await untilSigned()
+    await untilWitnessed(world)
     copy(redis.master().directory, older)
     redis.replication?.setRule('toClient', { kind: 'drop' })
-    await untilSigned()
+    await untilWitnessed(world)
   } finally {
     clearInterval(load)
   }
@@ -166,6 +158,26 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
   for (const { world: own } of members)
     for (const seat of seats) rmSync(join(seatFolder(own.directory, seat), 'SAFE'), { force: true })
   return { foundMs, carried, calls, problems }
+}
+
+/** Wait until an instance has on its disk that what is written after now was acknowledged. */
+async function untilWitnessed({ redis, keys, members, seats }: FleetWorld): Promise<void> {
+  const from = Number(await redis.line().hget(keys.meta, 'seq'))
+  const untilMs = performance.now() + WITNESSED_MS_MAX
+  const witnessed = () =>
+    members.flatMap(({ world }) => seats.map((seat) => sequenceIn(seatFolder(world.directory, seat))))
+  while (Math.max(...witnessed()) <= from) {
+    if (performance.now() > untilMs) throw new TypeError('nothing is acknowledged before anything is wrong')
+    await sleep(10)
+  }
+}
+
+/** The newest sequence that a seat's witness shows; 0 where there is none. */
+function sequenceIn(folder: string): number {
+  const file = join(folder, 'acknowledged')
+  if (!existsSync(file)) return 0
+  const lines = readFileSync(file, 'utf8').matchAll(/^[0-9a-f]{8} [0-9a-f]+ (\d+) /gm)
+  return Math.max(0, ...[...lines].map(([, seq]) => Number(seq)))
 }
 
 const hold = (proxy: FleetWorld['members'][number]['redis'], isHeld: boolean) => {

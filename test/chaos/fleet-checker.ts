@@ -49,11 +49,10 @@ export function takeovers(
 ): readonly Takeover[] {
   return gone.flatMap(({ name, how, atMs, untilMs, seats }) =>
     seats.flatMap((seat) => {
-      const taken = holders
-        .changes()
-        .find((each) => each.seat === seat && each.seenAtMs > atMs && !['', name].includes(each.holder))
-      // Its own instance was sooner.
-      if (taken === undefined || taken.seenAtMs > untilMs) return []
+      const taken = holders.changes().find((each) => each.seat === seat && each.seenAtMs > atMs)
+      // Its own instance was sooner: began anew, or woke up.
+      if (taken === undefined || ['', name].includes(taken.holder)) return []
+      if (how === 'stopped' && taken.seenAtMs > untilMs) return []
       const next = deeds().find(
         (deed) =>
           deed.kind === 'sign' && deed.seat === seat && deed.name === taken.holder && deed.atMs > atMs,

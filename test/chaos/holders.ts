@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Keys } from '../../src/journal/redis/keys.ts'
 
-/** A seat's record changed: who holds it now (empty: nobody). It was not so at `notBeforeMs`, and was seen at `seenAtMs`. */
+/** A term began or ended: who holds the seat now (empty: nobody). It was not so at `notBeforeMs`, and was seen at `seenAtMs`. */
 type Change = {
   readonly seat: string
   readonly holder: string
@@ -27,7 +27,7 @@ const LOOK_MS_MAX = 500
 /** Watch the records of some seats. `redis` is a line to the server that counts now. */
 export function watchHolders(redis: () => Redis, keys: Keys, seats: readonly string[]): Holders {
   const changes: Change[] = []
-  const last = new Map<string, string>()
+  const last = new Map<string, { readonly token: string; readonly name: string }>()
   let isStopped = false
   let lookedAtMs = Date.now()
 
@@ -40,10 +40,10 @@ export function watchHolders(redis: () => Redis, keys: Keys, seats: readonly str
     for (const [index, seat] of seats.entries()) {
       const [error, found] = replies[index] ?? [new Error('no answer'), null]
       if (error !== null || !Array.isArray(found)) continue
-      const [token, holder] = found
-      const name = token === null || token === '' ? '' : String(holder)
-      if (last.get(seat) === name) continue
-      last.set(seat, name)
+      const [token, holder] = found.map((each) => (each === null ? '' : String(each)))
+      const name = token === '' ? '' : String(holder)
+      if (last.get(seat)?.token === token) continue
+      last.set(seat, { token: String(token), name })
       changes.push({ seat, holder: name, notBeforeMs: lookedAtMs, seenAtMs: Date.now() })
     }
     lookedAtMs = sentAtMs
@@ -65,7 +65,7 @@ export function watchHolders(redis: () => Redis, keys: Keys, seats: readonly str
           holder === name && seenAtMs > atMs && notBeforeMs <= atMs + laterMs,
       )
     },
-    of: (name) => seats.filter((seat) => last.get(seat) === name),
+    of: (name) => seats.filter((seat) => last.get(seat)?.name === name),
     stop: async () => {
       isStopped = true
       await done
