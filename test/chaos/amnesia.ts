@@ -160,13 +160,14 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
   return { foundMs, carried, calls, problems }
 }
 
-/** Wait until an instance has on its disk that what is written after now was acknowledged. */
+/** Wait until an instance has on its disk that what is written after now was acknowledged, and something is under way. */
 async function untilWitnessed({ redis, keys, members, seats }: FleetWorld): Promise<void> {
   const from = Number(await redis.line().hget(keys.meta, 'seq'))
   const untilMs = performance.now() + WITNESSED_MS_MAX
   const witnessed = () =>
     members.flatMap(({ world }) => seats.map((seat) => sequenceIn(seatFolder(world.directory, seat))))
-  while (Math.max(...witnessed()) <= from) {
+  const isIdle = async () => (await redis.line().hlen(keys.brief)) === 0
+  while (Math.max(...witnessed()) <= from || (await isIdle())) {
     if (performance.now() > untilMs) throw new TypeError('nothing is acknowledged before anything is wrong')
     await sleep(10)
   }
