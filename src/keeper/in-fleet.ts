@@ -101,6 +101,8 @@ class FleetSeating implements Seating {
   /** Ended with it, the last first. */
   readonly #opened: (() => unknown)[] = []
   #seats: Seats | undefined
+  /** Of the configuration, and of what is in flight for none of it. */
+  #count: number
   #upkeep: StoreUpkeep | undefined
   #why: RolekeeperError | null = null
   /** Resolves once seats are being held, or the keeper ends. */
@@ -114,6 +116,7 @@ class FleetSeating implements Seating {
     this.#fleet = fleet
     this.#deps = deps
     this.#names = seatsOf(config).map(({ name }) => name)
+    this.#count = this.#names.length
     this.#control = createFleetControl({
       ...{ store, instance, leaseMs, monotonicMs, seats: this.#names, onFailed: alarm },
       ...{ directory: config.directory, nowMs: clock.nowMs },
@@ -168,7 +171,7 @@ class FleetSeating implements Seating {
     const why = this.#upkeep?.failing() ?? this.#why ?? this.#upkeep?.full() ?? null
     return {
       ok: why === null || why.code === 'fleet.stands_by',
-      message: `${held} of ${this.#names.length} held${why === null ? '' : `; ${why.message}`}`,
+      message: `${held} of ${this.#count} held${why === null ? '' : `; ${why.message}`}`,
       isStandby: held === 0,
     }
   }
@@ -176,7 +179,7 @@ class FleetSeating implements Seating {
   gauges(): FleetGauges {
     const seen = this.#seats?.seen() ?? null
     return {
-      seats: this.#names.length,
+      seats: this.#count,
       seatsHeld: this.#seats?.held().length ?? 0,
       seatFreeMs: seen?.freeMs ?? 0,
       isStandby: this.#why !== null,
@@ -204,6 +207,7 @@ class FleetSeating implements Seating {
     const { instance, leaseMs, lagMs, zone } = this.#fleet
     const seats = await this.#allSeats()
     stop.throwIfAborted()
+    this.#count = seats.length
     this.#upkeep = startStoreUpkeep({ store, clock, onState: this.#heard })
     this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({

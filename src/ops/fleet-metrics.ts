@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** How an instance of a fleet stands at this moment. */
 export type FleetGauges = {
-  /** Those of the configuration. */
+  /** Those of the configuration, and of what is in flight for none of it. */
   readonly seats: number
   /** Those that this instance holds. */
   readonly seatsHeld: number
@@ -36,7 +36,7 @@ const BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 2.5]
 export function createFleetMetrics(registry: Registry, name: (text: string) => string): FleetMetrics {
   const full = (name: string) => `rolekeeper_${name}`
   const gauge = (name: string, help: string) => new Gauge({ name: full(name), help, registers: [registry] })
-  const seats = gauge('seats', 'Seats of the configuration.')
+  const seats = gauge('seats', 'Seats of the configuration, and of what is in flight for none of it.')
   const held = gauge('seats_held', 'Seats that this instance holds.')
   const free = gauge(
     'seat_free_seconds',
