@@ -132,11 +132,11 @@ export function createAttestation(deps: AttestDeps): Attestation {
   }
   const attestOnce = async (): Promise<ReadonlySet<string>> => {
     const { names, isWitnessLost } = await attest(instance, hasWitness, store)
-    if (isWitnessLost) return names
-    // On disk before anybody relies on it a second time.
+    if (hasWitness || isWitnessLost) return names
+    // On disk before Redis has its name: who crashes in between, or hears no answer, has lost none.
     await witnesses.begin(store.known().gen)
     hasWitness = true
-    return names
+    return (await attest(instance, hasWitness, store)).names
   }
   const mayTake = async (seat: string, record: SeatRecord | null): Promise<boolean> => {
     const wasOn = record?.server ?? (await foundedOn(store))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { endpointOf } from '../../src/config/redis.ts'
-import type { RolekeeperError } from '../../src/errors.ts'
+import { RolekeeperError } from '../../src/errors.ts'
 import { openWitnesses, type Witnesses } from '../../src/fleet/attest.ts'
 import { createFleetControl, type FleetControl } from '../../src/fleet/control.ts'
 import { serverText } from '../../src/journal/redis/check.ts'
@@ -228,6 +228,30 @@ it('takes no seat on a server that came up while its command was under way', asy
   tcp.setRule('toServer', null)
   expect(await taken).toBe('journal.moved')
   expect((await readSeat(SEAT, store))?.holder).toBe('one')
+})
+
+it('takes nobody for who lost a witness that crashed before its first one was on disk', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  // On another server than it was begun on, everybody is heard before a seat is taken.
+  await redis.restart()
+  const options = { instance: 'one', seats: [{ name: SEAT }], roster: ['one'] }
+  const crashing = Promise.withResolvers<void>()
+  const begin = async () => {
+    crashing.resolve()
+    throw new RolekeeperError('fleet.witness', 'the process ends here', { fix: 'none' })
+  }
+  const one = startInstance(config, { ...options, witnesses: { known: null, begin } })
+  await crashing.promise
+  await one.seats.stop()
+  one.store.close()
+  await redis.restart()
+  const again = startInstance(config, options)
+  ends.push(async () => {
+    await again.seats.stop()
+    again.store.close()
+  })
+  await until(() => expect(again.names()).toEqual([SEAT]))
 })
 
 it('has a seat taken on a restarted Redis that lost nothing, once every instance has said so', async () => {

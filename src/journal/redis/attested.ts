@@ -3,7 +3,7 @@ import type { RedisStore } from './store.ts'
 /** Who has held a server against its witness, and whether this instance had one that is gone. */
 export type Attested = { readonly names: ReadonlySet<string>; readonly isWitnessLost: boolean }
 
-/** Say that an instance holds the server of now against what it witnessed. */
+/** Say that an instance holds the server of now against what it witnessed; one without a witness only asks. */
 export async function attest(instance: string, hasWitness: boolean, store: RedisStore): Promise<Attested> {
   const { keys } = store
   const names = [keys.attested(store.runId()), keys.witnesses]

@@ -81,8 +81,9 @@ return { 'OK', seq_now }`
  * none has lost it, and says nothing. Answers with all who did.
  */
 export const ATTEST = `
-if ARGV[4] == 'none' and redis.call('SISMEMBER', KEYS[3], ARGV[3]) == 1 then
-  return { 'LOST', seq_now, redis.call('SMEMBERS', KEYS[2]) }
+if ARGV[4] == 'none' then
+  local had = redis.call('SISMEMBER', KEYS[3], ARGV[3]) == 1
+  return { had and 'LOST' or 'NONE', seq_now, redis.call('SMEMBERS', KEYS[2]) }
 end
 redis.call('SADD', KEYS[2], ARGV[3])
 redis.call('SADD', KEYS[3], ARGV[3])
