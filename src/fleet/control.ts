@@ -144,6 +144,8 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     makeSafe,
     forgotten: ({ code, shortMessage }) => {
       if (code !== 'journal.amnesia') return
+      // Closed at once, also for what a SAFE signer may sign: until a Redis answers that has not forgotten.
+      heardAtMs = Number.NEGATIVE_INFINITY
       // A shadow signs nothing.
       for (const seat of seats) if (!seat.startsWith('shadow:')) makeSafe(seat, amnesiaOf(shortMessage))
     },

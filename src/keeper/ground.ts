@@ -67,7 +67,7 @@ export async function openGround({ nodes, records, log, onHead, ...deps }: Groun
   const follow = () =>
     watchChain({
       ...{ nowMs, clock, nodes, journal: records.journal, safe: records.signers.safe },
-      ...{ signers: records.addresses, onHead, alarm: deps.reports.alarm },
+      ...{ signers: records.addresses, scope: records.scope, onHead, alarm: deps.reports.alarm },
       onFailed: (error) => log.warn('could not follow the chain', {}, error),
     })
   const isMistake = ({ code }: RolekeeperError) => records.resumed.length === 0 && MISTAKES.includes(code)

@@ -45,6 +45,8 @@ export type KeeperRecords = {
   readonly signers: Signers
   /** The signers that may have a transaction on its way: those of the configuration, and those of workflows in flight. */
   readonly addresses: readonly Address[]
+  /** What sets its values apart from those of others on the same journal. */
+  readonly scope: string
   /** What has not ended. */
   readonly resumed: readonly Workflow[]
   readonly close: () => Promise<void>
@@ -101,7 +103,14 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
     opened.push(watermark.ended)
     const addresses = signersOf(config, resumed)
     await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId, addresses }))
-    return { journal: withWatermark(journal, watermark), signers, addresses, resumed, close: closeAll }
+    return {
+      journal: withWatermark(journal, watermark),
+      signers,
+      addresses,
+      scope: '',
+      resumed,
+      close: closeAll,
+    }
   } catch (error) {
     await closeAll()
     throw error

@@ -40,7 +40,8 @@ export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSea
     ...{ nowMs: clock.nowMs, alarm, chainId: config.chain.id, journal },
   })
   const close = startSeatUpkeep({ journal: inRedis, clock, onFailed: alarm })
-  const records = { journal, signers, addresses, resumed, close }
+  // Each seat has seen the chain become final by itself, and doubts by itself what a fork took back.
+  const records = { journal, signers, addresses, scope: `@${held.seat}`, resumed, close }
   return { config, candidates, records, gate, createQueue, mail: fleetMail(held, { store, journal }) }
 }
 

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
+import { encodeRecord } from '../journal/records.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -205,11 +207,15 @@ export function refusalOfPolicies(candidates: readonly Candidate[]): RolekeeperE
 /** What two instances of a fleet have to agree on: the release, the policies, and who signs for which role. Pure. */
 export function fingerprintOf(candidates: readonly Candidate[], version: string): string {
   const agents = candidates.map(({ agent: { role, mode, signer }, policy }) => {
-    const rules = policy instanceof RolekeeperError ? policy.code : policy.ruleset.hash
+    const rules = policy instanceof RolekeeperError ? policy.code : hashOf(policy.policy)
     return `${role} ${mode} ${signer.address} ${rules}`
   })
   return [version, ...agents.toSorted()].join('\n')
 }
+
+/** Every section counts, also those that no ruleset holds. */
+const hashOf = (policy: RolePolicy['policy']): string =>
+  createHash('sha256').update(encodeRecord(policy)).digest('hex')
 
 /** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
 export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>

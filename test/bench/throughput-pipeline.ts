@@ -128,6 +128,7 @@ export async function createPipeline(deps: PipelineDeps): Promise<Pipeline> {
   const alarm = ({ message }: Error) => say(message)
   const addresses = settings.keys.map(addressOf)
   const chain = await watchChain({
+    scope: '',
     ...{ nowMs: systemClock.nowMs, clock: systemClock, nodes, journal, alarm, safe },
     signers: signers.map(({ address }) => address),
     onHead: () => {

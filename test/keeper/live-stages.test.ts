@@ -40,6 +40,7 @@ beforeEach(async () => {
     ...{ finality: 'finalized', pollMs: 1_000, clock: systemClock },
   })
   chain = await watchChain({
+    scope: '',
     ...{ nowMs: () => 1_000, clock: systemClock, journal, signers: [SIGNER], safe: () => {} },
     ...{ onHead: () => {}, onFailed: () => {}, alarm: () => {} },
     nodes: { ...model.nodes, chainId: CHAIN, send: async () => [] },

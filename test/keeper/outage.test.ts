@@ -96,6 +96,7 @@ async function createScene(): Promise<Scene> {
     },
   }
   const chain = await watchChain({
+    scope: '',
     ...{ nowMs, clock: systemClock, nodes, journal, alarm, signers: [address], safe: signers.safe },
     onHead: () => {
       for (const id of live.keys()) queue.wake(id, 0)

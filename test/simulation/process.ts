@@ -268,6 +268,7 @@ export class Process {
       onMove(before, after)
     }
     const chain = await watchChain({
+      scope: '',
       ...{ nowMs: clock.nowMs, clock, nodes, journal, safe: signers.safe },
       signers: [SIGNER],
       onHead: () => {

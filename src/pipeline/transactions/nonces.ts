@@ -18,6 +18,8 @@ export type ChainViewDeps = {
   readonly nodes: CanonicalDeps['nodes'] & Pick<Nodes, 'chainId' | 'send'>
   readonly journal: Pick<Journal, 'nextNonce' | 'adoptNonce' | 'byNonce' | 'getValue' | 'setValue'>
   readonly signers: readonly Address[]
+  /** What sets apart where several follow the chain on one journal, each for its signers; empty where one does. */
+  readonly scope: string
   /** Take a signer to SAFE: it claims nothing new until the reason is explained. */
   readonly safe: Signers['safe']
   /** After each new head, and when something that was sought is found. */
@@ -41,10 +43,10 @@ export type ChainView = {
   readonly stop: () => Promise<void>
 }
 
-/** The journal's value that holds the last final block of a chain. */
-const finalKey = (chainId: number) => `final:${chainId}`
+/** The journal's value that holds the last final block of a chain, as who follows it for some signers saw it. */
+const finalKey = (chainId: number, scope: string) => `final:${chainId}${scope}`
 /** The journal's value that says from which height on what was final is in doubt. */
-const doubtKey = (chainId: number) => `doubted:${chainId}`
+const doubtKey = (chainId: number, scope: string) => `doubted:${chainId}${scope}`
 const storedBlock = z.object({
   number: z.string().transform(BigInt),
   hash: z.custom<`0x${string}`>((hash) => typeof hash === 'string' && /^0x[0-9a-f]{64}$/.test(hash)),
@@ -58,10 +60,10 @@ export async function doubtAfterLastFinal(
   journal: Pick<Journal, 'getValue' | 'setValue'>,
   chainId: number,
 ): Promise<void> {
-  const stored = await journal.getValue(finalKey(chainId))
-  const doubted = await journal.getValue(doubtKey(chainId))
+  const stored = await journal.getValue(finalKey(chainId, ''))
+  const doubted = await journal.getValue(doubtKey(chainId, ''))
   const from = stored === null ? 0n : storedBlock.parse(JSON.parse(stored)).number + 1n
-  if (doubted === null || from < BigInt(doubted)) await journal.setValue(doubtKey(chainId), String(from))
+  if (doubted === null || from < BigInt(doubted)) await journal.setValue(doubtKey(chainId, ''), String(from))
 }
 
 /**
@@ -70,10 +72,10 @@ export async function doubtAfterLastFinal(
  * and its transactions are sent again as they were. A first nonce is adopted from the finalized count, and no later one.
  */
 export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
-  const { nodes, journal, signers } = deps
-  const key = finalKey(nodes.chainId)
+  const { nodes, journal, signers, scope } = deps
+  const key = finalKey(nodes.chainId, scope)
   const stored = await journal.getValue(key)
-  const doubted = await journal.getValue(doubtKey(nodes.chainId))
+  const doubted = await journal.getValue(doubtKey(nodes.chainId, scope))
   /** What was counted since a signer without a nonce was first looked at, at least. */
   const firstCounts = new Map<Address, number>()
   let reconciling: Promise<unknown> = Promise.resolve()
@@ -120,7 +122,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
     stands: canonical.stands,
     forgetForks: () => {
       canonical.forgetForks()
-      return journal.setValue(doubtKey(nodes.chainId), null)
+      return journal.setValue(doubtKey(nodes.chainId, scope), null)
     },
     stop: canonical.stop,
   }
@@ -206,7 +208,7 @@ async function reportFork(fork: ForkPastFinality, deps: ChainViewDeps): Promise<
       deps.safe(signer, { check: 'reorg_past_finality', message, seen, toLeave })
   }
   // At once: a record may be away, and nodes that do not agree may take long to say what relied on it.
-  const doubted = deps.journal.setValue(doubtKey(deps.nodes.chainId), String(fork.doubtedFrom))
+  const doubted = deps.journal.setValue(doubtKey(deps.nodes.chainId, deps.scope), String(fork.doubtedFrom))
   safe(left, `block ${fromBlock}`)
   await doubted
   const relied = (await Promise.all(deps.signers.map((signer) => reliedOn(signer, deps)))).flat()

@@ -45,6 +45,7 @@ const createWorld = () => {
   }
   const deps: ChainViewDeps = {
     nowMs: () => 1_000,
+    scope: '',
     clock: { ...systemClock, sleep: () => settled() },
     nodes: {
       ...model.nodes,
