@@ -94,14 +94,7 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     const doubt = doubts.get(seat) ?? parseDoubt(controls.get(safeName(seat)))
     return doubt === null ? undefined : refuse('safe', `${seat} is SAFE (${doubt.check}): ${doubt.message}`)
   }
-  const switches = () => {
-    const local = readControl(directory)
-    return {
-      ...local,
-      killed: local.killed || controls.has(NAMES.kill),
-      paused: local.paused || controls.has(NAMES.pause),
-    }
-  }
+  const switches = () => switchesOf(readControl(directory), controls)
   const makeSafe = (seat: string, found: FleetDoubt) => {
     if (doubts.has(seat)) return
     const doubt = { ...found, gen: deps.store.known().gen }
@@ -158,6 +151,13 @@ const unreadable = (directory: string) =>
     facts: { directory },
     retry: 'later',
   })
+
+/** What is on here or in the fleet is on. Pure. */
+const switchesOf = (local: Control, controls: ReadonlyMap<string, string>): Control => ({
+  ...local,
+  killed: local.killed || controls.has(NAMES.kill),
+  paused: local.paused || controls.has(NAMES.pause),
+})
 
 /** Doubt every signer of a Redis that has forgotten. Pure. */
 export const amnesiaOf = (seen: string): FleetDoubt => ({
