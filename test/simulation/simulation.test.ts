@@ -6,8 +6,8 @@ import { FOUND } from './found.ts'
 import { planOf } from './replay.ts'
 import { runSchedule } from './schedule.ts'
 
-/** Schedules of one process; two of them side by side, as there are cores: 1,000. `npm run simulate` runs any others. */
-const RUNS = 500
+/** Schedules of one process; two of them side by side, as there are cores: 500. `npm run simulate` runs any others. */
+const RUNS = 250
 const FIRST_SEEDS = [1, 1 + RUNS]
 
 describe('the keeper, simulated', () => {
