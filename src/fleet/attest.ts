@@ -99,8 +99,8 @@ export type Attestation = {
   readonly saw: (records: ReadonlyMap<string, SeatRecord | null>) => void
   /**
    * Whether a seat may be taken: the server is the one that its record was last written on, or a replica of it that every
-   * barrier waited for, as this process saw it before, or every instance of the roster has held it against its witness. So also one that stands under this
-   * instance's own name: in an older file it does, though another held it since.
+   * barrier waited for, as this process saw it before, or every instance of the roster has held it against its witness. So
+   * also one that stands under this instance's own name: in an older file it does, though another held it since.
    */
   readonly mayTake: (seat: string, record: SeatRecord | null) => Promise<boolean>
 }

@@ -133,12 +133,12 @@ export type Journal = JournalReads & {
   ) => Promise<Workflow | 'outdated'>
   /** Resolve when everything written so far is on disk. */
   readonly barrier: () => Promise<void>
-  /** Set the next nonce to what the chain has counted, or to the first above all that are held. */
   /**
    * Resolve when these entries, which were entered before, are on disk as the ledger has them; before a key is asked for
    * them. Throws BrokenInvariant where it has something else for one of the digests.
    */
   readonly ordered: (entries: readonly LedgerEntry[]) => Promise<void>
+  /** Set the next nonce to what the chain has counted, or to the first above all that are held. */
   readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
   readonly enterDigest: (entry: LedgerEntry) => Promise<void>
   /**

@@ -57,18 +57,6 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
     for (const workflow of live.values()) if (fits(workflow)) deps.wake(workflow.id)
   }
 
-  const report = (before: Workflow | null, after: Workflow) => {
-    const { emit, metrics } = deps
-    if (before !== null) for (const event of slotEvents(after, before)) emit(event)
-    const held = before === null ? null : heldEvent(after, before, deps.nowMs())
-    if (held !== null) emit(held)
-    if (before?.state === after.state) return
-    emit(workflowEvent(after, before))
-    const tookMs = before === null ? 0 : after.updatedAtMs - before.updatedAtMs
-    metrics.workflowMoved(after.role, after.proposal.workflowType, after.state, tookMs)
-    if (after.state === 'refused') metrics.refused(after.role, 'guard', after.note?.check ?? 'unknown')
-  }
-
   const ended = (workflow: Workflow) => {
     deps.onEnded(workflow)
     if (workflow.hold !== undefined) {
@@ -91,7 +79,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
     moved: (before, after) => {
       const hasEnded = isTerminal(after.state)
       keep(after)
-      report(before, after)
+      report(before, after, deps)
       if (before === null) deps.wake(after.id)
       if (after.state === 'confirmed' || after.state === 'succeeded') {
         deps
@@ -102,11 +90,28 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
       if (hasEnded) ended(after)
       else if (after.slots.some((slot) => slot.attempts.at(-1)?.state === 'sent')) deps.register()
     },
-    ...{ list: () => [...live.values()], get: (id) => live.get(id) },
+    list: () => [...live.values()],
+    get: (id) => live.get(id),
     urgentOf: (signer) => [...urgent.values()].filter((workflow) => workflow.signer === signer),
     // What is quarantined may fail at every head, and has times of its own.
     wakeAll: (state) => wakeAll((workflow) => workflow.state === state && workflow.quarantined === undefined),
   }
+}
+
+/** Say what moved. */
+function report(
+  before: Workflow | null,
+  after: Workflow,
+  { emit, metrics, nowMs }: Pick<LiveDeps, 'emit' | 'metrics' | 'nowMs'>,
+): void {
+  if (before !== null) for (const event of slotEvents(after, before)) emit(event)
+  const held = before === null ? null : heldEvent(after, before, nowMs())
+  if (held !== null) emit(held)
+  if (before?.state === after.state) return
+  emit(workflowEvent(after, before))
+  const tookMs = before === null ? 0 : after.updatedAtMs - before.updatedAtMs
+  metrics.workflowMoved(after.role, after.proposal.workflowType, after.state, tookMs)
+  if (after.state === 'refused') metrics.refused(after.role, 'guard', after.note?.check ?? 'unknown')
 }
 
 /** Whether anything goes on that does not wait for a person. Pure. */
