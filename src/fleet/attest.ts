@@ -93,8 +93,12 @@ const newestOf = (found: readonly Known[]): Known | null =>
 export type Attestation = {
   /** The server of now, as records name it. */
   readonly server: () => string
-  /** Say, once on each server, that it has all that this instance saw acknowledged: its line would not be there else. */
-  readonly say: () => Promise<void>
+  /**
+   * Say, once on each server, that it has all that this instance saw acknowledged: its line would not be there else. Barriers
+   * pass on it once all who lived on the server before have said so too, or a lease has passed.
+   * @param living the names of those who live as this server shows it, this instance included.
+   */
+  readonly say: (living: readonly string[]) => Promise<void>
   /** Take note of how seats stand on the server of now. */
   readonly saw: (records: ReadonlyMap<string, SeatRecord | null>) => void
   /**
@@ -114,14 +118,18 @@ type AttestDeps = {
   readonly roster: readonly string[]
   /** How many replicas every barrier waits for: all that may be promoted. */
   readonly replicas: number
+  readonly leaseMs: number
+  readonly monotonicMs: () => number
   /** Called when it changes which instances have to be heard before a seat is taken. */
   readonly onWaiting: (why: RolekeeperError) => void
 }
 
 /** Create the attestation of an instance. */
 export function createAttestation(deps: AttestDeps): Attestation {
-  const { store, instance, witnesses, roster, replicas, onWaiting } = deps
-  let saidOn = ''
+  const { store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
+  let [reliedOn, saidOn, saidAtMs] = ['', '', 0]
+  /** Who lived when the server that was relied on was last seen. */
+  let lived: readonly string[] = []
   let hasWitness = witnesses.known !== null
   const waiting = new Map<string, string>()
   /** Seats as they stood when they were last seen on the server that they were held on. */
@@ -153,11 +161,16 @@ export function createAttestation(deps: AttestDeps): Attestation {
   }
   return {
     server,
-    say: async () => {
-      const on = `${store.runId()} ${store.known().gen}`
-      if (saidOn === on) return
-      await attestOnce()
-      saidOn = on
+    say: async (living) => {
+      const [runId, on] = [store.runId(), `${store.runId()} ${store.known().gen}`]
+      if (reliedOn !== on) {
+        const heard = await attestOnce()
+        if (saidOn !== on) [saidOn, saidAtMs] = [on, monotonicMs()]
+        if (lived.some((name) => !heard.has(name)) && monotonicMs() - saidAtMs < leaseMs) return
+        reliedOn = on
+        store.rely(runId)
+      }
+      lived = living
     },
     saw: (records) => {
       for (const [seat, record] of records) if (record?.server === server()) seen.set(seat, record)

@@ -172,7 +172,8 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
   const { author, latest, gap, charged, values } = parts
   const known = [...testimonies.map((each) => each.gen), gen, ...parents].filter((each) => each !== '')
   const seq = Math.max(evidence.seq, ...testimonies.map((each) => each.seq))
-  const isNew = forgotten !== null || gone.some((name) => goneBy(name, evidence) === null)
+  const isDoubted = testimonies.some((each) => each.gen === gen)
+  const isNew = forgotten !== null || isDoubted || gone.some((name) => goneBy(name, evidence) === null)
   const begins = isNew ? following(known, seq) : null
   const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
   const others = isNew ? asked.seats.filter((each) => each !== seat) : []

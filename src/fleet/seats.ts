@@ -124,7 +124,7 @@ class InstanceSeats implements Seats {
         this.#deps.onControls(view.controls)
         this.#see(view)
         this.#deps.attestation.saw(view.records)
-        await this.#deps.attestation.say()
+        await this.#deps.attestation.say(view.living.map(({ name }) => name))
         await this.#act(view)
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error

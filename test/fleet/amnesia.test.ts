@@ -19,7 +19,7 @@ import { startTcpProxy } from '../support/tcp-proxy.ts'
 const LEASE_MS = 800
 const SEAT = '0x01'
 const ROSTER = ['one', 'two']
-const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
+const until = (isSo: () => unknown) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {
@@ -40,12 +40,13 @@ async function startMember(
   config: StoreConfig,
   instance: string,
   directory = newDirectory(),
+  names: readonly string[] = [SEAT],
 ): Promise<Member> {
-  const seats = [{ name: SEAT }]
-  const witnesses = await openWitnesses(directory, [SEAT])
+  const seats = names.map((name) => ({ name }))
+  const witnesses = await openWitnesses(directory, names)
   const store = openStore({ ...config, instance }, witnesses.known)
   const control = createFleetControl({
-    ...{ store, directory, instance, seats: [SEAT], leaseMs: LEASE_MS, nowMs: Date.now },
+    ...{ store, directory, instance, seats: names, leaseMs: LEASE_MS, nowMs: Date.now },
     ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
   })
   const states: (string | null)[] = []
@@ -145,6 +146,48 @@ it.each(Object.entries(loses))(
     expect(again.names()).toEqual([])
   },
 )
+
+it('lets no barrier pass on an older file that another instance finds to be older, whoever asks first', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const names = [SEAT, '0x02']
+  const [one, two] = [
+    await startMember(config, 'one', newDirectory(), names),
+    await startMember(config, 'two', newDirectory(), names),
+  ]
+  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  await two.barrier()
+  const [held] = two.seats.held()
+  if (held === undefined) throw new TypeError('two holds nothing')
+  await rewind(redis, one.barrier)
+  const isSafe = ({ control }: Member) => names.every((name) => control.gate(name).safe !== undefined)
+  let passed = 0
+  const ask = async () => {
+    passed += await fence({ ...held, writer: 'w', answered: 0 }, [], two.store).then(
+      () => 1,
+      () => 0,
+    )
+    expect([isSafe(one), isSafe(two)]).toEqual([true, true])
+  }
+  await until(ask)
+  expect(passed).toBe(0)
+})
+
+it('lets barriers pass on a restarted Redis once all who lived have said that it lost nothing, or a lease later', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  const two = await startMember(config, 'two')
+  await until(() => expect(two.states).toEqual([null]))
+  await one.barrier()
+  await redis.restart()
+  await until(one.barrier)
+  await two.crash()
+  await redis.restart()
+  await expect(one.barrier()).rejects.toMatchObject({ code: 'journal.moved' })
+  await until(one.barrier)
+})
 
 it('lets nobody take the seat of a dead holder on a restarted Redis, until that has held it against its witness', async () => {
   const redis = await newRedis()

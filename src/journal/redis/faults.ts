@@ -117,3 +117,7 @@ export const amnesia = ({ seen, expected }: Forgotten): RolekeeperError =>
     fix: 'sign nothing; see `rolekeeper safe`, which says what must be proven first.',
     facts: { seen, expected },
   })
+
+/** Say that another instance saw more acknowledged than Redis has. Pure. */
+export const doubted = (by: string): RolekeeperError =>
+  amnesia({ seen: 'it is behind another instance', expected: `${by} saw more of it` })

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../config/redis.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { checkServer, serverText } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
-import { amnesia } from './faults.ts'
+import { amnesia, doubted } from './faults.ts'
 import { FLEETS_KEY, keysOf } from './keys.ts'
 import { createLink } from './link.ts'
 import { scriptsOf } from './scripts.ts'
@@ -38,14 +38,14 @@ export type Known = {
  * under way could end there after a restart. KEYS: meta, runs, attested. ARGV: the run id; empty for who only reads.
  */
 const MEET = `#!lua flags=allow-oom
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format', 'parent')
-if not meta[1] then return { '', '', '', {}, '' } end
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'format', 'parent', 'doubted')
+if not meta[1] then return { '', '', '', {}, '', '' } end
 local last = string.match(redis.call('LINDEX', KEYS[2], -1) or '', '^(%S+)')
 if ARGV[1] ~= '' and last ~= ARGV[1] then
   redis.call('RPUSH', KEYS[2], ARGV[1] .. ' ' .. meta[2])
   redis.call('DEL', KEYS[3])
 end
-return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1), meta[4] or '' }`
+return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1), meta[4] or '', meta[5] or '' }`
 
 /**
  * Read whose Redis it is, and hold it against what is known. A generation that follows the one that is known was begun by a
@@ -54,7 +54,7 @@ return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1), meta[4
 export async function meet(line: Line, fleet: string, known: Known | null, runId: string): Promise<Known> {
   const { meta, runs, attested } = keysOf(fleet)
   const found = await line.call('EVAL', MEET, 3, meta, runs, attested(runId), runId)
-  const [first, second, third, served, parent] = Array.isArray(found) ? found : []
+  const [first, second, third, served, parent, doubtedBy] = Array.isArray(found) ? found : []
   const [gen, seq, format] = [first, second, third].map(String)
   if (gen === undefined || gen === '') {
     const others = await line.call('SMEMBERS', FLEETS_KEY)
@@ -66,6 +66,7 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
   if (known !== null && known.gen !== gen) {
     throw amnesia({ seen: `generation ${gen}`, expected: `expected ${known.gen}` })
   }
+  if (known !== null && doubtedBy !== '') throw doubted(String(doubtedBy))
   if (known !== null && Number(seq) < known.seq) {
     throw amnesia({ seen: `sequence ${seq}`, expected: `${known.seq} was acknowledged` })
   }

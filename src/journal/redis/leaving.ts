@@ -57,6 +57,7 @@ if gen ~= asked.gen then
   redis.call('HSET', KEYS[1], 'gen', asked.gen, 'parent', asked.parents, 'seq', from,
     'format', asked.format, 'server', asked.server)
   redis.call('SADD', KEYS[2], asked.fleet)
+  redis.call('HDEL', KEYS[1], 'doubted')
   redis.call('DEL', KEYS[4], KEYS[5], KEYS[6])
   for _, seat in ipairs(redis.call('SMEMBERS', KEYS[7])) do
     redis.call('HSET', asked.seat_key .. seat, 'token', '', 'server', asked.server)

@@ -10,15 +10,20 @@ import * as workflows from './workflow-scripts.ts'
  * acknowledged? KEYS: meta. ARGV: generation, acknowledged sequence.
  */
 const KNOWN = `
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'seq', 'doubted')
 if meta[1] ~= ARGV[1] then return { 'GENERATION', meta[1] or '' } end
 local seq_now = meta[2] or '0'
 if tonumber(seq_now) < tonumber(ARGV[2]) then return { 'BEHIND', seq_now } end
 local function advance() return tostring(redis.call('HINCRBY', KEYS[1], 'seq', 1)) end`
 
+/** And that no instance has said so either: what one of them misses, nobody goes on without. */
+const RELIED = `
+${KNOWN}
+if meta[3] then return { 'DOUBTED', meta[3] } end`
+
 /** KEYS: and the seat. ARGV: and its token. */
 const SEATED = `
-${KNOWN}
+${RELIED}
 local seat = redis.call('HMGET', KEYS[2], 'token')
 if seat[1] ~= ARGV[3] then return { 'FENCED' } end`
 
@@ -68,9 +73,9 @@ const TEXTS = {
   put: [GOES_ON, HOLDER, mail.PUT],
   beat: [GOES_ON, SEATED, seats.BEAT],
   fence: [GOES_ON, SEATED, seats.FENCE],
-  acquire: [GOES_ON, KNOWN, seats.ACQUIRE],
+  acquire: [GOES_ON, RELIED, seats.ACQUIRE],
   release: [GOES_ON, KNOWN, seats.RELEASE],
-  present: [GOES_ON, KNOWN, seats.PRESENT],
+  present: [GOES_ON, RELIED, seats.PRESENT],
   absent: [GOES_ON, KNOWN, seats.ABSENT],
   attest: [GOES_ON, KNOWN, seats.ATTEST],
   control: [GOES_ON, KNOWN, seats.CONTROL],

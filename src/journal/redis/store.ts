@@ -3,7 +3,7 @@ import { invariant, RolekeeperError } from '../../errors.ts'
 import type { Answer } from './answer.ts'
 import { checkServer, type Server } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
-import { LineFault } from './faults.ts'
+import { doubted, LineFault } from './faults.ts'
 import { COMMAND_MS, type Known, meet, type StoreConfig } from './generation.ts'
 import { type Keys, keysOf } from './keys.ts'
 import { createLink, type Link } from './link.ts'
@@ -44,6 +44,8 @@ export class RedisStore {
   #server: Server | undefined
   /** The server process that each line leads to. */
   readonly #runs = new WeakMap<Line, string>()
+  /** The one that a barrier may pass on; undefined: any. */
+  #relied: string | undefined
   #ops = 0
 
   constructor(config: StoreConfig, deps: StoreDeps) {
@@ -119,6 +121,11 @@ export class RedisStore {
     return this.#server
   }
 
+  /** Let barriers pass on one server process only: any other may lack what another instance was acknowledged. */
+  rely(runId: string): void {
+    this.#relied = runId
+  }
+
   /** A name for one change, by which it is known again. */
   op(): string {
     this.#ops += 1
@@ -169,6 +176,7 @@ export class RedisStore {
     })
     const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
     if (code === 'LATE') throw new LineFault('LATE', false)
+    if (code === 'DOUBTED') throw doubted(String(values[0]))
     // Either it has forgotten, or a person has begun a generation anew: a new line finds out which.
     if (code === 'GENERATION' || code === 'BEHIND') throw new LineFault(code, false)
     return { code: String(code), values }
@@ -176,17 +184,16 @@ export class RedisStore {
 
   /**
    * Run a fence and wait until every write before it is acknowledged as far as the configuration says. Throws RolekeeperError
-   * `journal.not_replicated` where too few replicas have it.
+   * `journal.not_replicated` where too few replicas have it, and `journal.moved` on a server that is not relied on yet.
    */
   async fence(keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const { replicas } = this.#config
-    const passing = this.#fences.use((line) =>
-      Promise.all([
-        this.#call(line, 'fence', keys, args),
-        replicas === 0 ? 0 : line.call('WAIT', replicas, WAIT_MS),
-        this.#runs.get(line) ?? '',
-      ]),
-    )
+    const passing = this.#fences.use((line) => {
+      const run = this.#runs.get(line) ?? ''
+      if (this.#relied !== undefined && this.#relied !== run) throw moved(this.#relied, run)
+      const waited = replicas === 0 ? 0 : line.call('WAIT', replicas, WAIT_MS)
+      return Promise.all([this.#call(line, 'fence', keys, args), waited, run])
+    })
     const [answer, count, run] = await this.#timed('fence', passing)
     if (answer.code !== 'OK') return answer
     if (Number(count) < replicas) throw notReplicated(Number(count), replicas)
