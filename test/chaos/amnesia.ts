@@ -6,7 +6,6 @@ import { endpointOf } from '../../src/config/redis.ts'
 import { seatFolder } from '../../src/fleet/attest.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { compare, gather, type Order } from './checker.ts'
-import { untilHeld } from './fleet-seed.ts'
 import { createFleetWorld, FLEET, type FleetRedis, type FleetSize, type FleetWorld } from './fleet-world.ts'
 import { type Holders, watchHolders } from './holders.ts'
 import { holdPrice, untilSettled } from './seed.ts'
@@ -41,7 +40,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 }
 
-/** What was under way when the lines were held has come to its end by then. */
+/** So long without a call of the KMS, once the lines are held, and none is under way. */
 const STILL_MS = 400
 /** Whoever would sign all the same has done so by then. */
 const AFTER_MS = 1_000
@@ -111,8 +110,9 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
   const { members, redis, seats } = world
   const isFailover = forget === KINDS['a lagging failover']
   const [older, truth] = [join(keepIn, 'older'), join(keepIn, 'truth')]
+  const ended = await tokensOf(world)
   for (const { keeper } of members) keeper.start()
-  await untilHeld(world, holders)
+  while ((await tokensOf(world)).some((token, index) => token === '' || token === ended[index])) await sleep(50)
   const load = setInterval(() => {
     const order = { id: randomUUID(), assets: 1_000_000n + BigInt(orders.length) }
     orders.push(order)
@@ -128,7 +128,11 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
     clearInterval(load)
   }
   for (const member of members) hold(member.redis, true)
-  await sleep(STILL_MS)
+  // What had passed its barrier by then is signed.
+  for (let count = -1; count !== signs(); ) {
+    count = signs()
+    await sleep(STILL_MS)
+  }
   copy(redis.master().directory, truth)
   const carried = await redis.line().hlen(world.keys.brief)
   const holder = members.find(({ name }) => holders.of(name).length > 0)
@@ -160,12 +164,16 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
   return { foundMs, carried, calls, problems }
 }
 
+/** The token of each seat: another process holds it by another one. */
+const tokensOf = ({ redis, keys, seats }: FleetWorld) =>
+  Promise.all(seats.map(async (seat) => (await redis.line().hget(keys.seat(seat), 'token')) ?? ''))
+
 /** Wait until an instance has on its disk that what is written after now was acknowledged, and something is under way. */
 async function untilWitnessed({ redis, keys, members, seats }: FleetWorld): Promise<void> {
-  const from = Number(await redis.line().hget(keys.meta, 'seq'))
   const untilMs = performance.now() + WITNESSED_MS_MAX
   const witnessed = () =>
     members.flatMap(({ world }) => seats.map((seat) => sequenceIn(seatFolder(world.directory, seat))))
+  const from = Math.max(Number(await redis.line().hget(keys.meta, 'seq')), ...witnessed())
   const isIdle = async () => (await redis.line().hlen(keys.brief)) === 0
   while (Math.max(...witnessed()) <= from || (await isIdle())) {
     if (performance.now() > untilMs) throw new TypeError('nothing is acknowledged before anything is wrong')
