@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { agents } from '../../agents/index.ts'
+import type { AgentConfig } from '../../src/config/config.ts'
+import { loadPolicy } from '../../src/config/policy.ts'
+import { compileApproval } from '../../src/guard/approval.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import { type RolePolicy, sectionsOf } from '../../src/keeper/role-policy.ts'
+import { fingerprintOf } from '../../src/keeper/staff.ts'
+import { deployment } from '../guard/kinds.ts'
+import { SIGNER } from '../support/workflows.ts'
+
+/** Each role with the policy that is shipped for it. */
+const shipped = (): readonly RolePolicy[] =>
+  agents.map((does) => {
+    const file = join('policies', `${does.role}.yaml`)
+    const policy = loadPolicy(file, does.role, sectionsOf(does))
+    const agent: AgentConfig = {
+      ...{ role: does.role, mode: 'live', policy: file, account: SIGNER },
+      signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
+    }
+    const ruleset = compileRuleset(policy, deployment)
+    return { agent, does, policy, ruleset, approval: compileApproval(policy.approval, deployment) }
+  })
+
+/** Every value of a policy, with the policy in which it alone is another. */
+function* changes(value: unknown, rebuild: (other: unknown) => unknown): Generator<unknown> {
+  if (typeof value !== 'object' || value === null) {
+    yield rebuild(typeof value === 'bigint' ? value + 1n : `${String(value)} changed`)
+    return
+  }
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) {
+    throw new TypeError(`a ${value.constructor.name} is nothing that a fingerprint sees into`)
+  }
+  for (const [name, member] of Object.entries(value)) {
+    const replaced = (other: unknown) =>
+      Array.isArray(value) ? value.with(Number(name), other) : { ...value, [name]: other }
+    yield* changes(member, (other) => rebuild(replaced(other)))
+  }
+}
+
+it('has another fingerprint for every value of a policy that changes, for another release, and for no other order', () => {
+  const candidates = shipped()
+  const of = (some: readonly RolePolicy[], version = '1.0.0') =>
+    fingerprintOf(
+      some.map((policy) => ({ agent: policy.agent, does: policy.does, policy })),
+      version,
+    )
+  expect(of(candidates.toReversed())).toBe(of(candidates))
+  expect(of(candidates, '1.0.1')).not.toBe(of(candidates))
+  for (const candidate of candidates) {
+    const one = of([candidate])
+    const others = [...changes(candidate.policy, (other) => other)] as RolePolicy['policy'][]
+    expect(others.length).toBeGreaterThan(100)
+    for (const policy of others) expect(of([{ ...candidate, policy }])).not.toBe(one)
+  }
+})
