@@ -112,7 +112,8 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
   const [older, truth] = [join(keepIn, 'older'), join(keepIn, 'truth')]
   const ended = await tokensOf(world)
   for (const { keeper } of members) keeper.start()
-  while ((await tokensOf(world)).some((token, index) => token === '' || token === ended[index])) await sleep(50)
+  while ((await tokensOf(world)).some((token, index) => token === '' || token === ended[index]))
+    await sleep(50)
   const load = setInterval(() => {
     const order = { id: randomUUID(), assets: 1_000_000n + BigInt(orders.length) }
     orders.push(order)
