@@ -7,6 +7,7 @@ import type { Known } from '../journal/redis/generation.ts'
 import type { SeatRecord } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import type { Testimony } from '../journal/redis/testimony.ts'
+import type { View } from './view.ts'
 import { openWitness, readWitness, type Witness } from './witness.ts'
 
 /** Where an instance keeps what it knows of a seat. Pure. */
@@ -94,13 +95,11 @@ export type Attestation = {
   /** The server of now, as records name it. */
   readonly server: () => string
   /**
-   * Say, once on each server, that it has all that this instance saw acknowledged: its line would not be there else. Barriers
-   * pass on it once all who lived on the server before have said so too, or a lease has passed.
-   * @param living the names of those who live as this server shows it, this instance included.
+   * Take note of what the server of now shows, and say, once on each, that it has all that this instance saw acknowledged: its
+   * line would not be there else. Barriers pass on it where it is a replica of the one before that every barrier waited for,
+   * and else once all who lived there have said so too: only they can know of more.
    */
-  readonly say: (living: readonly string[]) => Promise<void>
-  /** Take note of how seats stand on the server of now. */
-  readonly saw: (records: ReadonlyMap<string, SeatRecord | null>) => void
+  readonly say: (seen: Pick<View, 'living' | 'records'>) => Promise<void>
   /**
    * Whether a seat may be taken: the server is the one that its record was last written on, or a replica of it that every
    * barrier waited for, as this process saw it before, or every instance of the roster has held it against its witness. So
@@ -118,18 +117,18 @@ type AttestDeps = {
   readonly roster: readonly string[]
   /** How many replicas every barrier waits for: all that may be promoted. */
   readonly replicas: number
-  readonly leaseMs: number
-  readonly monotonicMs: () => number
   /** Called when it changes which instances have to be heard before a seat is taken. */
   readonly onWaiting: (why: RolekeeperError) => void
 }
 
 /** Create the attestation of an instance. */
 export function createAttestation(deps: AttestDeps): Attestation {
-  const { store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
-  let [reliedOn, saidOn, saidAtMs] = ['', '', 0]
-  /** Who lived when the server that was relied on was last seen. */
+  const { store, instance, witnesses, roster, replicas, onWaiting } = deps
+  /** The server process that barriers pass on, and the generation there. */
+  let relied = { runId: '', gen: '' }
+  /** Who lived when the server that was relied on was last seen, and of what history that is. */
   let lived: readonly string[] = []
+  let history = ''
   let hasWitness = witnesses.known !== null
   const waiting = new Map<string, string>()
   /** Seats as they stood when they were last seen on the server that they were held on. */
@@ -146,38 +145,61 @@ export function createAttestation(deps: AttestDeps): Attestation {
     hasWitness = true
     return (await attest(instance, hasWitness, store)).names
   }
+  const wait = (what: string, who: readonly string[]) => {
+    const names = who.join(', ')
+    if (names !== '' && waiting.get(what) !== names) onWaiting(unattested(what, names))
+    waiting.set(what, names)
+    return names !== ''
+  }
+  /** Whether the server is of a history that every barrier waited for; one that has loaded an older snapshot names it too. */
+  const isPromoted = (from: string) => replicas > 0 && from !== '' && store.server()?.replicationId2 === from
   const mayTake = async (seat: string, record: SeatRecord | null): Promise<boolean> => {
     const wasOn = record?.server ?? (await foundedOn(store))
     if (wasOn === server()) return true
-    const history = wasOn.split('/')[1] ?? ''
-    const isOfHistory = replicas > 0 && history !== '' && store.server()?.replicationId2 === history
-    // One that has loaded an older snapshot names the same history.
-    if (isOfHistory && record !== null && isSoonAfter(seen.get(seat), record)) return true
+    if (isPromoted(historyOf(wasOn)) && record !== null && isSoonAfter(seen.get(seat), record)) return true
     const heard = await attestOnce()
-    const names = roster.filter((name) => !heard.has(name)).join(', ')
-    if (names !== '' && waiting.get(seat) !== names) onWaiting(unattested(seat, names))
-    waiting.set(seat, names)
-    return names === ''
+    return !wait(
+      seat,
+      roster.filter((name) => !heard.has(name)),
+    )
+  }
+  const rely = async (gen: string, { records }: Pick<View, 'records'>): Promise<boolean> => {
+    const heard = await attestOnce()
+    // Nothing went before it; or a person has proven what goes on.
+    if (relied.gen !== gen) return true
+    const isSoon = [...seen].every(([seat, before]) => {
+      const record = records.get(seat) ?? null
+      // By a beat on the server of now, its own holder has written that there.
+      return (
+        record !== null &&
+        isSoonAfter(before, record.server === server() ? { ...record, server: before.server } : record)
+      )
+    })
+    if (isPromoted(history) && isSoon) return true
+    return !wait(
+      'a seat of this instance',
+      lived.filter((name) => !heard.has(name)),
+    )
   }
   return {
     server,
-    say: async (living) => {
-      const [runId, on] = [store.runId(), `${store.runId()} ${store.known().gen}`]
-      if (reliedOn !== on) {
-        const heard = await attestOnce()
-        if (saidOn !== on) [saidOn, saidAtMs] = [on, monotonicMs()]
-        if (lived.some((name) => !heard.has(name)) && monotonicMs() - saidAtMs < leaseMs) return
-        reliedOn = on
+    say: async (view) => {
+      const [runId, { gen }] = [store.runId(), store.known()]
+      if (relied.runId !== runId || relied.gen !== gen) {
+        if (!(await rely(gen, view))) return
+        relied = { runId, gen }
         store.rely(runId)
       }
-      lived = living
-    },
-    saw: (records) => {
-      for (const [seat, record] of records) if (record?.server === server()) seen.set(seat, record)
+      lived = view.living.map(({ name }) => name)
+      history = historyOf(server())
+      for (const [seat, record] of view.records) if (record?.server === server()) seen.set(seat, record)
     },
     mayTake,
   }
 }
+
+/** The history of replication that a server named. Pure. */
+const historyOf = (server: string): string => server.split('/')[1] ?? ''
 
 /** Beats of a lease: as many may have been lost with a master, as no barrier waits for them. */
 const BEATS_LOST_MAX = 4

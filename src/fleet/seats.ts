@@ -123,8 +123,7 @@ class InstanceSeats implements Seats {
         const view = await look(this.#introduction())
         this.#deps.onControls(view.controls)
         this.#see(view)
-        this.#deps.attestation.saw(view.records)
-        await this.#deps.attestation.say(view.living.map(({ name }) => name))
+        await this.#deps.attestation.say(view)
         await this.#act(view)
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error

@@ -11,7 +11,7 @@ import { openWitness } from '../../src/fleet/witness.ts'
 import { createWaker } from '../../src/queue/waker.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { journalOf, newStore, takeSeat } from '../support/redis-fleet.ts'
-import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
+import { answerOf, attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
 import { quantile } from './waves.ts'
 
 /** How long one of many took, milliseconds, and how many there were a second. */
@@ -33,8 +33,12 @@ const CHAIN = 31_337
 const LANES = 64
 const SINGLY = 1_500
 const IN_FLIGHT = 6_400
-/** A workflow of 7 KB, as a liquidation's is. */
-const PADDING = { check: 'pad', message: 'x'.repeat(5_000) }
+/** Of a workflow of 7 KB, as a liquidation's is: most of it is what the service answered, written before. */
+const PREPARED = {
+  bytesSha256: 'cd'.repeat(32),
+  answer: answerOf({ requestId: 'x'.repeat(5_000) }),
+  receivedAtMs: 1_000,
+}
 const BARE = `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) return 'OK'`
 
 /** Do something so often in so many lanes, and say how fast that went. @param work is given the lane and the turn. */
@@ -84,7 +88,7 @@ async function claims(port: number, lanes: number, count: number): Promise<Pace>
     const [id, signer] = [`${lane}-${turn}`, signerOf(lane)]
     const digest = `0x${String(1e9 * (lane + 1) + turn).padStart(64, '0')}` as const
     const slots = [slotOf({ nonce: turn, signer, attempts: [attemptOf({ digest })] })]
-    const changes = { id, opportunity: id, signer, note: PADDING }
+    const changes = { id, opportunity: id, signer, prepared: PREPARED }
     return workflowOf(state, { ...changes, slots: state === 'in_flight' ? slots : [] })
   }
   const journals = await Promise.all(
