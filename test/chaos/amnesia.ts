@@ -147,7 +147,10 @@ async function inject({ world, holders, orders, keepIn, forget, isDead }: Inject
   while (!isSafe(world)) {
     await sleep(5)
     if (performance.now() - fromMs < FOUND_MS_MAX) continue
-    problems.push('NOT FOUND: a signer is not SAFE')
+    const states = members.map(
+      ({ name, keeper }) => `${name} ${keeper.ended() ?? (keeper.isReady() ? 'ready' : 'not ready')}`,
+    )
+    problems.push(`NOT FOUND: a signer is not SAFE; ${states.join(', ')}`)
     break
   }
   const foundMs = performance.now() - fromMs
