@@ -41,7 +41,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 }
 
 /** So long without a call of the KMS, once the lines are held, and none is under way. */
-const STILL_MS = 400
+const STILL_MS = 2_000
 /** Whoever would sign all the same has done so by then. */
 const AFTER_MS = 1_000
 const FOUND_MS_MAX = 20_000
