@@ -55,7 +55,8 @@ const problems = await (values.crashes
     : values.amnesia === '0'
       ? seeds()
       : amnesia())
-process.exitCode = problems === 0 ? 0 : 1
+// A line that is held in a proxy when all ends would keep it waiting.
+process.exit(problems === 0 ? 0 : 1)
 
 async function crashes(): Promise<number> {
   const result = await runCrashes(join(root, 'crashes'), say)
