@@ -6,8 +6,9 @@ import { systemClock } from '../../src/clock.ts'
 import { endpointOf } from '../../src/config/redis.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { openWitnesses, type Witnesses } from '../../src/fleet/attest.ts'
-import { createFleetControl, type FleetControl } from '../../src/fleet/control.ts'
+import { createFleetControl, type FleetControl, switchFleet } from '../../src/fleet/control.ts'
 import { serverText } from '../../src/journal/redis/check.ts'
+import { openCommandLine } from '../../src/journal/redis/command-line.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
 import { acquire, fence, readSeat } from '../../src/journal/redis/seat.ts'
 import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
@@ -171,6 +172,25 @@ it('lets no barrier pass on an older file that another instance finds to be olde
   }
   await until(ask)
   expect(passed).toBe(0)
+})
+
+it('finds an older file also where commands have brought its sequence back to what was acknowledged', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await one.barrier()
+  await rewind(redis, async () => {
+    await one.barrier()
+    await one.crash()
+  })
+  const line = openCommandLine(config)
+  ends.push(line.close)
+  const author = { by: 'a person', atMs: 1 }
+  do await switchFleet('pause', true, author, { directory: null, store: line })
+  while (Number(await redis.client().hget(line.keys.meta, 'seq')) <= one.store.known().seq)
+  const again = await startMember(config, 'one', one.directory)
+  await until(() => expect(again.states).toEqual(['journal.amnesia']))
 })
 
 it('lets barriers pass on a restarted Redis once all who lived have said that it lost nothing', async () => {

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../config/redis.ts'
 import { invariant } from '../../errors.ts'
 import type { Answer } from './answer.ts'
+import { readInfo } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
 import { amnesia, LineFault } from './faults.ts'
 import { COMMAND_MS, meet, type StoreConfig } from './generation.ts'
@@ -35,6 +36,13 @@ const scripts = scriptsOf('command')
 export function openCommandLine({ endpoint, fleet }: FleetPlace, isFounded = true): CommandLine {
   const keys = keysOf(fleet)
   let gen = ''
+  const met = new WeakSet<Line>()
+  /** What it writes counts in the sequence: who looks later must see at which one this server began. */
+  const beforeWrites = async (line: Line) => {
+    if (met.has(line)) return
+    await meet(line, fleet, null, (await readInfo(line)).get('run_id') ?? '')
+    met.add(line)
+  }
   const link = createLink({
     open: (number) => openAsCommand(endpoint, number),
     verify: async (line) => {
@@ -47,6 +55,7 @@ export function openCommandLine({ endpoint, fleet }: FleetPlace, isFounded = tru
     read: (command, ...args) => link.use((line) => line.call(command, ...args)),
     run: (name, others, args) =>
       link.use(async (line) => {
+        await beforeWrites(line)
         const all = [keys.meta, ...others]
         const reply = await line
           .call('EVAL', scripts.text(name), all.length, ...all, gen, 0, ...args)
