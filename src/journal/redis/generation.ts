@@ -66,7 +66,6 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
   if (known !== null && known.gen !== gen) {
     throw amnesia({ seen: `generation ${gen}`, expected: `expected ${known.gen}` })
   }
-  if (known !== null && doubtedBy !== '') throw doubted(String(doubtedBy))
   if (known !== null && Number(seq) < known.seq) {
     throw amnesia({ seen: `sequence ${seq}`, expected: `${known.seq} was acknowledged` })
   }
@@ -77,6 +76,7 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
       expected: `${known.seq} was acknowledged`,
     })
   }
+  if (known !== null && doubtedBy !== '') throw doubted(String(doubtedBy))
   return { gen, seq: Number(seq) }
 }
 

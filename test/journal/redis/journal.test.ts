@@ -291,8 +291,8 @@ describe('the Redis journal', () => {
     for (const write of [() => journal.setValue('k', 'w'), () => journal.barrier()]) {
       await expect(write()).rejects.toMatchObject({ code: 'journal.amnesia' })
     }
-    // What was never acknowledged may be lost: an instance that comes anew knows no better, but for its witness.
-    await openStore(config).connect()
+    // An instance that comes anew knows no better by itself; but who did has said so there.
+    await expect(openStore(config).connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
     const known = store.known()
     await expect(openStore(config, known).connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
 
