@@ -117,18 +117,22 @@ type AttestDeps = {
   readonly roster: readonly string[]
   /** How many replicas every barrier waits for: all that may be promoted. */
   readonly replicas: number
+  readonly leaseMs: number
+  readonly monotonicMs: () => number
   /** Called when it changes which instances have to be heard before a seat is taken. */
   readonly onWaiting: (why: RolekeeperError) => void
 }
 
 /** Create the attestation of an instance. */
 export function createAttestation(deps: AttestDeps): Attestation {
-  const { store, instance, witnesses, roster, replicas, onWaiting } = deps
+  const { store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
   /** The server process that barriers pass on, and the generation there. */
   let relied = { runId: '', gen: '' }
   /** Who lived when the server that was relied on was last seen, and of what history that is. */
   let lived: readonly string[] = []
   let history = ''
+  /** Since when barriers wait for who lived; undefined where they do not. */
+  let waitingSinceMs: number | undefined
   let hasWitness = witnesses.known !== null
   const waiting = new Map<string, string>()
   /** Seats as they stood when they were last seen on the server that they were held on. */
@@ -176,10 +180,12 @@ export function createAttestation(deps: AttestDeps): Attestation {
       )
     })
     if (isPromoted(history) && isSoon) return true
-    return !wait(
-      'a seat of this instance',
-      lived.filter((name) => !heard.has(name)),
-    )
+    const missing = lived.filter((name) => !heard.has(name))
+    if (missing.length === 0) return true
+    waitingSinceMs ??= monotonicMs()
+    // Who runs says so at its next look: a restart of Redis is nothing to wake a person for.
+    if (monotonicMs() - waitingSinceMs >= leaseMs) wait(OF_HELD, missing)
+    return false
   }
   return {
     server,
@@ -188,6 +194,8 @@ export function createAttestation(deps: AttestDeps): Attestation {
       if (relied.runId !== runId || relied.gen !== gen) {
         if (!(await rely(gen, view))) return
         relied = { runId, gen }
+        waitingSinceMs = undefined
+        waiting.delete(OF_HELD)
         store.rely(runId)
       }
       lived = view.living.map(({ name }) => name)
@@ -200,6 +208,9 @@ export function createAttestation(deps: AttestDeps): Attestation {
 
 /** The history of replication that a server named. Pure. */
 const historyOf = (server: string): string => server.split('/')[1] ?? ''
+
+/** What waits where barriers do. */
+const OF_HELD = 'a seat of this instance'
 
 /** Beats of a lease: as many may have been lost with a master, as no barrier waits for them. */
 const BEATS_LOST_MAX = 4

@@ -122,7 +122,7 @@ class FleetSeating implements Seating {
       ...{ directory: config.directory, nowMs: clock.nowMs },
     })
     this.#attestation = createAttestation({
-      ...{ store, instance, witnesses, roster, replicas, onWaiting: alarm },
+      ...{ store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting: alarm },
     })
     this.#chainTime = createChainTime({ nowMs: clock.nowMs, monotonicMs })
     this.#wakeups = createWakeups(config, { clock, alarm })

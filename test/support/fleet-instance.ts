@@ -49,6 +49,7 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
     attestation: createAttestation({
       witnesses: options.witnesses ?? { known: null, begin: async () => undefined },
       ...{ store, instance: name, roster: options.roster ?? [name], replicas: config.replicas },
+      ...{ leaseMs: options.leaseMs ?? 800, monotonicMs: () => performance.now() },
       onWaiting: ({ code }) => states.push(code),
     }),
     onControls: () => undefined,
