@@ -191,8 +191,10 @@ export class RedisStore {
     const passing = this.#fences.use((line) => {
       const run = this.#runs.get(line) ?? ''
       if (this.#relied !== undefined && this.#relied !== run) throw moved(this.#relied, run)
+      const fenced = this.#call(line, 'fence', keys, args)
+      // Behind it on the same line: it counts who has what was written there before.
       const waited = replicas === 0 ? 0 : line.call('WAIT', replicas, WAIT_MS)
-      return Promise.all([this.#call(line, 'fence', keys, args), waited, run])
+      return Promise.all([fenced, waited, run])
     })
     const [answer, count, run] = await this.#timed('fence', passing)
     if (answer.code !== 'OK') return answer

@@ -56,6 +56,25 @@ it('passes no barrier on a replica that lacks what was written before it, and go
   for (const each of [master, replica, third]) await each.stop()
 })
 
+it('passes no barrier while its replica has heard nothing since the one before', async () => {
+  const master = await startRedis(DURABLE)
+  const replica = await startRedis({ ...DURABLE, replicaof: `127.0.0.1 ${master.port}` })
+  const { config } = await newStore(master.port)
+  await followed(master, 1)
+  const store = openStore({ ...config, replicas: 1 })
+  const journal = await journalOf(await takeSeat(store), store)
+  await journal.barrier()
+  const client = master.client()
+  await client.incr('heard')
+  while ((await client.wait(1, 1_000)) < 1);
+  replica.pause()
+  await expect(journal.barrier()).rejects.toMatchObject({ code: 'journal.not_replicated' })
+  replica.resume()
+  await journal.barrier()
+  store.close()
+  for (const each of [master, replica]) await each.stop()
+})
+
 it('judges by no reservation that a promoted replica lacks', async () => {
   const master = await startRedis(DURABLE)
   const proxy = await startRedisProxy(master.port)
