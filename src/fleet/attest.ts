@@ -94,6 +94,8 @@ const newestOf = (found: readonly Known[]): Known | null =>
 export type Attestation = {
   /** The server of now, as records name it. */
   readonly server: () => string
+  /** The one that barriers pass on: who finds it in a seat's record takes that without asking anybody. */
+  readonly relied: () => string
   /**
    * Take note of what the server of now shows, and say, once on each, that it has all that this instance saw acknowledged: its
    * line would not be there else. Barriers pass on it where it is a replica of the one before that every barrier waited for,
@@ -126,11 +128,10 @@ type AttestDeps = {
 /** Create the attestation of an instance. */
 export function createAttestation(deps: AttestDeps): Attestation {
   const { store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
-  /** The server process that barriers pass on, and the generation there. */
-  let relied = { runId: '', gen: '' }
-  /** Who lived when the server that was relied on was last seen, and of what history that is. */
+  /** The server process that barriers pass on, the same as records name it, and the generation there. */
+  let relied = { runId: '', gen: '', server: '' }
+  /** Who lived when it was last seen. */
   let lived: readonly string[] = []
-  let history = ''
   /** Since when barriers wait for who lived; undefined where they do not. */
   let waitingSinceMs: number | undefined
   let hasWitness = witnesses.known !== null
@@ -179,7 +180,7 @@ export function createAttestation(deps: AttestDeps): Attestation {
         isSoonAfter(before, record.server === server() ? { ...record, server: before.server } : record)
       )
     })
-    if (isPromoted(history) && isSoon) return true
+    if (isPromoted(historyOf(relied.server)) && isSoon) return true
     const missing = lived.filter((name) => !heard.has(name))
     if (missing.length === 0) return true
     waitingSinceMs ??= monotonicMs()
@@ -189,18 +190,18 @@ export function createAttestation(deps: AttestDeps): Attestation {
   }
   return {
     server,
+    relied: () => relied.server,
     say: async (view) => {
-      const [runId, { gen }] = [store.runId(), store.known()]
+      const [runId, { gen }, on] = [store.runId(), store.known(), server()]
       if (relied.runId !== runId || relied.gen !== gen) {
         if (!(await rely(gen, view))) return
-        relied = { runId, gen }
-        waitingSinceMs = undefined
-        waiting.delete(OF_HELD)
+          relied = { runId, gen, server: on }
+          waitingSinceMs = undefined
+          waiting.delete(OF_HELD)
         store.rely(runId)
       }
       lived = view.living.map(({ name }) => name)
-      history = historyOf(server())
-      for (const [seat, record] of view.records) if (record?.server === server()) seen.set(seat, record)
+      for (const [seat, record] of view.records) if (record?.server === on) seen.set(seat, record)
     },
     mayTake,
   }

@@ -16,7 +16,7 @@ type HoldingDeps = {
   readonly monotonicMs: () => number
   /** Begin what is done with a seat; its signal aborts when the seat is lost. */
   readonly onHeld: (held: Held, lost: AbortSignal) => Park
-  readonly attestation: Pick<Attestation, 'server'>
+  readonly attestation: Pick<Attestation, 'relied'>
   readonly onControls: (controls: Controls) => void
 }
 
@@ -52,7 +52,7 @@ export function holdSeat(held: Held, takenAt: Moment, deps: HoldingDeps): Holdin
   const beatOnce = async (count: number) => {
     const sentAt = { wallMs: clock.nowMs(), monotonicMs: monotonicMs() }
     try {
-      onControls(await beat(held, { beat: String(count), server: attestation.server() }, store))
+      onControls(await beat(held, { beat: String(count), server: attestation.relied() }, store))
       confirmedAt = sentAt
     } catch (error) {
       // Whatever else it is, the term ends by itself.

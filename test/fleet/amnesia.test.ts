@@ -221,6 +221,30 @@ it('lets barriers pass on a restarted Redis once all who lived have said that it
   await until(one.barrier)
 })
 
+it('lets no barrier pass on a restarted Redis because the process that waits there for another is started again', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const names = [SEAT, '0x02']
+  let one = await startMember(config, 'one', newDirectory(), names)
+  const two = await startMember(config, 'two', newDirectory(), names)
+  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  await one.barrier()
+  await rewind(redis, async () => {
+    await two.barrier()
+    two.store.close()
+  })
+  await until(() => expect(one.states).toContain('fleet.unattested'))
+  await systemClock.sleep(2 * LEASE_MS)
+  await expect(one.barrier()).rejects.toMatchObject({ code: 'journal.moved' })
+  await one.crash()
+  one = await startMember(config, 'one', one.directory, names)
+  await until(() => expect(one.states).toContain('fleet.unattested'))
+  await systemClock.sleep(LEASE_MS)
+  expect(one.names()).toEqual([])
+  const again = await startMember(config, 'two', two.directory, names)
+  await until(() => expect(again.states).toContain('journal.amnesia'))
+})
+
 it('lets nobody take the seat of a dead holder on a restarted Redis, until that has held it against its witness', async () => {
   const redis = await newRedis()
   const config = await newFleet(redis)
