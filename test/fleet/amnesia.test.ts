@@ -174,6 +174,20 @@ it('lets no barrier pass on an older file that another instance finds to be olde
   expect(passed).toBe(0)
 })
 
+it('says that only the instance which finds an older file to be older saw more of it', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const names = [SEAT, '0x02']
+  const one = await startMember(config, 'one', newDirectory(), names)
+  const two = await startMember(config, 'two', newDirectory(), names)
+  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  await rewind(redis, one.barrier)
+  const forgotten = `{rk:${config.fleet}}:forgotten`
+  await until(async () => expect((await redis.client().hkeys(forgotten)).toSorted()).toEqual(['one', 'two']))
+  expect(await redis.client().hget(`{rk:${config.fleet}}:meta`, 'doubted')).toBe('one')
+  await expect(two.store.connect()).rejects.toMatchObject({ facts: { expected: 'one saw more of it' } })
+})
+
 it('finds an older file also where commands have brought its sequence back to what was acknowledged', async () => {
   const redis = await newRedis()
   const config = await newFleet(redis)

@@ -15,14 +15,15 @@ export type Testimony = Known & {
 /**
  * It is said again at each look, and goes an hour after the last. Where a generation has begun meanwhile that follows what was
  * known, there is nothing to say. What one misses of the generation that is served there, the others cannot rely on either,
- * until a person has a later one begin. KEYS: forgotten, meta. ARGV: the instance, what it knew, its generation.
+ * until a person has a later one begin: the first to say so has found it, all others may say it because of that one. KEYS:
+ * forgotten, meta. ARGV: the instance, what it knew, its generation.
  */
 const TESTIFY = `
 local parents = ' ' .. (redis.call('HGET', KEYS[2], 'parent') or '') .. ' '
 if string.find(parents, ' ' .. ARGV[3] .. ' ', 1, true) then return 'OK' end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('EXPIRE', KEYS[1], 3600)
-if redis.call('HGET', KEYS[2], 'gen') == ARGV[3] then redis.call('HSET', KEYS[2], 'doubted', ARGV[1]) end
+if redis.call('HGET', KEYS[2], 'gen') == ARGV[3] then redis.call('HSETNX', KEYS[2], 'doubted', ARGV[1]) end
 return 'OK'`
 
 /** Say on a server that has forgotten what was known of it. Where it is not taken, nothing follows. */
