@@ -101,7 +101,7 @@ export type Attestation = {
    * line would not be there else. Barriers pass on it where it is a replica of the one before that every barrier waited for,
    * and else once all who lived there have said so too: only they can know of more.
    */
-  readonly say: (seen: Pick<View, 'living' | 'records'>) => Promise<void>
+  readonly say: (seen: Pick<View, 'heard' | 'living' | 'records'>) => Promise<void>
   /**
    * Whether a seat may be taken: the server is the one that its record was last written on, or a replica of it that every
    * barrier waited for, as this process saw it before, or every instance of the roster has held it against its witness. So
@@ -200,7 +200,8 @@ export function createAttestation(deps: AttestDeps): Attestation {
           waiting.delete(OF_HELD)
         store.rely(runId)
       }
-      lived = view.living.map(({ name }) => name)
+      const heard = new Set([...lived, ...view.heard.map(({ name }) => name)])
+      lived = view.living.flatMap(({ name }) => (heard.has(name) ? [name] : []))
       for (const [seat, record] of view.records) if (record?.server === on) seen.set(seat, record)
     },
     mayTake,

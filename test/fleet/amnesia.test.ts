@@ -235,6 +235,23 @@ it('lets barriers pass on a restarted Redis once all who lived have said that it
   await until(one.barrier)
 })
 
+it('waits for nobody who was gone before, where the process was just started', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  let one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  const two = await startMember(config, 'two')
+  await until(() => expect(two.states).toEqual([null]))
+  await one.barrier()
+  two.store.close()
+  await one.crash()
+  await systemClock.sleep(3 * LEASE_MS)
+  one = await startMember(config, 'one', one.directory)
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await redis.restart()
+  await until(one.barrier)
+})
+
 it('lets no barrier pass on a restarted Redis because the process that waits there for another is started again', async () => {
   const redis = await newRedis()
   const config = await newFleet(redis)
