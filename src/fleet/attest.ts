@@ -172,15 +172,7 @@ export function createAttestation(deps: AttestDeps): Attestation {
     const heard = await attestOnce()
     // Nothing went before it; or a person has proven what goes on.
     if (relied.gen !== gen) return true
-    const isSoon = [...seen].every(([seat, before]) => {
-      const record = records.get(seat) ?? null
-      // By a beat on the server of now, its own holder has written that there.
-      return (
-        record !== null &&
-        isSoonAfter(before, record.server === server() ? { ...record, server: before.server } : record)
-      )
-    })
-    if (isPromoted(historyOf(relied.server)) && isSoon) return true
+    if (isPromoted(historyOf(relied.server)) && areSoonAfter(seen, records, server())) return true
     const missing = lived.filter((name) => !heard.has(name))
     if (missing.length === 0) return true
     waitingSinceMs ??= monotonicMs()
@@ -220,6 +212,14 @@ const BEATS_LOST_MAX = 4
 /** Whether a record is what it was when it was last seen, but for the last that was written before. Pure. */
 const isSoonAfter = (seen: SeatRecord | undefined, { server, epoch, beat }: SeatRecord): boolean =>
   seen?.server === server && seen.epoch === epoch && Number(beat) >= Number(seen.beat) - BEATS_LOST_MAX
+
+/** Whether all records are so. By a beat on the server of now, its own holder has written that there. Pure. */
+const areSoonAfter = (seen: ReadonlyMap<string, SeatRecord>, records: View['records'], server: string) =>
+  [...seen].every(([seat, before]) => {
+    const record = records.get(seat) ?? null
+    if (record === null) return false
+    return isSoonAfter(before, record.server === server ? { ...record, server: before.server } : record)
+  })
 
 const unattested = (seat: string, names: string) =>
   new RolekeeperError(
