@@ -127,14 +127,13 @@ type AttestDeps = {
 
 /** Create the attestation of an instance. */
 export function createAttestation(deps: AttestDeps): Attestation {
-  const { store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
+  const { store, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
   /** The server process that barriers pass on, the same as records name it, and the generation there. */
   let relied = { runId: '', gen: '', server: '' }
   /** Who lived when it was last seen. */
   let lived: readonly string[] = []
   /** Since when barriers wait for who lived; undefined where they do not. */
   let waitingSinceMs: number | undefined
-  let hasWitness = witnesses.known !== null
   const waiting = new Map<string, string>()
   /** Seats as they stood when they were last seen on the server that they were held on. */
   const seen = new Map<string, SeatRecord>()
@@ -142,14 +141,7 @@ export function createAttestation(deps: AttestDeps): Attestation {
     const found = store.server()
     return found === undefined ? '' : serverText(found)
   }
-  const attestOnce = async (): Promise<ReadonlySet<string>> => {
-    const { names, isWitnessLost } = await attest(instance, hasWitness, store)
-    if (hasWitness || isWitnessLost) return names
-    // On disk before Redis has its name: who crashes in between, or hears no answer, has lost none.
-    await witnesses.begin(store.known().gen)
-    hasWitness = true
-    return (await attest(instance, hasWitness, store)).names
-  }
+  const attestOnce = attesting(deps)
   const wait = (what: string, who: readonly string[]) => {
     const names = who.join(', ')
     if (names !== '' && waiting.get(what) !== names) onWaiting(unattested(what, names))
@@ -187,9 +179,9 @@ export function createAttestation(deps: AttestDeps): Attestation {
       const [runId, { gen }, on] = [store.runId(), store.known(), server()]
       if (relied.runId !== runId || relied.gen !== gen) {
         if (!(await rely(gen, view))) return
-          relied = { runId, gen, server: on }
-          waitingSinceMs = undefined
-          waiting.delete(OF_HELD)
+        relied = { runId, gen, server: on }
+        waitingSinceMs = undefined
+        waiting.delete(OF_HELD)
         store.rely(runId)
       }
       const heard = new Set([...lived, ...view.heard.map(({ name }) => name)])
@@ -197,6 +189,19 @@ export function createAttestation(deps: AttestDeps): Attestation {
       for (const [seat, record] of view.records) if (record?.server === on) seen.set(seat, record)
     },
     mayTake,
+  }
+}
+
+/** What says that this instance holds the server of now against its witness. @returns who does so by now. */
+function attesting({ store, instance, witnesses }: AttestDeps): () => Promise<ReadonlySet<string>> {
+  let hasWitness = witnesses.known !== null
+  return async () => {
+    const { names, isWitnessLost } = await attest(instance, hasWitness, store)
+    if (hasWitness || isWitnessLost) return names
+    // On disk before Redis has its name: who crashes in between, or hears no answer, has lost none.
+    await witnesses.begin(store.known().gen)
+    hasWitness = true
+    return (await attest(instance, hasWitness, store)).names
   }
 }
 
