@@ -13,7 +13,7 @@ import {
   type Switch,
   setControl,
 } from '../ops/control.ts'
-import { seatFolder } from './attest.ts'
+import { seatFolder } from './witnesses.ts'
 
 /** What Redis calls the switches. */
 const NAMES = { kill: 'killed', pause: 'paused' } as const

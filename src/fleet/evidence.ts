@@ -6,7 +6,7 @@ import type { CommandLine } from '../journal/redis/command-line.ts'
 import { nameOf } from '../journal/redis/connect.ts'
 import { type Known, meet, parentsOf, type StoreConfig } from '../journal/redis/generation.ts'
 import { readTestimonies, type Testimony } from '../journal/redis/testimony.ts'
-import { readWitnessed } from './attest.ts'
+import { readWitnessed } from './witnesses.ts'
 
 /** Whose evidence a person goes by: the fleet's Redis, and the directory of one of its instances, where there is one. */
 export type EvidencePlace = {

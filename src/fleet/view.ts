@@ -17,7 +17,7 @@ export type View = {
   /** Those of them that were just seen to live. */
   readonly lively: readonly InstanceRecord[]
   /** Those of them that Redis heard of lately by its own clock: for a watch that begins anew, everybody may live. */
-  readonly heard: readonly InstanceRecord[]
+  readonly recent: readonly InstanceRecord[]
   readonly controls: Controls
   /** How far this machine's clock is from Redis's at least, ms. */
   readonly clockOffMs: number
@@ -77,7 +77,7 @@ export function createLook(deps: LookDeps): (introduction: Introduction) => Prom
         ({ name }) => name === instance || watchOf(`instance ${name}`).changedWithin(leaseMs / 2),
       ),
       // It shows whole seconds.
-      heard: living.filter(({ seenS }) => roll.redisMs - 1_000 * (seenS + 1) <= overMs),
+      recent: living.filter(({ seenS }) => roll.redisMs - 1_000 * (seenS + 1) <= overMs),
     }
   }
 }

@@ -55,7 +55,7 @@ const problems = await (values.crashes
     : values.amnesia === '0'
       ? seeds()
       : amnesia())
-// A line that is held in a proxy when all ends would keep it waiting.
+// After `--amnesia` two sockets of a proxy stay open, and would keep it waiting.
 process.exit(problems === 0 ? 0 : 1)
 
 async function crashes(): Promise<number> {

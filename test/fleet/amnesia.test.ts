@@ -5,8 +5,8 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { endpointOf } from '../../src/config/redis.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import { openWitnesses, type Witnesses } from '../../src/fleet/attest.ts'
 import { createFleetControl, type FleetControl, switchFleet } from '../../src/fleet/control.ts'
+import { openWitnesses, type Witnesses } from '../../src/fleet/witnesses.ts'
 import { serverText } from '../../src/journal/redis/check.ts'
 import { openCommandLine } from '../../src/journal/redis/command-line.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
@@ -20,6 +20,7 @@ import { startTcpProxy } from '../support/tcp-proxy.ts'
 const LEASE_MS = 800
 const SEAT = '0x01'
 const ROSTER = ['one', 'two']
+const SEATS = [SEAT, '0x02']
 const until = (isSo: () => unknown) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 
 const ends: (() => unknown)[] = []
@@ -97,6 +98,37 @@ async function newFleet(redis: TestRedis): Promise<StoreConfig> {
   return config
 }
 
+/** What asks for a barrier of the term that an instance has by now, also once that is over. @returns how many pass. */
+function fenceOf({ seats, store }: Member): () => Promise<number> {
+  const [held] = seats.held()
+  if (held === undefined) throw new TypeError('it holds nothing')
+  const ask = () => fence({ ...held, writer: 'w', answered: 0 }, [], store)
+  return () =>
+    ask().then(
+      () => 1,
+      () => 0,
+    )
+}
+
+/** A fleet with an instance that holds its only seat. */
+async function startHolder() {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  return { redis, config, one }
+}
+
+/** A fleet of two that hold a seat each. */
+async function startBoth() {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const one = await startMember(config, 'one', newDirectory(), SEATS)
+  const two = await startMember(config, 'two', newDirectory(), SEATS)
+  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  return { redis, config, one, two }
+}
+
 /** Restart a Redis on what it had at this moment: what is acknowledged meanwhile is gone. */
 async function rewind(redis: TestRedis, meanwhile: () => Promise<void>): Promise<void> {
   const copy = mkdtempSync(join(tmpdir(), 'older-'))
@@ -149,25 +181,14 @@ it.each(Object.entries(loses))(
 )
 
 it('lets no barrier pass on an older file that another instance finds to be older, whoever asks first', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const names = [SEAT, '0x02']
-  const [one, two] = [
-    await startMember(config, 'one', newDirectory(), names),
-    await startMember(config, 'two', newDirectory(), names),
-  ]
-  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  const { redis, one, two } = await startBoth()
   await two.barrier()
-  const [held] = two.seats.held()
-  if (held === undefined) throw new TypeError('two holds nothing')
+  const fenced = fenceOf(two)
   await rewind(redis, one.barrier)
-  const isSafe = ({ control }: Member) => names.every((name) => control.gate(name).safe !== undefined)
+  const isSafe = ({ control }: Member) => SEATS.every((name) => control.gate(name).safe !== undefined)
   let passed = 0
   const ask = async () => {
-    passed += await fence({ ...held, writer: 'w', answered: 0 }, [], two.store).then(
-      () => 1,
-      () => 0,
-    )
+    passed += await fenced()
     expect([isSafe(one), isSafe(two)]).toEqual([true, true])
   }
   await until(ask)
@@ -175,12 +196,7 @@ it('lets no barrier pass on an older file that another instance finds to be olde
 })
 
 it('says that only the instance which finds an older file to be older saw more of it', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const names = [SEAT, '0x02']
-  const one = await startMember(config, 'one', newDirectory(), names)
-  const two = await startMember(config, 'two', newDirectory(), names)
-  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  const { redis, config, one, two } = await startBoth()
   await rewind(redis, one.barrier)
   const forgotten = `{rk:${config.fleet}}:forgotten`
   await until(async () => expect((await redis.client().hkeys(forgotten)).toSorted()).toEqual(['one', 'two']))
@@ -189,10 +205,7 @@ it('says that only the instance which finds an older file to be older saw more o
 })
 
 it('finds an older file also where commands have brought its sequence back to what was acknowledged', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   await one.barrier()
   await rewind(redis, async () => {
     await one.barrier()
@@ -208,10 +221,7 @@ it('finds an older file also where commands have brought its sequence back to wh
 })
 
 it('lets barriers pass on a restarted Redis once all who lived have said that it lost nothing', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   let two = await startMember(config, 'two')
   await until(() => expect(two.states).toEqual([null]))
   await one.barrier()
@@ -236,10 +246,8 @@ it('lets barriers pass on a restarted Redis once all who lived have said that it
 })
 
 it('waits for nobody who was gone before, where the process was just started', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  let one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, ...held } = await startHolder()
+  let { one } = held
   const two = await startMember(config, 'two')
   await until(() => expect(two.states).toEqual([null]))
   await one.barrier()
@@ -253,12 +261,8 @@ it('waits for nobody who was gone before, where the process was just started', a
 })
 
 it('lets no barrier pass on a restarted Redis because the process that waits there for another is started again', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const names = [SEAT, '0x02']
-  let one = await startMember(config, 'one', newDirectory(), names)
-  const two = await startMember(config, 'two', newDirectory(), names)
-  await until(() => expect([one.names().length, two.names().length]).toEqual([1, 1]))
+  const { redis, config, two, ...both } = await startBoth()
+  let { one } = both
   await one.barrier()
   await rewind(redis, async () => {
     await two.barrier()
@@ -268,19 +272,16 @@ it('lets no barrier pass on a restarted Redis because the process that waits the
   await systemClock.sleep(2 * LEASE_MS)
   await expect(one.barrier()).rejects.toMatchObject({ code: 'journal.moved' })
   await one.crash()
-  one = await startMember(config, 'one', one.directory, names)
+  one = await startMember(config, 'one', one.directory, SEATS)
   await until(() => expect(one.states).toContain('fleet.unattested'))
   await systemClock.sleep(LEASE_MS)
   expect(one.names()).toEqual([])
-  const again = await startMember(config, 'two', two.directory, names)
+  const again = await startMember(config, 'two', two.directory, SEATS)
   await until(() => expect(again.states).toContain('journal.amnesia'))
 })
 
 it('lets nobody take the seat of a dead holder on a restarted Redis, until that has held it against its witness', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   await rewind(redis, async () => {
     await one.barrier()
     await one.crash()
@@ -295,10 +296,7 @@ it('lets nobody take the seat of a dead holder on a restarted Redis, until that 
 })
 
 it('relies on no instance that has lost its witness', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   await rewind(redis, async () => {
     await one.barrier()
     await one.crash()
@@ -311,10 +309,7 @@ it('relies on no instance that has lost its witness', async () => {
 })
 
 it('does not go on with a seat that an older file says is its own, where another has held it since', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   await one.barrier()
   let two = await startMember(config, 'two')
   await rewind(redis, async () => {
@@ -332,10 +327,7 @@ it('does not go on with a seat that an older file says is its own, where another
 })
 
 it('takes no seat on a server that came up while its command was under way', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   const tcp = await startTcpProxy(redis)
   ends.push(tcp.stop)
   const endpoint = endpointOf(`redis://127.0.0.1:${tcp.port}/0`)
@@ -385,10 +377,7 @@ it('takes nobody for who lost a witness that crashed before its first one was on
 })
 
 it('has a seat taken on a restarted Redis that lost nothing, once every instance has said so', async () => {
-  const redis = await newRedis()
-  const config = await newFleet(redis)
-  const one = await startMember(config, 'one')
-  await until(() => expect(one.names()).toEqual([SEAT]))
+  const { redis, config, one } = await startHolder()
   await one.barrier()
   await one.seats.stop()
   await one.crash()

@@ -40,7 +40,7 @@ the fleet on a Redis that holds nothing of it yet: once, before its first instan
 async function found({ shared, directory }: FleetPlace, isMeant: boolean, io: Io): Promise<number> {
   const { fleet: name, endpoint } = shared.store
   const { foundFleet } = await import('../../journal/redis/generation.ts')
-  const { readWitnessed, wasWitnessed } = await import('../../fleet/attest.ts')
+  const { readWitnessed, wasWitnessed } = await import('../../fleet/witnesses.ts')
   const known = await readWitnessed(directory)
   if (known !== null) throw wasWitnessed(name, known)
   const gen = await foundFleet(shared.store, isMeant)

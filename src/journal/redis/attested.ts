@@ -6,8 +6,10 @@ export type Attested = { readonly names: ReadonlySet<string>; readonly isWitness
 /** Say that an instance holds the server of now against what it witnessed; one without a witness only asks. */
 export async function attest(instance: string, hasWitness: boolean, store: RedisStore): Promise<Attested> {
   const { keys } = store
-  const names = [keys.attested(store.runId()), keys.witnesses]
-  const { code, values } = await store.run('attest', names, [instance, hasWitness ? 'kept' : 'none'])
+  const runId = store.runId()
+  const names = [keys.attested(runId), keys.witnesses]
+  const args = [instance, hasWitness ? 'kept' : 'none']
+  const { code, values } = await store.run('attest', names, args, runId)
   const found = Array.isArray(values[1]) ? values[1].map(String) : []
   return { names: new Set(found), isWitnessLost: code === 'LOST' }
 }
