@@ -46,8 +46,9 @@ export function createAttestation(deps: AttestDeps): Attestation {
   const { store, roster, replicas, leaseMs, monotonicMs, onWaiting } = deps
   /** The server process that barriers pass on, the same as records name it, and the generation there. */
   let relied = { runId: '', gen: '', server: '' }
-  /** Who lived when it was last seen. */
+  /** Who may have lived when a server was last seen, and when that was. */
   let lived: readonly string[] = []
+  let seenMs = monotonicMs()
   /** Since when barriers wait for who lived; undefined where they do not. */
   let waitingSinceMs: number | undefined
   /** Who is waited for by a seat, and by barriers (null). */
@@ -94,8 +95,12 @@ export function createAttestation(deps: AttestDeps): Attestation {
     relied: () => relied.server,
     say: async (view) => {
       const [runId, { gen }, on] = [store.runId(), store.known(), server()]
+      // Somebody may have come, been acknowledged something, and died meanwhile.
+      if (monotonicMs() - seenMs > leaseMs) lived = roster
+      seenMs = monotonicMs()
       const known = new Set([...lived, ...view.recent.map(({ name }) => name)])
       if (relied.runId !== runId || relied.gen !== gen) {
+        lived = [...known]
         if (!(await rely(gen, view))) return
         relied = { runId, gen, server: on }
         waitingSinceMs = undefined

@@ -440,3 +440,30 @@ it('takes no seat on an older snapshot, which names the history that a promoted 
   await systemClock.sleep(LEASE_MS)
   expect(two.names()).toEqual([])
 })
+
+it('lets no barrier pass for a holder that was cut off while another came, was acknowledged, and died with Redis', async () => {
+  const redis = await newRedis()
+  const config = await newFleet(redis)
+  const proxy = await startTcpProxy(redis)
+  ends.push(proxy.stop)
+  const endpoint = endpointOf(`redis://127.0.0.1:${proxy.port}/0`)
+  const one = await startMember({ ...config, endpoint }, 'one')
+  await until(() => expect(one.names()).toEqual([SEAT]))
+  await one.barrier()
+  const fenced = fenceOf(one)
+  await rewind(redis, async () => {
+    await proxy.down()
+    const two = await startMember(config, 'two')
+    await until(() => expect(two.names()).toEqual([SEAT]))
+    await two.barrier()
+    two.store.close()
+  })
+  await proxy.up()
+  let passed = 0
+  const ask = async () => {
+    passed += await fenced()
+    expect(one.states).toContain('fleet.unattested')
+  }
+  await until(ask)
+  expect(passed).toBe(0)
+})
