@@ -21,6 +21,7 @@ const PASSING = new Set([
     'GENERATION',
     'BEHIND',
     'LATE',
+    'LEFT',
     'closed',
     'timeout',
     'ECONNREFUSED',

@@ -17,9 +17,9 @@ const WAIT_MS = 1_000
 type StoreDeps = {
   /** What was acknowledged before this process, as its witnesses have it; null: nothing yet. */
   readonly known: Known | null
-  /** Called with what was asked of Redis, how it came out (`ok` or the error's code), and how long that took. */
   /** The highest nonces that keys were asked to sign, by seat: what a person has to hear of where it is forgotten. */
   readonly tops: () => Readonly<Record<string, number>>
+  /** Called with what was asked of Redis, how it came out (`ok` or the error's code), and how long that took. */
   readonly onCall: (call: string, outcome: string, durationMs: number) => void
 }
 
@@ -190,6 +190,8 @@ export class RedisStore {
     const { replicas } = this.#config
     const passing = this.#fences.use((line) => {
       const run = this.#runs.get(line) ?? ''
+      // Where nothing is sent on it, nothing shows that its server is gone.
+      if (run !== this.runId()) throw new LineFault('LEFT', false)
       if (this.#relied !== undefined && this.#relied !== run) throw moved(this.#relied, run)
       const fenced = this.#call(line, 'fence', keys, args)
       // Behind it on the same line: it counts who has what was written there before.

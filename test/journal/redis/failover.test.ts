@@ -4,6 +4,7 @@ import { move } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
 import { startRedisProxy } from '../../support/redis-proxy.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { SIGNER, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -100,4 +101,22 @@ it('judges by no reservation that a promoted replica lacks', async () => {
   for (const store of [one, other]) store.close()
   await proxy.stop()
   for (const each of [master, replica]) await each.stop()
+})
+
+it('passes barriers again on a server that was restarted while their own line was lost without a word', async () => {
+  const redis = await startRedis(DURABLE)
+  const proxy = await startTcpProxy(redis)
+  const { config } = await newStore(redis.port)
+  const store = openStore({ ...config, endpoint: endpointOf(`redis://127.0.0.1:${proxy.port}/0`) })
+  const journal = await journalOf(await takeSeat(store), store)
+  await journal.barrier()
+
+  proxy.loseLines()
+  await redis.restart()
+  // As a look does. Of the barriers' line nothing is heard.
+  await store.read('PING')
+  store.rely(store.runId())
+  await journal.barrier()
+  store.close()
+  await Promise.all([proxy.stop(), redis.stop()])
 })
