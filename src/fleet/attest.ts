@@ -73,10 +73,8 @@ export function createAttestation(deps: AttestDeps): Attestation {
     if (wasOn === server()) return true
     if (isPromoted(historyOf(wasOn)) && record !== null && isSoonAfter(seen.get(seat), record)) return true
     const heard = await attestOnce()
-    return !wait(
-      seat,
-      roster.filter((name) => !heard.has(name)),
-    )
+    const missing = roster.filter((name) => !heard.has(name))
+    return !wait(seat, missing)
   }
   const rely = async (gen: string, { records }: Pick<View, 'records'>): Promise<boolean> => {
     const heard = await attestOnce()

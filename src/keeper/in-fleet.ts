@@ -45,8 +45,7 @@ const monotonicMs = () => performance.now()
 
 /**
  * Sit in a fleet, on records in Redis: each seat that this instance comes to hold is a term of its own. A Redis that is away
- * is waited for. Throws `journal.locked`, `fleet.witness`, what every policy was refused for, and what `journal.redis` has
- * wrong.
+ * is waited for. Throws `journal.locked`, `fleet.witness`, why every policy was refused, and what is wrong with `journal.redis`.
  */
 export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<Seating> {
   const { fleet, directory } = config
