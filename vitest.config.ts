@@ -8,5 +8,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     retry: 0,
+    // Most of them wait for a chain or a server: one worker, as Vitest takes on two cores, leaves these idle.
+    maxWorkers: 2,
   },
 })
