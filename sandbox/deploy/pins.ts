@@ -3,20 +3,21 @@ import { RolekeeperError } from '../../src/errors.ts'
 import type { Deployment } from './deploy.ts'
 
 type Pin = { readonly address: Address; readonly codeHash: Hex }
+type NamedPin = Pin & { readonly name: string }
 
 /** A deployment as a run configuration pins it: every scalar is text. */
 export type DeploymentPins = {
   readonly namespace: string
   readonly assets: readonly (Pin & { readonly symbol: string; readonly decimals: string })[]
-  readonly markets: readonly (Pin & {
+  readonly markets: readonly (NamedPin & {
     readonly loanAsset: Address
     readonly collateralAsset: Address
     readonly oracle: Address
     readonly oracleCodeHash: Hex
   })[]
-  readonly vaults: readonly Pin[]
-  readonly funds: readonly (Pin & { readonly quoteAsset: Address })[]
-  readonly contracts: readonly (Pin & { readonly name: string })[]
+  readonly vaults: readonly NamedPin[]
+  readonly funds: readonly (NamedPin & { readonly quoteAsset: Address })[]
+  readonly contracts: readonly NamedPin[]
 }
 
 /** What is pinned by its name alone, beside assets, markets, vaults and our fund. */
@@ -56,9 +57,9 @@ export async function readPins(
     return { address, codeHash }
   }
   const { sUSD, sBTC, sETH, btcMarket, btcOracle, ethMarket, ethOracle, primeVault, growthVault } = contracts
-  const market = (at: Address, collateralAsset: Address, oracle: Address) => {
+  const market = (name: string, at: Address, collateralAsset: Address, oracle: Address) => {
     const oracleCodeHash = pin(oracle).codeHash
-    return { ...pin(at), loanAsset: sUSD.address, collateralAsset, oracle, oracleCodeHash }
+    return { name, ...pin(at), loanAsset: sUSD.address, collateralAsset, oracle, oracleCodeHash }
   }
   return {
     namespace,
@@ -68,11 +69,14 @@ export async function readPins(
       { ...pin(sETH.address), symbol: 'sETH', decimals: '18' },
     ],
     markets: [
-      market(btcMarket.address, sBTC.address, btcOracle.address),
-      market(ethMarket.address, sETH.address, ethOracle.address),
+      market('btcMarket', btcMarket.address, sBTC.address, btcOracle.address),
+      market('ethMarket', ethMarket.address, sETH.address, ethOracle.address),
     ],
-    vaults: [pin(primeVault.address), pin(growthVault.address)],
-    funds: [{ ...pin(contracts.recoveryFund.address), quoteAsset: sUSD.address }],
+    vaults: [
+      { name: 'primeVault', ...pin(primeVault.address) },
+      { name: 'growthVault', ...pin(growthVault.address) },
+    ],
+    funds: [{ name: 'recoveryFund', ...pin(contracts.recoveryFund.address), quoteAsset: sUSD.address }],
     contracts: NAMED.map((name) => ({ name, ...pin(contracts[name].address) })),
   }
 }

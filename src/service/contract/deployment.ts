@@ -4,13 +4,24 @@ import { name, whole } from './yaml-scalars.ts'
 
 const pinned = z.strictObject({ address: addr, codeHash: hash32 })
 const asset = pinned.extend({ symbol: z.string().min(1).max(32), decimals: whole(0, 36) })
+/** What people call it; nothing is looked up by it. */
+const called = { name: name.optional() }
+const vault = pinned.extend(called)
 const market = pinned.extend({
+  ...called,
   loanAsset: addr,
   collateralAsset: addr,
   oracle: addr,
   oracleCodeHash: hash32,
 })
-const fund = pinned.extend({ quoteAsset: addr })
+const fund = pinned.extend({ ...called, quoteAsset: addr })
+
+/** Two things of one name would be one thing to a person who approves. */
+const distinct = (list: readonly { readonly name?: string | undefined }[]) => {
+  const names = list.flatMap((each) => each.name ?? [])
+  return new Set(names).size === names.length
+}
+const NOT_DISTINCT = { error: 'a name is there twice; expected each once' }
 
 /**
  * `deployment` of a run configuration: the service's contracts that may be talked to, each with the keccak-256 of its
@@ -19,18 +30,12 @@ const fund = pinned.extend({ quoteAsset: addr })
 export const deployment = z.strictObject({
   namespace: z.string().min(1).max(200),
   assets: z.array(asset).min(1).max(100),
-  markets: z.array(market).min(1).max(100),
-  vaults: z.array(pinned).min(1).max(100),
+  markets: z.array(market).min(1).max(100).refine(distinct, NOT_DISTINCT),
+  vaults: z.array(vault).min(1).max(100).refine(distinct, NOT_DISTINCT),
   /** Recovery funds; a clone's code hash pins the implementation that it names. */
-  funds: z.array(fund).max(100).default([]),
+  funds: z.array(fund).max(100).default([]).refine(distinct, NOT_DISTINCT),
   /** What else a policy speaks about, by a name of its own: a desk, an auction, a factory, an oracle. */
-  contracts: z
-    .array(pinned.extend({ name }))
-    .max(100)
-    .default([])
-    .refine((list) => new Set(list.map((each) => each.name)).size === list.length, {
-      error: 'a name is there twice; expected each once',
-    }),
+  contracts: z.array(pinned.extend({ name })).max(100).default([]).refine(distinct, NOT_DISTINCT),
 })
 
 /** A contract that may be talked to, by the keccak-256 of its deployed code. Addresses are lower case. */
