@@ -134,7 +134,7 @@ function askChain({ workflow, ruleset }: FinalOptions, { calls, subject }: Bundl
   const sanity = ruleset.sanity.get(proposal.workflowType)
   invariant(effects !== undefined && sanity !== undefined, `the rules judge ${proposal.workflowType}`)
   const [before, after] = [createReads(), createReads()]
-  const judgement = sanity.judge({ subject, proposal, before, after })
+  const judgement = sanity.judge({ subject, proposal, calls, before, after })
   const judgedBy = [...before.calls, ...after.calls]
   const unpinned = checkReads(judgedBy, subject.deployment)
   if (unpinned !== null) return unpinned

@@ -3,6 +3,7 @@ import { type Checked, invariant, refuse } from '../errors.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'
+import type { ClearedCall } from './calls/call.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkHeadAge } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
@@ -44,17 +45,18 @@ export async function recheck(
 export async function lookNow(
   options: {
     readonly subject: Subject
+    readonly calls: readonly ClearedCall[]
     readonly proposal: Proposal
     readonly ruleset: Ruleset
     readonly nowMs: number
   },
   { nodes }: { readonly nodes: Pick<Nodes, 'simulate'> },
 ): Promise<Checked<unknown>> {
-  const { subject, proposal, ruleset, nowMs } = options
+  const { subject, calls, proposal, ruleset, nowMs } = options
   const sanity = ruleset.sanity.get(proposal.workflowType)
   invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
   const reads = createReads()
-  const judgement = sanity.judge({ subject, proposal, before: reads, after: createReads() })
+  const judgement = sanity.judge({ subject, proposal, calls, before: reads, after: createReads() })
   const unpinned = checkReads(reads.calls, subject.deployment)
   if (unpinned !== null) return unpinned
   const looked = await agreed(nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [] }))

@@ -7,6 +7,7 @@ import { compileEffects, compileRules } from './policy/compile.ts'
 import { parseFunction } from './policy/functions.ts'
 import type { Freshness, GuardPolicy, Limits } from './policy/policy.ts'
 import { policyError } from './policy/policy-error.ts'
+import { checkRelied } from './policy/relied.ts'
 import type { Effects, Rule } from './policy/rule.ts'
 import { sanityOf } from './sanity/by-role.ts'
 import { PLAIN, type SanityCheck } from './sanity/judgement.ts'
@@ -48,8 +49,11 @@ export function compileRuleset(
   revalidations: Assumptions['revalidations'] = {},
 ): Ruleset {
   checkDeployment(deployment)
-  const rules = compileRules(guard.allow, deployment)
   const own = new Map(sanityOf(role).checks(guard.sanity))
+  const relied = new Map([...own].map(([type, { relies }]) => [type, relies]))
+  const rules = compileRules(guard.allow, deployment, relied)
+  const effects = compileEffects(guard.effects, rules, deployment)
+  checkRelied(rules, effects, relied)
   const sanity = new Map([...rules.keys()].map((type) => [type, own.get(type) ?? PLAIN]))
   checkViews(guard.views, sanity)
   return {
@@ -61,7 +65,7 @@ export function compileRuleset(
     deployment,
     revalidations: new Map(Object.entries(revalidations)),
     rules,
-    effects: compileEffects(guard.effects, rules, deployment),
+    effects,
     sanity,
   }
 }

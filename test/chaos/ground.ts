@@ -168,7 +168,11 @@ function writePolicy(role: Carrier['role'], directory: string): string {
       ...{ id: 'deposit', workflowType: 'deposit', target: '$vault' },
       function:
         'function depositNow(uint256 assets, address receiver, uint256 minShares) returns (uint256 shares)',
-      params: { assets: { eq: '$input.assets' }, receiver: { eq: '$self' }, minShares: { min: '1' } },
+      params: {
+        assets: { eq: '$input.assets' },
+        receiver: { eq: '$self' },
+        minShares: { eq: '$input.minShares' },
+      },
       ...{ valueWeiMax: '0', gasMax: '900000' },
     },
   )

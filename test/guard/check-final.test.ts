@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { checkFinal, type FinalOptions, type SignerView } from '../../src/guard/check-final.ts'
+import { asAddress } from '../../src/guard/policy/values.ts'
 import { recheck } from '../../src/guard/recheck.ts'
 import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import type { SanityCheck } from '../../src/guard/sanity/judgement.ts'
@@ -442,6 +443,11 @@ describe('what the guard judges by', () => {
     const judged = options.ruleset.sanity.get('role.liquidator.liquidate')
     if (judged === undefined) throw new TypeError('a judgement')
     const judge: SanityCheck['judge'] = (about) => {
+      const [approval, call] = about.calls
+      expect([approval?.approval?.spender, asAddress(call?.args.recipient)]).toEqual([
+        market.address,
+        options.workflow.signer,
+      ])
       about.before.ask(balanceView(stranger, market.address))
       return judged.judge(about)
     }

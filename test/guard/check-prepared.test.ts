@@ -311,11 +311,11 @@ describe('the static guard', () => {
   it('takes a parameter at the bounds that a rule sets, and not one past either', () => {
     const [first, second, ...rest] = sections.guard.allow
     if (first === undefined || second === undefined) throw new TypeError('the policy has rules')
-    const params = { ...second.params, minCollateralOut: { min: '100', max: '200' } }
+    const params = { ...second.params, repayAssets: { min: '100', max: '200' } }
     const allow = [first, { ...second, params }, ...rest]
     const bounded = compileRuleset({ ...sections, guard: { ...sections.guard, allow } }, deployment)
-    const judge = (minCollateralOut: bigint) => {
-      const frozen = freeze(withAction({ minCollateralOut }))
+    const judge = (repayAssets: bigint) => {
+      const frozen = freeze(withAction({ repayAssets }))
       return checkPrepared({ workflow: bound(liquidation), frozen, ruleset: bounded, nowMs: NOW_MS }).ok
     }
     expect([99n, 100n, 200n, 201n].map(judge)).toEqual([false, true, true, false])

@@ -5,11 +5,14 @@ import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import { sectionsOf } from '../../src/keeper/role-policy.ts'
 import { deployment, KINDS, type Kind } from './kinds.ts'
 
+/** The policy of this repository for a role. */
+export const shippedSections = (agent: (typeof agents)[number]) =>
+  loadPolicy(join('policies', `${agent.role}.yaml`), agent.role, sectionsOf(agent))
+
 /** The rules of each policy of this repository, with the kinds of workflows that they allow. */
 const SHIPPED: readonly { readonly ruleset: Ruleset; readonly kinds: readonly Kind[] }[] = agents.map(
   (agent) => {
-    const policy = loadPolicy(join('policies', `${agent.role}.yaml`), agent.role, sectionsOf(agent))
-    const ruleset = compileRuleset(policy, deployment)
+    const ruleset = compileRuleset(shippedSections(agent), deployment)
     return { ruleset, kinds: KINDS.filter(({ proposal }) => ruleset.rules.has(proposal.workflowType)) }
   },
 )

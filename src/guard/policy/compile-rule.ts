@@ -1,5 +1,6 @@
 import { type AbiFunction, type AbiParameter, toFunctionSelector } from 'viem'
 import type { Deployment } from '../../service/contract/deployment.ts'
+import { checkBounds } from './bounds.ts'
 import { compileTypedData } from './compile-typed-data.ts'
 import {
   type Condition,
@@ -22,8 +23,13 @@ import { kindOf, VALUE_KINDS, type ValueKind } from './values.ts'
 type SourceRule = GuardPolicy['allow'][number]
 type SourceTests = SourceRule['params'][string]
 
-/** Compile one rule of `guard.allow`. Throws RolekeeperError `policy.guard_invalid`. Pure. */
-export function compileRule(source: SourceRule, path: string, deployment: Deployment): Rule {
+/** Compile one rule of `guard.allow`; `relies` as in checkBounds. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function compileRule(
+  source: SourceRule,
+  path: string,
+  deployment: Deployment,
+  relies: readonly string[],
+): Rule {
   const { id, when = {}, creation = null, valueWeiMax, gasMax } = source
   const inputs = inputShape(source.workflowType, when)
   if (inputs === null) {
@@ -43,6 +49,7 @@ export function compileRule(source: SourceRule, path: string, deployment: Deploy
   const { held, params } = apartFromSignature(abi, source.params, typedData, `${path}.params`)
   const leaves = compileLeaves(held, params, scope, `${path}.params`)
   if (isApproval) checkApproval(leaves, source.params, path)
+  checkBounds(leaves, relies, `${path}.params`)
   return {
     id,
     when,

@@ -6,12 +6,14 @@ import type { Reference, Scope } from './conditions.ts'
 import { type InputShape, inputShape } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
+import type { Relied } from './relied.ts'
 import { type Effects, type Rule, rulesFor } from './rule.ts'
 
 /** Compile `guard.allow`: the calls of each workflow type, in order. Throws RolekeeperError `policy.guard_invalid`. Pure. */
 export function compileRules(
   sources: GuardPolicy['allow'],
   deployment: Deployment,
+  relied: Relied,
 ): ReadonlyMap<WorkflowType, readonly Rule[]> {
   const rules = new Map<WorkflowType, Rule[]>()
   const ids = new Set<string>()
@@ -22,7 +24,10 @@ export function compileRules(
       throw policyError(`${path}.id`, `"${source.id}" is used twice.`, 'give each rule its own id.')
     ids.add(source.id)
     needInputs(type, `${path}.workflowType`)
-    rules.set(type, [...(rules.get(type) ?? []), compileRule(source, path, deployment)])
+    rules.set(type, [
+      ...(rules.get(type) ?? []),
+      compileRule(source, path, deployment, relied.get(type) ?? []),
+    ])
   }
   for (const [type, ofType] of rules) checkSequences(type, ofType)
   return rules

@@ -12,16 +12,19 @@ export type When = Readonly<Record<string, string>>
 
 /** Describe the inputs of a type for which `when` holds, by asking its schema; null when there are none. Pure. */
 export function inputShape(type: WorkflowType, when: When): InputShape | null {
-  const shapes = choicesOf(WORKFLOW_CATALOGUE[type].input)
-    .filter(({ shape }) =>
-      Object.entries(when).every(([name, value]) => shape[name]?.safeParse(value).success === true),
-    )
-    .map((choice) => new Map(membersOf(choice, '')))
-  const [first, ...others] = shapes
+  const [first, ...others] = inputShapes(type, when)
   if (first === undefined) return null
   // What only some of the choices have is nothing that a rule for all of them can name.
   return new Map([...first].filter(([path, kind]) => others.every((shape) => shape.get(path) === kind)))
 }
+
+/** Describe each choice of the inputs of a type for which `when` holds. Pure. */
+export const inputShapes = (type: WorkflowType, when: When): readonly InputShape[] =>
+  choicesOf(WORKFLOW_CATALOGUE[type].input)
+    .filter(({ shape }) =>
+      Object.entries(when).every(([name, value]) => shape[name]?.safeParse(value).success === true),
+    )
+    .map((choice) => new Map(membersOf(choice, '')))
 
 const choicesOf = (schema: unknown): readonly z.ZodObject[] => {
   if (schema instanceof z.ZodObject) return [schema]

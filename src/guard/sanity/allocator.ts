@@ -214,8 +214,16 @@ function checkMarketsAfter(
   })
 }
 
+const MOVE = ['marketAddress', 'assets']
+
 const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
   views: [...ALLOCATION_VIEWS, ...PRICE_VIEWS],
+  relies: [
+    'vaultAddress',
+    ...(kind === 'batch'
+      ? MOVE.flatMap((member) => [`withdrawals[].${member}`, `supplies[].${member}`])
+      : MOVE),
+  ],
   revalidations: [
     'vault_allocator',
     'market_liquidity',

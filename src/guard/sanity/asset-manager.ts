@@ -149,18 +149,25 @@ export const assetManagerSanity: RoleSanity<Limits> = {
       'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
       {
         views: [...BID_VIEWS, ...PRICE_VIEWS],
+        relies: ['fundAddress', 'acquisitionAddress', 'lotId', 'bidAssets'],
         revalidations: ['intent_not_expired'],
         judge: (about) => judgeBid(limits, about),
       },
     ],
     [
       'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet',
-      { views: CHANNEL_VIEWS, revalidations: ['intent_not_expired'], judge: judgeChannel },
+      {
+        views: CHANNEL_VIEWS,
+        relies: ['fundAddress', 'channel', 'enabled', 'maxAssetsPerEpoch', 'maxPriceBps', 'maxPositionBps'],
+        revalidations: ['intent_not_expired'],
+        judge: judgeChannel,
+      },
     ],
     [
       'role.asset_manager.vaultShareMobilityManagerAction',
       {
         views: MOBILITY_VIEWS,
+        relies: ['vaultAddress', 'restoreAfterTimestamp', 'transferProfile', 'recipientAddress', 'trusted'],
         revalidations: ['intent_not_expired'],
         judge: (about) => judgeMobility(limits, about),
       },

@@ -4,6 +4,7 @@ import { type Refusal, refuse } from '../../errors.ts'
 import type { Revalidation } from '../../service/contract/assumptions.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
+import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { Reads } from '../views.ts'
 
@@ -11,6 +12,8 @@ import type { Reads } from '../views.ts'
 export type About = {
   readonly subject: Subject
   readonly proposal: Proposal
+  /** The calls that are judged, decoded: what they say counts, and what the request says stands beside it. */
+  readonly calls: readonly ClearedCall[]
   /** Reads of the state that the bundle meets. */
   readonly before: Reads
   /** Reads of the state that the simulated bundle leaves; they are filled for `checkOutcome` alone. */
@@ -34,6 +37,8 @@ export type Judgement = {
 export type SanityCheck = {
   /** The reads it makes: `guard.views` of the policy must list them with these types. */
   readonly views: readonly AbiFunction[]
+  /** Members of the input that it reads, by path: the rules must make a call carry each, `relies` in policy/relied.ts. */
+  readonly relies: readonly string[]
   /** The revalidations that `checkState` covers, beside time and expiry. */
   readonly revalidations: readonly Revalidation[]
   /** Ask for what is to be read. */
@@ -50,6 +55,7 @@ export type RoleSanity<Limits = unknown> = {
 /** The judgement of a type without one of its own: rules, effects and simulation decide alone. */
 export const PLAIN: SanityCheck = {
   views: [],
+  relies: [],
   revalidations: ['intent_not_expired'],
   judge: () => ({ checkState: () => null, checkOutcome: () => null }),
 }

@@ -235,6 +235,7 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
       'role.liquidator.liquidate',
       {
         views: [...LIQUIDATION_VIEWS, ...PRICE_VIEWS],
+        relies: ['marketAddress', 'vaultAddress', 'borrowerAddress', 'repayAssets', 'minCollateralAssets'],
         revalidations: [
           'position_liquidatable',
           'market_not_paused',
@@ -250,6 +251,7 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
       'role.liquidator.settleLiquidationClaim',
       {
         views: CLAIM_VIEWS,
+        relies: ['marketAddress', 'claimId'],
         revalidations: ['claim_settleable', 'intent_not_expired'],
         judge: judgeSettlement,
       },

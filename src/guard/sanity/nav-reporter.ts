@@ -275,6 +275,15 @@ export const navReporterSanity: RoleSanity<Limits> = {
       'role.nav_reporter.navReportSignAndSubmit',
       {
         views: VIEWS,
+        relies: [
+          'oracleAddress',
+          'assetAddress',
+          'reportType',
+          'value',
+          'decimals',
+          'valuationTimestamp',
+          'revision',
+        ],
         revalidations: ['intent_not_expired'],
         judge: (about) => judgeReport(given, about),
       },

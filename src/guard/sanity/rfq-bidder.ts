@@ -206,26 +206,29 @@ const EXPIRY: SanityCheck['revalidations'] = ['intent_not_expired']
 export const rfqBidderSanity: RoleSanity<BidLimits> = {
   limits: bidLimits,
   checks: (limits) => {
-    const onDesk = (judge: SanityCheck['judge']): SanityCheck => ({
+    const onDesk = (judge: SanityCheck['judge'], relies: readonly string[]): SanityCheck => ({
       views: DESK_VIEWS,
+      relies,
       revalidations: EXPIRY,
       judge,
     })
-    const bidOnDesk = (judge: SanityCheck['judge']): SanityCheck => ({
+    const bidOnDesk = (judge: SanityCheck['judge'], id: string): SanityCheck => ({
       views: [...DESK_VIEWS, ...PRICE_VIEWS],
+      relies: [id, 'bidAssets', 'expiresTimestamp'],
       revalidations: EXPIRY,
       judge,
     })
     return [
-      [`${PREFIX}RfqPlaceBid`, bidOnDesk((about) => judgePlace(limits, about))],
-      [`${PREFIX}RfqReplaceBid`, bidOnDesk((about) => judgeReplace(limits, about))],
-      [`${PREFIX}RfqCancelBid`, onDesk(judgeCancel)],
-      [`${PREFIX}RfqFinalize`, onDesk(judgeFinalize)],
-      [`${PREFIX}RfqClaimRefund`, onDesk(judgeClaim)],
+      [`${PREFIX}RfqPlaceBid`, bidOnDesk((about) => judgePlace(limits, about), 'rfqId')],
+      [`${PREFIX}RfqReplaceBid`, bidOnDesk((about) => judgeReplace(limits, about), 'bidId')],
+      [`${PREFIX}RfqCancelBid`, onDesk(judgeCancel, ['bidId'])],
+      [`${PREFIX}RfqFinalize`, onDesk(judgeFinalize, ['rfqId'])],
+      [`${PREFIX}RfqClaimRefund`, onDesk(judgeClaim, ['bidId'])],
       [
         `${PREFIX}AuctionBid`,
         {
           views: [...AUCTION_VIEWS, ...PRICE_VIEWS],
+          relies: ['lotId', 'bidAssets'],
           revalidations: EXPIRY,
           judge: (about) => judgeRaise(limits, about),
         },

@@ -138,7 +138,7 @@ describe('choices of the input', () => {
     {
       when: { action: 'set_trusted_recipient' },
       function: 'function setTrustedRecipient(address recipient, bool trusted)',
-      params: { recipient: { eq: '$input.recipientAddress' }, trusted: { eq: '$input.trusted' } },
+      params: { recipient: { eq: BORROWER }, trusted: { eq: '$input.trusted' } },
     },
   ].map((rule) => ({ ...rule, workflowType: MOBILITY, target: '$vault' }))
   const ruleset = rulesetOf(mobilityRules, [{ workflowType: MOBILITY }])

@@ -78,7 +78,7 @@ function judge({ before = {}, after = {}, kind = 'yield', limits = {}, asks = in
   const subject: Subject = {
     ...{ input: asks, self: SELF, deadlineS: BigInt(NOW_S), market: null, vault, fund: null, deployment },
   }
-  const judged = sanity.judge({ subject, proposal: { kind } as Proposal, ...reads })
+  const judged = sanity.judge({ subject, proposal: { kind } as Proposal, calls: [], ...reads })
   reads.before.fill(reads.before.calls.map(answer({ ...BEFORE, ...before })))
   reads.after.fill(reads.after.calls.map(answer({ ...AFTER, ...after })))
   const shown = { gasWei: 0n, changeOf: () => 0n }

@@ -144,7 +144,9 @@ function judged(type: WorkflowType, given: Given): string | null {
     deployment,
   }
   const [reads, then] = [createReads(), createReads()]
-  const judged = judgements.get(type)?.judge({ subject, proposal: proposed, before: reads, after: then })
+  const judged = judgements
+    .get(type)
+    ?.judge({ subject, proposal: proposed, calls: [], before: reads, after: then })
   if (judged === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
   reads.fill(reads.calls.map(({ data }) => encode(data, before)))
   then.fill(then.calls.map(({ data }) => encode(data, { ...before, ...after })))

@@ -127,7 +127,7 @@ function judged({
     reason: {},
   }
   const [reads, afterwards] = [createReads(), createReads()]
-  const judgement = check.judge({ subject, proposal, before: reads, after: afterwards })
+  const judgement = check.judge({ subject, proposal, calls: [], before: reads, after: afterwards })
   fill(reads, { ...honest, ...before })
   fill(afterwards, { 'latest(bytes32)': after })
   return [

@@ -152,7 +152,7 @@ function judged(name: string, { says = {}, input = {}, reason, changes, timestam
     deployment: { ...deployment, funds: [{ address: FUND, codeHash: '0x', quoteAsset: LOAN }] },
   }
   const before = createReads()
-  const judged = judgements.get(type)?.judge({ subject, proposal, before, after: createReads() })
+  const judged = judgements.get(type)?.judge({ subject, proposal, calls: [], before, after: createReads() })
   if (judged === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
   const said = name === 'RfqFinalize' ? { ...closed, ...says } : says
   before.fill(before.calls.map(({ data }) => encode(data, said)))

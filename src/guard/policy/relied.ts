@@ -1,0 +1,64 @@
+import type { WorkflowType } from '../../service/contract/workflow-types.ts'
+import type { Reference } from './conditions.ts'
+import { inputShapes, type When } from './inputs.ts'
+import { policyError } from './policy-error.ts'
+import { type Effects, type Rule, rulesFor } from './rule.ts'
+
+/** Members of the input that a role's judgement of a workflow type relies on, by path. */
+export type Relied = ReadonlyMap<WorkflowType, readonly string[]>
+
+/**
+ * Refuse rules that let a call say something else than what the role's judgement reads of the request: each member that
+ * it relies on is an argument by `eq`, the target of a call, or bounds what leaves and comes in.
+ * Throws RolekeeperError `policy.guard_invalid`. Pure.
+ */
+export function checkRelied(
+  rules: ReadonlyMap<WorkflowType, readonly Rule[]>,
+  effects: ReadonlyMap<WorkflowType, Effects>,
+  relied: Relied,
+): void {
+  for (const [type, members] of relied) {
+    const ofType = rules.get(type) ?? []
+    for (const { when } of ofType) checkInputs(type, when, ofType, { effects: effects.get(type), members })
+  }
+}
+
+function checkInputs(
+  type: WorkflowType,
+  when: When,
+  ofType: readonly Rule[],
+  { effects, members }: { readonly effects: Effects | undefined; readonly members: readonly string[] },
+): void {
+  const carried = new Set([
+    ...rulesFor(ofType, when).filter(uses).flatMap(carriedBy),
+    ...(effects?.out ?? []).map(({ assetsMax }) => memberOf(assetsMax)),
+    ...(effects?.in ?? []).map(({ assetsMin }) => memberOf(assetsMin)),
+  ])
+  const shapes = inputShapes(type, when)
+  const loose = members.find((member) => !carried.has(member) && shapes.some((shape) => shape.has(member)))
+  if (loose === undefined) return
+  throw policyError(
+    'guard.allow',
+    `the role's own judgement of ${type} reads $input.${loose}, and no call carries it.`,
+    `use eq with $input.${loose} for the parameter that it is, or bound it by guard.effects.`,
+  )
+}
+
+/** An approval moves nothing by itself, and a call that may be missing carries nothing. */
+const uses = ({ isApproval, optional }: Rule): boolean => !isApproval && !optional
+
+const carriedBy = ({ target, leaves }: Rule): readonly (string | null)[] => [
+  ...(target === null ? [] : [memberOf(target)]),
+  ...leaves.flatMap(({ tests }) => tests.map((test) => (test.op === 'eq' ? memberOf(test.reference) : null))),
+]
+
+/** The contracts of a request go by names of their own. */
+const CONTRACTS: Readonly<Record<string, string>> = {
+  $market: 'marketAddress',
+  $vault: 'vaultAddress',
+  $fund: 'fundAddress',
+}
+
+/** The member of the input that a reference stands for; null when it is none. */
+const memberOf = ({ text }: Reference): string | null =>
+  text.startsWith('$input.') ? text.slice('$input.'.length) : (CONTRACTS[text] ?? null)

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import { assetManager } from '../../../agents/asset-manager/agent.ts'
+import type { GuardPolicy } from '../../../src/guard/policy/policy.ts'
+import { compileRuleset } from '../../../src/guard/ruleset.ts'
+import { deployment, MARKET, SELF, sections } from '../fixtures.ts'
+import { deployment as everything } from '../kinds.ts'
+import { shippedSections } from '../shipped.ts'
+
+type SourceRule = GuardPolicy['allow'][number]
+type Tests = SourceRule['params'][string]
+const LIQUIDATE = 1
+
+/** The liquidator's own policy with other conditions of its liquidation, and other effects. */
+const compiled = (params: Readonly<Record<string, Tests>>, effects = sections.guard.effects) => {
+  const allow = sections.guard.allow.map((rule, at) =>
+    at === LIQUIDATE ? { ...rule, params: { ...rule.params, ...params } } : rule,
+  )
+  return () => compileRuleset({ ...sections, guard: { ...sections.guard, allow, effects } }, deployment)
+}
+const refusal = (path: string) =>
+  expect.objectContaining({ code: 'policy.guard_invalid', facts: { path: `guard.allow${path}` } })
+
+describe('a policy that lost one condition', () => {
+  // With the first three of these a liquidation was cleared that paid the market itself, for 1 base unit, without an end.
+  it.each<[string, Readonly<Record<string, Tests>>, string]>([
+    ['the minimum', { minCollateralOut: { min: '1' } }, '[1].params.minCollateralOut'],
+    ['the recipient, any market', { recipient: { in: '$deployment.markets' } }, '[1].params.recipient'],
+    ['the deadline', { deadline: { min: '1' } }, '[1].params.deadline'],
+    [
+      'the recipient, of the request',
+      { recipient: { eq: '$input.recipientAddress' } },
+      '[1].params.recipient',
+    ],
+    ['the recipient, the market', { recipient: { eq: '$market' } }, '[1].params.recipient'],
+    [
+      'the minimum, to a ceiling',
+      { minCollateralOut: { max: '$input.minCollateralAssets' } },
+      '[1].params.minCollateralOut',
+    ],
+    ['the deadline, to a far one', { deadline: { max: '99999999999' } }, '[1].params.deadline'],
+    ['the amount', { repayAssets: { min: '1' } }, '[1].params.repayAssets'],
+    ['the borrower', { borrower: { eq: MARKET } }, ''],
+    ['the vault', { vault: { in: '$deployment.vaults' } }, ''],
+    ['the minimum, to one above', { minCollateralOut: { min: '$input.minCollateralAssets' } }, ''],
+  ])('is refused: %s', (_name, params, path) => {
+    expect(compiled(params)).toThrow(refusal(path))
+  })
+
+  it('is not refused where the effects bound the same member', () => {
+    expect(compiled({ repayAssets: { max: '$input.repayAssets' } })).not.toThrow()
+    const effects = sections.guard.effects.map((effect) => ({ ...effect, out: [] }))
+    expect(compiled({ repayAssets: { max: '$input.repayAssets' } }, effects)).toThrow(refusal(''))
+  })
+
+  it('is not refused where it names who is paid', () => {
+    expect(compiled({ recipient: { eq: '$self' } })).not.toThrow()
+    expect(compiled({ recipient: { eq: SELF } })).not.toThrow()
+  })
+})
+
+describe('what a judgement reads of one choice of the input', () => {
+  const { guard, ...limits } = shippedSections(assetManager)
+  const restore = guard.allow.filter(({ id }) => id === 'restore-mobility')
+  const effects = guard.effects.filter(({ workflowType }) => workflowType === restore[0]?.workflowType)
+  const manager = (when: SourceRule['when']) => () =>
+    compileRuleset(
+      { ...limits, guard: { ...guard, effects, allow: restore.map((rule) => ({ ...rule, when })) } },
+      everything,
+    )
+
+  it('is carried by the calls of that choice', () => {
+    expect(manager({ action: 'restore' })).not.toThrow()
+    expect(manager({ action: 'pause' })).toThrow(refusal(''))
+    // For every action, whatever it says.
+    expect(manager(undefined)).toThrow(refusal(''))
+  })
+})
