@@ -1,0 +1,86 @@
+import { globSync, readFileSync } from 'node:fs'
+import type { Hex } from 'viem'
+import { RolekeeperError } from '../../src/errors.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
+import { attest } from '../../src/pipeline/attest.ts'
+import { prepare } from '../../src/pipeline/prepare.ts'
+import { OPERATIONS } from '../../src/service/contract/operations.ts'
+import { RESPONSE_BYTES_MAX } from '../../src/service/http.ts'
+import { readJson } from '../../src/service/json.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { CHAIN_ID, NOW_MS, SELF } from '../guard/fixtures.ts'
+import { answerOf, type Kind, NAV_DIGEST } from '../guard/kinds.ts'
+import { workflowOf } from '../support/workflows.ts'
+import type { Aim, Attack, Served } from './attack.ts'
+
+/** How an attack ended: the state and check that the workflow came to, and each digest that a key was asked for. */
+export type Outcome = { readonly state: string; readonly check: string; readonly asked: readonly Hex[] }
+
+/** A kind of workflow with the rules that hold it, as something to attack. */
+export const aimOf = (kind: Kind, ruleset: Ruleset): Aim => ({
+  ruleset,
+  proposal: kind.proposal,
+  self: SELF,
+  answer: answerOf(kind, kind.drafts),
+})
+
+/** The exact text that is served. */
+export const textOf = (served: Served): string =>
+  'text' in served ? served.text : JSON.stringify('json' in served ? served.json : served)
+
+/** Read a text as the service's client reads a prepared workflow. */
+function read(text: string) {
+  const garbage = (why: string) => new RolekeeperError('service.garbage', why, { fix: 'none' })
+  if (text.length > RESPONSE_BYTES_MAX) throw garbage('too large')
+  const json = readJson(text)
+  if (!json.ok) throw garbage(json.message)
+  const parsed = OPERATIONS.prepareWorkflow.answer.schema.safeParse(json.value)
+  if (!parsed.success) throw garbage('it does not fit')
+  return { bytes: text, answer: parsed.data }
+}
+
+/** Serve a text to a workflow that waits for its answer, and carry it as far as it gets before the chain is asked. */
+export async function serve({ proposal, ruleset }: Aim, text: string): Promise<Outcome> {
+  const asked: Hex[] = []
+  const { prepared: _none, ...bare } = workflowOf('requested')
+  const requested: Workflow = {
+    ...bare,
+    ...{ role: ruleset.role, chainId: CHAIN_ID, signer: SELF, proposal },
+    request: { idempotencyKey: bare.id, body: '{}' },
+  }
+  const nowMs = () => NOW_MS
+  let step = await prepare(requested, { nowMs, post: async () => read(text) })
+  if (step.type === 'moved' && step.workflow.state === 'prepared') {
+    // As if the report's own digest had been recorded: nothing is left but to sign it.
+    const isReport = proposal.workflowType === 'role.nav_reporter.navReportSignAndSubmit'
+    const prepared = { ...step.workflow, ...(isReport ? { attestation: { digest: NAV_DIGEST } } : {}) }
+    step = await attest(prepared, {
+      ...{ nowMs, ruleset },
+      nodes: {
+        simulate: async () => Promise.reject(new Error('no hostile answer comes so far')),
+      },
+      journal: { enterDigest: async () => {}, ordered: async () => {} },
+      signer: {
+        address: SELF,
+        keyId: 'a key',
+        signDigest: async (digest) => {
+          asked.push(digest)
+          throw new Error('no key may be asked')
+        },
+      },
+      gate: () => ({ closed: false, paused: false }),
+    })
+  }
+  if (step.type !== 'moved') return { state: step.type, check: '', asked }
+  return { state: step.workflow.state, check: step.workflow.note?.check ?? '', asked }
+}
+
+/** What an attack is expected to end with. */
+export const expectedOf = ({ check }: Attack, aim: Aim): string =>
+  typeof check === 'string' ? check : check(aim)
+
+const SOURCES = globSync('src/**/*.ts').map((file) => readFileSync(file, 'utf8'))
+
+/** Whether a check of this name is anywhere in the sources: an attack whose check is not is open. */
+export const isKnown = (check: string): boolean =>
+  check.startsWith('parameter_') || SOURCES.some((source) => source.includes(`'${check}'`))
