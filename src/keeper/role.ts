@@ -26,12 +26,13 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { compareWithService } from './compare-service.ts'
+import type { DeploymentProof } from './deployment-proof.ts'
 import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
 import type { KeyOutcome, RoleSigning } from './signing.ts'
-import { proveAccess, provePins, proveService } from './startup-checks.ts'
+import { proveAccess, proveService } from './startup-checks.ts'
 
 /** What the roles of one keeper share. */
 export type RoleDeps = {
@@ -50,6 +51,8 @@ export type RoleDeps = {
   readonly gas: GasMarket
   /** What is urgent and in flight with a signer. */
   readonly urgentOf: (signer: Address) => readonly Workflow[]
+  /** Of the contracts and the units of the configuration's deployment. */
+  readonly proof: Pick<DeploymentProof, 'prove' | 'again'>
   /** For a live role, also with its signer's own reasons. */
   readonly gate: () => Gate
   readonly signers: Pick<Signers, 'reasonsOf' | 'safe'>
@@ -103,7 +106,7 @@ export async function openRole(
   // Each to its end: a key opens for what is in flight, whatever the service says of the role.
   const proven = await Promise.allSettled([
     signing?.key.open(stop),
-    provePins(deps.nodes, ruleset.deployment),
+    deps.proof.prove(),
     proveService(client, config.chain.id, log).then(() => proveAccess(client, does, log)),
   ])
   for (const each of proven) if (each.status === 'rejected') throw each.reason
@@ -120,8 +123,12 @@ export async function openRole(
     .filter((each) => each.role === role && each.mode === 'live')
     .map((each) => each.signer)
   const opener = createOpener({ role, signer }, { ...deps, keys })
+  const observe: Observer['observe'] = (around) => {
+    deps.proof.again()
+    return observer.observe(around)
+  }
   const duty: Duty = createRoleDuty(rolePolicy, deps, {
-    observer,
+    observer: { observe, close: observer.close },
     recent: recent.list,
     journal: {
       ofRole: async (which) => (await journal.ofRole(which)).filter(counts),

@@ -192,6 +192,9 @@ const FUNCTIONS: Readonly<Record<string, Code>> = {
   'allowance(address,address)': view((state, { to, data }) =>
     words(state.allowances.get(allowanceKey(to, addressAt(data, 0), addressAt(data, 1))) ?? 0n),
   ),
+  'decimals()': view((_state, { to }) =>
+    words(deployment.assets.find(({ address }) => address === to)?.decimals ?? 0),
+  ),
   'approve(address,uint256)': approve,
   'healthFactorWad(address)': view((state, { data }) => words(position(state, addressAt(data, 0)).healthWad)),
   'debtOf(address,address)': view((state, { data }) => words(position(state, addressAt(data, 1)).debt)),

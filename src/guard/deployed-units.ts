@@ -1,0 +1,165 @@
+import { type Address, parseAbi } from 'viem'
+import { z } from 'zod'
+import { type Refusal, refuse } from '../errors.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+import { address, createView, type Reads, uint, type View } from './views.ts'
+
+/** Source: EIP-20 and EIP-4626; what markets, their oracles and funds say is assumed, and skipped where one does not say it. */
+const view = createView(
+  parseAbi([
+    'function decimals() view returns (uint8)',
+    'function asset() view returns (address)',
+    'function totalAssets() view returns (uint256)',
+    'function totalSupply() view returns (uint256)',
+    'function convertToAssets(uint256 shares) view returns (uint256)',
+    'function loanAsset() view returns (address)',
+    'function collateralAsset() view returns (address)',
+    'function oracle() view returns (address)',
+    'function quoteAsset() view returns (address)',
+    'function appraise(address asset, uint256 amount, address market) view returns (uint256)',
+    'function read() view returns (uint256, uint64, uint64, uint8)',
+  ]),
+)
+
+const decimalsView = (of: Address): View<bigint> => view('decimals', of, [], uint)
+const addressView = (
+  name: 'asset' | 'loanAsset' | 'collateralAsset' | 'oracle' | 'quoteAsset',
+  of: Address,
+) => view(name, of, [], address)
+
+/** Two ways to the same figure round differently; a mistake of units is a power of ten. */
+const TOLERANCE_BPS = 10n
+const BPS = 10_000n
+const WAD = 10n ** 18n
+/** So many base units that an answer is precise, whatever the decimals are. */
+const PROBE_SHARES = 10n ** 36n
+const PROBE_WHOLE = 1_000_000n
+
+const oracleRead = z.tuple([uint, uint, uint, uint]).transform(([priceWad]) => priceWad)
+
+const agree = (one: bigint, other: bigint): boolean => {
+  const apart = one > other ? one - other : other - one
+  return apart * BPS <= other * TOLERANCE_BPS
+}
+
+type Ask = Pick<Reads, 'ask'>
+type Judge = () => Refusal | null
+
+/**
+ * Ask the chain for every unit that a deployment states: the decimals of assets, what markets, vaults and funds count in,
+ * and a share price and a price, each recomputed with those decimals. The returned function judges the answers: an asset
+ * that does not answer is refused; a vault, market or fund that has no such view is not judged by it.
+ */
+export function askUnits({ assets, markets, vaults, funds }: Deployment, reads: Ask): Judge {
+  const decimalsOf = new Map(assets.map((asset) => [asset.address, asset.decimals]))
+  const judges = [
+    ...assets.map((asset) => askAsset(asset, reads)),
+    ...markets.map((market) => askMarket(market, reads)),
+    ...vaults.map((vault) => askVault(vault.address, decimalsOf, reads)),
+    ...funds.map((fund) => askFund(fund, reads)),
+    ...funds.flatMap((fund) =>
+      markets
+        .filter(({ loanAsset }) => loanAsset === fund.quoteAsset)
+        .map((market) => askPrice(fund.address, market, decimalsOf, reads)),
+    ),
+  ]
+  return () => {
+    for (const judge of judges) {
+      const refusal = judge()
+      if (refusal !== null) return refusal
+    }
+    return null
+  }
+}
+
+const differs = (what: string, said: unknown, real: unknown, path: string): Refusal =>
+  refuse(
+    'units_differ',
+    `${what} is ${said} by the deployment; the chain says ${real}: see deployment.${path}.`,
+  )
+
+function askAsset({ address: of, symbol, decimals }: Deployment['assets'][number], { ask }: Ask): Judge {
+  const real = ask(decimalsView(of))
+  return () =>
+    real() === BigInt(decimals)
+      ? null
+      : differs(`The number of decimals of ${symbol}`, decimals, real() ?? 'nothing', 'assets')
+}
+
+function askMarket({ address: of, ...pinned }: Deployment['markets'][number], { ask }: Ask): Judge {
+  const names = ['loanAsset', 'collateralAsset', 'oracle'] as const
+  const said = names.map((name) => ({ name, real: ask(addressView(name, of)) }))
+  return () => {
+    const wrong = said.find(({ name, real }) => ![null, pinned[name]].includes(real()))
+    return wrong === undefined
+      ? null
+      : differs(`The ${wrong.name} of market ${of}`, pinned[wrong.name], wrong.real(), 'markets')
+  }
+}
+
+function askFund({ address: of, quoteAsset }: Deployment['funds'][number], { ask }: Ask): Judge {
+  const real = ask(addressView('quoteAsset', of))
+  return () =>
+    [null, quoteAsset].includes(real())
+      ? null
+      : differs(`The quoteAsset of fund ${of}`, quoteAsset, real(), 'funds')
+}
+
+/** A vault's whole share is worth what its assets and shares in all say, with the decimals of its asset. */
+function askVault(of: Address, decimalsOf: ReadonlyMap<Address, number>, { ask }: Ask): Judge {
+  const asset = ask(addressView('asset', of))
+  const shareDecimals = ask(decimalsView(of))
+  const totalAssets = ask(view('totalAssets', of, [], uint))
+  const totalSupply = ask(view('totalSupply', of, [], uint))
+  const worth = ask(view('convertToAssets', of, [PROBE_SHARES], uint))
+  return () => {
+    const at = asset()
+    if (at === null) return null
+    const decimals = decimalsOf.get(at)
+    if (decimals === undefined) return differs(`The asset of vault ${of}`, 'none of its assets', at, 'assets')
+    const [supply, all, shares, real] = [totalSupply(), totalAssets(), shareDecimals(), worth()]
+    if (supply === null || all === null || shares === null || real === null) {
+      return refuse(
+        'read_failed',
+        `Vault ${of} does not say what its shares are worth; what is not known denies.`,
+      )
+    }
+    const offset = shares - BigInt(decimals)
+    if (offset < 0n)
+      return differs(`The decimals of vault ${of}'s asset`, decimals, `${shares} for its shares`, 'vaults')
+    // Of less than one whole share, rounding says more than units do.
+    if (supply < 10n ** shares) return null
+    const expected = (PROBE_SHARES * (all + 1n)) / (supply + 10n ** offset)
+    return agree(expected, real)
+      ? null
+      : differs(`What 10^36 shares of vault ${of} are worth`, expected, real, 'vaults')
+  }
+}
+
+/** A fund that appraises a market's collateral comes to what we do, from the oracle's price and the decimals. */
+function askPrice(
+  fund: Address,
+  { address: market, loanAsset, collateralAsset, oracle }: Deployment['markets'][number],
+  decimalsOf: ReadonlyMap<Address, number>,
+  { ask }: Ask,
+): Judge {
+  const unit = (token: Address) => 10n ** BigInt(decimalsOf.get(token) ?? 0)
+  const priceWad = ask(view('read', oracle, [], oracleRead))
+  const appraised = ask(
+    view('appraise', fund, [collateralAsset, PROBE_WHOLE * unit(collateralAsset), market], uint),
+  )
+  return () => {
+    const [price, real] = [priceWad(), appraised()]
+    // A market that the fund does not take, or a price that stands still: nothing is appraised, so nothing is bid.
+    if (price === null || real === null) return null
+    const expected = (PROBE_WHOLE * price * unit(loanAsset)) / WAD
+    return agree(expected, real)
+      ? null
+      : differs(
+          `What ${PROBE_WHOLE} whole ${collateralAsset} are worth in market ${market}`,
+          expected,
+          real,
+          'assets',
+        )
+  }
+}

@@ -1,0 +1,88 @@
+import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { askUnits } from '../guard/deployed-units.ts'
+import { createReads } from '../guard/views.ts'
+import type { Log } from '../ops/log.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+import { provePins } from './startup-checks.ts'
+
+/** Whether the deployment is what the configuration says, as of the last proof. */
+export type DeploymentProof = {
+  /** Resolve when it is proven, with a proof that is recent. Throws what the proof throws. */
+  readonly prove: () => Promise<void>
+  /** Begin another proof if one is due, and do not wait for it. */
+  readonly again: () => void
+  /** Why nothing may be signed now; null while nothing was disproven. */
+  readonly disproven: () => Refusal | null
+}
+
+type ProofDeps = {
+  readonly nodes: Pick<Nodes, 'codeHashes' | 'calls'>
+  readonly clock: Pick<Clock, 'nowMs'>
+  readonly log: Log
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+const PROVE_EVERY_MS = 300_000
+/** What was disproven is asked again soon: a person mends it. */
+const REPROVE_MS = 10_000
+
+/** Keep proving one deployment: the code of every contract, and every unit that amounts are counted in. */
+export function createDeploymentProof(
+  deployment: Deployment,
+  { nodes, clock, log, alarm }: ProofDeps,
+): DeploymentProof {
+  let provenAtMs: number | null = null
+  let disproof: RolekeeperError | null = null
+  let proving: Promise<void> | undefined
+  const proveNow = async () => {
+    try {
+      await Promise.all([provePins(nodes, deployment), proveUnits(nodes, deployment)])
+      disproof = null
+    } catch (error) {
+      // Nodes that do not answer disprove nothing: what is cleared is read again anyway.
+      if (!(error instanceof RolekeeperError) || !error.code.startsWith('deployment.')) throw error
+      disproof = error
+      alarm(error)
+    }
+    provenAtMs = clock.nowMs()
+  }
+  const isDue = () => {
+    const everyMs = disproof === null ? PROVE_EVERY_MS : REPROVE_MS
+    return provenAtMs === null || Math.abs(clock.nowMs() - provenAtMs) >= everyMs
+  }
+  const proveIfDue = async () => {
+    if (!isDue()) return
+    proving ??= proveNow().finally(() => {
+      proving = undefined
+    })
+    await proving
+  }
+  return {
+    prove: async () => {
+      await proveIfDue()
+      if (disproof !== null) throw disproof
+    },
+    again: () => {
+      proveIfDue().catch((error: unknown) => log.warn('could not prove the deployment again', {}, error))
+    },
+    disproven: () =>
+      disproof === null ? null : refuse(disproof.code.replace('.', '_'), disproof.shortMessage),
+  }
+}
+
+/**
+ * Prove that the units of a deployment are those of its contracts. Throws RolekeeperError `deployment.units_differ`, and
+ * `node.*` when too few nodes answer.
+ */
+async function proveUnits(nodes: Pick<Nodes, 'calls'>, deployment: Deployment): Promise<void> {
+  const reads = createReads()
+  const judge = askUnits(deployment, reads)
+  reads.fill(await nodes.calls(reads.calls))
+  const refusal = judge()
+  if (refusal === null) return
+  throw new RolekeeperError('deployment.units_differ', refusal.message, {
+    fix: 'correct the deployment, or find out what answers in its place.',
+  })
+}

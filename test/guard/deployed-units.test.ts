@@ -1,0 +1,104 @@
+import { type Address, encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
+import { expect, test } from 'vitest'
+import { askUnits } from '../../src/guard/deployed-units.ts'
+import { createReads } from '../../src/guard/views.ts'
+import type { Deployment } from '../../src/service/contract/deployment.ts'
+import { COLLATERAL, deployment, LOAN, MARKET, STRANGER, VAULT } from './fixtures.ts'
+
+const FUND: Address = `0x${'f0'.repeat(20)}`
+const [market] = deployment.markets
+const oracle = market?.oracle ?? LOAN
+const pinned: Deployment = {
+  ...deployment,
+  markets: deployment.markets.filter(({ address }) => address === MARKET),
+  funds: [{ address: FUND, codeHash: `0x${'0f'.repeat(32)}`, quoteAsset: LOAN }],
+}
+
+type Script = Readonly<Record<string, bigint | Address | null>>
+
+const WAD = 10n ** 18n
+/** 2,000,000.000001 sUSD in a vault of 1,600,000 whole shares of 12 decimals; sBTC at 60,000 sUSD. */
+const TRUE: Script = {
+  [`${LOAN} decimals()`]: 6n,
+  [`${COLLATERAL} decimals()`]: 8n,
+  [`${MARKET} loanAsset()`]: LOAN,
+  [`${MARKET} collateralAsset()`]: COLLATERAL,
+  [`${MARKET} oracle()`]: oracle,
+  [`${VAULT} asset()`]: LOAN,
+  [`${VAULT} decimals()`]: 12n,
+  [`${VAULT} totalAssets()`]: 2_000_000_000_001n,
+  [`${VAULT} totalSupply()`]: 1_600_000n * 10n ** 12n,
+  [`${VAULT} convertToAssets(uint256)`]: 1_250_000n * 10n ** 24n,
+  [`${FUND} quoteAsset()`]: LOAN,
+  [`${oracle} read()`]: 60_000n * WAD,
+  [`${FUND} appraise(address,uint256,address)`]: 60_000n * 10n ** 12n,
+}
+
+/** What a judge of these units comes to, where the chain answers so. */
+function judge(changes: Script = {}, of: Deployment = pinned) {
+  const reads = createReads()
+  const judged = askUnits(of, reads)
+  const script = Object.entries({ ...TRUE, ...changes })
+  reads.fill(
+    reads.calls.map(({ to, data }): Hex | null => {
+      const said = script.find(([name]) => {
+        const [at, signature = ''] = name.split(' ')
+        return at === to && data.startsWith(toFunctionSelector(signature))
+      })?.[1]
+      if (said === undefined || said === null) return null
+      if (typeof said === 'string') return encodeAbiParameters([{ type: 'address' }], [said])
+      const word = encodeAbiParameters([{ type: 'uint256' }], [said])
+      return data === toFunctionSelector('read()') ? `${word}${'1'.padStart(64, '0').repeat(3)}` : word
+    }),
+  )
+  return judged()?.message ?? null
+}
+
+test('accepts units that are the chain’s, and what has no view of its units', () => {
+  expect(judge()).toBeNull()
+  const silent = Object.fromEntries(
+    Object.keys(TRUE)
+      .filter((name) => !name.startsWith(LOAN) && !name.startsWith(COLLATERAL))
+      .map((name) => [name, null]),
+  )
+  expect(judge(silent)).toBeNull()
+})
+
+test.each<[string, Script, string]>([
+  [
+    'decimals of an asset',
+    { [`${COLLATERAL} decimals()`]: 18n },
+    'is 8 by the deployment; the chain says 18',
+  ],
+  ['an asset that says none', { [`${LOAN} decimals()`]: null }, 'the chain says nothing'],
+  ['a market of another loan asset', { [`${MARKET} loanAsset()`]: COLLATERAL }, 'The loanAsset of market'],
+  ['a market of another collateral', { [`${MARKET} collateralAsset()`]: LOAN }, 'The collateralAsset of'],
+  ['a market of another oracle', { [`${MARKET} oracle()`]: STRANGER }, 'The oracle of market'],
+  ['a vault of an asset that is not pinned', { [`${VAULT} asset()`]: STRANGER }, 'The asset of vault'],
+  [
+    'a share price in other units',
+    { [`${VAULT} convertToAssets(uint256)`]: 1_250_000n * 10n ** 27n },
+    'shares of vault',
+  ],
+  [
+    'a share price that is not said',
+    { [`${VAULT} convertToAssets(uint256)`]: null },
+    'what is not known denies',
+  ],
+  ['shares of fewer decimals than their asset', { [`${VAULT} decimals()`]: 5n }, 'for its shares'],
+  ['a fund of another quote asset', { [`${FUND} quoteAsset()`]: COLLATERAL }, 'The quoteAsset of fund'],
+  ['a price of another scale', { [`${oracle} read()`]: 60_000n * 10n ** 8n }, 'are worth in market'],
+])('refuses %s', (_, changes, message) => {
+  expect(judge(changes)).toContain(message)
+})
+
+test('accepts a price and a share price to ten basis points, and not one more', () => {
+  const appraised = (assets: bigint) => judge({ [`${FUND} appraise(address,uint256,address)`]: assets })
+  expect(appraised(60_060n * 10n ** 12n)).toBeNull()
+  expect(appraised(60_066n * 10n ** 12n)).toContain('are worth in market')
+})
+
+test('judges no share price of a vault with less than one whole share', () => {
+  const tiny = { [`${VAULT} totalSupply()`]: 10n ** 12n - 1n, [`${VAULT} convertToAssets(uint256)`]: 7n }
+  expect(judge(tiny)).toBeNull()
+})
