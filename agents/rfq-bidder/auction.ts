@@ -1,5 +1,6 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
+import { BPS } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
 import { enter } from './commitments.ts'
 import { headroomFor } from './headroom.ts'
@@ -63,23 +64,26 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     const message = `A bid needs ${commitments.bidGas.wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
     return passOver(lot.id, { check: 'out_of_gas', message })
   }
-  const stepped = steppedBid(lot, leastAssets, most, worth.gasAssets)
+  const stepped = steppedBid(lot, leastAssets, most, worth.gasAssets, policy.auction.stepBpsMax)
   const assets = stepped < most ? stepped : most
   enter(commitments, lot, { assets, usdMicros: usdMicrosOf(assets, priced.quote) }, 'auction')
   const limitedBy = assets === stepped ? 'increment' : isRoomy ? 'limit' : headroom.limitedBy
   return raise(lot, { ...valued, assets, limitedBy, gas: commitments.bidGas })
 }
 
-/** The best bid and a step that the gas of many small ones would not pay for; the least there is, at least. */
+/** The best bid and a step that the gas of many small ones would not pay for; from the least there is as far as allowed. */
 function steppedBid(
   { bestAssets }: AuctionSeen,
   leastAssets: bigint,
   most: bigint,
   gasAssets: bigint,
+  stepBpsMax: number,
 ): bigint {
   if (bestAssets === null) return leastAssets
   const stepped = bestAssets + stepWith(most - bestAssets, gasAssets)
-  return stepped > leastAssets ? stepped : leastAssets
+  const highest = leastAssets + (leastAssets * BigInt(stepBpsMax)) / BPS
+  if (stepped < leastAssets) return leastAssets
+  return stepped < highest ? stepped : highest
 }
 
 /**

@@ -44,6 +44,8 @@ const rfq = z.strictObject({
 const auction = z.strictObject({
   /** How long before the close bidding begins: an earlier bid only informs rivals, and ties up money. */
   windowS: count('seconds', 1, 2_592_000),
+  /** How far above the least next bid ours may be. */
+  stepBpsMax: bps(),
   /** Most to have with auctions: where they do not pay back at once who is outbid, no workflow type does. */
   owedUsdMicrosMax: usdMicros(),
 })

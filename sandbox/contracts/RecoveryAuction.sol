@@ -6,12 +6,13 @@ import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {FundTrade, IHoldingSale, IRecoveryFund} from "./RecoverySeam.sol";
+import {Commitments} from "./Commitments.sol";
 
 /// @title Sells holdings by open ascending auction.
 /// @dev Holds each open lot's asset, its best bid, and what outbid bidders could not be paid. They are paid back at once,
 /// and withdraw what their token refused them then, so that no bid depends on a transfer to someone else. A bid shortly
 /// before the close moves the close on, up to a limit. Tokens are plain ERC-20: no fee on transfer, no rebasing.
-contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
+contract RecoveryAuction is IHoldingSale, FundTrade, Commitments, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
     enum LotState {
@@ -123,6 +124,11 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         bool raises = outbid == msg.sender;
         if (outbid != address(0) && !raises) owedAssets[lotId][outbid] += best;
         (wanted.bestBidder, wanted.bestAssets) = (msg.sender, assets);
+        _commit(msg.sender, wanted.asset, wanted.quoteAsset, raises ? assets - best : assets);
+        if (!raises) {
+            _mayWin(msg.sender, wanted.asset, wanted.quoteAsset, wanted.amount);
+            if (outbid != address(0)) _cannotWin(outbid, wanted.asset, wanted.quoteAsset, wanted.amount);
+        }
         uint256 extended = Math.min(block.timestamp + extensionSeconds, wanted.closesAtMax);
         if (extended > wanted.closesAt) wanted.closesAt = uint64(extended);
         emit AuctionBid(lotId, msg.sender, assets, wanted.closesAt, _leastAfter(assets));
@@ -136,7 +142,9 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         if (assets == 0) revert NothingOwed(lotId, msg.sender);
         delete owedAssets[lotId][msg.sender];
         emit AuctionWithdrawn(lotId, msg.sender, assets);
-        _lots[lotId].quoteAsset.safeTransfer(msg.sender, assets);
+        Lot storage left = _lots[lotId];
+        _release(msg.sender, left.asset, left.quoteAsset, assets);
+        left.quoteAsset.safeTransfer(msg.sender, assets);
     }
 
     /// @notice Closes a lot whose time has come: the seller is paid and the winner gets the asset; anyone may call it.
@@ -147,6 +155,10 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         bool sold = winner != address(0);
         closing.state = sold ? LotState.Sold : LotState.Unsold;
         emit AuctionSettled(lotId, winner, assets);
+        if (sold) {
+            _release(winner, closing.asset, closing.quoteAsset, assets);
+            _cannotWin(winner, closing.asset, closing.quoteAsset, closing.amount);
+        }
         if (sold) closing.quoteAsset.safeTransfer(closing.seller, assets);
         closing.asset.safeTransfer(sold ? winner : closing.seller, closing.amount);
         if (!closing.sellerIsContract) return;
@@ -165,8 +177,14 @@ contract RecoveryAuction is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     function _payBack(uint256 lotId, address bidder) private {
         uint256 assets = owedAssets[lotId][bidder];
         delete owedAssets[lotId][bidder];
-        if (_lots[lotId].quoteAsset.trySafeTransfer(bidder, assets)) emit AuctionWithdrawn(lotId, bidder, assets);
-        else owedAssets[lotId][bidder] = assets;
+        Lot storage left = _lots[lotId];
+        _release(bidder, left.asset, left.quoteAsset, assets);
+        if (left.quoteAsset.trySafeTransfer(bidder, assets)) {
+            emit AuctionWithdrawn(lotId, bidder, assets);
+        } else {
+            owedAssets[lotId][bidder] = assets;
+            _commit(bidder, left.asset, left.quoteAsset, assets);
+        }
     }
 
     function _leastAfter(uint256 best) private view returns (uint256) {

@@ -6,13 +6,14 @@ import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {FundTrade, IHoldingSale, IRecoveryFund} from "./RecoverySeam.sol";
+import {Commitments} from "./Commitments.sol";
 
 /// @title Sells holdings by request for quote: bidders answer with escrowed bids, and the best live one at the close wins.
 /// @dev Holds each open request's asset and every bid that is neither cancelled, spent nor refunded. A bid that is
 /// live at the close binds until the request is finalized, whenever it expires: whoever finalizes late finds the same
 /// winner. Of equal ones the earliest placed or replaced wins. A request's book has few places, so that finalizing it
 /// is cheap; a better bid takes the place of the worst. Tokens are plain ERC-20: no fee on transfer, no rebasing.
-contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
+contract RfqDesk is IHoldingSale, FundTrade, Commitments, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
     enum RfqState {
@@ -138,6 +139,8 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         bidId = ++lastBidId;
         bidIds.push(bidId);
         _bids[bidId] = Bid(msg.sender, BidState.Booked, expiresAt, rfqId, assets, ++_lastTurn);
+        _commit(msg.sender, asked.asset, asked.quoteAsset, assets);
+        _mayWin(msg.sender, asked.asset, asked.quoteAsset, asked.amount);
         emit RfqBidPlaced(rfqId, bidId, msg.sender, assets, expiresAt);
         asked.quoteAsset.safeTransferFrom(msg.sender, address(this), assets);
     }
@@ -150,6 +153,8 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         _checkBid(asked, assets, expiresAt);
         uint256 before = old.assets;
         (old.assets, old.expiresAt, old.turn) = (assets, expiresAt, ++_lastTurn);
+        _release(msg.sender, asked.asset, asked.quoteAsset, before);
+        _commit(msg.sender, asked.asset, asked.quoteAsset, assets);
         emit RfqBidReplaced(old.rfqId, bidId, msg.sender, assets, expiresAt);
         if (assets > before) asked.quoteAsset.safeTransferFrom(msg.sender, address(this), assets - before);
         else if (assets < before) asked.quoteAsset.safeTransfer(msg.sender, before - assets);
@@ -162,6 +167,8 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         if (own.state != BidState.Booked) revert BidNotBooked(bidId);
         own.state = BidState.Cancelled;
         _unbook(own.rfqId, bidId);
+        _release(msg.sender, asked.asset, asked.quoteAsset, own.assets);
+        _cannotWin(msg.sender, asked.asset, asked.quoteAsset, asked.amount);
         emit RfqBidCancelled(own.rfqId, bidId, msg.sender, own.assets);
         asked.quoteAsset.safeTransfer(msg.sender, own.assets);
     }
@@ -171,8 +178,12 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         Bid storage own = _ownBid(bidId);
         if (!_refundable(own)) revert BidNotRefundable(bidId);
         Rfq storage asked = _rfqs[own.rfqId];
-        if (asked.state == RfqState.Open && own.state == BidState.Booked) _unbook(own.rfqId, bidId);
+        if (asked.state == RfqState.Open && own.state == BidState.Booked) {
+            _unbook(own.rfqId, bidId);
+            _cannotWin(msg.sender, asked.asset, asked.quoteAsset, asked.amount);
+        }
         own.state = BidState.Refunded;
+        _release(msg.sender, asked.asset, asked.quoteAsset, own.assets);
         emit RfqRefundClaimed(own.rfqId, bidId, msg.sender, own.assets);
         asked.quoteAsset.safeTransfer(msg.sender, own.assets);
     }
@@ -181,11 +192,18 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     function finalize(uint256 rfqId) external nonReentrant {
         Rfq storage asked = _openRfq(rfqId);
         if (block.timestamp < asked.closesAt) revert RfqNotClosed(asked.closesAt);
-        uint256 bidId = _bestOf(_books[rfqId], asked.closesAt);
+        uint256[] storage bidIds = _books[rfqId];
+        uint256 bidId = _bestOf(bidIds, asked.closesAt);
+        for (uint256 i = 0; i < bidIds.length; i++) {
+            _cannotWin(_bids[bidIds[i]].bidder, asked.asset, asked.quoteAsset, asked.amount);
+        }
         Bid storage best = _bids[bidId];
         (address winner, uint256 assets) = (best.bidder, best.assets);
         bool sold = bidId != 0;
-        if (sold) (best.state, asked.winningBidId) = (BidState.Won, bidId);
+        if (sold) {
+            (best.state, asked.winningBidId) = (BidState.Won, bidId);
+            _release(winner, asked.asset, asked.quoteAsset, assets);
+        }
         asked.state = sold ? RfqState.Sold : RfqState.Unsold;
         emit RfqFinalized(rfqId, bidId, winner, assets);
         if (sold) asked.quoteAsset.safeTransfer(asked.seller, assets);
@@ -210,6 +228,15 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
     /// @notice The bids that may win, in no order.
     function book(uint256 rfqId) external view returns (uint256[] memory) {
         return _books[rfqId];
+    }
+
+    /// @notice The bids that may win, whole; an expired one counts for nothing, but keeps its place.
+    function bookedBids(uint256 rfqId) external view returns (Bid[] memory booked) {
+        uint256[] storage bidIds = _books[rfqId];
+        booked = new Bid[](bidIds.length);
+        for (uint256 i = 0; i < booked.length; i++) {
+            booked[i] = _bids[bidIds[i]];
+        }
     }
 
     function refundable(uint256 bidId) external view returns (bool) {
@@ -274,6 +301,8 @@ contract RfqDesk is IHoldingSale, FundTrade, ReentrancyGuardTransient {
         uint256 worstId = bidIds[place];
         Bid storage worst = _bids[worstId];
         worst.state = BidState.Displaced;
+        Rfq storage asked = _rfqs[rfqId];
+        _cannotWin(worst.bidder, asked.asset, asked.quoteAsset, asked.amount);
         emit RfqBidDisplaced(rfqId, worstId, worst.bidder, worst.assets);
         bidIds[place] = bidIds[bidIds.length - 1];
         bidIds.pop();

@@ -6,6 +6,8 @@ import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
 import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from './price.ts'
+import { escrowLimits } from './rfq-bidder-escrow.ts'
+import { type Bound, rivalLimits } from './rfq-bidder-rivals.ts'
 import type { OfferRead } from './rfq-bidder-views.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
@@ -16,6 +18,8 @@ export const bidLimits = z.strictObject({
   bidBpsMax: bps(1).transform(BigInt),
   /** How long after the close a bid may expire. */
   bindsAfterCloseSMax: count('seconds', 1, 2_592_000).transform(BigInt),
+  ...rivalLimits,
+  ...escrowLimits,
 })
 /** What the RFQ bidder holds its bids to. */
 export type BidLimits = z.output<typeof bidLimits>
@@ -39,9 +43,15 @@ export function addressOf({ subject }: About, member: string): Address {
 
 /**
  * Judge the lot that a bid is for: open for long enough, sold by nobody of ours for what we pay with, at least at its
- * reserve, and not above our own part of the oracle's price, which is healthy, fresh and the one decided on.
+ * reserve, above neither our own part of the oracle's price, which is healthy, fresh and the one decided on, nor what the
+ * bids of others are a reason for.
  */
-export function createBidJudgement(limits: BidLimits, { subject, proposal, before }: About, assets: bigint) {
+export function createBidJudgement(
+  limits: BidLimits,
+  { subject, proposal, before }: About,
+  assets: bigint,
+  bound: Bound,
+) {
   const { deployment, self } = subject
   const { token } = proposal.exposure
   invariant(token !== null, 'a bid is paid for')
@@ -78,6 +88,8 @@ export function createBidJudgement(limits: BidLimits, { subject, proposal, befor
         `The bid is ${assets} base units; ${limits.bidBpsMax} basis points of the oracle's price are ${most}.`,
       )
     }
+    const tooHigh = bound(found, { assets, worthMost: most, timestampS })
+    if (tooHigh !== null) return tooHigh
     const have = funds()
     if (have === null) return unread('our balance')
     if (have >= freshAssets) return null

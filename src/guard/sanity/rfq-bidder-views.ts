@@ -9,6 +9,7 @@ export const DESK_VIEWS = parseAbi([
   'function rfq(uint256 rfqId) view returns (Rfq found)',
   'function bid(uint256 bidId) view returns (Bid found)',
   'function refundable(uint256 bidId) view returns (bool)',
+  'function bookedBids(uint256 rfqId) view returns (Bid[] booked)',
 ])
 /** What an auction's lots are judged by. */
 export const AUCTION_VIEWS = parseAbi([
@@ -16,6 +17,11 @@ export const AUCTION_VIEWS = parseAbi([
   'function lot(uint256 lotId) view returns (Lot found)',
   'function minIncrementBps() view returns (uint256)',
 ])
+/** What all bids together are judged by: every venue that holds one's money. */
+export const ESCROW_VIEWS = parseAbi([
+  'function commitments(address bidder, address asset, address quoteAsset) view returns (uint256 escrowAssets, uint256 winnableAmount)',
+])
+const viewEscrow = createView(ESCROW_VIEWS)
 const viewDesk = createView(DESK_VIEWS)
 const viewAuction = createView(AUCTION_VIEWS)
 
@@ -31,8 +37,14 @@ const offer = {
 }
 const rfqRead = z.object(offer)
 const lotRead = z.object({ ...offer, bestBidder: address, bestAssets: uint })
-/** A bid on an RFQ; `state` 1 is booked. */
+/** A lot of an auction; `bestAssets` is 0 while nobody has bid. */
+export type LotRead = z.output<typeof lotRead>
+
+/** The desk's code of a bid that is in a book. */
+export const BOOKED = 1n
 const bidRead = z.object({ bidder: address, state: uint, expiresAt: uint, rfqId: uint, assets: uint })
+/** A bid on an RFQ. */
+export type BidRead = z.output<typeof bidRead>
 /** What an RFQ and a lot of an auction have in common. */
 export type OfferRead = z.output<typeof rfqRead>
 
@@ -41,15 +53,36 @@ export const rfqView = (desk: Address, rfqId: bigint): View<OfferRead> =>
   viewDesk('rfq', desk, [rfqId], rfqRead)
 
 /** Read a bid on an RFQ; one that never was belongs to nobody. */
-export const bidView = (desk: Address, bidId: bigint): View<z.output<typeof bidRead>> =>
+export const bidView = (desk: Address, bidId: bigint): View<BidRead> =>
   viewDesk('bid', desk, [bidId], bidRead)
+
+/** Read the bids on an RFQ that may win, expired ones among them. */
+export const bookView = (desk: Address, rfqId: bigint): View<readonly BidRead[]> =>
+  viewDesk('bookedBids', desk, [rfqId], z.array(bidRead))
+
+/** What a venue counts of one bidder, for one asset in one quote asset. */
+export type CommitmentRead = { readonly escrowAssets: bigint; readonly winnableAmount: bigint }
+
+/** Read what a bidder has in escrow at a venue and is not paid back, and what its bids there may win; base units. */
+export const commitmentsView = (
+  venue: Address,
+  bidder: Address,
+  asset: Address,
+  quoteAsset: Address,
+): View<CommitmentRead> =>
+  viewEscrow(
+    'commitments',
+    venue,
+    [bidder, asset, quoteAsset],
+    z.tuple([uint, uint]).transform(([escrowAssets, winnableAmount]) => ({ escrowAssets, winnableAmount })),
+  )
 
 /** Read whether a bid's escrow can be claimed. */
 export const refundableView = (desk: Address, bidId: bigint): View<boolean> =>
   viewDesk('refundable', desk, [bidId], z.boolean())
 
 /** Read an auction's lot, with its best bid. */
-export const lotView = (auction: Address, lotId: bigint): View<z.output<typeof lotRead>> =>
+export const lotView = (auction: Address, lotId: bigint): View<LotRead> =>
   viewAuction('lot', auction, [lotId], lotRead)
 
 /** Read how much a bid must be above the best one, basis points of it. */

@@ -12,20 +12,20 @@ import {
   OPEN,
   uintOf,
 } from './rfq-bidder-bid.ts'
+import { askEscrow } from './rfq-bidder-escrow.ts'
+import { boundByBook, checkRaise } from './rfq-bidder-rivals.ts'
 import {
   AUCTION_VIEWS,
+  BOOKED,
   bidView,
   DESK_VIEWS,
+  ESCROW_VIEWS,
   incrementView,
   lotView,
   type OfferRead,
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'
-import { BPS } from './units.ts'
-
-/** The desk's code of a bid that is in a book. */
-const BOOKED = 1n
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
 function checkChange(token: Address, actual: bigint, expected: bigint): Refusal | null {
@@ -39,35 +39,37 @@ function checkChange(token: Address, actual: bigint, expected: bigint): Refusal 
 function judgePlace(limits: BidLimits, about: About): Judgement {
   const desk = addressOf(about, 'rfqAddress')
   const assets = uintOf(about, 'bidAssets')
-  const rfq = about.before.ask(rfqView(desk, uintOf(about, 'rfqId')))
-  const judge = createBidJudgement(limits, about, assets)
+  const rfqId = uintOf(about, 'rfqId')
+  const rfq = about.before.ask(rfqView(desk, rfqId))
+  const judge = createBidJudgement(limits, about, assets, boundByBook(limits, about, desk, rfqId, true))
+  const checkEscrow = askEscrow(limits, about, desk)
   return {
     checkState: (timestampS) => {
       const found = rfq()
       const wrong = judge(found, timestampS, assets)
       return wrong ?? (found === null ? unread('the RFQ') : checkExpiry(about, found, limits))
     },
-    checkOutcome: ({ changeOf }) => checkPaid(rfq(), changeOf, assets),
+    checkOutcome: ({ changeOf }) => {
+      const found = rfq()
+      if (found === null) return unread('the RFQ')
+      return checkPaid(found, changeOf, assets) ?? checkEscrow(found)
+    },
   }
 }
 
 /** A bid pays its escrow in the quote asset, and moves the asset neither way. */
-function checkPaid(
-  found: OfferRead | null,
+const checkPaid = (
+  { quoteAsset, asset }: OfferRead,
   changeOf: (token: Address) => bigint,
   assets: bigint,
-): Refusal | null {
-  if (found === null) return unread('the lot')
-  return (
-    checkChange(found.quoteAsset, changeOf(found.quoteAsset), -assets) ??
-    checkChange(found.asset, changeOf(found.asset), 0n)
-  )
-}
+): Refusal | null =>
+  checkChange(quoteAsset, changeOf(quoteAsset), -assets) ?? checkChange(asset, changeOf(asset), 0n)
 
 function judgeReplace(limits: BidLimits, about: About): Judgement {
   const assets = uintOf(about, 'bidAssets')
-  const { rfq, bid, checkOwn } = askOwnBid(about)
-  const judge = createBidJudgement(limits, about, assets)
+  const { rfq, bid, checkOwn, desk, rfqId } = askOwnBid(about)
+  const judge = createBidJudgement(limits, about, assets, boundByBook(limits, about, desk, rfqId, false))
+  const checkEscrow = askEscrow(limits, about, desk)
   return {
     checkState: (timestampS) => {
       const [found, own] = [rfq(), bid()]
@@ -76,8 +78,11 @@ function judgeReplace(limits: BidLimits, about: About): Judgement {
       return checkOwn() ?? judge(found, timestampS, more) ?? checkExpiry(about, found, limits)
     },
     checkOutcome: ({ changeOf }) => {
-      const own = bid()
-      return own === null ? unread('our bid') : checkPaid(rfq(), changeOf, assets - own.assets)
+      const [found, own] = [rfq(), bid()]
+      if (found === null || own === null) return unread('the RFQ and its bid')
+      const paid = checkPaid(found, changeOf, assets - own.assets)
+      // Above a limit, a bid may still be lowered.
+      return paid ?? (assets > own.assets ? checkEscrow(found) : null)
     },
   }
 }
@@ -90,6 +95,8 @@ function askOwnBid(about: About) {
   const rfq = before.ask(rfqView(desk, rfqId))
   const bid = before.ask(bidView(desk, uintOf(about, 'bidId')))
   return {
+    desk,
+    rfqId,
     rfq,
     bid,
     /** Refuse a bid that is not ours, not of this RFQ, or not in the book. */
@@ -179,23 +186,25 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
   const assets = uintOf(about, 'bidAssets')
   const lot = about.before.ask(lotView(auction, uintOf(about, 'lotId')))
   const increment = about.before.ask(incrementView(auction))
-  const judge = createBidJudgement(limits, about, assets)
+  const isOrdered = about.proposal.kind === 'order'
+  const judge = createBidJudgement(limits, about, assets, () => {
+    const [found, incrementBps] = [lot(), increment()]
+    if (found === null || incrementBps === null) return unread('the lot')
+    return checkRaise(found, assets, incrementBps, limits, isOrdered)
+  })
+  const checkEscrow = askEscrow(limits, about, auction)
   return {
     checkState: (timestampS) => {
-      const [found, incrementBps] = [lot(), increment()]
-      if (found === null || incrementBps === null) return unread('the lot')
-      const { bestBidder, bestAssets } = found
-      if (bestBidder === about.subject.self) {
-        return refuse('leads_already', `We lead with ${bestAssets} base units.`)
-      }
-      const wrong = judge(found, timestampS, assets)
-      if (wrong !== null || bestAssets === 0n) return wrong
-      const step = (bestAssets * incrementBps + BPS - 1n) / BPS
-      const least = bestAssets + (step > 0n ? step : 1n)
-      if (assets >= least) return null
-      return refuse('below_increment', `The bid is ${assets} base units; the next is ${least} at least.`)
+      const found = lot()
+      if (found === null) return unread('the lot')
+      if (found.bestBidder !== about.subject.self) return judge(found, timestampS, assets)
+      return refuse('leads_already', `We lead with ${found.bestAssets} base units.`)
     },
-    checkOutcome: ({ changeOf }) => checkPaid(lot(), changeOf, assets),
+    checkOutcome: ({ changeOf }) => {
+      const found = lot()
+      if (found === null) return unread('the lot')
+      return checkPaid(found, changeOf, assets) ?? checkEscrow(found)
+    },
   }
 }
 
@@ -213,7 +222,7 @@ export const rfqBidderSanity: RoleSanity<BidLimits> = {
       judge,
     })
     const bidOnDesk = (judge: SanityCheck['judge'], id: string): SanityCheck => ({
-      views: [...DESK_VIEWS, ...PRICE_VIEWS],
+      views: [...DESK_VIEWS, ...ESCROW_VIEWS, ...PRICE_VIEWS],
       relies: [id, 'bidAssets', 'expiresTimestamp'],
       revalidations: EXPIRY,
       judge,
@@ -227,7 +236,7 @@ export const rfqBidderSanity: RoleSanity<BidLimits> = {
       [
         `${PREFIX}AuctionBid`,
         {
-          views: [...AUCTION_VIEWS, ...PRICE_VIEWS],
+          views: [...AUCTION_VIEWS, ...ESCROW_VIEWS, ...PRICE_VIEWS],
           relies: ['lotId', 'bidAssets'],
           revalidations: EXPIRY,
           judge: (about) => judgeRaise(limits, about),

@@ -11,14 +11,23 @@ import { z } from 'zod'
 import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
-import { AUCTION_VIEWS, DESK_VIEWS } from '../../../src/guard/sanity/rfq-bidder-views.ts'
+import { AUCTION_VIEWS, DESK_VIEWS, ESCROW_VIEWS } from '../../../src/guard/sanity/rfq-bidder-views.ts'
 import { createReads, TOKEN_VIEWS } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal, ProposalInput } from '../../../src/workflow/proposal.ts'
-import { COLLATERAL, deployment, judgementsOf, LOAN, SELF, STRANGER } from '../fixtures.ts'
+import {
+  COLLATERAL,
+  deployment,
+  judgementsOf,
+  LOAN,
+  SELF,
+  BORROWER as SELLER,
+  STRANGER,
+} from '../fixtures.ts'
 
 const PREFIX = 'role.lender.distressedRecoveryFundV3'
 const DESK: Address = `0x${'de'.repeat(20)}`
+const AUCTION: Address = `0x${'ac'.repeat(20)}`
 const FUND: Address = `0x${'f0'.repeat(20)}`
 const NOW_S = 1_800_000_000
 const WAD = 10n ** 18n
@@ -28,7 +37,6 @@ const usd = (whole: number) => BigInt(whole) * 1_000_000n
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
   .parse(loadYaml('policies/rfq-bidder.yaml').value).guard
-const judgements = judgementsOf('rfq-bidder', sanity)
 
 /** What a scripted chain says by view; null is no answer. 0.2 sBTC for 8,000 sUSD at least, closing in 30 s. */
 const HONEST = {
@@ -46,6 +54,10 @@ const HONEST = {
   },
   bid: { bidder: SELF, state: 1, expiresAt: BigInt(NOW_S + 330), rfqId: 7n, assets: usd(8_000), turn: 1n },
   refundable: true,
+  bookedBids: [
+    { bidder: STRANGER, state: 1, expiresAt: BigInt(NOW_S + 330), rfqId: 7n, assets: usd(8_990), turn: 2n },
+  ],
+  commitments: [usd(9_000), 20_000_000n],
   lot: {
     seller: STRANGER,
     state: 1,
@@ -58,20 +70,29 @@ const HONEST = {
     quoteAsset: LOAN,
     reserveAssets: usd(8_000),
     bestBidder: STRANGER,
-    bestAssets: usd(8_500),
+    bestAssets: usd(8_800),
   },
   minIncrementBps: 100n,
   read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
   balanceOf: usd(20_000),
+  /** The balance of what is sold. */
+  held: 0n,
 } as const
 type Name = keyof typeof HONEST
 type Said = Partial<Record<Name, unknown>>
 
-const views: readonly AbiFunction[] = [...DESK_VIEWS, ...AUCTION_VIEWS, ...PRICE_VIEWS, ...TOKEN_VIEWS]
-const encode = (data: Hex, said: Said): Hex | null => {
+const views: readonly AbiFunction[] = [
+  ...DESK_VIEWS,
+  ...AUCTION_VIEWS,
+  ...ESCROW_VIEWS,
+  ...PRICE_VIEWS,
+  ...TOKEN_VIEWS,
+]
+const encode = ({ to, data }: { readonly to: Address; readonly data: Hex }, said: Said): Hex | null => {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)
-  const result: unknown = { ...HONEST, ...said }[item.name as Name]
+  const name = item.name === 'balanceOf' && to === COLLATERAL ? 'held' : (item.name as Name)
+  const result: unknown = { ...HONEST, ...said }[name]
   return result === null
     ? null
     : encodeFunctionResult({
@@ -87,6 +108,9 @@ const but = <N extends 'rfq' | 'bid' | 'lot'>(
 ): Said => ({
   [name]: { ...HONEST[name], ...changes },
 })
+
+/** A bid of somebody else in the book of the RFQ. */
+const rival = (assets: bigint, changes: object = {}) => ({ ...HONEST.bookedBids[0], assets, ...changes })
 
 const INPUTS: Readonly<Record<string, ProposalInput>> = {
   RfqPlaceBid: {
@@ -105,7 +129,7 @@ const INPUTS: Readonly<Record<string, ProposalInput>> = {
   RfqCancelBid: { rfqAddress: DESK, rfqId: '7', bidId: '1' },
   RfqClaimRefund: { rfqAddress: DESK, rfqId: '7', bidId: '1' },
   RfqFinalize: { rfqAddress: DESK, rfqId: '7' },
-  AuctionBid: { auctionAddress: DESK, lotId: '7', bidAssets: String(usd(9_000)) },
+  AuctionBid: { auctionAddress: AUCTION, lotId: '7', bidAssets: String(usd(9_000)) },
 }
 /** How our balances of quote and sold asset change, where everything is honest. */
 const CHANGES: Readonly<Record<string, readonly [quote: bigint, asset: bigint]>> = {
@@ -120,6 +144,9 @@ const closed = but('rfq', { closesAt: BigInt(NOW_S) })
 
 type Given = {
   readonly says?: Said
+  /** Of `guard.sanity`, where they differ from the policy's own; `undefined` leaves one out. */
+  readonly limits?: Readonly<Record<string, unknown>>
+  readonly kind?: string
   readonly input?: ProposalInput
   readonly reason?: Proposal['reason']
   readonly changes?: readonly [quote: bigint, asset: bigint]
@@ -127,12 +154,14 @@ type Given = {
 }
 
 /** The first refusal's name, of the position or of the outcome; null when it may be signed. */
-function judged(name: string, { says = {}, input = {}, reason, changes, timestampS = NOW_S }: Given = {}) {
+function judged(name: string, given: Given = {}) {
+  const { says = {}, limits = {}, kind = 'any', input = {}, reason, changes, timestampS = NOW_S } = given
+  const judgements = judgementsOf('rfq-bidder', { ...sanity, ...limits })
   const type = `${PREFIX}${name}` as WorkflowType
   const isBid = name.endsWith('Bid') && name !== 'RfqCancelBid'
   const proposal: Proposal = {
     workflowType: type,
-    kind: 'any',
+    kind,
     subject: 'any',
     occurrence: 'any',
     input: { ...INPUTS[name], ...input },
@@ -149,13 +178,20 @@ function judged(name: string, { says = {}, input = {}, reason, changes, timestam
     market: null,
     vault: null,
     fund: null,
-    deployment: { ...deployment, funds: [{ address: FUND, codeHash: '0x', quoteAsset: LOAN }] },
+    deployment: {
+      ...deployment,
+      funds: [{ address: FUND, codeHash: '0x', quoteAsset: LOAN }],
+      contracts: [
+        { name: 'rfqDesk', address: DESK, codeHash: '0x' },
+        { name: 'recoveryAuction', address: AUCTION, codeHash: '0x' },
+      ],
+    },
   }
-  const before = createReads()
-  const judged = judgements.get(type)?.judge({ subject, proposal, calls: [], before, after: createReads() })
+  const [before, after] = [createReads(), createReads()]
+  const judged = judgements.get(type)?.judge({ subject, proposal, calls: [], before, after })
   if (judged === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
   const said = name === 'RfqFinalize' ? { ...closed, ...says } : says
-  before.fill(before.calls.map(({ data }) => encode(data, said)))
+  for (const reads of [before, after]) reads.fill(reads.calls.map((call) => encode(call, said)))
   const [quote, asset] = changes ?? CHANGES[name] ?? [0n, 0n]
   const changeOf = (token: Address) => (token === LOAN ? quote : token === COLLATERAL ? asset : 0n)
   return (judged.checkState(timestampS) ?? judged.checkOutcome({ gasWei: 1n, changeOf }))?.check ?? null
@@ -189,6 +225,20 @@ describe.each(BIDS)('%s is refused', (name) => {
     ['read_failed', { says: { rfq: null, lot: null } }],
     ['read_failed', { says: { read: null } }],
     ['read_failed', { says: { balanceOf: null } }],
+    ['read_failed', { says: { commitments: null } }],
+    ['read_failed', { says: { held: null } }],
+    // Two venues are counted, of which each says so.
+    ['escrow_above_limit', { says: { commitments: [usd(400_001), 0n] } }],
+    ['asset_escrow_above_limit', { says: { commitments: [usd(250_001), 0n] } }],
+    ['inventory_above_limit', { says: { held: 4_960_000_001n } }],
+    ['inventory_above_limit', { says: { commitments: [usd(9_000), 2_500_000_001n] } }],
+    ['venue_not_counted', { limits: { venues: ['somewhereElse'] } }],
+    ['venue_not_counted', { limits: { venues: ['rfqDesk', 'recoveryAuction', 'somewhereElse'] } }],
+    [
+      'asset_not_listed',
+      { limits: { assets: { sETH: { escrowAssetsMax: { sUSD: '1' }, inventoryAssetsMax: '1' } } } },
+    ],
+    ['asset_not_listed', { limits: { escrowAssetsMax: { sETH: '1' } } }],
     ['change_unexpected', { changes: [(CHANGES[name]?.[0] ?? 0n) - 1n, 0n] }],
     ['change_unexpected', { changes: [(CHANGES[name]?.[0] ?? 0n) + 1n, 0n] }],
     ['change_unexpected', { changes: [CHANGES[name]?.[0] ?? 0n, -1n] }],
@@ -202,13 +252,49 @@ describe.each(BIDS)('%s is refused', (name) => {
     // 99.5 % of 10,000 sUSD.
     const most = usd(9_950)
     const change = most - (name === 'RfqReplaceBid' ? usd(8_000) : 0n)
-    expect(judged(name, { input: { bidAssets: String(most) }, changes: [-change, 0n] })).toBeNull()
-    expect(judged(name, { input: { bidAssets: String(most + 1n) } })).toBe('bid_above_value')
+    // Rivals drive it so far.
+    const says = { ...but('lot', { bestAssets: usd(9_800) }), bookedBids: [rival(usd(9_950))] }
+    expect(judged(name, { says, input: { bidAssets: String(most) }, changes: [-change, 0n] })).toBeNull()
+    expect(judged(name, { says, input: { bidAssets: String(most + 1n) } })).toBe('bid_above_value')
     expect(judged(name, { says: { read: [PRICE, BigInt(NOW_S - 120), BigInt(NOW_S), 1] } })).toBeNull()
   })
 })
 
 describe.each(['RfqPlaceBid', 'RfqReplaceBid'])('%s', (name) => {
+  const bids = (assets: bigint, bookedBids: readonly unknown[], given: Given = {}) => {
+    const change = assets - (name === 'RfqReplaceBid' ? usd(8_000) : 0n)
+    const input = { bidAssets: String(assets) }
+    return judged(name, { input, changes: [-change, 0n], ...given, says: { bookedBids } })
+  }
+
+  it('is no higher than the rivals on chain are a reason for: the service may have invented its own', () => {
+    expect(bids(usd(8_000), [])).toBeNull()
+    expect(bids(usd(8_000) + 1n, [])).toBe('bid_above_rivals')
+    // 0.2 % above the best.
+    expect(bids(8_817_600_000n, [rival(usd(8_100)), rival(usd(8_800))])).toBeNull()
+    expect(bids(8_817_600_001n, [rival(usd(8_100)), rival(usd(8_800))])).toBe('bid_above_rivals')
+    for (const gone of [{ state: 2 }, { expiresAt: BigInt(NOW_S) }]) {
+      expect(bids(usd(8_801), [rival(usd(8_800), gone)])).toBe('bid_above_rivals')
+    }
+    expect(bids(usd(8_801), [], { kind: 'order' })).toBeNull()
+    expect(bids(usd(8_801), [], { limits: { book: undefined } })).toBeNull()
+  })
+
+  it('goes part of the way to its worth in the last call, the further the more rivals there are', () => {
+    const [one, two] = [rival(usd(8_150)), rival(usd(8_150), { bidder: SELLER })]
+    const timestampS = NOW_S + 24
+    // Its worth is 9,950: half of 1,800 is left, and two thirds.
+    expect(bids(usd(9_050), [one], { timestampS })).toBeNull()
+    expect(bids(usd(9_050) + 1n, [one], { timestampS })).toBe('bid_above_rivals')
+    expect(bids(usd(9_350), [one, two], { timestampS })).toBeNull()
+    expect(bids(usd(9_350) + 1n, [one, two, two], { timestampS })).toBe('bid_above_rivals')
+    expect(bids(usd(9_050), [one], { timestampS: timestampS - 1 })).toBe('bid_above_rivals')
+  })
+
+  it('is refused where the book cannot be read', () => {
+    expect(judged(name, { says: { bookedBids: null } })).toBe('read_failed')
+  })
+
   it('binds past the close, and not for long', () => {
     const until = (expiresS: number) => judged(name, { input: { expiresTimestamp: String(expiresS) } })
     expect(until(NOW_S + 30)).toBe('expiry_out_of_range')
@@ -229,6 +315,19 @@ describe.each(['RfqReplaceBid', 'RfqCancelBid'])('%s', (name) => {
   ])('is refused: %s', (check, given) => {
     expect(judged(name, given)).toBe(check)
   })
+})
+
+it('is one bid an RFQ: where the book holds ours, it may be changed, and no other placed', () => {
+  const says = { bookedBids: [rival(usd(8_990)), rival(usd(8_000), { bidder: SELF })] }
+  expect(judged('RfqPlaceBid', { says })).toBe('bid_stands')
+  expect(judged('RfqPlaceBid', { says, kind: 'order' })).toBeNull()
+  expect(judged('RfqReplaceBid', { says })).toBeNull()
+})
+
+it('may be lowered while too much is in escrow', () => {
+  const says = { ...but('bid', { assets: usd(9_000) }), commitments: [usd(1_000_000), 0n] }
+  const lower = { input: { bidAssets: String(usd(8_000)) }, changes: [usd(1_000), 0n] } as const
+  expect(judged('RfqReplaceBid', { ...lower, says })).toBeNull()
 })
 
 it('pays back the difference where the new bid is lower, and takes the difference alone where it is higher', () => {
@@ -286,6 +385,13 @@ describe('AuctionBid', () => {
 
   it('takes an increment where there is a bid, and the reserve where there is none', () => {
     expect(judged('AuctionBid', { says: but('lot', { bestAssets: 8_910_891_089n }) })).toBeNull()
+    // 5 % above the least is as far as it goes.
+    const least = { says: but('lot', { bestAssets: 8_486_562_942n }) }
+    expect(judged('AuctionBid', least)).toBeNull()
+    expect(judged('AuctionBid', { says: but('lot', { bestAssets: 8_486_562_000n }) })).toBe(
+      'bid_above_rivals',
+    )
+    expect(judged('AuctionBid', { says: but('lot', { bestAssets: usd(8_000) }), kind: 'order' })).toBeNull()
     const none = but('lot', { bestBidder: `0x${'0'.repeat(40)}`, bestAssets: 0n, reserveAssets: usd(9_000) })
     expect(judged('AuctionBid', { says: none })).toBeNull()
   })

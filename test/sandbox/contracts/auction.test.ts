@@ -59,7 +59,11 @@ test('who cannot be paid back does not stop who bids more, and withdraws it late
   await world.client.setCode({ address: sUSD.address, bytecode: honest ?? '0x' })
   expect((await auction.read.lot([1n])).bestBidder).toBe(bob)
   expect(await auction.read.owedAssets([1n, ann])).toBe(usd('4000'))
+  const committed = () => auction.read.commitments([ann, world.sETH.address, sUSD.address])
+  // It is not paid back, and wins nothing any more.
+  expect(await committed()).toEqual([usd('4000'), 0n])
   await auction.write.withdraw([1n], by(ann))
+  expect(await committed()).toEqual([0n, 0n])
   expect(await sUSD.read.balanceOf([ann])).toBe(usd('10000'))
   expect(await refusal(auction.simulate.withdraw([1n], from(ann)))).toEqual(['NothingOwed', 1n, ann])
 })

@@ -77,6 +77,9 @@ const OPEN = 1
 const reserve = usd('4000')
 const usdOf = (who: Address) => world.sUSD.read.balanceOf([who])
 const ethOf = (who: Address) => world.sETH.read.balanceOf([who])
+/** What a venue counts of a bidder: in escrow, and what that may win. */
+const committedAt = (venue: TradeWorld['desk' | 'auction'], who: Address) =>
+  venue.read.commitments([who, world.sETH.address, world.sUSD.address])
 const sale = (nowS: bigint, [a, b]: Rolls) =>
   [7n, world.sETH.address, 1n + BigInt(a), world.sUSD.address, reserve, nowS + 10n + BigInt(b % 20)] as const
 
@@ -134,6 +137,15 @@ test('the desk holds what is bid and offered, nothing more, and pays nobody twic
       expect((await usdOf(who)) + sum(own.map(({ assets }) => assets))).toBe(FUNDS)
       const bought = won.filter(({ bidder }) => bidder === who).map(({ rfqId }) => rfqs[Number(rfqId) - 1])
       expect(await ethOf(who)).toBe(sum(bought.map((rfq) => rfq?.amount ?? 0n)))
+      const paid = waiting.filter(({ bidder }) => bidder === who)
+      const hoped = paid
+        .filter(({ state }) => state === BOOKED)
+        .map(({ rfqId }) => rfqs[Number(rfqId) - 1])
+        .filter((rfq) => rfq?.state === OPEN)
+      expect(await committedAt(desk, who)).toEqual([
+        sum(paid.map(({ assets }) => assets)),
+        sum(hoped.map((rfq) => rfq?.amount ?? 0n)),
+      ])
     }
     for (const [index, { state, winningBidId }] of rfqs.entries()) {
       const winners = won.filter(({ rfqId }) => rfqId === BigInt(index) + 1n)
@@ -172,6 +184,11 @@ test('the auction holds the best bids and what is offered, and pays nobody twice
       expect((await usdOf(who)) + spent).toBe(FUNDS)
       const bought = sold.filter(({ bestBidder }) => bestBidder === who)
       expect(await ethOf(who)).toBe(sum(bought.map(({ amount }) => amount)))
+      const led = open.filter(({ bestBidder }) => bestBidder === who)
+      expect(await committedAt(auction, who)).toEqual([
+        sum(led.map(({ bestAssets }) => bestAssets)),
+        sum(led.map(({ amount }) => amount)),
+      ])
     }
   }
   await play(kinds, expectSumsKept)
