@@ -139,9 +139,9 @@ const SHAPES: readonly Attack[] = [
   shaped('lacks its intents', ({ transactions: _none, ...answer }) => answer),
   shaped('has intents by name', (answer) => ({ ...answer, transactions: { 0: answer.transactions } })),
   shaped('has an intent that is null', (answer) => ({ ...answer, transactions: [null] })),
-  shaped('has a thousand intents', (answer) => ({
+  shaped('has more intents than any workflow', (answer) => ({
     ...answer,
-    transactions: Array.from({ length: 1_000 }, () => Object(answer.transactions)[0]),
+    transactions: Array.from({ length: 5 }, () => Object(answer.transactions)[0]),
   })),
   shaped('has a status of its own', (answer) => ({ ...answer, status: 'signed' })),
   shaped('has a request id of 100 kB', (answer) => ({ ...answer, requestId: 'x'.repeat(100_000) })),
@@ -206,8 +206,10 @@ const SHAPES: readonly Attack[] = [
   text('is JSON with a comment', (honest) => `/* fine */${honest}`),
   text('is empty', () => ''),
   text('nests 200,000 deep', (honest) => honest.replace('"ok":true', `"ok":${nested(200_000)}`)),
-  text('is larger than a mebibyte', (honest) =>
-    honest.replace('"ok":true', `"ok":true${' '.repeat(1_048_577)}`),
+  text(
+    'is larger than a mebibyte',
+    (honest) => honest.replace('"ok":true', `"ok":true${' '.repeat(1_048_577)}`),
+    'service.too_large',
   ),
   text(
     'says twice what it is, and differs',

@@ -133,7 +133,7 @@ function replaced(
 }
 
 /** Name the refusal of a parameter by its path in our policy. Pure. */
-export const parameterCheck = (path: string): string =>
+const parameterCheck = (path: string): string =>
   `parameter_${path
     .replaceAll('[]', '')
     .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

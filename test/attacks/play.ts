@@ -30,8 +30,10 @@ export const textOf = (served: Served): string =>
 
 /** Read a text as the service's client reads a prepared workflow. */
 function read(text: string) {
+  if (text.length > RESPONSE_BYTES_MAX) {
+    throw new RolekeeperError('service.too_large', 'It is too large.', { fix: 'none' })
+  }
   const garbage = (why: string) => new RolekeeperError('service.garbage', why, { fix: 'none' })
-  if (text.length > RESPONSE_BYTES_MAX) throw garbage('too large')
   const json = readJson(text)
   if (!json.ok) throw garbage(json.message)
   const parsed = OPERATIONS.prepareWorkflow.answer.schema.safeParse(json.value)

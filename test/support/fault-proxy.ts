@@ -6,7 +6,12 @@ import { bytesOf, doBefore, finish, type HttpDeed } from './http-deeds.ts'
 import { listenOnLoopback } from './loopback.ts'
 
 /** One request on its way through a proxy. */
-export type Passing = { readonly method: string; readonly path: string; readonly body: string }
+export type Passing = {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
 
 /** What is done to a request: an HTTP deed, or its answer said differently; null passes it. */
 type Rule = (
@@ -32,7 +37,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const body = await bytesOf(incoming)
     const { method = '', url: path = '', headers } = incoming
-    const found = rule?.({ method, path, body: String(body) }) ?? null
+    const found = rule?.({ method, path, headers, body: String(body) }) ?? null
     const deed = found?.kind === 'rewrite' ? null : found
     if (deed !== null && (await doBefore(deed, outgoing))) return
     const sent = request({ agent, hostname, port: targetPort, method, path, headers })

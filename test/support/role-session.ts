@@ -16,8 +16,15 @@ export type RoleSession = {
   readonly stop: () => Promise<void>
 }
 
-/** Start a sandbox in a directory of its own, its weather at once. A trouble inside fails the test that runs. */
-export async function createRoleSession(scenario: Scenario, seed: number): Promise<RoleSession> {
+/**
+ * Start a sandbox in a directory of its own, its weather at once. A trouble inside fails the test that runs.
+ * @param through where the keeper finds the service whose URL is given.
+ */
+export async function createRoleSession(
+  scenario: Scenario,
+  seed: number,
+  through: (serviceUrl: string) => Promise<string> = async (serviceUrl) => serviceUrl,
+): Promise<RoleSession> {
   const directory = sandboxDirectory()
   const sandbox = await startSandbox({
     ...{ directory, seed, scenario, clock: systemClock, weather: 'at-once', onProgress: () => {} },
@@ -25,7 +32,8 @@ export async function createRoleSession(scenario: Scenario, seed: number): Promi
       throw cause
     },
   })
-  const config = sandboxConfig(directory)
+  const written = sandboxConfig(directory)
+  const config = { ...written, service: { ...written.service, url: await through(sandbox.info.serviceUrl) } }
   let running: TestKeeper | undefined
   return {
     sandbox,

@@ -1,0 +1,89 @@
+/**
+ * `npm run attacks [-- --seconds N] [--json]`: plays every attack end to end against the sandbox, with the log of its
+ * KMS as the witness. First the agents work with an honest service until each workflow type has come by; then each
+ * attack is served to client, rules and keys for every answer that it fits; then the keeper of all roles decides for
+ * N seconds with a service that answers nothing but attacks. Exits 1 when an attack was not refused by its check, or
+ * when the KMS was asked for a signature.
+ */
+import { parseArgs } from 'node:util'
+import { ATTACKS } from './all.ts'
+import { createStage, honestRun, hostileRun, type Played, playAll } from './live.ts'
+import { isKnown } from './play.ts'
+
+/** In the sandbox's first two minutes each type has its occasion; a loaded machine gets more. */
+const HONEST_MS_MAX = 180_000
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: process.env.npm_config_seconds ?? '30' },
+    // Without a "--" before it npm takes the option for its own, and only says so in the environment.
+    json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
+  },
+})
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const say = (text: string) => process.stderr.write(`${text}\n`)
+
+const stage = await createStage()
+try {
+  say('the agents work with an honest service')
+  const captured = await honestRun(stage, HONEST_MS_MAX)
+  const before = stage.signatures()
+  say(`${captured.length} answers are attacked`)
+  const played = await playAll(stage, captured)
+  say(`the agents work with a hostile service for ${values.seconds} s`)
+  const decided = await hostileRun(stage, Number(values.seconds) * 1_000)
+  report({ played, decided, types: captured.length, signatures: stage.signatures() - before })
+} finally {
+  await stage.stop()
+}
+
+type Report = {
+  readonly played: readonly Played[]
+  readonly decided: readonly Played[]
+  readonly types: number
+  readonly signatures: number
+}
+
+function report({ played, decided, types, signatures }: Report): void {
+  const all = [...played, ...decided]
+  const wrong = all.filter(({ state, check, expected }) => state !== 'refused' || check !== expected)
+  const open = ATTACKS.filter(({ check }) => typeof check === 'string' && !isKnown(check))
+  for (const { name, incident, check } of ATTACKS) {
+    const rows = all.filter(({ attack }) => attack === name)
+    const checks = [...new Set(rows.map((row) => row.check))]
+    const refused = rows.filter(({ state }) => state === 'refused').length
+    const row = { name, ...(incident === undefined ? {} : { incident }), plays: rows.length, refused, checks }
+    if (values.json) print(JSON.stringify(row))
+    else {
+      const said =
+        rows.length === 0
+          ? open.some((each) => each.name === name)
+            ? `open: ${check}`
+            : 'not played'
+          : checks.join(', ')
+      print(
+        `${`${refused}/${rows.length}`.padStart(8)}  ${`${incident === undefined ? '' : `${incident}: `}${name}`.padEnd(84)} ${said}`,
+      )
+    }
+  }
+  const sum = {
+    ...{
+      attacks: ATTACKS.length,
+      open: open.length,
+      answers: types,
+      plays: played.length,
+      decided: decided.length,
+    },
+    ...{ wrong: wrong.length, signatures },
+  }
+  for (const { attack, workflowType, expected, state, check } of wrong)
+    say(`WRONG: ${workflowType} ${attack}: ${state} by ${check || 'nothing'}, expected ${expected}`)
+  print(
+    values.json
+      ? JSON.stringify(sum)
+      : `\n${Object.entries(sum)
+          .map(([key, count]) => `${key} ${count}`)
+          .join(', ')}`,
+  )
+  process.exitCode = wrong.length === 0 && signatures === 0 ? 0 : 1
+}
