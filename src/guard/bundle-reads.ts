@@ -6,7 +6,7 @@ import type { ClearedCall } from './calls/call.ts'
 import type { AllowanceSeen } from './effects.ts'
 import type { Subject } from './policy/conditions.ts'
 import { pinsOf } from './policy/deployment.ts'
-import { type Arguments, countAt, isEach, memberAt } from './policy/paths.ts'
+import { type Arguments, memberAt, placesOf } from './policy/paths.ts'
 import type { Effects, Rule } from './policy/rule.ts'
 import { asAddress } from './policy/values.ts'
 import { allowanceView, balanceView, type Reads } from './views.ts'
@@ -79,11 +79,7 @@ const calleesOf = (calls: readonly ClearedCall[]): readonly Address[] =>
 const addressesIn = (args: Arguments, { leaves }: Rule): readonly (Address | undefined)[] =>
   leaves
     .filter(({ kind }) => kind === 'address')
-    .flatMap(({ path }) =>
-      Array.from({ length: isEach(path) ? (countAt(args, path) ?? 0) : 1 }, (_, index) =>
-        asAddress(memberAt(args, path, index)),
-      ),
-    )
+    .flatMap(({ path }) => placesOf(args, path).map((place) => asAddress(memberAt(args, path, place))))
 
 /** Tokens that the bundle may move: those it goes to, those its effects name, and its market's. */
 function tokensOf(
@@ -94,7 +90,7 @@ function tokensOf(
   const { market, deployment } = subject
   const named = new Set<unknown>([
     ...calls.map(({ to }) => to),
-    ...[...out, ...into, ...moves].map(({ token }) => token.resolve(subject, 0)),
+    ...[...out, ...into, ...moves].map(({ token }) => token.resolve(subject)),
     ...[market?.loanAsset, market?.collateralAsset],
   ])
   return deployment.assets.map(({ address }) => address).filter((address) => named.has(address))

@@ -101,7 +101,7 @@ function countExposure(
   ruleset: Ruleset,
 ): Checked<{ readonly exposure: Proposal['exposure'] }> {
   const [out] = effects.out
-  const token = out === undefined ? null : (asAddress(out.token.resolve(subject, 0)) ?? null)
+  const token = out === undefined ? null : (asAddress(out.token.resolve(subject)) ?? null)
   const assets = out === undefined ? 0n : sumOf(out.assetsMax, subject)
   if (assets === null || (out !== undefined && token === null)) {
     return refuse('exposure_unknown', 'What may leave us by guard.effects does not follow from the input.')
@@ -153,7 +153,7 @@ function worthOf(
   subject: Subject,
   { limits, deployment }: Ruleset,
 ): bigint | null {
-  const address = token.resolve(subject, 0)
+  const address = token.resolve(subject)
   const asset = deployment.assets.find((each) => each.address === address)
   const price = asset === undefined ? undefined : limits.pricesUsdMicros[asset.symbol]
   if (assets === 0n) return 0n

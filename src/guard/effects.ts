@@ -100,7 +100,7 @@ export function checkChanges(
 ): Refusal | null {
   for (const { token, assets } of changes) {
     if (assets >= 0n) continue
-    const bound = effects.out.find((item) => item.token.resolve(subject, 0) === token)
+    const bound = effects.out.find((item) => item.token.resolve(subject) === token)
     const limit = bound === undefined ? 0n : sumOf(bound.assetsMax, subject)
     if (limit === null || -assets > limit) {
       return refuse(
@@ -110,7 +110,7 @@ export function checkChanges(
     }
   }
   for (const item of effects.in) {
-    const token = item.token.resolve(subject, 0)
+    const token = item.token.resolve(subject)
     const least = sumOf(item.assetsMin, subject)
     const gained = changes.find((change) => change.token === token)?.assets ?? 0n
     if (least === null || gained < least) {

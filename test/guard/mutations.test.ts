@@ -2,7 +2,7 @@ import { encodeAbiParameters, encodeFunctionData, type Hex, maxUint256 } from 'v
 import { describe, expect, it } from 'vitest'
 import type { ClearedCall } from '../../src/guard/calls/call.ts'
 import type { Condition } from '../../src/guard/policy/conditions.ts'
-import { type Arguments, countAt, isEach, memberAt } from '../../src/guard/policy/paths.ts'
+import { type Arguments, memberAt, placesOf } from '../../src/guard/policy/paths.ts'
 import type { Leaf, Rule } from '../../src/guard/policy/rule.ts'
 import { asValue, type Value, type ValueKind } from '../../src/guard/policy/values.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
@@ -52,7 +52,7 @@ function others(kind: ValueKind, value: Value, max: bigint): readonly Value[] {
       return [STRANGER, `0x${'00'.repeat(20)}`]
     case 'string':
       return [`${String(value)} `, value === '' ? 'x' : '']
-    case 'bytes32':
+    default:
       return [`0x${'00'.repeat(32)}`, `${String(value).slice(0, -2)}01`]
   }
 }
@@ -73,8 +73,7 @@ function largest(call: ClearedCall, path: string, index: number, honest: Hex): b
 
 /** Whether every other value must be refused, or only those beyond a bound. */
 const isExact = ({ tests }: Leaf) => tests.some(({ op }) => op === 'eq')
-const names = (args: Arguments, { path }: Leaf) =>
-  Array.from({ length: isEach(path) ? (countAt(args, path) ?? 0) : 1 }, (_, index) => index)
+const names = (args: Arguments, { path }: Leaf) => placesOf(args, path).map(([index = 0]) => index)
 
 /** Each answer that differs from the honest one in one value of one argument. */
 function* tampered(kind: Kind, ruleset: Ruleset) {
@@ -82,7 +81,7 @@ function* tampered(kind: Kind, ruleset: Ruleset) {
     for (const leaf of call.rule.leaves) {
       for (const index of names(call.args, leaf)) {
         const honest = kind.drafts[at]?.calldata ?? '0x'
-        const value = asValue(memberAt(call.args, leaf.path, index), leaf.kind)
+        const value = asValue(memberAt(call.args, leaf.path, [index]), leaf.kind)
         if (value === undefined) throw new TypeError(`${leaf.path} has no value`)
         const max = leaf.kind === 'uint' ? largest(call, leaf.path, index, honest) : 0n
         const values = others(leaf.kind, value, max)
@@ -105,10 +104,11 @@ const checkOf = ({ isApproval }: Rule, { kind, path }: Leaf, other: Value): stri
 
 /** A condition that the honest value does not meet. */
 function flipped(test: Condition, kind: ValueKind): Condition {
-  if (test.op === 'in') return { ...test, list: new Set() }
+  if (test.op === 'in') return { ...test, among: [] }
+  if (test.op === 'any') return { ...test, of: [] }
   const { reference } = test
-  const resolve: typeof reference.resolve = (subject, index) => {
-    const value = reference.resolve(subject, index)
+  const resolve: typeof reference.resolve = (subject, place) => {
+    const value = reference.resolve(subject, place)
     if (value === undefined) return undefined
     if (test.op === 'eq') return others(kind, value, maxUint256)[0]
     return test.op === 'min' ? maxUint256 : 0n
@@ -164,8 +164,8 @@ function* mutants(kind: Kind, ruleset: Ruleset) {
   }
   const effects = ruleset.effects.get(type)
   for (const out of effects?.out ?? []) {
-    const resolve: typeof out.assetsMax.resolve = (subject, index) => {
-      const value = out.assetsMax.resolve(subject, index)
+    const resolve: typeof out.assetsMax.resolve = (subject, place) => {
+      const value = out.assetsMax.resolve(subject, place)
       return typeof value === 'bigint' ? value - 1n : value
     }
     const fewer = { ...out, assetsMax: { ...out.assetsMax, resolve } }

@@ -28,7 +28,10 @@ describe('a ruleset', () => {
   it('has another hash when a limit or a pin changes', () => {
     const perHour = { ...sections.limits.perHour, revertsMax: 1 }
     const limited = compileRuleset({ ...sections, limits: { ...sections.limits, perHour } }, deployment)
-    const moved = compileRuleset(sections, { ...deployment, vaults: [] })
+    const moved = compileRuleset(sections, {
+      ...deployment,
+      contracts: deployment.vaults.map((pin) => ({ ...pin, name: 'prime' })),
+    })
     expect(new Set([ruleset.hash, limited.hash, moved.hash]).size).toBe(3)
   })
 
@@ -118,13 +121,13 @@ describe('a ruleset', () => {
       'guard.allow[1].function',
     ],
     [
-      'no bytes',
+      'bytes that are known',
       () =>
         withRule(LIQUIDATE, () => ({
           function: 'function liquidate(bytes data)',
           params: { data: { eq: '$self' } },
         })),
-      'guard.allow[1].params.data',
+      'guard.allow[1].params.data.eq',
     ],
     ['an id of its own', () => withRule(LIQUIDATE, () => ({ id: 'approve-repayment' })), 'guard.allow[1].id'],
     [

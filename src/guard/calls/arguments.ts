@@ -1,60 +1,67 @@
 import { maxUint256 } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
-import { describeCondition, holds, type Subject } from '../policy/conditions.ts'
-import { type Arguments, countAt, isEach, listOf, memberAt } from '../policy/paths.ts'
+import { describeCondition, elementsOf, holds, type Subject } from '../policy/conditions.ts'
+import { type Arguments, listsOf, memberAt, type Place, placesOf } from '../policy/paths.ts'
 import type { Leaf, Rule } from '../policy/rule.ts'
 import { asValue } from '../policy/values.ts'
 
 /** Demand that every value of a call's arguments passes the rule's conditions. Pure. */
-export function checkArguments(args: Arguments, rule: Rule, subject: Subject): Refusal | null {
+export function checkArguments(args: Arguments, rule: Rule, request: Subject): Refusal | null {
+  const subject = { ...request, args }
   for (const leaf of rule.leaves) {
-    const refusal = isEach(leaf.path)
-      ? checkElements(args, leaf, rule, subject)
-      : checkValue(args, leaf, rule, subject, 0)
+    const places = placesOf(args, leaf.path)
+    const refusal = checkElements(places, leaf, rule, subject) ?? checkValues(places, leaf, rule, subject)
     if (refusal !== null) return refusal
   }
   return null
 }
 
-/** Demand that a list is as long as each list that it is compared with, and that every element passes. */
-function checkElements(args: Arguments, leaf: Leaf, rule: Rule, subject: Subject): Refusal | null {
-  const count = countAt(args, leaf.path) ?? 0
-  for (const test of leaf.tests) {
-    if (test.op === 'in' || test.reference.each === null) continue
-    const wanted = countAt(subject.input, test.reference.each)
-    if (count === wanted) continue
+/** Demand that a list is as long as each list that it is compared with, at every depth. */
+function checkElements(
+  places: readonly Place[],
+  { path, tests }: Leaf,
+  rule: Rule,
+  subject: Subject,
+): Refusal | null {
+  for (const test of tests) {
+    const reference = 'reference' in test ? test.reference : null
+    const wanted = reference === null ? null : elementsOf(reference, subject)
+    if (wanted === null || places.join(';') === wanted.join(';')) continue
+    const list = listsOf(path).at(-1) ?? path
     return refuse(
-      `${checkNameOf(listOf(leaf.path))}_length`,
-      `Rule ${rule.id}: ${listOf(leaf.path)} has ${count} elements; ${test.reference.text} has ${wanted ?? 'none'}.`,
+      `${checkNameOf(list)}_length`,
+      `Rule ${rule.id}: ${list} has ${places.length} elements; ${reference?.text} has ${wanted.length}.`,
     )
   }
-  const indexes = Array.from({ length: count }, (_, index) => index)
-  return indexes.reduce<Refusal | null>(
-    (refusal, index) => refusal ?? checkValue(args, leaf, rule, subject, index),
-    null,
-  )
+  return null
 }
 
-function checkValue(
-  args: Arguments,
+function checkValues(
+  places: readonly Place[],
   { path, kind, tests }: Leaf,
   rule: Rule,
   subject: Subject,
-  index: number,
 ): Refusal | null {
-  const actual = asValue(memberAt(args, path, index), kind)
-  const failed = tests.find((test) => actual === undefined || !holds(test, actual, subject, index))
-  if (failed === undefined) return null
-  return refuse(
-    rule.isApproval ? approvalCheck(actual) : checkNameOf(path),
-    `Rule ${rule.id}: ${path.replace('[]', `[${index}]`)} is ${actual ?? 'missing'}; allowed is ${describeCondition(failed, subject, index)}.`,
-  )
+  for (const place of places) {
+    const actual = asValue(memberAt(subject.args, path, place), kind)
+    const failed = tests.find((test) => actual === undefined || !holds(test, actual, subject, place))
+    if (failed === undefined) continue
+    return refuse(
+      rule.isApproval ? approvalCheck(actual) : checkNameOf(path),
+      `Rule ${rule.id}: ${describePath(path, place)} is ${actual ?? 'missing'}; allowed is ${describeCondition(failed, subject, place)}.`,
+    )
+  }
+  return null
 }
+
+const describePath = (path: string, place: Place): string =>
+  place.reduce((text, index) => text.replace('[]', `[${index}]`), path)
 
 /** Name the refusal of a parameter: `report.revisionLabel` is `parameter_report_revision_label`. */
 const checkNameOf = (path: string): string =>
   `parameter_${path
     .replaceAll('[]', '')
+    .replace(/\[(\d+)\]/g, '_$1')
     .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
     .replaceAll('.', '_')}`
 

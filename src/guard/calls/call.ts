@@ -137,7 +137,7 @@ function checkCallee(
 /** Where a rule's call goes: a contract of the deployment, and a token of it where something is approved. */
 function checkTarget(target: Reference, rule: Rule, subject: Subject): Checked<{ readonly to: Address }> {
   const { deployment } = subject
-  const to = asAddress(target.resolve(subject, 0))
+  const to = asAddress(target.resolve(subject))
   const isKnown = rule.isApproval
     ? deployment.assets.some(({ address }) => address === to)
     : pinOf(to, deployment) !== undefined

@@ -89,7 +89,7 @@ const areSameTypes = (types: unknown, { primaryType, fields }: TypedData): boole
   namesOf(types) === primaryType &&
   countAt(types, `${primaryType}[]`) === fields.length &&
   fields.every((field, index) => {
-    const theirs = memberAt(types, `${primaryType}[]`, index)
+    const theirs = memberAt(types, `${primaryType}[]`, [index])
     return (
       namesOf(theirs) === 'name,type' &&
       memberAt(theirs, 'name') === field.name &&

@@ -1,6 +1,7 @@
 import type { Condition } from './conditions.ts'
 import { policyError } from './policy-error.ts'
 import type { Leaf } from './rule.ts'
+import { isNumber, type ValueKind } from './values.ts'
 
 /** Names of parameters that say who is paid: as ABIs of lending, swap and vault contracts call them. */
 const RECIPIENT =
@@ -17,26 +18,47 @@ const DEADLINE = /deadline$|^valid(Until|To)$/i
  */
 export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], path: string): void {
   for (const leaf of leaves) {
-    const name = leaf.path.replaceAll('[]', '').split('.').at(-1) ?? ''
+    const name =
+      leaf.path
+        .replace(/\[\d*\]/g, '')
+        .split('.')
+        .at(-1) ?? ''
     const at = `${path}.${leaf.path}`
-    if (leaf.kind === 'address' && RECIPIENT.test(name)) checkRecipient(leaf.tests, relies, at)
-    if (leaf.kind !== 'uint') continue
-    if (DEADLINE.test(name)) checkDeadline(leaf.tests, at)
-    else if (MINIMUM.test(name)) checkMinimum(leaf.tests, at)
-    else checkMaximum(leaf.tests, at)
+    for (const tests of choicesOf(leaf.tests)) {
+      if (leaf.kind === 'address' && RECIPIENT.test(name)) checkRecipient(tests, relies, at)
+      if (!isNumber(leaf.kind)) continue
+      if (DEADLINE.test(name)) checkDeadline(tests, at)
+      else if (MINIMUM.test(name)) checkMinimum(tests, at)
+      else checkRange(tests, leaf.kind, at)
+    }
   }
 }
 
-const referencesOf = (tests: readonly Condition[], ...ops: readonly Condition['op'][]): readonly string[] =>
+/** A test that stands alone, not under `any`. */
+type Plain = Exclude<Condition, { readonly op: 'any' }>
+
+/** Spread tests over what each `any` among them leaves open: all tests of one choice hold together. Pure. */
+export const choicesOf = (tests: readonly Condition[]): readonly (readonly Plain[])[] =>
+  tests.reduce<readonly (readonly Plain[])[]>(
+    (choices, test) => {
+      const more = test.op === 'any' ? test.of.flatMap(choicesOf) : [[test]]
+      return choices.flatMap((choice) => more.map((each) => [...choice, ...each]))
+    },
+    [[]],
+  )
+
+const referencesOf = (tests: readonly Plain[], ...ops: readonly Plain['op'][]): readonly string[] =>
   tests.flatMap((test) => (test.op !== 'in' && ops.includes(test.op) ? [test.reference.text] : []))
 
-function checkRecipient(tests: readonly Condition[], relies: readonly string[], at: string): void {
+function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: string): void {
   const isNamed = (text: string) =>
     !text.startsWith('$') ||
     text === '$self' ||
     text.startsWith('$contract.') ||
     relies.some((member) => text === `$input.${member}`)
-  if (referencesOf(tests, 'eq').some(isNamed)) return
+  const areNamed = (test: Plain) =>
+    test.op === 'in' && !test.text.startsWith('$deployment.') && test.among.every(({ text }) => isNamed(text))
+  if (referencesOf(tests, 'eq').some(isNamed) || tests.some(areNamed)) return
   throw policyError(
     at,
     'it may pay somebody whom the policy does not name.',
@@ -44,12 +66,12 @@ function checkRecipient(tests: readonly Condition[], relies: readonly string[], 
   )
 }
 
-function checkDeadline(tests: readonly Condition[], at: string): void {
+function checkDeadline(tests: readonly Plain[], at: string): void {
   if (referencesOf(tests, 'eq', 'max').includes('$deadline')) return
   throw policyError(at, 'the call may stay valid after its clearance.', 'use max with $deadline.')
 }
 
-function checkMinimum(tests: readonly Condition[], at: string): void {
+function checkMinimum(tests: readonly Plain[], at: string): void {
   if (referencesOf(tests, 'eq', 'min').some((text) => text.startsWith('$'))) return
   throw policyError(
     at,
@@ -58,7 +80,9 @@ function checkMinimum(tests: readonly Condition[], at: string): void {
   )
 }
 
-function checkMaximum(tests: readonly Condition[], at: string): void {
-  if (tests.some(({ op }) => op !== 'min')) return
-  throw policyError(at, 'it may be any amount above its minimum.', 'use eq, or add a max.')
+function checkRange(tests: readonly Plain[], kind: ValueKind, at: string): void {
+  const isOpen = (end: Plain['op']) => !tests.some(({ op }) => op === 'eq' || op === 'in' || op === end)
+  if (isOpen('max')) throw policyError(at, 'it may be any amount above its minimum.', 'use eq, or add a max.')
+  if (kind === 'int' && isOpen('min'))
+    throw policyError(at, 'it may be any amount below its maximum.', 'use eq, or add a min.')
 }

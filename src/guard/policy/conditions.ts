@@ -6,8 +6,8 @@ import type {
   PinnedMarket,
 } from '../../service/contract/deployment.ts'
 import type { InputShape } from './inputs.ts'
-import { countAt, isEach, memberAt } from './paths.ts'
-import { asValue, type Value, type ValueKind } from './values.ts'
+import { type Arguments, countAt, depthOf, memberAt, type Place, placesOf } from './paths.ts'
+import { asLiteral, asValue, type Value, type ValueKind } from './values.ts'
 
 /** What references resolve against: one request of ours, and the contracts of the deployment that it is about. */
 export type Subject = {
@@ -23,32 +23,45 @@ export type Subject = {
   /** The fund of `input.fundAddress`; null when the input names none. */
   readonly fund: PinnedFund | null
   readonly deployment: Deployment
+  /** The arguments of the call that is judged; absent where no call is. */
+  readonly args?: Arguments
 }
 
 /** A value of the policy, compiled: what it says, and how it is found. */
 export type Reference = {
   readonly text: string
-  /** The path of the input whose list it goes through, element by element; null when it is one value. */
-  readonly each: string | null
-  readonly resolve: (subject: Subject, index: number) => Value | undefined
+  /** The path whose list it goes through, element by element, and whose it is; null when it is one value. */
+  readonly each: { readonly path: string; readonly of: 'input' | 'args' } | null
+  readonly resolve: (subject: Subject, place?: Place) => Value | undefined
 }
 
-/** One test of a parameter, compiled. `in` compares with a list of the deployment. */
+/** A part of what a reference says, as a fraction: `99 % of $args.assets` is 99 of 100. */
+export type Part = { readonly of: bigint; readonly over: bigint }
+
+/** One test of a parameter, compiled; one of the lists of tests under `any` must hold. */
 export type Condition =
-  | { readonly op: 'eq' | 'min' | 'max'; readonly reference: Reference }
-  | { readonly op: 'in'; readonly text: string; readonly list: ReadonlySet<Value> }
+  | { readonly op: 'eq'; readonly reference: Reference }
+  | { readonly op: 'min' | 'max'; readonly reference: Reference; readonly part: Part | null }
+  | { readonly op: 'in'; readonly text: string; readonly among: readonly Reference[] }
+  | { readonly op: 'any'; readonly of: readonly (readonly Condition[])[] }
 
 /** What references of one rule may name. */
-export type Scope = { readonly inputs: InputShape; readonly deployment: Deployment }
+export type Scope = {
+  readonly inputs: InputShape
+  readonly deployment: Deployment
+  /** The call's own parameters by path; absent where a reference stands beside no call. */
+  readonly args?: ReadonlyMap<string, ValueKind>
+}
 
 /** Compile a value of the policy; null when it refers to nothing known or to another kind. Pure. */
 export function compileReference(text: string, kind: ValueKind, scope: Scope): Reference | null {
   if (!text.startsWith('$')) {
-    const literal = kind === 'bool' ? asBool(text) : asValue(text, kind)
+    const literal = asLiteral(text, kind)
     return literal === undefined ? null : one(text, () => literal)
   }
   const path = text.slice(text.indexOf('.') + 1)
   if (text.startsWith('$input.')) return inputReference(text, path, kind, scope.inputs)
+  if (text.startsWith('$args.')) return argsReference(text, path, kind, scope.args)
   if (text === '$deadline') return kind === 'uint' ? one(text, ({ deadlineS }) => deadlineS) : null
   if (kind !== 'address') return null
   if (text.startsWith('$asset.')) {
@@ -63,9 +76,6 @@ export function compileReference(text: string, kind: ValueKind, scope: Scope): R
     : null
 }
 
-const asBool = (text: string): boolean | undefined =>
-  text === 'true' || text === 'false' ? text === 'true' : undefined
-
 const one = (text: string, resolve: (subject: Subject) => Value | undefined): Reference => ({
   text,
   each: null,
@@ -77,12 +87,21 @@ const fixed = (text: string, address: Address | undefined): Reference | null =>
 
 function inputReference(text: string, path: string, kind: ValueKind, inputs: InputShape): Reference | null {
   const held = inputs.get(path)
-  const fits = kind === 'string' || kind === 'bytes32' ? held === 'text' : held === kind
-  if (!fits) return null
+  const isText = kind === 'string' || /^bytes\d/.test(kind)
+  if (held === undefined || held !== (isText ? 'text' : kind === 'int' ? 'uint' : kind)) return null
   return {
     text,
-    each: isEach(path) ? path : null,
-    resolve: ({ input }, index) => asValue(memberAt(input, path, index), kind),
+    each: depthOf(path) === 0 ? null : { path, of: 'input' },
+    resolve: ({ input }, place) => asValue(memberAt(input, path, place), kind),
+  }
+}
+
+function argsReference(text: string, path: string, kind: ValueKind, args: Scope['args']): Reference | null {
+  if (args?.get(path) !== kind) return null
+  return {
+    text,
+    each: depthOf(path) === 0 ? null : { path, of: 'args' },
+    resolve: ({ args: given }, place) => asValue(memberAt(given, path, place), kind),
   }
 }
 
@@ -94,21 +113,24 @@ const CONTEXT: Readonly<
   $market: { needs: 'marketAddress', resolve: ({ market }) => market?.address },
   '$market.loanAsset': { needs: 'marketAddress', resolve: ({ market }) => market?.loanAsset },
   '$market.collateralAsset': { needs: 'marketAddress', resolve: ({ market }) => market?.collateralAsset },
+  '$market.oracle': { needs: 'marketAddress', resolve: ({ market }) => market?.oracle },
   $vault: { needs: 'vaultAddress', resolve: ({ vault }) => vault?.address },
   $fund: { needs: 'fundAddress', resolve: ({ fund }) => fund?.address },
   '$fund.quoteAsset': { needs: 'fundAddress', resolve: ({ fund }) => fund?.quoteAsset },
 }
 
 /** Name what a reference of a kind may be, for an error. Pure. */
-export function knownReferences(kind: ValueKind, { inputs, deployment }: Scope): readonly string[] {
+export function knownReferences(kind: ValueKind, scope: Scope): readonly string[] {
+  const { inputs, deployment, args } = scope
   const references = [
     ...[...inputs.keys()].map((path) => `$input.${path}`),
+    ...[...(args?.keys() ?? [])].map((path) => `$args.${path}`),
     '$deadline',
     ...Object.keys(CONTEXT),
     ...deployment.assets.map(({ symbol }) => `$asset.${symbol}`),
     ...deployment.contracts.map(({ name }) => `$contract.${name}`),
   ]
-  return references.filter((text) => compileReference(text, kind, { inputs, deployment }) !== null)
+  return references.filter((text) => compileReference(text, kind, scope) !== null)
 }
 
 /**
@@ -122,49 +144,63 @@ export function compileMapped(
   scope: Scope,
 ): Reference | null {
   const source = compileReference(text, 'string', scope)
-  const values = new Map(
-    Object.entries(map).map(([name, value]) => [
-      name,
-      kind === 'bool' ? asBool(value) : asValue(value, kind),
-    ]),
-  )
+  const values = new Map(Object.entries(map).map(([name, value]) => [name, asLiteral(value, kind)]))
   if (source === null || !text.startsWith('$input.') || [...values.values()].includes(undefined)) return null
-  return { ...source, resolve: (subject, index) => values.get(String(source.resolve(subject, index))) }
+  return { ...source, resolve: (subject, place) => values.get(String(source.resolve(subject, place))) }
 }
 
 /** The lists of the deployment that `in` may name. */
 export const LISTS = ['assets', 'markets', 'vaults', 'funds', 'contracts'] as const
 
 /** Find a list of the deployment by its name; null when there is none. Pure. */
-export function compileList(text: string, deployment: Deployment): ReadonlySet<Value> | null {
+export function compileList(text: string, deployment: Deployment): readonly Reference[] | null {
   const list = LISTS.find((name) => text === `$deployment.${name}`)
-  return list === undefined ? null : new Set(deployment[list].map(({ address }) => address))
+  return list === undefined ? null : deployment[list].map(({ address }) => one(address, () => address))
 }
 
 /** Whether a decoded value passes a test; a reference that resolves to nothing denies. Pure. */
-export function holds(condition: Condition, actual: Value, subject: Subject, index: number): boolean {
-  if (condition.op === 'in') return condition.list.has(actual)
-  const wanted = condition.reference.resolve(subject, index)
-  if (wanted === undefined || typeof wanted !== typeof actual) return false
-  if (condition.op === 'eq') return actual === wanted
-  return condition.op === 'min' ? actual >= wanted : actual <= wanted
+export function holds(condition: Condition, actual: Value, subject: Subject, place: Place): boolean {
+  if (condition.op === 'any') {
+    return condition.of.some((tests) => tests.every((test) => holds(test, actual, subject, place)))
+  }
+  if (condition.op === 'in') {
+    return condition.among.some((reference) => reference.resolve(subject, place) === actual)
+  }
+  const wanted = condition.reference.resolve(subject, place)
+  if (condition.op === 'eq') return wanted !== undefined && actual === wanted
+  if (typeof actual !== 'bigint' || typeof wanted !== 'bigint') return false
+  const { of, over } = condition.part ?? { of: 1n, over: 1n }
+  return condition.op === 'min' ? actual * over >= wanted * of : actual * over <= wanted * of
 }
+
+/** Find the elements of the list that a reference goes through; null when it is one value. Pure. */
+export const elementsOf = ({ each }: Reference, { input, args }: Subject): readonly Place[] | null =>
+  each === null ? null : placesOf(each.of === 'input' ? input : args, each.path)
 
 /** Add up what a reference names: one value, or each element of its list; null when it names no amount. Pure. */
 export function sumOf(reference: Reference, subject: Subject): bigint | null {
-  const count = reference.each === null ? 1 : countAt(subject.input, reference.each)
-  if (count === undefined) return null
-  const amounts = Array.from({ length: count }, (_, index) => reference.resolve(subject, index))
-  return amounts.reduce<bigint | null>(
-    (sum, amount) => (sum === null || typeof amount !== 'bigint' ? null : sum + amount),
-    0n,
-  )
+  const { each } = reference
+  if (each !== null && countAt(subject.input, each.path) === undefined) return null
+  const places = elementsOf(reference, subject) ?? [[]]
+  return places.reduce<bigint | null>((sum, place) => {
+    const amount = reference.resolve(subject, place)
+    return sum === null || typeof amount !== 'bigint' ? null : sum + amount
+  }, 0n)
 }
 
 /** Say what a test demands, for a refusal. Pure. */
-export function describeCondition(condition: Condition, subject: Subject, index: number): string {
+export function describeCondition(condition: Condition, subject: Subject, place: Place): string {
+  if (condition.op === 'any') {
+    const choices = condition.of.map((tests) =>
+      tests.map((test) => describeCondition(test, subject, place)).join(' and '),
+    )
+    return choices.join(', or ')
+  }
   if (condition.op === 'in') return `one of ${condition.text}`
-  const wanted = condition.reference.resolve(subject, index)
+  const wanted = condition.reference.resolve(subject, place)
   const words = { eq: 'exactly', min: 'at least', max: 'at most' }
-  return `${words[condition.op]} ${condition.reference.text} (${wanted ?? 'not given'})`
+  const part = condition.op === 'eq' || condition.part === null ? '' : `${partText(condition.part)} of `
+  return `${words[condition.op]} ${part}${condition.reference.text} (${wanted ?? 'not given'})`
 }
+
+const partText = ({ of, over }: Part): string => `${Number(of) / (Number(over) / 100)} %`

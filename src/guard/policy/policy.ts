@@ -57,19 +57,34 @@ export type Freshness = z.output<typeof freshnessPolicy>
 /** `$…` refers to the request, the signer or the deployment; anything else is the value itself. */
 const value = z.string().max(200)
 
+const tests = {
+  eq: value.optional(),
+  /** A list of the deployment, or values. */
+  in: z.union([value, z.array(value).min(1).max(100)]).optional(),
+  /** `99 % of $args.assets` is a part of what a reference says. */
+  min: value.optional(),
+  max: value.optional(),
+  /** With `eq`: what each choice of the input is on chain, as an enumeration numbers it. */
+  map: z.record(z.string().min(1).max(60), value).optional(),
+}
+const hasTest = ({ map: _map, ...stated }: Readonly<Record<string, unknown>>) =>
+  Object.keys(stated).length > 0
+const isMapped = ({ map, eq }: Readonly<Record<string, unknown>>) => map === undefined || eq !== undefined
+const NO_TEST = { message: 'expected at least one of eq, in, min, max and any' }
+const NO_EQ = { message: 'expected eq beside map' }
+
 const condition = z
   .strictObject({
-    eq: value.optional(),
-    in: value.optional(),
-    min: value.optional(),
-    max: value.optional(),
-    /** With `eq`: what each choice of the input is on chain, as an enumeration numbers it. */
-    map: z.record(z.string().min(1).max(60), value).optional(),
+    ...tests,
+    /** One of these must hold, beside the tests above. */
+    any: z
+      .array(z.strictObject(tests).refine(hasTest, NO_TEST).refine(isMapped, NO_EQ))
+      .min(2)
+      .max(20)
+      .optional(),
   })
-  .refine(({ map: _map, ...tests }) => Object.keys(tests).length > 0, {
-    message: 'expected at least one of eq, in, min and max',
-  })
-  .refine(({ map, eq }) => map === undefined || eq !== undefined, { message: 'expected eq beside map' })
+  .refine(hasTest, NO_TEST)
+  .refine(isMapped, NO_EQ)
 
 const signature = z.string().min(1).max(800)
 const memberName = z.string().min(1).max(60)

@@ -1,4 +1,5 @@
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
+import { choicesOf } from './bounds.ts'
 import type { Reference } from './conditions.ts'
 import { inputShapes, type When } from './inputs.ts'
 import { policyError } from './policy-error.ts'
@@ -49,8 +50,14 @@ const uses = ({ isApproval, optional }: Rule): boolean => !isApproval && !option
 
 const carriedBy = ({ target, leaves }: Rule): readonly (string | null)[] => [
   ...(target === null ? [] : [memberOf(target)]),
-  ...leaves.flatMap(({ tests }) => tests.map((test) => (test.op === 'eq' ? memberOf(test.reference) : null))),
+  ...leaves.flatMap(({ tests }) => inEvery(choicesOf(tests).map(equalTo))),
 ]
+
+const equalTo = (tests: ReturnType<typeof choicesOf>[number]): readonly (string | null)[] =>
+  tests.map((test) => (test.op === 'eq' ? memberOf(test.reference) : null))
+
+const inEvery = ([first = [], ...others]: readonly (readonly (string | null)[])[]) =>
+  first.filter((member) => others.every((other) => other.includes(member)))
 
 /** The contracts of a request go by names of their own. */
 const CONTRACTS: Readonly<Record<string, string>> = {

@@ -104,16 +104,7 @@ describe('lists', () => {
       params: { market: { eq: '$input.supplies[].marketAddress' }, assets: { eq: '1' } },
     }
     expect(badRule(single, {})).toBe('guard.allow[0].params.market.eq')
-    expect(badRule(batchRule, { function: 'function reallocate(uint256[][] moves)' })).toBe(
-      'guard.allow[0].params.moves[]',
-    )
-    expect(badRule(batchRule, { function: 'function reallocate((uint256[] assets)[] moves)' })).toBe(
-      'guard.allow[0].params.moves[].assets[]',
-    )
     expect(badRule(batchRule, { function: 'function reallocate(uint256)' })).toBe('guard.allow[0].params')
-    expect(badRule(batchRule, { function: 'function reallocate(int256 by)' })).toBe(
-      'guard.allow[0].params.by',
-    )
   })
 })
 

@@ -1,0 +1,126 @@
+import type { AbiParameter } from 'viem'
+import { compileTests } from './compile-condition.ts'
+import type { Condition, Scope } from './conditions.ts'
+import { listsOf } from './paths.ts'
+import type { GuardPolicy } from './policy.ts'
+import { policyError } from './policy-error.ts'
+import type { Leaf } from './rule.ts'
+import { kindOf, type ValueKind } from './values.ts'
+
+type Shape = { readonly path: string; readonly kind: ValueKind }
+
+/** Longest array of a fixed length: each of its elements has a condition of its own. */
+const FIXED_MAX = 16
+
+/**
+ * Compile the conditions of a call's arguments: one for every value that they consist of, and one for the length of each
+ * list that no list of the input bounds. Throws RolekeeperError `policy.guard_invalid`. Pure.
+ */
+export function compileLeaves(
+  parameters: readonly AbiParameter[],
+  sources: GuardPolicy['allow'][number]['params'],
+  scope: Omit<Scope, 'args'>,
+  path: string,
+): readonly Leaf[] {
+  const values = parameters.flatMap((parameter) => shapesOf(parameter, '', path))
+  const lists = [...new Set(values.flatMap((shape) => listsOf(shape.path)))]
+  const lengths = lists.map((list): Shape => ({ path: `${list}.length`, kind: 'uint' }))
+  const known = new Map([...values, ...lengths].map((shape) => [shape.path, shape.kind]))
+  if (known.size < values.length + lengths.length) {
+    throw policyError(path, 'two parameters have the same name.', 'give each a name of its own.')
+  }
+  const unknown = Object.keys(sources).find((name) => !known.has(name))
+  if (unknown !== undefined) {
+    throw policyError(
+      `${path}.${unknown}`,
+      'the function has no such parameter.',
+      `use its names: ${[...known.keys()].join(', ')}.`,
+    )
+  }
+  const stated = [...values, ...lengths.filter((shape) => sources[shape.path] !== undefined)]
+  const leaves = stated.map((shape): Leaf => {
+    const tests = sources[shape.path]
+    const at = `${path}.${shape.path}`
+    if (tests === undefined) throw policyError(at, 'the parameter has no condition.', 'state what it may be.')
+    return { ...shape, tests: compileTests(tests, shape, { ...scope, args: known }, at) }
+  })
+  checkLengths(leaves, path)
+  checkComparisons(leaves, path)
+  return leaves
+}
+
+/** The values that a parameter consists of: one condition each. */
+function shapesOf(parameter: AbiParameter, prefix: string, path: string): readonly Shape[] {
+  const { name = '', type } = parameter
+  if (name === '')
+    throw policyError(path, `a parameter of the type ${type} has no name.`, 'name every parameter.')
+  const [, base = '', suffix = ''] = /^([^[]*)(.*)$/.exec(type) ?? []
+  // Solidity writes the innermost array first, a path the outermost.
+  const dimensions = (suffix.match(/\[\d*\]/g) ?? []).toReversed()
+  const elements = dimensions.reduce<readonly string[]>(
+    (places, dimension) => places.flatMap((place) => stepsInto(dimension, place, path)),
+    [`${prefix}${name}`],
+  )
+  const kind = kindOf(base)
+  return elements.flatMap((own): readonly Shape[] => {
+    if ('components' in parameter && base === 'tuple') {
+      return parameter.components.flatMap((component) => shapesOf(component, `${own}.`, path))
+    }
+    if (kind !== null) return [{ path: own, kind }]
+    throw policyError(`${path}.${own}`, `the type ${type} has no rule language.`, 'allow another function.')
+  })
+}
+
+function stepsInto(dimension: string, place: string, path: string): readonly string[] {
+  if (dimension === '[]') return [`${place}[]`]
+  const length = Number(dimension.slice(1, -1))
+  if (length <= FIXED_MAX) return Array.from({ length }, (_, index) => `${place}[${index}]`)
+  throw policyError(
+    `${path}.${place}`,
+    `it has ${length} elements; there are conditions for ${FIXED_MAX} at most.`,
+    'allow another function.',
+  )
+}
+
+/** A list without a condition on its length could hold one more element that passes every test. */
+function checkLengths(leaves: readonly Leaf[], path: string): void {
+  const isList = (test: Condition) => test.op === 'eq' && test.reference.each !== null
+  for (const leaf of leaves) {
+    const loose = listsOf(leaf.path).find(
+      (list) =>
+        !leaves.some(
+          (peer) =>
+            peer.path === `${list}.length` || (peer.path.startsWith(`${list}[]`) && peer.tests.some(isList)),
+        ),
+    )
+    if (loose === undefined) continue
+    throw policyError(
+      `${path}.${leaf.path}`,
+      'its list may be of any length.',
+      `use eq with a list of the input, for example $input.supplies[].assets, or bound ${loose}.length.`,
+    )
+  }
+}
+
+/** What an argument is compared with must itself be held by something else than arguments. */
+function checkComparisons(leaves: readonly Leaf[], path: string): void {
+  const comparing = (tests: readonly Condition[]): readonly string[] =>
+    tests.flatMap((test) => {
+      if (test.op === 'any') return test.of.flatMap(comparing)
+      const references = test.op === 'in' ? test.among : [test.reference]
+      return references.flatMap(({ text }) =>
+        text.startsWith('$args.') ? [text.slice('$args.'.length)] : [],
+      )
+    })
+  const relative = new Set(leaves.filter(({ tests }) => comparing(tests).length > 0).map((leaf) => leaf.path))
+  const stated = new Set(leaves.map((leaf) => leaf.path))
+  for (const leaf of leaves) {
+    const loose = comparing(leaf.tests).find((other) => relative.has(other) || !stated.has(other))
+    if (loose === undefined) continue
+    throw policyError(
+      `${path}.${leaf.path}`,
+      `$args.${loose} is itself compared with another argument, or with nothing.`,
+      'compare with an argument whose own condition names none.',
+    )
+  }
+}
