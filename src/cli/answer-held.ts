@@ -1,34 +1,62 @@
-import { isHeld } from '../workflow/workflow.ts'
+import { approvalHash } from '../guard/approval.ts'
+import type { JournalReads } from '../journal/journal.ts'
+import { type Hold, isHeld, type Workflow } from '../workflow/workflow.ts'
 import { type Io, usageError } from './command.ts'
 import { findWorkflow } from './find-workflow.ts'
 import { order } from './outgoing.ts'
 import { type GivenPlace, placeOf } from './place.ts'
 
+/** A workflow that waits for a person. */
+export type Held = Workflow & { readonly hold: Hold }
+
 /**
  * Answer a workflow that waits for a person, for the one hash that the person was shown. Who carries it out takes the
  * answer and writes the journal.
+ * @param shownHash the hash of what the person read; absent where whatever waits is to end.
  * @returns the exit code.
- * @throws RolekeeperError `usage` for a workflow that does not wait, `order.not_written`, and in a fleet `order.other` for one
- * that was answered otherwise.
+ * @throws RolekeeperError `usage` for a workflow that does not wait, or waits under another hash, `order.not_written`, and in
+ * a fleet `order.other` for one that was answered otherwise.
  */
 export async function answerHeld(
   verdict: 'approve' | 'reject',
   given: GivenPlace,
-  id: string,
+  { id, shownHash }: { readonly id: string; readonly shownHash?: string },
   io: Io,
 ): Promise<number> {
   return order(await placeOf(given, io), async ({ mail, journal }) => {
-    const workflow = await findWorkflow(journal, id)
-    const { hold } = workflow
-    if (!isHeld(workflow) || hold === undefined) {
-      const state = hold?.approvedAtMs === undefined ? workflow.state : `${workflow.state}, approved already`
-      throw usageError(`Workflow ${workflow.id} does not wait; it is ${state}.`, 'see: rolekeeper approve')
+    const workflow = await findHeld(journal, id)
+    const { hash } = workflow.hold
+    if (shownHash !== undefined && shownHash !== hash) {
+      throw usageError(
+        `What waits as ${workflow.id} is not what ${shownHash} names: nothing was approved.`,
+        `read what waits now: rolekeeper approve ${workflow.id.slice(0, 8)}`,
+      )
     }
-    if (Date.now() >= hold.untilMs)
-      throw usageError(`Workflow ${workflow.id} has expired.`, 'see: rolekeeper approve')
-    await mail.answer(workflow, { verdict, hash: hold.hash })
+    await mail.answer(workflow, { verdict, hash })
     const done = verdict === 'approve' ? 'Approved' : 'Rejected'
-    io.out(`${done}: ${workflow.id}, ${workflow.proposal.summary}\n  hash ${hold.hash}\n`)
+    io.out(`${done}: ${workflow.id}, ${workflow.proposal.summary}\n  hash ${hash}\n`)
     return 0
   })
+}
+
+/**
+ * Find a workflow that waits for a person, by its id or the beginning of it, with a hash that names what is recorded.
+ * @throws RolekeeperError `usage` for one that does not wait, and for a record that its hash does not name.
+ */
+export async function findHeld(journal: JournalReads, id: string): Promise<Held> {
+  const workflow = await findWorkflow(journal, id)
+  const { hold } = workflow
+  if (!isHeld(workflow) || hold === undefined) {
+    const state = hold?.approvedAtMs === undefined ? workflow.state : `${workflow.state}, approved already`
+    throw usageError(`Workflow ${workflow.id} does not wait; it is ${state}.`, 'see: rolekeeper approve')
+  }
+  if (Date.now() >= hold.untilMs)
+    throw usageError(`Workflow ${workflow.id} has expired.`, 'see: rolekeeper approve')
+  if (approvalHash(workflow, hold) !== hold.hash) {
+    throw usageError(
+      `What is recorded of ${workflow.id} is not what its hash names.`,
+      'wait until the keeper has asked anew, and look where the record comes from',
+    )
+  }
+  return { ...workflow, hold }
 }

@@ -5,7 +5,7 @@ import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { amount, bps, count, usdMicros } from '../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import type { Note, Workflow } from '../workflow/workflow.ts'
+import type { Hold, Note, Workflow } from '../workflow/workflow.ts'
 import { contentHash } from './content-hash.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
@@ -30,6 +30,8 @@ export type Approval = {
   readonly aboveUsdMicros: bigint | undefined
   readonly beyondBps: number | undefined
   readonly expiresAfterMs: number
+  /** Names the section: under another, what waits is asked about anew. */
+  readonly hash: string
 }
 
 /**
@@ -55,6 +57,7 @@ export function compileApproval(
     aboveUsdMicros: policy.aboveUsdMicros,
     beyondBps: policy.beyondBps,
     expiresAfterMs: policy.expiresAfterS * 1_000,
+    hash: contentHash(policy),
   }
 }
 
@@ -91,8 +94,12 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
   return null
 }
 
-/** Name exactly what a person approves: who does what with which key under which rules; 64 hex digits. Pure. */
+/** Name exactly what a person approves: who does what with which key under which rules, as shown; 64 hex digits. Pure. */
 export const approvalHash = (
   { role, chainId, signer, proposal }: Pick<Workflow, 'role' | 'chainId' | 'signer' | 'proposal'>,
-  rulesetHash: string,
-): string => contentHash({ role, chainId, signer: signer.toLowerCase(), proposal, rulesetHash })
+  { rules, shown }: Pick<Hold, 'rules' | 'shown'>,
+): string => contentHash({ role, chainId, signer: signer.toLowerCase(), proposal, rules, shown })
+
+/** Name the rules that a workflow is judged by together with those by which a person is asked. Pure. */
+export const rulesOf = (ruleset: { readonly hash: string }, approval: Pick<Approval, 'hash'>): string =>
+  contentHash([ruleset.hash, approval.hash])

@@ -71,8 +71,8 @@ const notAllowed = (type: string): Refusal =>
     `No rule allows this ${type}. Fix: add its calls to guard.allow, or stop proposing it.`,
   )
 
-/** Find what a request is about among the pinned contracts. */
-function subjectOf(
+/** Find what a request is about among the pinned contracts; refuse one that is not. Pure. */
+export function subjectOf(
   { input }: Pick<Proposal, 'input'>,
   signer: Address,
   { deployment }: Ruleset,

@@ -1,11 +1,12 @@
 import type { Address, Hex } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type Approval, approvalHash, whyAsk } from '../guard/approval.ts'
+import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
 import { BUDGETS_MS, checkBudget } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
 import { recheckPublic } from '../guard/recheck-public.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
+import { show } from '../guard/show.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Mail } from '../ops/mail.ts'
@@ -72,7 +73,9 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
         hold(workflow, {
           nowMs,
           whyAsk: (proposal) => whyAsk(proposal, approval),
-          hashOf: (held) => approvalHash(held, ruleset.hash),
+          rules: rulesOf(ruleset, approval),
+          show: (asked) => show(asked, ruleset),
+          hashOf: approvalHash,
           expiresAfterMs: approval.expiresAfterMs,
           answer: deps.mail.answer,
           lookMs: deps.mail.everyMs,

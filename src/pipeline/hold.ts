@@ -1,14 +1,20 @@
 import type { Proposal } from '../workflow/proposal.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
-import { move, type Note, REJECTED, type Workflow } from '../workflow/workflow.ts'
+import { type Hold, move, type Note, REJECTED, type Workflow } from '../workflow/workflow.ts'
+
+/** What a person is shown, and the rules that it was made by. */
+type Asked = Pick<Hold, 'rules' | 'shown'>
 
 /** What holding a proposal needs. */
 export type HoldDeps = {
   readonly nowMs: () => number
   /** Why a person is asked first; null when none is. */
   readonly whyAsk: (proposal: Proposal) => Note | null
-  /** Names exactly what would be approved now. */
-  readonly hashOf: (workflow: Workflow) => string
+  /** Names the rules of now. */
+  readonly rules: string
+  readonly show: (workflow: Workflow) => Hold['shown']
+  /** Names exactly what is approved. */
+  readonly hashOf: (workflow: Workflow, asked: Asked) => string
   readonly expiresAfterMs: number
   /** A person's answer about a workflow that was given for exactly this hash; null without one. */
   readonly answer: (id: string, hash: string) => Promise<'approve' | 'reject' | null>
@@ -17,27 +23,38 @@ export type HoldDeps = {
 }
 
 /**
- * Hold a proposal until a person has approved exactly it. An answer for another hash is none: a proposal whose rules
- * changed meanwhile is asked about anew.
+ * Hold a proposal until a person has approved exactly what was shown. An answer for another hash is none: a proposal
+ * whose rules changed meanwhile is asked about anew.
  * @returns null when nothing (more) stands in its way.
  */
 export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
-  const why = deps.whyAsk(workflow.proposal)
-  if (why === null) return null
-  const nowMs = deps.nowMs()
-  const hash = deps.hashOf(workflow)
   const known = workflow.hold
-  if (known?.hash !== hash) {
-    return moved({ ...workflow, hold: { ...why, hash, untilMs: nowMs + deps.expiresAfterMs } })
-  }
+  if (known === undefined || !isOf(known, workflow, deps)) return ask(workflow, deps)
   if (known.approvedAtMs !== undefined) return null
+  const nowMs = deps.nowMs()
   if (nowMs >= known.untilMs) {
     const message = `Nobody approved it within ${deps.expiresAfterMs / 1_000} s.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
   }
-  const verdict = await deps.answer(workflow.id, hash)
+  const verdict = await deps.answer(workflow.id, known.hash)
   if (verdict === null) return wait(Math.min(deps.lookMs, known.untilMs - nowMs))
   if (verdict === 'approve') return moved({ ...workflow, hold: { ...known, approvedAtMs: nowMs } })
   const note = { check: REJECTED, message: 'A person rejected it.' }
   return moved(move(workflow, 'cancelled', nowMs, { note }))
+}
+
+/** Whether a hold is about this very workflow, under the rules of now. */
+const isOf = (hold: Hold, workflow: Workflow, { rules, hashOf }: HoldDeps): boolean =>
+  hold.rules === rules && hold.hash === hashOf(workflow, hold)
+
+function ask(workflow: Workflow, deps: HoldDeps): Step | null {
+  const why = deps.whyAsk(workflow.proposal)
+  if (why === null) return null
+  const { rules } = deps
+  const asked = { rules, shown: deps.show(workflow) }
+  const hash = deps.hashOf(workflow, asked)
+  return moved({
+    ...workflow,
+    hold: { ...why, ...asked, hash, untilMs: deps.nowMs() + deps.expiresAfterMs },
+  })
 }

@@ -3,6 +3,7 @@ import { invariant } from '../errors.ts'
 import type { CanonicalPostcondition, PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Proposal } from './proposal.ts'
+import type { Shown } from './shown.ts'
 import type { Slot, TokenChange } from './slot.ts'
 
 /** The states a workflow passes, in order. */
@@ -78,8 +79,11 @@ export type Note = { readonly check: string; readonly message: string }
 
 /** A person is asked first: nothing is prepared until what `hash` names is approved, at the latest at `untilMs`. */
 export type Hold = Note & {
-  /** Of role, chain, signer, proposal and rules: no other proposal, and none under other rules, is approved by it. */
+  /** Of role, chain, signer, proposal, rules and what was shown: nothing else is approved by it. */
   readonly hash: string
+  /** Names the rules by which it is judged, and those by which a person is asked. */
+  readonly rules: string
+  readonly shown: Shown
   readonly untilMs: number
   readonly approvedAtMs?: number
 }

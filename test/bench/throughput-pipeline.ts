@@ -195,7 +195,7 @@ function stagesOf(
     createLiveStages({
       ...{ nowMs, gas, journal, nodes, client, chain, signer, gate, alone, fees: POLICY.fees },
       ...{ signers: { safe }, alarm: ({ message }) => say(message), urgentOf: () => [], window: 64 },
-      approval: { ...approval, expiresAfterMs: 60_000 },
+      approval: { ...approval, expiresAfterMs: 60_000, hash: '' },
       mail: { everyMs: 250, answer: async () => null },
       ruleset: compileRuleset(
         { role, ...POLICY },

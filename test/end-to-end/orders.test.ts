@@ -80,6 +80,13 @@ async function rolekeeper(...args: string[]) {
   return { code, out, err }
 }
 
+/** Read what waits, and approve exactly that. */
+async function approve(id: string, ...place: string[]) {
+  const { out } = await rolekeeper('approve', id, ...place)
+  const [hash = ''] = /[0-9a-f]{64}/.exec(out) ?? []
+  return rolekeeper('approve', id, '--hash', hash, ...place)
+}
+
 function inputFile(assets: string, receiverAddress = world.signer): string {
   const file = join(world.directory, `deposit-${assets}.json`)
   writeFileSync(
@@ -155,7 +162,11 @@ describe('a workflow submitted by hand', () => {
     expect(await second.page('/metrics')).toContain('rolekeeper_workflows_held{role="liquidator"} 1')
     expect(await sent()).toBe(before)
     const id = /^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? ''
-    expect(await rolekeeper('approve', id, '--directory', directory())).toMatchObject({ code: 0 })
+    const screen = await rolekeeper('approve', id, '--directory', directory())
+    expect(screen.out).toMatch(
+      /1\. sUSD 0x\w{40} approve\n +spender {2}primeVault 0x\w{40}\n +amount {3}3 sUSD\n/,
+    )
+    expect(await approve(id, '--directory', directory())).toMatchObject({ code: 0 })
     const { code, out } = await following
     expect(code).toBe(0)
     expect(out).toMatch(/\? held +.*approval_always/)
@@ -264,7 +275,7 @@ describe('what people order of a fleet', () => {
       .poll(() => rolekeeper('approve', ...machine), { timeout: 10_000 })
       .toMatchObject({ out: expect.stringContaining(id.slice(0, 8)) })
     await expect.poll(placed, { timeout: 5_000 }).toBe(0)
-    expect(await rolekeeper('approve', id, ...machine)).toMatchObject({ code: 0 })
+    expect(await approve(id, ...machine)).toMatchObject({ code: 0 })
     const other = await rolekeeper('reject', id, ...machine)
     expect(other.err).toMatch(/answered otherwise|does not wait/)
     const { code, out } = await following
@@ -356,7 +367,7 @@ describe('the metrics of a keeper', () => {
     await untilFed('rolekeeper_workflows_held')
     world.kms.setFault({ deny: true })
     const list = await rolekeeper('approve', '--directory', directory())
-    await rolekeeper('approve', /^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? '', '--directory', directory())
+    await approve(/^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? '', '--directory', directory())
     await untilFed('rolekeeper_alarms_total')
     await untilFed('rolekeeper_slot_age_seconds')
     world.kms.setFault({ deny: false })

@@ -215,10 +215,13 @@ describe('mail of a fleet', () => {
     const seen: string[] = []
     const known = { ...workflowOf('discovered'), id: held.id }
     const why = { check: 'approval_always', message: '' }
-    const workflow = { ...known, hold: { ...why, hash: HASH, untilMs: Date.now() + 3_600_000 } }
+    const asked = { rules: '', shown: { calls: [], effects: [], changes: [] } }
+    const workflow = { ...known, hold: { ...why, ...asked, hash: HASH, untilMs: Date.now() + 3_600_000 } }
     const deps = {
       nowMs: Date.now,
       whyAsk: () => why,
+      rules: '',
+      show: () => asked.shown,
       hashOf: () => HASH,
       expiresAfterMs: 1,
       lookMs: 600_000,

@@ -63,24 +63,27 @@ describe('an approval policy', () => {
 
 describe('what is approved', () => {
   const workflow = workflowOf('discovered')
-  const hash = approvalHash(workflow, 'rules')
+  const shown = { calls: [], effects: ['moves no token, ours or of others'], changes: [] }
+  const asked = { rules: 'rules', shown }
+  const hash = approvalHash(workflow, asked)
 
   it('is the same for the same content, in any order and case', () => {
     const reversed = Object.fromEntries(Object.entries(workflow.proposal).toReversed())
     const signer = SIGNER.toUpperCase().replace('0X', '0x') as typeof SIGNER
-    expect(approvalHash({ ...workflow, signer, proposal: proposalOf(reversed) }, 'rules')).toBe(hash)
+    expect(approvalHash({ ...workflow, signer, proposal: proposalOf(reversed) }, asked)).toBe(hash)
     expect(hash).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  it('is another for any other role, chain, signer, proposal or rules', () => {
+  it('is another for any other role, chain, signer, proposal, rules or screen', () => {
     const others = [
-      approvalHash(workflow, 'other rules'),
-      approvalHash({ ...workflow, role: 'allocator' }, 'rules'),
-      approvalHash({ ...workflow, chainId: 1 }, 'rules'),
-      approvalHash({ ...workflow, signer: TOKEN }, 'rules'),
-      approvalHash({ ...workflow, proposal: proposalOf({ input: { repayAssets: '1001' } }) }, 'rules'),
-      approvalHash({ ...workflow, proposal: proposalOf(exposure(1_000n, 1_001n)) }, 'rules'),
+      approvalHash(workflow, { ...asked, rules: 'other rules' }),
+      approvalHash({ ...workflow, role: 'allocator' }, asked),
+      approvalHash({ ...workflow, chainId: 1 }, asked),
+      approvalHash({ ...workflow, signer: TOKEN }, asked),
+      approvalHash({ ...workflow, proposal: proposalOf({ input: { repayAssets: '1001' } }) }, asked),
+      approvalHash({ ...workflow, proposal: proposalOf(exposure(1_000n, 1_001n)) }, asked),
+      approvalHash(workflow, { ...asked, shown: { ...shown, effects: [] } }),
     ]
-    expect(new Set([hash, ...others]).size).toBe(7)
+    expect(new Set([hash, ...others]).size).toBe(8)
   })
 })

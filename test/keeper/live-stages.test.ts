@@ -110,6 +110,7 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
       aboveUsdMicros: undefined,
       beyondBps: undefined,
       expiresAfterMs: 1,
+      hash: '',
     },
   })
   expect(await clear(workflowOf('attested'))).toEqual({ type: 'wait', ms: 2_000 })

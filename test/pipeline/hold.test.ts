@@ -7,10 +7,13 @@ import { isHeld, type Workflow } from '../../src/workflow/workflow.ts'
 import { workflowOf } from '../support/workflows.ts'
 
 const HASH = 'a1'.repeat(32)
+const SHOWN = { calls: [], effects: ['leaves us: at most 3 sUSD'], changes: [] }
 const why = { check: 'approval_always', message: 'always' }
 const deps: HoldDeps = {
   nowMs: () => 2_000,
   whyAsk: () => why,
+  rules: 'rules',
+  show: () => SHOWN,
   hashOf: () => HASH,
   expiresAfterMs: 10_000,
   answer: async () => null,
@@ -29,7 +32,10 @@ describe('a hold', () => {
   })
 
   it('keeps why, what and until when, in the state that it was in', async () => {
-    expect(held).toMatchObject({ state: 'discovered', hold: { ...why, hash: HASH, untilMs: 12_000 } })
+    expect(held).toMatchObject({
+      state: 'discovered',
+      hold: { ...why, rules: 'rules', shown: SHOWN, hash: HASH, untilMs: 12_000 },
+    })
     expect(isHeld(held)).toBe(true)
     expect(await hold(held, deps)).toEqual({ type: 'wait', ms: 250 })
   })
@@ -60,10 +66,13 @@ describe('a hold', () => {
 
   it('asks anew where what would be approved has changed, also after an approval', async () => {
     const approved = await after(hold(held, { ...deps, answer: async () => 'approve' }))
-    const changed = { ...deps, nowMs: () => 5_000, hashOf: () => 'b2'.repeat(32) }
-    for (const known of [held, approved]) {
-      const again = await after(hold(known, changed))
-      expect(again.hold).toEqual({ ...why, hash: 'b2'.repeat(32), untilMs: 15_000 })
+    const others = [{ hashOf: () => 'b2'.repeat(32) }, { rules: 'other', hashOf: () => 'b2'.repeat(32) }]
+    for (const other of others) {
+      for (const known of [held, approved]) {
+        const again = await after(hold(known, { ...deps, nowMs: () => 5_000, ...other }))
+        expect(again.hold).toMatchObject({ ...why, shown: SHOWN, hash: 'b2'.repeat(32), untilMs: 15_000 })
+        expect(again.hold?.approvedAtMs).toBeUndefined()
+      }
     }
   })
 

@@ -49,6 +49,7 @@ const APPROVAL: Approval = {
   aboveUsdMicros: undefined,
   beyondBps: undefined,
   expiresAfterMs: 900_000,
+  hash: '',
 }
 
 /** As a role's own gate: a signer in SAFE begins nothing. */

@@ -225,7 +225,10 @@ async function pinsOf({ client, at, deployment }: Scene) {
     namespace: deployment.namespace,
     assets: [await asset('sUSD', '6'), await asset('sBTC', '8'), await asset('sETH', '18')],
     markets: [await market(BTC), await market(ETH)],
-    vaults: [await pin(at('primeVault')), await pin(at('growthVault'))],
+    vaults: [
+      { name: 'primeVault', ...(await pin(at('primeVault'))) },
+      { name: 'growthVault', ...(await pin(at('growthVault'))) },
+    ],
   }
 }
 

@@ -1,27 +1,44 @@
+import { printable } from '../../errors.ts'
 import { readJournal } from '../../journal/open.ts'
+import type { ShownCall } from '../../workflow/shown.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { answerHeld } from '../answer-held.ts'
-import { command } from '../command.ts'
+import { answerHeld, findHeld, type Held } from '../answer-held.ts'
+import { command, usageError } from '../command.ts'
 import { duration } from '../format.ts'
 import { PLACE, placeOf } from '../place.ts'
 
-/** `rolekeeper approve`: what waits for a person, and the answer yes. */
+/** `rolekeeper approve`: what waits for a person, all of one of it, and the answer yes. */
 export const approve = command({
   name: 'approve',
-  usage: '[ID] [--config FILE | --directory DIR] [--json]',
-  help: `List what waits for a person, or approve one of it. What is approved is exactly what the hash names: role, chain,
-signer, proposal and rules. Afterwards budgets, freshness and the guard judge it as always. ID may be shortened.
+  usage: '[ID [--hash HASH]] [--config FILE | --directory DIR] [--json]',
+  help: `List what waits for a person; show all of one of it: which calls would be signed, with the names of the run
+configuration and amounts with their units; and approve that. What is approved is exactly what the hash names: role, chain,
+signer, proposal, rules and what was shown. Afterwards budgets, freshness and the guard judge it as always. ID may be
+shortened, the hash may not.
 
   rolekeeper approve
-  rolekeeper approve 3f2a`,
-  options: { ...PLACE, json: { help: 'print the list as JSON, one object a line' } },
+  rolekeeper approve 3f2a
+  rolekeeper approve 3f2a --hash 5d41…`,
+  options: {
+    ...PLACE,
+    hash: { help: 'approve what this hash names, and nothing else', value: 'HASH' },
+    json: { help: 'print what waits as JSON, one object a line' },
+  },
   argumentsMax: 1,
-  run: async ({ json, ...given }, [id], io) => {
-    if (id !== undefined) return answerHeld('approve', given, id, io)
-    const live = await readJournal(await placeOf(given, io), (journal) => journal.live())
-    const waiting = live.filter(isHeld)
-    if (json === true) io.out(waiting.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))
-    else io.out(waiting.length === 0 ? 'Nothing waits.\n' : waiting.map(heldText).join('\n'))
+  run: async ({ json, hash, ...given }, [id], io) => {
+    if (hash !== undefined) {
+      if (id === undefined) throw usageError('--hash is given for nothing.', 'write `approve ID --hash HASH`')
+      return answerHeld('approve', given, { id, shownHash: hash }, io)
+    }
+    const held = await readJournal(await placeOf(given, io), async (journal) =>
+      id === undefined ? (await journal.live()).filter(isHeld) : findHeld(journal, id),
+    )
+    if (!('hold' in held)) {
+      if (json === true) io.out(held.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))
+      else io.out(held.length === 0 ? 'Nothing waits.\n' : held.map(heldText).join('\n'))
+      return 0
+    }
+    io.out(json === true ? `${JSON.stringify(heldJson(held))}\n` : screenOf(held))
     return 0
   },
 })
@@ -36,15 +53,56 @@ const heldJson = (workflow: Workflow) => ({
   summary: workflow.proposal.summary,
   check: workflow.hold?.check,
   message: workflow.hold?.message,
+  ...workflow.hold?.shown,
   hash: workflow.hold?.hash,
   expiresInMs: expiresInMs(workflow),
 })
 
+const headOf = (workflow: Workflow) => [
+  `${workflow.id.slice(0, 8)}  ${workflow.role}  ${workflow.proposal.workflowType}`,
+  `  ${line(workflow.proposal.summary)}`,
+  `  ${workflow.hold?.check}: ${line(workflow.hold?.message ?? '')}`,
+]
+
 const heldText = (workflow: Workflow) =>
   [
-    `${workflow.id.slice(0, 8)}  ${workflow.role}  ${workflow.proposal.workflowType}`,
-    `  ${workflow.proposal.summary}`,
-    `  ${workflow.hold?.check}: ${workflow.hold?.message}`,
+    ...headOf(workflow),
     `  expires in ${duration(expiresInMs(workflow))}, hash ${workflow.hold?.hash}`,
+    `  see all of it: rolekeeper approve ${workflow.id.slice(0, 8)}`,
     '',
   ].join('\n')
+
+/** Texts of a proposal may come from outside: none reaches the terminal as it is. */
+const line = (text: string) => printable(text, 400)
+
+/** All that is approved by a hash, on one screen. */
+function screenOf(workflow: Held): string {
+  const { id, signer, chainId, hold } = workflow
+  const { calls, effects, changes } = hold.shown
+  return [
+    ...headOf(workflow),
+    `  expires in ${duration(expiresInMs(workflow))}`,
+    '',
+    `Signed by ${signer} on chain ${chainId}, nothing but:`,
+    ...calls.flatMap(callLines),
+    ...(changes.length === 0 ? [] : ['', 'Changes:']),
+    ...changes.map(
+      ({ field, from, to }) => `  ${line(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
+    ),
+    '',
+    'Does:',
+    ...effects.map((each) => `  ${line(each)}`),
+    '',
+    `To approve exactly this:`,
+    `  rolekeeper approve ${id.slice(0, 8)} --hash ${hold.hash}`,
+    '',
+  ].join('\n')
+}
+
+function callLines({ to, function: name, arguments: values, notes }: ShownCall, index: number): string[] {
+  const width = Math.max(0, ...values.map((each) => each.name.length))
+  return [
+    `  ${index + 1}. ${line(`${to} ${name}`)}${notes.length === 0 ? '' : ` (${line(notes.join(', '))})`}`,
+    ...values.map((each) => `       ${line(each.name).padEnd(width)}  ${line(each.value)}`),
+  ]
+}

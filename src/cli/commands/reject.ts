@@ -14,6 +14,6 @@ export const reject = command({
   run: async (given, [id], io) => {
     if (id === undefined)
       throw usageError('Say what to reject.', 'write `reject ID`; `approve` lists what waits')
-    return answerHeld('reject', given, id, io)
+    return answerHeld('reject', given, { id }, io)
   },
 })

@@ -1,0 +1,209 @@
+import type { Address } from 'viem'
+import { invariant } from '../errors.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+import { counted, duration, native, percent, tokens, usd } from '../units.ts'
+import type { Reason } from '../workflow/proposal.ts'
+import type { Shown, ShownArgument, ShownCall, ShownChange } from '../workflow/shown.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { subjectOf } from './check-request.ts'
+import {
+  type Condition,
+  describeCondition,
+  type Reference,
+  type Subject,
+  sumOf,
+} from './policy/conditions.ts'
+import { countAt, isEach, memberAt } from './policy/paths.ts'
+import { type Effects, type Leaf, type Rule, rulesFor } from './policy/rule.ts'
+import { asAddress, asUint, type Value } from './policy/values.ts'
+import type { Ruleset } from './ruleset.ts'
+
+/** What is shown of one proposal, and what its amounts are of. */
+type Scene = {
+  readonly subject: Subject
+  readonly ruleset: Ruleset
+  /** The token of each amount that `guard.effects` names, by the reference's text. */
+  readonly tokenOf: ReadonlyMap<string, Address>
+  /** Of a call that approves: the token that its amount is of. */
+  readonly approved?: Address | undefined
+}
+
+/**
+ * Show what the rules let pass for a proposal, as a person approves it: each call with our name of its contract and what
+ * each argument is or lies between, what it does to balances, and what it changes. What the service prepares is judged by
+ * the same rules: no other call is ever signed for it. The proposal has passed `checkRequest`. Pure.
+ */
+export function show({ proposal, signer }: Pick<Workflow, 'proposal' | 'signer'>, ruleset: Ruleset): Shown {
+  const { workflowType, input, exposure, reason } = proposal
+  const found = subjectOf(proposal, signer, ruleset)
+  const effects = ruleset.effects.get(workflowType)
+  invariant(found.ok && effects !== undefined, `a ${workflowType} that is shown has passed its rules`)
+  const subject: Subject = { ...found.subject, deadlineS: 0n }
+  const scene = { subject, ruleset, tokenOf: tokensOf(effects, subject) }
+  const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], input)
+  return {
+    calls: rules.map((rule) => showCall(rule, scene)),
+    effects: [
+      ...showEffects(effects, scene),
+      `counts as ${usd(exposure.usdMicros)}`,
+      `gas: at most ${native(ruleset.limits.perWorkflow.gasWeiMax)}`,
+    ],
+    changes: showChanges(reason, scene),
+  }
+}
+
+/** Name an address as the run configuration does, with the address itself. Pure. */
+export function nameAddress(address: string, deployment: Deployment, self: Address): string {
+  const { assets, markets, vaults, funds, contracts } = deployment
+  const named = [
+    ...assets.map((each) => ({ ...each, name: each.symbol })),
+    ...markets.map((each) => ({ ...each, name: each.name ?? 'a market' })),
+    ...vaults.map((each) => ({ ...each, name: each.name ?? 'a vault' })),
+    ...funds.map((each) => ({ ...each, name: each.name ?? 'a fund' })),
+    ...contracts,
+    { address: self, name: 'our signer' },
+  ].find((each) => each.address.toLowerCase() === address.toLowerCase())
+  return named === undefined ? `${address} (no name of ours)` : `${named.name} ${address}`
+}
+
+function tokensOf({ out, in: into, moves }: Effects, subject: Subject): ReadonlyMap<string, Address> {
+  const amounts = [
+    ...out.map(({ token, assetsMax }) => [assetsMax, token] as const),
+    ...into.map(({ token, assetsMin }) => [assetsMin, token] as const),
+    ...moves.map(({ token, assets }) => [assets, token] as const),
+  ]
+  return new Map(
+    amounts.flatMap(([amount, token]) => {
+      const address = asAddress(token.resolve(subject, 0))
+      return address === undefined || !amount.text.startsWith('$') ? [] : [[amount.text, address] as const]
+    }),
+  )
+}
+
+function showCall(rule: Rule, scene: Scene): ShownCall {
+  const { subject, ruleset } = scene
+  const { target, creation, abi, optional, typedData, valueWeiMax } = rule
+  const to = asAddress(target?.resolve(subject, 0))
+  const here = { ...scene, approved: rule.isApproval ? to : undefined }
+  return {
+    to:
+      target === null
+        ? `a new contract, code ${creation?.codeHash}`
+        : nameAddress(to ?? 'nothing', ruleset.deployment, subject.self),
+    function: abi.name ?? 'constructor',
+    arguments: rule.leaves.flatMap((leaf) => showLeaf(leaf, here)),
+    notes: [
+      ...(optional ? ['only where it is needed'] : []),
+      ...(typedData === null ? [] : [`carries our signature of a ${typedData.primaryType}`]),
+      ...(valueWeiMax === 0n ? [] : [`sends at most ${native(valueWeiMax)}`]),
+    ],
+  }
+}
+
+/** What one value of the arguments is, or each element of its list. */
+function showLeaf(leaf: Leaf, scene: Scene): readonly ShownArgument[] {
+  const each = leaf.tests.flatMap((test) => ('reference' in test ? (test.reference.each ?? []) : []))
+  const [list] = each
+  const count = isEach(leaf.path) && list !== undefined ? (countAt(scene.subject.input, list) ?? 0) : 1
+  return Array.from({ length: count }, (_, index) => ({
+    name: leaf.path.replace('[]', `[${index}]`),
+    value: showTests(leaf, index, scene),
+  }))
+}
+
+const WORDS = { eq: '', min: 'at least ', max: 'at most ' } as const
+
+function showTests({ tests, path }: Leaf, index: number, scene: Scene): string {
+  const exact = tests.find(({ op }) => op === 'eq')
+  return (exact === undefined ? tests : [exact]).map((test) => showTest(test, path, index, scene)).join(', ')
+}
+
+function showTest(test: Condition, path: string, index: number, scene: Scene): string {
+  const { subject, ruleset } = scene
+  if (!('reference' in test)) return describeCondition(test, subject, index)
+  const { reference } = test
+  if (reference.text === '$deadline') {
+    return `${WORDS[test.op]}${duration(ruleset.freshness.lifetimeMsMax)} after the answer`
+  }
+  return `${WORDS[test.op]}${showValue(reference, path, index, scene)}`
+}
+
+function showValue(reference: Reference, path: string, index: number, scene: Scene): string {
+  const { subject, ruleset, tokenOf, approved } = scene
+  const value = reference.resolve(subject, index)
+  if (value === undefined) return 'NOTHING that is known'
+  const member = reference.text.startsWith('$input.') ? reference.text.slice('$input.'.length) : path
+  const stated = memberAt(subject.input, member, index)
+  // A choice of the input is another value on chain.
+  if (typeof stated === 'string' && typeof value !== 'string' && asUint(stated) === undefined) {
+    return `${value} (${stated})`
+  }
+  if (typeof value === 'bigint') {
+    const token = approved ?? tokenOf.get(reference.text)
+    return showFigure(value, member, token, scene)
+  }
+  if (asAddress(value) !== undefined) return nameAddress(String(value), ruleset.deployment, subject.self)
+  return showText(value, stated)
+}
+
+const showText = (value: Value, stated: unknown): string =>
+  typeof stated === 'string' && stated !== value ? `"${stated}" (${value})` : JSON.stringify(value)
+
+/** Write a figure with its unit: that of its token, else what the ending of its name says. */
+function showFigure(value: bigint, member: string, token: Address | undefined, scene: Scene): string {
+  const name = member.slice(member.lastIndexOf('.') + 1)
+  const asset = assetOf(token ?? contextOf(name, scene.subject), scene)
+  if (asset !== undefined) return tokens(value, asset)
+  if (name.endsWith('Bps')) return percent(value)
+  if (name.endsWith('Seconds')) return duration(value * 1_000n)
+  if (name.endsWith('Timestamp')) return showTime(value)
+  const { decimals } = scene.subject.input
+  if (name === 'value' && typeof decimals === 'number') return tokens(value, { symbol: 'a share', decimals })
+  if (/assets$|shares$/i.test(name)) return counted(value, 'base units')
+  return String(value)
+}
+
+/** The token that an amount is of where `guard.effects` does not say so: of the fund, the market or the request itself. */
+function contextOf(name: string, { input, fund, market }: Subject): Address | undefined {
+  if (!/assets(perepoch)?$/i.test(name)) return undefined
+  if (fund !== null) return fund.quoteAsset
+  if (market !== null) return /collateral/i.test(name) ? market.collateralAsset : market.loanAsset
+  return asAddress(input.quoteAssetAddress ?? input.baseAssetAddress)
+}
+
+const assetOf = (token: Address | undefined, { ruleset }: Scene) =>
+  ruleset.deployment.assets.find(({ address }) => address === token)
+
+/** The last second that a date can say. */
+const TIME_MAX_S = 8_640_000_000_000n
+
+const showTime = (seconds: bigint): string =>
+  seconds > TIME_MAX_S ? `${seconds} s since 1970` : new Date(Number(seconds) * 1_000).toISOString()
+
+function showEffects(effects: Effects, scene: Scene): readonly string[] {
+  const amount = (token: Reference, assets: Reference) => {
+    const [address, sum] = [asAddress(token.resolve(scene.subject, 0)), sumOf(assets, scene.subject)]
+    const asset = assetOf(address, scene)
+    return asset === undefined || sum === null ? `an unknown amount of ${address}` : tokens(sum, asset)
+  }
+  const lines = [
+    ...effects.out.map(({ token, assetsMax }) => `leaves us: at most ${amount(token, assetsMax)}`),
+    ...effects.in.map(({ token, assetsMin }) => `comes in: at least ${amount(token, assetsMin)}`),
+    ...effects.moves.map(({ token, assets }) => `moves of others: ${amount(token, assets)}`),
+  ]
+  return lines.length === 0 ? ['moves no token, ours or of others'] : lines
+}
+
+/** What an agent compared it writes as `fieldFrom` and `fieldTo` into its reason. */
+function showChanges(reason: Reason, scene: Scene): readonly ShownChange[] {
+  const shown = (field: string, value: Reason[string] | undefined) => {
+    if (value === undefined) return null
+    const figure = asUint(value)
+    return figure === undefined ? String(value) : showFigure(figure, field, undefined, scene)
+  }
+  return Object.keys(reason).flatMap((name) => {
+    const [, field] = /^(.+)To$/.exec(name) ?? []
+    if (field === undefined) return []
+    return [{ field, from: shown(field, reason[`${field}From`]), to: shown(field, reason[name]) ?? '' }]
+  })
+}

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { loadYaml } from '../../src/config/yaml.ts'
+import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/policy/policy.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import { sanityOf } from '../../src/guard/sanity/by-role.ts'
+import { show } from '../../src/guard/show.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import type { Shown } from '../../src/workflow/shown.ts'
+import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
+
+const FUND = `0x${'fd'.repeat(20)}` as const
+const pin = (byte: string, name: string) =>
+  ({ name, address: `0x${byte.repeat(20)}`, codeHash: `0x${byte.repeat(32)}` }) as const
+const named = {
+  ...deployment,
+  markets: deployment.markets.map((market, index) => ({ ...market, name: ['btc', 'btcSmall'][index] })),
+  vaults: deployment.vaults.map((vault) => ({ ...vault, name: 'prime' })),
+  funds: [{ ...pin('fd', 'recovery'), quoteAsset: LOAN }],
+  contracts: [pin('e1', 'fundFactory'), pin('e2', 'registry'), pin('e3', 'fundNavOracle')],
+}
+
+/** The rules of a role's own policy file. */
+function rulesetOf(role: 'liquidator' | 'allocator' | 'asset-manager' | 'nav-reporter') {
+  const guard = guardPolicy(sanityOf(role).limits)
+  const sections = z.object({
+    ...{ role: z.literal(role), limits: limitsPolicy, freshness: freshnessPolicy, guard },
+  })
+  return compileRuleset(sections.parse(loadYaml(`policies/${role}.yaml`).value), named)
+}
+
+const proposalOf = (changes: Pick<Proposal, 'workflowType' | 'input'> & Partial<Proposal>): Proposal => ({
+  ...{ kind: 'order', subject: '', occurrence: '', summary: '', reason: {} },
+  exposure: { token: null, assets: 0n, usdMicros: 0n },
+  ...changes,
+})
+
+/** As text, a call a paragraph. */
+const textOf = ({ calls, effects, changes }: Shown) =>
+  [
+    ...calls.flatMap((call) => [
+      [call.to, call.function, ...call.notes].join(' | '),
+      ...call.arguments.map(({ name, value }) => `  ${name} = ${value}`),
+    ]),
+    ...effects,
+    ...changes.map(({ field, from, to }) => `${field}: ${from} → ${to}`),
+  ].join('\n')
+
+describe('what a person sees of a proposal', () => {
+  it('is each call by our name of its contract, each amount with its unit, and who receives', () => {
+    const input = {
+      ...{ marketAddress: MARKET, vaultAddress: VAULT, borrowerAddress: BORROWER },
+      ...{ repayAssets: '41650500000', minCollateralAssets: '63000000', recipientAddress: SELF },
+    }
+    const exposure = { token: LOAN, assets: 41_650_500_000n, usdMicros: 41_650_500_000n }
+    const proposal = proposalOf({ workflowType: 'role.liquidator.liquidate', input, exposure })
+    expect(textOf(show({ proposal, signer: SELF }, rulesetOf('liquidator')))).toBe(
+      `sUSD ${LOAN} | approve
+  spender = btc ${MARKET}
+  amount = 41,650.5 sUSD
+btc ${MARKET} | liquidate
+  vault = prime ${VAULT}
+  borrower = ${BORROWER} (no name of ours)
+  repayAssets = 41,650.5 sUSD
+  minCollateralOut = 0.63 sBTC
+  recipient = our signer ${SELF}
+  deadline = at most 1 min after the answer
+leaves us: at most 41,650.5 sUSD
+counts as 41,650.5 USD
+gas: at most 0.3 ETH`,
+    )
+  })
+
+  it('is each element of a list', () => {
+    const input = {
+      vaultAddress: VAULT,
+      withdrawals: [],
+      supplies: named.markets.map(({ address }, index) => ({
+        marketAddress: address,
+        assets: String(1_000_000 * (index + 1)),
+      })),
+    }
+    const proposal = proposalOf({ workflowType: 'role.allocator.vaultReallocationBatch', input })
+    const { calls } = show({ proposal, signer: SELF }, rulesetOf('allocator'))
+    expect(calls[0]?.arguments).toEqual([
+      { name: 'supplies[0].market', value: `btc ${MARKET}` },
+      { name: 'supplies[1].market', value: `btcSmall ${named.markets[1]?.address}` },
+      { name: 'supplies[0].assets', value: '1 sUSD' },
+      { name: 'supplies[1].assets', value: '2 sUSD' },
+    ])
+  })
+
+  it('is what a setting was and what it becomes, and a choice by its word beside its value', () => {
+    const input = {
+      ...{ fundAddress: FUND, channel: 'acquisition', enabled: true },
+      ...{ maxAssetsPerEpoch: '250000000000', maxPriceBps: 9_400, maxPositionBps: 2_000 },
+    }
+    const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
+    const reason = { maxPriceBpsFrom: '9300', maxPriceBpsTo: '9400' }
+    const proposal = proposalOf({ workflowType, input, reason, loosens: true })
+    const shown = show({ proposal, signer: SELF }, rulesetOf('asset-manager'))
+    expect(textOf(shown)).toContain(`recovery ${FUND} | setChannelPolicy
+  channel = "acquisition" (0x6163717569736974696f6e`)
+    expect(textOf(shown)).toContain('  maxAssetsPerEpoch = 250,000 sUSD\n  maxPriceBps = 94 %')
+    expect(shown.changes).toEqual([{ field: 'maxPriceBps', from: '93 %', to: '94 %' }])
+    expect(shown.effects).toContain('moves no token, ours or of others')
+  })
+
+  it('says of whom it has no name', () => {
+    const input = {
+      ...{ vaultAddress: VAULT, action: 'set_trusted_recipient', recipientAddress: STRANGER, trusted: true },
+    }
+    const workflowType = 'role.asset_manager.vaultShareMobilityManagerAction'
+    const shown = show(
+      { proposal: proposalOf({ workflowType, input }), signer: SELF },
+      rulesetOf('asset-manager'),
+    )
+    expect(textOf(shown)).toContain(`  recipient = ${STRANGER} (no name of ours)\n  trusted = true`)
+  })
+})
