@@ -6,6 +6,7 @@ import { type Edge, isPackage, isProduct, type Rule, reachOf, shown, type Tree }
  * returns and what a workflow carries.
  */
 const FLOORS: readonly (readonly string[])[] = [
+  ['units'],
   ['clock', 'errors', 'service/contract', 'agents/protocol'],
   ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts'],
   ['agents/agent.ts'],

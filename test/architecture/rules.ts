@@ -14,7 +14,7 @@ export type Held = {
 }
 
 const ROOMS =
-  'chain/nodes config/config decide/loop errors fleet/seats guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer workflow/workflow clock'
+  'chain/nodes config/config decide/loop errors fleet/seats guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer units workflow/workflow clock'
 const everything = ROOMS.split(' ').map((name) => `import '../${name}.ts'`)
 
 /** Statements on so many lines. */
@@ -22,7 +22,7 @@ const lines = (count: number) => 'void 0\n'.repeat(count)
 /** A function of so many lines, from the first to the brace that closes it. */
 const functionOf = (count: number) => `export function long() {\n${lines(count - 2)}}\n`
 const smallFiles = Array.from({ length: 1_000 }, (_, index) => [`src/chain/part-${index}.ts`, lines(160)])
-const folders = Array.from({ length: 17 }, (_, index) => [`src/room-${index}/a.ts`, ''])
+const folders = Array.from({ length: 18 }, (_, index) => [`src/room-${index}/a.ts`, ''])
 
 /** Every rule of the house, by what it says. */
 export const RULES: Readonly<Record<string, Held>> = {
@@ -196,7 +196,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: shapes.mostFilesAreSmall,
     caught: [Object.fromEntries(smallFiles)],
   },
-  'src/ has at most 17 entries': {
+  'src/ has at most 18 entries': {
     rule: shapes.srcIsSurveyable,
     caught: [Object.fromEntries(folders)],
   },
