@@ -4,7 +4,15 @@ import { RolekeeperError } from '../errors.ts'
 import { badAnswer, type Endpoint, quantity, refused } from './endpoint.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 import { classifySend, classifySimulation, isCallFailure } from './node-errors.ts'
-import type { BlockOf, Call, MinedTransaction, Receipt, SendOutcome, SimulationResult } from './nodes.ts'
+import type {
+  BlockOf,
+  Call,
+  MinedTransaction,
+  Receipt,
+  SendOutcome,
+  SimulationResult,
+  StorageSlot,
+} from './nodes.ts'
 import type { SimulationOrder } from './simulation.ts'
 import {
   type Header,
@@ -153,13 +161,19 @@ export function createCodeHasher() {
 /** What a simulation showed, or why the node would not begin it. */
 export type Simulated = SimulationResult | { readonly rejected: string }
 
-/** Run a simulation. */
+const storageOn = (node: Endpoint, { of, slot }: StorageSlot, at: StateAt): Promise<bigint> =>
+  read(node, 'eth_getStorageAt', [of, slot, stateParam(at)], wireUint)
+
+/** Run a simulation, and read its slots beside it. */
 export async function simulateOn(node: Endpoint, order: SimulationOrder): Promise<Simulated> {
   const method = 'eth_simulateV1'
-  const answer = await node.read(method, order.params)
+  const [answer, words] = await Promise.all([
+    node.read(method, order.params),
+    Promise.all(order.slots.map((slot) => storageOn(node, slot, order.parentHash))),
+  ])
   const rejected = answer.ok ? null : classifySimulation(answer.failure)
   if (rejected !== null) return { rejected }
-  const result = order.result(parsed(node.name, method, wireSimulation, answer))
+  const result = order.result({ wire: parsed(node.name, method, wireSimulation, answer), words })
   if (result === null) throw badAnswer(node.name, method)
   return result
 }

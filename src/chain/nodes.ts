@@ -57,14 +57,19 @@ export type SimulatedTransaction = {
   readonly maxPriorityFeePerGasWei: bigint
 }
 
+/** A word of a contract's storage, by its 32-byte slot. */
+export type StorageSlot = { readonly of: Address; readonly slot: Hex }
+
 /**
- * A bundle, and the reads that frame it (balances, allowances, health); the code of `codeAt` is hashed before the bundle.
+ * A bundle, and the reads that frame it (balances, allowances, health); the code of `codeAt` is hashed before the bundle,
+ * and `slots` are read at the block that it runs on.
  */
 export type Frame = {
   readonly before: readonly Call[]
   readonly bundle: readonly SimulatedTransaction[]
   readonly after: readonly Call[]
   readonly codeAt?: readonly Address[]
+  readonly slots?: readonly StorageSlot[]
 }
 
 /** A simulation on top of an agreed block: our own in-flight transactions first, then a frame, then those that follow it. */
@@ -88,6 +93,8 @@ export type Shown = {
   readonly after: readonly (Hex | null)[]
   /** keccak-256 of the code at each address of `codeAt`; null where there is none. */
   readonly codeHashes: readonly (Hex | null)[]
+  /** What is in each of `slots`. */
+  readonly words: readonly bigint[]
 }
 
 /** What a simulation showed. */

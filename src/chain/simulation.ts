@@ -9,6 +9,7 @@ import type {
   SimulatedTransaction,
   SimulationRequest,
   SimulationResult,
+  StorageSlot,
 } from './nodes.ts'
 import type { Header, wireSimulation } from './wire.ts'
 
@@ -123,20 +124,27 @@ export function simulationParams(
   ]
 }
 
+/** What a node says to a simulation: what it ran, and the words of all slots. */
+type Simulated = { readonly wire: z.infer<typeof wireSimulation>; readonly words: readonly bigint[] }
+
 /** Take a simulation's answer apart; null when it does not hold one outcome for each call. Pure. */
 export function simulationResult(
   request: SimulationRequest,
   parent: Header,
   timestampS: number,
-  wire: z.infer<typeof wireSimulation>,
+  { wire, words }: Simulated,
 ): SimulationResult | null {
   const calls = wire[0]?.calls ?? []
   const pending = calls.slice(0, request.pending.length)
   let from = pending.length
+  let wordsFrom = 0
   const shown = framesOf(request).map((frame) => {
     const own = calls.slice(from, from + callCount(frame))
     from += callCount(frame)
-    return shownBy(frame, own)
+    const read = shownBy(frame, own)
+    const { slots = [] } = frame
+    wordsFrom += slots.length
+    return read === null ? null : { ...read, words: words.slice(wordsFrom - slots.length, wordsFrom) }
   })
   const [first, ...following] = shown.filter((each) => each !== null)
   if (first === undefined || following.length + 1 < shown.length || from !== calls.length) return null
@@ -149,7 +157,7 @@ const callCount = ({ codeAt = [], before, bundle, after }: Frame): number =>
 type WireCalls = z.infer<typeof wireSimulation>[number]['calls']
 
 /** What one frame's own calls showed; null when they are too few. */
-function shownBy(frame: Frame, calls: WireCalls): Shown | null {
+function shownBy(frame: Frame, calls: WireCalls): Omit<Shown, 'words'> | null {
   const { codeAt = [], before, bundle } = frame
   if (calls.length !== callCount(frame)) return null
   const hashed = codeAt.length === 0 ? 0 : 1
@@ -181,7 +189,9 @@ const hashesIn = (words: Hex): (Hex | null)[] =>
 export type SimulationOrder = {
   readonly parentHash: Hex
   readonly params: readonly unknown[]
-  readonly result: (wire: z.infer<typeof wireSimulation>) => SimulationResult | null
+  /** To be read at the parent. */
+  readonly slots: readonly StorageSlot[]
+  readonly result: (simulated: Simulated) => SimulationResult | null
 }
 
 /** Order a simulation in the block after `parent`. */
@@ -195,6 +205,7 @@ export function orderSimulation(
   return {
     parentHash: parent.hash,
     params: simulationParams(request, parent, chainId, timestampS),
-    result: (wire) => simulationResult(request, parent, timestampS, wire),
+    slots: framesOf(request).flatMap(({ slots = [] }) => slots),
+    result: (simulated) => simulationResult(request, parent, timestampS, simulated),
   }
 }

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
 import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import type { PinnedContract } from '../service/contract/deployment.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'
@@ -11,6 +10,7 @@ import type { ClearedCall } from './calls/call.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
 import { checkBlockLag, checkHeadAge } from './freshness.ts'
+import { askPins, type PinReads } from './pins.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
 import type { Effects } from './policy/rule.ts'
@@ -67,7 +67,7 @@ export async function checkFinal(
     return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
   }
   const refusal =
-    checkPins(pins, result.codeHashes) ??
+    pins.check(result) ??
     checkBlock(result, bundle.frozen, options) ??
     checkShown(result, changes, bundle, asked, options)
   return refusal ?? withinGas(clearanceOf(result, changes, bundle, options), options)
@@ -121,8 +121,8 @@ type Asked = {
   readonly effects: Effects
   readonly judgement: Judgement
   readonly tokens: TokenReads
-  /** The contracts that all of it relies on. */
-  readonly pins: readonly PinnedContract[]
+  /** Of the contracts that all of it relies on. */
+  readonly pins: PinReads
   /** Reads of the state that the bundle meets, and of the one that it leaves. */
   readonly before: Reads
   readonly after: Reads
@@ -139,7 +139,7 @@ function askChain({ workflow, ruleset }: FinalOptions, { calls, subject }: Bundl
   const unpinned = checkReads(judgedBy, subject.deployment)
   if (unpinned !== null) return unpinned
   const tokens = askTokens(effects, subject, calls, { before, after })
-  const pins = contractsOf(calls, effects, subject, judgedBy)
+  const pins = askPins(contractsOf(calls, effects, subject, judgedBy), before)
   return { ok: true, effects, judgement, tokens, pins, before, after }
 }
 
@@ -165,16 +165,6 @@ function checkShown(
   )
 }
 
-function checkPins(pins: readonly PinnedContract[], hashes: readonly (string | null)[]): Refusal | null {
-  const index = pins.findIndex(({ codeHash }, at) => hashes[at] !== codeHash)
-  const pin = pins[index]
-  if (pin === undefined) return null
-  return refuse(
-    'code_changed',
-    `The code at ${pin.address} hashes to ${hashes[index] ?? 'nothing'}; ${pin.codeHash} is pinned. Fix: find out what was deployed there before pinning it.`,
-  )
-}
-
 /** The bundle at the signer's next nonces, and the reads around it. */
 function frameFor(
   { workflow, signer }: FinalOptions,
@@ -191,7 +181,8 @@ function frameFor(
     maxFeePerGasWei: signer.maxFeePerGasWei,
     maxPriorityFeePerGasWei: signer.maxPriorityFeePerGasWei,
   }))
-  return { before: before.calls, bundle, after: after.calls, codeAt: pins.map(({ address }) => address) }
+  const { codeAt, slots } = pins
+  return { before: before.calls, bundle, after: after.calls, codeAt, slots }
 }
 
 async function simulate(

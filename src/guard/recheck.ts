@@ -3,9 +3,11 @@ import { type Checked, invariant, refuse } from '../errors.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Clearance, FrozenAnswer } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'
+import { contractsOf } from './bundle-reads.ts'
 import type { ClearedCall } from './calls/call.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkHeadAge } from './freshness.ts'
+import { askPins } from './pins.ts'
 import type { Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
 import type { Ruleset } from './ruleset.ts'
@@ -39,7 +41,7 @@ export async function recheck(
 }
 
 /**
- * Look at the chain as it is now: our head is recent, and the world is as the proposal needs it in the next block. One
+ * Look at the chain as it is now: the code of every contract involved is what is pinned, our head is recent, and the world is as the proposal needs it in the next block. One
  * call a node. Throws RolekeeperError `node.*` when too few nodes answer.
  */
 export async function lookNow(
@@ -54,15 +56,23 @@ export async function lookNow(
 ): Promise<Checked<unknown>> {
   const { subject, calls, proposal, ruleset, nowMs } = options
   const sanity = ruleset.sanity.get(proposal.workflowType)
-  invariant(sanity !== undefined, `the rules allow ${proposal.workflowType}, and judge it`)
+  const effects = ruleset.effects.get(proposal.workflowType)
+  invariant(
+    sanity !== undefined && effects !== undefined,
+    `the rules allow ${proposal.workflowType}, and judge it`,
+  )
   const reads = createReads()
   const judgement = sanity.judge({ subject, proposal, calls, before: reads, after: createReads() })
   const unpinned = checkReads(reads.calls, subject.deployment)
   if (unpinned !== null) return unpinned
-  const looked = await agreed(nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [] }))
+  const pins = askPins(contractsOf(calls, effects, subject, reads.calls), reads)
+  const { codeAt, slots } = pins
+  const looked = await agreed(
+    nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [], codeAt, slots }),
+  )
   if (!looked.ok) return looked
   const { block, timestampS, before } = looked.result
   reads.fill(before)
   const aged = checkHeadAge(block.timestampS, ruleset.freshness, nowMs)
-  return aged ?? judgement.checkState(timestampS) ?? { ok: true }
+  return pins.check(looked.result) ?? aged ?? judgement.checkState(timestampS) ?? { ok: true }
 }

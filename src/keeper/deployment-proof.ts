@@ -18,7 +18,7 @@ export type DeploymentProof = {
 }
 
 type ProofDeps = {
-  readonly nodes: Pick<Nodes, 'codeHashes' | 'calls'>
+  readonly nodes: Pick<Nodes, 'codeHashes' | 'calls' | 'simulate'>
   readonly clock: Pick<Clock, 'nowMs'>
   readonly log: Log
   readonly alarm: (error: RolekeeperError) => void

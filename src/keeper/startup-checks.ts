@@ -3,7 +3,9 @@ import type { WatchedCollection } from '../../agents/rows.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
+import { askPins, slotsOf } from '../guard/pins.ts'
 import { pinsOf } from '../guard/policy/deployment.ts'
+import { createReads } from '../guard/views.ts'
 import type { Log } from '../ops/log.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
@@ -131,20 +133,33 @@ const opensWithKey = (operation: OperationId) =>
   (OPERATIONS[operation].permits as readonly Credentials[]).includes('secret')
 
 /**
- * Prove at start that every pinned contract has the code that its pin says: nothing beside other code would be signed
- * anyway. Throws RolekeeperError `deployment.code_changed`, and `node.*` when no node answers.
+ * Prove that every pinned contract runs the code that its pin says, also behind a proxy: nothing beside other code would be
+ * signed anyway. Throws RolekeeperError `deployment.code_changed`, `deployment.implementation_changed` and
+ * `deployment.proxy_not_pinned`, and `node.*` when no node answers.
  */
-export async function provePins(nodes: Pick<Nodes, 'codeHashes'>, deployment: Deployment): Promise<void> {
+export async function provePins(
+  nodes: Pick<Nodes, 'codeHashes' | 'simulate'>,
+  deployment: Deployment,
+): Promise<void> {
   const pins = pinsOf(deployment)
-  const hashes = await nodes.codeHashes(pins.map(({ address }) => address))
-  const index = pins.findIndex(({ codeHash }, at) => hashes[at] !== codeHash)
-  const pin = pins[index]
-  if (pin === undefined) return
-  const found = hashes[index] ?? 'nothing'
+  const reads = createReads()
+  const { codeAt, slots, check } = askPins(pins, reads)
+  const plain = pins.filter(({ proxy }) => proxy === undefined).flatMap(({ address }) => slotsOf(address))
+  const [codeHashes, { before, words }] = await Promise.all([
+    nodes.codeHashes(codeAt),
+    nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [], slots: [...slots, ...plain] }),
+  ])
+  reads.fill(before)
+  const refusal = check({ codeHashes, words })
+  if (refusal !== null) {
+    throw new RolekeeperError(`deployment.${refusal.check}`, refusal.message)
+  }
+  const found = plain.find((_, index) => words[slots.length + index] !== 0n)
+  if (found === undefined) return
   throw new RolekeeperError(
-    'deployment.code_changed',
-    `The code at ${pin.address} hashes to ${found}; ${pin.codeHash} is pinned.`,
-    { fix: 'find out what was deployed there before you pin it.', facts: { address: pin.address, found } },
+    'deployment.proxy_not_pinned',
+    `${found.of} is a proxy (EIP-1967), and what it runs is not pinned: it may be swapped while every pin holds.`,
+    { fix: 'pin what it runs by `proxy` in its entry of the deployment.', facts: { address: found.of } },
   )
 }
 

@@ -115,5 +115,5 @@ const deedOf = ({ from, to, data, valueWei, nonce }: SimulatedTransaction) => ({
 /** Whether two simulations ask the same of the same state. Pure. */
 const isSame = (one: SimulationRequest, other: SimulationRequest): boolean => nameOf(one) === nameOf(other)
 
-const nameOf = ({ pending, before, bundle, after, codeAt, at }: SimulationRequest): string =>
-  fingerprint({ pending: pending.map(deedOf), before, bundle, after, codeAt, at: at?.hash })
+const nameOf = ({ pending, before, bundle, after, codeAt, slots, at }: SimulationRequest): string =>
+  fingerprint({ pending: pending.map(deedOf), before, bundle, after, codeAt, slots, at: at?.hash })

@@ -32,6 +32,7 @@ const HONEST: Readonly<Record<string, Answer>> = {
   eth_getTransactionCount: () => '0x6',
   eth_call: () => '0x01',
   eth_getCode: () => '0x6001',
+  eth_getStorageAt: () => word(7),
   eth_estimateGas: () => '0x5300',
   eth_feeHistory: () => ({ reward: Array.from({ length: 10 }, () => ['0x5']) }),
   eth_simulateV1: () => [{ calls: [ran, { ...ran, returnData: word(7) }, ran, ran] }],
@@ -87,6 +88,7 @@ const bundle: SimulationRequest = {
   bundle: [transaction],
   after: [],
   codeAt: [TOKEN],
+  slots: [{ of: TOKEN, slot: word(1) }],
 }
 
 const READS: readonly (readonly [
@@ -116,7 +118,7 @@ const READS: readonly (readonly [
   ['the gas of a no-op', ['eth_estimateGas'], (nodes) => nodes.estimateNoopGas(OURS)],
   [
     'a simulation',
-    ['eth_simulateV1'],
+    ['eth_simulateV1', 'eth_getStorageAt'],
     async (nodes) => ({ ...(await nodes.simulate(bundle)), timestampS: null }),
   ],
 ]

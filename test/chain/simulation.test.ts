@@ -1,8 +1,11 @@
+import { numberToHex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { StorageSlot } from '../../src/chain/nodes.ts'
 import {
   nextBaseFeeWei,
   nextTimestampS,
+  orderSimulation,
   simulationParams,
   simulationResult,
 } from '../../src/chain/simulation.ts'
@@ -91,7 +94,7 @@ describe('a simulation’s answer', () => {
   const ok = { status: '0x1', gasUsed: '0x1', returnData: '0x2a' }
   const reverted = { ...ok, status: '0x0', returnData: '0x08c379a0' }
   const take = (calls: readonly unknown[]) =>
-    simulationResult(request, parent, 1_020, wireSimulation.parse([{ calls }]))
+    simulationResult(request, parent, 1_020, { wire: wireSimulation.parse([{ calls }]), words: [] })
 
   it('is taken apart by its parts’ lengths', () => {
     expect(take([ok, reverted, ok, reverted, ok, reverted, ok])).toMatchObject({
@@ -111,12 +114,19 @@ describe('a simulation’s answer', () => {
 })
 
 describe('frames that follow', () => {
+  const word = (slot: number): StorageSlot => ({ of: TOKEN, slot: numberToHex(slot, { size: 32 }) })
   const joint = {
     ...request,
     codeAt: [TOKEN],
-    following: [{ ...request, bundle: [mine(8)], codeAt: [TOKEN] }],
+    slots: [word(1)],
+    following: [{ ...request, bundle: [mine(8)], codeAt: [TOKEN], slots: [word(2), word(3)] }],
   }
   const code = `0x${'cc'.repeat(32)}`
+
+  it('read their slots at the block that they run on', () => {
+    const { parentHash, slots } = orderSimulation(joint, parent, 1, 1_020_000)
+    expect([parentHash, slots]).toEqual([parent.hash, [word(1), word(2), word(3)]])
+  })
 
   it('run one after another, each with its own reads', () => {
     const params = simulationParams(joint, parent, 1, 1_020)
@@ -135,11 +145,15 @@ describe('frames that follow', () => {
       returnData: kind === 0 ? code : `0x${String(index).padStart(2, '0')}`,
     }))
     const take = (calls: readonly unknown[]) =>
-      simulationResult(joint, parent, 1_020, wireSimulation.parse([{ calls }]))
+      simulationResult(joint, parent, 1_020, { wire: wireSimulation.parse([{ calls }]), words: [7n, 8n, 9n] })
     expect(take(said)).toMatchObject({
       ...{ before: ['0x03', '0x04'], bundle: [{}, {}], after: ['0x07'], codeHashes: [code] },
+      words: [7n],
       following: [
-        { before: ['0x09', '0x10'], bundle: [{ returnData: '0x11' }], after: ['0x12'], codeHashes: [code] },
+        {
+          ...{ before: ['0x09', '0x10'], bundle: [{ returnData: '0x11' }], after: ['0x12'] },
+          ...{ codeHashes: [code], words: [8n, 9n] },
+        },
       ],
     })
     expect(take(said.slice(1))).toBeNull()

@@ -64,6 +64,7 @@ function createWorld() {
           bundle,
           after: [],
           codeHashes: [],
+          words: [],
           following: [],
         }
       },

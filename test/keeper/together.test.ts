@@ -34,7 +34,7 @@ beforeEach(() => {
 
 /** Each frame is answered with the nonces of its bundle. */
 const shownBy = ({ bundle }: Frame) => ({
-  ...{ before: [], after: [], codeHashes: [] },
+  ...{ before: [], after: [], codeHashes: [], words: [] },
   bundle: bundle.map(({ nonce }) => ({
     ...{ status: 'success' as const, gasUsed: BigInt(nonce), returnData: '0x' as const, logs: [] },
   })),

@@ -2,6 +2,7 @@ import { type Hex, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { refuse } from '../../src/errors.ts'
+import { pinsOf } from '../../src/guard/policy/deployment.ts'
 import { proveEntered } from '../../src/journal/entered.ts'
 import type { LedgerEntry } from '../../src/journal/journal.ts'
 import type { Gate } from '../../src/ops/control.ts'
@@ -17,6 +18,8 @@ import { workflowOf } from '../support/workflows.ts'
 const ruleset = rulesetOf([NAV_RULE], [{ workflowType: NAV_RULE.workflowType }])
 const kind = kindOf('report')
 const digest = NAV_DIGEST
+const pinnedCode = (at: Hex) =>
+  pinsOf(ruleset.deployment).find(({ address: pinned }) => pinned === at)?.codeHash ?? null
 const privateKey = generatePrivateKey()
 const { address } = privateKeyToAccount(privateKey)
 
@@ -52,7 +55,7 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
     nowMs: () => NOW_MS,
     ruleset,
     nodes: {
-      simulate: async () => ({
+      simulate: async ({ codeAt = [] }) => ({
         block: {
           number: 100n,
           hash: '0x',
@@ -65,7 +68,8 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
         before: [],
         bundle: [],
         after: [],
-        codeHashes: [],
+        codeHashes: codeAt.map(pinnedCode),
+        words: [],
         following: [],
       }),
     },

@@ -46,6 +46,7 @@ const PARAMS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   eth_getTransactionCount: [[SIGNER, 'pending']],
   eth_getBalance: [[SIGNER, { blockHash: block.hash }]],
   eth_getCode: [[SIGNER, { blockHash: block.hash }]],
+  eth_getStorageAt: [[SIGNER, '0x0', { blockHash: block.hash }]],
   eth_call: [[{ to: SIGNER, data: '0x' }, { blockHash: block.hash }]],
   eth_feeHistory: [['0xa', '0x70', [50]]],
   eth_estimateGas: [[{ from: SIGNER, to: SIGNER }]],

@@ -264,7 +264,7 @@ export function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): 
     case 'block':
       return method.startsWith('eth_getBlockBy') && isFields(result) ? said(bentBlock(result, random)) : null
     case 'read':
-      return method === 'eth_call' || method === 'eth_getCode' || method === 'eth_getBalance'
+      return ['eth_call', 'eth_getCode', 'eth_getStorageAt', 'eth_getBalance'].includes(method)
         ? said(random.pick(['0x', '0x1', `0x${'1'.padStart(64, '0')}`]))
         : null
     case 'transaction':

@@ -2,7 +2,14 @@ import { z } from 'zod'
 import { addr, hash32 } from './scalars.ts'
 import { name, whole } from './yaml-scalars.ts'
 
-const pinned = z.strictObject({ address: addr, codeHash: hash32 })
+/** What a proxy runs, by EIP-1967: pinned with it, because whoever may swap it swaps all that is pinned here. */
+const proxy = z.strictObject({
+  implementation: addr,
+  codeHash: hash32,
+  /** Where the proxy asks what it runs, instead of holding it. */
+  beacon: z.strictObject({ address: addr, codeHash: hash32 }).optional(),
+})
+const pinned = z.strictObject({ address: addr, codeHash: hash32, proxy: proxy.optional() })
 const asset = pinned.extend({ symbol: z.string().min(1).max(32), decimals: whole(0, 36) })
 /** What people call it; nothing is looked up by it. */
 const called = { name: name.optional() }
@@ -56,6 +63,6 @@ export type Deployment = Lists<z.output<typeof deployment>>
 export type PinnedDeployment = {
   readonly [K in Exclude<keyof Deployment, 'namespace'>]: readonly Omit<
     Deployment[K][number],
-    'codeHash' | 'oracleCodeHash'
+    'codeHash' | 'oracleCodeHash' | 'proxy'
   >[]
 }

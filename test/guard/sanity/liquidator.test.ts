@@ -104,6 +104,7 @@ function scripted({ says = {}, before, after, logs = [], status = 'success', cha
     bundle: request.bundle.map(() => ({ status, gasUsed: 100_000n, returnData: '0x' as const, logs })),
     after: request.after.map(answer({ balances: { [LOAN]: 0n, [COLLATERAL]: 7n }, ...after })),
     codeHashes: (request.codeAt ?? []).map(codeHash),
+    words: [],
     following: [],
   })
   const pinned = [...deployment.assets, ...deployment.markets, ...deployment.vaults]
