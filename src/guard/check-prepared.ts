@@ -1,5 +1,6 @@
 import { type Checked, printable, type Refusal, refuse } from '../errors.ts'
 import type { PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
+import { REQUEST_ID } from '../service/contract/scalars.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
 import type { ClearedCall } from './calls/call.ts'
@@ -80,6 +81,12 @@ function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusa
   const type = workflow.proposal.workflowType
   const pinned = WORKFLOW_CATALOGUE[type]
   if (!answer.ok) return refuse('answer_not_ok', 'The service answered with ok false.')
+  if (!REQUEST_ID.test(answer.requestId)) {
+    return refuse(
+      'request_id_shape',
+      'The answer calls its request something else than up to 200 letters, digits, dots, colons, hyphens and underscores.',
+    )
+  }
   if (answer.workflowType !== type) {
     return refuse('workflow_mismatch', `We asked for ${type}; the answer is for another workflow type.`)
   }

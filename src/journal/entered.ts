@@ -9,6 +9,9 @@ export const entryOf = (
   workflowId: string,
 ): LedgerEntry => ({ digest, kind: 'transaction', signer, workflowId, nonce, atMs })
 
+/** Where it is kept which workflow a request of the service's is for. Pure. */
+export const requestKey = (requestId: string): string => `request:${requestId}`
+
 /** Prove that the ledger has a digest for what it is to be signed for. Throws BrokenInvariant when not. */
 export function proveEntered(wanted: LedgerEntry, entry: LedgerEntry | null): void {
   const isSame =

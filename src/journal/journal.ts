@@ -131,6 +131,11 @@ export type Journal = JournalReads & {
     reservation: Reservation,
     revision: string,
   ) => Promise<Workflow | 'outdated'>
+  /**
+   * Like `write`, for what the service prepared under a request: the first workflow that asks has the request for good. To
+   * another the answer is `taken`, and nothing is written.
+   */
+  readonly writeBound: (workflow: Workflow, requestId: string) => Promise<Workflow | 'taken'>
   /** Resolve when everything written so far is on disk. */
   readonly barrier: () => Promise<void>
   /**

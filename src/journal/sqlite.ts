@@ -13,7 +13,7 @@ import {
   readDatabase,
 } from './database.ts'
 import { addDecisions } from './decisions.ts'
-import { proveEntered } from './entered.ts'
+import { proveEntered, requestKey } from './entered.ts'
 import { endProcess } from './faults.ts'
 import type {
   DecisionRow,
@@ -157,6 +157,16 @@ export class SqliteJournal extends RecordReader implements Journal {
         reservation,
       )
     })
+  }
+
+  async writeBound(workflow: Workflow, requestId: string): Promise<Workflow | 'taken'> {
+    const take =
+      'INSERT INTO values_by_key (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value WHERE value = excluded.value'
+    return this.records.change(() =>
+      this.records.run(take, requestKey(requestId), workflow.id) === 0
+        ? 'taken'
+        : this.#note(replaceWorkflow(workflow, this.read(workflow.id), null, this.records), null),
+    )
   }
 
   async ordered(entries: readonly LedgerEntry[]): Promise<void> {

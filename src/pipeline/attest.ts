@@ -1,6 +1,6 @@
 import { type Hex, recoverAddress, serializeSignature } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
-import { invariant } from '../errors.ts'
+import { invariant, refuse } from '../errors.ts'
 import { checkPrepared } from '../guard/check-prepared.ts'
 import { lookNow } from '../guard/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
@@ -16,7 +16,7 @@ type AttestDeps = {
   readonly nowMs: () => number
   readonly ruleset: Ruleset
   readonly nodes: Pick<Nodes, 'simulate'>
-  readonly journal: Pick<Journal, 'enterDigest' | 'ordered'>
+  readonly journal: Pick<Journal, 'enterDigest' | 'ordered' | 'writeBound'>
   readonly signer: Signer
   readonly gate: () => Gate
 }
@@ -32,8 +32,11 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
   if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: checked }))
   const digest = checked.calls.find((call) => call.digest !== null)?.digest
-  if (digest === undefined || digest === null) return moved(move(workflow, 'attested', nowMs()))
-  if (attestation === undefined) return moved({ ...workflow, attestation: { digest } })
+  const { requestId } = frozen.answer
+  if (digest === undefined || digest === null)
+    return bind(move(workflow, 'attested', nowMs()), workflow, requestId, deps)
+  if (attestation === undefined)
+    return bind({ ...workflow, attestation: { digest } }, workflow, requestId, deps)
   const looked = await lookNow({ ...checked, proposal: workflow.proposal, ruleset, nowMs: nowMs() }, deps)
   if (!looked.ok) return moved(move(workflow, 'refused', nowMs(), { note: looked }))
   const halted = haltedBy(workflow, deps)
@@ -44,6 +47,14 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   if (haltedSince !== null) return haltedSince
   const signature = await sign(workflow, digest, deps)
   return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))
+}
+
+/** Write what follows from an answer, unless its request is another workflow's: then its progress would be the other's. */
+async function bind(next: Workflow, workflow: Workflow, requestId: string, deps: AttestDeps): Promise<Step> {
+  const written = await deps.journal.writeBound(next, requestId)
+  if (written !== 'taken') return { type: 'written', workflow: written }
+  const note = refuse('request_id_taken', `The answer's request ${requestId} is another workflow's already.`)
+  return moved(move(workflow, 'refused', deps.nowMs(), { note }))
 }
 
 /** What the gate makes of a workflow that would be signed for; null where it is open. */

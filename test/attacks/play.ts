@@ -61,7 +61,11 @@ export async function serve({ proposal, ruleset }: Aim, text: string): Promise<O
       nodes: {
         simulate: async () => Promise.reject(new Error('no hostile answer comes so far')),
       },
-      journal: { enterDigest: async () => {}, ordered: async () => {} },
+      journal: {
+        enterDigest: async () => {},
+        ordered: async () => {},
+        writeBound: async (workflow) => workflow,
+      },
       signer: {
         address: SELF,
         keyId: 'a key',

@@ -84,6 +84,10 @@ const ATTACKS: readonly (readonly [string, PreparedWorkflow, string])[] = [
   ['claims to be final', withAnswer({ status: 'final_success' }), 'already_final'],
   ['has no transaction mode', withAnswer({ executionMode: 'metadata_only' }), 'execution_mode'],
   ['moves custody', withAnswer({ custodyBoundary: 'wallet_session_authenticated' }), 'custody_boundary'],
+  ['calls its request two lines', withAnswer({ requestId: 'wf-1\nforged' }), 'request_id_shape'],
+  ['calls its request a path', withAnswer({ requestId: '../keys' }), 'request_id_shape'],
+  ['calls its request a directory', withAnswer({ requestId: '..' }), 'request_id_shape'],
+  ['calls its request a screen’s command', withAnswer({ requestId: 'wf\u001b[2J' }), 'request_id_shape'],
   [
     'has an empty snapshot hash',
     withAnswer({ snapshotHash: `0x${'00'.repeat(32)}` }),

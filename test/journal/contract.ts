@@ -72,6 +72,23 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       expect(await journal.byOpportunity('another')).toBeNull()
     })
 
+    it('binds a request of the service’s to the first workflow that is written for it, for good', async () => {
+      for (const id of ['a', 'b']) await journal.open(discovered(id))
+      const [first, second] = [discovered('a'), discovered('b')]
+      const written = await Promise.all(
+        ['wf-1', 'wf-1'].map((request, at) => journal.writeBound(at === 0 ? first : second, request)),
+      )
+      expect(written).toEqual([{ ...first, version: first.version + 1 }, 'taken'])
+      expect(await journal.get('b')).toEqual(second)
+      await journal.barrier()
+      journal = await house.reopen()
+      expect(await journal.writeBound(second, 'wf-1')).toBe('taken')
+      const again = await journal.get('a')
+      if (again === null) throw new TypeError('a workflow')
+      expect(await journal.writeBound(again, 'wf-1')).toMatchObject({ id: 'a' })
+      expect(await journal.writeBound(second, 'wf-2')).toMatchObject({ id: 'b' })
+    })
+
     it('gives a record back as it was, bigints too', async () => {
       const workflow = inFlight('a', [3])
       await journal.open(workflow)

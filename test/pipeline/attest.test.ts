@@ -27,6 +27,8 @@ let told: string[]
 let ledger: Map<Hex, LedgerEntry>
 let gate: Gate
 let asked: Hex[]
+/** Which workflow a request of the service's is for. */
+let requests: Map<string, string>
 /** What the gate is once the digest is on disk. */
 let gateAfter: Gate | undefined
 beforeEach(() => {
@@ -34,6 +36,7 @@ beforeEach(() => {
   ledger = new Map()
   gate = { closed: false, paused: false }
   asked = []
+  requests = new Map()
   gateAfter = undefined
 })
 
@@ -78,6 +81,11 @@ const run = (each: Workflow, key = privateKey): Promise<Step> =>
         told.push('entered')
         if (!ledger.has(entry.digest)) ledger.set(entry.digest, entry)
       },
+      writeBound: async (next, requestId) => {
+        const holder = requests.get(requestId) ?? next.id
+        requests.set(requestId, holder)
+        return holder === next.id ? next : 'taken'
+      },
       ordered: async (entries) => {
         told.push('on disk')
         for (const entry of entries) proveEntered(entry, ledger.get(entry.digest) ?? null)
@@ -102,7 +110,7 @@ const recorded = workflow(undefined, { attestation: { digest } })
 describe('attesting typed data', () => {
   it('records the digest, enters it into the ledger, waits for the disk, and asks the key for it alone', async () => {
     const first = await run(workflow())
-    expect(first).toMatchObject({ type: 'moved', workflow: { state: 'prepared', attestation: { digest } } })
+    expect(first).toMatchObject({ type: 'written', workflow: { state: 'prepared', attestation: { digest } } })
     expect(told).toEqual([])
     const second = await run(recorded)
     expect(told).toEqual(['entered', 'on disk', 'signed'])
@@ -119,6 +127,15 @@ describe('attesting typed data', () => {
       workflow: { state: 'refused', note: { check: 'digest_changed' } },
     })
     expect(asked).toEqual([])
+  })
+
+  it('asks no key for an answer under the request of another workflow, or of its twin', async () => {
+    await run(workflow())
+    expect(await run({ ...workflow(), id: 'wf-twin' })).toMatchObject({
+      workflow: { state: 'refused', note: { check: 'request_id_taken' } },
+    })
+    expect(await run(recorded)).toMatchObject({ workflow: { state: 'attested' } })
+    expect(asked).toEqual([digest])
   })
 
   it('asks no key for what the rules refuse', async () => {

@@ -3,7 +3,7 @@ import { briefOf } from '../../workflow/brief.ts'
 import { lastRoundOf } from '../../workflow/round.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { isTerminal, type Workflow } from '../../workflow/workflow.ts'
-import { entryOf } from '../entered.ts'
+import { entryOf, requestKey } from '../entered.ts'
 import type { LedgerEntry, Reservation, Transition } from '../journal.ts'
 import { encodeRecord } from '../records.ts'
 import { encodeBrief } from './briefs.ts'
@@ -19,6 +19,8 @@ export type Change = {
   readonly reservation: Reservation | null
   /** What the budget was judged by. */
   readonly revision?: string | undefined
+  /** The service's request that it is bound to. */
+  readonly requestId?: string
   /** The nonces that it claims, from `nonce` on; `holder` has the one that it only closes, if anybody has. */
   readonly claimed?: Pick<Slot, 'chainId' | 'signer' | 'nonce'> & {
     readonly count: number
@@ -27,7 +29,11 @@ export type Change = {
 }
 
 /** The keys of a change, in the order in which the scripts count them. Pure. */
-export function changeKeys({ next, claimed }: Change, seat: string, keys: Keys): readonly string[] {
+export function changeKeys(
+  { next, claimed, requestId }: Change,
+  seat: string,
+  keys: Keys,
+): readonly string[] {
   const { id, role, proposal } = next
   return [
     ...[keys.workflow(id), keys.transitions(id), keys.live(seat), keys.ended(seat), keys.opportunities],
@@ -37,6 +43,7 @@ export function changeKeys({ next, claimed }: Change, seat: string, keys: Keys):
     ...(claimed === undefined
       ? []
       : [keys.nonces(claimed.chainId, claimed.signer), keys.workflow(claimed.holder ?? '')]),
+    ...(requestId === undefined ? [] : [keys.values]),
   ]
 }
 
@@ -51,7 +58,7 @@ export function changeArgs(change: Change): readonly string[] {
 }
 
 /** What a script looks at, as JSON: times, counters and nonces, never wei. */
-function headOf({ next, reservation, revision, claimed }: Change): string {
+function headOf({ next, reservation, revision, requestId, claimed }: Change): string {
   const { id, role, opportunity, round, state, version, createdAtMs, updatedAtMs } = next
   const inShadow = state === 'shadowed'
   return JSON.stringify({
@@ -65,6 +72,7 @@ function headOf({ next, reservation, revision, claimed }: Change): string {
     lastRound: JSON.stringify(lastRoundOf(next)),
     ...(reservation === null ? {} : { reservedAtMs: reservation.atMs }),
     ...(revision === undefined ? {} : { revision }),
+    ...(requestId === undefined ? {} : { request: requestKey(requestId) }),
     ...(claimed === undefined
       ? {}
       : { nonces: { first: claimed.nonce, count: claimed.count, holder: claimed.holder } }),

@@ -92,6 +92,13 @@ export class WorkflowRecords extends SeatRecords {
     return written
   }
 
+  async writeBound(workflow: Workflow, requestId: string): Promise<Workflow | 'taken'> {
+    const before = await this.get(workflow.id)
+    const next = { ...workflow, version: workflow.version + 1 }
+    const [answer] = await this.change('write', { next, before, reservation: null, requestId })
+    return answer === 'taken' ? 'taken' : next
+  }
+
   writeWithin(
     workflow: Workflow,
     reservation: Reservation,

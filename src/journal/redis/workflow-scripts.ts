@@ -106,12 +106,17 @@ if head.revision and (redis.call('HGET', KEYS[16], 'rev') or '0') ~= head.revisi
   return { 'OK', so_far, 'outdated' }
 end`
 
-/** Answer `written`, or `outdated`. */
+/** Answer `written`, `outdated`, or `taken` where another workflow has the request that it is bound to. */
 export const WRITE = `
 ${CHANGE}
 ${FOUND}
 local other = differing()
 if other then return { 'OTHER', other } end
+if head.request then
+  local holder = redis.call('HGET', KEYS[19], head.request)
+  if holder and holder ~= head.id then return { 'OK', so_far, 'taken' } end
+  redis.call('HSET', KEYS[19], head.request, head.id)
+end
 return { 'OK', store(kept[3]), 'written' }`
 
 /** Answer `written`, `outdated`, or `lost`. */

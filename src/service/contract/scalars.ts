@@ -21,6 +21,9 @@ export const ts = z.iso.datetime({ offset: true })
 /** Text that identifies, names or explains: 1 to 200 characters. */
 export const shortText = z.string().min(1).max(200)
 
+/** What a request of the service's is called: it goes into paths, logs and records. */
+export const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/
+
 /** Whole bytes as 0x-prefixed hex; one MiB of body bounds its length. */
 export const hexBytes = z
   .string()
