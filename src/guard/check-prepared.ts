@@ -83,7 +83,7 @@ function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusa
   if (!answer.ok) return refuse('answer_not_ok', 'The service answered with ok false.')
   if (!REQUEST_ID.test(answer.requestId)) {
     return refuse(
-      'request_id_shape',
+      'request_id',
       'The answer calls its request something else than up to 200 letters, digits, dots, colons, hyphens and underscores.',
     )
   }

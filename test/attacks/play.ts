@@ -77,7 +77,7 @@ export async function serve({ proposal, ruleset }: Aim, text: string): Promise<O
       gate: () => ({ closed: false, paused: false }),
     })
   }
-  if (step.type !== 'moved') return { state: step.type, check: '', asked }
+  if (step.type === 'wait') return { state: step.type, check: '', asked }
   return { state: step.workflow.state, check: step.workflow.note?.check ?? '', asked }
 }
 
