@@ -222,11 +222,15 @@ export async function playAll(stage: Stage, captured: readonly Captured[]): Prom
         if (step.type === 'moved' && step.workflow.state === 'prepared') {
           step = await attest(step.workflow, {
             ...{ nowMs, ruleset: aim.ruleset, nodes, signer },
-            journal: { enterDigest: async () => {}, ordered: async () => {} },
+            journal: {
+              enterDigest: async () => {},
+              ordered: async () => {},
+              writeBound: async (each) => each,
+            },
             gate: () => ({ closed: false, paused: false }),
           })
         }
-        const { workflow } = step.type === 'moved' ? step : { workflow: undefined }
+        const { workflow } = step.type === 'wait' ? { workflow: undefined } : step
         played.push({
           ...{ attack: attack.name, workflowType: aim.proposal.workflowType, expected },
           ...{ state: workflow?.state ?? step.type, check: workflow?.note?.check ?? '' },
