@@ -72,7 +72,9 @@ function createScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen) => Rf
       fund: null,
       deployment: pinned,
     }
-    const judgement = judgements.get(proposal.workflowType)?.judge({ subject, proposal, calls: [], before, after })
+    const judgement = judgements
+      .get(proposal.workflowType)
+      ?.judge({ subject, proposal, calls: [], before, after })
     if (judgement === undefined) throw new TypeError(`nothing judges ${proposal.workflowType}`)
     before.fill(before.calls.map(chainOf(world)))
     const wrong = judgement.checkState(world.nowS())
