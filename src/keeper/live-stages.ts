@@ -180,7 +180,8 @@ export function createFollowingStages(
   const view = () => chain.of(signer.address)
   const sentHere = createSentHere()
   const baseFeePerGasWei = () => view().baseFeePerGasWei
-  const ending = { nowMs, baseFeePerGasWei, fees, nodes, stands: chain.stands, journal, alarm }
+  const { safe } = deps.signers
+  const ending = { nowMs, baseFeePerGasWei, fees, nodes, stands: chain.stands, journal, alarm, safe }
   return {
     carry: (workflow) =>
       carry(workflow, {

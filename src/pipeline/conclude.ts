@@ -3,7 +3,7 @@ import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
-import type { Inclusion, Slot, TokenChange } from '../workflow/slot.ts'
+import type { Inclusion, Slot } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
 import {
   move,
@@ -18,6 +18,7 @@ import { isSettled } from './transactions/follow.ts'
 import type { ChainView } from './transactions/nonces.ts'
 import { reservationOf } from './transactions/raise.ts'
 import { hasFailed } from './transactions/replace.ts'
+import type { Signers } from './transactions/safe.ts'
 import { orderAttempt, revocationPayload } from './transactions/transaction.ts'
 
 /** What concluding needs. */
@@ -29,6 +30,7 @@ export type ConcludeDeps = {
   readonly stands: ChainView['stands']
   readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'write'>
   readonly alarm: (error: RolekeeperError) => void
+  readonly safe: Signers['safe']
 }
 
 /** The selector of `approve`. Source: EIP-20. */
@@ -61,7 +63,8 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   }
   const realized = realizedBy(included, nowMs)
   const { gasWei, tokens } = realized
-  compareEffects(workflow, tokens, deps)
+  const { predictedTokens = [], leastTokens } = workflow.clearance ?? {}
+  compareEffects(workflow, differences(predictedTokens, tokens, leastTokens), deps)
   const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)
   const postconditions = workflow.prepared?.answer.canonicalPostconditions ?? []
   const awaiting = { blockNumber: last, postconditions, sinceMs: nowMs }
@@ -80,13 +83,10 @@ const settled = async (ended: Workflow, reservation: Reservation, deps: Conclude
  * a part of what was wanted stands.
  */
 const hasEffect = (workflow: Workflow): boolean =>
-  workflow.slots.some(
-    (slot) =>
-      slot.kind === 'intent' &&
-      slot.inclusion?.purpose === 'payload' &&
-      slot.inclusion.status === 'success' &&
-      !isApproval(slot, workflow),
-  )
+  workflow.slots.some((slot) => slot.kind === 'intent' && hasLanded(slot) && !isApproval(slot, workflow))
+
+const hasLanded = ({ inclusion }: Slot): boolean =>
+  inclusion?.purpose === 'payload' && inclusion.status === 'success'
 
 /** Whether all that a payload does is to let others take what a later one of its workflow is about. Pure. */
 export const isApproval = (
@@ -112,6 +112,9 @@ async function fail(
     )
   if (quarantined !== undefined) return end('quarantined', quarantined.note)
   const note = failureNote(workflow)
+  const landed = workflow.slots.filter(hasLanded)
+  const predicted = sumChanges(landed.flatMap((slot) => slot.predicted.tokens))
+  compareEffects(workflow, differences(predicted, realized.tokens, workflow.clearance?.leastTokens), deps)
   if (!stands) return end(failure(workflow), note)
   deps.alarm(partial(workflow, note.message))
   return end('partial', note)
@@ -138,19 +141,24 @@ function realizedBy(included: readonly Inclusion[], atMs: number): NonNullable<W
   }
 }
 
-function compareEffects(workflow: Workflow, real: readonly TokenChange[], deps: ConcludeDeps): void {
-  const unexpected = differences(workflow.clearance?.predictedTokens ?? [], real)
+/**
+ * Trip the breaker where something else happened than was simulated: whatever made it so, a contract or a node, may do it
+ * again, and a person looks first.
+ */
+function compareEffects(
+  { id: workflowId, signer, slots }: Workflow,
+  unexpected: readonly string[],
+  { safe }: Pick<ConcludeDeps, 'safe'>,
+): void {
   if (unexpected.length === 0) return
-  deps.alarm(
-    new RolekeeperError(
-      'effects.unexpected',
-      `Workflow ${workflow.id} did not do what was simulated: ${unexpected.join('; ')}.`,
-      {
-        fix: 'look at its transactions before you let the role go on.',
-        facts: { workflowId: workflow.id },
-      },
-    ),
-  )
+  const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
+  safe(signer, {
+    check: 'effects_differ',
+    message: `Workflow ${workflowId} did not do what was simulated: ${unexpected.join('; ')}.`,
+    seen: `the receipts of ${hashes.join(', ')}`,
+    toLeave: 'find out why: a contract may know a simulation from the chain, and a node may lie about one',
+    workflowId,
+  })
 }
 
 /** What a workflow cost in the end, in the place of what it might have cost. */
@@ -194,10 +202,7 @@ const stillStanding = (workflow: Workflow, { token, spender }: StandingAllowance
 
 /** The first allowance of this workflow that still stands on the chain. */
 async function standingAllowance(workflow: Workflow, deps: ConcludeDeps): Promise<StandingAllowance | null> {
-  const approved = workflow.slots.some(
-    (slot) => slot.inclusion?.purpose === 'payload' && slot.inclusion.status === 'success',
-  )
-  if (!approved) return null
+  if (!workflow.slots.some(hasLanded)) return null
   const allowances = workflow.clearance?.allowances ?? []
   const views = allowances.map(({ token, spender }) => allowanceView(token, workflow.signer, spender))
   const values = await deps.nodes.calls(views.map(({ call }) => call))

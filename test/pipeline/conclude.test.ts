@@ -60,6 +60,7 @@ const createWorld = () => {
     allowance: 0n as bigint | '0x' | null,
     baseFeePerGasWei: 1_000_000_000n,
     alarms: [] as string[],
+    safe: [] as string[],
     /** Called while the nodes are asked for an allowance. */
     asked: () => {},
     stands: true as boolean | null,
@@ -79,6 +80,7 @@ const createWorld = () => {
     stands: () => world.stands,
     journal,
     alarm: (error) => world.alarms.push(error.code),
+    safe: (signer, { check, workflowId }) => world.safe.push(`${signer} ${check} ${workflowId}`),
   }
   return { world, deps }
 }
@@ -142,10 +144,10 @@ describe('concluding a success', () => {
     expect(await spent()).toMatchObject({ usdMicros: 1_000n })
   })
 
-  it('alarms where more left than was simulated', async () => {
+  it('makes the signer SAFE where more left than was simulated: an alarm alone let the role go on', async () => {
     const slots = [finalSlot(0, { tokens: [{ token: TOKEN, assets: -1n }], claimId: 4n })]
     expect(await concluded(slots)).toMatchObject({ state: 'confirmed', realized: { claimId: 4n } })
-    expect(setup.world.alarms).toEqual(['effects.unexpected'])
+    expect(setup.world.safe).toEqual([`${SIGNER} effects_differ ${workflowOf('in_flight').id}`])
   })
 })
 
@@ -190,6 +192,15 @@ describe('concluding a failure', () => {
       })
       expect(await journal.nextNonce(31_337, SIGNER)).toBe(10)
     }
+  })
+
+  it('makes the signer SAFE also where a part that landed did more than was simulated', async () => {
+    const slots = [
+      finalSlot(0, { tokens: [{ token: TOKEN, assets: -1n }] }),
+      finalSlot(1, { status: 'reverted' }),
+    ]
+    expect(await concluded(slots)).toMatchObject({ state: 'partial' })
+    expect(setup.world.safe).toHaveLength(1)
   })
 
   it('takes back no approval that never landed', async () => {

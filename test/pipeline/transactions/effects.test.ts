@@ -41,6 +41,12 @@ describe('differences', () => {
     expect(differences([], change(-1n))[0]).toMatch(/changed by -1 base units; the simulation predicted 0/)
   })
 
+  it('are none where less came in than predicted, down to what the policy demands', () => {
+    expect(differences(change(5n), change(4n), change(4n))).toEqual([])
+    expect(differences(change(5n), change(3n), change(4n))).toHaveLength(1)
+    expect(differences(change(-5n), change(-6n), change(4n))).toHaveLength(1)
+  })
+
   it('know a token whatever the case of its address', () => {
     const upper = `0x${TOKEN.slice(2).toUpperCase()}` as const
     expect(differences([{ token: upper, assets: -5n }], change(-5n))).toEqual([])
