@@ -2,7 +2,6 @@ import type { Address } from 'viem'
 import type { Difference, Moment, Stop } from '../agent.ts'
 import type { DeclaredChannelPolicy } from './declared.ts'
 import { asDeclared, changesOf, changesText, differ, doneAbout, isUnderWay, leave } from './difference.ts'
-import { fundsNamed } from './launch.ts'
 import type { ChannelPolicy, ManagerSeen } from './seen.ts'
 
 type Seen = Moment & ManagerSeen
@@ -48,7 +47,7 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
     maxPriceBps: next.maxPriceBps,
     maxPositionBps: next.maxPositionBps,
   }
-  const summary = `${declared.fund}, ${declared.channel}: ${changesText(changes)}`
+  const summary = `${declared.fund} (${address}), ${declared.channel}: ${changesText(changes)}`
   const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
   const step = { workflowType, kind, subject, occurrence, input, summary } as const
   return differ(step, direction, changes, direction === 'looser')
@@ -57,24 +56,16 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
 type Known = { readonly address: Address; readonly there: ChannelPolicy; readonly epochId: bigint }
 
 function fundOf({ fund: name, channel }: DeclaredChannelPolicy, seen: Seen): Known | Stop {
-  const [row, second] = fundsNamed(name, seen)
-  if (row === undefined) {
-    const message = `There is no fund ${name} of ours yet.`
-    return { check: 'fund_not_found', message }
-  }
-  if (second !== undefined) {
-    const message = `There are several funds ${name} of ours, ${row.address} and ${second.address} among them.`
-    return { check: 'fund_ambiguous', message }
-  }
-  if (!seen.deployment.funds.some(({ address }) => address === row.address)) {
-    const message = `The fund ${row.address} is not pinned. Fix: add it to deployment.funds with its code hash.`
+  const address = seen.deployment.funds.find((pinned) => pinned.name === name)?.address
+  if (address === undefined) {
+    const message = `No fund of the deployment is called ${name}. Fix: give its entry in deployment.funds that name.`
     return { check: 'fund_not_pinned', message }
   }
-  const figures = seen.funds.find((fund) => fund.row.address === row.address)?.figures ?? null
+  const figures = seen.funds.find(({ row }) => row.address === address)?.figures ?? null
   if (figures === null) {
-    return { check: 'fund_not_read', message: `Our reads of fund ${row.address} failed.` }
+    return { check: 'fund_not_read', message: `Our reads of fund ${address} failed, or it is not ours.` }
   }
-  return { address: row.address, there: figures.channels[channel], epochId: figures.epochId }
+  return { address, there: figures.channels[channel], epochId: figures.epochId }
 }
 
 /** The stricter of both, figure by figure. Pure. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { addr } from '../../src/service/contract/scalars.ts'
 import { EXIT_TERM_KINDS, TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
-import { amount, bps, count, pinnedSymbol } from '../../src/service/contract/yaml-scalars.ts'
+import { amount, bps, contractName, count, pinnedSymbol } from '../../src/service/contract/yaml-scalars.ts'
 
 /** What a fund buys and sells over. */
 export const CHANNELS = ['acquisition', 'auction', 'rfq'] as const
@@ -69,8 +69,8 @@ export type DeclaredFund = z.output<typeof fund>
 
 /** Stricter figures than the fund has are applied; looser ones only with `allowLoosening`, and on approval. */
 const channelPolicy = z.strictObject({
-  /** The fund's name. */
-  fund: name,
+  /** The fund, by the name that the deployment gives it: the service's own names are never looked up. */
+  fund: contractName,
   channel: z.enum(CHANNELS),
   enabled: flag,
   maxAssetsPerEpoch: amount('base units of the quote asset'),
@@ -91,9 +91,8 @@ const emergencyPause = z.strictObject({
 
 /** Who may hold a vault's shares. What is not declared stays as it is. */
 const mobility = z.strictObject({
-  /** The vault's name and share symbol. */
-  vault: name,
-  symbol,
+  /** The vault, by the name that the deployment gives it: the service's own names are never looked up. */
+  vault: contractName,
   transferProfile: z.enum(TRANSFER_PROFILES).optional(),
   trustedRecipients: z
     .array(z.strictObject({ address: person, trusted: flag }))
@@ -130,8 +129,8 @@ export const declaredPolicy = z.strictObject({
   mobility: z
     .array(mobility)
     .max(50)
-    .refine((list) => once(list, (one) => `${one.vault}\n${one.symbol}`), {
-      error: 'a vault is there twice; expected each name and symbol once',
+    .refine((list) => once(list, (one) => one.vault), {
+      error: 'a vault is there twice; expected each name once',
     }),
 })
 export type Declared = z.output<typeof declaredPolicy>

@@ -93,8 +93,8 @@ export function compareFund(declared: DeclaredFund, seen: Seen): Difference {
   return launch(subject, { workflowType, input }, seen)
 }
 
-/** The funds of a name that we manage, whatever their state. Pure. */
-export const fundsNamed = (name: string, { funds, signer }: Seen): readonly FundResource[] =>
+/** The funds of a name that we manage, whatever their state. */
+const fundsNamed = (name: string, { funds, signer }: Seen): readonly FundResource[] =>
   funds.map(({ row }) => row).filter((row) => row.name === name && row.managerAddress === signer)
 
 type Launch = {

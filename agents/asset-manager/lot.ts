@@ -46,9 +46,13 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
     const message = `Our fund ${house.bestFundAddress} leads with ${house.bestAssets} base units.`
     return { check: 'our_bid_leads', message, reason: { bestAssets: String(house.bestAssets) } }
   }
-  const lane = policy.bidding.lanes[row.lane]
+  if (house.lane !== row.lane) {
+    const message = `The service says that the lane is ${row.lane}; its house says ${house.lane}.`
+    return { check: 'lane_disputed', message }
+  }
+  const lane = policy.bidding.lanes[house.lane]
   if (lane === undefined) {
-    return { check: 'lane_not_allowed', message: `The policy's lanes do not list ${row.lane}.` }
+    return { check: 'lane_not_allowed', message: `The policy's lanes do not list ${house.lane}.` }
   }
   const priced = priceOf(row, seen, policy)
   if ('check' in priced) return priced

@@ -22,7 +22,7 @@ type Action = {
  * What is not declared stays as it is.
  */
 export function compareMobility(declared: DeclaredMobility, seen: Seen): Difference {
-  const subject = `mobility:${declared.vault}:${declared.symbol}`
+  const subject = `mobility:${declared.vault}`
   const vault = vaultOf(declared, seen)
   if ('check' in vault) return leave(subject, vault)
   const { mobility } = vault
@@ -47,30 +47,22 @@ export function compareMobility(declared: DeclaredMobility, seen: Seen): Differe
     subject,
     occurrence: `mobilityEpoch:${mobility.mobilityEpoch}`,
     input: { vaultAddress: vault.row.address, ...action.input },
-    summary: `${declared.vault}: ${changesText(changes)}`,
+    summary: `${declared.vault} (${vault.row.address}): ${changesText(changes)}`,
   } as const
   return differ(step, direction, changes, isLooser)
 }
 
 type KnownVault = VaultSeen & { readonly mobility: MobilityFigures }
 
-function vaultOf({ vault: name, symbol }: DeclaredMobility, seen: Seen): KnownVault | Stop {
-  const named = seen.vaults.filter(
-    ({ row }) =>
-      row.name === name && row.symbol === symbol && row.assetManager?.address?.toLowerCase() === seen.signer,
-  )
-  const [vault, second] = named
-  if (vault === undefined) {
-    return { check: 'vault_not_found', message: `There is no vault ${name} (${symbol}) that we manage yet.` }
-  }
-  if (second !== undefined) {
-    const message = `There are ${named.length} vaults ${name} (${symbol}) that we manage.`
-    return { check: 'vault_ambiguous', message }
-  }
-  const { address } = vault.row
-  if (!seen.deployment.vaults.some((pinned) => pinned.address === address)) {
-    const message = `The vault ${address} is not pinned. Fix: add it to deployment.vaults with its code hash.`
+function vaultOf({ vault: name }: DeclaredMobility, seen: Seen): KnownVault | Stop {
+  const address = seen.deployment.vaults.find((pinned) => pinned.name === name)?.address
+  if (address === undefined) {
+    const message = `No vault of the deployment is called ${name}. Fix: give its entry in deployment.vaults that name.`
     return { check: 'vault_not_pinned', message }
+  }
+  const vault = seen.vaults.find(({ row }) => row.address === address)
+  if (vault === undefined) {
+    return { check: 'vault_not_found', message: `The service shows no vault ${address}.` }
   }
   const { mobility } = vault
   if (mobility === null) return { check: 'vault_not_read', message: `Our reads of vault ${address} failed.` }

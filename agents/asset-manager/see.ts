@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
@@ -9,13 +10,15 @@ import {
   HOUSE_VIEWS,
   LOT_OPEN,
   MANAGER_ROLE,
+  MARKET_VIEWS,
   MOBILITY_VIEWS,
   ORACLE_VIEWS,
   RESERVATION_ACTIVE,
+  textOf,
   wordOf,
 } from '../protocol/recovery.ts'
 import type { Rows } from '../rows.ts'
-import type { FundAtLot, FundFigures, LotSeen, ManagerSeen, MobilityFigures } from './seen.ts'
+import type { FundAtLot, FundFigures, LotSeen, ManagerSeen, MobilityFigures, PricedMarket } from './seen.ts'
 
 const NOBODY = '0x0000000000000000000000000000000000000000'
 
@@ -44,8 +47,8 @@ export function see(rows: Partial<Rows>, moment: Moment): Look<ManagerSeen> {
     read: mine.includes(row) ? askFund(wave, row.address) : null,
   }))
   const markets = all.markets.map((row) => {
-    const oracle = deployment.markets.find(({ address }) => address === row.address)?.oracle
-    return { row, read: oracle === undefined ? null : wave.ask(ORACLE_VIEWS, oracle, 'read', []) }
+    const pinned = deployment.markets.find(({ address }) => address === row.address)
+    return { row, read: pinned === undefined ? null : askMarket(wave, pinned) }
   })
   const vaults = all.vaults.map((row) => ({
     row,
@@ -56,7 +59,10 @@ export function see(rows: Partial<Rows>, moment: Moment): Look<ManagerSeen> {
     next: (answers) => {
       const second = createWave()
       const known = {
-        markets: markets.map(({ row, read }) => ({ row, oracle: oracleSeen(read?.(answers) ?? null) })),
+        markets: markets.map(({ row, read }) => ({
+          row,
+          ...(read === null ? { oracle: null, books: null } : read(answers)),
+        })),
         vaults: vaults.map(({ row, read }) => ({ row, mobility: read?.(answers) ?? null })),
       }
       const fundsAsked = funds.map(({ row, read }) => {
@@ -129,6 +135,7 @@ function askLot(wave: Wave, row: AcquisitionResource, funds: readonly FundResour
     const found = lot(answers)
     const houseSeen: LotSeen['house'] = found && {
       open: found.state === LOT_OPEN,
+      lane: textOf(found.terms.lane),
       bestFundAddress: found.bestBidder === NOBODY ? null : lower(found.bestBidder),
       bestAssets: found.bestAssets,
     }
@@ -153,6 +160,22 @@ function reservationSeen(
   if (read === null) return null
   const [status, , , epochId, assets] = read
   return status === RESERVATION_ACTIVE ? { assets, epochId } : null
+}
+
+function askMarket(wave: Wave, { address, oracle }: PinnedDeployment['markets'][number]) {
+  const price = wave.ask(ORACLE_VIEWS, oracle, 'read', [])
+  const badDebt = wave.ask(MARKET_VIEWS, address, 'totalBadDebt', [])
+  const debt = wave.ask(MARKET_VIEWS, address, 'totalDebt', [])
+  const cash = wave.ask(MARKET_VIEWS, address, 'totalCash', [])
+  return (answers: Answers): Pick<PricedMarket, 'oracle' | 'books'> => {
+    const figures = { badDebt: badDebt(answers), debt: debt(answers), cash: cash(answers) }
+    return {
+      oracle: oracleSeen(price(answers)),
+      books: isKnown(figures)
+        ? { badDebtAssets: figures.badDebt, suppliedAssets: figures.debt + figures.cash }
+        : null,
+    }
+  }
 }
 
 function oracleSeen(read: readonly [bigint, bigint, bigint, number] | null) {

@@ -43,15 +43,19 @@ export type LotSeen = {
   readonly row: AcquisitionResource
   readonly house: {
     readonly open: boolean
+    /** The house's own word for it: how a position turns into money again is not the service's to say. */
+    readonly lane: string
     readonly bestFundAddress: Address | null
     readonly bestAssets: bigint
   } | null
   readonly funds: readonly FundAtLot[]
 }
 
-/** A market of the deployment with our own reading of its oracle; null where that could not be read. */
+/** A market with our own readings of its oracle and its books; null where it is not pinned, or one could not be read. */
 export type PricedMarket = {
   readonly row: MarketResource
+  /** Base units of its loan asset. */
+  readonly books: { readonly badDebtAssets: bigint; readonly suppliedAssets: bigint } | null
   readonly oracle: { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number } | null
 }
 

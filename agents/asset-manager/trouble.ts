@@ -14,8 +14,8 @@ type Trouble = { readonly problems: readonly string[] }
 
 /**
  * Judge whether a vault's shares should stand still: a market that it lends to has an oracle in trouble or more bad debt
- * than the rule allows. Pure. An oracle is in trouble when the service says so and our own reading does too; where only
- * one of them does, or a figure is missing, nothing is done and it is said.
+ * than the rule allows, by our own reading. Pure. An oracle is in trouble when the service says so and our own reading
+ * does too; where only one of them does, or a figure is missing, nothing is done and it is said.
  */
 export function judgeTrouble(
   { allocations }: VaultResource,
@@ -45,12 +45,12 @@ const missing = (market: string): Stop => ({
   message: `The service lists no market ${market}.`,
 })
 
-function troubleOf({ row, oracle }: PricedMarket, rule: Rule): string | Stop | null {
-  const { address, oracleState, totalBadDebt, totalSupplied } = row
-  if (totalBadDebt == null || totalSupplied == null) {
-    return { check: 'bad_debt_unknown', message: `The service does not say the bad debt of ${address}.` }
+function troubleOf({ row, oracle, books }: PricedMarket, rule: Rule): string | Stop | null {
+  const { address, oracleState } = row
+  if (books === null) {
+    return { check: 'bad_debt_unknown', message: `Our reads of the bad debt of ${address} failed.` }
   }
-  const [badDebt, supplied] = [BigInt(totalBadDebt), BigInt(totalSupplied)]
+  const { badDebtAssets: badDebt, suppliedAssets: supplied } = books
   if (badDebt * BPS > supplied * BigInt(rule.badDebtBpsMax)) {
     const share = supplied === 0n ? 'all' : percent((badDebt * BPS) / supplied)
     return `bad debt of ${address} is ${share} of what is supplied; the rule allows ${percent(BigInt(rule.badDebtBpsMax))}`

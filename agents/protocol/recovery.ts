@@ -1,4 +1,4 @@
-import { type Hex, keccak256, parseAbi, stringToHex } from 'viem'
+import { type Hex, hexToString, keccak256, parseAbi, stringToHex } from 'viem'
 
 /** Views of a recovery fund. Amounts are base units of its quote asset, times Unix seconds. */
 export const FUND_VIEWS = parseAbi([
@@ -26,6 +26,13 @@ export const ORACLE_VIEWS = parseAbi([
   'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
 ])
 
+/** What a market that vaults lend to owes and holds; base units of its loan asset. */
+export const MARKET_VIEWS = parseAbi([
+  'function totalBadDebt() view returns (uint256)',
+  'function totalDebt() view returns (uint256)',
+  'function totalCash() view returns (uint256)',
+])
+
 /** Views of who may hold a vault's shares. */
 export const MOBILITY_VIEWS = parseAbi([
   'function transferProfile() view returns (uint8)',
@@ -46,3 +53,9 @@ export const MANAGER_ROLE: Hex = keccak256(stringToHex('MANAGER_ROLE'))
 
 /** Write short ASCII as contracts hold it: 32 bytes, padded with zeros at the end. Pure. */
 export const wordOf = (text: string): Hex => stringToHex(text, { size: 32 })
+
+/** Read short ASCII that a contract holds in 32 bytes; anything else comes out as the word itself. Pure. */
+export function textOf(word: Hex): string {
+  const text = hexToString(word, { size: 32 })
+  return /^[\x20-\x7e]{1,32}$/.test(text) ? text : word
+}

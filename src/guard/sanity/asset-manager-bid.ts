@@ -1,8 +1,8 @@
-import { type Address, zeroAddress } from 'viem'
-import type { z } from 'zod'
+import { type Address, stringToHex, zeroAddress } from 'viem'
+import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
-import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import { bps, count, nonEmpty } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
@@ -20,14 +20,23 @@ import { BPS, unitOf, WAD } from './units.ts'
 /** Members of the asset manager's `guard.sanity` that its bids keep. */
 export const bidLimits = {
   ...priceLimits,
-  /** Most of the position's worth, by our own sum, to bid. */
-  priceBpsMax: bps(1).transform(BigInt),
+  /** By the lane that the house itself says. A lane that is not listed is never bid for. */
+  lanes: nonEmpty(
+    z.string().regex(/^[\x21-\x7e]{1,32}$/, 'expected the name of a lane'),
+    z.strictObject({
+      /** Most of the position's worth, by our own sum, to bid. */
+      priceBpsMax: bps(1).transform(BigInt),
+    }),
+    'bid for',
+  ),
+  /** How far above the best bid of others a bid may be, of the position's worth; without one, its reserve is the price. */
+  raiseBpsMax: bps().transform(BigInt),
   /** Most of the fund's net assets to bid. */
   positionBpsMax: bps(1).transform(BigInt),
   /** What is left before the lot's close, at least. */
   closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
 }
-type BidLimits = { readonly [K in keyof typeof bidLimits]: z.output<(typeof bidLimits)[K]> }
+type BidLimits = Readonly<z.output<z.ZodObject<typeof bidLimits>>>
 
 /** A house's lot that takes bids. */
 const OPEN_LOT_CODE = 1n
@@ -167,22 +176,39 @@ function checkPrice(
 
 /** Hold the bid to the policy's part of what the position and the fund are worth. */
 function checkWorth(
-  { assets, deployment }: Bid,
+  { assets, deployment, isOrdered }: Bid,
   lot: LotRead,
   reads: BidReads,
   limits: BidLimits,
 ): Refusal | null {
-  const { terms } = lot
+  const { terms, bestAssets } = lot
   const [from, to] = [unitOf(terms.asset, deployment), unitOf(terms.quoteAsset, deployment)]
   const [price, netAssets] = [priceOf(lot, reads)?.read() ?? null, reads.net()]
   if (from === null || to === null || price === null || netAssets === null) {
     return unread('decimals and net assets')
   }
   const worth = (terms.amount * price.priceWad * to) / (from * WAD)
-  if (assets * BPS > worth * limits.priceBpsMax) {
+  const lane = Object.entries(limits.lanes).find(([name]) => stringToHex(name, { size: 32 }) === terms.lane)
+  if (lane === undefined) {
+    return refuse(
+      'lane_not_listed',
+      `The house says lane ${terms.lane}; guard.sanity.lanes does not list it.`,
+    )
+  }
+  const [name, { priceBpsMax }] = lane
+  if (assets * BPS > worth * priceBpsMax) {
     return refuse(
       'bid_above_worth',
-      `The bid is ${assets} base units of ${worth} that the position is worth; the policy allows ${limits.priceBpsMax} basis points.`,
+      `The bid is ${assets} base units of ${worth} that the position is worth; for lane ${name} the policy allows ${priceBpsMax} basis points.`,
+    )
+  }
+  const raised = bestAssets === 0n ? 0n : bestAssets + (worth * limits.raiseBpsMax) / BPS + 1n
+  const enough = raised > terms.reserveAssets ? raised : terms.reserveAssets
+  // What a person orders, a person has weighed.
+  if (!isOrdered && assets > enough) {
+    return refuse(
+      'bid_above_rivals',
+      `The bid is ${assets} base units; by the bids that the house shows, ${enough} are enough.`,
     )
   }
   if (assets * BPS <= netAssets * limits.positionBpsMax) return null

@@ -28,6 +28,14 @@ export const MOBILITY_VIEWS = parseAbi([
   'function restoreAfter() view returns (uint64)',
   'function mobilityEpoch() view returns (uint64)',
 ])
+/** What is wrong with the markets that a vault lends to, beside their oracles. */
+export const TROUBLE_VIEWS = parseAbi([
+  'function allocatedAssets(address vault) view returns (uint256)',
+  'function totalBadDebt() view returns (uint256)',
+  'function totalDebt() view returns (uint256)',
+  'function totalCash() view returns (uint256)',
+])
+const trouble = createView(TROUBLE_VIEWS)
 const bid = createView(BID_VIEWS)
 const channel = createView(CHANNEL_VIEWS)
 const mobility = createView(MOBILITY_VIEWS)
@@ -36,6 +44,7 @@ const word = z.string().regex(/^0x[0-9a-f]{64}$/)
 const lotRead = z.object({
   terms: z.object({
     positionId: word,
+    lane: word,
     market: address,
     asset: address,
     amount: uint,
@@ -105,6 +114,16 @@ export const mobilityView = (
   vault: Address,
   name: 'transferProfile' | 'restoreAfter' | 'mobilityEpoch',
 ): View<bigint> => mobility(name, vault, [], uint)
+
+/** Read what a vault has in a market, base units of its asset. */
+export const allocatedView = (market: Address, vault: Address): View<bigint> =>
+  trouble('allocatedAssets', market, [vault], uint)
+
+/** Read what a market owes for good, is owed, or holds; base units of its loan asset. */
+export const marketAssetsView = (
+  market: Address,
+  name: 'totalBadDebt' | 'totalDebt' | 'totalCash',
+): View<bigint> => trouble(name, market, [], uint)
 
 /** Read whether a vault's shares stand still. */
 export const standsStillView = (vault: Address): View<boolean> =>

@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { count } from '../../service/contract/yaml-scalars.ts'
 import { asUint } from '../policy/values.ts'
 import { bidLimits, judgeBid } from './asset-manager-bid.ts'
+import { askTrouble, checkTrouble, pauseLimits } from './asset-manager-trouble.ts'
 import {
   BID_VIEWS,
   CHANNEL_VIEWS,
@@ -14,14 +14,14 @@ import {
   mobilityView,
   roleView,
   standsStillView,
+  TROUBLE_VIEWS,
 } from './asset-manager-views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 
 const limitsSchema = z.strictObject({
   ...bidLimits,
-  /** Longest pause of a vault's shares. */
-  pauseSecondsMax: count('seconds', 1, 2_592_000).transform(BigInt),
+  ...pauseLimits,
 })
 type Limits = z.output<typeof limitsSchema>
 
@@ -76,10 +76,11 @@ function checkLoosening({ kind, loosens }: About['proposal']): Refusal | null {
 }
 
 /**
- * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause is no longer than
- * the policy allows, what is said to be stricter is so, and afterwards it is as was asked for.
+ * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause has its reason on
+ * chain and is no longer than the policy allows, what is said to be stricter is so, and afterwards it is as was asked for.
  */
-function judgeMobility({ pauseSecondsMax }: Limits, about: About): Judgement {
+function judgeMobility(limits: Limits, about: About): Judgement {
+  const { pauseSecondsMax } = limits
   const { subject, proposal, before, after } = about
   const { vault, self, input } = subject
   invariant(vault !== null, 'an action on mobility names its vault')
@@ -91,6 +92,7 @@ function judgeMobility({ pauseSecondsMax }: Limits, about: About): Judgement {
   const thenProfile = after.ask(mobilityView(at, 'transferProfile'))
   const thenEpoch = after.ask(mobilityView(at, 'mobilityEpoch'))
   const wanted = BigInt(PROFILES.indexOf(String(input.transferProfile)))
+  const trouble = askTrouble(limits, about, at)
 
   function position(timestampS: number): Refusal | null {
     const [mayGovern, isPaused, restoreAfterS, current] = [role(), paused(), restore(), profile()]
@@ -135,7 +137,8 @@ function judgeMobility({ pauseSecondsMax }: Limits, about: About): Judgement {
     return asAsked ? null : refuse('mobility_not_set', 'Afterwards the vault would not be as was asked for.')
   }
 
-  return { checkState: position, checkOutcome: outcome }
+  const checkState = (timestampS: number) => position(timestampS) ?? checkTrouble(trouble, subject, proposal)
+  return { checkState, checkOutcome: outcome }
 }
 
 /** As the contract numbers them, from the loosest on. */
@@ -166,7 +169,7 @@ export const assetManagerSanity: RoleSanity<Limits> = {
     [
       'role.asset_manager.vaultShareMobilityManagerAction',
       {
-        views: MOBILITY_VIEWS,
+        views: [...MOBILITY_VIEWS, ...TROUBLE_VIEWS, ...PRICE_VIEWS],
         relies: ['vaultAddress', 'restoreAfterTimestamp', 'transferProfile', 'recipientAddress', 'trusted'],
         revalidations: ['intent_not_expired'],
         judge: (about) => judgeMobility(limits, about),

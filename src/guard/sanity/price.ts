@@ -33,6 +33,10 @@ export const priceLimits = {
 /** An oracle's `state` that permits its price to be used. */
 const HEALTHY_ORACLE_CODE = 1n
 
+/** Whether an oracle vouches for its price. Pure. */
+export const isHealthy = ({ state, priceWad }: PriceRead): boolean =>
+  state === HEALTHY_ORACLE_CODE && priceWad > 0n
+
 /** Refuse a price that its oracle does not vouch for, or that is too old at a block's time. Pure. */
 export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: number): Refusal | null {
   if (price.state !== HEALTHY_ORACLE_CODE) {

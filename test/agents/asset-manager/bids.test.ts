@@ -14,6 +14,7 @@ import {
   fund,
   fundRow,
   HOUSE,
+  house,
   iso,
   lot,
   MARKET,
@@ -160,7 +161,7 @@ describe('what a fund may spend', () => {
     expect(waiting(waits)).toMatchObject([
       { subject: `fund:${FUND}:reserved`, reason: { waitingAssets: String(usd(31_000)) } },
     ])
-    const house = { open: true, bestFundAddress: FUND, bestAssets: usd(31_000) }
+    const house = { open: true, lane: 'liquid', bestFundAddress: FUND, bestAssets: usd(31_000) }
     expect(waiting(moment({ funds: [reserving], lots: [lot({}, { house })] }))).toEqual([])
   })
 
@@ -257,17 +258,22 @@ describe('nothing is bid', () => {
     ['for a lot that closes', withLot({ closesAt: iso(NOW_S + 3) }), ['closes_too_soon']],
     [
       'for a lot that its house has closed',
-      moment({ lots: [lot({}, { house: { open: false, bestFundAddress: null, bestAssets: 0n } })] }),
+      moment({ lots: [lot({}, { house: house({ open: false }) })] }),
       ['lot_closed'],
     ],
     ['for a lot that was not read', moment({ lots: [lot({}, { house: null })] }), ['lot_not_read']],
+    [
+      'in a lane that its house does not know',
+      moment({ lots: [lot({ lane: 'liquid' }, { house: house({ lane: 'restricted' }) })] }),
+      ['lane_disputed'],
+    ],
     ['in a lane of no terms', withLot({ lane: 'unheard' }), ['lane_not_allowed']],
     ['at a house that is not pinned', withLot({ acquisitionAddress: RIVAL }), ['house_not_pinned']],
     ['to ourselves', withLot({ sellerAddress: SIGNER }), ['seller_is_ours']],
     ['to a fund of ours', withLot({ sellerAddress: FUND }), ['seller_is_ours']],
     [
       'against our own lead',
-      moment({ lots: [lot({}, { house: { open: true, bestFundAddress: FUND, bestAssets: usd(30_000) } })] }),
+      moment({ lots: [lot({}, { house: house({ bestFundAddress: FUND, bestAssets: usd(30_000) }) })] }),
       ['our_bid_leads'],
     ],
     [

@@ -85,7 +85,7 @@ function seenOf({ fund, vault, channels, mobility, sick }: World): Seen {
   const [well] = BASE.markets
   if (well === undefined) throw new Error('the fixtures have a market')
   const row = { ...well.row, oracleState: 'stale' }
-  const ill = { row, oracle: { priceWad: 1n, sourceAsOfS: 1, state: 2 } }
+  const ill = { ...well, row, oracle: { priceWad: 1n, sourceAsOfS: 1, state: 2 } }
   return {
     ...BASE,
     funds: fund ? [fundWith(channels)] : [],
@@ -110,7 +110,6 @@ function declaredOf(declaration: Declaration): Declared {
     mobility: [
       {
         vault: 'Vault',
-        symbol: 'vVLT',
         transferProfile: profile,
         trustedRecipients,
         emergencyPause: pauses ? { reason: 'trouble', pauseSeconds: 60, badDebtBpsMax: 100 } : undefined,

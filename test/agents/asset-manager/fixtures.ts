@@ -145,9 +145,18 @@ export const lotRow = (changes: Partial<AcquisitionResource> = {}): AcquisitionR
     ...changes,
   })
 
+/** What the house itself says: open, liquid, and nobody bid yet. */
+export const house = (changes: Partial<NonNullable<LotSeen['house']>> = {}) => ({
+  open: true,
+  lane: 'liquid',
+  bestFundAddress: null,
+  bestAssets: 0n,
+  ...changes,
+})
+
 export const lot = (row: Partial<AcquisitionResource> = {}, changes: Partial<LotSeen> = {}): LotSeen => ({
   row: lotRow(row),
-  house: { open: true, bestFundAddress: null, bestAssets: 0n },
+  house: house({ lane: row.lane ?? 'liquid' }),
   funds: [{ fundAddress: FUND, appraisedAssets: usd(50_000), reservation: null }],
   ...changes,
 })
@@ -168,7 +177,7 @@ export const outbid = (assets: bigint): LotSeen =>
         },
       ],
     },
-    { house: { open: true, bestFundAddress: RIVAL_FUND, bestAssets: assets } },
+    { house: house({ bestFundAddress: RIVAL_FUND, bestAssets: assets }) },
   )
 
 const PRICE_WAD = 50_000n * 10n ** 18n
@@ -182,15 +191,18 @@ export const marketRow = (changes: Partial<MarketResource> = {}): MarketResource
     oracleAddress: ORACLE,
     oracleState: 'healthy',
     oracle: { priceWad: String(PRICE_WAD), state: 'healthy' },
-    totalSupplied: String(usd(1_000_000)),
-    totalBadDebt: '0',
     ...changes,
   })
 
 export const market = (
   row: Partial<MarketResource> = {},
   oracle: PricedMarket['oracle'] = { priceWad: PRICE_WAD, sourceAsOfS: NOW_S - 1, state: 1 },
-): PricedMarket => ({ row: marketRow(row), oracle })
+  badDebtAssets: bigint | null = 0n,
+): PricedMarket => ({
+  row: marketRow(row),
+  oracle,
+  books: badDebtAssets === null ? null : { badDebtAssets, suppliedAssets: usd(1_000_000) },
+})
 
 export const vaultRow = (changes: Partial<VaultResource> = {}): VaultResource =>
   vaultResource.parse({
@@ -252,8 +264,8 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
       { address: BTC, symbol: 'sBTC', decimals: 8 },
     ],
     markets: [{ address: MARKET, loanAsset: USD, collateralAsset: BTC, oracle: ORACLE }],
-    vaults: [{ address: VAULT }],
-    funds: [{ address: FUND, quoteAsset: USD }],
+    vaults: [{ name: 'Vault', address: VAULT }],
+    funds: [{ name: 'Fund', address: FUND, quoteAsset: USD }],
     contracts: [{ name: 'acquisitionHouse', address: HOUSE }],
   },
   ours: [SIGNER],

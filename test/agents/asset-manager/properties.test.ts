@@ -71,7 +71,7 @@ const lotAt = (number: number, drawn: LotDrawn): LotSeen => {
       borrowerAddress: `0x${drawn.borrower.repeat(40)}`,
       bids: [],
     },
-    house: { open: true, bestFundAddress: leader, bestAssets: best },
+    house: { open: true, lane: drawn.lane, bestFundAddress: leader, bestAssets: best },
     funds: [FUND, OTHER_FUND].map((fundAddress) => ({ fundAddress, appraisedAssets: worth, reservation })),
   }
 }

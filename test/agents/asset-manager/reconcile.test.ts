@@ -207,7 +207,7 @@ describe('a declared channel policy', () => {
 
   it('is set where it is stricter than what is there', () => {
     const step = stepOf(there(channel({ maxPriceBps: 9_600 })), { channelPolicies: [declared] })
-    expect(step).toMatchObject({ kind: 'tighten', summary: 'Fund, rfq: maxPriceBps 9600 → 9500' })
+    expect(step).toMatchObject({ kind: 'tighten', summary: `Fund (${FUND}), rfq: maxPriceBps 9600 → 9500` })
     expect(step.loosens).toBeUndefined()
     expect(channelPolicyInput.parse(step.input)).toEqual({
       fundAddress: FUND,
@@ -260,19 +260,18 @@ describe('a declared channel policy', () => {
 
   it('waits for its fund: to be there, to be pinned, to be read', () => {
     const list = { channelPolicies: [{ ...declared, maxPriceBps: 1 }] }
-    expect(checkOf(moment({ funds: [] }), list)).toBe('fund_not_found')
+    expect(checkOf(moment({ funds: [] }), list)).toBe('fund_not_read')
     const unpinned = moment()
     expect(checkOf({ ...unpinned, deployment: { ...unpinned.deployment, funds: [] } }, list)).toBe(
       'fund_not_pinned',
     )
     expect(checkOf(moment({ funds: [fund({ figures: null })] }), list)).toBe('fund_not_read')
     expect(checkOf(moment({ inFlight: [about('channel:Fund:rfq')] }), list)).toBe('already_in_flight')
-    expect(checkOf(moment({ funds: [fund(), fund()] }), list)).toBe('fund_ambiguous')
   })
 })
 
 describe('a declared mobility', () => {
-  const bare: Declared['mobility'][number] = { vault: 'Vault', symbol: 'vVLT', allowLoosening: false }
+  const bare: Declared['mobility'][number] = { vault: 'Vault', allowLoosening: false }
   const emergencyPause = { reason: 'trouble', pauseSeconds: 60, badDebtBpsMax: 100 }
   const at = (changes: Partial<MobilityFigures>, more: Partial<Seen> = {}) =>
     moment({ vaults: [vault({ mobility: mobility(changes) })], ...more })
@@ -321,7 +320,7 @@ describe('a declared mobility', () => {
       restoreAfterTimestamp: String(NOW_S + 60),
       reason: 'trouble',
     })
-    const waiting = { ...about('mobility:Vault:vVLT'), kind: 'loosen', held: true } as const
+    const waiting = { ...about('mobility:Vault'), kind: 'loosen', held: true } as const
     const held = at({}, { markets: sick, inFlight: [waiting] })
     expect(stepOf(held, { mobility: [{ ...bare, emergencyPause }] }).kind).toBe('pause')
     const declared = { mobility: [{ ...bare, emergencyPause }] }
@@ -332,11 +331,18 @@ describe('a declared mobility', () => {
 
   it('pauses past the bad debt that the rule allows, not at it', () => {
     const declared = { mobility: [{ ...bare, emergencyPause }] }
-    const owing = (totalBadDebt: bigint) =>
-      at({}, { markets: [market({ totalBadDebt: String(totalBadDebt) })] })
+    const owing = (badDebtAssets: bigint | null) =>
+      at({}, { markets: [market({}, market().oracle, badDebtAssets)] })
     expect(checkOf(owing(usd(10_000)), declared)).toBe('as_declared')
     expect(stepOf(owing(usd(10_000) + 1n), declared).kind).toBe('pause')
-    expect(checkOf(at({}, { markets: [market({ totalBadDebt: null })] }), declared)).toBe('bad_debt_unknown')
+    expect(checkOf(owing(null), declared)).toBe('bad_debt_unknown')
+  })
+
+  it('pauses for no bad debt that the service alone knows', () => {
+    const invented = [market({ totalBadDebt: String(usd(900_000)) })]
+    expect(checkOf(at({}, { markets: invented }), { mobility: [{ ...bare, emergencyPause }] })).toBe(
+      'as_declared',
+    )
   })
 
   it('leaves alone what lends nothing to the market in trouble', () => {
@@ -369,6 +375,22 @@ describe('a declared mobility', () => {
     expect(stepOf(at(paused(NOW_S + 1)), early).loosens).toBe(true)
   })
 
+  it('knows its vault by the name that the deployment gives it: the service may swap the names of two', () => {
+    const [first, other] = [vault(), vault({ row: vaultRow({ address: RIVAL, name: 'Other' }) })]
+    const { deployment } = moment()
+    const both = { ...deployment, vaults: [...deployment.vaults, { name: 'Other', address: RIVAL }] }
+    const swapped = [
+      { ...first, row: { ...first.row, name: 'Other', symbol: 'vOTH' } },
+      { ...other, row: { ...other.row, name: 'Vault', symbol: 'vVLT' } },
+    ]
+    for (const vaults of [[first, other], swapped]) {
+      const frozen = { mobility: [{ ...bare, transferProfile: 'frozen' as const }] }
+      const step = stepOf(moment({ vaults, deployment: both }), frozen)
+      expect(step.input.vaultAddress).toBe(VAULT)
+      expect(step.summary).toBe(`Vault (${VAULT}): transferProfile open → frozen`)
+    }
+  })
+
   it('waits for its vault: to be there, to be pinned, to be read, to be ours', () => {
     const list = { mobility: [{ ...bare, transferProfile: 'frozen' as const }] }
     expect(checkOf(moment({ vaults: [] }), list)).toBe('vault_not_found')
@@ -378,7 +400,6 @@ describe('a declared mobility', () => {
     )
     expect(checkOf(moment({ vaults: [vault({ mobility: null })] }), list)).toBe('vault_not_read')
     expect(checkOf(at({ isManager: false }), list)).toBe('not_manager')
-    expect(checkOf(at({}, { inFlight: [about('mobility:Vault:vVLT')] }), list)).toBe('already_in_flight')
-    expect(checkOf(moment({ vaults: [vault(), vault()] }), list)).toBe('vault_ambiguous')
+    expect(checkOf(at({}, { inFlight: [about('mobility:Vault')] }), list)).toBe('already_in_flight')
   })
 })

@@ -3,7 +3,14 @@ import { describe, expect, it } from 'vitest'
 import type { Answer, Look, Question } from '../../../agents/agent.ts'
 import { see } from '../../../agents/asset-manager/see.ts'
 import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
-import { FUND_VIEWS, HOUSE_VIEWS, MOBILITY_VIEWS, ORACLE_VIEWS } from '../../../agents/protocol/recovery.ts'
+import {
+  FUND_VIEWS,
+  HOUSE_VIEWS,
+  MARKET_VIEWS,
+  MOBILITY_VIEWS,
+  ORACLE_VIEWS,
+  wordOf,
+} from '../../../agents/protocol/recovery.ts'
 import {
   BORROWER,
   BTC,
@@ -24,8 +31,7 @@ import {
   vaultRow,
 } from './fixtures.ts'
 
-const VIEWS: Abi = [...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...ORACLE_VIEWS]
-const word = `0x${'0'.repeat(64)}` as const
+const VIEWS: Abi = [...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...ORACLE_VIEWS]
 
 /** What contracts answer, by view; null for a call that reverts. */
 const SAID: Readonly<Record<string, unknown>> = {
@@ -41,12 +47,15 @@ const SAID: Readonly<Record<string, unknown>> = {
   appraise: usd(50_000),
   lot: {
     terms: {
-      ...{ positionId: POSITION, lane: word, market: MARKET, borrower: BORROWER, asset: BTC },
+      ...{ positionId: POSITION, lane: wordOf('restricted'), market: MARKET, borrower: BORROWER, asset: BTC },
       ...{ amount: 1n, quoteAsset: USD, reserveAssets: 1n, closesAt: 1n },
     },
     ...{ seller: SELLER, state: 1, bestBidder: RIVAL_FUND, bestAssets: usd(31_000) },
   },
   read: [7n, 8n, 9n, 1],
+  totalBadDebt: 3n,
+  totalDebt: 70n,
+  totalCash: 30n,
   hasRole: true,
   transferProfile: 1,
   shareMobilityPaused: true,
@@ -89,7 +98,7 @@ describe('a look', () => {
   const { seen, waves } = look()
 
   it('asks two waves: of our fund, the open lot, the market and the pinned vault', () => {
-    expect(waves).toEqual([19, 2])
+    expect(waves).toEqual([22, 2])
   })
 
   it('joins rows with what the contracts say', () => {
@@ -106,7 +115,7 @@ describe('a look', () => {
     expect(seen.lots).toEqual([
       {
         row: lotRow(),
-        house: { open: true, bestFundAddress: RIVAL_FUND, bestAssets: usd(31_000) },
+        house: { open: true, lane: 'restricted', bestFundAddress: RIVAL_FUND, bestAssets: usd(31_000) },
         funds: [
           {
             fundAddress: FUND,
@@ -117,6 +126,7 @@ describe('a look', () => {
       },
     ])
     expect(seen.markets[0]?.oracle).toEqual({ priceWad: 7n, sourceAsOfS: 8, state: 1 })
+    expect(seen.markets[0]?.books).toEqual({ badDebtAssets: 3n, suppliedAssets: 100n })
     expect(seen.vaults[0]?.mobility).toEqual({
       isManager: true,
       transferProfile: 1,
@@ -140,6 +150,7 @@ describe('a look', () => {
     expect(look({ ...SAID, lot: null }).seen.lots[0]?.house).toBeNull()
     expect(look({ ...SAID, appraise: null }).seen.lots[0]?.funds[0]?.appraisedAssets).toBeNull()
     expect(look({ ...SAID, read: null }).seen.markets[0]?.oracle).toBeNull()
+    expect(look({ ...SAID, totalCash: null }).seen.markets[0]?.books).toBeNull()
     expect(look({ ...SAID, pauseReason: null }).seen.vaults[0]?.mobility).toBeNull()
     const released = { ...SAID, reservation: [2, HOUSE, 1n, 3n, usd(1)] }
     expect(look(released).seen.lots[0]?.funds[0]?.reservation).toBeNull()

@@ -45,14 +45,14 @@ describe('a plan', () => {
       ['vault:Sandbox Notice Vault:svNotice:sUSD', 'new', 'vaultDeploy', true],
       ['fund:Sandbox Recovery Fund II', 'new', 'distressedRecoveryFundV3SelfLaunch', true],
       [
-        'channel:Sandbox Recovery Fund I:acquisition',
+        'channel:recoveryFund:acquisition',
         'stricter',
         'distressedRecoveryFundV3ChannelPolicySet',
         false,
       ],
-      ['channel:Sandbox Recovery Fund I:rfq', 'none', 'as_declared', false],
-      ['mobility:Sandbox Prime Vault:svPrime', 'stricter', 'vaultShareMobilityManagerAction', false],
-      ['mobility:Sandbox Growth Vault:svGrowth', 'looser', 'vaultShareMobilityManagerAction', true],
+      ['channel:recoveryFund:rfq', 'none', 'as_declared', false],
+      ['mobility:primeVault', 'stricter', 'vaultShareMobilityManagerAction', false],
+      ['mobility:growthVault', 'looser', 'vaultShareMobilityManagerAction', true],
     ])
     expect(rows[2]?.changes).toEqual([
       { field: 'maxPriceBps', from: '9500', to: '9400' },
@@ -63,8 +63,8 @@ describe('a plan', () => {
 
   it('is written for people too, and changes nothing', async () => {
     const { out } = await plan('--directory', sandbox.directory)
-    expect(out).toContain('↓ channel:Sandbox Recovery Fund I:acquisition\n    maxPriceBps: 9500 → 9400\n')
-    expect(out).toContain('= channel:Sandbox Recovery Fund I:rfq\n')
+    expect(out).toContain('↓ channel:recoveryFund:acquisition\n    maxPriceBps: 9500 → 9400\n')
+    expect(out).toContain('= channel:recoveryFund:rfq\n')
     expect(out).toMatch(/\n6 declared: 1 as declared, 2 to apply, 3 to ask about, 0 left\.\n$/)
     expect((await plan('--directory', sandbox.directory)).out).toBe(out)
   })

@@ -6,6 +6,7 @@ import {
   type Hex,
   keccak256,
   size,
+  stringToHex,
   toFunctionSelector,
   zeroAddress,
 } from 'viem'
@@ -14,7 +15,12 @@ import { z } from 'zod'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
 import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
-import { BID_VIEWS, CHANNEL_VIEWS, MOBILITY_VIEWS } from '../../../src/guard/sanity/asset-manager-views.ts'
+import {
+  BID_VIEWS,
+  CHANNEL_VIEWS,
+  MOBILITY_VIEWS,
+  TROUBLE_VIEWS,
+} from '../../../src/guard/sanity/asset-manager-views.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
@@ -44,12 +50,12 @@ const file = z
   .parse(loadYaml('policies/asset-manager.yaml').value).guard
 const judgements = judgementsOf('asset-manager', file.sanity)
 
-/** What a scripted chain says by view; null is no answer. One sBTC from 30,000 sUSD on, a rival leading with 31,000. */
+/** What a scripted chain says by view; null is no answer. One sBTC from 30,000 sUSD on, a rival leading with 31,800. */
 const HONEST = {
   lot: {
     terms: {
       positionId: POSITION,
-      lane: POSITION,
+      lane: stringToHex('liquid', { size: 32 }),
       market: MARKET,
       borrower: STRANGER,
       asset: COLLATERAL,
@@ -61,7 +67,7 @@ const HONEST = {
     seller: STRANGER,
     state: 1,
     bestBidder: STRANGER,
-    bestAssets: usd(31_000),
+    bestAssets: usd(31_800),
   },
   read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
   manager: SELF,
@@ -77,6 +83,10 @@ const HONEST = {
   shareMobilityPaused: false,
   restoreAfter: 0n,
   mobilityEpoch: 4n,
+  allocatedAssets: usd(10),
+  totalBadDebt: 0n,
+  totalDebt: usd(700_000),
+  totalCash: usd(300_000),
 } as const
 type Name = keyof typeof HONEST
 type Said = Partial<Record<Name, unknown>>
@@ -85,7 +95,13 @@ const LOT = HONEST.lot
 const terms = (changes: object): Said => ({ lot: { ...LOT, terms: { ...LOT.terms, ...changes } } })
 const lot = (changes: object): Said => ({ lot: { ...LOT, ...changes } })
 
-const views: readonly AbiFunction[] = [...BID_VIEWS, ...PRICE_VIEWS, ...CHANNEL_VIEWS, ...MOBILITY_VIEWS]
+const views: readonly AbiFunction[] = [
+  ...BID_VIEWS,
+  ...PRICE_VIEWS,
+  ...CHANNEL_VIEWS,
+  ...MOBILITY_VIEWS,
+  ...TROUBLE_VIEWS,
+]
 function encode(data: Hex, said: Said): Hex | null {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)
@@ -158,8 +174,10 @@ function judged(type: WorkflowType, given: Given): string | null {
 describe('a bid', () => {
   const leading = { lot: { ...LOT, bestBidder: FUND, bestAssets: usd(32_000) }, idleAssets: usd(468_000) }
   const bid = (given: Given = {}) => judged(BID, { after: leading, ...given })
-  const bidding = (assets: bigint) => ({
+  /** A bid of so much, on a lot that starts there. */
+  const bidding = (assets: bigint, lane = 'liquid') => ({
     input: { ...INPUTS[BID], bidAssets: String(assets) },
+    before: terms({ reserveAssets: assets, lane: stringToHex(lane, { size: 32 }) }),
     after: { lot: { ...LOT, bestBidder: FUND, bestAssets: assets } },
   })
 
@@ -192,6 +210,12 @@ describe('a bid', () => {
     ['price_not_stated', { proposal: { reason: {} } }],
     ['price_moved', { proposal: { reason: { priceWad: String((PRICE * 99n) / 100n - 1n) } } }],
     ['bid_above_worth', bidding(usd(47_500) + 1n)],
+    // What the service shows as liquid.
+    ['bid_above_worth', bidding(usd(42_000) + 1n, 'restricted')],
+    ['lane_not_listed', bidding(usd(42_000), 'unheard')],
+    // A rival, or a reserve, that the house does not know: half a per cent of 50,000 and a unit above the best is enough.
+    ['bid_above_rivals', { before: lot({ bestAssets: usd(31_750) - 2n }) }],
+    ['bid_above_rivals', { before: lot({ bestBidder: zeroAddress, bestAssets: 0n }) }],
     ['position_too_large', { before: { netAssets: usd(127_999) } }],
     ['read_failed', { after: { lot: null } }],
     ['not_leading', { after: { lot: LOT } }],
@@ -203,12 +227,20 @@ describe('a bid', () => {
     expect(bid({ timestampS: NOW_S + 28 })).toBeNull()
     expect(bid(bidding(usd(47_500)))).toBeNull()
     expect(bid({ before: { netAssets: usd(128_000) } })).toBeNull()
-    expect(bid({ before: lot({ bestBidder: zeroAddress, bestAssets: 0n }) })).toBeNull()
+    expect(bid({ before: lot({ bestAssets: usd(31_750) - 1n }) })).toBeNull()
+    expect(bid(bidding(usd(42_000), 'restricted'))).toBeNull()
+    const none = {
+      bestBidder: zeroAddress,
+      bestAssets: 0n,
+      terms: { ...LOT.terms, reserveAssets: usd(32_000) },
+    }
+    expect(bid({ before: lot(none) })).toBeNull()
   })
 
   it('that a person orders states neither position nor price, and is held to the rest', () => {
     const order = { kind: 'order', lot: 'none', reason: {} }
     expect(bid({ proposal: order })).toBeNull()
+    expect(bid({ proposal: order, before: lot({ bestAssets: usd(31_000) }) })).toBeNull()
     expect(bid({ ...bidding(usd(47_500) + 1n), proposal: order })).toBe('bid_above_worth')
   })
 })
@@ -244,6 +276,7 @@ describe('an action on mobility', () => {
   const pause = {
     input: { vaultAddress: VAULT, action: 'pause', restoreAfterTimestamp: String(NOW_S + 60), reason: 'x' },
     proposal: { kind: 'pause' },
+    before: { totalBadDebt: usd(50_000) + 1n },
     after: { shareMobilityPaused: true, mobilityEpoch: 5n },
   }
   const restore = {
@@ -265,6 +298,8 @@ describe('an action on mobility', () => {
     ['a stricter profile', profile],
     ['a pause', pause],
     ['the longest pause', until(3_600)],
+    ['a pause for an oracle', { ...pause, before: { read: [PRICE, 0n, 0n, 2] } }],
+    ['a pause that a person orders', { ...pause, before: {}, proposal: { kind: 'order' } }],
     ['the end of a pause that has lasted', restore],
     ['the end of one by anyone', { ...restore, before: { ...restore.before, hasRole: false } }],
     ['trust taken away', trust(false)],
@@ -275,6 +310,12 @@ describe('an action on mobility', () => {
     ['read_failed', { ...profile, before: { transferProfile: null } }],
     ['not_manager', { ...profile, before: { hasRole: false } }],
     ['not_stricter', { ...profile, input: { ...INPUTS[MOBILITY], transferProfile: 'open' } }],
+    // A bad debt that the service invents.
+    ['no_trouble', { ...pause, before: { totalBadDebt: usd(50_000) } }],
+    ['no_trouble', { ...pause, before: { ...pause.before, allocatedAssets: 0n } }],
+    ['read_failed', { ...pause, before: { totalBadDebt: null } }],
+    ['read_failed', { ...pause, before: { read: null } }],
+    ['trouble_stands', { ...restore, before: { ...restore.before, ...pause.before } }],
     ['already_paused', { ...pause, before: { shareMobilityPaused: true } }],
     ['pause_out_of_range', until(3_601)],
     ['pause_out_of_range', until(0)],
