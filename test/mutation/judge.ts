@@ -1,0 +1,128 @@
+/**
+ * Judges mutants in a process of its own. First every test runs without one: what each passes, and how long it takes.
+ * Then each mutant is switched on under the tests that pass its place, the quickest first, until one fails. Reports over
+ * IPC what became of each.
+ */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { load } from './hooks.ts'
+import type { Kept } from './shim.ts'
+
+/** What a judge is given. */
+export type Order = {
+  readonly files: readonly string[]
+  readonly tests: readonly string[]
+  /** The mutants to judge; null: all that are there. */
+  readonly only: readonly number[] | null
+  /** A mutant that is on from the first line of the code: what is computed as it loads is then computed with it. */
+  readonly fromStart: number | null
+}
+
+/** What a judge reports. */
+export type Report =
+  | { readonly type: 'counted'; readonly mutants: number; readonly tests: number }
+  | { readonly type: 'began'; readonly id: number }
+  | {
+      readonly type: 'judged'
+      readonly id: number
+      readonly by: string | null
+      readonly atLoad: boolean
+      readonly tests: number
+    }
+  | { readonly type: 'broken'; readonly test: string; readonly why: string }
+  | { readonly type: 'done' }
+
+/** A test that takes longer under a mutant than this hangs. */
+const TEST_MS_MAX = 20_000
+
+const order: Order = JSON.parse(process.argv[2] ?? '{}')
+const report = (said: Report) => process.send?.(said)
+process.on('uncaughtException', () => {})
+process.on('unhandledRejection', () => {})
+
+const board = load(order.files, order.fromStart)
+const shim: typeof import('./shim.ts') = await import('./shim.ts')
+for (const file of order.tests) {
+  shim.beginFile(file)
+  try {
+    await import(pathToFileURL(resolve(file)).href)
+  } catch (error) {
+    if (order.fromStart === null) throw error
+    end(order.fromStart, file)
+  }
+}
+
+if (order.fromStart === null) await judgeAll()
+else await judgeOne(order.fromStart)
+await shim.endAll()
+report({ type: 'done' })
+process.exit(0)
+
+function end(id: number, by: string): never {
+  report({ type: 'judged', id, by, atLoad: true, tests: 0 })
+  report({ type: 'done' })
+  process.exit(0)
+}
+
+async function fails(test: Kept): Promise<string | null> {
+  const { promise, resolve: late } = Promise.withResolvers<string>()
+  const timer = setTimeout(() => late('it hangs'), TEST_MS_MAX)
+  const ran = shim.runTest(test).then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  )
+  const outcome = await Promise.race([ran, promise])
+  clearTimeout(timer)
+  return outcome
+}
+
+/** The mutant was on as the code loaded; the first test that fails ends it. */
+async function judgeOne(id: number): Promise<void> {
+  for (const test of shim.kept) {
+    try {
+      await shim.beginAll([test])
+    } catch {
+      end(id, test.name)
+    }
+    if ((await fails(test)) !== null) end(id, test.name)
+  }
+  report({ type: 'judged', id, by: null, atLoad: true, tests: shim.kept.length })
+}
+
+async function judgeAll(): Promise<void> {
+  const atLoad = new Set(board.passed())
+  await shim.beginAll(shim.kept)
+  for (const id of board.passed()) atLoad.add(id)
+  const covering = new Map<number, { readonly test: Kept; readonly ms: number }[]>()
+  for (const test of shim.kept) {
+    const startedAtMs = performance.now()
+    const why = await fails(test)
+    const ms = performance.now() - startedAtMs
+    const passed = board.passed()
+    if (why !== null) {
+      report({ type: 'broken', test: test.name, why })
+      continue
+    }
+    for (const id of passed) covering.set(id, [...(covering.get(id) ?? []), { test, ms }])
+  }
+  report({ type: 'counted', mutants: board.mutants.size, tests: shim.kept.length })
+  for (const id of order.only ?? board.mutants.keys()) {
+    const tests = (covering.get(id) ?? []).toSorted((one, other) => one.ms - other.ms)
+    report({ type: 'began', id })
+    let by: string | null = null
+    for (const { test } of tests) {
+      board.set(id)
+      const why = await fails(test)
+      board.set(null)
+      if (why === null) continue
+      by = test.name
+      // What a mutant leaves behind must not judge the next one.
+      if ((await fails(test)) !== null) {
+        report({ type: 'judged', id, by, atLoad: atLoad.has(id), tests: tests.length })
+        process.exit(3)
+      }
+      break
+    }
+    report({ type: 'judged', id, by, atLoad: atLoad.has(id), tests: tests.length })
+  }
+}

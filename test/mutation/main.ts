@@ -1,0 +1,165 @@
+/**
+ * `npm run mutate [-- --only guard|ledger|sign] [--files GLOB] [--json]`: changes the code that decides about money one place at a time, and
+ * asks whether a test notices. Prints the survivors and the score of each part; exits 1 below 90 %.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Order, Report } from './judge.ts'
+import { type Mutant, mutate } from './mutants.ts'
+
+/** What is mutated, and by which tests it is judged. */
+const PARTS = {
+  guard: {
+    files: ['src/guard/**/*.ts'],
+    tests: ['test/guard/**/*.test.ts', 'test/attacks/*.test.ts'],
+  },
+  ledger: {
+    files: [
+      'src/journal/{journal,live-index,outbox,reader,recent-reservations,records,sqlite,take-back,watermark,watermark-file,workflow-rows}.ts',
+    ],
+    tests: ['test/journal/*.test.ts', 'test/pipeline/claim.test.ts'],
+  },
+  sign: { files: ['src/sign/*.ts'], tests: ['test/sign/*.test.ts', 'test/pipeline/attest.test.ts'] },
+} as const
+type Part = keyof typeof PARTS
+
+const SCORE_MIN = 0.9
+/** Longer than any test may take: a judge that says nothing for so long is stuck in a loop that passes no mutant. */
+const SILENCE_MS_MAX = 60_000
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: process.env.npm_config_only ?? '' },
+    /** Files of a part alone, for a quick look. */
+    files: { type: 'string', default: process.env.npm_config_files ?? '' },
+    json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
+  },
+})
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const say = (line: string) => process.stderr.write(`${line}\n`)
+
+type Judged = Extract<Report, { type: 'judged' }>
+
+let missed = 0
+for (const part of Object.keys(PARTS) as Part[]) {
+  if (values.only !== '' && values.only !== part) continue
+  if ((await judgePart(part)) < SCORE_MIN) missed += 1
+}
+process.exitCode = missed === 0 ? 0 : 1
+
+async function judgePart(part: Part): Promise<number> {
+  const files = globSync([...PARTS[part].files]).toSorted()
+  const tests = globSync([...PARTS[part].tests]).toSorted()
+  const mutants = mutantsOf(files)
+  const wanted = globSync(values.files)
+  const only =
+    wanted.length === 0 ? null : mutants.filter(({ file }) => wanted.includes(file)).map(({ id }) => id)
+  const judged = await judgeTogether({ files, tests, only, fromStart: null }, mutants)
+  // What is computed as the code loads was computed before a mutant was on: each of these gets a process.
+  const again = [...judged.values()].filter(({ by, atLoad }) => by === null && atLoad)
+  say(`${part}: ${again.length} mutants of what is computed as the code loads`)
+  const quick = tests.filter(
+    (file) => !/createScene|startSandbox|createWorld/.test(readFileSync(file, 'utf8')),
+  )
+  for (const { id } of again) {
+    const [mutant] = mutants.filter((each) => each.id === id)
+    if (mutant === undefined) continue
+    const one = await judgeTogether({ files, tests: nearest(quick, mutant), only: null, fromStart: id }, [
+      mutant,
+    ])
+    for (const each of one.values()) judged.set(each.id, each)
+  }
+  return report(part, mutants, judged)
+}
+
+/** The tests of the mutated file first. */
+function nearest(tests: readonly string[], { file }: Mutant): readonly string[] {
+  const folder = file.replace('src/', 'test/').replace(/\.ts$/, '')
+  return tests.toSorted((one, other) => Number(other.startsWith(folder)) - Number(one.startsWith(folder)))
+}
+
+function mutantsOf(files: readonly string[]): readonly Mutant[] {
+  const all: Mutant[] = []
+  for (const file of files) all.push(...mutate(file, readFileSync(file, 'utf8'), all.length).mutants)
+  return all
+}
+
+/** Have a process judge until all are judged; one that got stuck, or was left in disorder, is followed by the next. */
+async function judgeTogether(order: Order, mutants: readonly Mutant[]): Promise<Map<number, Judged>> {
+  const judged = new Map<number, Judged>()
+  const all = order.only ?? (order.fromStart === null ? mutants.map(({ id }) => id) : [order.fromStart])
+  for (;;) {
+    const left = all.filter((id) => !judged.has(id))
+    if (left.length === 0) return judged
+    const stuck = await judge(order.fromStart === null ? { ...order, only: left } : order, judged)
+    if (stuck === null) continue
+    judged.set(stuck, {
+      type: 'judged',
+      id: stuck,
+      by: 'it never ends',
+      atLoad: order.fromStart !== null,
+      tests: 0,
+    })
+  }
+}
+
+/** The mutant that the process was stuck at; null where it ended by itself. */
+function judge(order: Order, judged: Map<number, Judged>): Promise<number | null> {
+  const file = new URL('judge.ts', import.meta.url)
+  const child: ChildProcess = fork(file, [JSON.stringify(order)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  let current = order.fromStart
+  let hasStarted = order.fromStart !== null
+  const { promise, resolve } = Promise.withResolvers<number | null>()
+  let timer = setTimeout(() => {}, 0)
+  const restart = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => child.kill('SIGKILL'), hasStarted ? SILENCE_MS_MAX : 10 * SILENCE_MS_MAX)
+  }
+  restart()
+  child.on('message', (said: Report) => {
+    if (said.type === 'began') current = said.id
+    if (said.type === 'judged') {
+      judged.set(said.id, said)
+      current = null
+      if (judged.size % 200 === 0) say(`${judged.size} judged`)
+    }
+    if (said.type === 'counted') {
+      hasStarted = true
+      say(`${said.mutants} mutants, ${said.tests} tests`)
+    }
+    if (said.type === 'broken') say(`without a mutant fails: ${said.test}: ${said.why}`)
+    restart()
+  })
+  child.on('exit', () => {
+    clearTimeout(timer)
+    if (!hasStarted) throw new TypeError('the judge did not get to its first mutant')
+    resolve(current)
+  })
+  return promise
+}
+
+function report(part: Part, mutants: readonly Mutant[], judged: ReadonlyMap<number, Judged>): number {
+  const survivors = mutants.filter(({ id }) => judged.has(id) && judged.get(id)?.by === null)
+  for (const { file, line, kind, was, is, id } of survivors) {
+    const text = (code: string) => code.replaceAll(/\s+/g, ' ').slice(0, 100)
+    const tests = judged.get(id)?.tests ?? 0
+    if (values.json) print(JSON.stringify({ part, file, line, kind, was, is, tests }))
+    else print(`${file}:${line}  ${kind}  ${text(was)}  ->  ${text(is)}  (${tests} tests pass it)`)
+  }
+  const score = 1 - survivors.length / Math.max(1, judged.size)
+  const sum = {
+    part,
+    mutants: judged.size,
+    survived: survivors.length,
+    score: Math.round(score * 10_000) / 100,
+  }
+  print(
+    values.json
+      ? JSON.stringify(sum)
+      : `${part}: ${sum.mutants} mutants, ${sum.survived} survived: ${sum.score} %`,
+  )
+  return score
+}
