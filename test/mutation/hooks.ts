@@ -44,10 +44,10 @@ export function load(files: readonly string[], first: number | null): Switchboar
   })
   const shim = new URL('shim.ts', import.meta.url).href
   registerHooks({
-    resolve: (specifier, context, nextResolve) => {
-      if (specifier === 'vitest') return { url: shim, shortCircuit: true }
-      return nextResolve(specifier === 'vitest-itself' ? 'vitest' : specifier, context)
-    },
+    resolve: (specifier, context, nextResolve) =>
+      specifier === 'vitest' && context.parentURL !== shim
+        ? { url: shim, shortCircuit: true }
+        : nextResolve(specifier, context),
     load: (url, context, nextLoad) => {
       const text = url.startsWith('file:')
         ? texts.get(relative(process.cwd(), fileURLToPath(url)))

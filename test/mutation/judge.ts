@@ -47,8 +47,8 @@ for (const file of order.tests) {
   try {
     await import(pathToFileURL(resolve(file)).href)
   } catch (error) {
-    if (order.fromStart === null) throw error
-    end(order.fromStart, file)
+    if (order.fromStart !== null) end(order.fromStart, file)
+    report({ type: 'broken', test: file, why: error instanceof Error ? error.message : String(error) })
   }
 }
 

@@ -3,7 +3,7 @@
  * within milliseconds under each mutant. Expectations are Vitest's own.
  */
 import { format } from 'node:util'
-import { expect, vi } from 'vitest-itself'
+import { expect, vi } from 'vitest'
 
 type Work = (context?: unknown) => unknown
 type Hooks = {
