@@ -66,14 +66,14 @@ export function contractsOf(
     ...reads.map(({ to }) => to),
     ...tokensOf(calls, effects, subject),
     ...[market?.address, market?.oracle, vault?.address, fund?.address, fund?.quoteAsset],
-    ...calls.flatMap(({ args, rule }) => addressesIn(args, rule)),
+    ...calls.flatMap((call) => [call, ...call.inside]).flatMap(({ args, rule }) => addressesIn(args, rule)),
   ])
   return pinsOf(deployment).filter(({ address }) => involved.has(address))
 }
 
 /** The contracts that are called; one that is created was not there before. */
 const calleesOf = (calls: readonly ClearedCall[]): readonly Address[] =>
-  calls.flatMap(({ to }) => (to === null ? [] : [to]))
+  calls.flatMap(({ to, inside }) => [...(to === null ? [] : [to]), ...calleesOf(inside)])
 
 /** Addresses among a call's arguments. */
 const addressesIn = (args: Arguments, { leaves }: Rule): readonly (Address | undefined)[] =>

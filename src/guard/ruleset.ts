@@ -3,7 +3,8 @@ import type { Deployment } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { contentHash } from './content-hash.ts'
-import { compileEffects, compileRules } from './policy/compile.ts'
+import { compileEffects } from './policy/compile-effects.ts'
+import { compileRules } from './policy/compile-rules.ts'
 import { parseFunction } from './policy/functions.ts'
 import type { Freshness, GuardPolicy, Limits } from './policy/policy.ts'
 import { policyError } from './policy/policy-error.ts'
@@ -51,7 +52,7 @@ export function compileRuleset(
   checkDeployment(deployment)
   const own = new Map(sanityOf(role).checks(guard.sanity))
   const relied = new Map([...own].map(([type, { relies }]) => [type, relies]))
-  const rules = compileRules(guard.allow, deployment, relied)
+  const rules = compileRules(guard, deployment, relied)
   const effects = compileEffects(guard.effects, rules, deployment)
   checkRelied(rules, effects, relied)
   const sanity = new Map([...rules.keys()].map((type) => [type, own.get(type) ?? PLAIN]))

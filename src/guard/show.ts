@@ -9,11 +9,12 @@ import { subjectOf } from './check-request.ts'
 import {
   type Condition,
   describeCondition,
+  elementsOf,
   type Reference,
   type Subject,
   sumOf,
 } from './policy/conditions.ts'
-import { countAt, isEach, memberAt } from './policy/paths.ts'
+import { memberAt, type Place } from './policy/paths.ts'
 import { type Effects, type Leaf, type Rule, rulesFor } from './policy/rule.ts'
 import { asAddress, asUint, type Value } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
@@ -42,7 +43,7 @@ export function show({ proposal, signer }: Pick<Workflow, 'proposal' | 'signer'>
   const scene = { subject, ruleset, tokenOf: tokensOf(effects, subject) }
   const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], input)
   return {
-    calls: rules.map((rule) => showCall(rule, scene)),
+    calls: rules.flatMap((rule) => showCalls(rule, scene)),
     effects: [
       ...showEffects(effects, scene),
       `counts as ${usd(exposure.usdMicros)}`,
@@ -74,16 +75,22 @@ function tokensOf({ out, in: into, moves }: Effects, subject: Subject): Readonly
   ]
   return new Map(
     amounts.flatMap(([amount, token]) => {
-      const address = asAddress(token.resolve(subject, 0))
+      const address = asAddress(token.resolve(subject))
       return address === undefined || !amount.text.startsWith('$') ? [] : [[amount.text, address] as const]
     }),
   )
 }
 
+/** A call, and behind it those that it carries. */
+const showCalls = (rule: Rule, scene: Scene): readonly ShownCall[] => [
+  showCall(rule, scene),
+  ...(rule.inside?.rules ?? []).flatMap((each) => showCalls(each, scene)),
+]
+
 function showCall(rule: Rule, scene: Scene): ShownCall {
   const { subject, ruleset } = scene
-  const { target, creation, abi, optional, typedData, valueWeiMax } = rule
-  const to = asAddress(target?.resolve(subject, 0))
+  const { target, creation, abi, optional, typedData, inside, valueWeiMax } = rule
+  const to = asAddress(target?.resolve(subject))
   const here = { ...scene, approved: rule.isApproval ? to : undefined }
   return {
     to:
@@ -94,6 +101,7 @@ function showCall(rule: Rule, scene: Scene): ShownCall {
     arguments: rule.leaves.flatMap((leaf) => showLeaf(leaf, here)),
     notes: [
       ...(optional ? ['only where it is needed'] : []),
+      ...(inside === null ? [] : [`carries the next ${inside.rules.length} calls`]),
       ...(typedData === null ? [] : [`carries our signature of a ${typedData.primaryType}`]),
       ...(valueWeiMax === 0n ? [] : [`sends at most ${native(valueWeiMax)}`]),
     ],
@@ -102,38 +110,43 @@ function showCall(rule: Rule, scene: Scene): ShownCall {
 
 /** What one value of the arguments is, or each element of its list. */
 function showLeaf(leaf: Leaf, scene: Scene): readonly ShownArgument[] {
-  const each = leaf.tests.flatMap((test) => ('reference' in test ? (test.reference.each ?? []) : []))
-  const [list] = each
-  const count = isEach(leaf.path) && list !== undefined ? (countAt(scene.subject.input, list) ?? 0) : 1
-  return Array.from({ length: count }, (_, index) => ({
-    name: leaf.path.replace('[]', `[${index}]`),
-    value: showTests(leaf, index, scene),
+  const [places = [[]]] = leaf.tests.flatMap((test) =>
+    'reference' in test ? [elementsOf(test.reference, scene.subject) ?? [[]]] : [],
+  )
+  return places.map((place) => ({
+    name: place.reduce((name, index) => name.replace('[]', `[${index}]`), leaf.path),
+    value: showTests(leaf, place, scene),
   }))
 }
 
 const WORDS = { eq: '', min: 'at least ', max: 'at most ' } as const
 
-function showTests({ tests, path }: Leaf, index: number, scene: Scene): string {
+function showTests({ tests, path }: Leaf, place: Place, scene: Scene): string {
   const exact = tests.find(({ op }) => op === 'eq')
-  return (exact === undefined ? tests : [exact]).map((test) => showTest(test, path, index, scene)).join(', ')
+  return (exact === undefined ? tests : [exact]).map((test) => showTest(test, path, place, scene)).join(', ')
 }
 
-function showTest(test: Condition, path: string, index: number, scene: Scene): string {
+function showTest(test: Condition, path: string, place: Place, scene: Scene): string {
   const { subject, ruleset } = scene
-  if (!('reference' in test)) return describeCondition(test, subject, index)
+  // What is compared with another argument, or in part, has no value of its own before there is a call.
+  const isPlain =
+    'reference' in test &&
+    !test.reference.text.startsWith('$args.') &&
+    !('part' in test && test.part !== null)
+  if (!isPlain) return describeCondition(test, subject, place)
   const { reference } = test
   if (reference.text === '$deadline') {
     return `${WORDS[test.op]}${duration(ruleset.freshness.lifetimeMsMax)} after the answer`
   }
-  return `${WORDS[test.op]}${showValue(reference, path, index, scene)}`
+  return `${WORDS[test.op]}${showValue(reference, path, place, scene)}`
 }
 
-function showValue(reference: Reference, path: string, index: number, scene: Scene): string {
+function showValue(reference: Reference, path: string, place: Place, scene: Scene): string {
   const { subject, ruleset, tokenOf, approved } = scene
-  const value = reference.resolve(subject, index)
+  const value = reference.resolve(subject, place)
   if (value === undefined) return 'NOTHING that is known'
   const member = reference.text.startsWith('$input.') ? reference.text.slice('$input.'.length) : path
-  const stated = memberAt(subject.input, member, index)
+  const stated = memberAt(subject.input, member, place)
   // A choice of the input is another value on chain.
   if (typeof stated === 'string' && typeof value !== 'string' && asUint(stated) === undefined) {
     return `${value} (${stated})`
@@ -182,7 +195,7 @@ const showTime = (seconds: bigint): string =>
 
 function showEffects(effects: Effects, scene: Scene): readonly string[] {
   const amount = (token: Reference, assets: Reference) => {
-    const [address, sum] = [asAddress(token.resolve(scene.subject, 0)), sumOf(assets, scene.subject)]
+    const [address, sum] = [asAddress(token.resolve(scene.subject)), sumOf(assets, scene.subject)]
     const asset = assetOf(address, scene)
     return asset === undefined || sum === null ? `an unknown amount of ${address}` : tokens(sum, asset)
   }

@@ -25,6 +25,7 @@ export const rulesetOf = (
   allow: readonly RuleText[],
   effects: readonly RuleText[],
   pinned: Deployment = deployment,
+  more: Readonly<Record<string, unknown>> = {},
 ): Ruleset =>
   compileRuleset(
     {
@@ -42,6 +43,7 @@ export const rulesetOf = (
         effects: effects.map((effect) => ({ out: [], in: [], ...effect })),
         sanity: {},
         gasHeadroomBps: '13000',
+        ...more,
       }),
     },
     pinned,

@@ -4,11 +4,12 @@ import type { TransactionIntent } from '../../service/contract/prepared-workflow
 import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
 import type { Reference, Subject } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'
-import type { Arguments } from '../policy/paths.ts'
-import type { Rule } from '../policy/rule.ts'
-import { asAddress, asUint } from '../policy/values.ts'
+import { type Arguments, memberAt, type Place, placesOf } from '../policy/paths.ts'
+import type { Inside, Rule } from '../policy/rule.ts'
+import { asAddress, asUint, asValue, type ValueKind } from '../policy/values.ts'
 import { checkArguments } from './arguments.ts'
 import { decodeCall, decodeCreation } from './decode.ts'
+import { checkDenied } from './denied.ts'
 import { checkTypedData, withSignature } from './typed-data.ts'
 
 /** One call that the rules allow, as it will be signed but for gas, nonce and fees. */
@@ -19,6 +20,8 @@ export type ClearedCall = {
   readonly data: Hex
   readonly valueWei: bigint
   readonly args: Arguments
+  /** The calls that it carries in its arguments, with all that those carry. */
+  readonly inside: readonly ClearedCall[]
   /** What it approves, when it is an approval. */
   readonly approval: StandingAllowance | null
   /** What must be signed before it can run, when it carries a signature. */
@@ -39,13 +42,65 @@ export function checkCall(
   if (!decoded.ok) return decoded
   const { to } = envelope
   const { args } = decoded
+  const denied = to === null ? null : checkDenied(intent, to, rule, subject)
+  if (denied !== null) return denied
   const refusal = checkArguments(args, rule, subject)
   if (refusal !== null) return refusal
   const signed = checkSigning(intent, rule, args, to, attestation)
   if (!signed.ok) return signed
+  const carried = checkInside(intent, rule, subject, args)
+  if (!carried.ok) return carried
+  const { inside } = carried
   const valueWei = BigInt(intent.value)
   const approval = rule.isApproval && to !== null ? approvalOf(to, rule, args) : null
-  return { ok: true, call: { ...signed, rule, to, valueWei, args, approval } }
+  return { ok: true, call: { ...signed, rule, to, valueWei, args, inside, approval } }
+}
+
+/** Judge the calls that a call carries: each by its own rule, all of them, and no other. */
+function checkInside(
+  intent: TransactionIntent,
+  { id, inside }: Rule,
+  subject: Subject,
+  args: Arguments,
+): Checked<{ readonly inside: readonly ClearedCall[] }> {
+  if (inside === null) return { ok: true, inside: [] }
+  const places = placesOf(args, inside.data)
+  if (places.length !== inside.rules.length) {
+    return refuse(
+      'sequence_mismatch',
+      `Rule ${id}: the call carries ${places.length} calls; the policy allows ${inside.rules.length}.`,
+    )
+  }
+  const calls: ClearedCall[] = []
+  let valueWei = 0n
+  for (const [index, rule] of inside.rules.entries()) {
+    const within = intentAt(intent, args, inside, places[index] ?? [])
+    const checked = checkCall(within, rule, subject)
+    if (!checked.ok) return checked
+    calls.push(checked.call, ...checked.call.inside)
+    valueWei += checked.call.valueWei
+  }
+  if (valueWei === BigInt(intent.value)) return { ok: true, inside: calls }
+  return refuse(
+    'value_above_cap',
+    `Rule ${id}: its calls send ${valueWei} wei of the ${intent.value} that come with it.`,
+  )
+}
+
+/** A call inside of another, as an intent of its own. */
+function intentAt(
+  { signing: _signing, ...intent }: TransactionIntent,
+  args: Arguments,
+  { data, target, value }: Inside,
+  place: Place,
+): TransactionIntent {
+  const at = (path: string, kind: ValueKind) => String(asValue(memberAt(args, path, place), kind))
+  return {
+    ...intent,
+    target: target === null ? intent.target : `0x${at(target, 'address').slice(2)}`,
+    calldata: `0x${at(data, 'bytes').slice(2)}`,
+    value: value === null ? '0' : at(value, 'uint'),
+  }
 }
 
 /** What is signed inside of a call, and the call with that signature once it is there. */

@@ -8,6 +8,8 @@ const RECIPIENT =
   /^(to|dst|for|onBehalf(Of)?|(\w*_)?(recipient|receiver|beneficiary|payee|destination))$|(Recipient|Receiver|Beneficiary|Payee|Destination|OnBehalfOf)$/
 /** Names of parameters that say what must come in at least. */
 const MINIMUM = /^min(imum)?(?=[A-Z_]|$)|(Min|Minimum)(?=[A-Z_]|$)/
+/** Names of parameters that say whether a call runs with the caller's own storage. */
+const DELEGATES = /^(operation|callType)$|delegate_?call/i
 /** Names of parameters that say until when a call is valid. */
 const DEADLINE = /deadline$|^valid(Until|To)$/i
 
@@ -25,6 +27,7 @@ export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], 
         .at(-1) ?? ''
     const at = `${path}.${leaf.path}`
     for (const tests of choicesOf(leaf.tests)) {
+      if (DELEGATES.test(name)) checkPlain(tests, at)
       if (leaf.kind === 'address' && RECIPIENT.test(name)) checkRecipient(tests, relies, at)
       if (!isNumber(leaf.kind)) continue
       if (DEADLINE.test(name)) checkDeadline(tests, at)
@@ -64,6 +67,11 @@ function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: 
     'it may pay somebody whom the policy does not name.',
     'use eq with $self, with a contract of the deployment ($contract.NAME) or with an address.',
   )
+}
+
+function checkPlain(tests: readonly Plain[], at: string): void {
+  if (referencesOf(tests, 'eq').some((text) => text === '0' || text === 'false')) return
+  throw policyError(at, 'it may delegate a call, which is never allowed.', 'use eq with 0, or with false.')
 }
 
 function checkDeadline(tests: readonly Plain[], at: string): void {

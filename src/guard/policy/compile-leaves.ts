@@ -4,10 +4,17 @@ import type { Condition, Scope } from './conditions.ts'
 import { listsOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
-import type { Leaf } from './rule.ts'
+import type { Inside, Leaf } from './rule.ts'
 import { kindOf, type ValueKind } from './values.ts'
 
 type Shape = { readonly path: string; readonly kind: ValueKind }
+
+/** What references may name, the calls that the arguments carry, and where the conditions are written. */
+type Context = {
+  readonly scope: Omit<Scope, 'args'>
+  readonly inside: Inside | null
+  readonly path: string
+}
 
 /** Longest array of a fixed length: each of its elements has a condition of its own. */
 const FIXED_MAX = 16
@@ -19,16 +26,11 @@ const FIXED_MAX = 16
 export function compileLeaves(
   parameters: readonly AbiParameter[],
   sources: GuardPolicy['allow'][number]['params'],
-  scope: Omit<Scope, 'args'>,
-  path: string,
+  { scope, inside, path }: Context,
 ): readonly Leaf[] {
-  const values = parameters.flatMap((parameter) => shapesOf(parameter, '', path))
-  const lists = [...new Set(values.flatMap((shape) => listsOf(shape.path)))]
-  const lengths = lists.map((list): Shape => ({ path: `${list}.length`, kind: 'uint' }))
-  const known = new Map([...values, ...lengths].map((shape) => [shape.path, shape.kind]))
-  if (known.size < values.length + lengths.length) {
-    throw policyError(path, 'two parameters have the same name.', 'give each a name of its own.')
-  }
+  const known = shapesIn(parameters, path)
+  const lengths = new Set([...known.keys()].flatMap((name) => listsOf(name).map(lengthOf)))
+  const carried = inside === null ? [] : [inside.data, inside.target, inside.value]
   const unknown = Object.keys(sources).find((name) => !known.has(name))
   if (unknown !== undefined) {
     throw policyError(
@@ -37,17 +39,34 @@ export function compileLeaves(
       `use its names: ${[...known.keys()].join(', ')}.`,
     )
   }
-  const stated = [...values, ...lengths.filter((shape) => sources[shape.path] !== undefined)]
-  const leaves = stated.map((shape): Leaf => {
-    const tests = sources[shape.path]
-    const at = `${path}.${shape.path}`
-    if (tests === undefined) throw policyError(at, 'the parameter has no condition.', 'state what it may be.')
-    return { ...shape, tests: compileTests(tests, shape, { ...scope, args: known }, at) }
+  const leaves = [...known].flatMap(([name, kind]): Leaf | readonly Leaf[] => {
+    const tests = sources[name]
+    const shape = { path: name, kind }
+    const at = `${path}.${name}`
+    if (tests !== undefined)
+      return { ...shape, tests: compileTests(tests, shape, { ...scope, args: known }, at) }
+    if (lengths.has(name) || carried.includes(name)) return []
+    throw policyError(at, 'the parameter has no condition.', 'state what it may be.')
   })
-  checkLengths(leaves, path)
+  checkLengths(leaves, inside, path)
   checkComparisons(leaves, path)
   return leaves
 }
+
+/**
+ * Name what a call's arguments consist of: each value and each list's length, by path, with its kind.
+ * Throws RolekeeperError `policy.guard_invalid` for a type without a rule language. Pure.
+ */
+export function shapesIn(parameters: readonly AbiParameter[], path: string): ReadonlyMap<string, ValueKind> {
+  const values = parameters.flatMap((parameter) => shapesOf(parameter, '', path))
+  const lengths = new Set(values.flatMap((shape) => listsOf(shape.path).map(lengthOf)))
+  const shapes = [...values, ...[...lengths].map((list): Shape => ({ path: list, kind: 'uint' }))]
+  const known = new Map(shapes.map((shape) => [shape.path, shape.kind]))
+  if (known.size === shapes.length) return known
+  throw policyError(path, 'two parameters have the same name.', 'give each a name of its own.')
+}
+
+const lengthOf = (list: string): string => `${list}.length`
 
 /** The values that a parameter consists of: one condition each. */
 function shapesOf(parameter: AbiParameter, prefix: string, path: string): readonly Shape[] {
@@ -83,14 +102,15 @@ function stepsInto(dimension: string, place: string, path: string): readonly str
 }
 
 /** A list without a condition on its length could hold one more element that passes every test. */
-function checkLengths(leaves: readonly Leaf[], path: string): void {
+function checkLengths(leaves: readonly Leaf[], inside: Inside | null, path: string): void {
   const isList = (test: Condition) => test.op === 'eq' && test.reference.each !== null
   for (const leaf of leaves) {
     const loose = listsOf(leaf.path).find(
       (list) =>
+        !(inside !== null && listsOf(inside.data).includes(list)) &&
         !leaves.some(
           (peer) =>
-            peer.path === `${list}.length` || (peer.path.startsWith(`${list}[]`) && peer.tests.some(isList)),
+            peer.path === lengthOf(list) || (peer.path.startsWith(`${list}[]`) && peer.tests.some(isList)),
         ),
     )
     if (loose === undefined) continue

@@ -2,33 +2,42 @@ import { type AbiFunction, type AbiParameter, toFunctionSelector } from 'viem'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { checkBounds } from './bounds.ts'
 import { needReference } from './compile-condition.ts'
-import { compileLeaves } from './compile-leaves.ts'
+import { compileLeaves, shapesIn } from './compile-leaves.ts'
 import { compileTypedData } from './compile-typed-data.ts'
 import type { Reference, Scope } from './conditions.ts'
 import { APPROVE, parseCallable, parseConstructor } from './functions.ts'
 import { inputShape } from './inputs.ts'
+import { listsOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
-import type { Leaf, Rule, TypedData } from './rule.ts'
+import type { Inside, Leaf, Rule, TypedData } from './rule.ts'
 
 type SourceRule = GuardPolicy['allow'][number]
 
-/** Compile one rule of `guard.allow`; `relies` as in checkBounds. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+/**
+ * Compile one rule of `guard.allow`, but for what `guard.deny` takes out of it; `relies` as in checkBounds, `inside` the
+ * rules of the calls that it carries. Throws RolekeeperError `policy.guard_invalid`. Pure.
+ */
 export function compileRule(
   source: SourceRule,
   path: string,
-  deployment: Deployment,
-  relies: readonly string[],
+  context: {
+    readonly deployment: Deployment
+    readonly relies: readonly string[]
+    readonly inside: readonly Rule[]
+  },
 ): Rule {
   const { id, when = {}, creation = null, valueWeiMax, gasMax } = source
   const inputs = inputShape(source.workflowType, when)
   if (inputs === null) {
     throw policyError(`${path}.when`, 'no input has these members.', 'use the names and values of the input.')
   }
-  const scope = { inputs, deployment }
+  const scope = { inputs, deployment: context.deployment }
   const target = compileTarget(source, scope, path)
-  const parse = target === null ? parseConstructor : parseCallable
-  const abi = parse(source.function, `${path}.function`)
+  const abi =
+    target === null
+      ? parseConstructor(source.function, `${path}.function`)
+      : parseCallable(source.function, `${path}.function`, source.calls !== undefined)
   const selector = target === null ? '0x' : toFunctionSelector(abi)
   const isApproval = selector === APPROVE
   const typedData =
@@ -36,24 +45,56 @@ export function compileRule(
   if (target === null && typedData !== null) {
     throw policyError(`${path}.typedData`, 'a creation carries no signature.', 'remove it.')
   }
+  const inside = compileInside(source, abi, context.inside, path)
   const { held, params } = apartFromSignature(abi, source.params, typedData, `${path}.params`)
-  const leaves = compileLeaves(held, params, scope, `${path}.params`)
+  const leaves = compileLeaves(held, params, { scope, inside, path: `${path}.params` })
   if (isApproval) checkApproval(leaves, source.params, path)
-  checkBounds(leaves, relies, `${path}.params`)
+  checkBounds(leaves, context.relies, `${path}.params`)
   return {
-    id,
-    when,
-    optional: source.optional !== undefined,
-    target,
-    creation,
-    abi,
-    selector,
-    isApproval,
-    leaves,
-    typedData,
-    valueWeiMax,
-    gasMax,
+    ...{ id, when, optional: source.optional !== undefined, target, creation, abi, selector, isApproval },
+    ...{ leaves, typedData, inside, denials: [], valueWeiMax, gasMax },
   }
+}
+
+/** Where a call carries others; null where it carries none. */
+function compileInside(
+  { calls, valueWeiMax }: SourceRule,
+  { inputs }: AbiFunction,
+  rules: readonly Rule[],
+  path: string,
+): Inside | null {
+  if (calls === undefined) return null
+  const { data, target = null, value = null } = calls
+  const shapes = shapesIn(inputs, `${path}.params`)
+  const parts = [
+    ['data', data, 'bytes'],
+    ['target', target, 'address'],
+    ['value', value, 'uint'],
+  ] as const
+  for (const [name, at, kind] of parts) {
+    if (at === null || (shapes.get(at) === kind && listsOf(at).join() === listsOf(data).join())) continue
+    throw policyError(
+      `${path}.calls.${name}`,
+      `"${at}" is no ${kind} of the calls.`,
+      'use a path of its own parameters.',
+    )
+  }
+  // What is delegated to the contract itself sees the same value again in each call.
+  if (value === null && valueWeiMax > 0n) {
+    throw policyError(
+      `${path}.calls.value`,
+      'the value of its calls is not known.',
+      'let the rule send no value.',
+    )
+  }
+  if (listsOf(data).length <= 1 && (rules.length === 1 || listsOf(data).length === 1)) {
+    return { data, target, value, rules }
+  }
+  throw policyError(
+    `${path}.calls.data`,
+    `"${data}" is not one place for each call.`,
+    'use a path through one list.',
+  )
 }
 
 /** The arguments that conditions hold, without the one that takes our signature. */

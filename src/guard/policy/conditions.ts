@@ -173,6 +173,18 @@ export function holds(condition: Condition, actual: Value, subject: Subject, pla
   return condition.op === 'min' ? actual * over >= wanted * of : actual * over <= wanted * of
 }
 
+/** Whether a decoded value is what a test describes; a reference that resolves to nothing describes anything. Pure. */
+export function isMet(condition: Condition, actual: Value, subject: Subject, place: Place): boolean {
+  if (condition.op === 'any') {
+    return condition.of.some((tests) => tests.every((test) => isMet(test, actual, subject, place)))
+  }
+  const references = condition.op === 'in' ? condition.among : [condition.reference]
+  return (
+    references.some((reference) => reference.resolve(subject, place) === undefined) ||
+    holds(condition, actual, subject, place)
+  )
+}
+
 /** Find the elements of the list that a reference goes through; null when it is one value. Pure. */
 export const elementsOf = ({ each }: Reference, { input, args }: Subject): readonly Place[] | null =>
   each === null ? null : placesOf(each.of === 'input' ? input : args, each.path)

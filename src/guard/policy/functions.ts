@@ -1,6 +1,13 @@
 import { type Abi, type AbiFunction, parseAbi, toFunctionSelector, toFunctionSignature } from 'viem'
 import { policyError } from './policy-error.ts'
 
+/** Carries calls of any kind: allowed only where a rule says what they are. */
+const CARRIES: ReadonlySet<string> = new Set(
+  ['multicall(bytes[])', 'multicall(uint256,bytes[])', 'execute(address,uint256,bytes)'].map((text) =>
+    toFunctionSelector(text),
+  ),
+)
+
 /** Never allowed, whatever a rule says: each gives away more than one action needs, or hides what runs inside. */
 const DENIED: ReadonlySet<string> = new Set(
   [
@@ -12,8 +19,6 @@ const DENIED: ReadonlySet<string> = new Set(
     'approve(address,address,uint160,uint48)',
     'transferOwnership(address)',
     'grantRole(bytes32,address)',
-    'multicall(bytes[])',
-    'execute(address,uint256,bytes)',
     'execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)',
   ].map((text) => toFunctionSelector(text)),
 )
@@ -32,10 +37,12 @@ export function parseFunction(text: string, path: string): AbiFunction {
   )
 }
 
-/** Parse the function of a rule, which must not be one that is never allowed. Pure. */
-export function parseCallable(text: string, path: string): AbiFunction {
+/** Parse the function of a rule, which must not be one that is never allowed; `carries` calls that rules hold. Pure. */
+export function parseCallable(text: string, path: string, carries: boolean): AbiFunction {
   const abi = parseFunction(text, path)
-  if (!DENIED.has(toFunctionSelector(abi))) return abi
+  const selector = toFunctionSelector(abi)
+  const isDenied = DENIED.has(selector) || /delegatecall/i.test(abi.name)
+  if (!isDenied && (carries || !CARRIES.has(selector))) return abi
   throw policyError(path, `${toFunctionSignature(abi)} is never allowed.`, 'remove the rule.')
 }
 

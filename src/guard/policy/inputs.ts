@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../../service/contract/workflow-types.ts'
+import { policyError } from './policy-error.ts'
 
 /** What a member of a workflow's input holds. */
 type InputKind = 'address' | 'uint' | 'bool' | 'text'
@@ -25,6 +26,13 @@ export const inputShapes = (type: WorkflowType, when: When): readonly InputShape
       Object.entries(when).every(([name, value]) => shape[name]?.safeParse(value).success === true),
     )
     .map((choice) => new Map(membersOf(choice, '')))
+
+/** What of an input every rule of a type can name. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function needInputs(type: WorkflowType, path: string): InputShape {
+  const inputs = inputShape(type, {})
+  if (inputs !== null) return inputs
+  throw policyError(path, `What an input of ${type} holds is not known.`, 'remove it.')
+}
 
 const choicesOf = (schema: unknown): readonly z.ZodObject[] => {
   if (schema instanceof z.ZodObject) return [schema]

@@ -109,6 +109,17 @@ const rule = z.strictObject({
   function: signature,
   /** One entry for every parameter, by its path: `report.asset`, `supplies[].market`; all tests of an entry must hold. */
   params: z.record(z.string().min(1).max(100), condition),
+  /** Calls that it carries, as a multicall does: each is held to a rule of its own. Those rules are for nothing else. */
+  calls: z
+    .strictObject({
+      /** Where their bytes are, what they go to and what they send, by path: `calls[].callData`. */
+      data: z.string().min(1).max(100),
+      target: z.string().min(1).max(100).optional(),
+      value: z.string().min(1).max(100).optional(),
+      /** The ids of the rules that the calls are, in order. */
+      inside: z.array(z.string().min(1).max(40)).min(1).max(16),
+    })
+    .optional(),
   /** What the call's signature argument signs: our own EIP-712 type and domain, whatever the service asks for. */
   typedData: z
     .strictObject({
@@ -124,6 +135,20 @@ const rule = z.strictObject({
   valueWeiMax: amount('wei'),
   gasMax: count('gas', 21_000, 16_000_000).transform(BigInt),
 })
+
+const denial = z
+  .strictObject({
+    id: rule.shape.id,
+    /** Absent: of every type, where `$input` names nothing. */
+    workflowType: z.enum(WORKFLOW_TYPES).optional(),
+    target: value.optional(),
+    function: signature.optional(),
+    /** What makes it refused: each entry is met by one element at least. */
+    params: rule.shape.params.optional(),
+  })
+  .refine((stated) => stated.target !== undefined || stated.function !== undefined, {
+    message: 'expected a target or a function',
+  })
 
 const effects = z.strictObject({
   workflowType: z.enum(WORKFLOW_TYPES),
@@ -145,6 +170,8 @@ export const guardPolicy = (sanity: z.ZodType) =>
     views: z.array(signature).min(1).max(100),
     /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
     allow: z.array(rule).min(1).max(50),
+    /** Calls that are refused, whatever a rule above allows. */
+    deny: z.array(denial).max(50).optional(),
     effects: z.array(effects).max(50),
     /** The limits of the role's own judgements. */
     sanity,

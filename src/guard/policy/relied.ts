@@ -48,7 +48,8 @@ function checkInputs(
 /** An approval moves nothing by itself, and a call that may be missing carries nothing. */
 const uses = ({ isApproval, optional }: Rule): boolean => !isApproval && !optional
 
-const carriedBy = ({ target, leaves }: Rule): readonly (string | null)[] => [
+const carriedBy = ({ target, leaves, inside }: Rule): readonly (string | null)[] => [
+  ...(inside?.rules ?? []).flatMap(carriedBy),
   ...(target === null ? [] : [memberOf(target)]),
   ...leaves.flatMap(({ tests }) => inEvery(choicesOf(tests).map(equalTo))),
 ]

@@ -1,4 +1,5 @@
 import type { AbiFunction, Hex } from 'viem'
+import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { Condition, Reference } from './conditions.ts'
 import type { When } from './inputs.ts'
 import { memberAt } from './paths.ts'
@@ -24,6 +25,30 @@ export type TypedData = {
   readonly placement: string
 }
 
+/** A call that is never signed: every part that it states must fit. */
+export type Denial = {
+  readonly id: string
+  /** Null for any type. */
+  readonly workflowType: WorkflowType | null
+  /** Null for any contract. */
+  readonly target: Reference | null
+  /** Null for any function. */
+  readonly call: { readonly abi: AbiFunction; readonly selector: Hex } | null
+  /** Each is met by one value at least. */
+  readonly leaves: readonly Leaf[]
+}
+
+/** Calls in the arguments of a call: where they are, and the rules that they are held to, one each and in this order. */
+export type Inside = {
+  /** The path of what is called with: `calls[].callData`. */
+  readonly data: string
+  /** The path of what is called; null where it is the contract itself. */
+  readonly target: string | null
+  /** The path of the native value sent along; null where none is. */
+  readonly value: string | null
+  readonly rules: readonly Rule[]
+}
+
 /** One call that may be signed, with everything that must hold of it. */
 export type Rule = {
   readonly id: string
@@ -39,6 +64,10 @@ export type Rule = {
   readonly isApproval: boolean
   readonly leaves: readonly Leaf[]
   readonly typedData: TypedData | null
+  /** The calls that it carries in its arguments; null for a call that carries none. */
+  readonly inside: Inside | null
+  /** What is refused of it, whatever the rule allows. */
+  readonly denials: readonly Denial[]
   readonly valueWeiMax: bigint
   readonly gasMax: bigint
 }

@@ -1,0 +1,46 @@
+import { toFunctionSelector } from 'viem'
+import type { Deployment } from '../../service/contract/deployment.ts'
+import { compileTests, needReference } from './compile-condition.ts'
+import { shapesIn } from './compile-leaves.ts'
+import { parseFunction } from './functions.ts'
+import { inputShape } from './inputs.ts'
+import type { GuardPolicy } from './policy.ts'
+import { policyError } from './policy-error.ts'
+import type { Denial, Leaf } from './rule.ts'
+
+type SourceDenial = NonNullable<GuardPolicy['deny']>[number]
+
+/** Compile `guard.deny`: what no rule allows, whatever it says. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function compileDenials(sources: GuardPolicy['deny'], deployment: Deployment): readonly Denial[] {
+  return (sources ?? []).map((source, index) => compileDenial(source, `guard.deny[${index}]`, deployment))
+}
+
+function compileDenial(source: SourceDenial, path: string, deployment: Deployment): Denial {
+  const { id, workflowType = null, target, function: text, params = {} } = source
+  // Where any type is meant, no member of an input is known.
+  const inputs = workflowType === null ? new Map() : (inputShape(workflowType, {}) ?? new Map())
+  const scope = { inputs, deployment }
+  const abi = text === undefined ? null : parseFunction(text, `${path}.function`)
+  if (abi === null && Object.keys(params).length > 0) {
+    throw policyError(
+      `${path}.params`,
+      'parameters are those of a function.',
+      'state the function, or remove them.',
+    )
+  }
+  const shapes = shapesIn(abi?.inputs ?? [], `${path}.params`)
+  const leaves = Object.entries(params).map(([name, tests]): Leaf => {
+    const at = `${path}.params.${name}`
+    const kind = shapes.get(name)
+    if (kind === undefined) throw policyError(at, 'the function has no such parameter.', 'use its own names.')
+    const shape = { path: name, kind }
+    return { ...shape, tests: compileTests(tests, shape, { ...scope, args: shapes }, at) }
+  })
+  return {
+    id,
+    workflowType,
+    target: target === undefined ? null : needReference(target, 'address', scope, `${path}.target`),
+    call: abi === null ? null : { abi, selector: toFunctionSelector(abi) },
+    leaves,
+  }
+}
