@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import { BPS, ceilDiv } from '../protocol/health.ts'
+import { BPS, ceilDiv, collateralWorth, tokenUnit } from '../protocol/health.ts'
 import { badDebtAfter } from '../protocol/liquidation.ts'
 import { decimal, dollars, tokens } from '../protocol/text.ts'
 import type { GasCost } from './funds.ts'
@@ -22,10 +22,10 @@ export function proposeLiquidation(
   size: Quote,
   { limitedBy, gapBps, gas }: Sized,
   signer: Address,
-  { slippageBps }: LiquidatorPolicy,
+  policy: LiquidatorPolicy,
 ): Proposal {
   const { facility, market, figures, subject } = candidate
-  const minCollateralAssets = (size.seizeAssets * (BPS - BigInt(slippageBps))) / BPS
+  const minCollateralAssets = leastCollateral(candidate, size, policy)
   return {
     workflowType: 'role.liquidator.liquidate',
     kind: 'liquidate',
@@ -81,6 +81,23 @@ export function proposeLiquidation(
       collateralDecimals: market.collateralDecimals,
     },
   }
+}
+
+/**
+ * The collateral below which the call is to revert: what is due less slippage, and never so little that repayment, gas
+ * and the least profit are not in it.
+ */
+function leastCollateral(
+  { market }: Candidate,
+  { seizeAssets, repayAssets, gasAssets }: Quote,
+  { slippageBps, profitUsdMicrosMin }: LiquidatorPolicy,
+): bigint {
+  const slipped = (seizeAssets * (BPS - BigInt(slippageBps))) / BPS
+  const price = { ...market, priceWad: market.price.priceWad }
+  const profitAssets = ceilDiv(profitUsdMicrosMin * tokenUnit(market.loanDecimals), market.loanPriceUsdMicros)
+  const paying = collateralWorth(repayAssets + gasAssets + profitAssets, price)
+  const least = paying > slipped ? paying : slipped
+  return least < seizeAssets ? least : seizeAssets
 }
 
 const haircutBps = (size: Quote) => ceilDiv(size.haircutAssets * BPS, size.seizeValueAssets)

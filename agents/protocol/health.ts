@@ -32,6 +32,13 @@ export const collateralValue = (collateralAssets: bigint, price: Price): bigint 
   (collateralAssets * price.priceWad * tokenUnit(price.loanDecimals)) /
   (tokenUnit(price.collateralDecimals) * WAD)
 
+/** Return the least collateral (base units) that is worth so many base units of the loan asset. Pure. */
+export const collateralWorth = (loanAssets: bigint, price: Price): bigint =>
+  ceilDiv(
+    loanAssets * tokenUnit(price.collateralDecimals) * WAD,
+    price.priceWad * tokenUnit(price.loanDecimals),
+  )
+
 /** What a borrower's health is judged on: its collateral, and its debt to all vaults of the market, base units. */
 type Position = {
   readonly collateralAssets: bigint

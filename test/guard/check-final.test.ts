@@ -188,10 +188,10 @@ describe('clearing a liquidation', () => {
   })
 
   it('refuses a profit below the floor', async () => {
-    // 7 % of 5,000 is $350, less a dollar or two of gas at $3,000 a coin.
+    // It insists on 99 % of 5,350, which leaves $296.50, less a dollar or two of gas at $3,000 a coin.
     const options = await liquidationOf(scene, ask())
-    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '340000000' }))).toBe('cleared')
-    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '350000000' }))).toBe(
+    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '290000000' }))).toBe('cleared')
+    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '296500000' }))).toBe(
       'profit_below_floor',
     )
   })

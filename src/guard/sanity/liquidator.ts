@@ -28,7 +28,7 @@ const liquidationLimits = z.strictObject({
   minCollateralBps: bps(1).transform(BigInt),
   /** What one whole native coin is taken to be worth. */
   nativePriceUsdMicros: usdMicros(),
-  /** Least bonus left after gas at the fee offered. */
+  /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
   profitUsdMicrosMin: usdMicros(),
 })
 type LiquidationLimits = z.output<typeof liquidationLimits>
@@ -139,11 +139,11 @@ function checkRepayment(
   )
 }
 
-/** What is due for the repayment: collateral, and its worth in the loan asset; base units. Null when not known. */
+/** What is due for the repayment, and what the call insists on is worth in the loan asset; base units. Null when not known. */
 function dueFor(
-  { market, repay, deployment }: Liquidation,
+  { market, repay, minCollateral, deployment }: Liquidation,
   { collateral, bonus, oracle }: LiquidationReads,
-): { readonly seize: bigint; readonly worth: bigint } | null {
+): { readonly seize: bigint; readonly leastWorth: bigint } | null {
   const [held, bonusBps, price] = [collateral(), bonus(), oracle()]
   const [loanUnit, collateralUnit] = [
     unitOf(market.loanAsset, deployment),
@@ -156,7 +156,7 @@ function dueFor(
   const below = WAD * collateralUnit
   const wanted = (repay * (BPS + bonusBps) * below) / (BPS * above)
   const seize = wanted < held ? wanted : held
-  return { seize, worth: (seize * above) / below }
+  return { seize, leastWorth: (minCollateral * above) / below }
 }
 
 function checkMinimum(
@@ -174,6 +174,7 @@ function checkMinimum(
   )
 }
 
+/** Demand the least profit of the least that the call takes: whatever seizes less than that reverts. */
 function checkProfit(
   liquidation: Liquidation,
   reads: LiquidationReads,
@@ -184,12 +185,12 @@ function checkProfit(
   if (due === null) return unread('what would be seized')
   const { repay, proposal } = liquidation
   const { exposure } = proposal
-  const bonusUsdMicros = ((due.worth - repay) * exposure.usdMicros) / exposure.assets
+  const bonusUsdMicros = ((due.leastWorth - repay) * exposure.usdMicros) / exposure.assets
   const profit = bonusUsdMicros - (gasWei * nativePriceUsdMicros) / WAD
   if (profit >= profitUsdMicrosMin) return null
   return refuse(
     'profit_below_floor',
-    `The bonus less gas is ${profit} millionths of a dollar; the policy demands ${profitUsdMicrosMin}.`,
+    `At the least collateral that the call takes, the bonus less gas is ${profit} millionths of a dollar; the policy demands ${profitUsdMicrosMin}.`,
   )
 }
 

@@ -81,6 +81,15 @@ describe('a liquidation that pays', () => {
     expect(of('minCollateralAssets')).toBe((of('seizeAssets') * 9_900n) / 10_000n)
     expect(proposal?.reason.limitedBy).toBe('close_factor')
   })
+
+  it('insists on the collateral that the least profit needs, where slippage would take it', () => {
+    const rules = policy({ profitUsdMicrosMin: 900_000_000n })
+    const of = (key: string) => BigInt(String(proposed(observation(), rules)[0]?.reason[key]))
+    // $20,500 and $900 and gas, at 50,000 sUSD for 10^8 base units.
+    const least = (20_500_000_000n + 900_000_000n + of('gasAssets')) * 100n
+    expect(of('minCollateralAssets')).toBe((least + 49_999n) / 50_000n)
+    expect(of('minCollateralAssets')).toBeGreaterThan((of('seizeAssets') * 9_900n) / 10_000n)
+  })
 })
 
 it('prices gas with the tip that the fee policy pays', () => {
