@@ -2,6 +2,7 @@ import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
+import type { Ruleset } from './ruleset.ts'
 
 /** One claim of the past, as far as budgets count it. */
 export type SpendRow = {
@@ -103,13 +104,13 @@ function overspent(
 
 /**
  * Judge a workflow's exposure with what others could still take by allowances that stand; a pair that it approves anew
- * counts once. Pure.
+ * counts once, and another token than its own counts at the policy's price. Pure.
  */
 export function checkStanding(
   exposure: Proposal['exposure'],
   standing: readonly StandingAllowance[],
   approvals: readonly StandingAllowance[],
-  limits: Limits,
+  { limits, deployment }: Pick<Ruleset, 'limits' | 'deployment'>,
 ): Refusal | null {
   // What moves nothing out adds no exposure: a settlement need not wait for a revocation.
   if (exposure.assets === 0n) return null
@@ -117,18 +118,24 @@ export function checkStanding(
   for (const { token, spender, assets } of standing) {
     const isReplaced = approvals.some((approval) => approval.token === token && approval.spender === spender)
     if (isReplaced) continue
-    if (token !== exposure.token?.toLowerCase()) {
+    if (token === exposure.token?.toLowerCase()) {
+      usdMicros += (assets * exposure.usdMicros) / exposure.assets
+      continue
+    }
+    const asset = deployment.assets.find(({ address }) => address === token)
+    const price = asset === undefined ? undefined : limits.pricesUsdMicros[asset.symbol]
+    if (asset === undefined || price === undefined) {
       return refuse(
         'standing_unpriced',
-        `${spender} may still take ${assets} base units of ${token}, whose worth is not known here.`,
+        `${spender} may still take ${assets} base units of ${token}, which limits.pricesUsdMicros does not price. Fix: revoke it, or price it.`,
       )
     }
-    usdMicros += (assets * exposure.usdMicros) / exposure.assets
+    usdMicros += (assets * price) / 10n ** BigInt(asset.decimals)
   }
   const limit = limits.perHour.usdMicrosMax
   if (usdMicros <= limit) return null
   return refuse(
     'limit_standing',
-    `With allowances that still stand, ${usdMicros} millionths of a dollar are exposed; the policy allows ${limit}.`,
+    `With allowances that still stand, ${usdMicros} millionths of a dollar are exposed; the policy allows ${limit}. Fix: revoke what is not needed any more.`,
   )
 }

@@ -109,7 +109,7 @@ function checkWithoutChain(options: FinalOptions, chainId: number): Checked<Bund
   }
   const approvals = prepared.calls.flatMap(({ approval }) => approval ?? [])
   return (
-    checkStanding(workflow.proposal.exposure, signer.standing, approvals, ruleset.limits) ?? {
+    checkStanding(workflow.proposal.exposure, signer.standing, approvals, ruleset) ?? {
       ...prepared,
       frozen,
     }

@@ -5,6 +5,7 @@ import { askUnits } from '../guard/deployed-units.ts'
 import { createReads } from '../guard/views.ts'
 import type { Log } from '../ops/log.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
+import { createRenewed } from './renewed.ts'
 import { provePins } from './startup-checks.ts'
 
 /** Whether the deployment is what the configuration says, as of the last proof. */
@@ -33,42 +34,37 @@ export function createDeploymentProof(
   deployment: Deployment,
   { nodes, clock, log, alarm }: ProofDeps,
 ): DeploymentProof {
-  let provenAtMs: number | null = null
-  let disproof: RolekeeperError | null = null
-  let proving: Promise<void> | undefined
-  const proveNow = async () => {
-    try {
-      await Promise.all([provePins(nodes, deployment), proveUnits(nodes, deployment)])
-      disproof = null
-    } catch (error) {
-      // Nodes that do not answer disprove nothing: what is cleared is read again anyway.
-      if (!(error instanceof RolekeeperError) || !error.code.startsWith('deployment.')) throw error
-      disproof = error
-      alarm(error)
-    }
-    provenAtMs = clock.nowMs()
-  }
-  const isDue = () => {
-    const everyMs = disproof === null ? PROVE_EVERY_MS : REPROVE_MS
-    return provenAtMs === null || Math.abs(clock.nowMs() - provenAtMs) >= everyMs
-  }
-  const proveIfDue = async () => {
-    if (!isDue()) return
-    proving ??= proveNow().finally(() => {
-      proving = undefined
-    })
-    await proving
-  }
+  const proof = createRenewed(() => disproofOf(deployment, nodes, alarm), {
+    clock,
+    everyMs: ({ disproof }) => (disproof === null ? PROVE_EVERY_MS : REPROVE_MS),
+    onFailed: (error) => log.warn('could not prove the deployment again', {}, error),
+  })
   return {
     prove: async () => {
-      await proveIfDue()
+      const { disproof } = await proof.get()
       if (disproof !== null) throw disproof
     },
-    again: () => {
-      proveIfDue().catch((error: unknown) => log.warn('could not prove the deployment again', {}, error))
+    again: proof.begin,
+    disproven: () => {
+      const disproof = proof.last()?.disproof ?? null
+      return disproof === null ? null : refuse(disproof.code.replace('.', '_'), disproof.shortMessage)
     },
-    disproven: () =>
-      disproof === null ? null : refuse(disproof.code.replace('.', '_'), disproof.shortMessage),
+  }
+}
+
+/** What disproves a deployment; nodes that do not answer disprove nothing: what is cleared is read again anyway. */
+async function disproofOf(
+  deployment: Deployment,
+  nodes: ProofDeps['nodes'],
+  alarm: ProofDeps['alarm'],
+): Promise<{ readonly disproof: RolekeeperError | null }> {
+  try {
+    await Promise.all([provePins(nodes, deployment), proveUnits(nodes, deployment)])
+    return { disproof: null }
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || !error.code.startsWith('deployment.')) throw error
+    alarm(error)
+    return { disproof: error }
   }
 }
 

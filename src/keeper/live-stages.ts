@@ -29,7 +29,7 @@ import { hasRoom } from '../pipeline/transactions/window.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import { wait } from '../workflow/step.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import type { StandingAllowance, Workflow } from '../workflow/workflow.ts'
 import { createRequestStages } from './request-stages.ts'
 import { createTogether } from './together.ts'
 
@@ -47,6 +47,8 @@ export type LiveStagesDeps = {
   readonly window: number
   /** What is urgent and in flight with a signer. */
   readonly urgentOf: (signer: Address) => readonly Workflow[]
+  /** What contracts may take from the signer, by the chain. */
+  readonly standing: () => Promise<readonly StandingAllowance[]>
   readonly ruleset: Ruleset
   readonly approval: Approval
   readonly mail: Pick<Mail, 'answer' | 'everyMs'>
@@ -264,13 +266,23 @@ async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<Om
   const { head, count, finalized } = deps.chain.facts(workflow.signer)
   const live = await deps.journal.ofSigner(workflow.signer)
   const others = live.filter(({ state }) => state === 'in_flight')
+  const failed = others.filter((other) => other.slots.some(hasFailed))
+  // What a workflow in flight is to use up is in its own budget; all else that the chain shows is exposure.
+  const named = others.flatMap(allowancesOf)
+  const standing = await deps.standing()
   return {
     head,
     finalizedNumber: finalized,
     nextNonce: await nextNonce(workflow.chainId, workflow.signer, deps.journal),
     pending: pendingOf(others, count, workflow),
-    standing: others
-      .filter((other) => other.slots.some(hasFailed))
-      .flatMap((other) => other.clearance?.allowances ?? []),
+    standing: [
+      ...failed.flatMap(allowancesOf),
+      ...standing.filter((one) => !named.some((other) => isSamePair(one, other))),
+    ],
   }
 }
+
+const allowancesOf = ({ clearance }: Workflow): readonly StandingAllowance[] => clearance?.allowances ?? []
+
+const isSamePair = (one: StandingAllowance, other: StandingAllowance): boolean =>
+  one.token === other.token && one.spender === other.spender

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
+import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
@@ -12,6 +13,7 @@ import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import type { RolePolicy } from './role-policy.ts'
+import { createStandingAllowances, type StandingAllowances } from './standing-allowances.ts'
 
 /** The key of a live agent. It opens by itself; until then each request for a signature throws `sign.not_open`. */
 type RoleKey = {
@@ -30,6 +32,7 @@ export type RoleSigning = {
   readonly key: RoleKey
   readonly session: WalletSession
   readonly stages: Stages
+  readonly standing: Pick<StandingAllowances, 'begin'>
 }
 
 /** What a live role is joined from. */
@@ -40,13 +43,14 @@ type SigningDeps = Pick<
   readonly client: ServiceClient
   readonly config: Pick<RunConfig, 'kms' | 'environment'>
   readonly clock: Clock
+  readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
 }
 
 /** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
 export function createRoleSigning(
   { agent, policy, ruleset, approval }: RolePolicy,
-  { config, clock, onKmsCall, ...deps }: SigningDeps,
+  { config, clock, log, onKmsCall, ...deps }: SigningDeps,
 ): RoleSigning {
   const { journal, nodes, client, gate } = deps
   const key = createRoleKey(agent, config, clock, onKmsCall)
@@ -56,8 +60,10 @@ export function createRoleSigning(
     { address: signer.address, chainId: nodes.chainId },
     { client, clock, attest: (digest) => attestChallenge(digest, signer, attestDeps) },
   )
+  const standing = createStandingAllowances(signer.address, ruleset.deployment, { nodes, clock, log })
   const stages = createLiveStages({
     ...deps,
+    standing: standing.now,
     nowMs: clock.nowMs,
     signer,
     ruleset,
@@ -65,7 +71,7 @@ export function createRoleSigning(
     fees: policy.fees,
     window: agent.signer.window,
   })
-  return { key, session, stages }
+  return { key, session, stages, standing }
 }
 
 function createRoleKey(

@@ -197,6 +197,7 @@ function stagesOf(
       ...{ signers: { safe }, alarm: ({ message }) => say(message), urgentOf: () => [], window: 64 },
       approval: { ...approval, expiresAfterMs: 60_000, hash: '' },
       mail: { everyMs: 250, answer: async () => null },
+      standing: async () => [],
       ruleset: compileRuleset(
         { role, ...POLICY },
         {

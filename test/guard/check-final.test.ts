@@ -280,6 +280,20 @@ describe('clearing a liquidation', () => {
     expect(await reasonOf(standing(room + 1n, market))).toBe('cleared')
     const unpriced = withSigner(options, { standing: [{ token: market, spender: COLLATERAL, assets: 1n }] })
     expect(await reasonOf(unpriced)).toBe('standing_unpriced')
+    // Another token of the deployment counts at the policy's price.
+    const eth = scene.deployment.assets.find(({ symbol }) => symbol === 'sETH')?.address ?? COLLATERAL
+    const { pricesUsdMicros } = options.ruleset.limits
+    const priced = (assets: bigint) =>
+      withSigner(
+        withRules(options, {
+          limits: { ...options.ruleset.limits, pricesUsdMicros: { ...pricesUsdMicros, sETH: room } },
+        }),
+        {
+          standing: [{ token: eth, spender: COLLATERAL, assets }],
+        },
+      )
+    expect(await reasonOf(priced(10n ** 18n))).toBe('cleared')
+    expect(await reasonOf(priced(10n ** 18n + 10n ** 12n))).toBe('limit_standing')
   })
 
   it('keeps the gas of one workflow within its limit', async () => {

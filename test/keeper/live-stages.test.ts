@@ -11,6 +11,21 @@ import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { createFollowingStages, createLiveStages } from '../../src/keeper/live-stages.ts'
 import { type ChainView, watchChain } from '../../src/pipeline/transactions/nonces.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
+import {
+  approve,
+  freeze,
+  intent,
+  LOAN,
+  liquidate,
+  liquidation,
+  liquidationAnswer,
+  liquidationArgs,
+  MARKET,
+  NOW_MS,
+  REPAY,
+  ruleset,
+  VAULT,
+} from '../guard/fixtures.ts'
 import { DEPLOY_RULE, rulesetOf } from '../guard/rules.ts'
 import { createModelChain } from '../support/model-chain.ts'
 import { attemptOf, FEE_POLICY, proposalOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
@@ -59,12 +74,17 @@ const joined = () => ({
   ...{ signers: { safe: () => {} }, gate: () => ({ closed: false, paused: false }), alarm: () => {} },
 })
 
+const NO_APPROVAL = {
+  ...{ always: new Set<never>(), aboveAssets: new Map(), aboveUsdMicros: undefined, beyondBps: undefined },
+  ...{ expiresAfterMs: 1, hash: '' },
+}
+
 /** A workflow whose one payload is sent at a nonce. */
 async function send(nonce: number, maxFeePerGasWei: bigint, changes: Partial<Workflow>): Promise<Workflow> {
   const id = `w${nonce}`
   const { clearance } = workflowOf('cleared')
   if (clearance === undefined) throw new TypeError('no clearance')
-  const whole = { ...changes, id, opportunity: id, clearance: { ...clearance, notAfterMs: 1_000_000_000 } }
+  const whole = { clearance: { ...clearance, notAfterMs: 1_000_000_000 }, ...changes, id, opportunity: id }
   await journal.open(workflowOf('cleared', whole))
   const digest = `0x${String(nonce).padStart(64, '0')}` as const
   const fees = { maxFeePerGasWei, maxPriorityFeePerGasWei: maxFeePerGasWei / 2n }
@@ -103,16 +123,35 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
     ...joined(),
     ...{ window: 1, urgentOf: () => [], alone: (work) => work() },
     mail: { everyMs: 250, answer: async () => null },
+    standing: async () => [],
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
-    approval: {
-      always: new Set(),
-      aboveAssets: new Map(),
-      aboveUsdMicros: undefined,
-      beyondBps: undefined,
-      expiresAfterMs: 1,
-      hash: '',
-    },
+    approval: NO_APPROVAL,
   })
   expect(await clear(workflowOf('attested'))).toEqual({ type: 'wait', ms: 2_000 })
   expect(await clear(workflowOf('attested', urgent))).toMatchObject({ type: 'moved' })
+})
+
+it('counts what the chain shows to stand, but not what a workflow in flight is to use up', async () => {
+  const allowed = { token: LOAN, spender: VAULT, assets: 10n ** 15n }
+  const { clear } = createLiveStages({
+    ...joined(),
+    ...{ nowMs: () => NOW_MS, window: 16, urgentOf: () => [], alone: (work) => work() },
+    ...{ mail: { everyMs: 250, answer: async () => null }, approval: NO_APPROVAL, ruleset },
+    standing: async () => [allowed],
+  })
+  const call = liquidate({ ...liquidationArgs, recipient: SIGNER })
+  const transactions = [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, call)]
+  const proposal = { ...liquidation, input: { ...liquidation.input, recipientAddress: SIGNER } }
+  const attested = workflowOf('attested', {
+    proposal,
+    prepared: freeze({ ...liquidationAnswer(), transactions }),
+  })
+  expect(await clear(attested)).toMatchObject({
+    workflow: { state: 'refused', note: { check: 'limit_standing' } },
+  })
+  const { clearance } = workflowOf('cleared')
+  if (clearance === undefined) throw new TypeError('no clearance')
+  await send(7, 2n * GWEI, { clearance: { ...clearance, allowances: [allowed] } })
+  // Past it: the nodes of this test are gone.
+  await expect(clear(attested)).rejects.toMatchObject({ code: 'node.unreachable' })
 })

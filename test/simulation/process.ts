@@ -307,6 +307,7 @@ export class Process {
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
       mail: { everyMs: 250, answer: async () => null },
+      standing: async () => [],
       fees,
       signers,
       gate: () => gateOf(signers),

@@ -1,0 +1,68 @@
+import type { Address } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
+import { pinsOf } from '../guard/policy/deployment.ts'
+import { allowanceView } from '../guard/views.ts'
+import type { Log } from '../ops/log.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+import type { StandingAllowance } from '../workflow/workflow.ts'
+import { createRenewed } from './renewed.ts'
+
+/** What contracts of a deployment may take from one signer, whoever allowed it, and whatever became of that. */
+export type StandingAllowances = {
+  /** What stands now, of what stood at the last look at all. Throws RolekeeperError `node.*` and `allowance.not_read`. */
+  readonly now: () => Promise<readonly StandingAllowance[]>
+  /** Look at all if that is due, and do not wait for it. */
+  readonly begin: () => void
+}
+
+/** All pairs of an asset and a contract are looked at so often; those that stand at each clearance. */
+const LOOK_EVERY_MS = 60_000
+
+type Pair = Pick<StandingAllowance, 'token' | 'spender'>
+
+/** Look after the allowances of a signer: each asset of the deployment, and each contract that is none. */
+export function createStandingAllowances(
+  owner: Address,
+  deployment: Deployment,
+  { nodes, clock, log }: { readonly nodes: Pick<Nodes, 'calls'>; readonly clock: Clock; readonly log: Log },
+): StandingAllowances {
+  const assets = deployment.assets.map(({ address }) => address)
+  const pinned = [...new Set(pinsOf(deployment).map(({ address }) => address))]
+  const spenders = pinned.filter((address) => !assets.includes(address))
+  const pairs = assets.flatMap((token) => spenders.map((spender) => ({ token, spender })))
+  const all = createRenewed(() => standingOf(owner, pairs, nodes), {
+    clock,
+    everyMs: () => LOOK_EVERY_MS,
+    onFailed: (error) => log.warn('could not look for allowances', { signer: owner }, error),
+  })
+  return {
+    now: async () => {
+      all.begin()
+      const known = all.last() ?? (await all.get())
+      return known.length === 0 ? [] : standingOf(owner, known, nodes)
+    },
+    begin: all.begin,
+  }
+}
+
+async function standingOf(
+  owner: Address,
+  pairs: readonly Pair[],
+  nodes: Pick<Nodes, 'calls'>,
+): Promise<readonly StandingAllowance[]> {
+  const views = pairs.map(({ token, spender }) => allowanceView(token, owner, spender))
+  const said = await nodes.calls(views.map(({ call }) => call))
+  return pairs.flatMap(({ token, spender }, index) => {
+    const assets = views[index]?.decode(said[index]) ?? null
+    if (assets === null) {
+      throw new RolekeeperError(
+        'allowance.not_read',
+        `${token} does not say what ${spender} may take from ${owner}.`,
+        { fix: 'see whether it is a token; what cannot be read may stand.', retry: 'later' },
+      )
+    }
+    return assets === 0n ? [] : [{ token, spender, assets }]
+  })
+}

@@ -1,0 +1,50 @@
+import type { Address } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createStandingAllowances } from '../../src/keeper/standing-allowances.ts'
+import { createLog } from '../../src/ops/log.ts'
+import { createScene, type Scene } from '../guard/scene.ts'
+import { by } from '../sandbox/contracts/world.ts'
+
+const log = createLog({ level: 'silent', secrets: [] })
+
+let scene: Scene
+beforeAll(async () => {
+  scene = await createScene()
+})
+afterAll(async () => {
+  await scene?.stop()
+})
+
+test('finds what contracts may take, whoever allowed it, and until it is gone: an ended workflow’s was forgotten', async () => {
+  const { world, liquidator: owner, deployment } = scene
+  const [now, asked] = [{ ms: 1_000 }, [] as number[]]
+  const nodes: Pick<Scene['nodes'], 'calls'> = {
+    calls: (calls) => {
+      asked.push(calls.length)
+      return scene.nodes.calls(calls)
+    },
+  }
+  const clock = { ...systemClock, nowMs: () => now.ms }
+  const allow = async (spender: Address, assets: bigint) => {
+    await world.sUSD.write.approve([spender, assets], by(owner))
+    // Reads are at the newest head.
+    await scene.nodes.head()
+  }
+  const token = world.sUSD.address.toLowerCase()
+  const market = deployment.markets[0]?.address ?? owner
+  const vault = deployment.vaults[0]?.address ?? owner
+  await allow(market, 7n)
+  const standing = createStandingAllowances(owner, deployment, { nodes, clock, log })
+  expect(await standing.now()).toEqual([{ token, spender: market, assets: 7n }])
+  // Three assets, and five contracts that are none; then the one pair that stands.
+  expect(asked).toEqual([15, 1])
+  await allow(market, 3n)
+  expect(await standing.now()).toEqual([{ token, spender: market, assets: 3n }])
+  await allow(market, 0n)
+  await allow(vault, 5n)
+  expect(await standing.now()).toEqual([])
+  now.ms += 60_000
+  standing.begin()
+  await expect.poll(() => standing.now()).toEqual([{ token, spender: vault, assets: 5n }])
+})
