@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { PinnedDeployment } from '../src/service/contract/deployment.ts'
 import type { Role } from '../src/service/contract/roles.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
+import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
 
@@ -231,7 +232,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly watches: Watch
   /** The only workflow types it may propose. */
   readonly workflowTypes: readonly WorkflowType[]
-  readonly policy: z.ZodType<Policy>
+  /** What its section `strategy` may say, against the tokens of the deployment, whose amounts are in it. */
+  readonly policy: (assets: readonly Denomination[]) => z.ZodType<Policy>
   readonly book?: Fold<Book>
   readonly arming?: Arming<Book>
   /** The views that it calls; `guard.views` of its policy has to name each with the same types. */

@@ -24,7 +24,7 @@ export const allocator: Agent<AllocatorPolicy, AllocatorSeen> = {
     'role.allocator.vaultDeallocate',
     'role.allocator.vaultReallocationBatch',
   ],
-  policy: allocatorPolicy,
+  policy: () => allocatorPolicy,
   see,
   decide,
 }

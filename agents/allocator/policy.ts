@@ -1,89 +1,90 @@
 import { z } from 'zod'
 import {
-  amount,
   bps,
   count,
+  gasAmount,
   nonEmpty,
   pinnedSymbol,
-  positive,
+  positiveGas,
+  positiveUsdMicros,
+  seconds,
+  settings,
   usdMicros,
 } from '../../src/service/contract/yaml-scalars.ts'
 
 /** What a vault lends. */
-const asset = z.strictObject({
+const asset = settings({
   /** What one whole token counts as in costs, gains and budgets. */
-  priceUsdMicros: positive('millionths of a US dollar'),
+  priceUsdMicros: positiveUsdMicros(),
 })
 
 /** A market by its collateral: how much of a vault may lie there, and what is expected to be lost. */
-const collateral = z
-  .strictObject({
-    /** Most of a vault's assets in one market of this collateral, beside the vault's own caps. */
-    shareBpsMax: bps(),
-    /** Utilisation that a supply of ours must leave at least; nothing is earned where nobody borrows. */
-    utilizationBpsMin: bps(),
-    /** Utilisation that a move of ours must leave at most; from a market that is lent out nothing can be withdrawn. */
-    utilizationBpsMax: bps(1),
-    /** Expected loss by bad debt a year, taken off what the market pays. */
-    lossBpsPerYear: bps(),
-  })
-  .refine((band) => band.utilizationBpsMin < band.utilizationBpsMax, {
-    path: ['utilizationBpsMin'],
-    error: 'expected less than utilizationBpsMax: otherwise no supply could ever meet both',
-  })
+const collateral = settings({
+  /** Most of a vault's assets in one market of this collateral, beside the vault's own caps. */
+  shareBpsMax: bps(),
+  /** Utilisation that a supply of ours must leave at least; nothing is earned where nobody borrows. */
+  utilizationBpsMin: bps(),
+  /** Utilisation that a move of ours must leave at most; from a market that is lent out nothing can be withdrawn. */
+  utilizationBpsMax: bps(1),
+  /** Expected loss by bad debt a year, taken off what the market pays. */
+  lossBpsPerYear: bps(),
+}).refine((band) => band.utilizationBpsMin < band.utilizationBpsMax, {
+  path: ['utilizationMin'],
+  error: 'expected less than utilizationMax: otherwise no supply could ever meet both',
+})
 
 /** When a market is left for good, and when a vault is wound down. */
-const leaving = z.strictObject({
+const leaving = settings({
   /** Bad debt in parts of what is supplied, from which a market is left. */
   badDebtBpsMax: bps(),
   /** Oldest price, by the source's own time. */
-  priceAgeSMax: count('seconds', 1, 86_400),
+  priceAgeSMax: seconds(1, 86_400),
   /** Least worth withdrawing from a market that is left. */
   withdrawUsdMicrosMin: usdMicros(),
   /** From this long before its maturity a vault takes everything back. */
-  maturityLeadS: count('seconds', 0, 31_536_000),
+  maturityLeadS: seconds(0, 31_536_000),
 })
 
 /** What is kept for those who leave the vault. */
-const redemptions = z.strictObject({
+const redemptions = settings({
   /** Requests that fall due within this are funded now. */
-  leadS: count('seconds', 0, 31_536_000),
+  leadS: seconds(0, 31_536_000),
   /** The buffer is refilled once less than this part of it is there. */
   bufferRefillBelowBps: bps(),
 })
 
 /** When moving for more yield is worth it. */
-const yields = z.strictObject({
+const yields = settings({
   /** What is gained is counted over this long, or until the vault matures. */
-  horizonS: count('seconds', 3_600, 31_536_000),
+  horizonS: seconds(3_600, 31_536_000),
   /** Least gain over the horizon, costs taken off. */
-  gainUsdMicrosMin: positive('millionths of a US dollar'),
+  gainUsdMicrosMin: positiveUsdMicros(),
   /** Least part that the gain before costs must be of the costs: 20000 is twice. */
   gainOverCostBpsMin: bps(10_000, 1_000_000),
   /** Least gain as a part of what the vault would earn as it stands, so that noise moves nothing. */
   improvementBpsMin: bps(1),
   /** After a move for yield, or out of a market, nothing is moved for yield for this long; a day is remembered. */
-  cooldownS: count('seconds', 0, 86_400),
+  cooldownS: seconds(0, 86_400),
 })
 
-const costs = z.strictObject({
+const costs = settings({
   /** Gas of a transaction of ours before its first move, and of each market that it touches. */
-  transactionGas: amount('gas'),
-  marketGas: positive('gas'),
+  transactionGas: gasAmount(),
+  marketGas: positiveGas(),
   /** Added to the head's base fee, for the tip and for blocks to come. */
   baseFeeHeadroomBps: bps(0, 100_000),
   /** What one whole native coin is taken to be worth. */
-  nativePriceUsdMicros: positive('millionths of a US dollar'),
+  nativePriceUsdMicros: positiveUsdMicros(),
   /** What moving a token costs beside gas, in parts of it. */
   turnoverBps: bps(),
 })
 
 /** The service's own proposals. They narrow what we supply, and never widen it. */
-const intelligence = z.strictObject({
+const intelligence = settings({
   /** Below this a proposal is not listened to. */
   confidenceBpsMin: bps(),
   /** Oldest proposal that is listened to. */
-  ageSMax: count('seconds', 1, 31_536_000),
+  ageSMax: seconds(1, 31_536_000),
   /** The versions that are listened to; `none` stands for one that is not said. */
   modelVersions: z.array(z.string().min(1).max(200)).min(1).max(20),
   policyVersions: z.array(z.string().min(1).max(200)).min(1).max(20),
@@ -91,26 +92,24 @@ const intelligence = z.strictObject({
 
 /**
  * The allocator's strategy, as policies/allocator.yaml states it under `strategy`. Strict: an unknown key is refused.
- * Amounts are decimal strings; US dollars are in millionths.
+ * Amounts carry their units there; here they are whole numbers of the smallest one, by their names.
  */
-export const allocatorPolicy = z
-  .strictObject({
-    assets: nonEmpty(pinnedSymbol, asset, 'supplied'),
-    collaterals: nonEmpty(pinnedSymbol, collateral, 'supplied'),
-    /** Most markets of a vault that the service may call unverified while more is supplied. */
-    unverifiedMarketsMax: count('markets', 0, 1_000),
-    /** Left free under every cap and in every market, because interest and borrowers move them until we are mined. */
-    headroomBps: bps(0, 5_000),
-    redemptions,
-    leaving,
-    yields,
-    costs,
-    intelligence,
-    /** After a move that failed, nothing is tried in its vault for this long. */
-    retryAfterS: count('seconds', 0, 86_400),
-  })
-  .refine((policy) => policy.yields.cooldownS <= policy.yields.horizonS, {
-    path: ['yields', 'cooldownS'],
-    error: 'expected no more than horizonS: what is gained is counted over that long',
-  })
+export const allocatorPolicy = settings({
+  assets: nonEmpty(pinnedSymbol, asset, 'supplied'),
+  collaterals: nonEmpty(pinnedSymbol, collateral, 'supplied'),
+  /** Most markets of a vault that the service may call unverified while more is supplied. */
+  unverifiedMarketsMax: count('markets', 0, 1_000),
+  /** Left free under every cap and in every market, because interest and borrowers move them until we are mined. */
+  headroomBps: bps(0, 5_000),
+  redemptions,
+  leaving,
+  yields,
+  costs,
+  intelligence,
+  /** After a move that failed, nothing is tried in its vault for this long. */
+  retryAfterS: seconds(0, 86_400),
+}).refine((policy) => policy.yields.cooldownS <= policy.yields.horizonS, {
+  path: ['yields', 'cooldown'],
+  error: 'expected no more than horizon: what is gained is counted over that long',
+})
 export type AllocatorPolicy = z.infer<typeof allocatorPolicy>

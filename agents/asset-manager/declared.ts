@@ -1,7 +1,17 @@
 import { z } from 'zod'
 import { addr } from '../../src/service/contract/scalars.ts'
 import { EXIT_TERM_KINDS, TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
-import { amount, bps, contractName, count, pinnedSymbol } from '../../src/service/contract/yaml-scalars.ts'
+import {
+  assetAmount,
+  bps,
+  contractName,
+  count,
+  ofToken,
+  pinnedSymbol,
+  seconds,
+  settings,
+} from '../../src/service/contract/yaml-scalars.ts'
+import type { Denomination } from '../../src/units.ts'
 
 /** What a fund buys and sells over. */
 export const CHANNELS = ['acquisition', 'auction', 'rfq'] as const
@@ -17,85 +27,87 @@ const symbol = z.string().regex(/^[A-Za-z0-9]{1,16}$/, 'expected 1 to 16 letters
 /** An address, or `self` for the agent's own signer. */
 const person = z.union([z.literal('self'), addr], { error: 'expected an address, or self' })
 
-const vault = z
-  .strictObject({
-    name,
-    symbol,
-    baseAsset: pinnedSymbol,
-    owner: person,
-    allocator: person,
-    liquidityBufferBps: bps(),
-    exitTermKind: z.enum(EXIT_TERM_KINDS),
-    noticeSeconds: count('seconds', 0, YEAR_S),
-    intervalSeconds: count('seconds', 0, YEAR_S),
-    maturityTimestamp: count('Unix seconds', 0, UINT64_MAX),
-  })
-  .superRefine((terms, context) => {
-    const figures = {
-      notice: ['noticeSeconds', terms.noticeSeconds],
-      interval: ['intervalSeconds', terms.intervalSeconds],
-      maturity: ['maturityTimestamp', terms.maturityTimestamp],
-    } as const
-    for (const [kind, [key, figure]] of Object.entries(figures)) {
-      const used = kind === terms.exitTermKind
-      if (used === figure > 0) continue
-      const message = used
-        ? `expected more than 0 with exitTermKind ${terms.exitTermKind}`
-        : `expected "0" with exitTermKind ${terms.exitTermKind}`
-      context.addIssue({ code: 'custom', path: [key], message })
-    }
-  })
+const vault = settings({
+  name,
+  symbol,
+  baseAsset: pinnedSymbol,
+  owner: person,
+  allocator: person,
+  liquidityBufferBps: bps(),
+  exitTermKind: z.enum(EXIT_TERM_KINDS),
+  noticeSeconds: seconds(0, YEAR_S),
+  intervalSeconds: seconds(0, YEAR_S),
+  maturityTimestamp: count('Unix seconds', 0, UINT64_MAX),
+}).superRefine((terms, context) => {
+  const figures = {
+    notice: ['notice', terms.noticeSeconds],
+    interval: ['interval', terms.intervalSeconds],
+    maturity: ['maturityTimestamp', terms.maturityTimestamp],
+  } as const
+  for (const [kind, [key, figure]] of Object.entries(figures)) {
+    const used = kind === terms.exitTermKind
+    if (used === figure > 0) continue
+    const message = used
+      ? `expected more than 0 with exitTermKind ${terms.exitTermKind}`
+      : `expected 0 with exitTermKind ${terms.exitTermKind}`
+    context.addIssue({ code: 'custom', path: [key], message })
+  }
+})
 export type DeclaredVault = z.output<typeof vault>
 
-const fund = z
-  .strictObject({
-    name,
-    symbol,
-    quoteAsset: pinnedSymbol,
-    epochDurationSeconds: count('seconds', 1, YEAR_S),
-    minSubscriptionAssets: amount('base units of the quote asset').refine((assets) => assets > 0n, {
-      error: 'expected more than 0: the contract refuses a fund that takes nothing at all',
+const fund = (pinned: readonly Denomination[]) =>
+  ofToken(
+    pinned,
+    'quoteAsset',
+    settings({
+      name,
+      symbol,
+      quoteAsset: pinnedSymbol,
+      epochDurationSeconds: seconds(1, YEAR_S),
+      minSubscriptionAssets: assetAmount(pinned).refine((assets) => assets > 0n, {
+        error: 'expected more than 0: the contract refuses a fund that takes nothing at all',
+      }),
+      maxSubscriptionAssets: assetAmount(pinned),
+      carryRateBps: bps(),
+      performanceFeeBps: bps(),
+      preferredReturnBps: bps(),
+    }).refine((terms) => terms.minSubscriptionAssets <= terms.maxSubscriptionAssets, {
+      path: ['minSubscription'],
+      error: 'expected no more than maxSubscription',
     }),
-    maxSubscriptionAssets: amount('base units of the quote asset'),
-    carryRateBps: bps(),
-    performanceFeeBps: bps(),
-    preferredReturnBps: bps(),
-  })
-  .refine((terms) => terms.minSubscriptionAssets <= terms.maxSubscriptionAssets, {
-    path: ['minSubscriptionAssets'],
-    error: 'expected no more than maxSubscriptionAssets',
-  })
-export type DeclaredFund = z.output<typeof fund>
+  )
+export type DeclaredFund = z.output<ReturnType<typeof fund>>
 
 /** Stricter figures than the fund has are applied; looser ones only with `allowLoosening`, and on approval. */
-const channelPolicy = z.strictObject({
-  /** The fund, by the name that the deployment gives it: the service's own names are never looked up. */
-  fund: contractName,
-  channel: z.enum(CHANNELS),
-  enabled: flag,
-  maxAssetsPerEpoch: amount('base units of the quote asset'),
-  maxPriceBps: bps(),
-  maxPositionBps: bps(),
-  allowLoosening: flag,
-})
-export type DeclaredChannelPolicy = z.output<typeof channelPolicy>
+const channelPolicy = (pinned: readonly Denomination[]) =>
+  settings({
+    /** The fund, by the name that the deployment gives it: the service's own names are never looked up. */
+    fund: contractName,
+    channel: z.enum(CHANNELS),
+    enabled: flag,
+    maxAssetsPerEpoch: assetAmount(pinned),
+    maxPriceBps: bps(),
+    maxPositionBps: bps(),
+    allowLoosening: flag,
+  })
+export type DeclaredChannelPolicy = z.output<ReturnType<typeof channelPolicy>>
 
-const emergencyPause = z.strictObject({
+const emergencyPause = settings({
   /** What the pause says, and how it is known as ours later. */
   reason: z.string().regex(/^[\x20-\x7e]{1,64}$/, 'expected 1 to 64 characters of ASCII'),
   /** From then on anyone may restore; the contract allows 30 days. */
-  pauseSeconds: count('seconds', 1, 2_592_000),
+  pauseSeconds: seconds(1, 2_592_000),
   /** Bad debt of a market that the vault lends to, of what is supplied there: more than this pauses. */
   badDebtBpsMax: bps(),
 })
 
 /** Who may hold a vault's shares. What is not declared stays as it is. */
-const mobility = z.strictObject({
+const mobility = settings({
   /** The vault, by the name that the deployment gives it: the service's own names are never looked up. */
   vault: contractName,
   transferProfile: z.enum(TRANSFER_PROFILES).optional(),
   trustedRecipients: z
-    .array(z.strictObject({ address: person, trusted: flag }))
+    .array(settings({ address: person, trusted: flag }))
     .max(64)
     .optional(),
   emergencyPause: emergencyPause.optional(),
@@ -107,30 +119,31 @@ const once = <T>(list: readonly T[], keyOf: (item: T) => string) =>
   new Set(list.map(keyOf)).size === list.length
 
 /** What is to be: vaults, funds, channel policies and mobility rules. What is not here is left alone. */
-export const declaredPolicy = z.strictObject({
-  vaults: z
-    .array(vault)
-    .max(50)
-    .refine((list) => once(list, (one) => `${one.name}\n${one.symbol}\n${one.baseAsset}`), {
-      error: 'a vault is declared twice; expected each name, symbol and base asset once',
-    }),
-  funds: z
-    .array(fund)
-    .max(50)
-    .refine((list) => once(list, (one) => one.name), {
-      error: 'a fund is declared twice; expected each name once',
-    }),
-  channelPolicies: z
-    .array(channelPolicy)
-    .max(150)
-    .refine((list) => once(list, (one) => `${one.fund}\n${one.channel}`), {
-      error: 'a channel policy is declared twice; expected each fund and channel once',
-    }),
-  mobility: z
-    .array(mobility)
-    .max(50)
-    .refine((list) => once(list, (one) => one.vault), {
-      error: 'a vault is there twice; expected each name once',
-    }),
-})
-export type Declared = z.output<typeof declaredPolicy>
+export const declaredPolicy = (pinned: readonly Denomination[]) =>
+  settings({
+    vaults: z
+      .array(vault)
+      .max(50)
+      .refine((list) => once(list, (one) => `${one.name}\n${one.symbol}\n${one.baseAsset}`), {
+        error: 'a vault is declared twice; expected each name, symbol and base asset once',
+      }),
+    funds: z
+      .array(fund(pinned))
+      .max(50)
+      .refine((list) => once(list, (one) => one.name), {
+        error: 'a fund is declared twice; expected each name once',
+      }),
+    channelPolicies: z
+      .array(channelPolicy(pinned))
+      .max(150)
+      .refine((list) => once(list, (one) => `${one.fund}\n${one.channel}`), {
+        error: 'a channel policy is declared twice; expected each fund and channel once',
+      }),
+    mobility: z
+      .array(mobility)
+      .max(50)
+      .refine((list) => once(list, (one) => one.vault), {
+        error: 'a vault is there twice; expected each name once',
+      }),
+  })
+export type Declared = z.output<ReturnType<typeof declaredPolicy>>

@@ -1,41 +1,44 @@
 import { z } from 'zod'
 import {
-  amount,
+  assetAmount,
   bps,
+  byToken,
   contractName,
-  count,
+  gasAmount,
   nonEmpty,
   pinnedSymbol,
+  seconds,
+  settings,
   usdMicros,
 } from '../../src/service/contract/yaml-scalars.ts'
+import type { Denomination } from '../../src/units.ts'
 
-const loan = z
-  .strictObject({
-    /** Outside of this band the loan asset's dollar price is not believed; every budget is counted by it. */
-    priceUsdMicrosMin: usdMicros().refine((value) => value > 0n, {
-      error: 'expected the lowest price to act on, above 0',
-    }),
-    priceUsdMicrosMax: usdMicros(),
-  })
-  .refine((band) => band.priceUsdMicrosMin <= band.priceUsdMicrosMax, {
-    path: ['priceUsdMicrosMin'],
-    error: 'expected no more than priceUsdMicrosMax',
-  })
-
-const collateral = z.strictObject({
-  /** Most of this collateral to hold, counting balance, open claims and what is in flight; base units. */
-  inventoryAssetsMax: amount('base units of the collateral'),
-  /** What a sale is expected to lose whatever its size. */
-  exitHaircutBaseBps: bps(),
-  /** What it loses more for each million dollars sold at once. */
-  exitHaircutPerMillionUsdBps: bps(),
+const loan = settings({
+  /** Outside of this band the loan asset's dollar price is not believed; every budget is counted by it. */
+  priceUsdMicrosMin: usdMicros().refine((value) => value > 0n, {
+    error: 'expected the lowest price to act on, above 0 USD',
+  }),
+  priceUsdMicrosMax: usdMicros(),
+}).refine((band) => band.priceUsdMicrosMin <= band.priceUsdMicrosMax, {
+  path: ['priceMin'],
+  error: 'expected no more than priceMax',
 })
 
-const gas = z.strictObject({
+const collateral = (assets: readonly Denomination[]) =>
+  settings({
+    /** Most of this collateral to hold, counting balance, open claims and what is in flight; base units. */
+    inventoryAssetsMax: assetAmount(assets),
+    /** What a sale is expected to lose whatever its size. */
+    exitHaircutBaseBps: bps(),
+    /** What it loses more for each million dollars sold at once. */
+    exitHaircutPerMillionUsdBps: bps(),
+  })
+
+const gas = settings({
   /** Expected gas of an approval and a liquidation together. */
-  liquidateGas: amount('gas').refine((value) => value !== 0n, { error: 'expected more than 0' }),
+  liquidateGas: gasAmount().refine((value) => value !== 0n, { error: 'expected more than 0 gas' }),
   /** Expected gas of settling the claim. */
-  settleGas: amount('gas'),
+  settleGas: gasAmount(),
   /** Added to the head's base fee, for the tip and for blocks to come. */
   baseFeeHeadroomBps: bps(0, 100_000),
   /** What one whole native coin is taken to be worth. */
@@ -47,43 +50,42 @@ const pair = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,20}\/[A-Za-z0-9._-]{1,20}$/, 'expected "collateral/loan" symbols')
 
-const secondPrice = z.strictObject({
+const secondPrice = settings({
   /** A contract of deployment.contracts with the oracle's own `read()`. */
   contract: contractName,
   /** How far it and the market's oracle may lie apart. */
   divergenceBpsMax: bps(),
   /** Oldest second price to compare with, by the source's own time. */
-  ageSMax: count('seconds', 0, 86_400),
+  ageSMax: seconds(0, 86_400),
 })
 
-const lostRace = z
-  .strictObject({
-    /** How long a position is left alone after the first lost race for it; each further one doubles it. */
-    subjectBackOffS: count('seconds', 0, 86_400),
-    /** The same for its whole market, where the race cost gas. */
-    marketBackOffS: count('seconds', 0, 86_400),
-    /** The longest wait of both. */
-    backOffSMax: count('seconds', 0, 86_400),
-    /** Most gas to lose to reverts in an hour; every liquidation in flight is counted as if it did. */
-    revertedGasPerHourMax: amount('gas'),
-  })
-  .refine(
-    ({ subjectBackOffS, marketBackOffS, backOffSMax }) =>
-      Math.max(subjectBackOffS, marketBackOffS) <= backOffSMax,
-    {
-      path: ['backOffSMax'],
-      error: 'expected no less than subjectBackOffS and marketBackOffS: the first wait is the shortest',
-    },
-  )
+const lostRace = settings({
+  /** How long a position is left alone after the first lost race for it; each further one doubles it. */
+  subjectBackOffS: seconds(0, 86_400),
+  /** The same for its whole market, where the race cost gas. */
+  marketBackOffS: seconds(0, 86_400),
+  /** The longest wait of both. */
+  backOffSMax: seconds(0, 86_400),
+  /** Most gas to lose to reverts in an hour; every liquidation in flight is counted as if it did. */
+  revertedGasPerHourMax: gasAmount(),
+}).refine(
+  ({ subjectBackOffS, marketBackOffS, backOffSMax }) =>
+    Math.max(subjectBackOffS, marketBackOffS) <= backOffSMax,
+  {
+    path: ['backOffMax'],
+    error: 'expected no less than subjectBackOff and marketBackOff: the first wait is the shortest',
+  },
+)
 
 /**
  * The liquidator's strategy, as policies/liquidator.yaml states it under `strategy`. Strict: an unknown key is
- * refused. Amounts are decimal strings; US dollars are in millionths.
+ * refused.
+ * Amounts carry their units there; here they are whole numbers of the smallest one, by their names.
  */
-export const liquidatorPolicy = z
-  .strictObject({
+export const liquidatorPolicy = (assets: readonly Denomination[]) =>
+  settings({
     loans: nonEmpty(pinnedSymbol, loan, 'done'),
-    collaterals: nonEmpty(pinnedSymbol, collateral, 'done'),
+    collaterals: byToken(assets, nonEmpty(pinnedSymbol, collateral(assets), 'done')),
     /** Most to repay in one liquidation. */
     repayUsdMicrosMax: usdMicros(),
     /** Most to repay in an hour. */
@@ -93,30 +95,30 @@ export const liquidatorPolicy = z
     /** How much less collateral than expected is still accepted. */
     slippageBps: bps(0, 9_999),
     /** Oldest price to act on, by the source's own time. */
-    priceAgeSMax: count('seconds', 0, 86_400),
+    priceAgeSMax: seconds(0, 86_400),
     /** How far the service's price and our own reading of the oracle may lie apart. */
     priceDivergenceBpsMax: bps(),
     /** The second source that each market's price must agree with; `none` trusts the oracle alone. */
     secondPrice: z.union([z.literal('none'), z.record(pair, secondPrice)], {
-      error: 'expected none, or for each pair its contract, divergenceBpsMax and ageSMax in digits',
+      error: 'expected none, or for each pair its contract, divergenceMax and ageMax',
     }),
     /** Whether to liquidate where not all debt will be paid: `avoid`, or up to so much of unpaid debt a position. */
-    badDebt: z.union([z.literal('avoid'), z.strictObject({ unpaidUsdMicrosMax: usdMicros() })], {
-      error: 'expected avoid, or unpaidUsdMicrosMax in digits',
+    badDebt: z.union([z.literal('avoid'), settings({ unpaidUsdMicrosMax: usdMicros() })], {
+      error: 'expected avoid, or unpaidMax with an amount of USD',
     }),
     lostRace,
     gas,
   })
-  .refine((policy) => policy.profitUsdMicrosMin < policy.repayUsdMicrosMax, {
-    path: ['profitUsdMicrosMin'],
-    error: 'expected less than repayUsdMicrosMax: no liquidation could earn more than it repays',
-  })
-  .refine((policy) => policy.repayUsdMicrosMax <= policy.repayUsdMicrosPerHourMax, {
-    path: ['repayUsdMicrosPerHourMax'],
-    error: 'expected no less than repayUsdMicrosMax: a single liquidation would pass it',
-  })
-  .refine(({ gas, lostRace }) => !(gas.liquidateGas > lostRace.revertedGasPerHourMax), {
-    path: ['lostRace', 'revertedGasPerHourMax'],
-    error: 'expected no less than gas.liquidateGas: nothing could ever be tried',
-  })
-export type LiquidatorPolicy = z.infer<typeof liquidatorPolicy>
+    .refine((policy) => policy.profitUsdMicrosMin < policy.repayUsdMicrosMax, {
+      path: ['profitMin'],
+      error: 'expected less than repayMax: no liquidation could earn more than it repays',
+    })
+    .refine((policy) => policy.repayUsdMicrosMax <= policy.repayUsdMicrosPerHourMax, {
+      path: ['repayPerHourMax'],
+      error: 'expected no less than repayMax: a single liquidation would pass it',
+    })
+    .refine(({ gas, lostRace }) => !(gas.liquidateGas > lostRace.revertedGasPerHourMax), {
+      path: ['lostRace', 'revertedGasPerHourMax'],
+      error: 'expected no less than gas.liquidateGas: nothing could ever be tried',
+    })
+export type LiquidatorPolicy = z.output<ReturnType<typeof liquidatorPolicy>>

@@ -11,7 +11,7 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
     eventTypes: ['funds.updated', 'nav.reports.updated', 'workflow.navReportSignAndSubmit.updated'],
   },
   workflowTypes: ['role.nav_reporter.navReportSignAndSubmit'],
-  policy: navReporterPolicy,
+  policy: () => navReporterPolicy,
   see,
   decide,
   sources: ({ reports }) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { bps, count, name } from '../../src/service/contract/yaml-scalars.ts'
+import { bps, count, name, seconds, settings } from '../../src/service/contract/yaml-scalars.ts'
 import { DAY_S, isTimeZone, parseCron } from './calendar.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
 import { sourcePolicy, value } from './source-policy.ts'
@@ -10,52 +10,49 @@ const date = z
   .pipe(z.iso.date('expected a date that exists'))
   .transform((text) => Date.parse(`${text}T00:00:00Z`) / (DAY_S * 1_000))
 
-const byCalendar = z
-  .strictObject({
-    /** Minute, hour, day of month, month, day of week. */
-    cron: z.string().max(200),
-    timeZone: z
-      .string()
-      .refine(isTimeZone, { error: 'expected an IANA time zone, for example Europe/Zurich' }),
-    holidays: z.array(date).max(1_000),
-    onHoliday: z.enum(ON_HOLIDAY),
-  })
-  .transform(({ cron, timeZone, holidays, onHoliday }, context): Schedule => {
-    const refuse = (message: string, fix: string) => {
-      context.addIssue({ code: 'custom', path: ['cron'], message, params: { fix } })
-      return z.NEVER
-    }
-    const calendar = parseCron(cron)
-    if (calendar === null) {
-      return refuse(
-        'expected five fields of cron',
-        'write for example "0 16 * * 1-5", no step longer than its field',
-      )
-    }
-    const schedule = { calendar, timeZone, holidays: new Set(holidays), onHoliday }
-    // From the first holiday on, because holidays alone may leave nothing of it.
-    const first = Math.min(...holidays, SOME_DAY)
-    if (nextDue(schedule, first * DAY_S) === null) {
-      return refuse(
-        'the schedule never fires in eight years',
-        'name a day that exists and is no holiday, for example "0 16 28 2 *"',
-      )
-    }
-    return schedule
-  })
+const byCalendar = settings({
+  /** Minute, hour, day of month, month, day of week. */
+  cron: z.string().max(200),
+  timeZone: z.string().refine(isTimeZone, { error: 'expected an IANA time zone, for example Europe/Zurich' }),
+  holidays: z.array(date).max(1_000),
+  onHoliday: z.enum(ON_HOLIDAY),
+}).transform(({ cron, timeZone, holidays, onHoliday }, context): Schedule => {
+  const refuse = (message: string, fix: string) => {
+    context.addIssue({ code: 'custom', path: ['cron'], message, params: { fix } })
+    return z.NEVER
+  }
+  const calendar = parseCron(cron)
+  if (calendar === null) {
+    return refuse(
+      'expected five fields of cron',
+      'write for example "0 16 * * 1-5", no step longer than its field',
+    )
+  }
+  const schedule = { calendar, timeZone, holidays: new Set(holidays), onHoliday }
+  // From the first holiday on, because holidays alone may leave nothing of it.
+  const first = Math.min(...holidays, SOME_DAY)
+  if (nextDue(schedule, first * DAY_S) === null) {
+    return refuse(
+      'the schedule never fires in eight years',
+      'name a day that exists and is no holiday, for example "0 16 28 2 *"',
+    )
+  }
+  return schedule
+})
 /** 2026-01-01: any day does, because calendars repeat. */
 const SOME_DAY = 20_454
 
-const schedule = z
-  .strictObject({ everyS: count('seconds', 1, 31_536_000).optional(), calendar: byCalendar.optional() })
-  .transform(({ everyS, calendar }, context): Schedule => {
-    if (everyS !== undefined && calendar === undefined) return { everyS }
-    if (calendar !== undefined && everyS === undefined) return calendar
-    context.addIssue({ code: 'custom', message: 'expected exactly one of everyS and calendar' })
-    return z.NEVER
-  })
+const schedule = settings({
+  everyS: seconds(1, 31_536_000).optional(),
+  calendar: byCalendar.optional(),
+}).transform(({ everyS, calendar }, context): Schedule => {
+  if (everyS !== undefined && calendar === undefined) return { everyS }
+  if (calendar !== undefined && everyS === undefined) return calendar
+  context.addIssue({ code: 'custom', message: 'expected exactly one of every and calendar' })
+  return z.NEVER
+})
 
-const fees = z.strictObject({
+const fees = settings({
   performanceFeeBps: bps().transform(BigInt),
   carryRateBps: bps().transform(BigInt),
   preferredReturnBps: bps().transform(BigInt),
@@ -70,108 +67,100 @@ const fees = z.strictObject({
 const reportType = z.string().regex(/^[a-z_]{1,32}$/, 'expected lower-case letters and underscores')
 const label = z.string().min(1).max(64)
 
-const interim = z.strictObject({
+const interim = settings({
   reportType,
   /** An interim report is for the latest multiple of this time, and only one for each. */
-  everyS: count('seconds', 1, 31_536_000),
+  everyS: seconds(1, 31_536_000),
   /** How far the value must be from the last one reported. */
   deviationBps: bps(1).transform(BigInt),
   deviationLabel: label,
   /** Age of the last report, by the time it is for, at which another is due whatever the value. */
-  heartbeatS: count('seconds', 1, 31_536_000),
+  heartbeatS: seconds(1, 31_536_000),
   heartbeatLabel: label,
 })
 
-const report = z
-  .strictObject({
-    /** A name of deployment.contracts; what it is the oracle of, it says itself. */
-    oracle: name,
-    decimals: count('decimals', 0, 36),
-    reportType,
-    revisionLabel: label,
-    schedule,
-    /** A report that is later than this is missed: sources speak of now. */
-    lateSMax: count('seconds', 1, 31_536_000),
-    interim: interim.optional(),
-    sources: z.record(name, sourcePolicy),
-    /** How many sources must agree. */
-    quorum: count('sources', 1, 100),
-    /** How far a source may be from the median of all. */
-    outlierBps: bps(1).transform(BigInt),
-    /** Sources are asked again after this time. */
-    pollS: count('seconds', 1, 86_400),
-    fees: fees.optional(),
-  })
-  .superRefine((one, context) => {
-    const refuse = (path: string[], message: string, fix: string) =>
-      context.addIssue({ code: 'custom', path, message, params: { fix } })
-    const sources = Object.keys(one.sources).length
-    if (sources === 0) {
-      refuse(['sources'], 'expected at least one source', 'add one, for example of kind http')
-    } else if (one.quorum > sources) {
-      refuse(
-        ['quorum'],
-        `there are ${sources} sources, so it is never reached`,
-        `write at most "${sources}", or add sources`,
-      )
-    } else if (one.quorum * 2 <= sources) {
-      const least = Math.floor(sources / 2) + 1
-      refuse(
-        ['quorum'],
-        `two groups of the ${sources} sources could each be one`,
-        `write at least "${least}"`,
-      )
-    }
-    const read = new Map<string, string>()
-    for (const [key, source] of Object.entries(one.sources)) {
-      if (!('source' in source)) continue
-      const other = read.get(source.source)
-      read.set(source.source, key)
-      if (other === undefined) continue
-      refuse(
-        ['sources', key, 'source'],
-        `${other} reads ${source.source} already: one answer would count twice in the quorum`,
-        'name another source, or remove one of the two',
-      )
-    }
-    if (one.interim?.reportType === one.reportType) {
-      refuse(
-        ['interim', 'reportType'],
-        'an interim report would take the place of a scheduled one',
-        'use another report type, for example interim',
-      )
-    }
-    for (const [key, { ageSMax }] of Object.entries(one.sources)) {
-      if (ageSMax > one.pollS) continue
-      refuse(
-        ['sources', key, 'ageSMax'],
-        `sources are asked every ${one.pollS} s, so its value would grow too old in between`,
-        'raise ageSMax, or lower pollS',
-      )
-    }
-  })
+const report = settings({
+  /** A name of deployment.contracts; what it is the oracle of, it says itself. */
+  oracle: name,
+  decimals: count('decimals', 0, 36),
+  reportType,
+  revisionLabel: label,
+  schedule,
+  /** A report that is later than this is missed: sources speak of now. */
+  lateSMax: seconds(1, 31_536_000),
+  interim: interim.optional(),
+  sources: z.record(name, sourcePolicy),
+  /** How many sources must agree. */
+  quorum: count('sources', 1, 100),
+  /** How far a source may be from the median of all. */
+  outlierBps: bps(1).transform(BigInt),
+  /** Sources are asked again after this time. */
+  pollS: seconds(1, 86_400),
+  fees: fees.optional(),
+}).superRefine((one, context) => {
+  const refuse = (path: string[], message: string, fix: string) =>
+    context.addIssue({ code: 'custom', path, message, params: { fix } })
+  const sources = Object.keys(one.sources).length
+  if (sources === 0) {
+    refuse(['sources'], 'expected at least one source', 'add one, for example of kind http')
+  } else if (one.quorum > sources) {
+    refuse(
+      ['quorum'],
+      `there are ${sources} sources, so it is never reached`,
+      `write at most "${sources}", or add sources`,
+    )
+  } else if (one.quorum * 2 <= sources) {
+    const least = Math.floor(sources / 2) + 1
+    refuse(['quorum'], `two groups of the ${sources} sources could each be one`, `write at least "${least}"`)
+  }
+  const read = new Map<string, string>()
+  for (const [key, source] of Object.entries(one.sources)) {
+    if (!('source' in source)) continue
+    const other = read.get(source.source)
+    read.set(source.source, key)
+    if (other === undefined) continue
+    refuse(
+      ['sources', key, 'source'],
+      `${other} reads ${source.source} already: one answer would count twice in the quorum`,
+      'name another source, or remove one of the two',
+    )
+  }
+  if (one.interim?.reportType === one.reportType) {
+    refuse(
+      ['interim', 'reportType'],
+      'an interim report would take the place of a scheduled one',
+      'use another report type, for example interim',
+    )
+  }
+  for (const [key, { ageSMax }] of Object.entries(one.sources)) {
+    if (ageSMax > one.pollS) continue
+    refuse(
+      ['sources', key, 'ageMax'],
+      `sources are asked every ${one.pollS} s, so its value would grow too old in between`,
+      'raise ageMax, or lower poll',
+    )
+  }
+})
 
 /**
  * The NAV reporter's strategy, as policies/nav-reporter.yaml states it under `strategy`. Strict: an unknown key is
  * refused. A value is in units of 10^-decimals of the quote asset for one whole share.
  */
-export const navReporterPolicy = z
-  .strictObject({
-    reports: z.record(name, report).refine((reports) => Object.keys(reports).length > 0, {
-      error: 'expected at least one report',
-    }),
-    /** How far our clock may be from the chain's, and how far back it may step. */
-    clockApartSMax: count('seconds', 1, 3_600),
-  })
-  .refine(
-    ({ reports }) => {
-      const keys = Object.values(reports).flatMap(({ oracle, reportType: type, interim: other }) =>
-        [type, ...(other === undefined ? [] : [other.reportType])].map((each) => `${oracle}:${each}`),
-      )
-      return new Set(keys).size === keys.length
-    },
-    { path: ['reports'], error: 'two reports have the same oracle and report type' },
-  )
+export const navReporterPolicy = settings({
+  reports: z.record(name, report).refine((reports) => Object.keys(reports).length > 0, {
+    error: 'expected at least one report',
+  }),
+  /** How far our clock may be from the chain's, and how far back it may step. */
+  clockApartSMax: seconds(1, 3_600),
+}).refine(
+  ({ reports }) => {
+    const keys = Object.values(reports).flatMap(({ oracle, reportType: type, interim: other }) =>
+      [type, ...(other === undefined ? [] : [other.reportType])].map((each) => `${oracle}:${each}`),
+    )
+    return new Set(keys).size === keys.length
+  },
+  { path: ['reports'], error: 'two reports have the same oracle and report type' },
+)
 export type NavReporterPolicy = z.infer<typeof navReporterPolicy>
 /** What the policy says of one report. */
 export type ReportPolicy = NavReporterPolicy['reports'][string]

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { amount, bps, count, name } from '../../src/service/contract/yaml-scalars.ts'
+import {
+  amount,
+  bps,
+  count,
+  milliseconds,
+  name,
+  seconds,
+  settings,
+} from '../../src/service/contract/yaml-scalars.ts'
 import { parseUintView } from '../protocol/nav.ts'
 
 /** A value of one share. */
@@ -7,13 +15,13 @@ export const value = () => amount("units of 10^-decimals of the report's value")
 
 /** How far a source is believed; its values are counted in units of the report's. */
 const trust = {
-  ageSMax: count('seconds', 1, 2_592_000),
+  ageSMax: seconds(1, 2_592_000),
   valueMin: value().refine((least) => least > 0n, { error: 'expected the least value to believe, above 0' }),
   valueMax: value(),
 }
 /** Decimals of the number that the source gives. */
 const decimals = count('decimals', 0, 36)
-const timeoutMs = count('milliseconds', 1, 60_000)
+const timeoutMs = milliseconds(1, 60_000)
 /** A JSON Pointer that leads somewhere. Source: RFC 6901. */
 const pointer = z.string().regex(/^(\/[^/]{1,100}){1,10}$/, 'expected a JSON Pointer, for example /nav/value')
 const column = z.string().min(1).max(100)
@@ -29,25 +37,23 @@ const view = z.string().transform((signature, context) => {
   return z.NEVER
 })
 
-const chainSource = z
-  .strictObject({
-    kind: z.literal('chain'),
-    /** A name of deployment.contracts, or `$asset` for what is reported on. */
-    contract: z.union([z.literal('$asset'), name]),
-    function: view,
-    /** One for each parameter: `$asset`, or a whole number. */
-    args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
-    decimals,
-    ...trust,
-  })
-  .refine(
-    (source) =>
-      source.args.length === source.function.inputs.length &&
-      source.function.inputs.every(
-        ({ type }, index) => (source.args[index] === '$asset') === (type === 'address'),
-      ),
-    { path: ['args'], error: "expected one for each of the function's parameters, $asset for an address" },
-  )
+const chainSource = settings({
+  kind: z.literal('chain'),
+  /** A name of deployment.contracts, or `$asset` for what is reported on. */
+  contract: z.union([z.literal('$asset'), name]),
+  function: view,
+  /** One for each parameter: `$asset`, or a whole number. */
+  args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
+  decimals,
+  ...trust,
+}).refine(
+  (source) =>
+    source.args.length === source.function.inputs.length &&
+    source.function.inputs.every(
+      ({ type }, index) => (source.args[index] === '$asset') === (type === 'address'),
+    ),
+  { path: ['args'], error: "expected one for each of the function's parameters, $asset for an address" },
+)
 
 /** JSON is read alike, wherever it comes from. */
 const json = {
@@ -62,9 +68,9 @@ const json = {
 /** One source of a report's value. Every kind states its decimals, age and bounds. */
 export const sourcePolicy = z
   .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('http'), ...json }),
-    z.strictObject({ kind: z.literal('json-file'), ...json }),
-    z.strictObject({
+    settings({ kind: z.literal('http'), ...json }),
+    settings({ kind: z.literal('json-file'), ...json }),
+    settings({
       kind: z.literal('csv-file'),
       source: name,
       valueColumn: column,
@@ -74,7 +80,7 @@ export const sourcePolicy = z
       ...trust,
     }),
     chainSource,
-    z.strictObject({
+    settings({
       kind: z.literal('holdings'),
       /** Views of the fund that sum to its quote assets outside of holdings. */
       idle: z.array(view).min(1).max(5),

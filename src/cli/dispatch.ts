@@ -63,6 +63,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./commands/kill.ts')).kill,
   },
   unkill: { summary: 'take a kill back', load: async () => (await import('./commands/unkill.ts')).unkill },
+  policy: {
+    summary: 'rewrite a policy of an older version',
+    load: async () => (await import('./commands/policy.ts')).policy,
+  },
   api: {
     summary: "compare a service's contract with ours",
     load: async () => (await import('./commands/api.ts')).api,

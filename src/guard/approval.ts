@@ -1,26 +1,31 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import { RolekeeperError } from '../errors.ts'
+import { invariant } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
-import { amount, bps, count, usdMicros } from '../service/contract/yaml-scalars.ts'
+import { assetAmount, bps, byToken, seconds, settings, usdMicros } from '../service/contract/yaml-scalars.ts'
+import type { Denomination } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Hold, Note, Workflow } from '../workflow/workflow.ts'
 import { contentHash } from './content-hash.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
-export const approvalPolicy = z.strictObject({
-  /** Workflow types that are always asked about. */
-  always: z.array(z.enum(WORKFLOW_TYPES)).max(WORKFLOW_TYPES.length),
-  /** Above this much of what leaves us, by the token's symbol. */
-  aboveAssets: z.record(z.string().min(1).max(32), amount('base units')),
-  /** Above this worth of what leaves us. */
-  aboveUsdMicros: usdMicros().optional(),
-  /** Further than this from what was done last, where the agent compares. */
-  beyondBps: bps(0, 1_000_000).optional(),
-  /** How long a proposal waits for its answer; then it has expired. */
-  expiresAfterS: count('seconds', 1, 604_800),
-})
+export const approvalPolicy = (pinned: readonly Denomination[]) =>
+  settings(
+    {
+      /** Workflow types that are always asked about. */
+      always: z.array(z.enum(WORKFLOW_TYPES)).max(WORKFLOW_TYPES.length),
+      /** Above this much of what leaves us, by the token's symbol. */
+      aboveAssets: byToken(pinned, z.record(z.string().min(1).max(32), assetAmount(pinned))),
+      /** Above this worth of what leaves us. */
+      aboveUsdMicros: usdMicros().optional(),
+      /** Further than this from what was done last, where the agent compares. */
+      beyondBps: bps(0, 1_000_000).optional(),
+      /** How long a proposal waits for its answer; then it has expired. */
+      expiresAfterS: seconds(1, 604_800),
+    },
+    { aboveAssets: 'aboveAssets', aboveUsdMicros: 'aboveUsd' },
+  )
 
 /** When a person is asked, compiled against the deployment. */
 export type Approval = {
@@ -34,22 +39,15 @@ export type Approval = {
   readonly hash: string
 }
 
-/**
- * Compile a policy's approval section.
- * @throws RolekeeperError `policy.approval_invalid` for a symbol that the deployment does not have. Pure.
- */
+/** Compile a policy's approval section, whose tokens are those of the deployment. Pure. */
 export function compileApproval(
-  policy: z.output<typeof approvalPolicy>,
+  policy: z.output<ReturnType<typeof approvalPolicy>>,
   { assets }: Pick<Deployment, 'assets'>,
 ): Approval {
   const aboveAssets = Object.entries(policy.aboveAssets).map(([symbol, limit]) => {
     const asset = assets.find((each) => each.symbol === symbol)
-    if (asset !== undefined) return [asset.address, limit] as const
-    const path = `approval.aboveAssets.${symbol}`
-    throw new RolekeeperError('policy.approval_invalid', `${path} is ${limit}; no asset has this symbol.`, {
-      fix: `use a symbol of deployment.assets: ${assets.map((each) => each.symbol).join(', ')}.`,
-      facts: { path },
-    })
+    invariant(asset !== undefined, 'an amount that was read is of a token of the deployment')
+    return [asset.address, limit] as const
   })
   return {
     always: new Set(policy.always),

@@ -277,6 +277,6 @@ function withinGas(
   if (costWei <= limit) return { ok: true, clearance }
   return refuse(
     'limit_workflow_gas',
-    `Its gas could cost ${costWei} wei; the policy allows ${limit} a workflow. Fix: wait for lower fees, or raise limits.perWorkflow.gasWeiMax.`,
+    `Its gas could cost ${costWei} wei; the policy allows ${limit} a workflow. Fix: wait for lower fees, or raise limits.perWorkflow.gasMax.`,
   )
 }

@@ -43,7 +43,7 @@ export function checkRequest(request: {
   if (exposure.usdMicros > limit) {
     return refuse(
       'limit_workflow_usd',
-      `The proposal moves ${exposure.usdMicros} millionths of a dollar; the policy allows ${limit} a workflow. Fix: lower the strategy's size, or raise limits.perWorkflow.usdMicrosMax.`,
+      `The proposal moves ${exposure.usdMicros} millionths of a dollar; the policy allows ${limit} a workflow. Fix: lower the strategy's size, or raise limits.perWorkflow.movedMax.`,
     )
   }
   // No call exists yet that could be valid too long.
@@ -117,7 +117,7 @@ function countExposure(
   return usdMicros === null
     ? refuse(
         'exposure_unpriced',
-        'The proposal moves a token whose worth in dollars is not known. Fix: add it to limits.pricesUsdMicros.',
+        'The proposal moves a token whose worth in dollars is not known. Fix: add it to limits.prices.',
       )
     : { ok: true, exposure: { token, assets, usdMicros } }
 }
@@ -142,7 +142,7 @@ function checkExposure(
   if (exposure.usdMicros >= usdMicros) return null
   return refuse(
     'exposure_underpriced',
-    `The proposal counts ${exposure.usdMicros} millionths of a dollar; by limits.pricesUsdMicros it moves at least ${usdMicros}.`,
+    `The proposal counts ${exposure.usdMicros} millionths of a dollar; by limits.prices it moves at least ${usdMicros}.`,
   )
 }
 

@@ -25,7 +25,7 @@ export function checkAnswerAge(
   if (ageMs > ageMsMax) {
     return refuse(
       'stale_snapshot',
-      `The snapshot is ${ageMs} ms old; the policy allows ${ageMsMax} ms. Fix: check the service's indexer lag, or raise freshness.ageMsMax.`,
+      `The snapshot is ${ageMs} ms old; the policy allows ${ageMsMax} ms. Fix: check the service's indexer lag, or raise freshness.ageMax.`,
     )
   }
   if (nowMs < notAfterMs) return null
@@ -48,7 +48,7 @@ export function checkHeadAge(
   if (ageMs > headAgeMsMax) {
     return refuse(
       'head_stale',
-      `Our node's head is ${ageMs} ms old; the policy allows ${headAgeMsMax} ms. Fix: check the node, or raise freshness.headAgeMsMax.`,
+      `Our node's head is ${ageMs} ms old; the policy allows ${headAgeMsMax} ms. Fix: check the node, or raise freshness.headAgeMax.`,
     )
   }
   if (-ageMs <= headAgeMsMax) return null

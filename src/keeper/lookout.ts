@@ -104,7 +104,7 @@ const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
     'nonce.stuck',
     `Nonce ${nonce} of ${signer} has been open for ${ms} ms; ${OPEN_MS_MAX} ms is stuck.`,
     {
-      fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGasWei, fees.gainShareBps or limits.*.gasWeiMax.',
+      fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGas, fees.gainShare or limits.*.gasMax.',
       facts: { workflow: id, nonce, signer },
       retry: 'later',
     },
@@ -126,7 +126,7 @@ const notEnded = ({ id }: Workflow, ms: number) =>
     'workflow.not_ended',
     `Every nonce of workflow ${id} is final, and for ${ms} ms it could not be ended; ${FINAL_MS_MAX} ms is too long.`,
     {
-      fix: 'look whether the nodes show the blocks of its transactions, and whether fees.maxFeePerGasWei leaves room to take an approval back.',
+      fix: 'look whether the nodes show the blocks of its transactions, and whether fees.maxFeePerGas leaves room to take an approval back.',
       facts: { workflow: id },
       retry: 'later',
     },

@@ -9,6 +9,7 @@ import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
+import type { Denomination } from '../units.ts'
 
 /** What a configuration staffs: an agent, and what its role is. */
 export type Position = {
@@ -24,17 +25,21 @@ export type RolePolicy = Position & {
   readonly approval: Approval
 }
 
-/** The sections of one role's policy, each by the room that enforces it. Pure. */
-export const sectionsOf = <Strategy>({ role, policy }: Pick<Agent<Strategy, never>, 'role' | 'policy'>) => ({
-  strategy: policy,
-  approval: approvalPolicy,
+/** The sections of one role's policy, each by the room that enforces it; amounts of `assets` are understood in it. Pure. */
+export const sectionsOf = <Strategy>(
+  { role, policy }: Pick<Agent<Strategy, never>, 'role' | 'policy'>,
+  assets: readonly Denomination[],
+) => ({
+  strategy: policy(assets),
+  approval: approvalPolicy(assets),
   limits: limitsPolicy,
   freshness: freshnessPolicy,
-  guard: guardPolicy(sanityOf(role).limits),
+  guard: guardPolicy(sanityOf(role).limits(assets)),
   fees: feePolicy,
 })
 
-const loadSections = (file: string, agent: Agent) => loadPolicy(file, agent.role, sectionsOf(agent))
+const loadSections = (file: string, agent: Agent, { assets }: RunConfig['deployment']) =>
+  loadPolicy(file, agent.role, sectionsOf(agent, assets))
 
 /** Find what the role of an agent is. Throws RolekeeperError `config.role_unknown` for one that this release does not staff. */
 export function positionOf(agent: AgentConfig): Position {
@@ -47,7 +52,7 @@ export function positionOf(agent: AgentConfig): Position {
 
 /** Load the policy of one agent. Throws what loading and compiling throw. */
 export function loadRolePolicy({ agent, does }: Position, config: RunConfig): RolePolicy {
-  const policy = loadSections(agent.policy, does)
+  const policy = loadSections(agent.policy, does, config.deployment)
   assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
   assertViews(does.views ?? [], policy.guard.views)
   assertContracts(does.secondPrices?.(policy.strategy) ?? [], config)

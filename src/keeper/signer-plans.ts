@@ -131,7 +131,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
     const replaces =
       taken.length === 0
         ? ''
-        : ', in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGasWei'
+        : ', in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGas'
     const said = `A no-op of ${signer} goes to nonce ${[...fillings.keys()].join(', ')}${replaces}.`
     return { ok: true, said: lost === null ? said : `${said} ${lost.note.message}`, act }
   },

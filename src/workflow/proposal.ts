@@ -31,7 +31,7 @@ export type Proposal = {
   readonly gainUsdMicros?: bigint
   /** What it brings, or saves, before its gas: of that its gas may cost a share. Absent for a duty that brings nothing. */
   readonly worthUsdMicros?: bigint
-  /** How far it lies from what was done last, for `approval.beyondBps`; absent where nothing is compared. */
+  /** How far it lies from what was done last, for `approval.beyond`; absent where nothing is compared. */
   readonly deviationBps?: number
   /** It takes a protection away: a person is asked first, whatever `approval` says. */
   readonly loosens?: true

@@ -6,8 +6,8 @@ import { type Edge, isPackage, isProduct, type Rule, reachOf, shown, type Tree }
  * returns and what a workflow carries.
  */
 const FLOORS: readonly (readonly string[])[] = [
-  ['units'],
-  ['clock', 'errors', 'service/contract', 'agents/protocol'],
+  ['clock', 'errors', 'units'],
+  ['service/contract', 'agents/protocol'],
   ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts'],
   ['agents/agent.ts'],
   ['observe', 'config', 'agents/ROLE'],
@@ -105,11 +105,12 @@ export const importsExist: Rule = ({ files }) => {
 /** What may be known in agents/, beside one's own files: pure nouns, and for a role the contract and the arithmetic. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
   'agents/rows.ts': ['service/contract'],
-  'agents/agent.ts': ['workflow', 'service/contract', 'agents/rows.ts'],
+  'agents/agent.ts': ['units', 'workflow', 'service/contract', 'agents/rows.ts'],
   'agents/protocol': ['agents/agent.ts'],
   // errors.ts makes texts of others printable, which is pure.
   'agents/ROLE': [
     'errors',
+    'units',
     'workflow',
     'service/contract',
     'agents/rows.ts',

@@ -35,22 +35,22 @@ import {
 } from './throughput-world.ts'
 
 const ROLE = 'bench'
-const LARGE = '1000000000000000000000000'
-const GAS_MAX = '120000'
+const LARGE = { movedMax: '1,000,000,000,000 USD', gasMax: '1,000,000 ETH' }
+const GAS_MAX = '120,000 gas'
 
 const POLICY = {
   limits: limitsPolicy.parse({
-    perWorkflow: { usdMicrosMax: LARGE, gasWeiMax: LARGE },
-    perHour: { usdMicrosMax: LARGE, gasWeiMax: LARGE, revertsMax: '20' },
-    perDay: { usdMicrosMax: LARGE, gasWeiMax: LARGE, revertsMax: '20' },
-    pricesUsdMicros: {},
+    perWorkflow: LARGE,
+    perHour: { ...LARGE, revertsMax: '20' },
+    perDay: { ...LARGE, revertsMax: '20' },
+    prices: {},
   }),
   // As in the shipped policies, but that an answer may wait for its turn among a few hundred.
   freshness: freshnessPolicy.parse({
-    ...{ ageMsMax: '60000', blockLagMax: '60', headAgeMsMax: '30000' },
-    ...{ expiryMarginMs: '3000', lifetimeMsMax: '120000' },
+    ...{ ageMax: '1 min', blockLagMax: '60 blocks', headAgeMax: '30 s' },
+    ...{ expiryMargin: '3 s', lifetimeMax: '2 min' },
   }),
-  guard: guardPolicy(sanityOf(ROLE).limits).parse({
+  guard: guardPolicy(sanityOf(ROLE).limits([])).parse({
     views: [
       'function balanceOf(address owner) view returns (uint256)',
       'function allowance(address owner, address spender) view returns (uint256)',
@@ -60,21 +60,21 @@ const POLICY = {
         ...{ id: 'finalize', workflowType: WORKFLOW_TYPE, target: '$contract.rfqDesk' },
         function: 'function finalize(uint256 rfqId)',
         params: { rfqId: { eq: '$input.rfqId' } },
-        ...{ valueWeiMax: '0', gasMax: GAS_MAX },
+        ...{ valueMax: '0 ETH', gasMax: GAS_MAX },
       },
     ],
     effects: [{ workflowType: WORKFLOW_TYPE, out: [], in: [] }],
-    ...{ sanity: {}, gasHeadroomBps: '13000' },
+    ...{ sanity: {}, gasHeadroom: '130 %' },
   }),
   fees: feePolicy.parse({
-    maxFeePerGasWei: '30000000000',
-    priorityFeePerGasWei: '1000000000',
-    priorityFeePerGasWeiMax: '3000000000',
-    gainShareBps: '5000',
-    nativePriceUsdMicros: '3000000000',
-    baseFeeBps: '20000',
-    bumpBps: '1250',
-    bumpAfterBlocks: '3',
+    maxFeePerGas: '30 gwei',
+    priorityFeePerGas: '1 gwei',
+    priorityFeePerGasMax: '3 gwei',
+    gainShare: '50 %',
+    nativePrice: '3,000 USD',
+    baseFee: '200 %',
+    bump: '12.5 %',
+    bumpAfter: '3 blocks',
   }),
 }
 

@@ -144,16 +144,16 @@ async function openBorrowers({ scene }: KeeperScene, count: number): Promise<rea
 function writePolicy(role: Carrier['role'], directory: string): string {
   const shipped = fileURLToPath(new URL(`../../policies/${role}.yaml`, import.meta.url))
   const policy = parse(readFileSync(shipped, 'utf8'), { schema: 'failsafe' })
-  const gas = '1000000000000000000000'
-  policy.limits.perHour = { usdMicrosMax: '1000000000000000', gasWeiMax: gas, revertsMax: '1000' }
+  const gasMax = '1,000 ETH'
+  policy.limits.perHour = { movedMax: '1,000,000,000 USD', gasMax, revertsMax: '1000' }
   policy.limits.perDay = { ...policy.limits.perHour }
-  policy.approval.aboveAssets.sUSD = '1000000000000'
+  policy.approval.aboveAssets.sUSD = '1,000,000 sUSD'
   if (role === 'liquidator') {
     // Nobody feeds another oracle here.
     policy.strategy.secondPrice = 'none'
-    policy.strategy.repayUsdMicrosPerHourMax = '1000000000000000'
-    policy.strategy.collaterals.sBTC.inventoryAssetsMax = '2500000000000'
-    policy.strategy.lostRace.revertedGasPerHourMax = '900000000'
+    policy.strategy.repayPerHourMax = '1,000,000,000 USD'
+    policy.strategy.collaterals.sBTC.inventoryMax = '25,000 sBTC'
+    policy.strategy.lostRace.revertedGasPerHourMax = '900,000,000 gas'
   }
   // A person would have to approve them.
   if (role === 'asset-manager') Object.assign(policy.strategy.declared, { vaults: [], funds: [] })
@@ -162,7 +162,7 @@ function writePolicy(role: Carrier['role'], directory: string): string {
       ...{ id: 'approve-deposit', workflowType: 'deposit', target: '$asset.sUSD' },
       function: 'function approve(address spender, uint256 amount) returns (bool)',
       params: { spender: { eq: '$input.vaultAddress' }, amount: { eq: '$input.assets' } },
-      ...{ valueWeiMax: '0', gasMax: '120000' },
+      ...{ valueMax: '0 ETH', gasMax: '120,000 gas' },
     },
     {
       ...{ id: 'deposit', workflowType: 'deposit', target: '$vault' },
@@ -173,7 +173,7 @@ function writePolicy(role: Carrier['role'], directory: string): string {
         receiver: { eq: '$self' },
         minShares: { eq: '$input.minShares' },
       },
-      ...{ valueWeiMax: '0', gasMax: '900000' },
+      ...{ valueMax: '0 ETH', gasMax: '900,000 gas' },
     },
   )
   policy.guard.effects.push({

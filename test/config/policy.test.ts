@@ -17,7 +17,7 @@ const sections = {
   fees: z.strictObject({}),
   approval: z.strictObject({}),
 }
-const valid = `version: "1"
+const valid = `version: "2"
 role: liquidator
 strategy: { repayAssetsMax: "1000000" }
 limits: {}
@@ -48,7 +48,13 @@ describe('a policy', () => {
       '5:14: freshness.ageMsMax is "30s"; expected a whole number in base units.',
     ],
     ['another role', 'role: liquidator', 'role: allocator', '2:1: role is "allocator"; allowed: liquidator.'],
-    ['another version', '"1"', '"2"', '1:1: version is "2"; allowed: 1.'],
+    ['another version', '"2"', '"3"', '1:1: version is "3"; allowed: 2.'],
+    [
+      'amounts without units',
+      '"2"',
+      '"1"',
+      '1:1: version is "1", whose amounts have no units. Fix: run: rolekeeper policy migrate',
+    ],
     ['an unknown section', 'fees: {}', 'fees: {}\nfee: {}', '8:1: fee is not a known key;'],
     ['a missing section', 'limits: {}\n', '', '1:1: limits is missing; expected a mapping.'],
     [

@@ -4,9 +4,12 @@ import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const assets = [{ address: TOKEN, codeHash: `0x${'c0'.repeat(32)}` as const, symbol: 'sUSD', decimals: 6 }]
 const approvalOf = (section: Readonly<Record<string, unknown>>) =>
-  compileApproval(approvalPolicy.parse({ always: [], aboveAssets: {}, expiresAfterS: '900', ...section }), {
-    assets,
-  })
+  compileApproval(
+    approvalPolicy(assets).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min', ...section }),
+    {
+      assets,
+    },
+  )
 const check = (section: Readonly<Record<string, unknown>>, changes = {}) =>
   whyAsk(proposalOf(changes), approvalOf(section))?.check ?? null
 const exposure = (assets: bigint, usdMicros: bigint) => ({ exposure: { token: TOKEN, assets, usdMicros } })
@@ -19,18 +22,18 @@ describe('an approval policy', () => {
   })
 
   it('asks one past each limit, and not at it', () => {
-    expect(check({ aboveAssets: { sUSD: '1000' } }, exposure(1_000n, 5n))).toBeNull()
-    expect(check({ aboveAssets: { sUSD: '1000' } }, exposure(1_001n, 5n))).toBe('approval_above_assets')
-    expect(check({ aboveUsdMicros: '5' }, exposure(1_001n, 5n))).toBeNull()
-    expect(check({ aboveUsdMicros: '5' }, exposure(1n, 6n))).toBe('approval_above_usd')
-    expect(check({ beyondBps: '200' }, { deviationBps: 200 })).toBeNull()
-    expect(check({ beyondBps: '200' }, { deviationBps: 201 })).toBe('approval_beyond_bps')
-    expect(check({ beyondBps: '0' })).toBeNull()
+    expect(check({ aboveAssets: { sUSD: '0.001 sUSD' } }, exposure(1_000n, 5n))).toBeNull()
+    expect(check({ aboveAssets: { sUSD: '0.001 sUSD' } }, exposure(1_001n, 5n))).toBe('approval_above_assets')
+    expect(check({ aboveUsd: '0.000005 USD' }, exposure(1_001n, 5n))).toBeNull()
+    expect(check({ aboveUsd: '0.000005 USD' }, exposure(1n, 6n))).toBe('approval_above_usd')
+    expect(check({ beyond: '2 %' }, { deviationBps: 200 })).toBeNull()
+    expect(check({ beyond: '2 %' }, { deviationBps: 201 })).toBe('approval_beyond_bps')
+    expect(check({ beyond: '0 %' })).toBeNull()
   })
 
   it('asks about an order that does not say how far it is from what was done last', () => {
-    expect(check({ beyondBps: '200' }, { kind: 'order' })).toBe('approval_beyond_bps')
-    expect(check({ beyondBps: '200' }, { kind: 'order', deviationBps: 200 })).toBeNull()
+    expect(check({ beyond: '2 %' }, { kind: 'order' })).toBe('approval_beyond_bps')
+    expect(check({ beyond: '2 %' }, { kind: 'order', deviationBps: 200 })).toBeNull()
     expect(check({}, { kind: 'order' })).toBeNull()
   })
 
@@ -40,21 +43,17 @@ describe('an approval policy', () => {
 
   it('finds a token however its address is written', () => {
     const token = TOKEN.toUpperCase().replace('0X', '0x') as typeof TOKEN
-    expect(check({ aboveAssets: { sUSD: '0' } }, { exposure: { token, assets: 1n, usdMicros: 1n } })).toBe(
-      'approval_above_assets',
-    )
-  })
-
-  it('names a symbol that the deployment does not have, and the ones that it has', () => {
-    expect(() => approvalOf({ aboveAssets: { sUDS: '1' } })).toThrow(
-      'approval.aboveAssets.sUDS is 1; no asset has this symbol. Fix: use a symbol of deployment.assets: sUSD.',
-    )
+    expect(
+      check({ aboveAssets: { sUSD: '0 sUSD' } }, { exposure: { token, assets: 1n, usdMicros: 1n } }),
+    ).toBe('approval_above_assets')
   })
 
   it.each([
+    ['a token that the deployment does not have', { aboveAssets: { sUDS: '1 sUDS' } }],
+    ['an amount of another token', { aboveAssets: { sUDS: '1 sUSD' } }],
     ['a type that is none', { always: ['role.liquidator.liquidat'] }],
-    ['a figure without quotes', { beyondBps: 200 }],
-    ['no time to answer', { expiresAfterS: '0' }],
+    ['a figure without quotes', { beyond: 200 }],
+    ['no time to answer', { expiresAfter: '0 s' }],
     ['a member that is none', { aboveAsset: {} }],
   ])('is not %s', (_, section) => {
     expect(() => approvalOf(section)).toThrow()

@@ -155,7 +155,7 @@ describe('clearing a liquidation', () => {
 
   it('refuses an oracle that is not healthy, and a price that is too old', async () => {
     const options = await liquidationOf(scene, ask())
-    const old = withSanity(options, { priceAgeSMax: '1' })
+    const old = withSanity(options, { priceAgeMax: '1 s' })
     await scene.world.oracle.write.setState([2], by(scene.world.admin))
     expect(await reasonOf(options)).toBe('oracle_not_healthy')
     await scene.world.oracle.write.setState([1], by(scene.world.admin))
@@ -190,10 +190,8 @@ describe('clearing a liquidation', () => {
   it('refuses a profit below the floor', async () => {
     // It insists on 99 % of 5,350, which leaves $296.50, less a dollar or two of gas at $3,000 a coin.
     const options = await liquidationOf(scene, ask())
-    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '290000000' }))).toBe('cleared')
-    expect(await reasonOf(withSanity(options, { profitUsdMicrosMin: '296500000' }))).toBe(
-      'profit_below_floor',
-    )
+    expect(await reasonOf(withSanity(options, { profitMin: '290 USD' }))).toBe('cleared')
+    expect(await reasonOf(withSanity(options, { profitMin: '296.5 USD' }))).toBe('profit_below_floor')
   })
 
   it('refuses what reverts, naming the error’s selector', async () => {

@@ -11,6 +11,7 @@ import type { Role } from '../../src/service/contract/roles.ts'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { FrozenAnswer, Workflow } from '../../src/workflow/workflow.ts'
+import { TOKENS } from '../support/tokens.ts'
 
 const address = (byte: string): Address => `0x${byte.repeat(20)}`
 const hash = (byte: string): Hex => `0x${byte.repeat(32)}`
@@ -49,7 +50,7 @@ export const deployment: Deployment = {
   contracts: [],
 }
 
-const guard = guardPolicy(sanityOf('liquidator').limits)
+const guard = guardPolicy(sanityOf('liquidator').limits([]))
 const { value: policy } = loadYaml('policies/liquidator.yaml')
 
 /** The guard's sections of the liquidator's own policy file. */
@@ -64,7 +65,7 @@ const { sanity } = z
 /** A role's judgements by workflow type, under limits of `guard.sanity` as a file states them. */
 export function judgementsOf(role: Role, limits: unknown): ReadonlyMap<WorkflowType, SanityCheck> {
   const own = sanityOf(role)
-  return new Map(own.checks(own.limits.parse(limits)))
+  return new Map(own.checks(own.limits(TOKENS).parse(limits)))
 }
 
 /** The liquidator's judgements as they would be under other limits of `guard.sanity`. */

@@ -32,17 +32,17 @@ export const rulesetOf = (
       role: ROLE,
       limits: sections.limits,
       freshness: sections.freshness,
-      guard: guardPolicy(sanityOf(ROLE).limits).parse({
+      guard: guardPolicy(sanityOf(ROLE).limits([])).parse({
         views: VIEWS,
         allow: allow.map((rule, index) => ({
           id: `rule-${index}`,
-          valueWeiMax: '0',
-          gasMax: '900000',
+          valueMax: '0 ETH',
+          gasMax: '900,000 gas',
           ...rule,
         })),
         effects: effects.map((effect) => ({ out: [], in: [], ...effect })),
         sanity: {},
-        gasHeadroomBps: '13000',
+        gasHeadroom: '130 %',
         ...more,
       }),
     },
@@ -125,5 +125,5 @@ export const DEPLOY_RULE = {
     'setup.exitTerms.intervalSeconds': { eq: '$input.intervalSeconds' },
     'setup.exitTerms.maturityTimestamp': { eq: '$input.maturityTimestamp' },
   },
-  gasMax: '8000000',
+  gasMax: '8,000,000 gas',
 } as const

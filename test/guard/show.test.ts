@@ -22,7 +22,7 @@ const named = {
 
 /** The rules of a role's own policy file. */
 function rulesetOf(role: 'liquidator' | 'allocator' | 'asset-manager' | 'nav-reporter') {
-  const guard = guardPolicy(sanityOf(role).limits)
+  const guard = guardPolicy(sanityOf(role).limits(deployment.assets))
   const sections = z.object({
     ...{ role: z.literal(role), limits: limitsPolicy, freshness: freshnessPolicy, guard },
   })

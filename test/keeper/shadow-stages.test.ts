@@ -76,7 +76,7 @@ function createWorld() {
     },
     ruleset,
     approval: compileApproval(
-      approvalPolicy.parse({ always: [], aboveAssets: {}, expiresAfterS: '900' }),
+      approvalPolicy([]).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min' }),
       ruleset.deployment,
     ),
     fees: { ...FEE_POLICY, maxFeePerGasWei: 5_000n, priorityFeePerGasWei: 1n, priorityFeePerGasWeiMax: 1n },

@@ -31,7 +31,7 @@ export async function editorSchemas(): Promise<Readonly<Record<string, object>>>
   const { sectionsOf } = await import('../../keeper/role-policy.ts')
   const policies = agents.map((agent) => [
     `policies/${agent.role}.schema.json`,
-    editorSchema(`Policy of the ${agent.role}`, policySchema(agent.role, sectionsOf(agent))),
+    editorSchema(`Policy of the ${agent.role}`, policySchema(agent.role, sectionsOf(agent, []))),
   ])
   const run = runConfigSchema('.', { env: {}, isWellKnown: () => false })
   return { ...Object.fromEntries(policies), 'config/run.schema.json': editorSchema('Run configuration', run) }

@@ -1,28 +1,39 @@
 import { z } from 'zod'
 import { hash32 } from '../../service/contract/scalars.ts'
 import { WORKFLOW_TYPES } from '../../service/contract/workflow-types.ts'
-import { amount, bps, count, positive, usdMicros } from '../../service/contract/yaml-scalars.ts'
+import {
+  blocks,
+  bps,
+  count,
+  gasAmount,
+  milliseconds,
+  positiveUsdMicros,
+  settings,
+  usdMicros,
+  wei,
+} from '../../service/contract/yaml-scalars.ts'
 
 const spend = {
   usdMicrosMax: usdMicros(),
-  gasWeiMax: amount('wei'),
+  gasWeiMax: wei(),
 }
-const rolling = z.strictObject({ ...spend, revertsMax: count('reverts', 1, 1_000) })
+/** What leaves us has a name of its own: `usdMicrosMax` without its unit would say nothing. */
+const spendNames = { usdMicrosMax: 'movedMax' }
+const rolling = settings({ ...spend, revertsMax: count('reverts', 1, 1_000) }, spendNames)
 
 type Spend = { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint }
 const within = (inner: Spend, outer: Spend) =>
   inner.usdMicrosMax <= outer.usdMicrosMax && inner.gasWeiMax <= outer.gasWeiMax
 
 /** `limits` of a policy: what one workflow and what a rolling window may move, cost and lose. */
-export const limitsPolicy = z
-  .strictObject({
-    /** One workflow: what it may take out, and what its gas may cost at the fee offered. */
-    perWorkflow: z.strictObject(spend),
-    perHour: rolling,
-    perDay: rolling,
-    /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
-    pricesUsdMicros: z.record(z.string().min(1).max(32), positive('millionths of a US dollar')),
-  })
+export const limitsPolicy = settings({
+  /** One workflow: what it may take out, and what its gas may cost at the fee offered. */
+  perWorkflow: settings(spend, spendNames),
+  perHour: rolling,
+  perDay: rolling,
+  /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
+  pricesUsdMicros: z.record(z.string().min(1).max(32), positiveUsdMicros()),
+})
   .refine((limits) => within(limits.perWorkflow, limits.perHour), {
     path: ['perWorkflow'],
     message: 'expected no limit above that of perHour',
@@ -39,17 +50,17 @@ export const limitsPolicy = z
 export type Limits = z.output<typeof limitsPolicy>
 
 /** `freshness` of a policy: how old what we rely on may be. */
-export const freshnessPolicy = z.strictObject({
+export const freshnessPolicy = settings({
   /** Oldest answer of the service, counting its own lag and the time since. */
-  ageMsMax: count('milliseconds', 1, 600_000),
+  ageMsMax: milliseconds(1, 600_000),
   /** Most blocks between the service's snapshot and our node's head, either way. */
-  blockLagMax: count('blocks', 0, 10_000).transform(BigInt),
+  blockLagMax: blocks(0, 10_000).transform(BigInt),
   /** Oldest head of our own node. */
-  headAgeMsMax: count('milliseconds', 1, 3_600_000),
+  headAgeMsMax: milliseconds(1, 3_600_000),
   /** Stop this long before an answer expires: what is sent then has no time to land. */
-  expiryMarginMs: count('milliseconds', 0, 600_000),
+  expiryMarginMs: milliseconds(0, 600_000),
   /** Longest life of an answer, whatever it says itself. */
-  lifetimeMsMax: count('milliseconds', 1, 3_600_000),
+  lifetimeMsMax: milliseconds(1, 3_600_000),
 })
 /** How old what we rely on may be: milliseconds, blocks. */
 export type Freshness = z.output<typeof freshnessPolicy>
@@ -89,8 +100,11 @@ const condition = z
 const signature = z.string().min(1).max(800)
 const memberName = z.string().min(1).max(60)
 
-const rule = z.strictObject({
-  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'expected lower-case letters, digits and hyphens'),
+const ruleId = z.string().regex(/^[a-z0-9-]{1,40}$/, 'expected lower-case letters, digits and hyphens')
+const params = z.record(z.string().min(1).max(100), condition)
+
+const rule = settings({
+  id: ruleId,
   workflowType: z.enum(WORKFLOW_TYPES),
   /** Members of the input for which the rule is there; absent, it is always there. */
   when: z.record(memberName, z.string().max(60)).optional(),
@@ -108,7 +122,7 @@ const rule = z.strictObject({
   /** As Solidity writes it, with a name for every parameter: our own ABI, whatever the service calls it. */
   function: signature,
   /** One entry for every parameter, by its path: `report.asset`, `supplies[].market`; all tests of an entry must hold. */
-  params: z.record(z.string().min(1).max(100), condition),
+  params,
   /** Calls that it carries, as a multicall does: each is held to a rule of its own. Those rules are for nothing else. */
   calls: z
     .strictObject({
@@ -132,19 +146,21 @@ const rule = z.strictObject({
       signature: memberName,
     })
     .optional(),
-  valueWeiMax: amount('wei'),
-  gasMax: count('gas', 21_000, 16_000_000).transform(BigInt),
+  valueWeiMax: wei(),
+  gasMax: gasAmount().refine((gas) => gas >= 21_000n && gas <= 16_000_000n, {
+    error: 'allowed: 21,000 gas to 16,000,000 gas',
+  }),
 })
 
 const denial = z
   .strictObject({
-    id: rule.shape.id,
+    id: ruleId,
     /** Absent: of every type, where `$input` names nothing. */
     workflowType: z.enum(WORKFLOW_TYPES).optional(),
     target: value.optional(),
     function: signature.optional(),
     /** What makes it refused: each entry is met by one element at least. */
-    params: rule.shape.params.optional(),
+    params: params.optional(),
   })
   .refine((stated) => stated.target !== undefined || stated.function !== undefined, {
     message: 'expected a target or a function',
@@ -165,7 +181,7 @@ const effects = z.strictObject({
 
 /** `guard` of a policy, with the role's own `sanity`: what may be signed. Whatever no rule allows is refused. */
 export const guardPolicy = (sanity: z.ZodType) =>
-  z.strictObject({
+  settings({
     /** Reads that stand behind our own judgement, as Solidity writes them. */
     views: z.array(signature).min(1).max(100),
     /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
-import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { memberAt } from '../policy/paths.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -22,9 +22,9 @@ import { type About, type Judgement, type RoleSanity, type SanityCheck, unread }
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
 import { BPS, WAD } from './units.ts'
 
-const limitsSchema = z.strictObject({
+const limitsSchema = settings({
   /** Oldest price of a market that is supplied, by the oracle's own source time. */
-  priceAgeSMax: count('seconds', 1, 86_400).transform(BigInt),
+  priceAgeSMax: seconds(1, 86_400).transform(BigInt),
   /** Most of a vault in one market after a supply, beside the vault's own caps. */
   shareBpsMax: bps(1).transform(BigInt),
   /** Most that a market that we touch for yield may be lent out afterwards. */
@@ -237,7 +237,7 @@ const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
 
 /** The allocator's judgements, with the limits of `guard.sanity` in its policy. */
 export const allocatorSanity: RoleSanity<Limits> = {
-  limits: limitsSchema,
+  limits: () => limitsSchema,
   checks: (limits) => [
     ['role.allocator.vaultAllocate', sanity(limits, 'allocate')],
     ['role.allocator.vaultDeallocate', sanity(limits, 'deallocate')],

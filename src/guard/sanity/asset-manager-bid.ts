@@ -2,7 +2,7 @@ import { type Address, stringToHex, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
-import { bps, count, nonEmpty } from '../../service/contract/yaml-scalars.ts'
+import { bps, nonEmpty, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
@@ -23,7 +23,7 @@ export const bidLimits = {
   /** By the lane that the house itself says. A lane that is not listed is never bid for. */
   lanes: nonEmpty(
     z.string().regex(/^[\x21-\x7e]{1,32}$/, 'expected the name of a lane'),
-    z.strictObject({
+    settings({
       /** Most of the position's worth, by our own sum, to bid. */
       priceBpsMax: bps(1).transform(BigInt),
     }),
@@ -34,7 +34,7 @@ export const bidLimits = {
   /** Most of the fund's net assets to bid. */
   positionBpsMax: bps(1).transform(BigInt),
   /** What is left before the lot's close, at least. */
-  closeMarginS: count('seconds', 0, 86_400).transform(BigInt),
+  closeMarginS: seconds(0, 86_400).transform(BigInt),
 }
 type BidLimits = Readonly<z.output<z.ZodObject<typeof bidLimits>>>
 

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
-import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import { bps, seconds } from '../../service/contract/yaml-scalars.ts'
 import { allocatedView, marketAssetsView } from './asset-manager-views.ts'
 import { type About, unread } from './judgement.ts'
 import { isHealthy, priceView } from './price.ts'
@@ -10,7 +10,7 @@ import { BPS } from './units.ts'
 /** Members of the asset manager's `guard.sanity` that its pauses keep. */
 export const pauseLimits = {
   /** Longest pause of a vault's shares. */
-  pauseSecondsMax: count('seconds', 1, 2_592_000).transform(BigInt),
+  pauseSecondsMax: seconds(1, 2_592_000).transform(BigInt),
   /** Bad debt of a market that the vault lends to, of what is supplied there: up to this nothing is paused for it. */
   badDebtBpsMax: bps().transform(BigInt),
 }

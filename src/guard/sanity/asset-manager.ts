@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { settings } from '../../service/contract/yaml-scalars.ts'
 import { asUint } from '../policy/values.ts'
 import { bidLimits, judgeBid } from './asset-manager-bid.ts'
 import { askTrouble, checkTrouble, pauseLimits } from './asset-manager-trouble.ts'
@@ -19,7 +20,7 @@ import {
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 
-const limitsSchema = z.strictObject({
+const limitsSchema = settings({
   ...bidLimits,
   ...pauseLimits,
 })
@@ -146,7 +147,7 @@ const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
 
 /** The asset manager's judgements. Launches have no state of their own before: rules and simulation judge them. */
 export const assetManagerSanity: RoleSanity<Limits> = {
-  limits: limitsSchema,
+  limits: () => limitsSchema,
   checks: (limits) => [
     [
       'role.asset_manager.distressedRecoveryAcquisitionV3Bid',

@@ -16,7 +16,7 @@ const BY_ROLE: ReadonlyMap<Role, RoleSanity> = new Map<Role, RoleSanity>([
 ])
 
 /** A role without judgements of its own: rules, effects and simulation decide. */
-const NONE: RoleSanity = { limits: z.strictObject({}), checks: () => [] }
+const NONE: RoleSanity = { limits: () => z.strictObject({}), checks: () => [] }
 
 /** Find a role's own judgements; none for a role that has no file here. Pure. */
 export const sanityOf = (role: Role): RoleSanity => BY_ROLE.get(role) ?? NONE

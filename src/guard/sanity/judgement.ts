@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
 import type { Revalidation } from '../../service/contract/assumptions.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
+import type { Denomination } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
@@ -47,7 +48,8 @@ export type SanityCheck = {
 
 /** A role's own judgements, and the schema of the limits that they keep: `guard.sanity` of its policy. */
 export type RoleSanity<Limits = unknown> = {
-  readonly limits: z.ZodType<Limits>
+  /** Amounts of these tokens are understood in it. */
+  limits(assets: readonly Denomination[]): z.ZodType<Limits>
   /** The judgements under these limits, by workflow type. Pure. */
   checks(limits: Limits): readonly (readonly [WorkflowType, SanityCheck])[]
 }

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
-import { bps, usdMicros } from '../../service/contract/yaml-scalars.ts'
+import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -22,7 +22,7 @@ import {
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
-const liquidationLimits = z.strictObject({
+const liquidationLimits = settings({
   ...priceLimits,
   /** Least part of our own computed seizure that the call must insist on. */
   minCollateralBps: bps(1).transform(BigInt),
@@ -230,7 +230,7 @@ function judgeSettlement({ before: reads, subject }: About): Judgement {
 
 /** The liquidator's judgements, from chain reads by the views below alone. */
 export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
-  limits: liquidationLimits,
+  limits: () => liquidationLimits,
   checks: (limits) => [
     [
       'role.liquidator.liquidate',

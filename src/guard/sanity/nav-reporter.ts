@@ -1,7 +1,7 @@
 import { type AbiFunction, type Address, type Hex, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { amount, bps, contractName, count } from '../../service/contract/yaml-scalars.ts'
+import { amount, bps, contractName, count, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
@@ -46,46 +46,42 @@ function parsed(text: string): AbiFunction | null {
   }
 }
 
-const chainValue = z
-  .strictObject({
-    /** A name of deployment.contracts, or `$asset` for what is reported on. */
-    contract: z.union([z.literal('$asset'), contractName]),
-    function: signature,
-    args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
-    decimals: count('decimals', 0, 36),
-    /** How far a report may be from it: fees are not in it. */
-    apartBpsMax: bps().transform(BigInt),
-  })
-  .refine(
-    (chain) =>
-      chain.args.length === chain.function.inputs.length &&
-      chain.function.inputs.every(({ type }, index) =>
-        chain.args[index] === '$asset' ? type === 'address' : /^uint[0-9]*$/.test(type),
-      ),
-    {
-      path: ['args'],
-      error: "expected one for each of the function's parameters, $asset for an address, a number for a uint",
-    },
-  )
+const chainValue = settings({
+  /** A name of deployment.contracts, or `$asset` for what is reported on. */
+  contract: z.union([z.literal('$asset'), contractName]),
+  function: signature,
+  args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
+  decimals: count('decimals', 0, 36),
+  /** How far a report may be from it: fees are not in it. */
+  apartBpsMax: bps().transform(BigInt),
+}).refine(
+  (chain) =>
+    chain.args.length === chain.function.inputs.length &&
+    chain.function.inputs.every(({ type }, index) =>
+      chain.args[index] === '$asset' ? type === 'address' : /^uint[0-9]*$/.test(type),
+    ),
+  {
+    path: ['args'],
+    error: "expected one for each of the function's parameters, $asset for an address, a number for a uint",
+  },
+)
 
-const limits = z.strictObject({
+const limits = settings({
   /** How long ago the time may be that a first report is for, at the block simulated. */
-  valuationAgeSMax: count('seconds', 1, 31_536_000).transform(BigInt),
+  valuationAgeSMax: seconds(1, 31_536_000).transform(BigInt),
   /** By their names in deployment.contracts. */
   oracles: z.record(
     contractName,
-    z
-      .strictObject({
-        valueMin: amount("units of 10^-decimals of the report's value"),
-        valueMax: amount("units of 10^-decimals of the report's value"),
-        /** How far a value may be from the last one of its type. */
-        moveBpsMax: bps(1).transform(BigInt),
-        chain: chainValue,
-      })
-      .refine((oracle) => oracle.valueMin <= oracle.valueMax, {
-        path: ['valueMin'],
-        error: 'expected no more than valueMax',
-      }),
+    settings({
+      valueMin: amount("units of 10^-decimals of the report's value"),
+      valueMax: amount("units of 10^-decimals of the report's value"),
+      /** How far a value may be from the last one of its type. */
+      moveBpsMax: bps(1).transform(BigInt),
+      chain: chainValue,
+    }).refine((oracle) => oracle.valueMin <= oracle.valueMax, {
+      path: ['valueMin'],
+      error: 'expected no more than valueMax',
+    }),
   ),
 })
 type Limits = z.output<typeof limits>
@@ -269,7 +265,7 @@ function chainView(
 
 /** The guard's judgement of NAV reports, with the limits that `guard.sanity` of the policy states. */
 export const navReporterSanity: RoleSanity<Limits> = {
-  limits: limits,
+  limits: () => limits,
   checks: (given) => [
     [
       'role.nav_reporter.navReportSignAndSubmit',

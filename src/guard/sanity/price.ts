@@ -1,7 +1,7 @@
 import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
-import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import { bps, seconds } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asUint } from '../policy/values.ts'
 import { createView, uint, type View } from '../views.ts'
@@ -25,7 +25,7 @@ export const priceView = (oracle: Address): View<PriceRead> => view('read', orac
 /** Members of `guard.sanity` of every role that acts on a price. */
 export const priceLimits = {
   /** Oldest price, by the oracle's own source time against the block simulated. */
-  priceAgeSMax: count('seconds', 1, 86_400).transform(BigInt),
+  priceAgeSMax: seconds(1, 86_400).transform(BigInt),
   /** How far the oracle's price may be from the one that was decided on. */
   priceDivergenceBpsMax: bps().transform(BigInt),
 }

@@ -1,7 +1,8 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
-import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
+import type { Denomination } from '../../units.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
@@ -12,17 +13,18 @@ import type { OfferRead } from './rfq-bidder-views.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
 /** `guard.sanity` of the RFQ bidder. */
-export const bidLimits = z.strictObject({
-  ...priceLimits,
-  /** Most of a bid, of what the lot is worth at the oracle's price. */
-  bidBpsMax: bps(1).transform(BigInt),
-  /** How long after the close a bid may expire. */
-  bindsAfterCloseSMax: count('seconds', 1, 2_592_000).transform(BigInt),
-  ...rivalLimits,
-  ...escrowLimits,
-})
+export const bidLimits = (pinned: readonly Denomination[]) =>
+  settings({
+    ...priceLimits,
+    /** Most of a bid, of what the lot is worth at the oracle's price. */
+    bidBpsMax: bps(1).transform(BigInt),
+    /** How long after the close a bid may expire. */
+    bindsAfterCloseSMax: seconds(1, 2_592_000).transform(BigInt),
+    ...rivalLimits,
+    ...escrowLimits(pinned),
+  })
 /** What the RFQ bidder holds its bids to. */
-export type BidLimits = z.output<typeof bidLimits>
+export type BidLimits = z.output<ReturnType<typeof bidLimits>>
 
 /** The contracts' code of an offer that is neither sold nor unsold. */
 export const OPEN = 1n

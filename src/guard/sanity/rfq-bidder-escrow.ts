@@ -1,31 +1,43 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
-import { contractName, nonEmpty, pinnedSymbol, positive } from '../../service/contract/yaml-scalars.ts'
+import {
+  byToken,
+  contractName,
+  nonEmpty,
+  pinnedSymbol,
+  positiveAssets,
+  settings,
+} from '../../service/contract/yaml-scalars.ts'
+import type { Denomination } from '../../units.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
 import { type CommitmentRead, commitmentsView } from './rfq-bidder-views.ts'
 
-const escrowAssetsMax = nonEmpty(pinnedSymbol, positive('base units of the quote asset'), 'bid')
+const escrowAssetsMax = (pinned: readonly Denomination[]) =>
+  byToken(pinned, nonEmpty(pinnedSymbol, positiveAssets(pinned), 'bid'))
 
 /** Members of the RFQ bidder's `guard.sanity` that bound all of its bids together, as the venues themselves count them. */
-export const escrowLimits = {
+export const escrowLimits = (pinned: readonly Denomination[]) => ({
   /** Names in deployment.contracts: where bids have their escrow, all of it counted together. */
   venues: z.array(contractName).min(1).max(20),
   /** Most in escrow at once by quote asset, whatever it is for. */
-  escrowAssetsMax,
-  assets: nonEmpty(
-    pinnedSymbol,
-    z.strictObject({
-      /** Most in escrow for it at once, by quote asset. */
-      escrowAssetsMax,
-      /** Most of it that we hold and that open bids may win, together; base units. */
-      inventoryAssetsMax: positive('base units of the asset'),
-    }),
-    'bid for',
+  escrowAssetsMax: escrowAssetsMax(pinned),
+  assets: byToken(
+    pinned,
+    nonEmpty(
+      pinnedSymbol,
+      settings({
+        /** Most in escrow for it at once, by quote asset. */
+        escrowAssetsMax: escrowAssetsMax(pinned),
+        /** Most of it that we hold and that open bids may win, together; base units. */
+        inventoryAssetsMax: positiveAssets(pinned),
+      }),
+      'bid for',
+    ),
   ),
-}
-type EscrowLimits = Readonly<z.output<z.ZodObject<typeof escrowLimits>>>
+})
+type EscrowLimits = Readonly<z.output<z.ZodObject<ReturnType<typeof escrowLimits>>>>
 
 /** What the venues show of us in one asset and one quote asset, at one venue each. */
 type Asked = {

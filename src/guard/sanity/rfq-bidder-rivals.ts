@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
-import { bps, count } from '../../service/contract/yaml-scalars.ts'
+import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import { type About, unread } from './judgement.ts'
 import { type BidRead, BOOKED, bookView, type LotRead, type OfferRead } from './rfq-bidder-views.ts'
 import { BPS } from './units.ts'
@@ -11,14 +11,12 @@ export const rivalLimits = {
   /** How far above the least that an auction takes a bid may be. */
   raiseBpsMax: bps().transform(BigInt),
   /** Absent where the desk shows no book: what the lot is worth bounds a bid alone. */
-  book: z
-    .strictObject({
-      /** How far above the best rival a bid may be. */
-      leadBpsMax: bps().transform(BigInt),
-      /** So near to the close a bid may go part of the way to `bidBpsMax` at once. */
-      lastCallS: count('seconds', 0, 86_400).transform(BigInt),
-    })
-    .optional(),
+  book: settings({
+    /** How far above the best rival a bid may be. */
+    leadBpsMax: bps().transform(BigInt),
+    /** So near to the close a bid may go part of the way to `bidMax` at once. */
+    lastCallS: seconds(0, 86_400).transform(BigInt),
+  }).optional(),
 }
 type RivalLimits = Readonly<z.output<z.ZodObject<typeof rivalLimits>>>
 

@@ -1,47 +1,46 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type Checked, refuse } from '../../errors.ts'
-import { amount, bps, count, positive } from '../../service/contract/yaml-scalars.ts'
+import { blocks, bps, positiveUsdMicros, settings, wei } from '../../service/contract/yaml-scalars.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 
 /** Larger is a slip of the pen. */
 const FIGURE_MAX = 999_999
 /** As many digits as a fee has at most. */
-const wei = amount('wei').refine((value) => value < 10n ** 30n, { error: 'allowed: less than 10^30 wei' })
+const fee = wei().refine((value) => value < 10n ** 30n, { error: 'allowed: less than 10^30 wei' })
 
 /** `fees` of a policy: what we pay, chosen by us and never by the service. */
-export const feePolicy = z
-  .strictObject({
-    /** Never offer more for one unit of gas; a payload stays so far below it that a no-op can still replace it. */
-    maxFeePerGasWei: wei,
-    /** Tip at least this, and what others tip of late, but at most that. */
-    priorityFeePerGasWei: wei,
-    priorityFeePerGasWeiMax: wei,
-    /** The share of what a workflow is worth, by its agent's word, that its gas may cost. */
-    gainShareBps: bps(1, 10_000).transform(BigInt),
-    /** What one whole native coin counts as, at most, in that. */
-    nativePriceUsdMicros: positive('millionths of a US dollar'),
-    /** The first offer covers this much of the head's base fee: 20000 is twice. */
-    baseFeeBps: bps(0, FIGURE_MAX).transform(BigInt),
-    /** Each replacement raises both fees by this much; nodes demand 1000. */
-    bumpBps: bps(0, FIGURE_MAX).transform(BigInt),
-    /** Replace when the chain has produced this many blocks without the transaction. */
-    bumpAfterBlocks: count('blocks', 0, FIGURE_MAX).transform(BigInt),
-  })
+export const feePolicy = settings({
+  /** Never offer more for one unit of gas; a payload stays so far below it that a no-op can still replace it. */
+  maxFeePerGasWei: fee,
+  /** Tip at least this, and what others tip of late, but at most that. */
+  priorityFeePerGasWei: fee,
+  priorityFeePerGasWeiMax: fee,
+  /** The share of what a workflow is worth, by its agent's word, that its gas may cost. */
+  gainShareBps: bps(1, 10_000).transform(BigInt),
+  /** What one whole native coin counts as, at most, in that. */
+  nativePriceUsdMicros: positiveUsdMicros(),
+  /** The first offer covers this much of the head's base fee: 20000 is twice. */
+  baseFeeBps: bps(0, FIGURE_MAX).transform(BigInt),
+  /** Each replacement raises both fees by this much; nodes demand 10 %. */
+  bumpBps: bps(0, FIGURE_MAX).transform(BigInt),
+  /** Replace when the chain has produced this many blocks without the transaction. */
+  bumpAfterBlocks: blocks(0, FIGURE_MAX).transform(BigInt),
+})
   .refine((fees) => fees.priorityFeePerGasWei <= fees.priorityFeePerGasWeiMax, {
-    path: ['priorityFeePerGasWei'],
-    message: 'is above priorityFeePerGasWeiMax; lower it',
+    path: ['priorityFeePerGas'],
+    message: 'is above priorityFeePerGasMax; lower it',
   })
   .refine((fees) => fees.priorityFeePerGasWeiMax <= fees.maxFeePerGasWei, {
-    path: ['priorityFeePerGasWeiMax'],
-    message: 'is above maxFeePerGasWei; lower it',
+    path: ['priorityFeePerGasMax'],
+    message: 'is above maxFeePerGas; lower it',
   })
   .refine((fees) => fees.bumpBps >= 1_000n, {
-    path: ['bumpBps'],
-    message: 'is below 1000 (10 %), which nodes refuse as underpriced; raise it',
+    path: ['bump'],
+    message: 'is below 10 %, which nodes refuse as underpriced; raise it',
   })
   .refine((fees) => fees.baseFeeBps >= 10_000n, {
-    path: ['baseFeeBps'],
-    message: 'is below 10000 (the base fee itself), so that nothing would land; raise it',
+    path: ['baseFee'],
+    message: 'is below 100 %, the base fee itself, so that nothing would land; raise it',
   })
 export type FeePolicy = z.infer<typeof feePolicy>
 
@@ -112,7 +111,7 @@ export function quoteFees(
   if (capWei < baseFeePerGasWei) {
     return refuse(
       'fee_cap_below_base_fee',
-      `The base fee is ${baseFeePerGasWei} wei; the policy caps what this may offer at ${capWei} wei. Fix: wait, or raise fees.maxFeePerGasWei, fees.gainShareBps or limits.perWorkflow.gasWeiMax.`,
+      `The base fee is ${baseFeePerGasWei} wei; the policy caps what this may offer at ${capWei} wei. Fix: wait, or raise fees.maxFeePerGas, fees.gainShare or limits.perWorkflow.gasMax.`,
     )
   }
   const tipWei = tipOf(policy, terms)

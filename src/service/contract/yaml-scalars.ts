@@ -1,4 +1,184 @@
 import { z } from 'zod'
+import { invariant } from '../../errors.ts'
+import {
+  BLOCKS,
+  counted,
+  type Denomination,
+  DURATION,
+  duration,
+  GAS,
+  NATIVE,
+  NUMBER,
+  native,
+  PERCENT,
+  parseAmount,
+  percent,
+  tokens,
+  type Units,
+  USD,
+  unitsOf,
+  usd,
+} from '../../units.ts'
+
+/** How digits of a file of version 1 are written today: `asset` is the token that they may be of. Null: of which is it? */
+type Rewrite = (digits: bigint, asset: Denomination | null) => string | null
+
+/** What each amount of a schema says of itself: `policy migrate` follows it. Found at the text that is parsed. */
+export const amounts = z.registry<{ readonly rewrite: Rewrite }>()
+
+type Quantity = { readonly units: Units; readonly example: string; readonly rewrite: Rewrite }
+
+const FLOAT_EXACT = BigInt(Number.MAX_SAFE_INTEGER)
+const escaped = (unit: string) => unit.replace(/[^A-Za-z0-9]/g, '\\$&')
+const listed = (units: Units) => [...units.keys()].join(', ')
+
+/** An amount with its unit, as bigint in the smallest one, as large as a word of the chain holds. Pure. */
+const quantity = ({ units, example, rewrite }: Quantity) => {
+  const unit = units.size === 0 ? '\\S{1,32}' : `(?:${[...units.keys()].map(escaped).join('|')})`
+  return z
+    .string()
+    .regex(new RegExp(`^${NUMBER} ${unit}$`), {
+      error: `expected an amount with its unit (${listed(units)}), for example "${example}"`,
+    })
+    .register(amounts, { rewrite })
+    .transform((text, context) => {
+      const parsed = parseAmount(text, units)
+      if (parsed.ok && parsed.amount < 2n ** 256n) return parsed.amount
+      const message = parsed.ok ? 'allowed: less than 2^256 of its smallest unit' : parsed.problem
+      context.addIssue({ code: 'custom', message: `${message}; expected for example "${example}"` })
+      return z.NEVER
+    })
+}
+
+/** The same as a number, within bounds. `print` writes a bound. */
+const bounded = (shape: Quantity, [min, max]: readonly [number, number], print: (value: number) => string) =>
+  quantity(shape)
+    .refine((value) => value >= BigInt(min) && value <= BigInt(max) && value <= FLOAT_EXACT, {
+      error: `allowed: ${print(min)} to ${print(max)}`,
+    })
+    .transform(Number)
+
+/** An amount of US dollars, in millionths. Pure. */
+export const usdMicros = () => quantity({ units: USD, example: '1,000 USD', rewrite: usd })
+
+/** An amount of US dollars above 0, in millionths. Pure. */
+export const positiveUsdMicros = () =>
+  usdMicros().refine((value) => value > 0n, { error: 'expected more than 0 USD' })
+
+/** An amount of the native coin, in wei. Pure. */
+export const wei = () => quantity({ units: NATIVE, example: '0.02 ETH', rewrite: native })
+
+/** An amount of gas. Pure. */
+export const gasAmount = () =>
+  quantity({ units: GAS, example: '120,000 gas', rewrite: (it) => counted(it, 'gas') })
+
+/** An amount of gas above 0. Pure. */
+export const positiveGas = () =>
+  gasAmount().refine((value) => value > 0n, { error: 'expected more than 0 gas' })
+
+/** Blocks of the chain, within bounds. Pure. */
+export const blocks = (min: number, max: number) => {
+  const print = (value: bigint | number) => counted(value, 'blocks')
+  return bounded({ units: BLOCKS, example: '3 blocks', rewrite: print }, [min, max], print)
+}
+
+/** A part of a whole, in basis points; a whole is 10000. Pure. */
+export const bps = (min = 0, max = 10_000) =>
+  bounded({ units: PERCENT, example: '1.25 %', rewrite: percent }, [min, max], percent)
+
+/** A length of time, in milliseconds, within bounds. Pure. */
+export const milliseconds = (min: number, max: number) =>
+  bounded({ units: DURATION, example: '20 s', rewrite: duration }, [min, max], duration)
+
+const SECONDS: Units = new Map(
+  [...DURATION].flatMap(([unit, ms]) => (ms < 1_000n ? [] : [[unit, ms / 1_000n]])),
+)
+/** A length of time, in seconds, within bounds. Pure. */
+export const seconds = (min: number, max: number) => {
+  const print = (value: bigint | number) => duration(BigInt(value) * 1_000n)
+  return bounded({ units: SECONDS, example: '15 min', rewrite: print }, [min, max], print)
+}
+
+/**
+ * An amount of a token of the deployment, in its base units. Without any asset, as editors check it, no amount is
+ * understood. Pure.
+ */
+export const assetAmount = (assets: readonly Denomination[]) =>
+  quantity({
+    units: unitsOf(assets),
+    example: `25 ${assets[0]?.symbol ?? 'sBTC'}`,
+    rewrite: (digits, asset) => (asset === null ? null : tokens(digits, asset)),
+  })
+
+/** An amount of a token above 0. Pure. */
+export const positiveAssets = (assets: readonly Denomination[]) =>
+  assetAmount(assets).refine((value) => value > 0n, { error: 'expected more than 0' })
+
+/**
+ * Refuse amounts of another token than the one that they stand under: `symbolOf` says which that is, null for none.
+ * Looks at the entry itself and one level below. Pure.
+ */
+function checkAmounts(symbol: string, entry: unknown, assets: readonly Denomination[]) {
+  const texts = typeof entry === 'string' ? [[null, entry] as const] : Object.entries(entry ?? {})
+  return texts.flatMap(([key, text]) => {
+    const unit = typeof text === 'string' ? / (\S+)$/.exec(text)?.[1] : undefined
+    if (unit === undefined || unit === symbol || !assets.some((asset) => asset.symbol === unit)) return []
+    return [{ path: key === null ? [] : [key], message: `expected an amount of ${symbol}, not of ${unit}` }]
+  })
+}
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
+
+/** A mapping by token: amounts in an entry are of its token. Pure. */
+export const byToken = <S extends z.ZodType>(assets: readonly Denomination[], entries: S) =>
+  z.preprocess((raw, context) => {
+    for (const [symbol, entry] of isMapping(raw) ? Object.entries(raw) : []) {
+      for (const { path, message } of checkAmounts(symbol, entry, assets)) {
+        context.addIssue({ code: 'custom', path: [symbol, ...path], message })
+      }
+    }
+    return raw
+  }, entries)
+
+/** A mapping that names its token under `key`: its amounts are of that token. Pure. */
+export const ofToken = <S extends z.ZodType>(assets: readonly Denomination[], key: string, entry: S) =>
+  z.preprocess((raw, context) => {
+    const symbol = isMapping(raw) ? raw[key] : undefined
+    for (const issue of typeof symbol === 'string' ? checkAmounts(symbol, raw, assets) : []) {
+      context.addIssue({ code: 'custom', ...issue })
+    }
+    return raw
+  }, entry)
+
+/** The words of a setting's name in our code that its value carries in a file. */
+const UNIT_WORDS = /(?:UsdMicros|Bps|Seconds|Wei|Assets|Blocks|Ms|S)(?=[A-Z]|$)/
+
+/** A setting's name in a file: as in our code, without its unit, because the value states it. Pure. */
+const inFile = (name: string) => name.replace(UNIT_WORDS, '')
+
+/** What each mapping of settings is called in our code, by its name in a file: `policy migrate` follows it. */
+export const settingNames = z.registry<{ readonly names: Readonly<Record<string, string>> }>()
+
+/**
+ * A mapping of settings, strict: `repayUsdMicrosMax: usdMicros()` reads `repayMax: "100,000 USD"`. `names` are those
+ * in files which are not simply the code's without the unit. Pure.
+ */
+export function settings<S extends z.ZodRawShape>(shape: S, names: Partial<Record<keyof S, string>> = {}) {
+  const pairs = Object.keys(shape).map((code) => [names[code] ?? inFile(code), code] as const)
+  const codeNames = Object.fromEntries(pairs)
+  invariant(Object.keys(codeNames).length === pairs.length, 'two settings would have one name in the file')
+  const file = Object.fromEntries(pairs.map(([name, code]) => [name, shape[code] as z.ZodType]))
+  return z
+    .strictObject(file)
+    .register(settingNames, { names: codeNames })
+    .transform(
+      (values) =>
+        Object.fromEntries(
+          Object.entries(values).map(([name, value]) => [codeNames[name] ?? name, value]),
+        ) as z.output<z.ZodObject<S, z.core.$strict>>,
+    )
+}
 
 /** YAML is read without types, so that no amount passes through a float: every value arrives as text. */
 const digits = (unit: string) =>
@@ -6,20 +186,13 @@ const digits = (unit: string) =>
     .string()
     .regex(/^(0|[1-9][0-9]{0,77})$/, `expected ${unit} in decimal digits, without sign, point or unit`)
 
-/** An amount in a unit, as bigint, without an upper limit but what a word of the chain holds. Pure. */
+/** A whole number that has no unit, as bigint: an argument, a value on chain. Pure. */
 export const amount = (unit: string) =>
   digits(unit)
     .transform(BigInt)
     .refine((value) => value < 2n ** 256n, { error: `allowed: less than 2^256 ${unit}` })
 
-/** An amount that is not 0. Pure. */
-export const positive = (unit: string) =>
-  amount(unit).refine((value) => value > 0n, { error: `expected ${unit} above 0` })
-
-/** An amount of US dollars, in millionths. Pure. */
-export const usdMicros = () => amount('millionths of a US dollar')
-
-/** A whole number in a unit, within bounds. Pure. */
+/** How many there are of what has no unit, within bounds. Pure. */
 export const count = (unit: string, min: number, max: number) =>
   digits(unit)
     .transform(Number)
@@ -32,9 +205,6 @@ export const whole = (min: number, max: number) =>
     .regex(/^[0-9]{1,15}$/, 'expected a whole number in decimal digits, without a unit')
     .transform(Number)
     .refine((value) => value >= min && value <= max, { error: `allowed: ${min} to ${max}` })
-
-/** Basis points; a whole is 10000. Pure. */
-export const bps = (min = 0, max = 10_000) => count('basis points', min, max)
 
 const NAME = /^[A-Za-z][A-Za-z0-9]{0,39}$/
 

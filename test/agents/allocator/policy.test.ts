@@ -20,25 +20,25 @@ describe('the allocator’s policy', () => {
 
   it('names what contradicts itself, with path and fix', () => {
     const band = {
-      shareBpsMax: '1',
-      utilizationBpsMin: '9000',
-      utilizationBpsMax: '9000',
-      lossBpsPerYear: '0',
+      shareMax: '0.01 %',
+      utilizationMin: '90 %',
+      utilizationMax: '90 %',
+      lossPerYear: '0 %',
     }
     expect(problems(set('collaterals', { sBTC: band }))).toEqual([
-      'collaterals.sBTC.utilizationBpsMin: expected less than utilizationBpsMax: otherwise no supply could ever meet both',
+      'collaterals.sBTC.utilizationMin: expected less than utilizationMax: otherwise no supply could ever meet both',
     ])
-    expect(problems(set('yields', { horizonS: '3600', cooldownS: '3601' }))).toEqual([
-      'yields.cooldownS: expected no more than horizonS: what is gained is counted over that long',
+    expect(problems(set('yields', { horizon: '1 h', cooldown: '3,601 s' }))).toEqual([
+      'yields.cooldown: expected no more than horizon: what is gained is counted over that long',
     ])
-    expect(problems(set('yields', { gainOverCostBpsMin: '9999' }))).toEqual([
-      'yields.gainOverCostBpsMin: allowed: 10000 to 1000000 basis points',
+    expect(problems(set('yields', { gainOverCostMin: '99.99 %' }))).toEqual([
+      'yields.gainOverCostMin: allowed: 100 % to 10,000 %',
     ])
   })
 
   it('refuses numbers that are no text, an unknown key, a zero price and empty lists', () => {
-    expect(problems(set('assets', { sUSD: { priceUsdMicros: '0' } }))).toHaveLength(1)
-    expect(problems(set('yields', { horizonS: 604_800 }))).toHaveLength(1)
+    expect(problems(set('assets', { sUSD: { price: '0 USD' } }))).toHaveLength(1)
+    expect(problems(set('yields', { horizon: 604_800 }))).toHaveLength(1)
     expect(problems(set('leaving', { never: '1' }))).toHaveLength(1)
     expect(problems((strategy) => Object.assign(strategy, { collaterals: {} }))).toHaveLength(1)
     expect(problems(set('intelligence', { modelVersions: [] }))).toHaveLength(1)

@@ -19,6 +19,7 @@ import {
   acquisitionResource,
 } from '../../../src/service/contract/trade-resources.ts'
 import { type VaultResource, vaultResource } from '../../../src/service/contract/vault-resources.ts'
+import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')
@@ -53,7 +54,7 @@ export const policy = (
   bidding: Partial<ManagerPolicy['bidding']> = {},
   declared: Partial<ManagerPolicy['declared']> = {},
 ): ManagerPolicy => ({
-  bidding: { ...managerPolicy.parse(strategyText()).bidding, ...bidding },
+  bidding: { ...managerPolicy(TOKENS).parse(strategyText()).bidding, ...bidding },
   declared: { vaults: [], funds: [], channelPolicies: [], mobility: [], ...declared },
 })
 

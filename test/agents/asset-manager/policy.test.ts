@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { managerPolicy } from '../../../agents/asset-manager/policy.ts'
+import { TOKENS } from '../../support/tokens.ts'
 import { strategyText } from './fixtures.ts'
 
 /** The committed strategy with one value at a path replaced, or taken out when it is undefined. */
@@ -14,87 +15,75 @@ function changed(path: readonly (string | number)[], value: unknown): unknown {
 
 /** The first problem, as `path: message`. */
 function problemOf(path: readonly (string | number)[], value: unknown): string | null {
-  const parsed = managerPolicy.safeParse(changed(path, value))
+  const parsed = managerPolicy(TOKENS).safeParse(changed(path, value))
   const issue = parsed.error?.issues[0]
   return issue === undefined ? null : `${issue.path.join('.')}: ${issue.message}`
 }
 
 describe('the shipped strategy', () => {
-  it('is complete', () => expect(managerPolicy.safeParse(strategyText()).success).toBe(true))
+  it('is complete', () => expect(managerPolicy(TOKENS).safeParse(strategyText()).success).toBe(true))
 })
 
 describe('a strategy that contradicts itself', () => {
   it.each<[readonly (string | number)[], unknown, string]>([
-    [['bidding', 'positionBpsMax'], '4001', 'bidding.positionBpsMax: expected no more than borrowerBpsMax'],
-    [['bidding', 'borrowerBpsMax'], '7001', 'bidding.borrowerBpsMax: expected no more than marketBpsMax'],
+    [['bidding', 'positionMax'], '40.01 %', 'bidding.positionMax: expected no more than borrowerMax'],
+    [['bidding', 'borrowerMax'], '70.01 %', 'bidding.borrowerMax: expected no more than marketMax'],
+    [['bidding', 'idleMin'], '80.01 %', 'bidding.idleMin: expected no more than what positionMax leaves'],
+    [['bidding', 'lanes', 'liquid', 'recovery'], '0.01 %', 'bidding.lanes.liquid.recovery: with its haircut'],
     [
-      ['bidding', 'idleBpsMin'],
-      '8001',
-      'bidding.idleBpsMin: expected no more than what positionBpsMax leaves',
-    ],
-    [
-      ['bidding', 'lanes', 'liquid', 'recoveryBps'],
-      '1',
-      'bidding.lanes.liquid.recoveryBps: with its haircut',
-    ],
-    [
-      ['bidding', 'lanes', 'liquid', 'recoveryBps'],
-      '0',
-      'bidding.lanes.liquid.recoveryBps: allowed: 1 to 10000',
+      ['bidding', 'lanes', 'liquid', 'recovery'],
+      '0 %',
+      'bidding.lanes.liquid.recovery: allowed: 0.01 % to 100 %',
     ],
     [['bidding', 'lanes'], {}, 'bidding.lanes: expected at least one entry'],
     [
-      ['bidding', 'quoteAssets', 'sUSD', 'priceUsdMicros'],
-      '0',
-      'bidding.quoteAssets.sUSD.priceUsdMicros: expected more than 0',
+      ['bidding', 'quoteAssets', 'sUSD', 'price'],
+      '0 USD',
+      'bidding.quoteAssets.sUSD.price: expected more than 0',
     ],
     [
       ['declared', 'vaults', 0, 'exitTermKind'],
       'instant',
-      'declared.vaults.0.noticeSeconds: expected "0" with exitTermKind instant',
+      'declared.vaults.0.notice: expected 0 with exitTermKind instant',
     ],
     [
-      ['declared', 'vaults', 0, 'noticeSeconds'],
-      '0',
-      'declared.vaults.0.noticeSeconds: expected more than 0 with exitTermKind notice',
+      ['declared', 'vaults', 0, 'notice'],
+      '0 s',
+      'declared.vaults.0.notice: expected more than 0 with exitTermKind notice',
     ],
     [
-      ['declared', 'funds', 0, 'minSubscriptionAssets'],
-      '1000000000001',
-      'declared.funds.0.minSubscriptionAssets: expected no more than maxSubscriptionAssets',
+      ['declared', 'funds', 0, 'minSubscription'],
+      '1,000,000.000001 sUSD',
+      'declared.funds.0.minSubscription: expected no more than maxSubscription',
     ],
-    [
-      ['declared', 'funds', 0, 'epochDurationSeconds'],
-      '0',
-      'declared.funds.0.epochDurationSeconds: allowed: 1 to',
-    ],
+    [['declared', 'funds', 0, 'epochDuration'], '0 s', 'declared.funds.0.epochDuration: allowed: 1 s to'],
     [
       ['declared', 'channelPolicies', 1, 'channel'],
       'acquisition',
       'declared.channelPolicies: a channel policy is declared twice',
     ],
     [
-      ['declared', 'channelPolicies', 0, 'maxPriceBps'],
-      '10001',
-      'declared.channelPolicies.0.maxPriceBps: allowed: 0 to 10000',
+      ['declared', 'channelPolicies', 0, 'maxPrice'],
+      '100.01 %',
+      'declared.channelPolicies.0.maxPrice: allowed: 0 % to 100 %',
     ],
     [
-      ['declared', 'mobility', 1, 'emergencyPause', 'pauseSeconds'],
-      '2592001',
-      'declared.mobility.1.emergencyPause.pauseSeconds: allowed: 1 to 2592000',
+      ['declared', 'mobility', 1, 'emergencyPause', 'pause'],
+      '2,592,001 s',
+      'declared.mobility.1.emergencyPause.pause: allowed: 1 s to 30 d',
     ],
     [['declared', 'mobility', 0, 'allowLoosening'], 'yes', 'declared.mobility.0.allowLoosening: '],
-    [['bidding', 'raiseBps'], 25, 'bidding.raiseBps: '],
+    [['bidding', 'raise'], 25, 'bidding.raise: '],
     [['bidding', 'unheard'], '1', 'bidding: Unrecognized key'],
-    [['bidding', 'marginBps'], undefined, 'bidding.marginBps: '],
+    [['bidding', 'margin'], undefined, 'bidding.margin: '],
   ])('at %j is refused where it stands', (path, value, problem) => {
     expect(problemOf(path, value)?.startsWith(problem)).toBe(true)
   })
 
   it('is none at each of these limits', () => {
-    expect(problemOf(['bidding', 'positionBpsMax'], '4000')).toBeNull()
-    expect(problemOf(['bidding', 'borrowerBpsMax'], '7000')).toBeNull()
-    expect(problemOf(['bidding', 'idleBpsMin'], '8000')).toBeNull()
-    expect(problemOf(['declared', 'funds', 0, 'minSubscriptionAssets'], '1000000000000')).toBeNull()
+    expect(problemOf(['bidding', 'positionMax'], '40 %')).toBeNull()
+    expect(problemOf(['bidding', 'borrowerMax'], '70 %')).toBeNull()
+    expect(problemOf(['bidding', 'idleMin'], '80 %')).toBeNull()
+    expect(problemOf(['declared', 'funds', 0, 'minSubscription'], '1,000,000 sUSD')).toBeNull()
   })
 })

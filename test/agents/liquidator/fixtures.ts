@@ -3,6 +3,7 @@ import { parse } from 'yaml'
 import type { Observation } from '../../../agents/agent.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import type { ClaimSeen, FacilitySeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
+import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')
@@ -26,7 +27,7 @@ export const strategyText = (): Record<string, unknown> => policyFile.strategy
 export const policyViews: readonly string[] = policyFile.guard.views
 
 export const policy = (changes: Partial<LiquidatorPolicy> = {}): LiquidatorPolicy => ({
-  ...liquidatorPolicy.parse(strategyText()),
+  ...liquidatorPolicy(TOKENS).parse(strategyText()),
   secondPrice: 'none',
   ...changes,
 })

@@ -279,7 +279,7 @@ describe('what stops a report', () => {
 
 test('a value beyond the tolerance is one that a person is asked about first', () => {
   const { approval } = z
-    .object({ approval: approvalPolicy })
+    .object({ approval: approvalPolicy([]) })
     .parse(loadYaml('policies/nav-reporter.yaml').value)
   const asks = compileApproval(approval, { assets: [] })
   const asked = (lastValue: bigint) => {

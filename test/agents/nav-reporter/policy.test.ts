@@ -30,7 +30,7 @@ const christmases = Array.from({ length: 9 }, (_, index) => `${2026 + index}-12-
 
 describe('the strategy', () => {
   test('of the committed policy is accepted', () => {
-    expect(refusal('clockApartSMax', '60')).toBe('accepted')
+    expect(refusal('clockApartMax', '1 min')).toBe('accepted')
     expect(refusal(fund('schedule'), calendar('0 16 * * 1-5', ['2026-12-25']))).toBe('accepted')
     expect(refusal(fund('interim'), undefined)).toBe('accepted')
     expect(refusal(fund('fees'), undefined)).toBe('accepted')
@@ -47,10 +47,10 @@ describe('the strategy', () => {
     ['no cron', fund('schedule'), calendar('at noon')],
     ['a time zone of nowhere', fund('schedule'), calendar('0 16 * * *', [], 'Europe/Atlantis')],
     ['a holiday that does not exist', fund('schedule'), calendar('0 16 * * *', ['2026-02-30'])],
-    ['two schedules', fund('schedule'), { ...calendar('0 16 * * *'), everyS: '30' }],
+    ['two schedules', fund('schedule'), { ...calendar('0 16 * * *'), every: '30 s' }],
     ['no schedule', fund('schedule'), {}],
-    ['a pace of nothing', fund('schedule'), { everyS: '0' }],
-    ['values that grow too old between two looks', fund('sources.chain.ageSMax'), '5'],
+    ['a pace of nothing', fund('schedule'), { every: '0 s' }],
+    ['values that grow too old between two looks', fund('sources.chain.ageMax'), '5 s'],
     ['an interim report of the same type', fund('interim.reportType'), 'nav'],
     ['two reports of one type to one oracle', 'reports.primeVault.oracle', 'fundNavOracle'],
     [

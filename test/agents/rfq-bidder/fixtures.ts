@@ -12,6 +12,7 @@ import type {
 import { RFQ_TERMS } from '../../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SELF = hex('a')
@@ -36,7 +37,7 @@ const file: { readonly strategy: Record<string, unknown> } = parse(
 
 /** The committed policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => structuredClone(file.strategy)
-const committed = rfqBidderPolicy.parse(file.strategy)
+const committed = rfqBidderPolicy(TOKENS).parse(file.strategy)
 
 export const policy = (changes: Partial<RfqBidderPolicy> = {}): RfqBidderPolicy => ({
   ...committed,

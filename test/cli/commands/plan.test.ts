@@ -44,12 +44,7 @@ describe('a plan', () => {
     expect(shown).toEqual([
       ['vault:Sandbox Notice Vault:svNotice:sUSD', 'new', 'vaultDeploy', true],
       ['fund:Sandbox Recovery Fund II', 'new', 'distressedRecoveryFundV3SelfLaunch', true],
-      [
-        'channel:recoveryFund:acquisition',
-        'stricter',
-        'distressedRecoveryFundV3ChannelPolicySet',
-        false,
-      ],
+      ['channel:recoveryFund:acquisition', 'stricter', 'distressedRecoveryFundV3ChannelPolicySet', false],
       ['channel:recoveryFund:rfq', 'none', 'as_declared', false],
       ['mobility:primeVault', 'stricter', 'vaultShareMobilityManagerAction', false],
       ['mobility:growthVault', 'looser', 'vaultShareMobilityManagerAction', true],

@@ -109,9 +109,9 @@ describe('calls inside of a call', () => {
         value: 'calls[].value',
         inside: ['cancel', 'touch'],
       },
-      valueWeiMax: '10',
+      valueMax: '10 wei',
     }
-    const paid = { ...touch, target: '$contract.registry', valueWeiMax: '5' }
+    const paid = { ...touch, target: '$contract.registry', valueMax: '5 wei' }
     const call = (to: Address, value: bigint) =>
       encode('aggregate', [
         [
@@ -174,7 +174,7 @@ describe('calls inside of a call', () => {
       [{ ...wrapper, calls: { ...wrapper.calls, target: 'data[]' } }, cancel, touch],
     ],
     ['at no place', [{ ...wrapper, calls: { ...wrapper.calls, data: 'calls[]' } }, cancel, touch]],
-    ['with a value that nobody counts', [{ ...wrapper, valueWeiMax: '1' }, cancel, touch]],
+    ['with a value that nobody counts', [{ ...wrapper, valueMax: '1 wei' }, cancel, touch]],
   ])('are not allowed %s', (_name, sources) => {
     expect(() => compile(sources)).toThrow(expect.objectContaining({ code: 'policy.guard_invalid' }))
   })

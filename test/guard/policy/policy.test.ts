@@ -3,15 +3,15 @@ import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../../src/guard/p
 import { sanityOf } from '../../../src/guard/sanity/by-role.ts'
 
 describe('a policy', () => {
-  const spend = { usdMicrosMax: '10', gasWeiMax: '10' }
+  const spend = { movedMax: '0.00001 USD', gasMax: '10 wei' }
   const rolling = { ...spend, revertsMax: '2' }
-  const valid = { perWorkflow: spend, perHour: rolling, perDay: rolling, pricesUsdMicros: { sUSD: '1' } }
+  const valid = { perWorkflow: spend, perHour: rolling, perDay: rolling, prices: { sUSD: '0.000001 USD' } }
   const fresh = {
-    ageMsMax: '1',
-    blockLagMax: '0',
-    headAgeMsMax: '1',
-    expiryMarginMs: '0',
-    lifetimeMsMax: '1',
+    ageMax: '1 ms',
+    blockLagMax: '0 blocks',
+    headAgeMax: '1 ms',
+    expiryMargin: '0 s',
+    lifetimeMax: '1 ms',
   }
 
   it('takes limits that are equal', () => {
@@ -19,28 +19,35 @@ describe('a policy', () => {
   })
 
   it.each([
-    ['a workflow above an hour', { ...valid, perWorkflow: { ...spend, usdMicrosMax: '11' } }],
-    ['an hour above a day', { ...valid, perHour: { ...rolling, gasWeiMax: '11' } }],
+    ['a workflow above an hour', { ...valid, perWorkflow: { ...spend, movedMax: '0.000011 USD' } }],
+    ['an hour above a day', { ...valid, perHour: { ...rolling, gasMax: '11 wei' } }],
     ['more reverts an hour than a day', { ...valid, perHour: { ...rolling, revertsMax: '3' } }],
-    ['a number that is no text', { ...valid, perWorkflow: { ...spend, usdMicrosMax: 10 } }],
-    ['a unit', { ...valid, perWorkflow: { ...spend, usdMicrosMax: '10 USD' } }],
+    ['a number that is no text', { ...valid, perWorkflow: { ...spend, movedMax: 10 } }],
+    ['no unit', { ...valid, perWorkflow: { ...spend, movedMax: '10' } }],
+    ['another unit', { ...valid, perWorkflow: { ...spend, gasMax: '10 gas' } }],
     ['a key that it does not know', { ...valid, perWeek: rolling }],
     ['nothing for a day', { ...valid, perDay: undefined }],
-    ['a token that is worth nothing', { ...valid, pricesUsdMicros: { sUSD: '0' } }],
+    ['a token that is worth nothing', { ...valid, prices: { sUSD: '0 USD' } }],
   ])('refuses %s among limits', (_name, limits) => {
     expect(limitsPolicy.safeParse(limits).success).toBe(false)
   })
 
   it('bounds freshness at and one past', () => {
-    expect(freshnessPolicy.safeParse({ ...fresh, ageMsMax: '600000' }).success).toBe(true)
-    expect(freshnessPolicy.safeParse({ ...fresh, ageMsMax: '600001' }).success).toBe(false)
-    expect(freshnessPolicy.safeParse({ ...fresh, ageMsMax: '0' }).success).toBe(false)
+    expect(freshnessPolicy.safeParse({ ...fresh, ageMax: '10 min' }).success).toBe(true)
+    expect(freshnessPolicy.safeParse({ ...fresh, ageMax: '600,001 ms' }).success).toBe(false)
+    expect(freshnessPolicy.safeParse({ ...fresh, ageMax: '0 s' }).success).toBe(false)
   })
 
   it('refuses a condition that tests nothing, and a head room below a refund', () => {
-    const { shape } = guardPolicy(sanityOf('liquidator').limits)
-    expect(shape.gasHeadroomBps.safeParse('12500').success).toBe(true)
-    expect(shape.gasHeadroomBps.safeParse('12499').success).toBe(false)
-    expect(shape.allow.element.shape.params.safeParse({ amount: {} }).success).toBe(false)
+    const guard = guardPolicy(sanityOf('tester').limits([]))
+    const rule = {
+      ...{ id: 'a', workflowType: 'liquidate', target: '$market', function: 'function a(uint256 b)' },
+      ...{ params: { b: { eq: '1' } }, valueMax: '0 ETH', gasMax: '21,000 gas' },
+    }
+    const at = { views: ['a'], allow: [rule], effects: [], sanity: {}, gasHeadroom: '125 %' }
+    expect(guard.safeParse(at).success).toBe(true)
+    expect(guard.safeParse({ ...at, gasHeadroom: '124.99 %' }).success).toBe(false)
+    expect(guard.safeParse({ ...at, allow: [{ ...rule, params: { b: {} } }] }).success).toBe(false)
+    expect(guard.safeParse({ ...at, allow: [{ ...rule, gasMax: '20,999 gas' }] }).success).toBe(false)
   })
 })

@@ -146,8 +146,8 @@ describe('a reallocation on a scripted chain', () => {
   })
 
   it('keeps the policy’s own share where the vault allows more', () => {
-    expect(judge({ limits: { shareBpsMax: '4000' } })).toBe('cleared')
-    expect(judge({ limits: { shareBpsMax: '3999' } })).toBe('above_cap')
+    expect(judge({ limits: { shareMax: '40 %' } })).toBe('cleared')
+    expect(judge({ limits: { shareMax: '39.99 %' } })).toBe('above_cap')
   })
 
   it('lets a redemption use up a market, and yield not', () => {

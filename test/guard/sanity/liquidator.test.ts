@@ -196,12 +196,12 @@ describe('a liquidation on a scripted chain', () => {
 
   it('needs the profit floor after gas, to the millionth of a dollar', async () => {
     // It insists on 0.017 sBTC, worth 1,020 sUSD; 200,000 gas at 1 gwei cost $0.60 of the $20 that are left.
-    const floor = (profitUsdMicrosMin: string): FinalOptions => ({
+    const floor = (profitMin: string): FinalOptions => ({
       ...liquidating,
-      ruleset: { ...ruleset, sanity: judgedWith({ profitUsdMicrosMin }) },
+      ruleset: { ...ruleset, sanity: judgedWith({ profitMin }) },
     })
-    expect(await reasonOf({}, floor('19400000'))).toBe('cleared')
-    expect(await reasonOf({}, floor('19400001'))).toBe('profit_below_floor')
+    expect(await reasonOf({}, floor('19.4 USD'))).toBe('cleared')
+    expect(await reasonOf({}, floor('19.400001 USD'))).toBe('profit_below_floor')
   })
 
   it('is refused without the price it was decided on', async () => {

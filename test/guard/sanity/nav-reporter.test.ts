@@ -225,6 +225,6 @@ describe("the guard's own judgement of a NAV report", () => {
     const [first] = Object.values(oracles)
     const chain = { ...(first?.chain as object), ...changes }
     const changed = { ...sanity, oracles: { ...oracles, fundNavOracle: { ...first, chain } } }
-    expect(navReporterSanity.limits.safeParse(changed).success).toBe(false)
+    expect(navReporterSanity.limits([]).safeParse(changed).success).toBe(false)
   })
 })

@@ -236,9 +236,9 @@ describe.each(BIDS)('%s is refused', (name) => {
     ['venue_not_counted', { limits: { venues: ['rfqDesk', 'recoveryAuction', 'somewhereElse'] } }],
     [
       'asset_not_listed',
-      { limits: { assets: { sETH: { escrowAssetsMax: { sUSD: '1' }, inventoryAssetsMax: '1' } } } },
+      { limits: { assets: { sETH: { escrowMax: { sUSD: '1 sUSD' }, inventoryMax: '1 sETH' } } } },
     ],
-    ['asset_not_listed', { limits: { escrowAssetsMax: { sETH: '1' } } }],
+    ['asset_not_listed', { limits: { escrowMax: { sETH: '1 sETH' } } }],
     ['change_unexpected', { changes: [(CHANGES[name]?.[0] ?? 0n) - 1n, 0n] }],
     ['change_unexpected', { changes: [(CHANGES[name]?.[0] ?? 0n) + 1n, 0n] }],
     ['change_unexpected', { changes: [CHANGES[name]?.[0] ?? 0n, -1n] }],

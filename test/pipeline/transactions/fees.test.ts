@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { bumpFees, feePolicy, payloadCapWei, quoteFees } from '../../../src/pipeline/transactions/fees.ts'
 
 const text = {
-  maxFeePerGasWei: '1000',
-  priorityFeePerGasWei: '10',
-  priorityFeePerGasWeiMax: '30',
-  gainShareBps: '5000',
-  nativePriceUsdMicros: '2000000000',
-  baseFeeBps: '20000',
-  bumpBps: '1000',
-  bumpAfterBlocks: '3',
+  maxFeePerGas: '1,000 wei',
+  priorityFeePerGas: '10 wei',
+  priorityFeePerGasMax: '30 wei',
+  gainShare: '50 %',
+  nativePrice: '2,000 USD',
+  baseFee: '200 %',
+  bump: '10 %',
+  bumpAfter: '3 blocks',
 }
 const policy = feePolicy.parse(text)
 const fees = (maxFeePerGasWei: bigint, maxPriorityFeePerGasWei: bigint) => ({
@@ -22,28 +22,37 @@ describe('a fee policy', () => {
   it('takes each limit and refuses one past it', () => {
     const at = {
       ...text,
-      priorityFeePerGasWei: '1000',
-      priorityFeePerGasWeiMax: '1000',
-      bumpBps: '1000',
-      baseFeeBps: '10000',
-      gainShareBps: '10000',
+      priorityFeePerGas: '1,000 wei',
+      priorityFeePerGasMax: '1,000 wei',
+      bump: '10 %',
+      baseFee: '100 %',
+      gainShare: '100 %',
     }
     expect(feePolicy.safeParse(at).success).toBe(true)
     for (const past of [
-      { priorityFeePerGasWei: '1001' },
-      { priorityFeePerGasWeiMax: '1001' },
-      { bumpBps: '999' },
-      { baseFeeBps: '9999' },
-      { gainShareBps: '10001' },
-      { nativePriceUsdMicros: '0' },
+      { priorityFeePerGas: '1,001 wei' },
+      { priorityFeePerGasMax: '1,001 wei' },
+      { bump: '9.99 %' },
+      { baseFee: '99.99 %' },
+      { gainShare: '100.01 %' },
+      { nativePrice: '0 USD' },
     ])
       expect([past, feePolicy.safeParse({ ...at, ...past }).success]).toEqual([past, false])
   })
 
-  it('takes digits alone, and knows every member', () => {
-    for (const wrong of ['0x10', '1e3', '-1', '1.5', '', 1000, `1${'0'.repeat(30)}`])
-      expect(feePolicy.safeParse({ ...text, maxFeePerGasWei: wrong }).success).toBe(false)
-    expect(feePolicy.safeParse({ ...text, tipWei: '1' }).success).toBe(false)
+  it('takes amounts with their unit alone, and knows every member', () => {
+    for (const wrong of [
+      '0x10 wei',
+      '1e3 wei',
+      '-1 wei',
+      '1.5 wei',
+      '',
+      '1000',
+      1000,
+      `1${'0'.repeat(30)} wei`,
+    ])
+      expect(feePolicy.safeParse({ ...text, maxFeePerGas: wrong }).success).toBe(false)
+    expect(feePolicy.safeParse({ ...text, tip: '1 wei' }).success).toBe(false)
   })
 })
 

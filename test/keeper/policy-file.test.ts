@@ -1,0 +1,50 @@
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { rolekeeper } from '../../src/cli/dispatch.ts'
+import { migrateFile } from '../../src/keeper/policy-file.ts'
+
+const CONFIG = 'config/example.yaml'
+const VERSION_1 = readFileSync(new URL('policy-version-1.yaml', import.meta.url), 'utf8')
+
+const written = (text: string) => {
+  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-migrate-')), 'liquidator.yaml')
+  writeFileSync(file, text)
+  return file
+}
+
+describe('a policy of version 1', () => {
+  it('gets its units, and keeps its comments and its layout', () => {
+    expect(migrateFile(written(VERSION_1), CONFIG).text).toMatchSnapshot()
+  })
+
+  it('is rewritten in place, once, and what was there is kept', async () => {
+    const file = written(VERSION_1)
+    let out = ''
+    const io = { out: (text: string) => (out += text), err: (text: string) => (out += text) }
+    const run = () =>
+      rolekeeper(['policy', 'migrate', file, '--config', CONFIG], {
+        ...io,
+        outIsTty: false,
+        errIsTty: false,
+        env: {},
+      })
+    expect(await run()).toBe(0)
+    expect(readFileSync(`${file}.old`, 'utf8')).toBe(VERSION_1)
+    expect(readFileSync(file, 'utf8')).toContain('repayMax: "100,000 USD"')
+    expect(await run()).toBe(0)
+    expect(out).toContain('is of version 2 already')
+    expect(readdirSync(join(file, '..')).toSorted()).toEqual(['liquidator.yaml', 'liquidator.yaml.old'])
+  })
+
+  it('is refused whole where a value is understood by nobody', () => {
+    expect(() => migrateFile(written(VERSION_1.replace('"450000"', '"4.5e5"')), CONFIG)).toThrow(
+      /liquidator\.yaml:\d+:\d+: strategy\.gas\.liquidateGas is "4\.5e5"; expected an amount with its unit \(gas\)/,
+    )
+    expect(() => migrateFile(written(VERSION_1.replace('cbBTC:', 'sBTC:')), CONFIG)).toThrow(
+      /liquidator\.yaml:12:\d+: 2500000000 is of a token that nothing here names/,
+    )
+    expect(() => migrateFile(written('role: cook'), CONFIG)).toThrow('role is no role of this release')
+  })
+})
