@@ -57,7 +57,7 @@ function answer(name: string, to: Address, args: readonly unknown[], truth: Trut
     case 'bid': {
       const found = truth.rfqs.flatMap((rfq) => rfq.bids.map((bid) => ({ rfq, bid })))
       const own = found.find(({ bid }) => bid.bidId === String(first))
-      return own === undefined ? undefined : bidStruct(own.rfq, own.bid)
+      return own === undefined ? NO_BID : bidStruct(own.rfq, own.bid)
     }
     case 'bookedBids': {
       const rfq = numbered(truth.rfqs)
@@ -89,6 +89,8 @@ function answer(name: string, to: Address, args: readonly unknown[], truth: Trut
   }
 }
 
+/** What the desk says of a bid that was never made. */
+const NO_BID = { bidder: zeroAddress, state: 0, expiresAt: 0n, rfqId: 0n, assets: 0n, turn: 0n }
 const isBooked = ({ status }: RfqBidSeen) => status === 'live' || status === 'expired'
 const isWaiting = (bid: RfqBidSeen) => isBooked(bid) || bid.status === 'lost' || bid.status === 'displaced'
 

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
+import { aimOf } from '../attacks/play.ts'
+import { CASES } from '../guard/shipped.ts'
+import { createDice } from '../judgement/dice.ts'
+import { fuzzAnswer } from './answers.ts'
+import { fuzzBidderRows } from './bidder-rows.ts'
+import { fuzzWorld } from './worlds.ts'
+
+const seeds = (count: number, first: number) => Array.from({ length: count }, (_, index) => first + index)
+
+describe('mutated answers', () => {
+  const aims = CASES.map(([, kind, ruleset]) => aimOf(kind, ruleset))
+
+  it('are refused, or say what the honest one says', async () => {
+    const problems: string[] = []
+    const checks = new Set<string>()
+    for (const seed of seeds(3_000, 1)) {
+      const { check, problem } = await fuzzAnswer(aims, createDice(seed))
+      checks.add(check)
+      if (problem !== null) problems.push(`seed ${seed}: ${problem}`)
+    }
+    expect(problems).toEqual([])
+    // What is accepted among them keeps the comparison honest, and what is refused reaches far into the rules.
+    expect(checks.has('attested')).toBe(true)
+    expect(checks.size).toBeGreaterThan(40)
+  })
+
+  it('are noticed where a rule has lost its conditions', async () => {
+    const [found] = CASES.filter(([, { name }]) => name === 'liquidate')
+    if (found === undefined) throw new TypeError('the liquidator liquidates')
+    const [, kind, ruleset] = found
+    const rules = new Map(
+      [...ruleset.rules].map(([type, list]) => [
+        type,
+        list.map((rule) => ({ ...rule, leaves: rule.leaves.filter(({ path }) => path !== 'recipient') })),
+      ]),
+    )
+    const loose: Ruleset = { ...ruleset, rules }
+    const aim = aimOf(kind, loose)
+    const problems = new Set<string>()
+    for (const seed of seeds(1_000, 1)) {
+      const { problem } = await fuzzAnswer([aim], createDice(seed))
+      if (problem !== null) problems.add(problem.replace(/\d+$/, ''))
+    }
+    expect([...problems]).toEqual(['word 4 of its calldata, '])
+  })
+})
+
+describe('worlds of rows', () => {
+  it('lead to nothing that a limit on chain forbids', () => {
+    const found = seeds(600, 1).map((seed) => fuzzWorld(createDice(seed)))
+    expect(found.flatMap(({ problem }) => problem ?? [])).toEqual([])
+    expect(found.filter(({ check }) => check === 'cleared').length).toBeGreaterThan(20)
+  })
+
+  it('put no more of the bidder at stake than its policy says', () => {
+    const found = seeds(40, 1).map((seed) => fuzzBidderRows(createDice(seed)))
+    expect(found.flatMap(({ problem }) => problem ?? [])).toEqual([])
+    expect(
+      found.flatMap(({ checks }) => checks).filter((check) => check === 'cleared').length,
+    ).toBeGreaterThan(20)
+  })
+})

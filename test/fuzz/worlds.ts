@@ -1,0 +1,357 @@
+import {
+  type AbiFunction,
+  type Address,
+  decodeFunctionData,
+  encodeFunctionResult,
+  type Hex,
+  stringToHex,
+  toFunctionSelector,
+} from 'viem'
+import type { Call } from '../../src/chain/nodes.ts'
+import { createReads } from '../../src/guard/views.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { BORROWER, COLLATERAL, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from '../guard/fixtures.ts'
+import { deployment, kindOf } from '../guard/kinds.ts'
+import { CASES } from '../guard/shipped.ts'
+import type { Dice } from '../judgement/dice.ts'
+import { chance, pickFrom, whole } from './dice.ts'
+
+/** What a view answers on a chain; null: nothing. */
+type Says = (name: string, to: Address, args: readonly unknown[]) => unknown
+
+/** What rows had us ask for, on a chain that is as it is. */
+type World = {
+  readonly kind: string
+  readonly input: Proposal['input']
+  readonly proposal: Partial<Proposal>
+  readonly before: Says
+  readonly after: Says
+  readonly changeOf?: (token: Address) => bigint
+  readonly gasWei: bigint
+  /** Why it must not be cleared, reckoned from the world itself; null where it may be. */
+  readonly wrong: string | null
+}
+
+const NOW_S = NOW_MS / 1_000
+const WAD = 10n ** 18n
+const LOAN_UNIT = 10n ** 6n
+const COLLATERAL_UNIT = 10n ** 8n
+const FUND = deployment.funds[0]?.address ?? '0x'
+const HOUSE = deployment.contracts.find(({ name }) => name === 'acquisitionHouse')?.address ?? '0x'
+
+/** Make a world, have the guard judge it, and compare. */
+export function fuzzWorld(dice: Dice): { readonly check: string; readonly problem: string | null } {
+  const world = pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld])(dice)
+  const check = judged(world)
+  const problem =
+    check === 'cleared' && world.wrong !== null ? `${world.kind}: cleared, though ${world.wrong}` : null
+  return { check, problem }
+}
+
+function judged({
+  kind,
+  input,
+  proposal: changes,
+  before: was,
+  after: is,
+  gasWei,
+  changeOf = () => 0n,
+}: World): string {
+  const { proposal: honest } = kindOf(kind)
+  const held = CASES.find(([, { name }]) => name === kind)
+  const sanity = held?.[2].sanity.get(honest.workflowType)
+  if (sanity === undefined) throw new TypeError(`nothing judges ${kind}`)
+  const proposal: Proposal = { ...honest, ...changes, input }
+  const find = <P extends { readonly address: Address }>(pins: readonly P[], named: unknown) =>
+    pins.find(({ address }) => address === named) ?? null
+  const subject = {
+    ...{ input, self: SELF, deadlineS: BigInt(NOW_S + 60), deployment },
+    market: find(deployment.markets, input.marketAddress),
+    vault: find(deployment.vaults, input.vaultAddress),
+    fund: find(deployment.funds, input.fundAddress),
+  }
+  const [before, after] = [createReads(), createReads()]
+  const judgement = sanity.judge({ subject, proposal, calls: [], before, after })
+  before.fill(before.calls.map(answer(sanity.views, was)))
+  after.fill(after.calls.map(answer(sanity.views, is)))
+  const refusal = judgement.checkState(NOW_S) ?? judgement.checkOutcome({ gasWei, changeOf })
+  return refusal?.check ?? 'cleared'
+}
+
+const BALANCE = {
+  type: 'function',
+  name: 'balanceOf',
+  stateMutability: 'view',
+  inputs: [{ name: 'owner', type: 'address' }],
+  outputs: [{ name: '', type: 'uint256' }],
+} as const satisfies AbiFunction
+
+const selectors = new WeakMap<AbiFunction, Hex>()
+function selectorOf(item: AbiFunction): Hex {
+  const selector = selectors.get(item) ?? toFunctionSelector(item)
+  selectors.set(item, selector)
+  return selector
+}
+
+const answer =
+  (views: readonly AbiFunction[], says: Says) =>
+  ({ to, data }: Call): Hex | null => {
+    const item = [BALANCE, ...views].find((view) => selectorOf(view) === data.slice(0, 10))
+    if (item === undefined || to === null) throw new TypeError(`no view has the selector of ${data}`)
+    const { args = [] } = decodeFunctionData<readonly AbiFunction[]>({ abi: [item], data })
+    const result = says(item.name, to, args)
+    return result === null
+      ? null
+      : encodeFunctionResult<readonly AbiFunction[]>({
+          abi: [item],
+          functionName: item.name,
+          result: result as never,
+        })
+  }
+
+/** A number near a limit: at it, one past it, or anywhere about. */
+const near = (dice: Dice, limit: bigint): bigint => {
+  const way = whole(dice, 6)
+  if (way === 0) return limit
+  if (way === 1) return limit + 1n
+  if (way === 2) return limit > 0n ? limit - 1n : 0n
+  if (way === 3) return (limit * BigInt(whole(dice, 30_000))) / 10_000n
+  return (limit * BigInt(whole(dice, 11_000))) / 10_000n
+}
+const upTo = (dice: Dice, most: bigint): bigint => (most * BigInt(whole(dice, 10_001))) / 10_000n
+const unread = (dice: Dice, value: unknown): unknown => (chance(dice, 0.01) ? null : value)
+
+/** An oracle, and what of it forbids to act. */
+function oracleOf(dice: Dice, ageMaxS: number) {
+  const priceWad = chance(dice, 0.02) ? 0n : (1_000n + BigInt(whole(dice, 100_000))) * WAD
+  const ageS = chance(dice, 0.2) ? pickFrom(dice, [ageMaxS, ageMaxS + 1, 10_000]) : whole(dice, ageMaxS)
+  const state = chance(dice, 0.05) ? pickFrom(dice, [0, 2, 3]) : 1
+  const read = unread(dice, [priceWad, BigInt(NOW_S - ageS), BigInt(NOW_S), state])
+  const wrong =
+    read === null
+      ? 'the oracle is silent'
+      : state !== 1 || priceWad === 0n
+        ? 'the oracle is ill'
+        : ageS > ageMaxS
+          ? 'the price is old'
+          : null
+  return { priceWad, read, wrong }
+}
+/** The price that was decided on, and whether it is within 1 % of the oracle's. */
+function decidedOn(dice: Dice, priceWad: bigint) {
+  const decided = chance(dice, 0.7) ? priceWad : (priceWad * BigInt(9_850 + whole(dice, 300))) / 10_000n
+  const apart = decided > priceWad ? decided - priceWad : priceWad - decided
+  return { reason: { priceWad: String(decided) }, wrong: apart * 100n > decided ? 'the price moved' : null }
+}
+const firstOf = (...reasons: readonly (string | false | null)[]): string | null =>
+  reasons.find((reason): reason is string => typeof reason === 'string') ?? null
+
+/** A position that may be sound, and a liquidation of it that may take too much or insist on too little. */
+function liquidationWorld(dice: Dice): World {
+  const oracle = oracleOf(dice, 120)
+  const decided = decidedOn(dice, oracle.priceWad)
+  const healthWad = unread(dice, chance(dice, 0.3) ? WAD + BigInt(whole(dice, 2)) : upTo(dice, WAD - 1n))
+  const debt = BigInt(1 + whole(dice, 2_000_000)) * 100_000n
+  const closeFactor = BigInt(whole(dice, 10_001))
+  const bonus = BigInt(whole(dice, 2_000))
+  const held = BigInt(whole(dice, 20_000)) * 1_000_000n
+  const paused = unread(dice, chance(dice, 0.05))
+  const most = (debt * closeFactor + 9_999n) / 10_000n
+  const repay = near(dice, most)
+  const funds = near(dice, repay)
+  const price = oracle.priceWad === 0n ? 1n : oracle.priceWad
+  const wanted = (repay * (10_000n + bonus) * WAD * COLLATERAL_UNIT) / (10_000n * price * LOAN_UNIT)
+  const due = wanted < held ? wanted : held
+  const least = (due * 9_500n) / 10_000n
+  const minimum = near(dice, chance(dice, 0.5) ? least : due)
+  const gasWei = BigInt(whole(dice, 1_000)) * 10n ** 12n
+  const worth = (minimum * price * LOAN_UNIT) / (WAD * COLLATERAL_UNIT)
+  // A loan unit counts as a millionth of a dollar here, and a coin as $3,000.
+  const gain = worth - repay - (gasWei * 3_000_000_000n) / WAD
+  const read = {
+    healthFactorWad: healthWad,
+    debtOf: debt,
+    collateralOf: held,
+    closeFactorBps: Number(closeFactor),
+  }
+  const more = { liquidationBonusBps: Number(bonus), paused, read: oracle.read, balanceOf: funds }
+  const says: Says = (name) => ({ ...read, ...more })[name as keyof (typeof read & typeof more)]
+  return {
+    kind: 'liquidate',
+    input: {
+      ...{ marketAddress: MARKET, vaultAddress: VAULT, borrowerAddress: BORROWER, recipientAddress: SELF },
+      ...{ repayAssets: String(repay), minCollateralAssets: String(minimum) },
+    },
+    proposal: { reason: decided.reason, exposure: { token: LOAN, assets: repay, usdMicros: repay } },
+    ...{ before: says, after: says, gasWei },
+    wrong: firstOf(
+      oracle.wrong,
+      decided.wrong,
+      (healthWad === null || paused === null) && 'a read failed',
+      paused === true && 'the market is paused',
+      typeof healthWad === 'bigint' && healthWad >= WAD && 'the position is sound',
+      (repay === 0n || repay > most) && 'it repays more than may be',
+      repay > funds && 'it repays more than we have',
+      minimum < least && 'it insists on too little',
+      gain < 1_000_000n && 'it gains too little',
+    ),
+  }
+}
+
+/** A vault with two markets, and a move into one that may be too much of it. */
+function allocationWorld(dice: Dice): World {
+  const oracle = oracleOf(dice, 300)
+  const total = BigInt(1 + whole(dice, 1_000_000)) * LOAN_UNIT
+  const idle = upTo(dice, total)
+  const queued = upTo(dice, total / 5n)
+  const bufferBps = BigInt(whole(dice, 3_000))
+  const relativeCapBps = BigInt(whole(dice, 10_001))
+  const absoluteCapAssets = near(dice, total)
+  const allocated = upTo(dice, total)
+  const needed = (total * bufferBps + 9_999n) / 10_000n + queued
+  const shareBps = relativeCapBps < 9_000n ? relativeCapBps : 9_000n
+  const share = (total * shareBps) / 10_000n
+  const cap = absoluteCapAssets < share ? absoluteCapAssets : share
+  const room = cap > allocated ? cap - allocated : 0n
+  const free = idle > needed ? idle - needed : 0n
+  const assets = near(dice, room < free ? room : free)
+  const utilizationWad = near(dice, (WAD * 9_100n) / 10_000n)
+  const [approved, allocationEnabled, paused, hasRole] = [
+    chance(dice, 0.97),
+    chance(dice, 0.97),
+    chance(dice, 0.03),
+    chance(dice, 0.97),
+  ]
+  const lost = chance(dice, 0.05) ? 1n : 0n
+  const isYield = chance(dice, 0.7)
+  const listing = unread(dice, {
+    approved,
+    allocationEnabled,
+    relativeCapBps: Number(relativeCapBps),
+    absoluteCapAssets,
+  })
+  const always = {
+    ...{
+      hasRole: unread(dice, hasRole),
+      queuedAssets: queued,
+      liquidityBufferBps: Number(bufferBps),
+      listing,
+      paused,
+    },
+    ...{ partition: [total, 0n, 0n], read: oracle.read, utilizationWad },
+  }
+  const before = { ...always, totalAssets: total, idleAssets: idle, allocatedAssets: allocated }
+  const after = {
+    ...always,
+    ...{
+      totalAssets: total - lost,
+      idleAssets: idle >= assets ? idle - assets : 0n,
+      allocatedAssets: allocated + assets,
+    },
+  }
+  return {
+    kind: 'allocate',
+    input: { vaultAddress: VAULT, marketAddress: MARKET, assets: String(assets) },
+    proposal: {
+      kind: isYield ? 'yield' : 'buffer',
+      exposure: { token: null, assets: 0n, usdMicros: assets },
+    },
+    before: (name) => before[name as keyof typeof before],
+    after: (name) => after[name as keyof typeof after],
+    gasWei: 1n,
+    wrong: firstOf(
+      oracle.wrong,
+      (listing === null || always.hasRole === null) && 'a read failed',
+      always.hasRole === false && 'we may not allocate',
+      !(approved && allocationEnabled) && 'the vault does not lend there',
+      paused && 'the market is paused',
+      assets === 0n && 'nothing is moved',
+      lost > 0n && 'the vault lost on the way',
+      assets > idle && 'more is moved than lies idle',
+      idle - assets < needed && 'the buffer is gone',
+      allocated + assets > cap && 'the cap is passed',
+      isYield && utilizationWad > (WAD * 9_100n) / 10_000n && 'the market is lent out',
+    ),
+  }
+}
+
+const LANES: Readonly<Record<string, bigint>> = { liquid: 9_500n, restricted: 8_400n }
+
+/** A lot at the house, and a fund's bid that may be too high for it, or for the fund. */
+function acquisitionWorld(dice: Dice): World {
+  const oracle = oracleOf(dice, 120)
+  const decided = decidedOn(dice, oracle.priceWad)
+  const amount = BigInt(1 + whole(dice, 3_000)) * 100_000n
+  const worth = (amount * oracle.priceWad * LOAN_UNIT) / (COLLATERAL_UNIT * WAD)
+  const net = near(dice, worth * 4n)
+  const lane = chance(dice, 0.1) ? 'private' : pickFrom(dice, Object.keys(LANES))
+  const isLed = chance(dice, 0.5)
+  const bestAssets = isLed ? upTo(dice, worth) : 0n
+  const reserveAssets = upTo(dice, worth)
+  const laneMost = (worth * (LANES[lane] ?? 0n)) / 10_000n
+  const raised = isLed && bestAssets > 0n ? bestAssets + (worth * 50n) / 10_000n + 1n : 0n
+  const enough = raised > reserveAssets ? raised : reserveAssets
+  const assets = near(dice, pickFrom(dice, [laneMost, enough, (net * 2_500n) / 10_000n, bestAssets + 1n]))
+  const [manager, seller] = [
+    chance(dice, 0.97) ? SELF : STRANGER,
+    chance(dice, 0.97) ? STRANGER : pickFrom(dice, [SELF, FUND]),
+  ]
+  const bestBidder = isLed ? (chance(dice, 0.95) ? STRANGER : FUND) : `0x${'00'.repeat(20)}`
+  const state = chance(dice, 0.97) ? 1 : 2
+  const closesAt = BigInt(NOW_S + (chance(dice, 0.9) ? 30 : pickFrom(dice, [-1, 0, 1, 2])))
+  const position: Hex = `0x${'ab'.repeat(32)}`
+  const lot = {
+    terms: {
+      ...{ positionId: position, lane: stringToHex(lane, { size: 32 }), market: MARKET, borrower: STRANGER },
+      ...{ asset: COLLATERAL, amount, quoteAsset: LOAN, reserveAssets, closesAt },
+    },
+    ...{ seller, state, bestBidder, bestAssets },
+  }
+  const flags = {
+    fundReadinessApproved: chance(dice, 0.98),
+    quoteAssetProfileApproved: true,
+    purchasesEnabled: chance(dice, 0.98),
+  }
+  const impairment = chance(dice, 0.98) ? 0 : 1
+  const leads = chance(dice, 0.97)
+  const [idle, overspent] = [net, chance(dice, 0.03) ? 1n : 0n]
+  const always = { ...flags, impairment, manager, netAssets: unread(dice, net), read: oracle.read }
+  const before = { ...always, lot: unread(dice, lot), idleAssets: idle }
+  const spent = assets + overspent > idle ? idle : assets + overspent
+  const after = {
+    ...always,
+    lot: leads ? { ...lot, bestBidder: FUND, bestAssets: assets } : lot,
+    idleAssets: idle - spent,
+  }
+  return {
+    kind: 'acquire',
+    input: { fundAddress: FUND, acquisitionAddress: HOUSE, lotId: '7', bidAssets: String(assets) },
+    proposal: {
+      kind: 'bid',
+      lot: position,
+      reason: decided.reason,
+      exposure: { token: null, assets: 0n, usdMicros: assets },
+    },
+    before: (name) => before[name as keyof typeof before],
+    after: (name) => after[name as keyof typeof after],
+    gasWei: 1n,
+    wrong: firstOf(
+      oracle.wrong,
+      decided.wrong,
+      (before.lot === null || always.netAssets === null) && 'a read failed',
+      manager !== SELF && 'the fund is not ours to manage',
+      !(flags.fundReadinessApproved && flags.purchasesEnabled) && 'the fund may not buy',
+      impairment !== 0 && 'the fund is impaired',
+      (state !== 1 || closesAt < BigInt(NOW_S + 2)) && 'the lot takes no bids',
+      seller !== STRANGER && 'we sell it',
+      bestBidder === FUND && 'we lead already',
+      (assets < reserveAssets || assets <= bestAssets) && 'it does not lead',
+      LANES[lane] === undefined && 'no limit is stated for its lane',
+      assets > laneMost && 'it is above what the lane allows',
+      assets > enough && 'it is above what the rivals are a reason for',
+      assets * 10_000n > net * 2_500n && 'it is too much of the fund',
+      !leads && 'the fund does not lead afterwards',
+      idle - (idle - spent) > assets && 'the fund spends more',
+    ),
+  }
+}
