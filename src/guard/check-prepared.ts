@@ -8,6 +8,7 @@ import { checkSequence } from './calls/sequence.ts'
 import { checkRequest } from './check-request.ts'
 import { checkAnswerAge, lifetimeOf } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
+import { checkPostconditions } from './postconditions.ts'
 import type { Ruleset } from './ruleset.ts'
 
 /** The parts of a workflow that an answer is bound to. */
@@ -55,6 +56,8 @@ export function checkPrepared(options: {
   const rules = ruleset.rules.get(workflowType) ?? []
   const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
   if (!calls.ok) return calls
+  const expected = checkPostconditions(answer.canonicalPostconditions, workflowType, subject, calls.calls)
+  if (expected !== null) return expected
   const check = { calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs }
   judged.set(frozen, { workflow, ruleset, check })
   return { ok: true, ...check }

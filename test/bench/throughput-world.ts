@@ -161,9 +161,9 @@ async function startService(
     const requestId = `wf-${count}`
     const postcondition = {
       entityType: 'rfq',
-      entityId: input.rfqId,
-      field: 'state',
-      expected: { op: 'gte', value: '1' },
+      entityId: `${input.rfqAddress}:${input.rfqId}`.toLowerCase(),
+      field: 'finalized',
+      expected: true,
     }
     prepared.set(requestId, {
       ...{ requestId, workflowType, status: 'final_success', transactions: [] },

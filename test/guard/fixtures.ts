@@ -141,7 +141,7 @@ export const liquidationAnswer = (): PreparedWorkflow => ({
   canonicalPostconditions: [
     {
       entityType: 'credit_facility',
-      entityId: 'm:v:b',
+      entityId: `${MARKET}:${VAULT}:${BORROWER}`,
       field: 'debtShares',
       expected: { op: 'lte', value: '1' },
     },
@@ -153,6 +153,9 @@ export const settlementAnswer = (): PreparedWorkflow => ({
   ...liquidationAnswer(),
   workflowType: 'role.liquidator.settleLiquidationClaim',
   preflight: { ...liquidationAnswer().preflight, revalidateAtExecution: ['claim_settleable'] },
+  canonicalPostconditions: [
+    { entityType: 'liquidation_claim', entityId: `${MARKET}:7`, field: 'settled', expected: true },
+  ],
   transactions: [intent(0, MARKET, settle(7n))],
 })
 

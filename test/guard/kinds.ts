@@ -384,8 +384,72 @@ export const kindOf = (name: string): Kind => {
   return found
 }
 
+type Expected = readonly [
+  entityType: string,
+  entityId: string,
+  ...fields: readonly (readonly [string, unknown])[],
+]
+const least = (value: string) => ({ op: 'gte', value })
+const mobility = (field: string, expected: unknown): Expected => [
+  'vault_share_mobility',
+  VAULT,
+  [field, expected],
+  ['mobilityEpoch', least('4')],
+]
+const ofBid = (...fields: Expected[2][]): Expected => ['rfq_bid', `${DESK}:9`, ...fields]
+const replaced = ofBid(['assets', BID], ['expiresAt', new Date(Number(EXPIRES) * 1_000).toISOString()])
+
+/** What an honest service expects of each kind. */
+const EXPECTED: Readonly<Record<string, readonly Expected[]>> = {
+  liquidate: [
+    ['credit_facility', `${MARKET}:${VAULT}:${BORROWER}`, ['debtShares', { op: 'lte', value: '1' }]],
+  ],
+  settle: [['liquidation_claim', `${MARKET}:7`, ['settled', true]]],
+  allocate: [['vault_allocation', `${VAULT}:${MARKET}`, ['suppliedAssetsTotal', least('9')]]],
+  deallocate: [['vault_allocation', `${VAULT}:${MARKET}`, ['recalledAssetsTotal', least('9')]]],
+  reallocate: [
+    [
+      'vault_allocation',
+      `${VAULT}:${MARKET}`,
+      ['recalledAssetsTotal', least('9')],
+      ['suppliedAssetsTotal', least('9')],
+    ],
+    ['vault_allocation', `${VAULT}:${OTHER_MARKET}`, ['suppliedAssetsTotal', least('9')]],
+  ],
+  report: [
+    ['nav_report', `${NAV_ORACLE}:nav:${navReport.valuationTime}:0`, ['value', String(navReport.value)]],
+  ],
+  acquire: [['acquisition_bid', `${HOUSE}:4:${FUND}`, ['assets', least(BID)]]],
+  channel: [
+    [
+      'fund_channel_policy',
+      `${FUND}:auction`,
+      ['enabled', true],
+      ['maxAssetsPerEpoch', '50000000000'],
+      ['maxPriceBps', '9000'],
+      ['maxPositionBps', '2000'],
+    ],
+  ],
+  launch: [['fund_launcher', `${FACTORY}:${SELF}`, ['count', least('1')]]],
+  deploy: [['vault_deployment', `${PEOPLE.owner}:v2`, ['count', least('1')]]],
+  pause: [mobility('shareMobilityPaused', true)],
+  restore: [mobility('shareMobilityPaused', false)],
+  set_transfer_profile: [mobility('transferProfile', 'trusted_recipients')],
+  set_trusted_recipient: [
+    ['trusted_recipient', `${VAULT}:${BORROWER}`, ['trusted', true]],
+    ['vault_share_mobility', VAULT, ['mobilityEpoch', least('4')]],
+  ],
+  'rfq-place': [['rfq_bidder', `${DESK}:3:${SELF}`, ['bidCount', least('1')]]],
+  'rfq-replace-up': [replaced],
+  'rfq-replace-down': [replaced],
+  'rfq-cancel': [ofBid(['status', 'cancelled'])],
+  'rfq-refund': [ofBid(['status', 'refunded'])],
+  'rfq-finalize': [['rfq', `${DESK}:3`, ['finalized', true]]],
+  'auction-bid': [['auction_bid', `${AUCTION}:4:${SELF}`, ['assets', least(BID)]]],
+}
+
 /** An honest answer with these intents. */
-export const answerOf = ({ proposal }: Kind, drafts: readonly IntentDraft[]): PreparedWorkflow => ({
+export const answerOf = ({ name, proposal }: Kind, drafts: readonly IntentDraft[]): PreparedWorkflow => ({
   ...liquidationAnswer(),
   workflowType: proposal.workflowType,
   preflight: { ...liquidationAnswer().preflight, revalidateAtExecution: ['intent_not_expired'] },
@@ -393,4 +457,7 @@ export const answerOf = ({ proposal }: Kind, drafts: readonly IntentDraft[]): Pr
     ...intent,
     target: intent.target === null ? null : `0x${intent.target.slice(2).toLowerCase()}`,
   })),
+  canonicalPostconditions: (EXPECTED[name] ?? []).flatMap(([entityType, entityId, ...fields]) =>
+    fields.map(([field, expected]) => ({ entityType, entityId, field, expected })),
+  ),
 })

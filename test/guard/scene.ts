@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import type { FinalOptions } from '../../src/guard/check-final.ts'
 import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import type { Deployment } from '../../src/service/contract/deployment.ts'
+import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Clearance } from '../../src/workflow/workflow.ts'
 import { by, createWorld, eth, usd, type World } from '../sandbox/contracts/world.ts'
@@ -104,6 +105,15 @@ async function pin({ contracts }: World, nodes: Nodes): Promise<Deployment> {
   }
 }
 
+/** An answer whose postconditions are about an entity. */
+const about = (answer: PreparedWorkflow, entityId: string): PreparedWorkflow => ({
+  ...answer,
+  canonicalPostconditions: answer.canonicalPostconditions.map((each) => ({
+    ...each,
+    entityId: entityId.toLowerCase(),
+  })),
+})
+
 /** What is asked of a liquidation; the rest is honest. */
 export type Ask = { readonly borrower: Address; readonly repay: bigint; readonly minCollateral?: bigint }
 
@@ -143,7 +153,8 @@ export async function liquidationOf(scene: Scene, ask: Ask): Promise<FinalOption
     args: [vault, ask.borrower, ask.repay, minCollateral, liquidator, deadline],
   })
   const transactions = [intent(0, lower(world.sUSD.address), approve), intent(1, market, liquidate)]
-  return optionsOf(scene, proposal, { ...liquidationAnswer(), transactions }, block.number, nowMs)
+  const answer = { ...about(liquidationAnswer(), `${market}:${vault}:${ask.borrower}`), transactions }
+  return optionsOf(scene, proposal, answer, block.number, nowMs)
 }
 
 /** The settlement of a claim, with an honest answer. */
@@ -162,7 +173,10 @@ export async function settlementOf(scene: Scene, claimId: bigint): Promise<Final
     reason: {},
   }
   const calldata = encodeFunctionData({ abi: ABI, functionName: 'settleLiquidationClaim', args: [claimId] })
-  const answer = { ...settlementAnswer(), transactions: [intent(0, market, calldata)] }
+  const answer = {
+    ...about(settlementAnswer(), `${market}:${claimId}`),
+    transactions: [intent(0, market, calldata)],
+  }
   return optionsOf(scene, proposal, answer, block.number, Number(block.timestamp) * 1_000)
 }
 
@@ -193,7 +207,7 @@ export async function deploymentOf(scene: Scene, change: (calldata: Hex) => Hex)
   const options = await optionsOf(
     { ...scene, ruleset },
     { ...proposal, input },
-    answerOf(kind, kind.drafts),
+    about(answerOf(kind, kind.drafts), `${liquidator}:v2`),
     block.number,
     Number(block.timestamp) * 1_000,
   )

@@ -1,8 +1,11 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { ServiceClient } from '../../src/service/client.ts'
-import type { WorkflowProgress } from '../../src/service/contract/assumptions.ts'
-import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
+import { entityIdOf, type WorkflowProgress } from '../../src/service/contract/assumptions.ts'
+import type {
+  CanonicalPostcondition,
+  PreparedWorkflow,
+} from '../../src/service/contract/prepared-workflow.ts'
 import { CHAIN_ID, type Chain } from './chain.ts'
 import { effectOf, LOAN, MARKET, seizedFor } from './contracts.ts'
 import type { Random } from './random.ts'
@@ -175,12 +178,23 @@ export class ModelService {
         simulationRequired: true,
       })),
       canonicalPostconditions: [
-        {
-          entityType: 'effect',
-          entityId: effectName(request),
-          field: 'done',
-          expected: { op: 'eq', value: true },
-        },
+        request.input.claimId === undefined
+          ? {
+              entityType: 'credit_facility',
+              entityId: entityIdOf(
+                MARKET,
+                request.input.vaultAddress ?? '',
+                request.input.borrowerAddress ?? '',
+              ),
+              field: 'debtShares',
+              expected: { op: 'lte', value: '1' },
+            }
+          : {
+              entityType: 'liquidation_claim',
+              entityId: entityIdOf(MARKET, request.input.claimId),
+              field: 'settled',
+              expected: true,
+            },
       ],
     }
   }
@@ -191,7 +205,7 @@ export class ModelService {
     if (answer === undefined) throw failed('not_found', 'never')
     const final = this.#chain.finalized()
     const [wanted] = answer.canonicalPostconditions
-    const satisfied = wanted !== undefined && isDone(final, wanted.entityId)
+    const satisfied = wanted !== undefined && isDone(final, effectName(wanted))
     return {
       requestId,
       workflowType: answer.workflowType,
@@ -213,8 +227,10 @@ function isDone(tip: Chain['tip'], effect: string): boolean {
   return false
 }
 
-const effectName = ({ input }: Request) =>
-  input.claimId === undefined ? `liquidate ${input.borrowerAddress}` : `settle ${input.claimId}`
+const effectName = ({ entityId }: Pick<CanonicalPostcondition, 'entityId'>): string => {
+  const [, second = '', borrower] = entityId.split(':')
+  return borrower === undefined ? `settle ${second}` : `liquidate ${borrower}`
+}
 
 /** The calls of an answer; one that lies asks for something else than was asked of it. */
 function intentsOf(
