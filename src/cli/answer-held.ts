@@ -1,26 +1,37 @@
+import { printable } from '../errors.ts'
 import { approvalHash } from '../guard/approval.ts'
 import type { JournalReads } from '../journal/journal.ts'
+import { answerText, type Identity } from '../sign/person.ts'
 import { type Hold, isHeld, type Workflow } from '../workflow/workflow.ts'
 import { type Io, usageError } from './command.ts'
 import { findWorkflow } from './find-workflow.ts'
 import { order } from './outgoing.ts'
+import { identify, readPersonKey } from './person-key.ts'
 import { type GivenPlace, placeOf } from './place.ts'
 
 /** A workflow that waits for a person. */
 export type Held = Workflow & { readonly hold: Hold }
 
+/** What is answered, and by whose key. */
+type Answered = {
+  readonly id: string
+  /** The hash of what the person read; absent where whatever waits is to end. */
+  readonly shownHash?: string
+  /** The file of the person's own key. */
+  readonly keyFile: string | undefined
+}
+
 /**
  * Answer a workflow that waits for a person, for the one hash that the person was shown. Who carries it out takes the
  * answer and writes the journal.
- * @param shownHash the hash of what the person read; absent where whatever waits is to end.
  * @returns the exit code.
- * @throws RolekeeperError `usage` for a workflow that does not wait, or waits under another hash, `order.not_written`, and in
- * a fleet `order.other` for one that was answered otherwise.
+ * @throws RolekeeperError `usage` for a workflow that does not wait, waits under another hash or for somebody else,
+ * `order.not_written`, and in a fleet `order.other` for one that the person answered otherwise.
  */
 export async function answerHeld(
   verdict: 'approve' | 'reject',
   given: GivenPlace,
-  { id, shownHash }: { readonly id: string; readonly shownHash?: string },
+  { id, shownHash, keyFile }: Answered,
   io: Io,
 ): Promise<number> {
   return order(await placeOf(given, io), async ({ mail, journal }) => {
@@ -32,11 +43,27 @@ export async function answerHeld(
         `read what waits now: rolekeeper approve ${workflow.id.slice(0, 8)}`,
       )
     }
-    await mail.answer(workflow, { verdict, hash })
+    const key = keyFile === undefined ? null : readPersonKey(keyFile)
+    const by = identify(answerText(verdict, workflow.id, hash), key)
+    checkPerson(verdict, by, workflow)
+    await mail.answer(workflow, { verdict, hash, by })
     const done = verdict === 'approve' ? 'Approved' : 'Rejected'
-    io.out(`${done}: ${workflow.id}, ${workflow.proposal.summary}\n  hash ${hash}\n`)
+    io.out(`${done}: ${workflow.id}, ${printable(workflow.proposal.summary)}\n  hash ${hash}\n`)
     return 0
   })
+}
+
+/** Say at once what the keeper would not count; it is the keeper that decides. */
+function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { hold }: Held): void {
+  const { approvers, askedBy } = hold.shown
+  if (approvers === null) return
+  const isAsker = verdict === 'reject' && name === askedBy
+  if (isAsker || approvers.some((one) => (one.user === undefined ? one.name === name : one.user === user)))
+    return
+  throw usageError(
+    `${name ?? user} is none of those who may ${verdict} it: ${approvers.map((one) => one.name).join(', ')}.`,
+    name === askedBy ? 'ask one of them: who submits does not approve' : 'give --key FILE of one of them',
+  )
 }
 
 /**

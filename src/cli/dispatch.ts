@@ -39,6 +39,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'what waits for a person, and its yes',
     load: async () => (await import('./commands/approve.ts')).approve,
   },
+  approver: {
+    summary: 'a key of your own to approve with',
+    load: async () => (await import('./commands/approver.ts')).approver,
+  },
   reject: { summary: "a person's no", load: async () => (await import('./commands/reject.ts')).reject },
   signer: {
     summary: 'how each signer stands, and what leaves SAFE',

@@ -1,7 +1,7 @@
 import { type Address, parseUnits } from 'viem'
 import { decimal } from '../../agents/protocol/text.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
-import type { Submission } from '../ops/orders.ts'
+import type { SubmissionDraft } from '../ops/orders.ts'
 import { agentRoleOf } from '../service/contract/workflow-types.ts'
 
 /** A report that an oracle has taken, and what it is the oracle of. */
@@ -25,7 +25,7 @@ const RESTATES = 'role.nav_reporter.navReportSignAndSubmit'
  * @param label why; the report carries it for ever.
  * @throws RolekeeperError `restate.value_invalid` for what is no value of the oracle's decimals, or the same value.
  */
-export function restatementOf(reported: Reported, valueText: string, label: string): Submission {
+export function restatementOf(reported: Reported, valueText: string, label: string): SubmissionDraft {
   const { oracle, asset, decimals, reportType, valuationTimeS } = reported
   const [, fraction = ''] = valueText.split('.')
   const value =

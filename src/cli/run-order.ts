@@ -4,20 +4,26 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
+import { contentHash } from '../guard/content-hash.ts'
 import type { Transition } from '../journal/journal.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import type { Submitted } from '../ops/mail.ts'
-import type { Submission } from '../ops/orders.ts'
+import type { SubmissionDraft } from '../ops/orders.ts'
+import { submissionText } from '../sign/person.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Io } from './command.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
 import { LOOK_MS, replyTo } from './order-reply.ts'
 import { type Desk, order } from './outgoing.ts'
+import { identify, readPersonKey } from './person-key.ts'
 import { type GivenPlace, placeOf } from './place.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
 
-/** Where the keeper is that an order is for: of a run configuration, or of a sandbox's directory. */
-export type OrderPlace = GivenPlace & { readonly json: boolean }
+/**
+ * Where the keeper is that an order is for, of a run configuration or of a sandbox's directory, and the file of its author's
+ * own key.
+ */
+export type OrderPlace = GivenPlace & { readonly json: boolean; readonly key?: string }
 
 /**
  * Hand an order to the keeper of a directory, or to its fleet, and follow it to its end; where no keeper runs in the directory,
@@ -25,7 +31,10 @@ export type OrderPlace = GivenPlace & { readonly json: boolean }
  * @returns the exit code: 0 for a success or an end in shadow.
  * @throws RolekeeperError `order.refused`, `order.not_taken`, and what loading and starting throw.
  */
-export async function runOrder(submission: Submission, place: OrderPlace, io: Io): Promise<number> {
+export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io): Promise<number> {
+  const id = randomUUID()
+  const key = place.key === undefined ? null : readPersonKey(place.key)
+  const submission = { ...draft, by: identify(submissionText(id, contentHash(draft)), key) }
   const at = await placeOf(place, io)
   const isTaken = at.shared !== undefined || (await isRunning(at.directory))
   const keeper = isTaken ? undefined : await createOwnKeeper(await configAt(place, io), io)
@@ -34,7 +43,7 @@ export async function runOrder(submission: Submission, place: OrderPlace, io: Io
   try {
     await keeper?.start()
     const workflow = await order(at, async (desk) => {
-      const placed = await desk.mail.submit(randomUUID(), submission)
+      const placed = await desk.mail.submit(id, submission)
       try {
         const taken = replyTo(placed, desk.mail)
         return await Promise.race([taken.then((reply) => follow(reply, desk, show)), interrupts.first])

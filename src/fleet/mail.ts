@@ -2,7 +2,7 @@ import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { FleetPlace } from '../journal/redis/command-line.ts'
 import {
   openOrderLine,
-  readAnswer,
+  readAnswers,
   readOrders,
   replyToOrder,
   takeOrder,
@@ -12,7 +12,14 @@ import {
 import type { Held } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import type { Mail, OutgoingMail, Placed, Reply, Said, Submitted } from '../ops/mail.ts'
-import { AGE_MS_MAX, encodeOrder, parseSignerOrder, parseSubmission } from '../ops/orders.ts'
+import {
+  AGE_MS_MAX,
+  answererOf,
+  encodeOrder,
+  parseAnswer,
+  parseSignerOrder,
+  parseSubmission,
+} from '../ops/orders.ts'
 import { ORDERS } from '../queue/queue.ts'
 
 /** Who holds a seat looks at its orders this often; a wake-up may come before. */
@@ -62,12 +69,12 @@ export function fleetMail(
     signerOrders: () => waiting(KINDS.signer, parseSignerOrder),
     take: (id) => takeOrder(held, id, store),
     reply,
-    answer: async (workflowId, hash) => {
-      const verdict = await readAnswer(workflowId, hash, store)
-      return verdict === 'approve' || verdict === 'reject' ? verdict : null
+    answers: async (workflowId, hash) => {
+      const answers = (await readAnswers(workflowId, store)).flatMap((text) => parseAnswer(text) ?? [])
+      return answers.filter((answer) => answer.hash === hash)
     },
-    // It expires.
-    forgetAnswer: async () => undefined,
+    // They expire.
+    forgetAnswers: async () => undefined,
   }
 }
 
@@ -86,7 +93,7 @@ type Addressed = {
 
 /**
  * Order something of a fleet, from any machine: what is of a role goes to its seat, and what is about a signer to that. The
- * first answer to a held workflow stands.
+ * first answer of a person to a held workflow stands.
  */
 export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): OutgoingMail {
   const line = openOrderLine(store)
@@ -128,10 +135,11 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
       const absent = refuse('signer_unknown', `${order.signer} is no signer of this fleet's live agents.`)
       return place<Said>(id, seat, `${KINDS.signer}${encodeOrder(order)}`, absent)
     },
-    answer: async ({ id, signer }, { verdict, hash }) => {
+    answer: async ({ id, signer }, answer) => {
       const seat = signer.toLowerCase()
-      const other = `Workflow ${id} was answered otherwise before, for the same hash.`
-      prove(await line.answer(id, hash, verdict), other, seat)
+      const other = `You answered workflow ${id} otherwise before, for the same hash.`
+      const name = `${answer.hash} ${answererOf(answer)}`
+      prove(await line.answer(id, name, encodeOrder(answer)), other, seat)
       await wake(seat, id)
     },
     close: async () => line.close(),

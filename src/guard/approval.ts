@@ -1,12 +1,13 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import { invariant } from '../errors.ts'
+import { invariant, RolekeeperError } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { assetAmount, bps, byToken, seconds, settings, usdMicros } from '../service/contract/yaml-scalars.ts'
 import type { Denomination } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Hold, Note, Workflow } from '../workflow/workflow.ts'
+import { type Approvers, approvers, quorum } from './approvers.ts'
 import { contentHash } from './content-hash.ts'
 
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
@@ -23,12 +24,14 @@ export const approvalPolicy = (pinned: readonly Denomination[]) =>
       beyondBps: bps(0, 1_000_000).optional(),
       /** How long a proposal waits for its answer; then it has expired. */
       expiresAfterS: seconds(1, 604_800),
+      approvers,
+      quorum,
     },
     { aboveAssets: 'aboveAssets', aboveUsdMicros: 'aboveUsd' },
   )
 
 /** When a person is asked, compiled against the deployment. */
-export type Approval = {
+export type Approval = Approvers & {
   readonly always: ReadonlySet<WorkflowType>
   /** Base units by lower-case address. */
   readonly aboveAssets: ReadonlyMap<Address, bigint>
@@ -39,7 +42,10 @@ export type Approval = {
   readonly hash: string
 }
 
-/** Compile a policy's approval section, whose tokens are those of the deployment. Pure. */
+/**
+ * Compile a policy's approval section, whose tokens are those of the deployment.
+ * @throws RolekeeperError `policy.approval_invalid` for more approvals than there are approvers. Pure.
+ */
 export function compileApproval(
   policy: z.output<ReturnType<typeof approvalPolicy>>,
   { assets }: Pick<Deployment, 'assets'>,
@@ -49,7 +55,10 @@ export function compileApproval(
     invariant(asset !== undefined, 'an amount that was read is of a token of the deployment')
     return [asset.address, limit] as const
   })
+  checkQuorum(policy)
   return {
+    approvers: policy.approvers,
+    quorum: policy.quorum,
     always: new Set(policy.always),
     aboveAssets: new Map(aboveAssets),
     aboveUsdMicros: policy.aboveUsdMicros,
@@ -57,6 +66,16 @@ export function compileApproval(
     expiresAfterMs: policy.expiresAfterS * 1_000,
     hash: contentHash(policy),
   }
+}
+
+function checkQuorum({ approvers, quorum }: Approvers): void {
+  const names = Object.keys(approvers)
+  if (quorum <= Math.max(1, names.length)) return
+  throw new RolekeeperError(
+    'policy.approval_invalid',
+    `approval.quorum is ${quorum}; approval.approvers names ${names.length}.`,
+    { fix: 'name more approvers, each with a key of their own, or ask fewer.', facts: { quorum } },
+  )
 }
 
 /** Say why a person is asked about a proposal first; null when none is. Pure. */

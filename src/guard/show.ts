@@ -5,6 +5,7 @@ import { counted, duration, native, percent, tokens, usd } from '../units.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { Shown, ShownArgument, ShownCall, ShownChange } from '../workflow/shown.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { type Approvers, mayApprove } from './approvers.ts'
 import { subjectOf } from './check-request.ts'
 import {
   type Condition,
@@ -34,7 +35,11 @@ type Scene = {
  * each argument is or lies between, what it does to balances, and what it changes. What the service prepares is judged by
  * the same rules: no other call is ever signed for it. The proposal has passed `checkRequest`. Pure.
  */
-export function show({ proposal, signer }: Pick<Workflow, 'proposal' | 'signer'>, ruleset: Ruleset): Shown {
+export function show(
+  { role, proposal, signer }: Pick<Workflow, 'role' | 'proposal' | 'signer'>,
+  ruleset: Ruleset,
+  known: Approvers,
+): Shown {
   const { workflowType, input, exposure, reason } = proposal
   const found = subjectOf(proposal, signer, ruleset)
   const effects = ruleset.effects.get(workflowType)
@@ -50,8 +55,17 @@ export function show({ proposal, signer }: Pick<Workflow, 'proposal' | 'signer'>
       `gas: at most ${native(ruleset.limits.perWorkflow.gasWeiMax)}`,
     ],
     changes: showChanges(reason, scene),
+    askedBy: proposal.askedBy ?? `the agent of the ${role}`,
+    quorum: known.quorum,
+    approvers: Object.keys(known.approvers).length === 0 ? null : showApprovers(proposal.askedBy, known),
   }
 }
+
+const showApprovers = (askedBy: string | undefined, known: Approvers) =>
+  mayApprove(askedBy, known).map((name) => {
+    const approver = known.approvers[name]
+    return approver !== undefined && 'user' in approver ? { name, user: approver.user } : { name }
+  })
 
 /** Name an address as the run configuration does, with the address itself. Pure. */
 export function nameAddress(address: string, deployment: Deployment, self: Address): string {
@@ -110,8 +124,11 @@ function showCall(rule: Rule, scene: Scene): ShownCall {
 
 /** What one value of the arguments is, or each element of its list. */
 function showLeaf(leaf: Leaf, scene: Scene): readonly ShownArgument[] {
+  // What is compared with another argument alone is shown once, whatever elements it will have.
   const [places = [[]]] = leaf.tests.flatMap((test) =>
-    'reference' in test ? [elementsOf(test.reference, scene.subject) ?? [[]]] : [],
+    'reference' in test && test.reference.each?.of === 'input'
+      ? [elementsOf(test.reference, scene.subject) ?? [[]]]
+      : [],
   )
   return places.map((place) => ({
     name: place.reduce((name, index) => name.replace('[]', `[${index}]`), leaf.path),

@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
+import { countAnswers } from '../guard/approvers.ts'
 import { BUDGETS_MS, checkBudget } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
 import { recheckPublic } from '../guard/recheck-public.ts'
@@ -51,7 +52,7 @@ export type LiveStagesDeps = {
   readonly standing: () => Promise<readonly StandingAllowance[]>
   readonly ruleset: Ruleset
   readonly approval: Approval
-  readonly mail: Pick<Mail, 'answer' | 'everyMs'>
+  readonly mail: Pick<Mail, 'answers' | 'everyMs'>
   readonly fees: FeePolicy
   /** Kill and pause, read now. */
   readonly gate: () => Gate
@@ -76,10 +77,10 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           nowMs,
           whyAsk: (proposal) => whyAsk(proposal, approval),
           rules: rulesOf(ruleset, approval),
-          show: (asked) => show(asked, ruleset),
+          show: (asked) => show(asked, ruleset, approval),
           hashOf: approvalHash,
           expiresAfterMs: approval.expiresAfterMs,
-          answer: deps.mail.answer,
+          answers: async (held, hash) => countAnswers(held, await deps.mail.answers(held.id, hash), approval),
           lookMs: deps.mail.everyMs,
         }),
       checkBudget: budget,

@@ -10,7 +10,7 @@ import type { RoleAtWork } from './role.ts'
 /** What following workflows needs. */
 type LiveDeps = {
   readonly nowMs: () => number
-  readonly mail: Pick<Mail, 'forgetAnswer'>
+  readonly mail: Pick<Mail, 'forgetAnswers'>
   readonly metrics: Metrics
   readonly log: Log
   readonly emit: (event: KeeperEvent) => void
@@ -61,7 +61,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
     deps.onEnded(workflow)
     if (workflow.hold !== undefined) {
       deps.mail
-        .forgetAnswer(workflow.id)
+        .forgetAnswers(workflow.id)
         .catch((error: unknown) => deps.log.error('an answer was not forgotten', {}, error))
     }
     if (workflow.state === 'quarantined') deps.alarm(quarantined(workflow))

@@ -2,14 +2,15 @@ import type { Address } from 'viem'
 import type { AgentConfig } from '../config/config.ts'
 import { openProposal, opportunityOf } from '../decide/open.ts'
 import { type Checked, type Refusal, type RolekeeperError, refuse } from '../errors.ts'
+import { askerOf } from '../guard/approvers.ts'
 import { exposureOf } from '../guard/check-request.ts'
-import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import type { RolePolicy } from './role-policy.ts'
 
 /** What opening takes. */
 type OpenerDeps = {
@@ -66,6 +67,8 @@ function leftToAnother(signer: Address, keys: readonly Key[], live: readonly Bri
 /** What a person's order to a role takes. */
 export type RoleOrders = {
   readonly mode: AgentConfig['mode']
+  /** Find who submitted an order: of the approvers that the policy names, one who signed it. */
+  readonly askerOf: (order: Parameters<typeof askerOf>[0]) => ReturnType<typeof askerOf>
   /** Count what an input exposes, by guard.effects and limits.pricesUsdMicros. */
   readonly exposureOf: (request: Pick<Proposal, 'workflowType' | 'input'>) => ReturnType<typeof exposureOf>
   /** Open what a person submitted, as a workflow of this role; again, it is the same one. */
@@ -74,14 +77,13 @@ export type RoleOrders = {
 
 /** Join what a person's order to a role takes. */
 export const createRoleOrders = (
-  mode: AgentConfig['mode'],
-  signer: Address,
-  ruleset: Ruleset,
+  { agent: { mode, signer }, ruleset, approval }: RolePolicy,
   opener: Opener,
   { journal, onOpened }: { readonly journal: Journal; readonly onOpened: (workflow: Workflow) => void },
 ): RoleOrders => ({
   mode,
-  exposureOf: (request) => exposureOf(request, signer, ruleset),
+  askerOf: (order) => askerOf(order, approval),
+  exposureOf: (request) => exposureOf(request, signer.address, ruleset),
   open: async (proposal, shadow) => {
     const opened = await opener.open(proposal, shadow)
     if (opened.ok) {

@@ -46,7 +46,7 @@ export type RoleDeps = {
   readonly client: ServiceClient
   readonly sources: Sources
   /** People's answers about held workflows. */
-  readonly mail: Pick<Mail, 'answer' | 'everyMs'>
+  readonly mail: Pick<Mail, 'answers' | 'everyMs'>
   readonly chain: ChainView
   readonly gas: GasMarket
   /** What is urgent and in flight with a signer. */
@@ -154,7 +154,7 @@ export async function openRole(
         if (counts(workflow)) recent.add(workflow)
       },
     }),
-    orders: createRoleOrders(agent.mode, signer, ruleset, opener, deps),
+    orders: createRoleOrders(rolePolicy, opener, deps),
     lotScores,
     vitals: {
       counts,

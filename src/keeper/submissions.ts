@@ -1,4 +1,5 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
+import { contentHash } from '../guard/content-hash.ts'
 import type { Mail, Reply } from '../ops/mail.ts'
 import type { Submission } from '../ops/orders.ts'
 import type { Role } from '../service/contract/roles.ts'
@@ -47,9 +48,12 @@ async function take(id: string, submission: Submission | null, deps: SubmitDeps)
 function proposalOf(
   id: string,
   submission: Submission,
-  staffed: Pick<RoleOrders, 'exposureOf'>,
+  staffed: Pick<RoleOrders, 'exposureOf' | 'askerOf'>,
 ): Checked<{ readonly proposal: Proposal }> {
-  const { workflowType: named, input, subject, summary, reason, deviationBps } = submission
+  const { by, ...order } = submission
+  const asked = staffed.askerOf({ id, contentHash: contentHash(order), by })
+  if (!asked.ok) return asked
+  const { workflowType: named, input, subject, summary, reason, deviationBps } = order
   const workflowType = WORKFLOW_TYPES.find((type) => type === named)
   if (workflowType === undefined || !knowsInput(workflowType)) {
     return refuse('type_unknown', `What ${named} takes is not known here.`)
@@ -65,6 +69,7 @@ function proposalOf(
     exposure: counted.exposure,
     ...(deviationBps === undefined ? {} : { deviationBps }),
     summary: summary ?? `submitted by hand as order ${id}`,
+    askedBy: asked.asker,
     reason: reason ?? {},
   }
   return { ok: true, proposal }

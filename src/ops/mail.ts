@@ -2,10 +2,10 @@ import type { Refusal } from '../errors.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import {
   type Answer,
-  forgetAnswer,
+  forgetAnswers,
   forgetOrder,
   hasOrder,
-  readAnswer,
+  readAnswers,
   readSignerOrders,
   readSubmissions,
   type SignerOrder,
@@ -35,10 +35,10 @@ export type Mail = {
   readonly take: (id: string) => Promise<boolean>
   /** Keep the reply to an order for its author, and then let the order go. The same order has one reply. */
   readonly reply: (id: string, reply: Reply) => Promise<void>
-  /** A person's answer about a held workflow that was given for exactly this hash; null without one. */
-  readonly answer: (workflowId: string, hash: string) => Promise<Answer['verdict'] | null>
-  /** Forget the answer about a workflow that has ended. */
-  readonly forgetAnswer: (workflowId: string) => Promise<void>
+  /** People's answers about a held workflow that were given for exactly this hash. */
+  readonly answers: (workflowId: string, hash: string) => Promise<readonly Answer[]>
+  /** Forget the answers about a workflow that has ended. */
+  readonly forgetAnswers: (workflowId: string) => Promise<void>
 }
 
 /** An order that was placed. */
@@ -107,11 +107,9 @@ export function fileMail(directory: string, journal: ReplyStore): Mail {
       await journal.barrier()
       forgetOrder(directory, id)
     },
-    answer: async (workflowId, hash) => {
-      const answer = readAnswer(directory, workflowId)
-      return answer?.hash === hash ? answer.verdict : null
-    },
-    forgetAnswer: async (workflowId) => forgetAnswer(directory, workflowId),
+    answers: async (workflowId, hash) =>
+      readAnswers(directory, workflowId).filter((answer) => answer.hash === hash),
+    forgetAnswers: async (workflowId) => forgetAnswers(directory, workflowId),
   }
 }
 

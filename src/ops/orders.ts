@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -14,10 +15,21 @@ import { RolekeeperError } from '../errors.ts'
 import { ROLE_NAME } from '../service/contract/roles.ts'
 import type { InputValue } from '../workflow/proposal.ts'
 
+/** Who says it: a user, which nobody proves, and where they have a key, their name and signature. */
+const by = z.strictObject({
+  user: z.string().min(1).max(200),
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,39}$/)
+    .optional(),
+  signature: z.base64().max(100).optional(),
+})
+
 /** A person's answer about a held workflow, and the hash of what was approved or rejected. */
 const answer = z.strictObject({
   verdict: z.enum(['approve', 'reject']),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
+  by,
 })
 export type Answer = z.infer<typeof answer>
 
@@ -25,6 +37,7 @@ const inputValue: z.ZodType<InputValue> = z.json().transform((value) => value as
 
 /** A workflow that a person asks for, instead of an agent. */
 const submission = z.strictObject({
+  by,
   role: z.string().regex(ROLE_NAME),
   workflowType: z.string().min(1).max(100),
   input: z.record(z.string(), inputValue),
@@ -37,6 +50,8 @@ const submission = z.strictObject({
   deviationBps: z.number().int().min(0).optional(),
 })
 export type Submission = z.infer<typeof submission>
+/** A submission before it is said who submits it. */
+export type SubmissionDraft = Omit<Submission, 'by'>
 
 /** What a person orders about one signer; without `yes` the keeper only says what it would do. */
 const signerOrder = z.strictObject({
@@ -51,12 +66,14 @@ export type SignerOrder = z.infer<typeof signerOrder>
 export type Waiting<Order> = { readonly id: string; readonly order: Order | null }
 
 const folderOf = (directory: string) => join(directory, 'orders')
-const answerFile = (directory: string, id: string) => join(folderOf(directory), `answer-${id}.json`)
 const submissionFile = (directory: string, id: string) => join(folderOf(directory), `submit-${id}.json`)
 const signerFile = (directory: string, id: string) => join(folderOf(directory), `signer-${id}.json`)
 const filesOf = (directory: string, id: string) => [submissionFile(directory, id), signerFile(directory, id)]
 const SUBMISSION = /^submit-([0-9a-f-]{36})\.json$/
 const SIGNER_ORDER = /^signer-([0-9a-f-]{36})\.json$/
+
+/** More people than these answer nothing. */
+const ANSWERS_MAX = 20
 
 /** Far above any workflow's input. */
 const BYTES_MAX = 65_536
@@ -79,6 +96,16 @@ export function encodeOrder(order: Answer | Submission | SignerOrder): string {
 /** Read a submission; null where the text holds none. Pure. */
 export const parseSubmission = (text: string): Submission | null => parse(text, submission)
 
+/** Read an answer; null where the text holds none. Pure. */
+export const parseAnswer = (text: string): Answer | null => parse(text, answer)
+
+/** Whose answer it is, as records of answers are kept apart: 16 hex digits. Pure. */
+export const answererOf = ({ by: { user, name } }: Answer): string =>
+  createHash('sha256')
+    .update(JSON.stringify([name ?? null, user]))
+    .digest('hex')
+    .slice(0, 16)
+
 /** Read an order about a signer; null where the text holds none. Pure. */
 export const parseSignerOrder = (text: string): SignerOrder | null => parse(text, signerOrder)
 
@@ -91,20 +118,33 @@ function parse<T>(text: string, schema: z.ZodType<T>): T | null {
 }
 
 /**
- * Answer a held workflow; a later answer replaces an earlier one that was not taken.
+ * Answer a held workflow; a later answer of the same person replaces an earlier one that was not taken.
  * @throws RolekeeperError `order.not_written` when the directory does not take it.
  */
 export function writeAnswer(directory: string, id: string, given: Answer): void {
-  writeOrder(directory, answerFile(directory, id), given)
+  writeOrder(directory, join(folderOf(directory), `${answerStart(id)}${answererOf(given)}.json`), given)
 }
 
-/** Read the answer about a workflow; null without one. What cannot be read is none: silence approves nothing. */
-export const readAnswer = (directory: string, id: string): Answer | null =>
-  readOrder(answerFile(directory, id), answer)
+const answerStart = (id: string) => `answer-${id}-`
 
-/** Forget the answer about a workflow that has ended. */
-export const forgetAnswer = (directory: string, id: string): void =>
-  rmSync(answerFile(directory, id), { force: true })
+/** The files that hold what people answered about a workflow, the first of too many. */
+function answerFiles(directory: string, id: string): readonly string[] {
+  try {
+    const names = readdirSync(folderOf(directory)).filter((name) => name.startsWith(answerStart(id)))
+    return names.slice(0, ANSWERS_MAX).map((name) => join(folderOf(directory), name))
+  } catch {
+    return []
+  }
+}
+
+/** Read the answers about a workflow. What cannot be read is none: silence approves nothing. */
+export const readAnswers = (directory: string, id: string): readonly Answer[] =>
+  answerFiles(directory, id).flatMap((file) => readOrder(file, answer) ?? [])
+
+/** Forget the answers about a workflow that has ended. */
+export function forgetAnswers(directory: string, id: string): void {
+  for (const file of answerFiles(directory, id)) rmSync(file, { force: true })
+}
 
 /**
  * Ask the keeper of a directory for a workflow.

@@ -16,14 +16,17 @@ export type HoldDeps = {
   /** Names exactly what is approved. */
   readonly hashOf: (workflow: Workflow, asked: Asked) => string
   readonly expiresAfterMs: number
-  /** A person's answer about a workflow that was given for exactly this hash; null without one. */
-  readonly answer: (id: string, hash: string) => Promise<'approve' | 'reject' | null>
+  /** Who has approved and who has rejected exactly what the workflow's hash names. */
+  readonly answers: (
+    workflow: Workflow,
+    hash: string,
+  ) => Promise<{ readonly approved: readonly string[]; readonly rejected: string | null }>
   /** How often it is worth to look for an answer. */
   readonly lookMs: number
 }
 
 /**
- * Hold a proposal until a person has approved exactly what was shown. An answer for another hash is none: a proposal
+ * Hold a proposal until as many people as the policy asks have approved exactly what was shown. An answer for another hash is none: a proposal
  * whose rules changed meanwhile is asked about anew.
  * @returns null when nothing (more) stands in its way.
  */
@@ -36,11 +39,19 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
     const message = `Nobody approved it within ${deps.expiresAfterMs / 1_000} s.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
   }
-  const verdict = await deps.answer(workflow.id, known.hash)
-  if (verdict === null) return wait(Math.min(deps.lookMs, known.untilMs - nowMs))
-  if (verdict === 'approve') return moved({ ...workflow, hold: { ...known, approvedAtMs: nowMs } })
-  const note = { check: REJECTED, message: 'A person rejected it.' }
-  return moved(move(workflow, 'cancelled', nowMs, { note }))
+  const { approved, rejected } = await deps.answers(workflow, known.hash)
+  if (rejected !== null) {
+    const note = { check: REJECTED, message: `${rejected} rejected it.` }
+    return moved(move(workflow, 'cancelled', nowMs, { note }))
+  }
+  const isKnown = (name: string) => known.approvals.some(({ by }) => by === name)
+  const added = approved.filter((name) => !isKnown(name)).map((by) => ({ by, atMs: nowMs }))
+  const approvals = [...known.approvals, ...added]
+  if (approvals.length >= known.shown.quorum) {
+    return moved({ ...workflow, hold: { ...known, approvals, approvedAtMs: nowMs } })
+  }
+  if (added.length > 0) return moved({ ...workflow, hold: { ...known, approvals } })
+  return wait(Math.min(deps.lookMs, known.untilMs - nowMs))
 }
 
 /** Whether a hold is about this very workflow, under the rules of now. */
@@ -55,6 +66,6 @@ function ask(workflow: Workflow, deps: HoldDeps): Step | null {
   const hash = deps.hashOf(workflow, asked)
   return moved({
     ...workflow,
-    hold: { ...why, ...asked, hash, untilMs: deps.nowMs() + deps.expiresAfterMs },
+    hold: { ...why, ...asked, hash, untilMs: deps.nowMs() + deps.expiresAfterMs, approvals: [] },
   })
 }

@@ -39,6 +39,8 @@ export type Proposal = {
   readonly urgent?: true
   /** The position that it bids for, lower case: no two roles of one keeper bid on the same. */
   readonly lot?: string
+  /** The person who submitted it; absent where the role's agent proposes it. */
+  readonly askedBy?: string
   /** One sentence with the numbers, for the timeline. */
   readonly summary: string
   readonly reason: Reason

@@ -21,4 +21,13 @@ export type Shown = {
   readonly effects: readonly string[]
   /** What is there now, and what it becomes, where the agent compared. */
   readonly changes: readonly ShownChange[]
+  /** Who asks: a person, or the role's agent. */
+  readonly askedBy: string
+  /** So many must approve. */
+  readonly quorum: number
+  /**
+   * Who may: each by name, with the user that is believed to be them where they have no key. Null: anybody who can write to
+   * the keeper's records.
+   */
+  readonly approvers: readonly { readonly name: string; readonly user?: string }[] | null
 }

@@ -87,6 +87,9 @@ export type Hold = Note & {
   readonly rules: string
   readonly shown: Shown
   readonly untilMs: number
+  /** Who has approved it so far. */
+  readonly approvals: readonly { readonly by: string; readonly atMs: number }[]
+  /** When the last of those who were needed did. */
   readonly approvedAtMs?: number
 }
 

@@ -195,8 +195,8 @@ function stagesOf(
     createLiveStages({
       ...{ nowMs, gas, journal, nodes, client, chain, signer, gate, alone, fees: POLICY.fees },
       ...{ signers: { safe }, alarm: ({ message }) => say(message), urgentOf: () => [], window: 64 },
-      approval: { ...approval, expiresAfterMs: 60_000, hash: '' },
-      mail: { everyMs: 250, answer: async () => null },
+      approval: { ...approval, expiresAfterMs: 60_000, hash: '', approvers: {}, quorum: 1 },
+      mail: { everyMs: 250, answers: async () => [] },
       standing: async () => [],
       ruleset: compileRuleset(
         { role, ...POLICY },

@@ -78,5 +78,5 @@ export function depositOf({ scene, carriers }: Ground, carrier: number, assets: 
     vaultAddress: scene.scene.at('primeVault'),
     ...{ assets: String(assets), receiverAddress: signer, minShares: '1' },
   }
-  return { role, workflowType: 'deposit', input, shadow: false }
+  return { by: { user: 'people@chaos' }, role, workflowType: 'deposit', input, shadow: false }
 }

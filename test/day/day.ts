@@ -56,7 +56,11 @@ export async function playDay({ directory, seed, blocks, onProgress }: DayOption
     let workflows = 0
     keeper.onEvent((event: KeeperEvent) => {
       if (event.type === 'held')
-        writeAnswer(config.directory, event.id, { verdict: 'approve', hash: event.hash })
+        writeAnswer(config.directory, event.id, {
+          verdict: 'approve',
+          hash: event.hash,
+          by: { user: 'day@sandbox' },
+        })
       if (event.type === 'alarm') onProgress(`alarm ${event.code}: ${event.message}`)
       if (event.type === 'workflow' && event.state === 'discovered') workflows += 1
       if (event.type === 'workflow' && event.check !== undefined) {

@@ -10,7 +10,8 @@ import { hold } from '../../src/pipeline/hold.ts'
 import { createBullmqQueue } from '../../src/queue/bullmq.ts'
 import { ORDERS } from '../../src/queue/queue.ts'
 import { createWaker } from '../../src/queue/waker.ts'
-import { deposit, HASH, held, mailContract, release, SEATED } from '../ops/mail-contract.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { BY, deposit, HASH, held, mailContract, release, SEATED } from '../ops/mail-contract.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../support/redis-fleet.ts'
 import { startRedisProxy } from '../support/redis-proxy.ts'
@@ -26,6 +27,7 @@ afterAll(async () => {
   await redis.stop()
 })
 
+const SHOWN = { calls: [], effects: [], changes: [], askedBy: '', quorum: 1, approvers: null }
 const SEATS = [
   { name: 'shadow:nav-reporter:0x51', roles: ['nav-reporter'] },
   { name: SEATED, roles: ['allocator'] },
@@ -77,7 +79,7 @@ describe('mail of a fleet', () => {
     await outgoing.submit(first, { ...deposit, role: 'nav-reporter' })
     await outgoing.submit(second, deposit)
     await outgoing.orderAbout(third, { ...release, signer: `0x${'AD'.repeat(20)}` })
-    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH, by: BY })
     expect((await shadow.submissions()).map(({ id }) => id)).toEqual([first])
     expect((await mail.submissions()).map(({ id }) => id)).toEqual([second])
     expect((await mail.signerOrders()).map(({ id }) => id)).toEqual([third])
@@ -107,12 +109,12 @@ describe('mail of a fleet', () => {
     expect(await mail.submissions()).toEqual([])
   })
 
-  it('keeps the first answer of two that differ', async () => {
+  it('keeps the first answer of two of a person that differ', async () => {
     const { mail, outgoing } = await open()
-    await outgoing.answer(held, { verdict: 'reject', hash: HASH })
-    const second = outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    await outgoing.answer(held, { verdict: 'reject', hash: HASH, by: BY })
+    const second = outgoing.answer(held, { verdict: 'approve', hash: HASH, by: BY })
     await expect(second).rejects.toMatchObject({ code: 'order.other' })
-    expect(await mail.answer(held.id, HASH)).toBe('reject')
+    expect(await mail.answers(held.id, HASH)).toEqual([{ verdict: 'reject', hash: HASH, by: BY }])
   })
 
   it('takes a hundred orders of a seat, and twenty answers about a workflow', async () => {
@@ -122,7 +124,7 @@ describe('mail of a fleet', () => {
     const full = { code: 'order.too_many', facts: { seat: SEATED } }
     await expect(outgoing.submit(randomUUID(), deposit)).rejects.toMatchObject(full)
     const answer = (index: number) =>
-      outgoing.answer(held, { verdict: 'approve', hash: String(index).padStart(64, '0') })
+      outgoing.answer(held, { verdict: 'approve', hash: String(index).padStart(64, '0'), by: BY })
     for (let index = 0; index < 20; index += 1) await answer(index)
     await expect(answer(20)).rejects.toMatchObject(full)
     await answer(19)
@@ -200,7 +202,7 @@ describe('mail of a fleet', () => {
     const id = randomUUID()
     await outgoing.submit(id, deposit)
     await mail.reply(id, { workflowId: 'w1' })
-    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH, by: BY })
     const client = redis.client()
     const kept = [store.keys.reply(id), store.keys.answers(held.id)]
     for (const key of kept) expect(await client.ttl(key)).toBeGreaterThan(7 * 86_400)
@@ -215,22 +217,26 @@ describe('mail of a fleet', () => {
     const seen: string[] = []
     const known = { ...workflowOf('discovered'), id: held.id }
     const why = { check: 'approval_always', message: '' }
-    const asked = { rules: '', shown: { calls: [], effects: [], changes: [] } }
+    const asked = { rules: '', shown: SHOWN, approvals: [] }
     const workflow = { ...known, hold: { ...why, ...asked, hash: HASH, untilMs: Date.now() + 3_600_000 } }
     const deps = {
       nowMs: Date.now,
       whyAsk: () => why,
       rules: '',
-      show: () => asked.shown,
+      show: () => SHOWN,
       hashOf: () => HASH,
       expiresAfterMs: 1,
       lookMs: 600_000,
     }
+    const answers = async ({ id }: Workflow, hash: string) => ({
+      approved: (await world.mail.answers(id, hash)).map(({ by }) => by.user),
+      rejected: null,
+    })
     const queue = createBullmqQueue({
       ...{ clock: systemClock, carrier, waker, seat: SEATED, onHealth: () => undefined },
       onError: (_id, error) => seen.push(String(error)),
       run: async (id) => {
-        const step = id === ORDERS ? null : await hold(workflow, { ...deps, answer: world.mail.answer })
+        const step = id === ORDERS ? null : await hold(workflow, { ...deps, answers })
         if (id === ORDERS) seen.push(...(await world.mail.submissions()).map((order) => order.id))
         else seen.push(step?.type ?? '')
         return step?.type === 'wait' ? step.ms : null
@@ -242,7 +248,7 @@ describe('mail of a fleet', () => {
     const id = randomUUID()
     await outgoing.submit(id, deposit)
     await expect.poll(() => seen, { interval: 5, timeout: 5_000 }).toEqual(['wait', id])
-    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH, by: BY })
     await expect.poll(() => seen, { interval: 5, timeout: 5_000 }).toEqual(['wait', id, 'moved'])
   })
 
@@ -260,14 +266,14 @@ describe('mail of a fleet', () => {
     for (let count = 0; count < 20; count += 1) {
       const id = randomUUID()
       const placed = await outgoing.submit(id, deposit)
-      await outgoing.answer({ ...held, id }, { verdict: 'approve', hash: HASH })
+      await outgoing.answer({ ...held, id }, { verdict: 'approve', hash: HASH, by: BY })
       for (const order of await mail.submissions()) {
         taken.push(order.id)
         await mail.reply(order.id, { workflowId: `w${count}` })
       }
       expect(taken.at(-1)).toBe(id)
       expect(await placed.reply()).toEqual({ workflowId: `w${count}` })
-      expect(await mail.answer(id, HASH)).toBe('approve')
+      expect(await mail.answers(id, HASH)).toMatchObject([{ verdict: 'approve' }])
       await placed.withdraw()
     }
     expect(taken).toHaveLength(20)

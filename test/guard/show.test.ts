@@ -35,6 +35,10 @@ const proposalOf = (changes: Pick<Proposal, 'workflowType' | 'input'> & Partial<
   ...changes,
 })
 
+const KNOWN = { approvers: { anna: { user: 'anna@ops1' } }, quorum: 1 }
+const shown = (proposal: Proposal, role: Parameters<typeof rulesetOf>[0]) =>
+  show({ role, proposal, signer: SELF }, rulesetOf(role), KNOWN)
+
 /** As text, a call a paragraph. */
 const textOf = ({ calls, effects, changes }: Shown) =>
   [
@@ -54,7 +58,7 @@ describe('what a person sees of a proposal', () => {
     }
     const exposure = { token: LOAN, assets: 41_650_500_000n, usdMicros: 41_650_500_000n }
     const proposal = proposalOf({ workflowType: 'role.liquidator.liquidate', input, exposure })
-    expect(textOf(show({ proposal, signer: SELF }, rulesetOf('liquidator')))).toBe(
+    expect(textOf(shown(proposal, 'liquidator'))).toBe(
       `sUSD ${LOAN} | approve
   spender = btc ${MARKET}
   amount = 41,650.5 sUSD
@@ -71,6 +75,20 @@ gas: at most 0.3 ETH`,
     )
   })
 
+  it('is who asks, and who may approve it: everybody but them', () => {
+    const input = { vaultAddress: VAULT, action: 'restore' }
+    const proposal = proposalOf({ workflowType: 'role.asset_manager.vaultShareMobilityManagerAction', input })
+    const [agents, annas] = [proposal, { ...proposal, askedBy: 'anna' }].map((each) =>
+      shown(each, 'asset-manager'),
+    )
+    expect(agents).toMatchObject({
+      askedBy: 'the agent of the asset-manager',
+      quorum: 1,
+      approvers: [{ name: 'anna', user: 'anna@ops1' }],
+    })
+    expect(annas).toMatchObject({ askedBy: 'anna', quorum: 1, approvers: [] })
+  })
+
   it('is each element of a list', () => {
     const input = {
       vaultAddress: VAULT,
@@ -81,7 +99,7 @@ gas: at most 0.3 ETH`,
       })),
     }
     const proposal = proposalOf({ workflowType: 'role.allocator.vaultReallocationBatch', input })
-    const { calls } = show({ proposal, signer: SELF }, rulesetOf('allocator'))
+    const { calls } = shown(proposal, 'allocator')
     expect(calls[0]?.arguments).toEqual([
       { name: 'supplies[0].market', value: `btc ${MARKET}` },
       { name: 'supplies[1].market', value: `btcSmall ${named.markets[1]?.address}` },
@@ -98,12 +116,12 @@ gas: at most 0.3 ETH`,
     const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
     const reason = { maxPriceBpsFrom: '9300', maxPriceBpsTo: '9400' }
     const proposal = proposalOf({ workflowType, input, reason, loosens: true })
-    const shown = show({ proposal, signer: SELF }, rulesetOf('asset-manager'))
-    expect(textOf(shown)).toContain(`recovery ${FUND} | setChannelPolicy
+    const seen = shown(proposal, 'asset-manager')
+    expect(textOf(seen)).toContain(`recovery ${FUND} | setChannelPolicy
   channel = "acquisition" (0x6163717569736974696f6e`)
-    expect(textOf(shown)).toContain('  maxAssetsPerEpoch = 250,000 sUSD\n  maxPriceBps = 94 %')
-    expect(shown.changes).toEqual([{ field: 'maxPriceBps', from: '93 %', to: '94 %' }])
-    expect(shown.effects).toContain('moves no token, ours or of others')
+    expect(textOf(seen)).toContain('  maxAssetsPerEpoch = 250,000 sUSD\n  maxPriceBps = 94 %')
+    expect(seen.changes).toEqual([{ field: 'maxPriceBps', from: '93 %', to: '94 %' }])
+    expect(seen.effects).toContain('moves no token, ours or of others')
   })
 
   it('says of whom it has no name', () => {
@@ -111,10 +129,7 @@ gas: at most 0.3 ETH`,
       ...{ vaultAddress: VAULT, action: 'set_trusted_recipient', recipientAddress: STRANGER, trusted: true },
     }
     const workflowType = 'role.asset_manager.vaultShareMobilityManagerAction'
-    const shown = show(
-      { proposal: proposalOf({ workflowType, input }), signer: SELF },
-      rulesetOf('asset-manager'),
-    )
-    expect(textOf(shown)).toContain(`  recipient = ${STRANGER} (no name of ours)\n  trusted = true`)
+    const seen = shown(proposalOf({ workflowType, input }), 'asset-manager')
+    expect(textOf(seen)).toContain(`  recipient = ${STRANGER} (no name of ours)\n  trusted = true`)
   })
 })

@@ -76,7 +76,7 @@ const joined = () => ({
 
 const NO_APPROVAL = {
   ...{ always: new Set<never>(), aboveAssets: new Map(), aboveUsdMicros: undefined, beyondBps: undefined },
-  ...{ expiresAfterMs: 1, hash: '' },
+  ...{ expiresAfterMs: 1, hash: '', approvers: {}, quorum: 1 },
 }
 
 /** A workflow whose one payload is sent at a nonce. */
@@ -122,7 +122,7 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
   const { clear } = createLiveStages({
     ...joined(),
     ...{ window: 1, urgentOf: () => [], alone: (work) => work() },
-    mail: { everyMs: 250, answer: async () => null },
+    mail: { everyMs: 250, answers: async () => [] },
     standing: async () => [],
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
     approval: NO_APPROVAL,
@@ -136,7 +136,7 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
   const { clear } = createLiveStages({
     ...joined(),
     ...{ nowMs: () => NOW_MS, window: 16, urgentOf: () => [], alone: (work) => work() },
-    ...{ mail: { everyMs: 250, answer: async () => null }, approval: NO_APPROVAL, ruleset },
+    ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL, ruleset },
     standing: async () => [allowed],
   })
   const call = liquidate({ ...liquidationArgs, recipient: SIGNER })

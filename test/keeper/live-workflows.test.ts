@@ -7,7 +7,7 @@ import { slotOf, workflowOf } from '../support/workflows.ts'
 it('leaves what is quarantined to its own times: a head would wake a step that fails at each block', () => {
   const woken: string[] = []
   const live = createLiveWorkflows({
-    ...{ nowMs: () => 1_000, mail: { forgetAnswer: async () => {} }, decides: false },
+    ...{ nowMs: () => 1_000, mail: { forgetAnswers: async () => {} }, decides: false },
     log: createLog({ level: 'info', secrets: [], write: () => {} }),
     metrics: createMetrics({
       version: '',

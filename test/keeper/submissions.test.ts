@@ -11,6 +11,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 const UUID = '11111111-2222-4333-8444-555555555555'
 const VAULT = `0x${'7A'.repeat(20)}`
 const submission: Submission = {
+  by: { user: 'anna@ops1' },
   role: 'allocator',
   workflowType: 'deposit',
   input: { vaultAddress: VAULT, assets: '5', receiverAddress: `0x${'11'.repeat(20)}`, minShares: '1' },
@@ -51,6 +52,7 @@ function createWorld() {
           : role === 'allocator'
             ? {
                 mode: world.mode,
+                askerOf: ({ by }) => ({ ok: true, asker: by.user }),
                 exposureOf: () => {
                   world.meanwhile()
                   return world.counted
@@ -85,6 +87,7 @@ describe('a submission', () => {
           ...{ workflowType: 'deposit', kind: 'order', occurrence: UUID, input: submission.input, exposure },
           subject: `${VAULT.toLowerCase()}:0x${'11'.repeat(20)}`,
           summary: `submitted by hand as order ${UUID}`,
+          askedBy: 'anna@ops1',
           reason: {},
         },
         false,

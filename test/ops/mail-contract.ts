@@ -7,7 +7,10 @@ import type { SignerOrder, Submission } from '../../src/ops/orders.ts'
 export type MailWorld = { readonly mail: Mail; readonly outgoing: OutgoingMail }
 
 export const SEATED = `0x${'ad'.repeat(20)}` as const
+/** Who says it. */
+export const BY = { user: 'anna@ops1' }
 export const deposit: Submission = {
+  by: BY,
   ...{ role: 'allocator', workflowType: 'deposit', shadow: false },
   input: { vaultAddress: '0x1', withdrawals: [{ marketAddress: '0x2', assets: '3\n' }] },
 }
@@ -51,19 +54,32 @@ export function mailContract(open: () => Promise<MailWorld>): void {
 
   it('takes an answer for the very hash that it was given for, however often it is asked for', async () => {
     const { mail, outgoing } = await open()
-    expect(await mail.answer(held.id, HASH)).toBeNull()
-    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
-    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
-    expect(await mail.answer(held.id, 'b2'.repeat(32))).toBeNull()
-    expect(await mail.answer('other', HASH)).toBeNull()
-    expect([await mail.answer(held.id, HASH), await mail.answer(held.id, HASH)]).toEqual([
-      'approve',
-      'approve',
-    ])
+    const yes = { verdict: 'approve', hash: HASH, by: BY } as const
+    expect(await mail.answers(held.id, HASH)).toEqual([])
+    await outgoing.answer(held, yes)
+    await outgoing.answer(held, yes)
+    expect(await mail.answers(held.id, 'b2'.repeat(32))).toEqual([])
+    expect(await mail.answers('other', HASH)).toEqual([])
+    expect([await mail.answers(held.id, HASH), await mail.answers(held.id, HASH)]).toEqual([[yes], [yes]])
     // What would be approved has changed meanwhile.
-    await outgoing.answer(held, { verdict: 'reject', hash: 'b2'.repeat(32) })
-    expect(await mail.answer(held.id, 'b2'.repeat(32))).toBe('reject')
-    await mail.forgetAnswer(held.id)
+    const no = { verdict: 'reject', hash: 'b2'.repeat(32), by: BY } as const
+    await outgoing.answer(held, no)
+    expect(await mail.answers(held.id, 'b2'.repeat(32))).toEqual([no])
+    await mail.forgetAnswers(held.id)
+  })
+
+  it('keeps the answers of several people apart, with what proves whose each is', async () => {
+    const { mail, outgoing } = await open()
+    const people = [
+      { user: 'anna@ops1', name: 'anna', signature: 'c2ln' },
+      { user: 'anna@ops1', name: 'ben', signature: 'c2lu' },
+      { user: 'carla@ops2' },
+    ]
+    const answers = people.map((by) => ({ verdict: 'approve', hash: HASH, by }) as const)
+    const workflow = { ...held, id: 'people' }
+    for (const answer of answers) await outgoing.answer(workflow, answer)
+    const found = await mail.answers('people', HASH)
+    expect(found.toSorted((a, b) => ((a.by.name ?? 'z') < (b.by.name ?? 'z') ? -1 : 1))).toEqual(answers)
   })
 
   it('takes nothing that is larger than any order', async () => {

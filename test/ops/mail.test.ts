@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fileMail, fileOutgoing } from '../../src/ops/mail.ts'
-import { HASH, held, mailContract } from './mail-contract.ts'
+import { BY, HASH, held, mailContract } from './mail-contract.ts'
 
 async function open() {
   const directory = mkdtempSync(join(tmpdir(), 'mail-'))
@@ -19,12 +19,12 @@ async function open() {
 describe('mail in files', () => {
   mailContract(open)
 
-  it('takes the later of two answers, and none once it was forgotten', async () => {
+  it('takes the later of two answers of a person, and none once it was forgotten', async () => {
     const { mail, outgoing } = await open()
-    await outgoing.answer(held, { verdict: 'approve', hash: HASH })
-    await outgoing.answer(held, { verdict: 'reject', hash: HASH })
-    expect(await mail.answer(held.id, HASH)).toBe('reject')
-    await mail.forgetAnswer(held.id)
-    expect(await mail.answer(held.id, HASH)).toBeNull()
+    await outgoing.answer(held, { verdict: 'approve', hash: HASH, by: BY })
+    await outgoing.answer(held, { verdict: 'reject', hash: HASH, by: BY })
+    expect(await mail.answers(held.id, HASH)).toMatchObject([{ verdict: 'reject' }])
+    await mail.forgetAnswers(held.id)
+    expect(await mail.answers(held.id, HASH)).toEqual([])
   })
 })

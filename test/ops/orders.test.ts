@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
-  forgetAnswer,
+  forgetAnswers,
   forgetOrder,
-  readAnswer,
+  readAnswers,
   readSignerOrders,
   readSubmissions,
   type Submission,
@@ -22,7 +22,9 @@ beforeEach(() => {
 const ID = '0123456789abcdef0123456789abcdef'
 const UUID = '11111111-2222-4333-8444-555555555555'
 const hash = 'a1'.repeat(32)
+const BY = { user: 'anna@ops1' }
 const submission: Submission = {
+  by: BY,
   role: 'allocator',
   workflowType: 'role.allocator.vaultReallocationBatch',
   input: { vaultAddress: '0x1', withdrawals: [{ marketAddress: '0x2', assets: '3' }], supplies: [] },
@@ -31,37 +33,43 @@ const submission: Submission = {
 
 describe('an answer', () => {
   it('is read as it was given, the later one of two, until it is forgotten', () => {
-    expect(readAnswer(directory, ID)).toBeNull()
-    writeAnswer(directory, ID, { verdict: 'approve', hash })
-    writeAnswer(directory, ID, { verdict: 'reject', hash })
-    expect(readAnswer(directory, ID)).toEqual({ verdict: 'reject', hash })
-    forgetAnswer(directory, ID)
-    forgetAnswer(directory, ID)
-    expect(readAnswer(directory, ID)).toBeNull()
+    expect(readAnswers(directory, ID)).toEqual([])
+    writeAnswer(directory, ID, { verdict: 'approve', hash, by: BY })
+    writeAnswer(directory, ID, { verdict: 'reject', hash, by: BY })
+    expect(readAnswers(directory, ID)).toEqual([{ verdict: 'reject', hash, by: BY }])
+    forgetAnswers(directory, ID)
+    forgetAnswers(directory, ID)
+    expect(readAnswers(directory, ID)).toEqual([])
   })
 
   it('is for its owner alone, and nothing of its writing stays', () => {
-    writeAnswer(directory, ID, { verdict: 'approve', hash })
+    writeAnswer(directory, ID, { verdict: 'approve', hash, by: BY })
     const folder = join(directory, 'orders')
     expect(statSync(folder).mode & 0o777).toBe(0o700)
-    expect(readdirSync(folder)).toEqual([`answer-${ID}.json`])
-    expect(statSync(join(folder, `answer-${ID}.json`)).mode & 0o777).toBe(0o600)
+    const files = readdirSync(folder)
+    expect(files).toEqual([
+      expect.stringMatching(/^answer-0123456789abcdef0123456789abcdef-[0-9a-f]{16}\.json$/),
+    ])
+    for (const file of files) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600)
   })
 
   it.each([
     ['half of one', '{"verdict":"approve"'],
+    ['one that nobody gave', `{"verdict":"approve","hash":"${hash}"}`],
     ['one without a hash', '{"verdict":"approve"}'],
     ['one with a word of its own', `{"verdict":"yes","hash":"${hash}"}`],
     ['nothing', ''],
   ])('that is %s approves nothing', (_, text) => {
     mkdirSync(join(directory, 'orders'))
-    writeFileSync(join(directory, 'orders', `answer-${ID}.json`), text)
-    expect(readAnswer(directory, ID)).toBeNull()
+    writeFileSync(join(directory, 'orders', `answer-${ID}-0.json`), text)
+    expect(readAnswers(directory, ID)).toEqual([])
   })
 
   it('is not taken where no keeper has worked', () => {
     const nowhere = join(directory, 'none')
-    expect(() => writeAnswer(nowhere, ID, { verdict: 'approve', hash })).toThrow(/order|could not be written/)
+    expect(() => writeAnswer(nowhere, ID, { verdict: 'approve', hash, by: BY })).toThrow(
+      /order|could not be written/,
+    )
   })
 })
 

@@ -7,7 +7,16 @@ import { isHeld, type Workflow } from '../../src/workflow/workflow.ts'
 import { workflowOf } from '../support/workflows.ts'
 
 const HASH = 'a1'.repeat(32)
-const SHOWN = { calls: [], effects: ['leaves us: at most 3 sUSD'], changes: [] }
+const SHOWN = {
+  calls: [],
+  effects: ['leaves us: at most 3 sUSD'],
+  changes: [],
+  askedBy: '',
+  quorum: 1,
+  approvers: null,
+}
+const by = (...approved: string[]) => ({ answers: async () => ({ approved, rejected: null }) })
+const rejection = { answers: async () => ({ approved: ['ben'], rejected: 'anna' }) }
 const why = { check: 'approval_always', message: 'always' }
 const deps: HoldDeps = {
   nowMs: () => 2_000,
@@ -16,7 +25,7 @@ const deps: HoldDeps = {
   show: () => SHOWN,
   hashOf: () => HASH,
   expiresAfterMs: 10_000,
-  answer: async () => null,
+  answers: async () => ({ approved: [], rejected: null }),
   lookMs: 250,
 }
 const after = async (given: Promise<Step | null>): Promise<Workflow> => {
@@ -41,31 +50,50 @@ describe('a hold', () => {
   })
 
   it('lets go what is approved, once and for all', async () => {
-    const approved = await after(hold(held, { ...deps, answer: async () => 'approve' }))
-    expect(approved).toMatchObject({ state: 'discovered', hold: { approvedAtMs: 2_000 } })
+    const approved = await after(hold(held, { ...deps, ...by('anna') }))
+    expect(approved).toMatchObject({
+      state: 'discovered',
+      hold: { approvedAtMs: 2_000, approvals: [{ by: 'anna', atMs: 2_000 }] },
+    })
     // Decisions know which of the two it is.
     expect([held, approved].map((one) => inFlight(briefOf(one)).held)).toEqual([true, undefined])
     expect(isHeld(approved)).toBe(false)
     expect(await hold(approved, { ...deps, nowMs: () => 99_000 })).toBeNull()
   })
 
+  it('waits until as many have approved as the policy asks, and keeps who did, also where an answer is lost', async () => {
+    const two = { ...deps, show: () => ({ ...SHOWN, quorum: 2 }) }
+    const asked = await after(hold(workflowOf('discovered'), two))
+    const once = await after(hold(asked, { ...two, ...by('anna') }))
+    expect(once.hold?.approvals).toEqual([{ by: 'anna', atMs: 2_000 }])
+    expect(isHeld(once)).toBe(true)
+    // The same person again is one person.
+    expect(await hold(once, { ...two, ...by('anna') })).toEqual({ type: 'wait', ms: 250 })
+    const twice = await after(hold(once, { ...two, ...by('ben') }))
+    expect(twice.hold).toMatchObject({ approvals: [{ by: 'anna' }, { by: 'ben' }], approvedAtMs: 2_000 })
+    expect((await after(hold(once, { ...two, ...rejection }))).state).toBe('cancelled')
+  })
+
   it('cancels what is rejected', async () => {
-    const rejected = await after(hold(held, { ...deps, answer: async () => 'reject' }))
-    expect(rejected).toMatchObject({ state: 'cancelled', note: { check: 'approval_rejected' } })
+    const rejected = await after(hold(held, { ...deps, ...rejection }))
+    expect(rejected).toMatchObject({
+      state: 'cancelled',
+      note: { check: 'approval_rejected', message: 'anna rejected it.' },
+    })
   })
 
   it('takes an answer for its very hash alone', async () => {
     const asked: string[] = []
-    const answer = async (_id: string, hash: string) => {
+    const answers = async (_held: Workflow, hash: string) => {
       asked.push(hash)
-      return null
+      return { approved: [], rejected: null }
     }
-    expect(await hold(held, { ...deps, answer })).toEqual({ type: 'wait', ms: 250 })
+    expect(await hold(held, { ...deps, answers })).toEqual({ type: 'wait', ms: 250 })
     expect(asked).toEqual([HASH])
   })
 
   it('asks anew where what would be approved has changed, also after an approval', async () => {
-    const approved = await after(hold(held, { ...deps, answer: async () => 'approve' }))
+    const approved = await after(hold(held, { ...deps, ...by('anna') }))
     const others = [{ hashOf: () => 'b2'.repeat(32) }, { rules: 'other', hashOf: () => 'b2'.repeat(32) }]
     for (const other of others) {
       for (const known of [held, approved]) {
@@ -77,9 +105,8 @@ describe('a hold', () => {
   })
 
   it('expires when its time is over, and not a millisecond before, whatever the answer', async () => {
-    const answer = async () => 'approve' as const
     expect(await hold(held, { ...deps, nowMs: () => 11_999 })).toEqual({ type: 'wait', ms: 1 })
-    expect(await after(hold(held, { ...deps, nowMs: () => 12_000, answer }))).toMatchObject({
+    expect(await after(hold(held, { ...deps, nowMs: () => 12_000, ...by('anna') }))).toMatchObject({
       state: 'expired',
       note: { check: 'approval_expired', message: 'Nobody approved it within 10 s.' },
     })

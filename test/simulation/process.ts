@@ -49,7 +49,7 @@ const APPROVAL: Approval = {
   aboveUsdMicros: undefined,
   beyondBps: undefined,
   expiresAfterMs: 900_000,
-  hash: '',
+  ...{ hash: '', approvers: {}, quorum: 1 },
 }
 
 /** As a role's own gate: a signer in SAFE begins nothing. */
@@ -306,7 +306,7 @@ export class Process {
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
-      mail: { everyMs: 250, answer: async () => null },
+      mail: { everyMs: 250, answers: async () => [] },
       standing: async () => [],
       fees,
       signers,

@@ -44,7 +44,11 @@ export async function createRoleSession(
       running = begun
       begun.keeper.onEvent((event) => {
         if (event.type === 'held')
-          writeAnswer(config.directory, event.id, { verdict: 'approve', hash: event.hash })
+          writeAnswer(config.directory, event.id, {
+            verdict: 'approve',
+            hash: event.hash,
+            by: { user: 'test@sandbox' },
+          })
       })
       return begun
     },

@@ -5,12 +5,13 @@ import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { answerHeld, findHeld, type Held } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
 import { duration } from '../format.ts'
+import { KEY } from '../person-key.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 /** `rolekeeper approve`: what waits for a person, all of one of it, and the answer yes. */
 export const approve = command({
   name: 'approve',
-  usage: '[ID [--hash HASH]] [--config FILE | --directory DIR] [--json]',
+  usage: '[ID [--hash HASH] [--key FILE]] [--config FILE | --directory DIR] [--json]',
   help: `List what waits for a person; show all of one of it: which calls would be signed, with the names of the run
 configuration and amounts with their units; and approve that. What is approved is exactly what the hash names: role, chain,
 signer, proposal, rules and what was shown. Afterwards budgets, freshness and the guard judge it as always. ID may be
@@ -21,14 +22,15 @@ shortened, the hash may not.
   rolekeeper approve 3f2a --hash 5d41…`,
   options: {
     ...PLACE,
+    ...KEY,
     hash: { help: 'approve what this hash names, and nothing else', value: 'HASH' },
     json: { help: 'print what waits as JSON, one object a line' },
   },
   argumentsMax: 1,
-  run: async ({ json, hash, ...given }, [id], io) => {
+  run: async ({ json, hash, key, ...given }, [id], io) => {
     if (hash !== undefined) {
       if (id === undefined) throw usageError('--hash is given for nothing.', 'write `approve ID --hash HASH`')
-      return answerHeld('approve', given, { id, shownHash: hash }, io)
+      return answerHeld('approve', given, { id, shownHash: hash, keyFile: key }, io)
     }
     const held = await readJournal(await placeOf(given, io), async (journal) =>
       id === undefined ? (await journal.live()).filter(isHeld) : findHeld(journal, id),
@@ -54,6 +56,7 @@ const heldJson = (workflow: Workflow) => ({
   check: workflow.hold?.check,
   message: workflow.hold?.message,
   ...workflow.hold?.shown,
+  approvals: workflow.hold?.approvals,
   hash: workflow.hold?.hash,
   expiresInMs: expiresInMs(workflow),
 })
@@ -78,10 +81,11 @@ const line = (text: string) => printable(text, 400)
 /** All that is approved by a hash, on one screen. */
 function screenOf(workflow: Held): string {
   const { id, signer, chainId, hold } = workflow
-  const { calls, effects, changes } = hold.shown
+  const { calls, effects, changes, askedBy } = hold.shown
+  const key = hold.shown.approvers?.some(({ user }) => user === undefined) ? ' --key FILE' : ''
   return [
     ...headOf(workflow),
-    `  expires in ${duration(expiresInMs(workflow))}`,
+    `  asked by ${line(askedBy)}, expires in ${duration(expiresInMs(workflow))}`,
     '',
     `Signed by ${signer} on chain ${chainId}, nothing but:`,
     ...calls.flatMap(callLines),
@@ -93,10 +97,25 @@ function screenOf(workflow: Held): string {
     'Does:',
     ...effects.map((each) => `  ${line(each)}`),
     '',
+    ...approvalLines(hold),
+    '',
     `To approve exactly this:`,
-    `  rolekeeper approve ${id.slice(0, 8)} --hash ${hold.hash}`,
+    `  rolekeeper approve ${id.slice(0, 8)} --hash ${hold.hash}${key}`,
     '',
   ].join('\n')
+}
+
+/** Who has approved it, and who still has to. */
+function approvalLines({ approvals, shown: { quorum, approvers } }: Held['hold']): readonly string[] {
+  const given = approvals.map(({ by, atMs }) => `${line(by)} (${new Date(atMs).toISOString()})`)
+  const left = approvers?.filter(({ name }) => !approvals.some(({ by }) => by === name))
+  const names = left?.map(({ name, user }) => (user === undefined ? name : `${name} (${user}, believed)`))
+  const whom =
+    names === undefined ? 'anybody who may write here' : names.join(', ') || 'nobody: who asked is left out'
+  return [
+    `Approved by: ${given.length === 0 ? 'nobody yet' : given.join(', ')}`,
+    `Needed: ${quorum - approvals.length} more of ${line(whom)}`,
+  ]
 }
 
 function callLines({ to, function: name, arguments: values, notes }: ShownCall, index: number): string[] {

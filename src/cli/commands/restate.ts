@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import { command, usageError } from '../command.ts'
+import { KEY } from '../person-key.ts'
 import { PLACE } from '../place.ts'
 import type { Reported } from '../restatement.ts'
 import { configAt, runOrder } from '../run-order.ts'
@@ -22,6 +23,7 @@ approval, and its guard judges it, as any report.
     type: { help: 'the report type (default: nav)', value: 'TYPE' },
     shadow: { help: 'say what would happen, and sign nothing' },
     ...PLACE,
+    ...KEY,
     json: { help: 'print events as JSON, one object a line' },
   },
   argumentsMax: 1,

@@ -4,6 +4,7 @@ import { printable, RolekeeperError } from '../../errors.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { ProposalInput, Reason } from '../../workflow/proposal.ts'
 import { command, usageError } from '../command.ts'
+import { KEY } from '../person-key.ts'
 import { PLACE } from '../place.ts'
 import { runOrder } from '../run-order.ts'
 
@@ -14,7 +15,7 @@ const BYTES_MAX = 65_536
 export const submit = command({
   name: 'submit',
   usage:
-    'TYPE --input FILE [--role ROLE] [--reason JSON] [--shadow] [--config FILE | --directory DIR] [--json]',
+    'TYPE --input FILE [--role ROLE] [--reason JSON] [--shadow] [--key FILE] [--config FILE | --directory DIR] [--json]',
   help: `Submit one workflow by hand. It takes the signer, the policy and the limits of its role, which guard.allow must let
 carry it, and is judged, approved, signed and followed like one that an agent proposed. A keeper that runs takes it;
 without one, one is run for as long. FILE holds the input as the service takes it, as JSON.
@@ -33,6 +34,7 @@ without one, one is run for as long. FILE holds the input as the service takes i
     },
     shadow: { help: 'say what would happen, and sign nothing' },
     ...PLACE,
+    ...KEY,
     json: { help: 'print events as JSON, one object a line' },
   },
   argumentsMax: 1,

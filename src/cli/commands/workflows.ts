@@ -1,3 +1,4 @@
+import { printable } from '../../errors.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Slot } from '../../workflow/slot.ts'
@@ -97,9 +98,10 @@ function shown(workflow: Workflow, transitions: readonly Transition[]): string {
   ].join('\n')
 }
 
-const holdLines = ({ check, message, hash, untilMs, approvedAtMs }: Hold) => [
+const holdLines = ({ check, message, hash, untilMs, approvals, approvedAtMs }: Hold) => [
   `Held: ${check}: ${message}`,
   `  hash ${hash}`,
+  ...approvals.map(({ by, atMs }) => `  ${printable(by)} approved ${new Date(atMs).toISOString()}`),
   approvedAtMs === undefined
     ? `  until ${new Date(untilMs).toISOString()}`
     : `  approved ${new Date(approvedAtMs).toISOString()}`,

@@ -5,7 +5,7 @@
 
 /** What waits of a seat that nobody takes: more is refused. */
 const WAITING_MAX = 100
-/** Hashes of one workflow that were answered: its rules change now and then while it is held. */
+/** Answers about one workflow: of each person one for each hash, and its rules change now and then while it is held. */
 const ANSWERS_MAX = 20
 /** Longer than any hold lasts, s: by then nobody asks for a reply or an answer any more. */
 const KEPT_S = 8 * 86_400
@@ -59,7 +59,7 @@ redis.call('SET', KEYS[3], withdrawn, 'EX', ${KEPT_S})
 redis.call('HDEL', KEYS[2], ARGV[3])
 return { 'OK', advance() }`
 
-/** The first answer about a hash stands. KEYS: answers about a workflow. ARGV: hash, verdict. */
+/** The first answer under a name stands. KEYS: answers about a workflow. ARGV: name, answer. */
 export const ANSWER = `
 local known = redis.call('HGET', KEYS[2], ARGV[3])
 if known then return { known == ARGV[4] and 'OK' or 'OTHER', seq_now } end

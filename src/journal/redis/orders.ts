@@ -1,3 +1,4 @@
+import { hashOf } from './answer.ts'
 import { type FleetPlace, openCommandLine } from './command-line.ts'
 import { seatLost } from './faults.ts'
 import type { Held } from './seat.ts'
@@ -53,14 +54,12 @@ export async function replyToOrder(
   if (code !== 'OK') throw seatLost(seat)
 }
 
-/** Read whether a person approved or rejected exactly a hash; null where nobody has. */
-export async function readAnswer(
+/** Read what people answered about a workflow, of each person and hash the first. */
+export async function readAnswers(
   workflowId: string,
-  hash: string,
   store: Pick<RedisStore, 'keys' | 'read'>,
-): Promise<string | null> {
-  const verdict = await store.read('HGET', store.keys.answers(workflowId), hash)
-  return verdict === null || verdict === undefined ? null : String(verdict)
+): Promise<readonly string[]> {
+  return [...hashOf(await store.read('HGETALL', store.keys.answers(workflowId))).values()]
 }
 
 /** What a seat is asked for. */
@@ -75,7 +74,8 @@ export type OrderLine = {
   /** Take an order back, with `reply` as its reply, so that nobody takes it any more. @returns false where somebody has. */
   readonly withdraw: (order: Order, reply: string) => Promise<boolean>
   readonly reply: (id: string) => Promise<string | null>
-  readonly answer: (workflowId: string, hash: string, verdict: string) => Promise<Written>
+  /** Keep an answer about a workflow under a name; the first of a name stands. */
+  readonly answer: (workflowId: string, name: string, answer: string) => Promise<Written>
   readonly close: () => void
 }
 
@@ -98,7 +98,7 @@ export function openOrderLine(place: FleetPlace): OrderLine {
       const kept = await read('GET', keys.reply(id))
       return typeof kept === 'string' ? kept.slice(kept.indexOf(' ') + 1) : null
     },
-    answer: (workflowId, hash, verdict) => write('answer', [keys.answers(workflowId)], [hash, verdict]),
+    answer: (workflowId, name, answer) => write('answer', [keys.answers(workflowId)], [name, answer]),
     close,
   }
 }

@@ -1,11 +1,13 @@
-import { mkdtempSync } from 'node:fs'
+import { chmodSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { approve } from '../../../src/cli/commands/approve.ts'
+import { approver } from '../../../src/cli/commands/approver.ts'
 import { approvalHash } from '../../../src/guard/approval.ts'
+import { countAnswers } from '../../../src/guard/approvers.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
-import { readAnswer } from '../../../src/ops/orders.ts'
+import { readAnswers } from '../../../src/ops/orders.ts'
 import { proposalOf, SIGNER, workflowOf } from '../../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'cli-approve-'))
@@ -38,25 +40,50 @@ const asked = {
     ],
     effects: ['leaves us: at most 41,650.5 sUSD'],
     changes: [{ field: 'maxPriceBps', from: '93 %', to: '94 %' }],
+    askedBy: 'the agent of the liquidator',
+    quorum: 1,
+    approvers: null,
   },
 }
 const hash = approvalHash(open, asked)
 const why = { check: 'approval_always', message: 'The policy asks about every one.' }
-const held = { ...open, hold: { ...why, ...asked, hash, untilMs: Date.now() + 600_000 } }
+const held = { ...open, hold: { ...why, ...asked, hash, untilMs: Date.now() + 600_000, approvals: [] } }
+
+const people = { askedBy: 'ben', quorum: 2, approvers: [{ name: 'anna' }, { name: 'carla' }] }
+const ofTwo = { ...asked, shown: { ...asked.shown, ...people } }
+const hashOfTwo = approvalHash(open, ofTwo)
 
 beforeAll(async () => {
   const journal = openSqliteJournal(directory)
   await journal.open(held)
   const other = { ...held, id: 'b2'.repeat(16), opportunity: 'other' }
   await journal.open({ ...other, hold: { ...held.hold, shown: { ...asked.shown, effects: [] } } })
+  await journal.open({
+    ...{ ...held, id: 'c3'.repeat(16), opportunity: 'two' },
+    hold: { ...held.hold, ...ofTwo, hash: hashOfTwo, approvals: [{ by: 'carla', atMs: 1_000 }] },
+  })
   await journal.barrier()
   await journal.close()
 })
 
+/** Run another command in this process; the file of a key that it makes lies in the directory. */
+const make = async (name: string) => {
+  const file = join(directory, `${name}.key`)
+  let out = ''
+  const io = {
+    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
+    out: (text: string) => {
+      out += text
+    },
+  }
+  await approver(['new', name, '--out', file], io)
+  return { file, publicKey: /ed25519:[^"]+/.exec(out)?.[0] ?? '' }
+}
+
 describe('an approval', () => {
   it('without a hash approves nothing, whatever waits, and shows on one screen what would be signed', async () => {
     const { code, out } = await run('a1a1')
-    expect(readAnswer(directory, held.id)).toBeNull()
+    expect(readAnswers(directory, held.id)).toEqual([])
     expect(code).toBe(0)
     expect(out).toContain(`Signed by ${SIGNER} on chain 31337, nothing but:`)
     expect(out).toMatch(/ 1\. btc 0x(3a){20} liquidate\n +repayAssets {2}41,650\.5 sUSD\n/)
@@ -70,18 +97,42 @@ describe('an approval', () => {
   it('for another hash than what waits approves nothing: it changed since it was read', async () => {
     const refused = run('a1a1', '--hash', 'd4'.repeat(32))
     await expect(refused).rejects.toThrow(/is not what (d4)+ names: nothing was approved/)
-    expect(readAnswer(directory, held.id)).toBeNull()
+    expect(readAnswers(directory, held.id)).toEqual([])
   })
 
   it('of a record that its hash does not name is refused: the screen would be another', async () => {
     await expect(run('b2b2')).rejects.toThrow('is not what its hash names')
     await expect(run('b2b2', '--hash', hash)).rejects.toThrow('is not what its hash names')
-    expect(readAnswer(directory, 'b2'.repeat(16))).toBeNull()
+    expect(readAnswers(directory, 'b2'.repeat(16))).toEqual([])
   })
 
   it('is for exactly the hash that was read', async () => {
     const { out } = await run('a1a1', '--hash', hash)
     expect(out).toContain(`Approved: ${held.id}`)
-    expect(readAnswer(directory, held.id)).toEqual({ verdict: 'approve', hash })
+    expect(readAnswers(directory, held.id)).toMatchObject([{ verdict: 'approve', hash }])
+  })
+
+  it('of those whom the policy names is signed with their own key, and nobody else’s is taken', async () => {
+    const [anna, mallory] = [await make('anna'), await make('mallory')]
+    const two = ['c3'.repeat(16), '--hash', hashOfTwo]
+    const { out } = await run('c3c3')
+    expect(out).toContain('  asked by ben, expires in')
+    expect(out).toContain('Approved by: carla (1970-01-01T00:00:01.000Z)\nNeeded: 1 more of anna\n')
+    expect(out).toContain(`--hash ${hashOfTwo} --key FILE\n`)
+    await expect(run(...two)).rejects.toThrow('is none of those who may approve it: anna, carla.')
+    await expect(run(...two, '--key', mallory.file)).rejects.toThrow('mallory is none of those')
+    chmodSync(anna.file, 0o644)
+    await expect(run(...two, '--key', anna.file)).rejects.toThrow(/Others than its owner may read/)
+    chmodSync(anna.file, 0o600)
+    expect(readAnswers(directory, 'c3'.repeat(16))).toEqual([])
+    await run(...two, '--key', anna.file)
+    const approvers = { anna: { key: anna.publicKey }, ben: { key: mallory.publicKey } }
+    const workflow = { ...open, id: 'c3'.repeat(16), hold: { ...held.hold, hash: hashOfTwo } }
+    expect(countAnswers(workflow, readAnswers(directory, workflow.id), { approvers, quorum: 1 })).toEqual({
+      approved: ['anna'],
+      rejected: null,
+    })
+    // A key is never written over another.
+    await expect(make('anna')).rejects.toThrow('is there already')
   })
 })

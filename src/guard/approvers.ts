@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { type Checked, refuse } from '../errors.ts'
+import { count } from '../service/contract/yaml-scalars.ts'
+import { answerText, type Identity, isPublicKey, isSigned, submissionText } from '../sign/person.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+const key = z.string().refine(isPublicKey, {
+  error: 'expected ed25519: and 32 bytes as base64, as `rolekeeper approver new` prints it',
+})
+const user = z.string().regex(/^[^\s@]{1,64}@[^\s@]{1,128}$/, 'expected user@host')
+
+/** Who may approve, by name: each known by a key of their own, or believed to be a user of a machine. */
+export const approvers = z
+  .record(
+    z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'expected a name of lower-case letters, digits and hyphens'),
+    z.union([z.strictObject({ key }), z.strictObject({ user })], { error: 'expected { key } or { user }' }),
+  )
+  .default({})
+/** How many of them. */
+export const quorum = count('approvals', 1, 20).default(1)
+
+/** Who may answer for a role; with no approvers, whoever can write to the keeper's records. */
+export type Approvers = {
+  readonly approvers: z.output<typeof approvers>
+  readonly quorum: number
+}
+
+/** Find who of the approvers said a text; null when it is none of them, or not proven. Pure. */
+function whoSaid(text: string, { user, name, signature }: Identity, { approvers }: Approvers): string | null {
+  const [found] = Object.entries(approvers).flatMap(([known, approver]) => {
+    const isThem =
+      'user' in approver
+        ? approver.user === user && (name ?? known) === known
+        : name === known && signature !== undefined && isSigned(text, signature, approver.key)
+    return isThem ? [known] : []
+  })
+  return found ?? null
+}
+
+/**
+ * Find who submitted an order. With approvers, it must be one of them, so that nobody approves what they asked for
+ * themselves; without, the user is believed. Pure.
+ */
+export function askerOf(
+  { id, contentHash, by }: { readonly id: string; readonly contentHash: string; readonly by: Identity },
+  known: Approvers,
+): Checked<{ readonly asker: string }> {
+  const names = Object.keys(known.approvers)
+  if (names.length === 0) return { ok: true, asker: by.user }
+  const asker = whoSaid(submissionText(id, contentHash), by, known)
+  if (asker !== null) return { ok: true, asker }
+  return refuse(
+    'submitter_unproven',
+    `The policy names approvers, and who submitted this is none of ${names.join(', ')}. Fix: submit with --key FILE of one of them.`,
+  )
+}
+
+/** An answer as it was given. */
+type Answer = { readonly verdict: 'approve' | 'reject'; readonly hash: string; readonly by: Identity }
+
+/** Who may approve a workflow: every approver but who submitted it. Pure. */
+export const mayApprove = (asker: string | undefined, { approvers }: Approvers): readonly string[] =>
+  Object.keys(approvers).filter((name) => name !== asker)
+
+/**
+ * Find who approved and who rejected a workflow, each by an answer for its very hash that is proven to be theirs. Who
+ * submitted it may reject it, never approve it. Without approvers every answer counts. Pure.
+ */
+export function countAnswers(
+  { id, proposal, hold }: Pick<Workflow, 'id' | 'proposal' | 'hold'>,
+  answers: readonly Answer[],
+  known: Approvers,
+): { readonly approved: readonly string[]; readonly rejected: string | null } {
+  const isAnybody = Object.keys(known.approvers).length === 0
+  const may = mayApprove(proposal.askedBy, known)
+  const said = answers
+    .filter(({ hash }) => hash === hold?.hash)
+    .flatMap(({ verdict, hash, by }) => {
+      const name = isAnybody ? by.user : whoSaid(answerText(verdict, id, hash), by, known)
+      return name === null ? [] : [{ verdict, name }]
+    })
+  const approved = said.filter(
+    ({ verdict, name }) => verdict === 'approve' && (isAnybody || may.includes(name)),
+  )
+  return {
+    approved: [...new Set(approved.map(({ name }) => name))],
+    rejected: said.find(({ verdict }) => verdict === 'reject')?.name ?? null,
+  }
+}

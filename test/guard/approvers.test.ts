@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import { type Approvers, approvers, askerOf, countAnswers } from '../../src/guard/approvers.ts'
+import { answerText, createPersonKey, signText, submissionText } from '../../src/sign/person.ts'
+import { proposalOf, workflowOf } from '../support/workflows.ts'
+
+const HASH = 'a1'.repeat(32)
+const [anna, ben, mallory] = [createPersonKey(), createPersonKey(), createPersonKey()]
+const KNOWN: Approvers = {
+  approvers: approvers.parse({
+    anna: { key: anna.publicKey },
+    ben: { key: ben.publicKey },
+    carla: { user: 'carla@ops2' },
+  }),
+  quorum: 2,
+}
+const shown = { calls: [], effects: [], changes: [], askedBy: '', quorum: 2, approvers: null }
+const hold = { check: '', message: '', hash: HASH, rules: '', shown, untilMs: 1, approvals: [] }
+const workflowOfAsker = (askedBy?: string) => ({
+  ...workflowOf('discovered'),
+  proposal: proposalOf(askedBy === undefined ? {} : { askedBy }),
+  hold,
+})
+const workflow = workflowOfAsker()
+
+type Verdict = 'approve' | 'reject'
+const signed = (name: string, key: typeof anna, verdict: Verdict = 'approve', text?: string) => ({
+  ...{ verdict, hash: HASH },
+  by: {
+    user: 'x@y',
+    name,
+    signature: signText(text ?? answerText(verdict, workflow.id, HASH), key.privatePem),
+  },
+})
+const count = (answers: Parameters<typeof countAnswers>[1], of = workflow, known = KNOWN) =>
+  countAnswers(of, answers, known)
+
+describe('who approves', () => {
+  it('is whom their key proves, each counted once', () => {
+    expect(count([signed('anna', anna), signed('anna', anna), signed('ben', ben)])).toEqual({
+      approved: ['anna', 'ben'],
+      rejected: null,
+    })
+  })
+
+  it.each([
+    ['under the name of another', signed('anna', ben)],
+    ['by a key that the policy does not name', signed('mallory', mallory)],
+    ['without a signature', { verdict: 'approve' as const, hash: HASH, by: { user: 'x@y', name: 'anna' } }],
+    [
+      'with bytes that are no signature',
+      { ...signed('anna', anna), by: { user: 'x@y', name: 'anna', signature: 'AA==' } },
+    ],
+    [
+      'that was signed for another workflow',
+      signed('anna', anna, 'approve', answerText('approve', 'other', HASH)),
+    ],
+    [
+      'that was signed for another hash',
+      signed('anna', anna, 'approve', answerText('approve', workflow.id, 'b2')),
+    ],
+    [
+      'that was signed as a rejection',
+      signed('anna', anna, 'approve', answerText('reject', workflow.id, HASH)),
+    ],
+    ['that is for another hash', { ...signed('anna', anna), hash: 'b2'.repeat(32) }],
+    [
+      'by a user who is believed to be nobody',
+      { verdict: 'approve' as const, hash: HASH, by: { user: 'carla@elsewhere' } },
+    ],
+    [
+      'by another who says to be that user under a name',
+      { verdict: 'approve' as const, hash: HASH, by: { user: 'carla@ops2', name: 'anna' } },
+    ],
+  ])('is nobody by an answer %s', (_, answer) => {
+    expect(count([answer])).toEqual({ approved: [], rejected: null })
+  })
+
+  it('is believed of a user where the policy says so', () => {
+    const carla = { verdict: 'approve' as const, hash: HASH, by: { user: 'carla@ops2' } }
+    expect(count([carla]).approved).toEqual(['carla'])
+  })
+
+  it('is never who submitted it, who may reject it', () => {
+    const annas = workflowOfAsker('anna')
+    expect(count([signed('anna', anna), signed('ben', ben)], annas).approved).toEqual(['ben'])
+    expect(count([signed('anna', anna, 'reject')], annas)).toEqual({ approved: [], rejected: 'anna' })
+    const alone: Approvers = { approvers: approvers.parse({ anna: { key: anna.publicKey } }), quorum: 1 }
+    expect(count([signed('anna', anna)], annas, alone).approved).toEqual([])
+  })
+
+  it('is anybody where the policy names nobody', () => {
+    const answer = { verdict: 'approve' as const, hash: HASH, by: { user: 'me@here' } }
+    expect(count([answer], workflowOfAsker('me@here'), { approvers: {}, quorum: 1 }).approved).toEqual([
+      'me@here',
+    ])
+  })
+})
+
+describe('who submits', () => {
+  const content = 'c0'.repeat(32)
+  const by = (name: string, key: typeof anna, id = 'order-1', of = content) =>
+    ({ user: 'x@y', name, signature: signText(submissionText(id, of), key.privatePem) }) as const
+  const asker = (given: Parameters<typeof askerOf>[0]['by'], known = KNOWN) =>
+    askerOf({ id: 'order-1', contentHash: content, by: given }, known)
+
+  it('is one of the approvers, proven by their key for this very order', () => {
+    expect(asker(by('anna', anna))).toEqual({ ok: true, asker: 'anna' })
+    expect(asker({ user: 'carla@ops2' })).toEqual({ ok: true, asker: 'carla' })
+    for (const other of [
+      { user: 'x@y' },
+      by('anna', ben),
+      by('anna', anna, 'order-2'),
+      by('anna', anna, 'order-1', 'd0'),
+    ]) {
+      expect(asker(other)).toMatchObject({ ok: false, check: 'submitter_unproven' })
+    }
+  })
+
+  it('is believed where the policy names nobody', () => {
+    expect(asker({ user: 'x@y' }, { approvers: {}, quorum: 1 })).toEqual({ ok: true, asker: 'x@y' })
+  })
+})
+
+describe('approvers of a policy', () => {
+  it.each([
+    ['a name with spaces', { 'a b': { user: 'a@b' } }],
+    ['a key that is none', { anna: { key: 'ed25519:AAAA' } }],
+    ['another kind of key', { anna: { key: `rsa:${'A'.repeat(43)}=` } }],
+    ['both key and user', { anna: { key: anna.publicKey, user: 'a@b' } }],
+    ['neither', { anna: {} }],
+  ])('are not %s', (_, section) => {
+    expect(approvers.safeParse(section).success).toBe(false)
+  })
+})
