@@ -174,7 +174,7 @@ describe('a workflow submitted by hand', () => {
     const again = await rolekeeper('approve', id, '--directory', directory())
     expect(again.err).toContain('does not wait; it is succeeded, approved already.')
     expect((await rolekeeper('workflows', 'show', id, '--directory', directory())).out).toMatch(
-      /Held: approval_always: .*\n {2}hash [0-9a-f]{64}\n {2}approved 2/,
+      /Held: approval_always: .*\n {2}hash [0-9a-f]{64}\n {2}\S+@\S+ approved 2.*\n {2}approved 2/,
     )
   })
 
@@ -277,7 +277,7 @@ describe('what people order of a fleet', () => {
     await expect.poll(placed, { timeout: 5_000 }).toBe(0)
     expect(await approve(id, ...machine)).toMatchObject({ code: 0 })
     const other = await rolekeeper('reject', id, ...machine)
-    expect(other.err).toMatch(/answered otherwise|does not wait/)
+    expect(other.err).toMatch(/answered workflow .* otherwise|does not wait/)
     const { code, out } = await following
     const end = JSON.parse(out.trimEnd().split('\n').at(-1) ?? '')
     expect({ code, end }).toMatchObject({ code: 0, end: { id, state: 'succeeded' } })
