@@ -49,12 +49,13 @@ const file: { readonly strategy: Record<string, unknown> } = parse(
 /** The committed policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => structuredClone(file.strategy)
 
+const shipped = managerPolicy(TOKENS).parse(strategyText())
 /** The committed policy, with nothing declared. */
 export const policy = (
   bidding: Partial<ManagerPolicy['bidding']> = {},
   declared: Partial<ManagerPolicy['declared']> = {},
 ): ManagerPolicy => ({
-  bidding: { ...managerPolicy(TOKENS).parse(strategyText()).bidding, ...bidding },
+  bidding: { ...shipped.bidding, ...bidding },
   declared: { vaults: [], funds: [], channelPolicies: [], mobility: [], ...declared },
 })
 

@@ -26,8 +26,9 @@ export const strategyText = (): Record<string, unknown> => policyFile.strategy
 /** The committed policy's views. */
 export const policyViews: readonly string[] = policyFile.guard.views
 
+const shipped = liquidatorPolicy(TOKENS).parse(strategyText())
 export const policy = (changes: Partial<LiquidatorPolicy> = {}): LiquidatorPolicy => ({
-  ...liquidatorPolicy(TOKENS).parse(strategyText()),
+  ...shipped,
   secondPrice: 'none',
   ...changes,
 })
