@@ -1,4 +1,5 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
+import { native, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
@@ -90,13 +91,13 @@ function overspent(
   if (sum.usdMicros > limit.usdMicrosMax) {
     return refuse(
       `limit_${name}_usd`,
-      `With this one, ${sum.usdMicros} millionths of a dollar would move in one ${name}; the policy allows ${limit.usdMicrosMax}. Fix: wait, or raise limits.`,
+      `With this one, ${usd(sum.usdMicros)} would move in one ${name}; the policy allows ${usd(limit.usdMicrosMax)}. Fix: wait, or raise limits.`,
     )
   }
   if (sum.gasWei > limit.gasWeiMax) {
     return refuse(
       `limit_${name}_gas`,
-      `With this one, gas of one ${name} could cost ${sum.gasWei} wei; the policy allows ${limit.gasWeiMax}. Fix: wait, or raise limits.`,
+      `With this one, gas of one ${name} could cost ${native(sum.gasWei)}; the policy allows ${native(limit.gasWeiMax)}. Fix: wait, or raise limits.`,
     )
   }
   return null
@@ -127,7 +128,7 @@ export function checkStanding(
     if (asset === undefined || price === undefined) {
       return refuse(
         'standing_unpriced',
-        `${spender} may still take ${assets} base units of ${token}, which limits.pricesUsdMicros does not price. Fix: revoke it, or price it.`,
+        `${spender} may still take ${assets} base units of ${token}, which limits.prices does not price. Fix: revoke it, or price it.`,
       )
     }
     usdMicros += (assets * price) / 10n ** BigInt(asset.decimals)
@@ -136,6 +137,6 @@ export function checkStanding(
   if (usdMicros <= limit) return null
   return refuse(
     'limit_standing',
-    `With allowances that still stand, ${usdMicros} millionths of a dollar are exposed; the policy allows ${limit}. Fix: revoke what is not needed any more.`,
+    `With allowances that still stand, ${usd(usdMicros)} are exposed; the policy allows ${usd(limit)}. Fix: revoke what is not needed any more.`,
   )
 }

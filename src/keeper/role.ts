@@ -125,7 +125,7 @@ export async function openRole(
   const opener = createOpener({ role, signer }, { ...deps, keys })
   const observe: Observer['observe'] = (around) => {
     deps.proof.again()
-    signing?.standing.begin()
+    signing?.lookBeside()
     return observer.observe(around)
   }
   const duty: Duty = createRoleDuty(rolePolicy, deps, {

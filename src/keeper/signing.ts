@@ -12,8 +12,9 @@ import { createKmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
+import { createLossBudget } from './loss-budget.ts'
 import type { RolePolicy } from './role-policy.ts'
-import { createStandingAllowances, type StandingAllowances } from './standing-allowances.ts'
+import { createStandingAllowances } from './standing-allowances.ts'
 
 /** The key of a live agent. It opens by itself; until then each request for a signature throws `sign.not_open`. */
 type RoleKey = {
@@ -32,7 +33,8 @@ export type RoleSigning = {
   readonly key: RoleKey
   readonly session: WalletSession
   readonly stages: Stages
-  readonly standing: Pick<StandingAllowances, 'begin'>
+  /** Look at what stands, and at what was lost, where that is due; nothing waits for it. */
+  readonly lookBeside: () => void
 }
 
 /** What a live role is joined from. */
@@ -71,7 +73,22 @@ export function createRoleSigning(
     fees: policy.fees,
     window: agent.signer.window,
   })
-  return { key, session, stages, standing }
+  const { loss, pricesUsdMicros } = ruleset.limits
+  const { nativePriceUsdMicros } = policy.fees
+  const owns = {
+    owner: signer.address,
+    deployment: ruleset.deployment,
+    pricesUsdMicros,
+    nativePriceUsdMicros,
+  }
+  const { role } = agent
+  const lookForLoss =
+    loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
+  const lookBeside = () => {
+    standing.begin()
+    lookForLoss?.()
+  }
+  return { key, session, stages, lookBeside }
 }
 
 function createRoleKey(

@@ -31,6 +31,13 @@ export const limitsPolicy = settings({
   perWorkflow: settings(spend, spendNames),
   perHour: rolling,
   perDay: rolling,
+  /** What the signer may lose of what it owned at most in a rolling window, realised and marked: past it the role halts. */
+  loss: settings({ perHourUsdMicros: usdMicros(), perDayUsdMicros: usdMicros() })
+    .refine((loss) => loss.perHourUsdMicros <= loss.perDayUsdMicros, {
+      path: ['perHour'],
+      message: 'expected no limit above that of perDay',
+    })
+    .optional(),
   /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
   pricesUsdMicros: z.record(z.string().min(1).max(32), positiveUsdMicros()),
 })

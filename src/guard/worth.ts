@@ -1,0 +1,139 @@
+import { type Address, parseAbi } from 'viem'
+import { z } from 'zod'
+import type { Head, Nodes } from '../chain/nodes.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+import { claimView } from './sanity/liquidator-views.ts'
+import { priceView } from './sanity/price.ts'
+import { commitmentsView } from './sanity/rfq-bidder-views.ts'
+import { WAD } from './sanity/units.ts'
+import { address, balanceView, createReads, createView, type Reads, uint } from './views.ts'
+
+/** Source: EIP-4626; open claims are assumed. Where a contract does not say it, nothing is held there. */
+const view = createView(
+  parseAbi([
+    'function asset() view returns (address)',
+    'function convertToAssets(uint256 shares) view returns (uint256)',
+    'function openClaims(address liquidator) view returns (uint256[])',
+  ]),
+)
+
+/** Who owns, where, and what counts for how much. */
+export type WorthOptions = {
+  readonly owner: Address
+  readonly deployment: Deployment
+  /** Millionths of a dollar for one whole token, by symbol; a market's collateral counts at its oracle's price. */
+  readonly pricesUsdMicros: Readonly<Record<string, bigint>>
+  readonly nativePriceUsdMicros: bigint
+}
+
+type Held = { readonly token: Address; readonly assets: bigint }
+type Asked = () => readonly Held[]
+
+/**
+ * Read what a signer owns at one block, in millionths of a dollar: native coin, tokens, shares of vaults, collateral of
+ * liquidation claims that are not settled, and what it has in escrow at the deployment's contracts. A token without a price
+ * counts nothing. Throws RolekeeperError `worth.not_read` where a balance or a price is not said, and `node.*`.
+ */
+export async function readWorth(
+  options: WorthOptions,
+  nodes: Pick<Nodes, 'recent' | 'calls' | 'balanceWei'>,
+): Promise<bigint> {
+  const head = await nodes.recent()
+  const first = createReads()
+  const prices = askPrices(options, first)
+  const tokens = askBalances(options, first)
+  const escrow = askEscrow(options, first)
+  const positions = askPositions(options, first)
+  const [, wei] = await Promise.all([fill(first, head, nodes), nodes.balanceWei(options.owner)])
+  const second = createReads()
+  const rest = positions(second)
+  await fill(second, head, nodes)
+  const worthOf = prices()
+  return [...tokens(), ...escrow(), ...rest()].reduce(
+    (sum, held) => sum + worthOf(held),
+    (wei * options.nativePriceUsdMicros) / WAD,
+  )
+}
+
+async function fill(reads: Reads, head: Head, nodes: Pick<Nodes, 'calls'>): Promise<void> {
+  if (reads.calls.length > 0) reads.fill(await nodes.calls(reads.calls, head))
+}
+
+const unread = (what: string) =>
+  new RolekeeperError('worth.not_read', `The chain does not say ${what}.`, { retry: 'later' })
+
+/** Prices by token: a market's collateral by its oracle in its loan asset, all else by the policy. */
+function askPrices(
+  { deployment, pricesUsdMicros }: WorthOptions,
+  { ask }: Reads,
+): () => (held: Held) => bigint {
+  const oracles = deployment.markets.map((market) => ({ market, price: ask(priceView(market.oracle)) }))
+  const assetOf = (token: Address) => deployment.assets.find(({ address: at }) => at === token)
+  const policyPrice = (token: Address) => pricesUsdMicros[assetOf(token)?.symbol ?? ''] ?? 0n
+  return () => {
+    const prices = new Map(deployment.assets.map(({ address: at }) => [at, policyPrice(at)]))
+    for (const { market, price } of oracles) {
+      const loan = policyPrice(market.loanAsset)
+      const priceWad = price()?.priceWad ?? 0n
+      if (loan === 0n) continue
+      if (priceWad === 0n) throw unread(`the price of market ${market.address}`)
+      prices.set(market.collateralAsset, (priceWad * loan) / WAD)
+    }
+    return ({ token, assets }) => {
+      const asset = assetOf(token)
+      return asset === undefined ? 0n : (assets * (prices.get(token) ?? 0n)) / 10n ** BigInt(asset.decimals)
+    }
+  }
+}
+
+function askBalances({ owner, deployment }: WorthOptions, { ask }: Reads): Asked {
+  const balances = deployment.assets.map(({ address: token }) => ({
+    token,
+    read: ask(balanceView(token, owner)),
+  }))
+  return () =>
+    balances.map(({ token, read }) => {
+      const assets = read()
+      if (assets === null) throw unread(`our balance of ${token}`)
+      return { token, assets }
+    })
+}
+
+/** What is in escrow counts as what it was paid in, until it comes back or is won. */
+function askEscrow({ owner, deployment }: WorthOptions, { ask }: Reads): Asked {
+  const asked = deployment.contracts.flatMap(({ address: venue }) =>
+    deployment.markets.map(({ loanAsset: token, collateralAsset }) => ({
+      token,
+      read: ask(commitmentsView(venue, owner, collateralAsset, token)),
+    })),
+  )
+  return () => asked.map(({ token, read }) => ({ token, assets: read()?.escrowAssets ?? 0n }))
+}
+
+/** Shares of vaults and claims, which take a second read: of what the first one found. */
+function askPositions({ owner, deployment }: WorthOptions, { ask }: Reads): (second: Reads) => Asked {
+  const vaults = deployment.vaults.map(({ address: vault }) => ({
+    vault,
+    asset: ask(view('asset', vault, [], address)),
+    shares: ask(balanceView(vault, owner)),
+  }))
+  const claims = deployment.markets.map(({ address: market, collateralAsset: token }) => ({
+    ...{ market, token },
+    ids: ask(view('openClaims', market, [owner], z.array(uint))),
+  }))
+  return (second) => {
+    const worth = vaults.flatMap(({ vault, asset, shares }) => {
+      const [token, held] = [asset(), shares() ?? 0n]
+      if (token === null || held === 0n) return []
+      return [{ token, read: second.ask(view('convertToAssets', vault, [held], uint)) }]
+    })
+    const collateral = claims.flatMap(({ market, token, ids }) =>
+      (ids() ?? []).map((id) => ({ token, read: second.ask(claimView(market, id)) })),
+    )
+    return () => [
+      ...worth.map(({ token, read }) => ({ token, assets: read() ?? 0n })),
+      ...collateral.map(({ token, read }) => ({ token, assets: read()?.collateralAssets ?? 0n })),
+    ]
+  }
+}
