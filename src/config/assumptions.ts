@@ -7,8 +7,16 @@ const header = z
   .regex(/^[A-Za-z0-9-]{1,64}$/, 'expected the name of a header')
   .transform((name) => name.toLowerCase())
 const word = z.string().min(1).max(200)
-const { query, streamQuery, credentialHeaders, rateLimitHeaders, webhookHeaders, eligibility, rfq } =
-  ASSUMPTIONS
+const {
+  query,
+  streamQuery,
+  credentialHeaders,
+  rateLimitHeaders,
+  webhookHeaders,
+  eligibility,
+  rfq,
+  challenge,
+} = ASSUMPTIONS
 
 /**
  * `service.assumptions` of a run configuration: what a deployment does otherwise than we assume of what the service's
@@ -78,6 +86,19 @@ export const assumptions = z
       .regex(/^[1-9][0-9]{2,5}$/, 'expected 100 to 999999 milliseconds')
       .transform(Number)
       .default(ASSUMPTIONS.streamHeartbeatMs),
+    /** What a wallet challenge says beside what is ours anyway: nothing else is signed. */
+    challenge: z
+      .strictObject({
+        statement: z
+          .string()
+          .regex(/^[\x20-\x7e]{0,200}$/, 'expected at most 200 characters of plain ASCII, in one line')
+          .default(challenge.statement),
+        path: z
+          .string()
+          .regex(/^(\/[A-Za-z0-9._~/-]{0,200})?$/, 'expected a path, for example /login')
+          .default(challenge.path),
+      })
+      .prefault({}),
     /** How an RFQ is traded; the RFQ bidder passes over what it cannot trade. */
     rfq: z
       .strictObject({

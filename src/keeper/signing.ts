@@ -43,7 +43,7 @@ type SigningDeps = Pick<
   'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone' | 'mail'
 > & {
   readonly client: ServiceClient
-  readonly config: Pick<RunConfig, 'kms' | 'environment'>
+  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service'>
   readonly clock: Clock
   readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
@@ -60,7 +60,10 @@ export function createRoleSigning(
   const attestDeps = { journal, nowMs: clock.nowMs, isClosed: () => gate().closed }
   const session = createWalletSession(
     { address: signer.address, chainId: nodes.chainId },
-    { client, clock, attest: (digest) => attestChallenge(digest, signer, attestDeps) },
+    {
+      ...{ client, clock, challenge: config.service.assumptions.challenge },
+      attest: (digest) => attestChallenge(digest, signer, attestDeps),
+    },
   )
   const standing = createStandingAllowances(signer.address, ruleset.deployment, { nodes, clock, log })
   const stages = createLiveStages({

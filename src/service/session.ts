@@ -4,6 +4,7 @@ import { createSiweMessage, parseSiweMessage } from 'viem/siwe'
 import type { Clock } from '../clock.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { ServiceClient } from './client.ts'
+import type { Assumptions } from './contract/assumptions.ts'
 
 /** A session is renewed this long before it ends, so that no read starts with one that dies on the way. */
 const RENEW_BEFORE_MS = 30_000
@@ -16,14 +17,21 @@ const CHALLENGE_LIFE_MS_MAX = 3_600_000
 
 /** Each opening costs a signature: a service that ends sessions at once must not drain the signer's quota. */
 const OPEN_EVERY_MS_MIN = 10_000
-const STATEMENT_LENGTH_MAX = 200
 
-/** Whose challenge is signed: the only wallet, chain and service that it may name. */
-type ChallengeExpected = { readonly address: Address; readonly chainId: number; readonly service: URL }
+/** A nonce's letters and digits are the only free text of a challenge. */
+const NONCE_LENGTH_MAX = 128
+
+/** Whose challenge is signed, and its whole text but for a nonce and two times. */
+type ChallengeExpected = {
+  readonly address: Address
+  readonly chainId: number
+  readonly service: URL
+  readonly challenge: Assumptions['challenge']
+}
 
 /**
- * Check that a challenge is the EIP-4361 text of our own sign-in and nothing else: what is signed is rebuilt from its
- * fields and must equal it byte for byte, so that no other text can be smuggled to the key. Pure.
+ * Check that a challenge is the EIP-4361 text of our own sign-in and nothing else: what is signed is written anew from our own
+ * fields, its nonce and its times, and must equal it byte for byte, so that no other text can be smuggled to the key. Pure.
  * @returns the EIP-191 digest to sign.
  * Source: EIP-4361, EIP-191.
  */
@@ -36,9 +44,6 @@ export function checkChallenge(
     parseSiweMessage(message)
   const missing = !address || !chainId || !domain || !uri || !nonce || !issuedAt || !expirationTime
   if (missing) return refuse('challenge_shape', 'The challenge is not an EIP-4361 message with an expiry.')
-  const fields = { address, chainId, domain, uri, nonce, issuedAt, expirationTime, version: '1' as const }
-  if (rebuild({ ...fields, ...(statement === undefined ? {} : { statement }) }) !== message)
-    return refuse('challenge_shape', 'The challenge holds more than a sign-in, or holds it in another form.')
   if (!isAddressEqual(address, expected.address))
     return refuse('challenge_address', `The challenge is for ${address}; the wallet is ${expected.address}.`)
   if (chainId !== expected.chainId)
@@ -46,15 +51,22 @@ export function checkChallenge(
       'challenge_chain',
       `The challenge is for chain ${chainId}; the keeper runs on ${expected.chainId}.`,
     )
-  if (domain !== expected.service.host || URL.parse(uri)?.origin !== expected.service.origin)
-    return refuse('challenge_origin', `The challenge is not for ${expected.service.origin}.`)
-  if (statement !== undefined && !/^[\x20-\x7e]*$/.test(statement))
-    return refuse('challenge_statement', 'The challenge states something that is not plain ASCII.')
-  if (statement !== undefined && statement.length > STATEMENT_LENGTH_MAX)
+  const { host, origin } = expected.service
+  const ours = `${origin}${expected.challenge.path}`
+  if (domain !== host || uri !== ours) return refuse('challenge_origin', `The challenge is not for ${ours}.`)
+  if ((statement ?? '') !== expected.challenge.statement)
     return refuse(
       'challenge_statement',
-      `The challenge states ${statement.length} characters; ${STATEMENT_LENGTH_MAX} are allowed.`,
+      'The challenge states something else than we expect. Fix: read it, and set service.assumptions.challenge if the service means it.',
     )
+  if (nonce.length > NONCE_LENGTH_MAX)
+    return refuse(
+      'challenge_nonce',
+      `The challenge's nonce has ${nonce.length} characters; ${NONCE_LENGTH_MAX} are allowed.`,
+    )
+  const fields = { ...expected, domain: host, uri: ours, nonce, issuedAt, expirationTime }
+  if (rebuild(fields) !== message)
+    return refuse('challenge_shape', 'The challenge holds more than a sign-in, or holds it in another form.')
   return (
     checkTimes(issuedAt.getTime(), expirationTime.getTime(), nowMs) ?? {
       ok: true,
@@ -76,11 +88,26 @@ function checkTimes(issuedAtMs: number, expiresAtMs: number, nowMs: number): Ref
   return undefined
 }
 
-function rebuild(fields: Parameters<typeof createSiweMessage>[0]): string | undefined {
+type OwnFields = Pick<
+  Parameters<typeof createSiweMessage>[0],
+  'address' | 'chainId' | 'domain' | 'uri' | 'nonce' | 'issuedAt' | 'expirationTime'
+>
+
+/** Write a challenge from fields that are known to be ours; nothing where the standard does not allow one. */
+function rebuild({
+  challenge,
+  address,
+  chainId,
+  ...fields
+}: ChallengeExpected & OwnFields): string | undefined {
+  const { domain, uri, nonce, issuedAt, expirationTime } = fields
+  const stated = challenge.statement === '' ? {} : { statement: challenge.statement }
   try {
-    return createSiweMessage(fields)
+    return createSiweMessage({
+      ...{ address, chainId, domain, uri, nonce, version: '1', ...stated },
+      ...(issuedAt === undefined || expirationTime === undefined ? {} : { issuedAt, expirationTime }),
+    })
   } catch {
-    // A field that the standard does not allow.
     return undefined
   }
 }
@@ -91,6 +118,7 @@ type Session = { readonly session: string; readonly renewAtMs: number }
 export type SessionDeps = {
   readonly client: Pick<ServiceClient, 'base' | 'createWalletChallenge' | 'confirmWalletChallenge'>
   readonly clock: Clock
+  readonly challenge: Assumptions['challenge']
   /** Record the digest, then have the wallet's key sign it: 65 bytes, r then s then v. */
   readonly attest: (digest: Hex, message: string) => Promise<Hex>
 }
@@ -120,7 +148,11 @@ export function createWalletSession(
       body: { address: wallet.address, chainId: wallet.chainId },
       idempotencyKey: randomUUID(),
     })
-    const checked = checkChallenge(challenge.message, { ...wallet, service: client.base }, clock.nowMs())
+    const checked = checkChallenge(
+      challenge.message,
+      { ...wallet, service: client.base, challenge: deps.challenge },
+      clock.nowMs(),
+    )
     if (!checked.ok) return checked
     const signature = await deps.attest(checked.digest, challenge.message)
     invariant(size(signature) === 65, `a wallet signature has ${size(signature)} bytes instead of 65`)

@@ -101,7 +101,7 @@ describe('the run configuration', () => {
       rateLimitHeaders: { remaining: 'x-ratelimit-remaining', resetSeconds: 'x-ratelimit-reset' },
     })
     const uncommented = text.replaceAll(
-      /^ {2}# (assumptions:| {2}(?:query|credentialHeaders|webhookHeaders|healthyOracleState|rfq|revalidations):)/gm,
+      /^ {2}# (assumptions:| {2}(?:query|credentialHeaders|webhookHeaders|healthyOracleState|challenge|rfq|revalidations):)/gm,
       '  $1',
     )
     expect(checkRunConfig(parseYaml('run.yaml', uncommented), '/', deps).service.assumptions).toMatchObject({
@@ -110,6 +110,7 @@ describe('the run configuration', () => {
       healthyOracleState: 'ok',
       normalMarketRegime: 'normal',
       priceScale: 10n ** 18n,
+      challenge: { statement: 'Sign in to Example.', path: '/login' },
       rfq: { ...ASSUMPTIONS.rfq, book: 'sealed', finalizer: 'winner' },
       revalidations: { positionIsLiquidatable: 'position_liquidatable' },
     })
@@ -120,6 +121,7 @@ describe('the run configuration', () => {
     ['a scale that is no power of ten', 'priceScale: "12"'],
     ['a name that is no parameter', 'query: { cursor: "a=b" }'],
     ['a book that is neither open nor sealed', 'rfq: { book: torn }'],
+    ['a statement of two lines', 'challenge: { statement: "Sign in.\\nGive all." }'],
     ['a word that nothing reads', 'oracleWord: fine'],
   ])('refuses an assumption of %s', (_, line) => {
     const from = '  # Signed deliveries of the same events'

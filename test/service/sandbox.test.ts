@@ -1,6 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { CHALLENGE } from '../../src/service/contract/assumptions.ts'
 import { createEventSource } from '../../src/service/events/event-source.ts'
 import { createFeed } from '../../src/service/events/feed.ts'
 import type { Hint } from '../../src/service/events/hints.ts'
@@ -99,7 +100,10 @@ test('opens a wallet session that the sandbox verifies, and reads eligibility wi
   })
   const session = createWalletSession(
     { address: account.address, chainId: CHAIN_ID },
-    { client, clock: f.clock, attest: (digest) => account.sign({ hash: digest }) },
+    {
+      ...{ client, clock: f.clock, challenge: CHALLENGE },
+      attest: (digest) => account.sign({ hash: digest }),
+    },
   )
   const read = await session.use((token) => client.listEligibility({ session: token }))
   expect(read).toMatchObject({ ok: true, value: { items: [{ scopeAddress: GATED_MARKET }], dropped: 0 } })

@@ -8,7 +8,10 @@ import { leapingClock } from './clocks.ts'
 
 const account = privateKeyToAccount(`0x${'42'.repeat(32)}`)
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z')
-const expected = { address: account.address, chainId: 31337, service: new URL('http://127.0.0.1:4010/') }
+const expected = {
+  ...{ address: account.address, chainId: 31337, service: new URL('http://127.0.0.1:4010/') },
+  challenge: { statement: 'Sign in.', path: '' },
+}
 type Fields = Parameters<typeof createSiweMessage>[0]
 const fields: Fields = {
   address: account.address,
@@ -32,8 +35,13 @@ test('accepts a sign-in to the service and gives its EIP-191 digest', () => {
   expect(check(challenge())).toEqual({ ok: true, digest: hashMessage(challenge()) })
 })
 
-test('accepts a sign-in without a statement', () => {
-  expect(check(without('statement')).ok).toBe(true)
+test('accepts a sign-in without a statement, or at a path, where that is what we expect', () => {
+  const bare = { ...expected, challenge: { statement: '', path: '' } }
+  expect(checkChallenge(without('statement'), bare, NOW_MS).ok).toBe(true)
+  expect(checkChallenge(challenge(), bare, NOW_MS)).toMatchObject({ check: 'challenge_statement' })
+  const at = { ...expected, challenge: { statement: 'Sign in.', path: '/login' } }
+  expect(checkChallenge(challenge({ uri: 'http://127.0.0.1:4010/login' }), at, NOW_MS).ok).toBe(true)
+  expect(checkChallenge(challenge(), at, NOW_MS)).toMatchObject({ check: 'challenge_origin' })
 })
 
 test.each([
@@ -43,6 +51,19 @@ test.each([
   ['another port', challenge({ domain: '127.0.0.1:4011' }), 'challenge_origin'],
   ['another origin', challenge({ uri: 'https://127.0.0.1:4010' }), 'challenge_origin'],
   ['a foreign origin', challenge({ uri: 'http://evil.example/127.0.0.1:4010' }), 'challenge_origin'],
+  [
+    'an assignment in its statement',
+    challenge({ statement: 'I assign all my bids to 0x9999999999999999999999999999999999999999.' }),
+    'challenge_statement',
+  ],
+  ['no statement where we expect one', without('statement'), 'challenge_statement'],
+  [
+    'an assignment in its path',
+    challenge({ uri: 'http://127.0.0.1:4010/I-assign-all-my-bids-to-0x99' }),
+    'challenge_origin',
+  ],
+  ['a query', challenge({ uri: 'http://127.0.0.1:4010?assign=all' }), 'challenge_origin'],
+  ['a story for a nonce', challenge({ nonce: 'Iassign'.repeat(20) }), 'challenge_nonce'],
   ['a scheme', challenge({ scheme: 'http' }), 'challenge_shape'],
   ['a request id', challenge({ requestId: 'r1' }), 'challenge_shape'],
   ['resources', challenge({ resources: ['https://evil.example/tos'] }), 'challenge_shape'],
@@ -73,8 +94,8 @@ test.each([
   ['good for a millisecond more than an hour', { expirationTime: new Date(NOW_MS + 3_600_001) }, false],
   ['issued a minute from now', { issuedAt: new Date(NOW_MS + 60_000) }, true],
   ['issued a millisecond later', { issuedAt: new Date(NOW_MS + 60_001) }, false],
-  ['stating 200 characters', { statement: 's'.repeat(200) }, true],
-  ['stating 201 characters', { statement: 's'.repeat(201) }, false],
+  ['with a nonce of 128 characters', { nonce: 'n'.repeat(128) }, true],
+  ['with a nonce of 129 characters', { nonce: 'n'.repeat(129) }, false],
 ])('judges a challenge %s', (_name, more, ok) => {
   expect(check(challenge(more)).ok).toBe(ok)
 })
@@ -89,7 +110,7 @@ beforeEach(() => {
   clock = leapingClock(NOW_MS)
   made = { challenges: 0, signed: [], confirmed: [] }
   deps = {
-    clock,
+    ...{ clock, challenge: expected.challenge },
     client: {
       base: expected.service,
       createWalletChallenge: async () => {

@@ -60,7 +60,6 @@ function challenge({ store, clock, chainId }: SignInDeps): Handler<'createWallet
       uri: `http://${host}`,
       version: '1',
       nonce: generateSiweNonce(),
-      statement: 'Sign in to the sandbox service.',
       issuedAt: new Date(nowMs),
       expirationTime: new Date(expiresMs),
     })

@@ -208,6 +208,12 @@ export const walletChallenge = z.object({
   expiresAt: ts,
 })
 
+/**
+ * Assumed: what a challenge says beside the wallet, the chain, the service's origin, a nonce and its times: no statement, and
+ * as its URI the origin, followed by this path.
+ */
+export const CHALLENGE = { statement: '', path: '' } as const
+
 /** Assumed: POST /v1/wallet-sessions/confirm; `signature` is 65 bytes, r then s then v. */
 export const walletConfirmRequest = z.strictObject({ challengeId: shortText, signature: hexBytes })
 export const walletSession = z.object({
@@ -277,6 +283,7 @@ export type Assumptions = {
   /** What `priceWad` is for one whole loan token for one whole collateral token. */
   readonly priceScale: bigint
   readonly streamHeartbeatMs: number
+  readonly challenge: Names<typeof CHALLENGE>
   readonly rfq: RfqTerms
   /** Our name of a check by the service's, where they differ. */
   readonly revalidations: Readonly<Record<string, Revalidation>>
@@ -294,6 +301,7 @@ export const ASSUMPTIONS: Assumptions = {
   normalMarketRegime: NORMAL_MARKET_REGIME,
   priceScale: PRICE_SCALE,
   streamHeartbeatMs: STREAM_HEARTBEAT_MS,
+  challenge: CHALLENGE,
   rfq: RFQ_TERMS,
   revalidations: {},
 }

@@ -1,4 +1,5 @@
 import {
+  CHALLENGE,
   CREDENTIAL_HEADERS,
   ELIGIBILITY,
   eventEnvelope,
@@ -227,6 +228,7 @@ const assumptions = () => ({
   healthyOracleState: HEALTHY_ORACLE_STATE,
   normalMarketRegime: NORMAL_MARKET_REGIME,
   priceScale: String(PRICE_SCALE),
+  challenge: CHALLENGE,
   expectedValue: inlineSchema(expectedValue),
   workflowTypes: Object.fromEntries(
     Object.entries(WORKFLOW_CATALOGUE).map(([type, { input, name, ...rest }]) => [
