@@ -1,11 +1,15 @@
+import { RolekeeperError } from '../errors.ts'
 import type { Assumptions, Revalidation } from '../service/contract/assumptions.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { contentHash } from './content-hash.ts'
+import { judgeByFacts } from './facts.ts'
 import { compileEffects } from './policy/compile-effects.ts'
+import { compileFacts, type Fact, type Facts } from './policy/compile-facts.ts'
 import { compileRules } from './policy/compile-rules.ts'
-import { parseFunction } from './policy/functions.ts'
+import { parseView } from './policy/functions.ts'
+import { inputShape } from './policy/inputs.ts'
 import type { Freshness, GuardPolicy, Limits } from './policy/policy.ts'
 import { policyError } from './policy/policy-error.ts'
 import { checkRelied } from './policy/relied.ts'
@@ -52,11 +56,19 @@ export function compileRuleset(
   checkDeployment(deployment)
   const own = new Map(sanityOf(role).checks(guard.sanity))
   const relied = new Map([...own].map(([type, { relies }]) => [type, relies]))
-  const rules = compileRules(guard, deployment, relied)
+  const types = new Set(guard.allow.map(({ workflowType }) => workflowType))
+  const checks = new Map([...types].map((type) => [type, own.get(type) ?? PLAIN]))
+  const facts = new Map(
+    [...checks].map(([type, check]) => [type, factsOf(type, check, guard.facts, deployment)]),
+  )
+  const rules = compileRules(guard, deployment, relied, facts)
   const effects = compileEffects(guard.effects, rules, deployment)
-  checkRelied(rules, effects, relied)
-  const sanity = new Map([...rules.keys()].map((type) => [type, own.get(type) ?? PLAIN]))
-  checkViews(guard.views, sanity)
+  checkRelied(rules, effects, relied, deployment)
+  checkFacts(guard.facts, facts)
+  const sanity = new Map(
+    [...checks].map(([type, check]) => [type, judgeByFacts(check, usable(facts.get(type)))]),
+  )
+  checkViews(guard.views, sanity, new Set(Object.keys(guard.facts ?? {})))
   return {
     hash: contentHash({ role, limits, freshness, guard, deployment, revalidations }),
     role,
@@ -88,20 +100,56 @@ function checkDeployment({ assets, markets, funds }: Deployment): void {
   }
 }
 
-function checkViews(signatures: readonly string[], sanity: ReadonlyMap<WorkflowType, SanityCheck>): void {
+/** What the policy reads otherwise for one type of workflow. */
+function factsOf(
+  type: WorkflowType,
+  { views }: SanityCheck,
+  sources: GuardPolicy['facts'],
+  deployment: Deployment,
+): Facts {
+  const token = TOKEN_VIEWS.find(({ name }) => sources?.[name] !== undefined)
+  if (token !== undefined) {
+    throw policyError(`guard.facts.${token.name}`, 'balances are read as EIP-20 says.', 'use another name.')
+  }
+  const facts = compileFacts(sources, views, { inputs: inputShape(type, {}) ?? new Map(), deployment })
+  for (const { name } of views) {
+    const fact = facts.get(name)
+    if (fact instanceof RolekeeperError) throw fact
+  }
+  return facts
+}
+
+/** Refuse a fact that no type of workflow can have. */
+function checkFacts(sources: GuardPolicy['facts'], facts: ReadonlyMap<WorkflowType, Facts>): void {
+  for (const name of Object.keys(sources ?? {})) {
+    const [first, ...others] = [...facts.values()].map((ofType) => ofType.get(name))
+    if (first instanceof RolekeeperError && others.every((other) => other instanceof RolekeeperError))
+      throw first
+  }
+}
+
+const usable = (facts: Facts = new Map()): ReadonlyMap<string, Fact> =>
+  new Map(
+    [...facts].flatMap(([name, fact]) => (fact instanceof RolekeeperError ? [] : [[name, fact] as const])),
+  )
+
+function checkViews(
+  signatures: readonly string[],
+  sanity: ReadonlyMap<WorkflowType, SanityCheck>,
+  renamed: ReadonlySet<string>,
+): void {
   const listed = new Set<string>()
   for (const [index, text] of signatures.entries()) {
     const path = `guard.views[${index}]`
-    const item = parseFunction(text, path)
-    if (item.stateMutability !== 'view' && item.stateMutability !== 'pure') {
-      throw policyError(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
-    }
-    const shape = viewShape(item)
+    const shape = viewShape(parseView(text, path))
     if (listed.has(shape)) throw policyError(path, `${shape} is listed twice.`, 'keep one.')
     listed.add(shape)
   }
   const needed = [...TOKEN_VIEWS, ...[...sanity.values()].flatMap(({ views }) => views)]
-  const missing = needed.map(viewShape).find((shape) => !listed.has(shape))
+  const missing = needed
+    .filter(({ name }) => !renamed.has(name))
+    .map(viewShape)
+    .find((shape) => !listed.has(shape))
   if (missing === undefined) return
   throw policyError(
     'guard.views',

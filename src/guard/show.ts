@@ -16,7 +16,7 @@ import {
   sumOf,
 } from './policy/conditions.ts'
 import { memberAt, type Place } from './policy/paths.ts'
-import { type Effects, type Leaf, type Rule, rulesFor } from './policy/rule.ts'
+import { type Effects, type Leaf, type Rule, rulesFor, testsOf } from './policy/rule.ts'
 import { asAddress, asUint, type Value } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
 
@@ -138,7 +138,9 @@ function showLeaf(leaf: Leaf, scene: Scene): readonly ShownArgument[] {
 
 const WORDS = { eq: '', min: 'at least ', max: 'at most ' } as const
 
-function showTests({ tests, path }: Leaf, place: Place, scene: Scene): string {
+function showTests(leaf: Leaf, place: Place, scene: Scene): string {
+  const { path } = leaf
+  const tests = testsOf(leaf)
   const exact = tests.find(({ op }) => op === 'eq')
   return (exact === undefined ? tests : [exact]).map((test) => showTest(test, path, place, scene)).join(', ')
 }
@@ -148,7 +150,7 @@ function showTest(test: Condition, path: string, place: Place, scene: Scene): st
   // What is compared with another argument, or in part, has no value of its own before there is a call.
   const isPlain =
     'reference' in test &&
-    !test.reference.text.startsWith('$args.') &&
+    !/^\$(args|fact)\./.test(test.reference.text) &&
     !('part' in test && test.part !== null)
   if (!isPlain) return describeCondition(test, subject, place)
   const { reference } = test

@@ -12,7 +12,18 @@ import type { Call } from '../chain/nodes.ts'
 import { invariant } from '../errors.ts'
 
 /** One read, and what its answer means; null when it failed or says something else. */
-export type View<T> = { readonly call: Call; readonly decode: (data: Hex | null | undefined) => T | null }
+export type View<T> = {
+  readonly call: Call
+  readonly decode: (data: Hex | null | undefined) => T | null
+  /** The same without its encoding: for a deployment that is asked otherwise. */
+  readonly asked: {
+    readonly name: string
+    readonly to: Address
+    readonly args: Readonly<Record<string, unknown>>
+    /** Read an answer that was decoded; null when it says something else. */
+    readonly parse: (answer: unknown) => T | null
+  }
+}
 
 /** An unsigned integer, as a view answers it. */
 export const uint = z.union([z.bigint(), z.number().int().transform(BigInt)])
@@ -30,14 +41,18 @@ export const createView =
     const item: AbiFunction | undefined = items.find((each) => each.name === name)
     invariant(item !== undefined, `the guard's views list ${name}`)
     const functionName: string = name
+    const parse = (answer: unknown): T | null => {
+      const checked = schema.safeParse(answer)
+      return checked.success ? checked.data : null
+    }
+    const named = item.inputs.map((input, index) => [input.name ?? '', args[index]] as const)
     return {
+      asked: { name, to, args: Object.fromEntries(named), parse },
       call: { to, data: encodeFunctionData({ abi: [item], functionName, args }) },
       decode: (data) => {
         try {
           // A read that failed is no bytes at all, which no view's answer is.
-          const result: unknown = decodeFunctionResult({ abi: [item], functionName, data: data ?? '0x' })
-          const checked = schema.safeParse(result)
-          return checked.success ? checked.data : null
+          return parse(decodeFunctionResult({ abi: [item], functionName, data: data ?? '0x' }))
         } catch {
           return null
         }
@@ -84,7 +99,9 @@ export function createReads(): Reads {
   let answers: readonly (Hex | null)[] = []
   return {
     ask: (view) => {
-      const index = calls.push(view.call) - 1
+      const { to, data } = view.call
+      const known = calls.findIndex((call) => call.to === to && call.data === data)
+      const index = known < 0 ? calls.push(view.call) - 1 : known
       return () => view.decode(answers[index])
     },
     calls,

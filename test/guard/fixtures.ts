@@ -52,11 +52,29 @@ export const deployment: Deployment = {
 
 const guard = guardPolicy(sanityOf('liquidator').limits([]))
 const { value: policy } = loadYaml('policies/liquidator.yaml')
+const schema = z.object({
+  role: z.literal('liquidator'),
+  limits: limitsPolicy,
+  freshness: freshnessPolicy,
+  guard,
+})
+
+/** Read the guard's sections of a liquidator's policy, as a file states it. */
+export const policyOf = (stated: unknown): GuardSections => schema.parse(stated)
+
+/** The liquidator's own policy file, as it is written. */
+export const shippedPolicy = () =>
+  z
+    .looseObject({
+      guard: z.looseObject({
+        views: z.array(z.string()),
+        allow: z.array(z.looseObject({ id: z.string() })),
+      }),
+    })
+    .parse(policy)
 
 /** The guard's sections of the liquidator's own policy file. */
-export const sections: GuardSections = z
-  .object({ role: z.literal('liquidator'), limits: limitsPolicy, freshness: freshnessPolicy, guard })
-  .parse(policy)
+export const sections: GuardSections = policyOf(policy)
 
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.string()) }) })

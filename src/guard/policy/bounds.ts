@@ -1,6 +1,6 @@
 import type { Condition } from './conditions.ts'
 import { policyError } from './policy-error.ts'
-import type { Leaf } from './rule.ts'
+import { type Leaf, testsOf } from './rule.ts'
 import { isNumber, type ValueKind } from './values.ts'
 
 /** Names of parameters that say who is paid: as ABIs of lending, swap and vault contracts call them. */
@@ -26,7 +26,7 @@ export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], 
         .split('.')
         .at(-1) ?? ''
     const at = `${path}.${leaf.path}`
-    for (const tests of choicesOf(leaf.tests)) {
+    for (const tests of choicesOf(testsOf(leaf))) {
       if (DELEGATES.test(name)) checkPlain(tests, at)
       if (leaf.kind === 'address' && RECIPIENT.test(name)) checkRecipient(tests, relies, at)
       if (!isNumber(leaf.kind)) continue

@@ -1,7 +1,7 @@
 import { toFunctionSelector } from 'viem'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import { compileTests, needReference } from './compile-condition.ts'
-import { shapesIn } from './compile-leaves.ts'
+import { needReference } from './compile-condition.ts'
+import { compileLeaf, shapesIn } from './compile-leaves.ts'
 import { parseFunction } from './functions.ts'
 import { inputShape } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
@@ -33,8 +33,7 @@ function compileDenial(source: SourceDenial, path: string, deployment: Deploymen
     const at = `${path}.params.${name}`
     const kind = shapes.get(name)
     if (kind === undefined) throw policyError(at, 'the function has no such parameter.', 'use its own names.')
-    const shape = { path: name, kind }
-    return { ...shape, tests: compileTests(tests, shape, { ...scope, args: shapes }, at) }
+    return compileLeaf(tests, { path: name, kind }, { ...scope, args: shapes }, at)
   })
   return {
     id,

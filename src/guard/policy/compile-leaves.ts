@@ -1,10 +1,10 @@
 import type { AbiParameter } from 'viem'
 import { compileTests } from './compile-condition.ts'
-import type { Condition, Scope } from './conditions.ts'
+import { type Condition, factsIn, type Scope } from './conditions.ts'
 import { listsOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
-import type { Inside, Leaf } from './rule.ts'
+import { type Inside, type Leaf, testsOf } from './rule.ts'
 import { kindOf, type ValueKind } from './values.ts'
 
 type Shape = { readonly path: string; readonly kind: ValueKind }
@@ -39,18 +39,28 @@ export function compileLeaves(
       `use its names: ${[...known.keys()].join(', ')}.`,
     )
   }
-  const leaves = [...known].flatMap(([name, kind]): Leaf | readonly Leaf[] => {
+  const leaves = [...known].flatMap(([name, kind]): readonly Leaf[] => {
     const tests = sources[name]
-    const shape = { path: name, kind }
     const at = `${path}.${name}`
-    if (tests !== undefined)
-      return { ...shape, tests: compileTests(tests, shape, { ...scope, args: known }, at) }
+    if (tests !== undefined) return [compileLeaf(tests, { path: name, kind }, { ...scope, args: known }, at)]
     if (lengths.has(name) || carried.includes(name)) return []
     throw policyError(at, 'the parameter has no condition.', 'state what it may be.')
   })
   checkLengths(leaves, inside, path)
   checkComparisons(leaves, path)
   return leaves
+}
+
+/** Compile what must hold of one value, apart from what must be read first. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function compileLeaf(
+  tests: GuardPolicy['allow'][number]['params'][string],
+  shape: Shape,
+  scope: Scope,
+  path: string,
+): Leaf {
+  const compiled = compileTests(tests, shape, scope, path)
+  const quoted = compiled.filter((test) => factsIn([test]).length > 0)
+  return { ...shape, tests: compiled.filter((test) => !quoted.includes(test)), quoted }
 }
 
 /**
@@ -132,10 +142,12 @@ function checkComparisons(leaves: readonly Leaf[], path: string): void {
         text.startsWith('$args.') ? [text.slice('$args.'.length)] : [],
       )
     })
-  const relative = new Set(leaves.filter(({ tests }) => comparing(tests).length > 0).map((leaf) => leaf.path))
+  const relative = new Set(
+    leaves.filter((leaf) => comparing(testsOf(leaf)).length > 0).map((leaf) => leaf.path),
+  )
   const stated = new Set(leaves.map((leaf) => leaf.path))
   for (const leaf of leaves) {
-    const loose = comparing(leaf.tests).find((other) => relative.has(other) || !stated.has(other))
+    const loose = comparing(testsOf(leaf)).find((other) => relative.has(other) || !stated.has(other))
     if (loose === undefined) continue
     throw policyError(
       `${path}.${leaf.path}`,

@@ -4,7 +4,7 @@ import { checkBounds } from './bounds.ts'
 import { needReference } from './compile-condition.ts'
 import { compileLeaves, shapesIn } from './compile-leaves.ts'
 import { compileTypedData } from './compile-typed-data.ts'
-import type { Reference, Scope } from './conditions.ts'
+import { factsIn, type Reference, type Scope } from './conditions.ts'
 import { APPROVE, parseCallable, parseConstructor } from './functions.ts'
 import { inputShape } from './inputs.ts'
 import { listsOf } from './paths.ts'
@@ -25,6 +25,7 @@ export function compileRule(
     readonly deployment: Deployment
     readonly relies: readonly string[]
     readonly inside: readonly Rule[]
+    readonly facts: NonNullable<Scope['facts']>
   },
 ): Rule {
   const { id, when = {}, creation = null, valueWeiMax, gasMax } = source
@@ -32,7 +33,7 @@ export function compileRule(
   if (inputs === null) {
     throw policyError(`${path}.when`, 'no input has these members.', 'use the names and values of the input.')
   }
-  const scope = { inputs, deployment: context.deployment }
+  const scope = { inputs, deployment: context.deployment, facts: context.facts }
   const target = compileTarget(source, scope, path)
   const abi =
     target === null
@@ -52,7 +53,15 @@ export function compileRule(
   checkBounds(leaves, context.relies, `${path}.params`)
   return {
     ...{ id, when, optional: source.optional !== undefined, target, creation, abi, selector, isApproval },
-    ...{ leaves, typedData, inside, denials: [], valueWeiMax, gasMax },
+    ...{
+      leaves,
+      quotes: leaves.flatMap(({ quoted }) => factsIn(quoted)),
+      typedData,
+      inside,
+      denials: [],
+      valueWeiMax,
+      gasMax,
+    },
   }
 }
 

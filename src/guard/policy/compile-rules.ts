@@ -2,6 +2,7 @@ import { invariant } from '../../errors.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import { compileDenials } from './compile-denials.ts'
+import type { Facts } from './compile-facts.ts'
 import { compileRule } from './compile-rule.ts'
 import { needInputs } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
@@ -20,6 +21,7 @@ type Context = {
   readonly deployment: Deployment
   readonly relied: Relied
   readonly denials: readonly Denial[]
+  readonly facts: ReadonlyMap<WorkflowType, Facts>
 }
 
 /**
@@ -30,9 +32,10 @@ export function compileRules(
   { allow: sources, deny }: Pick<GuardPolicy, 'allow' | 'deny'>,
   deployment: Deployment,
   relied: Relied,
+  facts: ReadonlyMap<WorkflowType, Facts>,
 ): ReadonlyMap<WorkflowType, readonly Rule[]> {
   const rules = new Map<WorkflowType, Rule[]>()
-  const context = { sources, deployment, relied, denials: compileDenials(deny, deployment) }
+  const context = { sources, deployment, relied, facts, denials: compileDenials(deny, deployment) }
   checkIds(sources)
   const inside = new Set(sources.flatMap(({ calls }) => calls?.inside ?? []))
   for (const [index, source] of sources.entries()) {
@@ -58,7 +61,7 @@ function checkIds(sources: GuardPolicy['allow']): void {
 
 /** Compile a rule, and those whose calls it carries; `above` are the ids of the calls that it is inside of. */
 function compileOne(source: SourceRule, context: Context, above: readonly string[]): Rule {
-  const { sources, deployment, relied, denials } = context
+  const { sources, deployment, relied, denials, facts } = context
   const type = source.workflowType
   const path = `guard.allow[${sources.indexOf(source)}]`
   const inside = (source.calls?.inside ?? []).map((id, index) => {
@@ -74,7 +77,12 @@ function compileOne(source: SourceRule, context: Context, above: readonly string
       'allow the calls without what wraps them.',
     )
   })
-  const rule = compileRule(source, path, { deployment, relies: relied.get(type) ?? [], inside })
+  const rule = compileRule(source, path, {
+    deployment,
+    relies: relied.get(type) ?? [],
+    inside,
+    facts: facts.get(type) ?? new Map(),
+  })
   const isPlain = !rule.isApproval && !rule.optional && rule.typedData === null && rule.target !== null
   if (above.length > 0 && (!isPlain || Object.keys(rule.when).length > 0)) {
     throw policyError(

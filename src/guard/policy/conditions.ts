@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { RolekeeperError } from '../../errors.ts'
 import type {
   Deployment,
   PinnedContract,
@@ -25,6 +26,8 @@ export type Subject = {
   readonly deployment: Deployment
   /** The arguments of the call that is judged; absent where no call is. */
   readonly args?: Arguments
+  /** The facts of the policy that were read, by name; absent where none is read yet. */
+  readonly facts?: ReadonlyMap<string, () => unknown>
 }
 
 /** A value of the policy, compiled: what it says, and how it is found. */
@@ -51,6 +54,8 @@ export type Scope = {
   readonly deployment: Deployment
   /** The call's own parameters by path; absent where a reference stands beside no call. */
   readonly args?: ReadonlyMap<string, ValueKind>
+  /** The facts of the policy; absent where nothing is read. Else why one is not to be had here. */
+  readonly facts?: ReadonlyMap<string, { readonly kind: string } | RolekeeperError>
 }
 
 /** Compile a value of the policy; null when it refers to nothing known or to another kind. Pure. */
@@ -62,6 +67,7 @@ export function compileReference(text: string, kind: ValueKind, scope: Scope): R
   const path = text.slice(text.indexOf('.') + 1)
   if (text.startsWith('$input.')) return inputReference(text, path, kind, scope.inputs)
   if (text.startsWith('$args.')) return argsReference(text, path, kind, scope.args)
+  if (text.startsWith('$fact.')) return factReference(text, path, kind, scope.facts)
   if (text === '$deadline') return kind === 'uint' ? one(text, ({ deadlineS }) => deadlineS) : null
   if (kind !== 'address') return null
   if (text.startsWith('$asset.')) {
@@ -105,6 +111,20 @@ function argsReference(text: string, path: string, kind: ValueKind, args: Scope[
   }
 }
 
+function factReference(text: string, name: string, kind: ValueKind, facts: Scope['facts']): Reference | null {
+  const fact = facts?.get(name)
+  if (fact instanceof RolekeeperError) throw fact
+  return fact?.kind === kind ? one(text, ({ facts: known }) => asValue(known?.get(name)?.(), kind)) : null
+}
+
+/** Name the facts that tests rest on. Pure. */
+export const factsIn = (tests: readonly Condition[]): readonly string[] =>
+  tests.flatMap((test) => {
+    if (test.op === 'any') return test.of.flatMap(factsIn)
+    const references = test.op === 'in' ? test.among : [test.reference]
+    return references.flatMap(({ text }) => (text.startsWith('$fact.') ? [text.slice('$fact.'.length)] : []))
+  })
+
 /** Addresses that a request brings with it, and the member of the input that each needs. */
 const CONTEXT: Readonly<
   Record<string, { readonly needs: string | null; readonly resolve: (subject: Subject) => Value | undefined }>
@@ -125,6 +145,7 @@ export function knownReferences(kind: ValueKind, scope: Scope): readonly string[
   const references = [
     ...[...inputs.keys()].map((path) => `$input.${path}`),
     ...[...(args?.keys() ?? [])].map((path) => `$args.${path}`),
+    ...[...(scope.facts ?? [])].flatMap(([name, fact]) => ('kind' in fact ? [`$fact.${name}`] : [])),
     '$deadline',
     ...Object.keys(CONTEXT),
     ...deployment.assets.map(({ symbol }) => `$asset.${symbol}`),

@@ -37,6 +37,13 @@ export function parseFunction(text: string, path: string): AbiFunction {
   )
 }
 
+/** Parse a function that only reads. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function parseView(text: string, path: string): AbiFunction {
+  const item = parseFunction(text, path)
+  if (item.stateMutability === 'view' || item.stateMutability === 'pure') return item
+  throw policyError(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
+}
+
 /** Parse the function of a rule, which must not be one that is never allowed; `carries` calls that rules hold. Pure. */
 export function parseCallable(text: string, path: string, carries: boolean): AbiFunction {
   const abi = parseFunction(text, path)

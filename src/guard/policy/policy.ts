@@ -186,11 +186,29 @@ const effects = z.strictObject({
     .optional(),
 })
 
+/** One thing that the guard reads or computes; `$asked` is the contract that the judgement asks, `$asked.owner` its argument. */
+const fact = z.union([
+  /** A value, a reference, or arithmetic: `$fact.debt * 10 ^ 18 / $fact.price`, rounded down. */
+  signature,
+  z.strictObject({
+    target: value,
+    function: signature,
+    args: z.array(value).max(10),
+    result: value.optional(),
+  }),
+  /** For a view that answers in parts: each of them. */
+  z.strictObject({ results: z.record(memberName, signature) }),
+])
+
 /** `guard` of a policy, with the role's own `sanity`: what may be signed. Whatever no rule allows is refused. */
 export const guardPolicy = (sanity: z.ZodType) =>
   settings({
     /** Reads that stand behind our own judgement, as Solidity writes them. */
     views: z.array(signature).min(1).max(100),
+    /**
+     * What is read otherwise here, by the name of the view that it stands for, and what conditions name as `$fact.NAME`.
+     */
+    facts: z.record(z.string().regex(/^[A-Za-z]\w{0,59}$/), fact).optional(),
     /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
     allow: z.array(rule).min(1).max(50),
     /** Calls that are refused, whatever a rule above allows. */

@@ -1,9 +1,10 @@
+import type { Deployment } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import { choicesOf } from './bounds.ts'
 import type { Reference } from './conditions.ts'
 import { inputShapes, type When } from './inputs.ts'
 import { policyError } from './policy-error.ts'
-import { type Effects, type Rule, rulesFor } from './rule.ts'
+import { type Effects, type Rule, rulesFor, testsOf } from './rule.ts'
 
 /** Members of the input that a role's judgement of a workflow type relies on, by path. */
 export type Relied = ReadonlyMap<WorkflowType, readonly string[]>
@@ -17,12 +18,20 @@ export function checkRelied(
   rules: ReadonlyMap<WorkflowType, readonly Rule[]>,
   effects: ReadonlyMap<WorkflowType, Effects>,
   relied: Relied,
+  deployment: Deployment,
 ): void {
-  for (const [type, members] of relied) {
+  for (const [type, all] of relied) {
     const ofType = rules.get(type) ?? []
+    const members = all.filter((member) => !isOnlyOne(member, deployment))
     for (const { when } of ofType) checkInputs(type, when, ofType, { effects: effects.get(type), members })
   }
 }
+
+/** Whether a member can only be the one contract of its list that is pinned. */
+const isOnlyOne = (member: string, { markets, vaults, funds }: Deployment): boolean =>
+  (member === 'marketAddress' && markets.length === 1) ||
+  (member === 'vaultAddress' && vaults.length === 1) ||
+  (member === 'fundAddress' && funds.length === 1)
 
 function checkInputs(
   type: WorkflowType,
@@ -51,7 +60,7 @@ const uses = ({ isApproval, optional }: Rule): boolean => !isApproval && !option
 const carriedBy = ({ target, leaves, inside }: Rule): readonly (string | null)[] => [
   ...(inside?.rules ?? []).flatMap(carriedBy),
   ...(target === null ? [] : [memberOf(target)]),
-  ...leaves.flatMap(({ tests }) => inEvery(choicesOf(tests).map(equalTo))),
+  ...leaves.flatMap((leaf) => inEvery(choicesOf(testsOf(leaf)).map(equalTo))),
 ]
 
 const equalTo = (tests: ReturnType<typeof choicesOf>[number]): readonly (string | null)[] =>

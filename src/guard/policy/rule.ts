@@ -11,7 +11,12 @@ export type Leaf = {
   readonly path: string
   readonly kind: ValueKind
   readonly tests: readonly Condition[]
+  /** Those of its tests that name facts, which the chain has to be asked for. */
+  readonly quoted: readonly Condition[]
 }
+
+/** All that must hold of a value, read or not. Pure. */
+export const testsOf = ({ tests, quoted }: Leaf): readonly Condition[] => [...tests, ...quoted]
 
 /** A signature inside a call: which argument is signed under which type and domain, and where it goes. */
 export type TypedData = {
@@ -63,6 +68,8 @@ export type Rule = {
   readonly selector: Hex
   readonly isApproval: boolean
   readonly leaves: readonly Leaf[]
+  /** Names of the facts that its conditions name. */
+  readonly quotes: readonly string[]
   readonly typedData: TypedData | null
   /** The calls that it carries in its arguments; null for a call that carries none. */
   readonly inside: Inside | null

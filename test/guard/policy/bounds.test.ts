@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { assetManager } from '../../../agents/asset-manager/agent.ts'
 import type { GuardPolicy } from '../../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
-import { deployment, MARKET, SELF, sections } from '../fixtures.ts'
+import type { Deployment } from '../../../src/service/contract/deployment.ts'
+import { deployment, MARKET, SELF, STRANGER, sections } from '../fixtures.ts'
 import { deployment as everything } from '../kinds.ts'
 import { shippedSections } from '../shipped.ts'
 
@@ -10,12 +11,18 @@ type SourceRule = GuardPolicy['allow'][number]
 type Tests = SourceRule['params'][string]
 const LIQUIDATE = 1
 
+// Of one vault alone a request could name no other.
+const two: Deployment = {
+  ...deployment,
+  vaults: [...deployment.vaults, { address: STRANGER, codeHash: `0x${'99'.repeat(32)}` }],
+}
+
 /** The liquidator's own policy with other conditions of its liquidation, and other effects. */
 const compiled = (params: Readonly<Record<string, Tests>>, effects = sections.guard.effects) => {
   const allow = sections.guard.allow.map((rule, at) =>
     at === LIQUIDATE ? { ...rule, params: { ...rule.params, ...params } } : rule,
   )
-  return () => compileRuleset({ ...sections, guard: { ...sections.guard, allow, effects } }, deployment)
+  return () => compileRuleset({ ...sections, guard: { ...sections.guard, allow, effects } }, two)
 }
 const refusal = (path: string) =>
   expect.objectContaining({ code: 'policy.guard_invalid', facts: { path: `guard.allow${path}` } })
