@@ -273,6 +273,7 @@ describe.each(['RfqPlaceBid', 'RfqReplaceBid'])('%s', (name) => {
     // 0.2 % above the best.
     expect(bids(8_817_600_000n, [rival(usd(8_100)), rival(usd(8_800))])).toBeNull()
     expect(bids(8_817_600_001n, [rival(usd(8_100)), rival(usd(8_800))])).toBe('bid_above_rivals')
+    expect(bids(8_817_600_000n, [rival(usd(8_800)), rival(usd(8_100))])).toBeNull()
     for (const gone of [{ state: 2 }, { expiresAt: BigInt(NOW_S) }]) {
       expect(bids(usd(8_801), [rival(usd(8_800), gone)])).toBe('bid_above_rivals')
     }
@@ -385,6 +386,9 @@ describe('AuctionBid', () => {
 
   it('takes an increment where there is a bid, and the reserve where there is none', () => {
     expect(judged('AuctionBid', { says: but('lot', { bestAssets: 8_910_891_089n }) })).toBeNull()
+    // A hundredth without a rest is just that.
+    const exact = { input: { bidAssets: '8999100000' }, changes: [-8_999_100_000n, 0n] } as const
+    expect(judged('AuctionBid', { ...exact, says: but('lot', { bestAssets: usd(8_910) }) })).toBeNull()
     // 5 % above the least is as far as it goes.
     const least = { says: but('lot', { bestAssets: 8_486_562_942n }) }
     expect(judged('AuctionBid', least)).toBeNull()
