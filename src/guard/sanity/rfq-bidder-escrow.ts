@@ -9,7 +9,7 @@ import {
   positiveAssets,
   settings,
 } from '../../service/contract/yaml-scalars.ts'
-import type { Denomination } from '../../units.ts'
+import { type Denomination, tokens } from '../../units.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
 import { type CommitmentRead, commitmentsView } from './rfq-bidder-views.ts'
@@ -98,14 +98,15 @@ export function askEscrow(limits: EscrowLimits, { subject, after }: About, venue
     )
     const held = balance + sum(wanted, 'winnableAmount')
     return (
-      above('escrow_above_limit', `${quote.symbol} in escrow`, inAll, limits.escrowAssetsMax[quote.symbol]) ??
+      above('escrow_above_limit', 'in escrow', quote, inAll, limits.escrowAssetsMax[quote.symbol]) ??
       above(
         'asset_escrow_above_limit',
-        `${quote.symbol} in escrow for ${asset.symbol}`,
+        `in escrow for ${asset.symbol}`,
+        quote,
         forIt,
         own.escrowAssetsMax[quote.symbol],
       ) ??
-      above('inventory_above_limit', `${asset.symbol} held or to be won`, held, own.inventoryAssetsMax)
+      above('inventory_above_limit', 'held or to be won', asset, held, own.inventoryAssetsMax)
     )
   }
 }
@@ -127,10 +128,10 @@ const sum = (known: readonly Known[], what: keyof CommitmentRead): bigint =>
   known.reduce((total, each) => total + each[what], 0n)
 
 /** Refuse more than a limit; without a limit nothing is allowed. */
-function above(check: string, what: string, assets: bigint, limit = 0n): Refusal | null {
+function above(check: string, where: string, of: Denomination, assets: bigint, limit = 0n): Refusal | null {
   if (assets <= limit) return null
   return refuse(
     check,
-    `With this bid there would be ${assets} base units of ${what}, as the venues count it; the policy allows ${limit}.`,
+    `With this bid ${tokens(assets, of)} would be ${where}, as the venues count it; the policy allows ${tokens(limit, of)}.`,
   )
 }
