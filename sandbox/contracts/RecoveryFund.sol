@@ -133,6 +133,9 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
     /// @notice What a channel used of its budget in an epoch.
     mapping(uint256 epochId => mapping(bytes32 channel => uint256)) public usedAssets;
 
+    /// @dev What bids reserve and holdings cost, until released or disposed of: by lane, by market, by borrower in it.
+    mapping(bytes32 key => uint256) private _concentrated;
+
     uint256 public lastReservationId;
     mapping(uint256 reservationId => Reservation) public reservation;
     /// @notice The newest reservation for a position at a house.
@@ -403,6 +406,7 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
         reserved.assets = assets;
         idleAssets -= more;
         reservedAssets += more;
+        _concentrate(lot.lane, lot.market, lot.borrower, more);
         emit AcquisitionReserved(reservationId, epochId, address(house), lotId, assets);
         uint256 before = _balance(_terms.quoteAsset);
         // The house has what the fund leads with: a raise of it moves only the difference.
@@ -487,7 +491,9 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
 
     /// @inheritdoc IRecoveryFund
     function recordDisposal(uint256 holdingId, uint256 proceedsAssets) external {
-        _listedHere(holdingId).status = HoldingStatus.disposed;
+        Holding storage sold = _listedHere(holdingId);
+        sold.status = HoldingStatus.disposed;
+        _spread(sold.lane, sold.market, sold.borrower, sold.transferPriceAssets);
         _checkReceived(_terms.quoteAsset, idleAssets + escrowedAssets, proceedsAssets);
         idleAssets += proceedsAssets;
         emit HoldingDisposed(holdingId, proceedsAssets);
@@ -516,6 +522,18 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
 
     function holding(uint256 holdingId) external view returns (Holding memory) {
         return _holdings[holdingId];
+    }
+
+    /// @notice What the fund has reserved for and spent on positions like a lot's: of its lane, in its market, and of its
+    /// borrower there. Bids count until they are released, outbid ones too.
+    function concentrationAt(AcquisitionHouse house, uint256 lotId)
+        external
+        view
+        returns (uint256 laneAssets, uint256 marketAssets, uint256 borrowerAssets)
+    {
+        AcquisitionHouse.LotTerms memory lot = house.lot(lotId).terms;
+        bytes32[3] memory keys = _keysOf(lot.lane, lot.market, lot.borrower);
+        return (_concentrated[keys[0]], _concentrated[keys[1]], _concentrated[keys[2]]);
     }
 
     /// @notice What the shares are worth by the last report of type "nav"; before one, one whole quote asset each.
@@ -617,6 +635,24 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
         reservation[reservationId] = Reservation(ReservationStatus.active, house, lotId, epochId, 0);
     }
 
+    function _concentrate(bytes32 lane, address market, address borrower, uint256 assets) private {
+        bytes32[3] memory keys = _keysOf(lane, market, borrower);
+        for (uint256 i = 0; i < keys.length; i++) {
+            _concentrated[keys[i]] += assets;
+        }
+    }
+
+    function _spread(bytes32 lane, address market, address borrower, uint256 assets) private {
+        bytes32[3] memory keys = _keysOf(lane, market, borrower);
+        for (uint256 i = 0; i < keys.length; i++) {
+            _concentrated[keys[i]] -= assets;
+        }
+    }
+
+    function _keysOf(bytes32 lane, address market, address borrower) private pure returns (bytes32[3] memory keys) {
+        return [lane, bytes32(uint256(uint160(market))), keccak256(abi.encode(market, borrower))];
+    }
+
     function _isLeading(Reservation storage reserved) private view returns (bool) {
         return reserved.house.lot(reserved.lotId).bestBidder == address(this);
     }
@@ -629,6 +665,9 @@ contract RecoveryFund is ERC20, Initializable, ReentrancyGuardTransient, IRecove
         _checkReceived(_terms.quoteAsset, idleAssets + escrowedAssets, assets);
         reservedAssets -= assets;
         idleAssets += assets;
+        // A house never changes the terms of a lot: what is given back is what was taken.
+        AcquisitionHouse.LotTerms memory lot = reserved.house.lot(reserved.lotId).terms;
+        _spread(lot.lane, lot.market, lot.borrower, assets);
         emit AcquisitionReleased(reservationId, reserved.epochId, assets);
     }
 

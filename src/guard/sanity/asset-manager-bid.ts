@@ -6,6 +6,7 @@ import { bps, nonEmpty, seconds, settings } from '../../service/contract/yaml-sc
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
+  concentrationView,
   flagView,
   fundAssetsView,
   impairmentView,
@@ -26,6 +27,8 @@ export const bidLimits = {
     settings({
       /** Most of the position's worth, by our own sum, to bid. */
       priceBpsMax: bps(1).transform(BigInt),
+      /** Most of the fund's net assets in bids and holdings of this lane. */
+      concentrationBpsMax: bps(1).transform(BigInt),
     }),
     'bid for',
   ),
@@ -33,6 +36,9 @@ export const bidLimits = {
   raiseBpsMax: bps().transform(BigInt),
   /** Most of the fund's net assets to bid. */
   positionBpsMax: bps(1).transform(BigInt),
+  /** Most of the fund's net assets in bids and holdings of one borrower in a market, and of one market. */
+  borrowerBpsMax: bps(1).transform(BigInt),
+  marketBpsMax: bps(1).transform(BigInt),
   /** What is left before the lot's close, at least. */
   closeMarginS: seconds(0, 86_400).transform(BigInt),
 }
@@ -76,6 +82,7 @@ function askBid({ fund, house, lotId, deployment }: Bid, { before, after }: Abou
     net: before.ask(fundAssetsView(fund.address, 'netAssets')),
     idle: before.ask(fundAssetsView(fund.address, 'idleAssets')),
     idleAfter: after.ask(fundAssetsView(fund.address, 'idleAssets')),
+    concentration: after.ask(concentrationView(fund.address, house, lotId)),
     lot: before.ask(lotView(house, lotId)),
     lotAfter: after.ask(lotView(house, lotId)),
     // Which market it is, the lot says: every price is read beside it.
@@ -102,7 +109,7 @@ export function judgeBid(limits: BidLimits, about: About): Judgement {
         checkWorth(bid, lot, reads, limits)
       )
     },
-    checkOutcome: () => checkLeads(bid, reads),
+    checkOutcome: () => checkLeads(bid, reads) ?? checkConcentration(reads, limits),
   }
 }
 
@@ -174,6 +181,10 @@ function checkPrice(
   )
 }
 
+/** What the policy says of the lane that the house says. */
+const laneOf = ({ terms }: LotRead, { lanes }: BidLimits) =>
+  Object.entries(lanes).find(([name]) => stringToHex(name, { size: 32 }) === terms.lane)?.[1]
+
 /** Hold the bid to the policy's part of what the position and the fund are worth. */
 function checkWorth(
   { assets, deployment, isOrdered }: Bid,
@@ -188,18 +199,17 @@ function checkWorth(
     return unread('decimals and net assets')
   }
   const worth = (terms.amount * price.priceWad * to) / (from * WAD)
-  const lane = Object.entries(limits.lanes).find(([name]) => stringToHex(name, { size: 32 }) === terms.lane)
+  const lane = laneOf(lot, limits)
   if (lane === undefined) {
     return refuse(
       'lane_not_listed',
       `The house says lane ${terms.lane}; guard.sanity.lanes does not list it.`,
     )
   }
-  const [name, { priceBpsMax }] = lane
-  if (assets * BPS > worth * priceBpsMax) {
+  if (assets * BPS > worth * lane.priceBpsMax) {
     return refuse(
       'bid_above_worth',
-      `The bid is ${assets} base units of ${worth} that the position is worth; for lane ${name} the policy allows ${priceBpsMax} basis points.`,
+      `The bid is ${assets} base units of ${worth} that the position is worth; for its lane the policy allows ${lane.priceBpsMax} basis points.`,
     )
   }
   const raised = bestAssets === 0n ? 0n : bestAssets + (worth * limits.raiseBpsMax) / BPS + 1n
@@ -226,4 +236,23 @@ function checkLeads({ fund, assets }: Bid, { lotAfter, idle, idleAfter }: BidRea
   }
   if (had - has <= assets) return null
   return refuse('fund_overspent', `The fund would spend ${had - has} base units on a bid of ${assets}.`)
+}
+
+/** Hold what the fund would have in positions like this one to the policy's parts of its net assets. */
+function checkConcentration({ concentration, lot, net }: BidReads, limits: BidLimits): Refusal | null {
+  const [found, at, netAssets] = [concentration(), lot(), net()]
+  const lane = at === null ? undefined : laneOf(at, limits)
+  if (found === null || lane === undefined || netAssets === null) return unread('the fund’s concentration')
+  const parts = [
+    ['lane', found.lane, lane.concentrationBpsMax],
+    ['market', found.market, limits.marketBpsMax],
+    ['borrower', found.borrower, limits.borrowerBpsMax],
+  ] as const
+  const above = parts.find(([, assets, most]) => assets * BPS > netAssets * most)
+  if (above === undefined) return null
+  const [what, assets, most] = above
+  return refuse(
+    `${what}_concentrated`,
+    `${assets} base units of ${netAssets} would be in bids and holdings of one ${what}, as the fund counts it; the policy allows ${most} basis points. An outbid bid counts until it is released at the fund, which anyone may do.`,
+  )
 }

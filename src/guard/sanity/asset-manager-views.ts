@@ -14,6 +14,7 @@ export const BID_VIEWS = parseAbi([
   'function impairment() view returns (uint8)',
   'function idleAssets() view returns (uint256)',
   'function netAssets() view returns (uint256)',
+  'function concentrationAt(address house, uint256 lotId) view returns (uint256 laneAssets, uint256 marketAssets, uint256 borrowerAssets)',
 ])
 /** What a channel policy is judged by: its fund. */
 export const CHANNEL_VIEWS = parseAbi([
@@ -78,6 +79,18 @@ export const impairmentView = (fund: Address): View<bigint> => bid('impairment',
 /** Read what a fund has idle, or what its shares are worth; base units of its quote asset. */
 export const fundAssetsView = (fund: Address, name: 'idleAssets' | 'netAssets'): View<bigint> =>
   bid(name, fund, [], uint)
+
+/** What a fund has in bids and holdings like a lot: of its lane, in its market, of its borrower; base units. */
+type ConcentrationRead = { readonly lane: bigint; readonly market: bigint; readonly borrower: bigint }
+
+/** Read a fund's concentration in what a lot is of; bids count until they are released. */
+export const concentrationView = (fund: Address, house: Address, lotId: bigint): View<ConcentrationRead> =>
+  bid(
+    'concentrationAt',
+    fund,
+    [house, lotId],
+    z.tuple([uint, uint, uint]).transform(([lane, market, borrower]) => ({ lane, market, borrower })),
+  )
 
 /** What a fund may do over a channel. */
 export type ChannelRead = {

@@ -77,6 +77,7 @@ const HONEST = {
   impairment: 0,
   idleAssets: usd(500_000),
   netAssets: usd(500_000),
+  concentrationAt: [usd(32_000), usd(32_000), usd(32_000)],
   channelPolicy: [true, usd(250_000), 9_500, 2_500],
   hasRole: true,
   transferProfile: 1,
@@ -220,6 +221,11 @@ describe('a bid', () => {
     ['read_failed', { after: { lot: null } }],
     ['not_leading', { after: { lot: LOT } }],
     ['not_leading', { after: lot({ bestBidder: FUND, bestAssets: usd(31_999) }) }],
+    // What the service does not list among the fund's holdings counts all the same.
+    ['lane_concentrated', { after: { ...leading, concentrationAt: [usd(350_000) + 1n, 0n, 0n] } }],
+    ['market_concentrated', { after: { ...leading, concentrationAt: [0n, usd(400_000) + 1n, 0n] } }],
+    ['borrower_concentrated', { after: { ...leading, concentrationAt: [0n, 0n, usd(250_000) + 1n] } }],
+    ['read_failed', { after: { ...leading, concentrationAt: null } }],
     ['fund_overspent', { after: { ...leading, idleAssets: usd(468_000) - 1n } }],
   ])('is refused: %s', (check, given) => expect(bid(given)).toBe(check))
 
@@ -229,6 +235,8 @@ describe('a bid', () => {
     expect(bid({ before: { netAssets: usd(128_000) } })).toBeNull()
     expect(bid({ before: lot({ bestAssets: usd(31_750) - 1n }) })).toBeNull()
     expect(bid(bidding(usd(42_000), 'restricted'))).toBeNull()
+    const concentrationAt = [usd(350_000), usd(400_000), usd(250_000)]
+    expect(bid({ after: { ...leading, concentrationAt } })).toBeNull()
     const none = {
       bestBidder: zeroAddress,
       bestAssets: 0n,

@@ -108,6 +108,37 @@ const HELD = 1
 const DISPOSED = 3
 const ACTIVE = 1
 
+type Reservation = Awaited<ReturnType<FundWorld['fund']['read']['reservation']>>
+type Holding = Awaited<ReturnType<FundWorld['fund']['read']['holding']>>
+
+/** What is reserved for and spent on each lane, market and borrower is what the fund says of the last lots' ones. */
+async function expectConcentration(
+  fund: FundWorld['fund'],
+  active: readonly Reservation[],
+  holdings: readonly Holding[],
+): Promise<void> {
+  const { house } = world
+  const termsOf = async (lotId: bigint) => (await house.read.lot([lotId])).terms
+  const bids = active.map(async ([, , lotId, , assets]) => ({ ...(await termsOf(lotId)), assets }))
+  const kept = holdings.filter(({ status }) => status !== DISPOSED)
+  const parts = [
+    ...(await Promise.all(bids)),
+    ...kept.map((holding) => ({ ...holding, assets: holding.transferPriceAssets })),
+  ]
+  for (const { lotId } of lots.slice(-2)) {
+    const { lane, market, borrower } = await termsOf(lotId)
+    const inMarket = parts.filter((part) => part.market === market)
+    const like = [
+      parts.filter((part) => part.lane === lane),
+      inMarket,
+      inMarket.filter((part) => part.borrower === borrower),
+    ]
+    expect(await fund.read.concentrationAt([house.address, lotId])).toEqual(
+      like.map((some) => sum(some.map(({ assets }) => assets))),
+    )
+  }
+}
+
 /** What every fund must keep, whatever happened. */
 async function expectSumsKept(fund: FundWorld['fund']) {
   const { sUSD, sETH, terms } = world
@@ -136,6 +167,8 @@ async function expectSumsKept(fund: FundWorld['fund']) {
     }),
   )
   expect(await sUSD.read.balanceOf([fund.address])).toBe(idle + escrowed + sum(paidBack))
+
+  await expectConcentration(fund, active, holdings)
 
   const closed = epochs.filter(({ closedAt }) => closedAt !== 0n)
   const net = (epoch: (typeof epochs)[number]) => epoch.depositedAssets - epoch.withdrawnAssets
