@@ -4,7 +4,7 @@ import { invariant, RolekeeperError } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { assetAmount, bps, byToken, seconds, settings, usdMicros } from '../service/contract/yaml-scalars.ts'
-import type { Denomination } from '../units.ts'
+import { type Denomination, percent, tokens, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Hold, Note, Workflow } from '../workflow/workflow.ts'
 import { type Approvers, approvers, quorum } from './approvers.ts'
@@ -20,6 +20,11 @@ export const approvalPolicy = (pinned: readonly Denomination[]) =>
       aboveAssets: byToken(pinned, z.record(z.string().min(1).max(32), assetAmount(pinned))),
       /** Above this worth of what leaves us. */
       aboveUsdMicros: usdMicros().optional(),
+      /** The same of all that leaves us in 24 hours and that nobody approved; absent, as above. */
+      aboveAssetsPerDay: byToken(pinned, z.record(z.string().min(1).max(32), assetAmount(pinned))).default(
+        {},
+      ),
+      aboveUsdMicrosPerDay: usdMicros().optional(),
       /** Further than this from what was done last, where the agent compares. */
       beyondBps: bps(0, 1_000_000).optional(),
       /** How long a proposal waits for its answer; then it has expired. */
@@ -27,15 +32,25 @@ export const approvalPolicy = (pinned: readonly Denomination[]) =>
       approvers,
       quorum,
     },
-    { aboveAssets: 'aboveAssets', aboveUsdMicros: 'aboveUsd' },
+    {
+      ...{ aboveAssets: 'aboveAssets', aboveAssetsPerDay: 'aboveAssetsPerDay' },
+      ...{ aboveUsdMicros: 'aboveUsd', aboveUsdMicrosPerDay: 'aboveUsdPerDay' },
+    },
   )
+
+type AssetLimit = {
+  readonly asset: Denomination
+  readonly alone: bigint | undefined
+  readonly perDay: bigint | undefined
+}
 
 /** When a person is asked, compiled against the deployment. */
 export type Approval = Approvers & {
   readonly always: ReadonlySet<WorkflowType>
-  /** Base units by lower-case address. */
-  readonly aboveAssets: ReadonlyMap<Address, bigint>
+  /** Base units by lower-case address: of one workflow, and of all in 24 hours that nobody approved. */
+  readonly aboveAssets: ReadonlyMap<Address, AssetLimit>
   readonly aboveUsdMicros: bigint | undefined
+  readonly aboveUsdMicrosPerDay?: bigint | undefined
   readonly beyondBps: number | undefined
   readonly expiresAfterMs: number
   /** Names the section: under another, what waits is asked about anew. */
@@ -50,10 +65,13 @@ export function compileApproval(
   policy: z.output<ReturnType<typeof approvalPolicy>>,
   { assets }: Pick<Deployment, 'assets'>,
 ): Approval {
-  const aboveAssets = Object.entries(policy.aboveAssets).map(([symbol, limit]) => {
+  const limits = { ...policy.aboveAssetsPerDay, ...policy.aboveAssets }
+  const aboveAssets = Object.keys(limits).map((symbol) => {
     const asset = assets.find((each) => each.symbol === symbol)
     invariant(asset !== undefined, 'an amount that was read is of a token of the deployment')
-    return [asset.address, limit] as const
+    const alone = policy.aboveAssets[symbol]
+    const perDay = policy.aboveAssetsPerDay[symbol] ?? alone
+    return [asset.address, { asset, alone, perDay }] as const
   })
   checkQuorum(policy)
   return {
@@ -62,6 +80,7 @@ export function compileApproval(
     always: new Set(policy.always),
     aboveAssets: new Map(aboveAssets),
     aboveUsdMicros: policy.aboveUsdMicros,
+    aboveUsdMicrosPerDay: policy.aboveUsdMicrosPerDay ?? policy.aboveUsdMicros,
     beyondBps: policy.beyondBps,
     expiresAfterMs: policy.expiresAfterS * 1_000,
     hash: contentHash(policy),
@@ -90,22 +109,23 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
   }
   const token = exposure.token?.toLowerCase() as Address | undefined
   const limit = token === undefined ? undefined : approval.aboveAssets.get(token)
-  if (limit !== undefined && exposure.assets > limit) {
-    const message = `${exposure.assets} base units of ${token} leave us; the policy asks above ${limit}.`
+  if (limit?.alone !== undefined && exposure.assets > limit.alone) {
+    const [assets, allowed] = [exposure.assets, limit.alone].map((each) => tokens(each, limit.asset))
+    const message = `${assets} leave us; the policy asks above ${allowed}.`
     return { check: 'approval_above_assets', message }
   }
   if (approval.aboveUsdMicros !== undefined && exposure.usdMicros > approval.aboveUsdMicros) {
-    const message = `${exposure.usdMicros} millionths of a dollar leave us; the policy asks above ${approval.aboveUsdMicros}.`
+    const message = `${usd(exposure.usdMicros)} leave us; the policy asks above ${usd(approval.aboveUsdMicros)}.`
     return { check: 'approval_above_usd', message }
   }
   if (approval.beyondBps === undefined) return null
   if (deviationBps !== undefined && deviationBps > approval.beyondBps) {
-    const message = `It is ${deviationBps} basis points from what was done last; the policy asks beyond ${approval.beyondBps}.`
+    const message = `It is ${percent(deviationBps)} from what was done last; the policy asks beyond ${percent(approval.beyondBps)}.`
     return { check: 'approval_beyond_bps', message }
   }
   // An agent states none where nothing was done before; of a person's order it is not known.
   if (deviationBps === undefined && kind === 'order') {
-    const message = `How far it is from what was done last is not said; the policy asks beyond ${approval.beyondBps} basis points.`
+    const message = `How far it is from what was done last is not said; the policy asks beyond ${percent(approval.beyondBps)}.`
     return { check: 'approval_beyond_bps', message }
   }
   return null

@@ -39,7 +39,7 @@ export function show(
   { role, proposal, signer }: Pick<Workflow, 'role' | 'proposal' | 'signer'>,
   ruleset: Ruleset,
   known: Approvers,
-): Shown {
+): Omit<Shown, 'day'> {
   const { workflowType, input, exposure, reason } = proposal
   const found = subjectOf(proposal, signer, ruleset)
   const effects = ruleset.effects.get(workflowType)

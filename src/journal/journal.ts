@@ -16,6 +16,10 @@ export type Reservation = {
   readonly usdMicros: bigint
   readonly gasWei: bigint
   readonly reverted: boolean
+  /** What may leave the signer of it, base units. */
+  readonly out?: { readonly token: Address; readonly assets: bigint }
+  /** Of a workflow that a person approved. */
+  readonly approved?: true
   /** Of a workflow in shadow: it counts against what is in shadow alone. */
   readonly shadow?: true
 }

@@ -12,7 +12,8 @@ const LEAVE_MAX = 8
 type Minute = {
   readonly rows: Map<string, Reservation>
   readonly apart: Map<string, Reservation>
-  sum: Reservation
+  /** By what they are counted by: the token that left, and whether a person approved. */
+  readonly sums: Map<string, Reservation>
 }
 
 type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<number, Minute> }
@@ -76,11 +77,11 @@ export class RecentReservations {
     const sinceMs = Math.min(...timesMs)
     if (sinceMs < this.#sinceMs) return null
     const found: Reservation[] = []
-    for (const [startMs, { rows, apart, sum }] of this.#byRole.get(role)?.minutes ?? []) {
+    for (const [startMs, { rows, apart, sums }] of this.#byRole.get(role)?.minutes ?? []) {
       const endMs = startMs + MINUTE_MS
       if (endMs <= sinceMs) continue
       const isWhole = !rows.has(workflowId) && timesMs.every((atMs) => atMs < startMs || atMs >= endMs)
-      if (isWhole) found.push(sum, ...apart.values())
+      if (isWhole) found.push(...sums.values(), ...apart.values())
       else for (const row of rows.values()) if (row.atMs >= sinceMs) found.push(row)
     }
     return found
@@ -100,17 +101,11 @@ const isApart = ({ reverted, shadow }: Reservation): boolean => reverted || shad
 
 function add(minutes: Map<number, Minute>, row: Reservation): void {
   const startMs = startOf(row)
-  const none = {
-    ...{ workflowId: '', role: row.role, atMs: startMs },
-    usdMicros: 0n,
-    gasWei: 0n,
-    reverted: false,
-  }
-  const minute: Minute = minutes.get(startMs) ?? { rows: new Map(), apart: new Map(), sum: none }
+  const minute: Minute = minutes.get(startMs) ?? { rows: new Map(), apart: new Map(), sums: new Map() }
   minutes.set(startMs, minute)
   minute.rows.set(row.workflowId, row)
   if (isApart(row)) minute.apart.set(row.workflowId, row)
-  else minute.sum = plus(minute.sum, row.usdMicros, row.gasWei)
+  else addTo(minute.sums, row, startMs, 1n)
 }
 
 function remove(minutes: Map<number, Minute>, row: Reservation): void {
@@ -119,12 +114,20 @@ function remove(minutes: Map<number, Minute>, row: Reservation): void {
   if (minute === undefined) return
   minute.rows.delete(row.workflowId)
   if (isApart(row)) minute.apart.delete(row.workflowId)
-  else minute.sum = plus(minute.sum, -row.usdMicros, -row.gasWei)
+  else addTo(minute.sums, row, startMs, -1n)
   if (minute.rows.size === 0) minutes.delete(startMs)
 }
 
-const plus = (sum: Reservation, usdMicros: bigint, gasWei: bigint): Reservation => ({
-  ...sum,
-  usdMicros: sum.usdMicros + usdMicros,
-  gasWei: sum.gasWei + gasWei,
-})
+/** Add a row to the sum of its kind, or take it from there with a sign of -1. */
+function addTo(sums: Map<string, Reservation>, row: Reservation, startMs: number, sign: bigint): void {
+  const { role, out, approved } = row
+  const key = `${approved === true} ${out?.token ?? ''}`
+  const sum = sums.get(key)
+  sums.set(key, {
+    ...{ workflowId: '', role, atMs: startMs, reverted: false },
+    usdMicros: (sum?.usdMicros ?? 0n) + sign * row.usdMicros,
+    gasWei: (sum?.gasWei ?? 0n) + sign * row.gasWei,
+    ...(out === undefined ? {} : { out: { ...out, assets: (sum?.out?.assets ?? 0n) + sign * out.assets } }),
+    ...(approved === true ? { approved } : {}),
+  })
+}

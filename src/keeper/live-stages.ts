@@ -1,13 +1,11 @@
 import type { Address, Hex } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
-import { countAnswers } from '../guard/approvers.ts'
+import type { Approval } from '../guard/approval.ts'
 import { BUDGETS_MS, checkBudget } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
 import { recheckPublic } from '../guard/recheck-public.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
-import { show } from '../guard/show.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Mail } from '../ops/mail.ts'
@@ -16,7 +14,6 @@ import { claim } from '../pipeline/claim.ts'
 import { clear, type SignerState } from '../pipeline/clear.ts'
 import { conclude } from '../pipeline/conclude.ts'
 import { confirm } from '../pipeline/confirm.ts'
-import { hold } from '../pipeline/hold.ts'
 import { type CarryDeps, carry, resend } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
@@ -31,6 +28,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import { wait } from '../workflow/step.ts'
 import type { StandingAllowance, Workflow } from '../workflow/workflow.ts'
+import { checkAsked, createHold } from './asking.ts'
 import { createRequestStages } from './request-stages.ts'
 import { createTogether } from './together.ts'
 
@@ -63,7 +61,7 @@ export type LiveStagesDeps = {
 
 /** Join the stages of one live role to their implementations. */
 export function createLiveStages(deps: LiveStagesDeps): Stages {
-  const { nowMs, journal, nodes, ruleset, approval, fees } = deps
+  const { nowMs, journal, nodes, ruleset, fees } = deps
   const view = () => deps.chain.of(deps.signer.address)
   const budget = budgetOf(deps)
   const together = createTogether(deps)
@@ -72,17 +70,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     ...createRequestStages({
       ...deps,
       mayPrepare: () => ({ ok: true }),
-      hold: (workflow) =>
-        hold(workflow, {
-          nowMs,
-          whyAsk: (proposal) => whyAsk(proposal, approval),
-          rules: rulesOf(ruleset, approval),
-          show: (asked) => show(asked, ruleset, approval),
-          hashOf: approvalHash,
-          expiresAfterMs: approval.expiresAfterMs,
-          answers: async (held, hash) => countAnswers(held, await deps.mail.answers(held.id, hash), approval),
-          lookMs: deps.mail.everyMs,
-        }),
+      hold: createHold(deps),
       checkBudget: budget,
     }),
     attest: (workflow) => attest(workflow, deps),
@@ -132,14 +120,16 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
 
 /** Judge by the role's rolling budgets, beside what the workflow that asks has reserved already. */
 const budgetOf =
-  ({ nowMs, journal, ruleset }: LiveStagesDeps) =>
+  ({ nowMs, journal, ruleset, approval }: LiveStagesDeps) =>
   async (ask: Reservation) => {
     const atMs = nowMs()
     const edgesMs = BUDGETS_MS.map((windowMs) => atMs - windowMs)
     const { rows, revision } = await journal.spending(ask.role, edgesMs, ask.workflowId)
     const counts = (row: Reservation) => row.shadow !== true && row.workflowId !== ask.workflowId
     const checked = checkBudget({ reservations: rows, counts, ask, limits: ruleset.limits, nowMs: atMs })
-    return checked.ok ? { ...checked, revision } : checked
+    if (!checked.ok) return checked
+    const asked = checkAsked(ask, rows, approval, atMs)
+    return asked.ok ? { ...checked, revision } : asked
   }
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */

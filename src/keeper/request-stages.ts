@@ -6,6 +6,7 @@ import { type Gate, stopped } from '../ops/control.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { prepare } from '../pipeline/prepare.ts'
 import { request } from '../pipeline/request.ts'
+import { reservationOf } from '../pipeline/transactions/raise.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Step } from '../workflow/step.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -38,14 +39,9 @@ export function createRequestStages(deps: RequestStagesDeps): Pick<Stages, 'requ
           const { role, signer } = workflow
           return may.ok ? checkRequest({ proposal, role, signer, ruleset }) : may
         },
-        checkBudget: ({ exposure }) =>
+        checkBudget: () =>
           deps.checkBudget({
-            workflowId: workflow.id,
-            role: workflow.role,
-            atMs: nowMs(),
-            usdMicros: exposure.usdMicros,
-            gasWei: 0n,
-            reverted: false,
+            ...reservationOf(workflow, nowMs()),
             ...(workflow.shadow === true ? { shadow: true } : {}),
           }),
         deploymentNamespace: ruleset.deployment.namespace,

@@ -162,11 +162,12 @@ function compareEffects(
 }
 
 /** What a workflow cost in the end, in the place of what it might have cost. */
-const spent = (workflow: Workflow, gasWei: bigint, stands: boolean, nowMs: number): Reservation => ({
-  ...reservationOf(workflow, nowMs),
-  ...(stands ? {} : { usdMicros: 0n }),
-  gasWei,
-})
+function spent(workflow: Workflow, gasWei: bigint, stands: boolean, nowMs: number): Reservation {
+  const { out, ...reserved } = reservationOf(workflow, nowMs)
+  return stands
+    ? { ...reserved, ...(out === undefined ? {} : { out }), gasWei }
+    : { ...reserved, usdMicros: 0n, gasWei }
+}
 
 /** Which end a failure is. A revert weighs most: it cost gas for a payload that ran. Pure. */
 function failure(workflow: Workflow): TerminalState {

@@ -1,4 +1,3 @@
-import type { Proposal } from '../workflow/proposal.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { type Hold, move, type Note, REJECTED, type Workflow } from '../workflow/workflow.ts'
 
@@ -9,10 +8,10 @@ type Asked = Pick<Hold, 'rules' | 'shown'>
 export type HoldDeps = {
   readonly nowMs: () => number
   /** Why a person is asked first; null when none is. */
-  readonly whyAsk: (proposal: Proposal) => Note | null
+  readonly whyAsk: (workflow: Workflow) => Promise<Note | null>
   /** Names the rules of now. */
   readonly rules: string
-  readonly show: (workflow: Workflow) => Hold['shown']
+  readonly show: (workflow: Workflow) => Promise<Hold['shown']>
   /** Names exactly what is approved. */
   readonly hashOf: (workflow: Workflow, asked: Asked) => string
   readonly expiresAfterMs: number
@@ -58,11 +57,11 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
 const isOf = (hold: Hold, workflow: Workflow, { rules, hashOf }: HoldDeps): boolean =>
   hold.rules === rules && hold.hash === hashOf(workflow, hold)
 
-function ask(workflow: Workflow, deps: HoldDeps): Step | null {
-  const why = deps.whyAsk(workflow.proposal)
+async function ask(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
+  const why = await deps.whyAsk(workflow)
   if (why === null) return null
   const { rules } = deps
-  const asked = { rules, shown: deps.show(workflow) }
+  const asked = { rules, shown: await deps.show(workflow) }
   const hash = deps.hashOf(workflow, asked)
   return moved({
     ...workflow,

@@ -21,6 +21,8 @@ export type Shown = {
   readonly effects: readonly string[]
   /** What is there now, and what it becomes, where the agent compared. */
   readonly changes: readonly ShownChange[]
+  /** What the role's workflows add up to over 24 hours. */
+  readonly day: string
   /** Who asks: a person, or the role's agent. */
   readonly askedBy: string
   /** So many must approve. */

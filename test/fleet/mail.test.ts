@@ -27,7 +27,7 @@ afterAll(async () => {
   await redis.stop()
 })
 
-const SHOWN = { calls: [], effects: [], changes: [], askedBy: '', quorum: 1, approvers: null }
+const SHOWN = { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 1, approvers: null }
 const SEATS = [
   { name: 'shadow:nav-reporter:0x51', roles: ['nav-reporter'] },
   { name: SEATED, roles: ['allocator'] },
@@ -221,9 +221,9 @@ describe('mail of a fleet', () => {
     const workflow = { ...known, hold: { ...why, ...asked, hash: HASH, untilMs: Date.now() + 3_600_000 } }
     const deps = {
       nowMs: Date.now,
-      whyAsk: () => why,
+      whyAsk: async () => why,
       rules: '',
-      show: () => SHOWN,
+      show: async () => SHOWN,
       hashOf: () => HASH,
       expiresAfterMs: 1,
       lookMs: 600_000,

@@ -63,7 +63,7 @@ describe('an approval policy', () => {
 describe('what is approved', () => {
   const workflow = workflowOf('discovered')
   const effects = ['moves no token, ours or of others']
-  const shown = { calls: [], effects, changes: [], askedBy: 'an agent', quorum: 1, approvers: null }
+  const shown = { calls: [], effects, changes: [], day: '', askedBy: 'an agent', quorum: 1, approvers: null }
   const asked = { rules: 'rules', shown }
   const hash = approvalHash(workflow, asked)
 

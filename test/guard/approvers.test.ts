@@ -13,7 +13,7 @@ const KNOWN: Approvers = {
   }),
   quorum: 2,
 }
-const shown = { calls: [], effects: [], changes: [], askedBy: '', quorum: 2, approvers: null }
+const shown = { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 2, approvers: null }
 const hold = { check: '', message: '', hash: HASH, rules: '', shown, untilMs: 1, approvals: [] }
 const workflowOfAsker = (askedBy?: string) => ({
   ...workflowOf('discovered'),

@@ -40,7 +40,7 @@ const shown = (proposal: Proposal, role: Parameters<typeof rulesetOf>[0]) =>
   show({ role, proposal, signer: SELF }, rulesetOf(role), KNOWN)
 
 /** As text, a call a paragraph. */
-const textOf = ({ calls, effects, changes }: Shown) =>
+const textOf = ({ calls, effects, changes }: Omit<Shown, 'day'>) =>
   [
     ...calls.flatMap((call) => [
       [call.to, call.function, ...call.notes].join(' | '),

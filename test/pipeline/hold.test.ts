@@ -11,6 +11,7 @@ const SHOWN = {
   calls: [],
   effects: ['leaves us: at most 3 sUSD'],
   changes: [],
+  day: '',
   askedBy: '',
   quorum: 1,
   approvers: null,
@@ -20,9 +21,9 @@ const rejection = { answers: async () => ({ approved: ['ben'], rejected: 'anna' 
 const why = { check: 'approval_always', message: 'always' }
 const deps: HoldDeps = {
   nowMs: () => 2_000,
-  whyAsk: () => why,
+  whyAsk: async () => why,
   rules: 'rules',
-  show: () => SHOWN,
+  show: async () => SHOWN,
   hashOf: () => HASH,
   expiresAfterMs: 10_000,
   answers: async () => ({ approved: [], rejected: null }),
@@ -37,7 +38,7 @@ const held = await after(hold(workflowOf('discovered'), deps))
 
 describe('a hold', () => {
   it('stands in the way of nothing that nobody is asked about', async () => {
-    expect(await hold(workflowOf('discovered'), { ...deps, whyAsk: () => null })).toBeNull()
+    expect(await hold(workflowOf('discovered'), { ...deps, whyAsk: async () => null })).toBeNull()
   })
 
   it('keeps why, what and until when, in the state that it was in', async () => {
@@ -62,7 +63,7 @@ describe('a hold', () => {
   })
 
   it('waits until as many have approved as the policy asks, and keeps who did, also where an answer is lost', async () => {
-    const two = { ...deps, show: () => ({ ...SHOWN, quorum: 2 }) }
+    const two = { ...deps, show: async () => ({ ...SHOWN, quorum: 2 }) }
     const asked = await after(hold(workflowOf('discovered'), two))
     const once = await after(hold(asked, { ...two, ...by('anna') }))
     expect(once.hold?.approvals).toEqual([{ by: 'anna', atMs: 2_000 }])

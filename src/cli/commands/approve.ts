@@ -81,7 +81,7 @@ const line = (text: string) => printable(text, 400)
 /** All that is approved by a hash, on one screen. */
 function screenOf(workflow: Held): string {
   const { id, signer, chainId, hold } = workflow
-  const { calls, effects, changes, askedBy } = hold.shown
+  const { calls, effects, changes, askedBy, day } = hold.shown
   const key = hold.shown.approvers?.some(({ user }) => user === undefined) ? ' --key FILE' : ''
   return [
     ...headOf(workflow),
@@ -96,6 +96,7 @@ function screenOf(workflow: Held): string {
     '',
     'Does:',
     ...effects.map((each) => `  ${line(each)}`),
+    `  adds up to: ${line(day)}`,
     '',
     ...approvalLines(hold),
     '',

@@ -23,9 +23,17 @@ export const reservationOf = (workflow: Workflow, nowMs: number): Reservation =>
   role: workflow.role,
   atMs: nowMs,
   usdMicros: workflow.proposal.exposure.usdMicros,
+  ...outOf(workflow),
+  ...(workflow.hold?.approvedAtMs === undefined ? {} : { approved: true }),
   gasWei: gasAtMostWei(workflow.slots),
   reverted: workflow.slots.some(({ inclusion }) => inclusion?.status === 'reverted'),
 })
+
+function outOf({ proposal: { exposure } }: Workflow): Pick<Reservation, 'out'> {
+  const { token, assets } = exposure
+  if (token === null || assets === 0n) return {}
+  return { out: { token: `0x${token.slice(2).toLowerCase()}`, assets } }
+}
 
 /**
  * Write the replacements that were ordered, and reserve what they add. A payload is raised only where it would still do

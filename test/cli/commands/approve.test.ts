@@ -40,6 +40,7 @@ const asked = {
     ],
     effects: ['leaves us: at most 41,650.5 sUSD'],
     changes: [{ field: 'maxPriceBps', from: '93 %', to: '94 %' }],
+    day: '90,000 USD in 24 h with this one',
     askedBy: 'the agent of the liquidator',
     quorum: 1,
     approvers: null,
@@ -89,6 +90,7 @@ describe('an approval', () => {
     expect(out).toMatch(/ 1\. btc 0x(3a){20} liquidate\n +repayAssets {2}41,650\.5 sUSD\n/)
     expect(out).toContain('\n  maxPriceBps: 93 % → 94 %\n')
     expect(out).toContain('\n  leaves us: at most 41,650.5 sUSD\n')
+    expect(out).toContain('\n  adds up to: 90,000 USD in 24 h with this one\n')
     expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash}\n`)
     expect(out.split('\n').length).toBeLessThan(30)
     expect(out).not.toContain('\u001b')
