@@ -277,6 +277,9 @@ function allocationWorld(dice: Dice): World {
 
 const LANES: Readonly<Record<string, bigint>> = { liquid: 9_500n, restricted: 8_400n }
 
+/** Most of a fund in bids and holdings of a lane, basis points. */
+const LANE_PARTS: Readonly<Record<string, bigint>> = { liquid: 7_000n, restricted: 3_500n }
+
 /** A lot at the house, and a fund's bid that may be too high for it, or for the fund. */
 function acquisitionWorld(dice: Dice): World {
   const oracle = oracleOf(dice, 120)
@@ -318,8 +321,12 @@ function acquisitionWorld(dice: Dice): World {
   const always = { ...flags, impairment, manager, netAssets: unread(dice, net), read: oracle.read }
   const before = { ...always, lot: unread(dice, lot), idleAssets: idle }
   const spent = assets + overspent > idle ? idle : assets + overspent
+  // What the fund has in the lane, the market and of the borrower with this bid, whatever the rows list.
+  const most = [LANE_PARTS[lane] ?? 0n, 8_000n, 5_000n].map((bps) => (net * bps) / 10_000n)
+  const concentrationAt = most.map((assets) => (chance(dice, 0.9) ? upTo(dice, assets) : near(dice, assets)))
   const after = {
     ...always,
+    concentrationAt: unread(dice, concentrationAt),
     lot: leads ? { ...lot, bestBidder: FUND, bestAssets: assets } : lot,
     idleAssets: idle - spent,
   }
@@ -351,6 +358,8 @@ function acquisitionWorld(dice: Dice): World {
       assets > enough && 'it is above what the rivals are a reason for',
       assets * 10_000n > net * 2_500n && 'it is too much of the fund',
       !leads && 'the fund does not lead afterwards',
+      after.concentrationAt === null && 'its concentration cannot be read',
+      concentrationAt.some((held, index) => held > (most[index] ?? 0n)) && 'the fund has too much like it',
       idle - (idle - spent) > assets && 'the fund spends more',
     ),
   }
