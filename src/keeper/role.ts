@@ -123,13 +123,8 @@ export async function openRole(
     .filter((each) => each.role === role && each.mode === 'live')
     .map((each) => each.signer)
   const opener = createOpener({ role, signer }, { ...deps, keys })
-  const observe: Observer['observe'] = (around) => {
-    deps.proof.again()
-    signing?.lookBeside()
-    return observer.observe(around)
-  }
   const duty: Duty = createRoleDuty(rolePolicy, deps, {
-    observer: { observe, close: observer.close },
+    observer: lookingBeside(observer, signing, deps),
     recent: recent.list,
     journal: {
       ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
@@ -164,6 +159,20 @@ export async function openRole(
     },
   }
 }
+
+/** Begin with each look what is looked at beside it, and waited for by nobody. */
+const lookingBeside = (
+  observer: Observer,
+  signing: RoleSigning | null,
+  { proof }: Pick<RoleDeps, 'proof'>,
+): Observer => ({
+  ...observer,
+  observe: (around) => {
+    proof.again()
+    signing?.lookBeside()
+    return observer.observe(around)
+  },
+})
 
 /** Close the gate of a signer's work also while the signer is SAFE. A shadow signs nothing: none is closed to it. */
 export const gateOf =
