@@ -272,11 +272,12 @@ function withinGas(
   { ruleset, signer }: FinalOptions,
 ): Checked<{ readonly clearance: Clearance }> {
   const gas = clearance.payloads.reduce((sum, { payload }) => sum + payload.gasLimit, 0n)
-  const costWei = gas * signer.maxFeePerGasWei
+  const valueWei = clearance.payloads.reduce((sum, { payload }) => sum + payload.valueWei, 0n)
+  const costWei = gas * signer.maxFeePerGasWei + valueWei
   const limit = ruleset.limits.perWorkflow.gasWeiMax
   if (costWei <= limit) return { ok: true, clearance }
   return refuse(
     'limit_workflow_gas',
-    `Its gas could cost ${costWei} wei; the policy allows ${limit} a workflow. Fix: wait for lower fees, or raise limits.perWorkflow.gasMax.`,
+    `Its gas and what it sends could cost ${costWei} wei; the policy allows ${limit} a workflow. Fix: wait for lower fees, or raise limits.perWorkflow.gasMax.`,
   )
 }

@@ -3,6 +3,7 @@ import type { Assumptions, Revalidation } from '../service/contract/assumptions.
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
+import { CODE_HASH } from './code-hash.ts'
 import { contentHash } from './content-hash.ts'
 import { judgeByFacts } from './facts.ts'
 import { compileEffects } from './policy/compile-effects.ts'
@@ -45,7 +46,7 @@ export type Ruleset = {
 
 /**
  * Compile a policy's guard sections against the pinned deployment, and what the service calls our revalidations.
- * Everything that could only fail later fails here. The hash is of what is given, not of what is compiled.
+ * Everything that could only fail later fails here. The hash is of what is given, not of what is compiled, and of the code that judges by it.
  * Throws RolekeeperError `policy.guard_invalid`, naming the path, the value and the fix. Pure.
  */
 export function compileRuleset(
@@ -70,7 +71,7 @@ export function compileRuleset(
   )
   checkViews(guard.views, sanity, new Set(Object.keys(guard.facts ?? {})))
   return {
-    hash: contentHash({ role, limits, freshness, guard, deployment, revalidations }),
+    hash: contentHash({ code: CODE_HASH, role, limits, freshness, guard, deployment, revalidations }),
     role,
     limits,
     freshness,

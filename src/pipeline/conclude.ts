@@ -19,7 +19,7 @@ import type { ChainView } from './transactions/nonces.ts'
 import { reservationOf } from './transactions/raise.ts'
 import { hasFailed } from './transactions/replace.ts'
 import type { Signers } from './transactions/safe.ts'
-import { orderAttempt, revocationPayload } from './transactions/transaction.ts'
+import { orderAttempt, revocationPayload, sentBy } from './transactions/transaction.ts'
 
 /** What concluding needs. */
 export type ConcludeDeps = {
@@ -164,9 +164,11 @@ function compareEffects(
 /** What a workflow cost in the end, in the place of what it might have cost. */
 function spent(workflow: Workflow, gasWei: bigint, stands: boolean, nowMs: number): Reservation {
   const { out, ...reserved } = reservationOf(workflow, nowMs)
+  // The native coin that was sent along counts like gas: nothing else counts it.
+  const nativeWei = gasWei + sentBy(workflow.slots.filter(hasLanded))
   return stands
-    ? { ...reserved, ...(out === undefined ? {} : { out }), gasWei }
-    : { ...reserved, usdMicros: 0n, gasWei }
+    ? { ...reserved, ...(out === undefined ? {} : { out }), gasWei: nativeWei }
+    : { ...reserved, usdMicros: 0n, gasWei: nativeWei }
 }
 
 /** Which end a failure is. A revert weighs most: it cost gas for a payload that ran. Pure. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { CODE_HASH } from '../../src/guard/code-hash.ts'
 import type { GuardPolicy } from '../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
 import { deployment, ruleset, STRANGER, sections } from './fixtures.ts'
@@ -23,6 +24,20 @@ describe('a ruleset', () => {
     const again = compileRuleset({ ...sections, limits: { ...sections.limits, ...reversed } }, deployment)
     expect(again.hash).toBe(ruleset.hash)
     expect(ruleset.hash).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('has another hash when what the role judges by changes, a rule, a denial, a fact or a name of the service', () => {
+    const { sanity } = sections.guard
+    const others = [
+      withGuard({ sanity: { ...(sanity as object), minCollateralBps: 9_501n } }),
+      withGuard({ deny: [{ id: 'never', target: STRANGER }] }),
+      withGuard({ facts: { closeFactorBps: '5000' } }),
+      withGuard({ gasHeadroomBps: 20_000n }),
+      compileRuleset(sections, deployment, { underWater: 'position_liquidatable' }),
+      compileRuleset({ ...sections, freshness: { ...sections.freshness, blockLagMax: 1n } }, deployment),
+    ]
+    expect(new Set([ruleset, ...others].map(({ hash }) => hash)).size).toBe(others.length + 1)
+    expect(CODE_HASH).toMatch(/^[0-9a-f]{64}$/)
   })
 
   it('has another hash when a limit or a pin changes', () => {

@@ -2,7 +2,7 @@ import { type Checked, type Refusal, RolekeeperError } from '../../errors.ts'
 import type { Journal, Reservation } from '../../journal/journal.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { gasAtMostWei } from './transaction.ts'
+import { nativeAtMostWei } from './transaction.ts'
 
 /** What writing replacements needs. */
 export type RaiseDeps = {
@@ -25,7 +25,7 @@ export const reservationOf = (workflow: Workflow, nowMs: number): Reservation =>
   usdMicros: workflow.proposal.exposure.usdMicros,
   ...outOf(workflow),
   ...(workflow.hold?.approvedAtMs === undefined ? {} : { approved: true }),
-  gasWei: gasAtMostWei(workflow.slots),
+  gasWei: nativeAtMostWei(workflow.slots),
   reverted: workflow.slots.some(({ inclusion }) => inclusion?.status === 'reverted'),
 })
 

@@ -2,7 +2,7 @@ import { invariant } from '../../errors.ts'
 import { type Attempt, type AttemptPurpose, type Slot, withNewAttempt } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { bumpFees, type FeePolicy, type Fees, type OfferTerms, payloadCapWei, quoteFees } from './fees.ts'
-import { gasOf, orderAttempt } from './transaction.ts'
+import { gasOf, orderAttempt, sentBy } from './transaction.ts'
 
 /** The chain, as far as fees and replacements depend on it. */
 export type ReplaceView = {
@@ -74,8 +74,9 @@ function capOf(
   terms: ReplaceTerms,
 ): bigint {
   if (purpose === 'noop' || slot.kind === 'revoke') return terms.fees.maxFeePerGasWei
-  const gas = gasOf(slots.filter(({ kind }) => kind === 'intent'))
-  return payloadCapWei(terms.fees, proposal, { ...gas, weiMax: terms.gasWeiMax })
+  const payloads = slots.filter(({ kind }) => kind === 'intent')
+  const weiMax = terms.gasWeiMax - sentBy(payloads)
+  return payloadCapWei(terms.fees, proposal, { ...gasOf(payloads), weiMax })
 }
 
 function nextFees(

@@ -84,13 +84,20 @@ export const gasOf = (payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]) 
   limit: payloads.reduce((sum, { payload }) => sum + payload.gasLimit, 0n),
 })
 
+/** Sum the native coin that payloads send, wei. Pure. */
+export const sentBy = (payloads: readonly Pick<Slot, 'payload'>[]): bigint =>
+  payloads.reduce((sum, { payload }) => sum + payload.valueWei, 0n)
+
 /**
- * The most that the gas of a workflow's slots can cost, wei: of each slot the dearest of its attempts, because only one of
+ * The most native coin that a workflow's slots can cost, wei, what they send and their gas: of each slot the dearest of its attempts, because only one of
  * them is ever mined. Pure.
  */
-export const gasAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' | 'attempts'>[]): bigint =>
+export const nativeAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' | 'attempts'>[]): bigint =>
   slots.reduce((sum, slot) => {
-    const costs = slot.attempts.map((attempt) => payloadOf(slot, attempt).gasLimit * attempt.maxFeePerGasWei)
+    const costs = slot.attempts.map((attempt) => {
+      const { gasLimit, valueWei } = payloadOf(slot, attempt)
+      return gasLimit * attempt.maxFeePerGasWei + valueWei
+    })
     return sum + costs.reduce((most, cost) => (cost > most ? cost : most), 0n)
   }, 0n)
 

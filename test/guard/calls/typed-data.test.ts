@@ -144,6 +144,37 @@ describe('a rule for typed data', () => {
     expect(path(changes)).toBe(`guard.allow[0].typedData.${member}`)
   })
 
+  // As their standards and contracts name them.
+  it.each([
+    'Permit',
+    'PermitForAll',
+    'PermitSingle',
+    'PermitBatch',
+    'PermitTransferFrom',
+    'PermitBatchTransferFrom',
+    'PermitWitnessTransferFrom',
+    'PermitBatchWitnessTransferFrom',
+    'SafeTx',
+    'SafeMessage',
+    'UserOperation',
+    'PackedUserOperation',
+    'OrderComponents',
+    'BulkOrder',
+    'Order',
+    'LimitOrder',
+    'TransferWithAuthorization',
+    'ReceiveWithAuthorization',
+    'CancelAuthorization',
+    'Authorization',
+    'Delegation',
+    'MetaTransaction',
+    'ForwardRequest',
+  ])('is never for %s, in whatever case', (name) => {
+    for (const each of [name, name.toLowerCase(), `My${name}`]) {
+      expect(path({ type: typedData.type.replace('NavReport', each) })).toBe('guard.allow[0].typedData.type')
+    }
+  })
+
   it('leaves the signature to us', () => {
     const params = { ...NAV_RULE.params, signature: { eq: '0x' } }
     expect(path({}, { params })).toBe('guard.allow[0].params.signature')

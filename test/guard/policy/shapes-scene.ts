@@ -184,7 +184,7 @@ export const encodeCall = (
 export async function asked(
   shapes: Shapes,
   ruleset: Ruleset,
-  calls: readonly (readonly [Address, Hex])[],
+  calls: readonly (readonly [to: Address, data: Hex, value?: string])[],
   request: { readonly repay: bigint; readonly minCollateral: bigint },
 ): Promise<FinalOptions> {
   const { client, chain, liquidator, borrower } = shapes
@@ -207,7 +207,11 @@ export async function asked(
     reason: { priceWad: String(PRICE.wad) },
   }
   const answer = liquidationAnswer()
-  const transactions = calls.map(([to, data], order) => ({ ...intent(order, to, data), chainId }))
+  const transactions = calls.map(([to, data, value = '0'], order) => ({
+    ...intent(order, to, data),
+    chainId,
+    value,
+  }))
   const freshness = { status: 'current', lagSeconds: 0, blockNumber: String(block.number) } as const
   const expiresAt = new Date(nowMs + 30_000).toISOString()
   const preflight = { ...answer.preflight, freshness }

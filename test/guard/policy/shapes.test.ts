@@ -37,19 +37,30 @@ async function outcome(
   return again.ok ? 'cleared' : `${again.check} at the recheck`
 }
 
+/** The same rules, but that each call may send 1 ETH. */
+const paying = (ruleset: Ruleset): Ruleset => ({
+  ...ruleset,
+  rules: new Map(
+    [...ruleset.rules].map(([type, rules]) => [
+      type,
+      rules.map((rule) => ({ ...rule, valueWeiMax: 10n ** 18n })),
+    ]),
+  ),
+})
+
 describe('a pool in the manner of Aave', () => {
   // 5,000 at 2,500 and 5 % more.
   const due = 21n * 10n ** 17n
   const minCollateral = (due * 99n) / 100n
-  const run = (changes: Readonly<Record<string, unknown>> = {}, request = {}) => {
+  const run = (changes: Readonly<Record<string, unknown>> = {}, request = {}, value = '0') => {
     const { loan, collateral, pool } = shapes.addresses
     const stated = { repay: REPAY, minCollateral, ...request }
     const args = { collateral, loan, user: shapes.borrower, cover: stated.repay, shares: false, ...changes }
     return outcome(
-      rulesetFor(shapes, 'pooled'),
+      value === '0' ? rulesetFor(shapes, 'pooled') : paying(rulesetFor(shapes, 'pooled')),
       [
         [loan, encodeCall('approve', [pool, stated.repay])],
-        [pool, encodeCall('liquidationCall', Object.values(args))],
+        [pool, encodeCall('liquidationCall', Object.values(args)), value],
       ],
       stated,
     )
@@ -67,6 +78,13 @@ describe('a pool in the manner of Aave', () => {
     ['shares in the place of tokens', () => ({ shares: true }), 'parameter_receive_a_token'],
   ])('is refused with %s', async (_name, changes, check) => {
     expect(await run(changes())).toBe(check)
+  })
+
+  it('counts the value that it sends like gas', async () => {
+    // The policy lets the gas of one workflow cost 0.3 ETH.
+    expect(await run({}, {}, String(10n ** 17n))).toBe('cleared')
+    expect(await run({}, {}, String(4n * 10n ** 17n))).toBe('limit_workflow_gas')
+    expect(await run({}, {}, String(10n ** 18n + 1n))).toBe('value_above_cap')
   })
 
   it('is judged by its own facts', async () => {

@@ -7,7 +7,7 @@ import {
   type ReplaceTerms,
   type ReplaceView,
 } from '../../../src/pipeline/transactions/replace.ts'
-import { gasAtMostWei } from '../../../src/pipeline/transactions/transaction.ts'
+import { nativeAtMostWei } from '../../../src/pipeline/transactions/transaction.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { answerOf, attemptOf, FEE_POLICY, MARKET, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -173,7 +173,7 @@ describe('replacements', () => {
       workflow = { ...workflow, slots }
     }
     expect(workflow.slots[0]?.attempts.length).toBeGreaterThan(2)
-    expect(gasAtMostWei(workflow.slots)).toBeLessThanOrEqual(gasWeiMax)
+    expect(nativeAtMostWei(workflow.slots)).toBeLessThanOrEqual(gasWeiMax)
   })
 
   it('give a no-op the gas that this chain asks for it', () => {

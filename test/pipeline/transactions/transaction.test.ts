@@ -5,6 +5,7 @@ import { BrokenInvariant } from '../../../src/errors.ts'
 import {
   assembleRaw,
   NOOP_GAS,
+  nativeAtMostWei,
   orderAttempt,
   payloadOf,
 } from '../../../src/pipeline/transactions/transaction.ts'
@@ -22,6 +23,14 @@ const signed = async ({ digest }: Attempt, privateKey: `0x${string}` = KEY) => {
   const { r, s, yParity } = await sign({ hash: digest, privateKey })
   return { r, s, yParity: yParity === 1 ? 1 : 0 } as const
 }
+
+describe('the native coin at risk', () => {
+  it('is the gas of the dearest attempt, with what it sends', () => {
+    const attempts = [orderAttempt(slot, 'payload', FEES, 5), orderAttempt(slot, 'noop', FEES, 5)]
+    expect(nativeAtMostWei([{ ...slot, attempts }])).toBe(100_000n * 20n + 3n)
+    expect(nativeAtMostWei([{ ...slot, attempts: attempts.slice(1) }])).toBe(NOOP_GAS * 20n)
+  })
+})
 
 describe('an order', () => {
   it('is the digest of its own unsigned bytes, and the same each time', () => {

@@ -119,7 +119,7 @@ contract PooledMarket {
         address user,
         uint256 debtToCover,
         bool receiveAToken
-    ) external {
+    ) external payable {
         (,,,,, uint256 health) = getUserAccountData(user);
         require(health < 1e18 && !isPaused, "healthy or paused");
         require(collateralAsset == address(collateral) && debtAsset == address(loan), "no such reserve");
