@@ -4,7 +4,7 @@ import { REQUEST_ID } from '../service/contract/scalars.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
 import type { ClearedCall } from './calls/call.ts'
-import { checkSequence } from './calls/sequence.ts'
+import { checkCallee, checkSequence } from './calls/sequence.ts'
 import { checkRequest } from './check-request.ts'
 import { checkAnswerAge, lifetimeOf } from './freshness.ts'
 import type { Subject } from './policy/conditions.ts'
@@ -56,8 +56,11 @@ export function checkPrepared(options: {
   const rules = ruleset.rules.get(workflowType) ?? []
   const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
   if (!calls.ok) return calls
-  const expected = checkPostconditions(answer.canonicalPostconditions, workflowType, subject, calls.calls)
-  if (expected !== null) return expected
+  const callee = ruleset.sanity.get(workflowType)?.callee
+  const unlike =
+    checkCallee(calls.calls, callee, subject) ??
+    checkPostconditions(answer.canonicalPostconditions, workflowType, subject, calls.calls)
+  if (unlike !== null) return unlike
   const check = { calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs }
   judged.set(frozen, { workflow, ruleset, check })
   return { ok: true, ...check }

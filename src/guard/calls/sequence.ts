@@ -1,8 +1,9 @@
-import { type Checked, refuse } from '../../errors.ts'
+import { type Checked, type Refusal, refuse } from '../../errors.ts'
 import type { PreparedWorkflow } from '../../service/contract/prepared-workflow.ts'
 import type { Attestation } from '../../workflow/workflow.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { type Rule, rulesFor } from '../policy/rule.ts'
+import { asAddress } from '../policy/values.ts'
 import { type ClearedCall, checkCall } from './call.ts'
 
 /**
@@ -50,6 +51,23 @@ export function checkSequence(
     )
   }
   return { ok: true, calls }
+}
+
+/**
+ * Refuse a call to another contract than the one that the request names by a member and the role's judgement reads: a bid
+ * at one desk would be judged by another. Null where it names none. Pure.
+ */
+export function checkCallee(
+  calls: readonly ClearedCall[],
+  member: string | undefined,
+  { input }: Subject,
+): Refusal | null {
+  const called = calls.at(-1)?.to
+  if (member === undefined || called === asAddress(input[member])) return null
+  return refuse(
+    'callee_differs',
+    `The last call goes to ${called}; the request's ${member} is ${input[member]}.`,
+  )
 }
 
 const countOf = (required: readonly Rule[], applying: readonly Rule[]): string =>

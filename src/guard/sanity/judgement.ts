@@ -40,6 +40,8 @@ export type SanityCheck = {
   readonly views: readonly AbiFunction[]
   /** Members of the input that it reads, by path: the rules must make a call carry each, `relies` in policy/relied.ts. */
   readonly relies: readonly string[]
+  /** The member of the input that names the contract which it reads: the last call goes there, and nowhere else. */
+  readonly callee?: string
   /** The revalidations that `checkState` covers, beside time and expiry. */
   readonly revalidations: readonly Revalidation[]
   /** Ask for what is to be read. */

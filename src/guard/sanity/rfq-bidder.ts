@@ -218,12 +218,14 @@ export const rfqBidderSanity: RoleSanity<BidLimits> = {
     const onDesk = (judge: SanityCheck['judge'], relies: readonly string[]): SanityCheck => ({
       views: DESK_VIEWS,
       relies,
+      callee: 'rfqAddress',
       revalidations: EXPIRY,
       judge,
     })
     const bidOnDesk = (judge: SanityCheck['judge'], id: string): SanityCheck => ({
       views: [...DESK_VIEWS, ...ESCROW_VIEWS, ...PRICE_VIEWS],
       relies: [id, 'bidAssets', 'expiresTimestamp'],
+      callee: 'rfqAddress',
       revalidations: EXPIRY,
       judge,
     })
@@ -238,6 +240,7 @@ export const rfqBidderSanity: RoleSanity<BidLimits> = {
         {
           views: [...AUCTION_VIEWS, ...ESCROW_VIEWS, ...PRICE_VIEWS],
           relies: ['lotId', 'bidAssets'],
+          callee: 'auctionAddress',
           revalidations: EXPIRY,
           judge: (about) => judgeRaise(limits, about),
         },
