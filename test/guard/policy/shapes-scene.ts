@@ -82,14 +82,16 @@ export async function createShapes() {
   const by = { account: liquidator, chain: null, gas: 8_000_000n } as const
   const compiled = compileMarkets()
   const abiOf = (name: string): Abi => compiled[name]?.abi ?? []
+  // The chain answers before it has mined, where the machine is busy.
+  const mined = (hash: Hex) => client.waitForTransactionReceipt({ hash, pollingInterval: 10 })
   const deploy = async (name: string, args: readonly unknown[]): Promise<Address> => {
     const bytecode: Hex = `0x${compiled[name]?.evm.bytecode.object}`
     const hash = await client.deployContract({ ...by, abi: abiOf(name), bytecode, args: [...args] })
-    const { contractAddress } = await client.getTransactionReceipt({ hash })
+    const { contractAddress } = await mined(hash)
     return lower(contractAddress ?? ZERO)
   }
-  const write = (name: string, address: Address, functionName: string, args: readonly unknown[]) =>
-    client.writeContract({ ...by, address, abi: abiOf(name), functionName, args: [...args] })
+  const write = async (name: string, address: Address, functionName: string, args: readonly unknown[]) =>
+    mined(await client.writeContract({ ...by, address, abi: abiOf(name), functionName, args: [...args] }))
 
   const [loan, collateral] = [await deploy('Token', [6]), await deploy('Token', [18])]
   const [debt, deposits] = [await deploy('Token', [6]), await deploy('Token', [18])]
