@@ -19,6 +19,8 @@ export type Aim = {
   readonly proposal: Proposal
   readonly self: Address
   readonly answer: PreparedWorkflow
+  /** The digest that is recorded for it, where a call of it carries a signature. */
+  readonly digest?: Hex
 }
 
 /** What is served instead: a value that is written as JSON, or the exact text. */

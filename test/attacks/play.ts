@@ -22,6 +22,7 @@ export const aimOf = (kind: Kind, ruleset: Ruleset): Aim => ({
   proposal: kind.proposal,
   self: SELF,
   answer: answerOf(kind, kind.drafts),
+  ...(kind.name === 'report' ? { digest: NAV_DIGEST } : {}),
 })
 
 /** The exact text that is served. */
@@ -42,7 +43,7 @@ function read(text: string) {
 }
 
 /** Serve a text to a workflow that waits for its answer, and carry it as far as it gets before the chain is asked. */
-export async function serve({ proposal, ruleset }: Aim, text: string): Promise<Outcome> {
+export async function serve({ proposal, ruleset, digest: recorded }: Aim, text: string): Promise<Outcome> {
   const asked: Hex[] = []
   const { prepared: _none, ...bare } = workflowOf('requested')
   const requested: Workflow = {
@@ -53,9 +54,9 @@ export async function serve({ proposal, ruleset }: Aim, text: string): Promise<O
   const nowMs = () => NOW_MS
   let step = await prepare(requested, { nowMs, post: async () => read(text) })
   if (step.type === 'moved' && step.workflow.state === 'prepared') {
-    // As if the report's own digest had been recorded: nothing is left but to sign it.
-    const isReport = proposal.workflowType === 'role.nav_reporter.navReportSignAndSubmit'
-    const prepared = { ...step.workflow, ...(isReport ? { attestation: { digest: NAV_DIGEST } } : {}) }
+    // As if the digest had been recorded: nothing is left but to sign it.
+    const attestation = recorded === undefined ? {} : { attestation: { digest: recorded } }
+    const prepared = { ...step.workflow, ...attestation }
     step = await attest(prepared, {
       ...{ nowMs, ruleset },
       nodes: {

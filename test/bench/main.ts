@@ -1,12 +1,13 @@
 /**
- * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet [--json]`: the figures that are held over
- * time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
+ * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard [--json]`: the figures that are held
+ * over time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { parseArgs } from 'node:util'
 import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
 import { describeFleet } from './describe-fleet.ts'
 import { measureFleet } from './fleet.ts'
+import { type GuardFigures, measureGuard } from './guard.ts'
 import { type IngestFigures, measureIngest } from './ingest.ts'
 import { type JournalFigures, measureJournal } from './journal.ts'
 import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
@@ -45,9 +46,12 @@ if (positionals.join() === 'reaction') {
 } else if (positionals.join() === 'fleet') {
   const figures = await measureFleet((text) => process.stderr.write(`fleet: ${text}\n`))
   process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeFleet(figures))
+} else if (positionals.join() === 'guard') {
+  const figures = measureGuard((text) => process.stderr.write(`guard: ${text}\n`))
+  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeGuard(figures))
 } else {
   process.stderr.write(
-    'Usage: npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet [--json]\n',
+    'Usage: npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard [--json]\n',
   )
 }
 
@@ -59,6 +63,17 @@ function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionF
     side('script', script),
     `ratio of p50 ${ratio.toFixed(2)}; load ${load.map((one) => one.toFixed(1)).join(' to ')}`,
     ...failures,
+    '',
+  ].join('\n')
+}
+
+function describeGuard({ kinds, p99MsMost }: GuardFigures): string {
+  return [
+    'The static guard over one valid answer, ms.',
+    ...kinds.map(
+      ({ name, p50Ms, p99Ms }) => `  ${name.padEnd(40)} p50 ${p50Ms.toFixed(3)}  p99 ${p99Ms.toFixed(3)}`,
+    ),
+    `p99 of the slowest ${p99MsMost.toFixed(3)}; the target is 2`,
     '',
   ].join('\n')
 }

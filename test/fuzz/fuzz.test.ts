@@ -5,6 +5,7 @@ import { CASES } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
 import { fuzzAnswer } from './answers.ts'
 import { fuzzBidderRows } from './bidder-rows.ts'
+import { golden, refusalOf } from './golden.ts'
 import { fuzzWorld } from './worlds.ts'
 
 const seeds = (count: number, first: number) => Array.from({ length: count }, (_, index) => first + index)
@@ -60,5 +61,18 @@ describe('worlds of rows', () => {
     expect(
       found.flatMap(({ checks }) => checks).filter((check) => check === 'cleared').length,
     ).toBeGreaterThan(20)
+  })
+})
+
+describe('valid workflows', () => {
+  it.each(CASES)('are accepted, whatever they are about: %s', async (_name, kind, ruleset) => {
+    const aim = aimOf(kind, ruleset)
+    const refused = await Promise.all(
+      seeds(50, 1).map(async (seed) => {
+        const why = await refusalOf(golden(aim, kind, createDice(seed)))
+        return why === null ? [] : [`seed ${seed}: ${why}`]
+      }),
+    )
+    expect(refused.flat()).toEqual([])
   })
 })

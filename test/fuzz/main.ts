@@ -1,7 +1,8 @@
 /**
- * `npm run fuzz [-- --count N] [--seed S] [--json]`: N mutated answers of every workflow type, and a tenth as many
- * worlds whose rows say what they like. Nothing may be accepted beyond the policy, thrown, or kept in memory. Exits 1
- * when something was; each finding names the seed that repeats it.
+ * `npm run fuzz [-- --count N] [--seed S] [--json]`: N mutated answers of every workflow type, a tenth as many worlds
+ * whose rows say what they like, and a hundredth as many valid workflows. Nothing may be accepted beyond the policy,
+ * thrown, or kept in memory, and nothing valid refused. Exits 1 when something was; each finding names the seed that
+ * repeats it.
  */
 import { parseArgs } from 'node:util'
 import { aimOf } from '../attacks/play.ts'
@@ -9,6 +10,7 @@ import { CASES } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
 import { fuzzAnswer } from './answers.ts'
 import { fuzzBidderRows } from './bidder-rows.ts'
+import { golden, refusalOf } from './golden.ts'
 import { fuzzWorld } from './worlds.ts'
 
 const { values } = parseArgs({
@@ -30,7 +32,13 @@ type Finding = { readonly checks: readonly string[]; readonly problem: string | 
 
 let failed = 0
 let heapMbMost = 0
-const aims = CASES.map(([, kind, ruleset]) => aimOf(kind, ruleset))
+const targets = CASES.map(([, kind, ruleset]) => ({ kind, aim: aimOf(kind, ruleset) }))
+const aims = targets.map(({ aim }) => aim)
+await run('valid workflows', Math.floor(count / 100), async (seed) => {
+  const { kind, aim } = targets[seed % targets.length] ?? targets[0] ?? nothing()
+  const refused = await refusalOf(golden(aim, kind, createDice(seed)))
+  return { checks: [refused ?? 'accepted'], problem: refused === null ? null : `${kind.name} ${refused}` }
+})
 await run('answers', count, async (seed) => {
   const { check, problem } = await fuzzAnswer(aims, createDice(seed))
   return { checks: [check], problem }
@@ -45,6 +53,10 @@ print(
   values.json ? JSON.stringify({ failed, heapMbMost }) : `${failed} found; at most ${heapMbMost} MB in use`,
 )
 process.exitCode = failed === 0 ? 0 : 1
+
+function nothing(): never {
+  throw new TypeError('the shipped policies hold a kind of workflow')
+}
 
 async function run(name: string, runs: number, one: (seed: number) => Promise<Finding>): Promise<void> {
   const checks = new Map<string, number>()

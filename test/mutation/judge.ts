@@ -42,18 +42,13 @@ process.on('unhandledRejection', () => {})
 
 const board = load(order.files, order.fromStart)
 const shim: typeof import('./shim.ts') = await import('./shim.ts')
-for (const file of order.tests) {
-  shim.beginFile(file)
-  try {
-    await import(pathToFileURL(resolve(file)).href)
-  } catch (error) {
-    if (order.fromStart !== null) end(order.fromStart, file)
-    report({ type: 'broken', test: file, why: error instanceof Error ? error.message : String(error) })
+if (order.fromStart === null) {
+  for (const file of order.tests) {
+    const why = await loads(file)
+    if (why !== null) report({ type: 'broken', test: file, why })
   }
-}
-
-if (order.fromStart === null) await judgeAll()
-else await judgeOne(order.fromStart)
+  await judgeAll()
+} else await judgeOne(order.fromStart)
 await shim.endAll()
 report({ type: 'done' })
 process.exit(0)
@@ -76,17 +71,33 @@ async function fails(test: Kept): Promise<string | null> {
   return outcome
 }
 
-/** The mutant was on as the code loaded; the first test that fails ends it. */
-async function judgeOne(id: number): Promise<void> {
-  for (const test of shim.kept) {
-    try {
-      await shim.beginAll([test])
-    } catch {
-      end(id, test.name)
-    }
-    if ((await fails(test)) !== null) end(id, test.name)
+/** Load a test file; why it does not load, or null. */
+async function loads(file: string): Promise<string | null> {
+  shim.beginFile(file)
+  try {
+    await import(pathToFileURL(resolve(file)).href)
+    return null
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
   }
-  report({ type: 'judged', id, by: null, atLoad: true, tests: shim.kept.length })
+}
+
+/** The mutant is on as the code loads; the first test that fails ends it. */
+async function judgeOne(id: number): Promise<void> {
+  let tests = 0
+  for (const file of order.tests) {
+    if ((await loads(file)) !== null) end(id, file)
+    for (const test of shim.kept.slice(tests)) {
+      try {
+        await shim.beginAll([test])
+      } catch {
+        end(id, test.name)
+      }
+      if ((await fails(test)) !== null) end(id, test.name)
+    }
+    tests = shim.kept.length
+  }
+  report({ type: 'judged', id, by: null, atLoad: true, tests })
 }
 
 async function judgeAll(): Promise<void> {
