@@ -3,6 +3,7 @@ import type { PreparedWorkflow } from '../../src/service/contract/prepared-workf
 import { ATTACKS } from '../attacks/all.ts'
 import { type Aim, STRANGER, ZERO } from '../attacks/attack.ts'
 import { serve, textOf } from '../attacks/play.ts'
+import { answerOf, kindOf } from '../guard/kinds.ts'
 import type { Dice } from '../judgement/dice.ts'
 import { pickFrom } from './dice.ts'
 
@@ -59,6 +60,10 @@ export async function fuzzAnswer(aims: readonly Aim[], dice: Dice): Promise<Fuzz
   }
 }
 
+const isRaise = ({ proposal }: Aim): boolean => proposal.workflowType.endsWith('RfqReplaceBid')
+const RAISE = kindOf('rfq-replace-up')
+const honestOf = (aim: Aim) => (isRaise(aim) ? answerOf(RAISE, RAISE.drafts) : aim.answer).transactions
+
 /** Words of calldata that our policies bound and do not fix, by function: the index of the word, and its bound. */
 const BOUNDED: Readonly<
   Record<string, (aim: Aim) => readonly { readonly word: number; readonly max: bigint }[]>
@@ -80,11 +85,11 @@ const endOf = ({ expiresAt }: PreparedWorkflow): bigint =>
  */
 function differs(aim: Aim, text: string): string | null {
   const served: PreparedWorkflow = JSON.parse(text)
-  const [ours, theirs] = [aim.answer.transactions, served.transactions].map((intents) =>
+  const [ours, theirs] = [honestOf(aim), served.transactions].map((intents) =>
     intents.toSorted((one, other) => one.order - other.order),
   )
-  const isFewer = aim.proposal.workflowType.endsWith('RfqReplaceBid') && theirs?.length === 1
-  const honest = isFewer ? ours?.slice(-1) : ours
+  // Whether a raise needs its approval, only the simulation shows: the rules bound it.
+  const honest = isRaise(aim) && theirs?.length === 1 ? ours?.slice(-1) : ours
   if (honest === undefined || theirs === undefined || honest.length !== theirs.length) return 'other calls'
   for (const [index, intent] of theirs.entries()) {
     const wanted = honest[index]
