@@ -5,7 +5,7 @@ import { isNumber, type ValueKind } from './values.ts'
 
 /** Names of parameters that say who is paid: as ABIs of lending, swap and vault contracts call them. */
 const RECIPIENT =
-  /^(to|dst|for|onBehalf(Of)?|(\w*_)?(recipient|receiver|beneficiary|payee|destination))$|(Recipient|Receiver|Beneficiary|Payee|Destination|OnBehalfOf)$/
+  /^(to|for|dst|onBehalf(Of)?|(\w*_)?(recipient|receiver|beneficiary|payee|destination))$|(To|Recipient|Receiver|Beneficiary|Payee|Destination|OnBehalfOf)$/
 /** Names of parameters that say what must come in at least. */
 const MINIMUM = /^min(imum)?(?=[A-Z_]|$)|(Min|Minimum)(?=[A-Z_]|$)/
 /** Names of parameters that say whether a call runs with the caller's own storage. */
@@ -20,21 +20,27 @@ const DEADLINE = /deadline$|^valid(Until|To)$/i
  */
 export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], path: string): void {
   for (const leaf of leaves) {
-    const name =
-      leaf.path
-        .replace(/\[\d*\]/g, '')
-        .split('.')
-        .at(-1) ?? ''
+    const name = nameOf(leaf.path)
     const at = `${path}.${leaf.path}`
     for (const tests of choicesOf(testsOf(leaf))) {
       if (DELEGATES.test(name)) checkPlain(tests, at)
-      if (leaf.kind === 'address' && RECIPIENT.test(name)) checkRecipient(tests, relies, at)
-      if (!isNumber(leaf.kind)) continue
-      if (DEADLINE.test(name)) checkDeadline(tests, at)
+      if (!isNumber(leaf.kind)) {
+        if (leaf.kind !== 'bool' && RECIPIENT.test(name)) checkRecipient(tests, relies, at)
+      } else if (DEADLINE.test(name)) checkDeadline(tests, at)
       else if (MINIMUM.test(name)) checkMinimum(tests, at)
       else checkRange(tests, leaf.kind, at)
     }
   }
+}
+
+/** The last name of a path, without what says of any address that it is one. */
+const nameOf = (path: string): string => {
+  const last =
+    path
+      .replace(/\[\d*\]/g, '')
+      .split('.')
+      .at(-1) ?? ''
+  return last.replace(/^_+|_+$/g, '').replace(/(Address|Addr|Account|Wallet)$/, '')
 }
 
 /** A test that stands alone, not under `any`. */
@@ -75,12 +81,16 @@ function checkPlain(tests: readonly Plain[], at: string): void {
 }
 
 function checkDeadline(tests: readonly Plain[], at: string): void {
-  if (referencesOf(tests, 'eq', 'max').includes('$deadline')) return
+  const isCapped = (test: Plain) =>
+    (test.op === 'eq' || (test.op === 'max' && test.part === null)) && test.reference.text === '$deadline'
+  if (tests.some(isCapped)) return
   throw policyError(at, 'the call may stay valid after its clearance.', 'use max with $deadline.')
 }
 
 function checkMinimum(tests: readonly Plain[], at: string): void {
-  if (referencesOf(tests, 'eq', 'min').some((text) => text.startsWith('$'))) return
+  const isBound = (test: Plain) =>
+    (test.op === 'eq' || (test.op === 'min' && test.part?.of !== 0n)) && test.reference.text.startsWith('$')
+  if (tests.some(isBound)) return
   throw policyError(
     at,
     'the minimum is not what the request asks for.',

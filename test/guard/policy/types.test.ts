@@ -246,6 +246,31 @@ describe('conditions', () => {
     ['an argument that holds itself', 'function f(uint256 a)', { a: { max: '$args.a' } }, '.a'],
     ['a part of nothing', 'function f(uint256 a)', { a: { max: '99 % of 5' } }, '.a.max'],
     ['an exact part', 'function f(uint256 a)', { a: { eq: '99 % of $args.a' } }, '.a.eq'],
+    [
+      'a deadline past the clearance',
+      'function f(uint64 deadline)',
+      { deadline: { max: '101 % of $deadline' } },
+      '.deadline',
+    ],
+    [
+      'a minimum of no part',
+      'function f(uint64 minOut, uint64 a)',
+      { minOut: { min: '0 % of $args.a' }, a: { eq: '5' } },
+      '.minOut',
+    ],
+    [
+      'anybody by another word',
+      'function f(address toAddress)',
+      { toAddress: { in: '$deployment.contracts' } },
+      '.toAddress',
+    ],
+    ['anybody by a prefix', 'function f(address _feeTo)', { _feeTo: { eq: '$input.rfqAddress' } }, '._feeTo'],
+    [
+      'anybody on another chain',
+      'function f(bytes32 mintRecipient, uint64 a)',
+      { mintRecipient: { eq: '$args.mintRecipient' }, a: { eq: '5' } },
+      '.mintRecipient',
+    ],
     ['any market as who is paid', 'function f(address to)', { to: { in: '$deployment.markets' } }, '.to'],
     [
       'an input as who is paid',
@@ -255,5 +280,25 @@ describe('conditions', () => {
     ],
   ])('do not allow %s', (_name, signature, params, path) => {
     expect(refused(signature, params)).toBe(path)
+  })
+})
+
+describe('functions that give away more than one action needs', () => {
+  it.each([
+    'function transfer(address to, uint256 value)',
+    'function transferAndCall(address to, uint256 value, bytes data)',
+    'function safeTransferFrom(address from, address to, uint256 id)',
+    'function increaseAllowance(address spender, uint256 value)',
+    'function approveAndCall(address spender, uint256 value)',
+    'function approveDelegation(address delegatee, uint256 amount)',
+    'function setAuthorization(address authorized, bool on)',
+    'function setApprovalForAll(address operator, bool approved)',
+    'function permit(address holder, address spender, uint256 nonce, uint256 expiry, bool allowed, uint8 v, bytes32 r, bytes32 s)',
+    'function approve(address token, address spender, uint160 amount, uint48 expiration)',
+    'function upgradeToAndCall(address implementation, bytes data)',
+    'function transferOwnership(address owner)',
+    'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 a, uint256 b, uint256 c, address d, address e, bytes f)',
+  ])('are never allowed: %s', (signature) => {
+    expect(refused(signature, {})).toBe('guard.allow[0].function')
   })
 })
