@@ -243,5 +243,66 @@ const NAMES: readonly Attack[] = [
   requestId('has a request id with letters of another alphabet', () => 'wf-а'),
 ]
 
+/** What success is seen by: of another entity, or of a value that is there anyway. */
+const seenBy = (
+  name: string,
+  change: (honest: PreparedWorkflow['canonicalPostconditions'][number]) => object,
+  check: string,
+): Attack =>
+  changed(
+    name,
+    ({ canonicalPostconditions }) => ({
+      canonicalPostconditions: canonicalPostconditions.map((each) => ({ ...each, ...change(each) })),
+    }),
+    check,
+  )
+
+const POSTCONDITIONS: readonly Attack[] = [
+  seenBy('is seen by an entity of a stranger', () => ({ entityId: STRANGER }), 'postcondition_entity'),
+  seenBy(
+    'is seen by an entity that begins like ours',
+    ({ entityId }) => ({ entityId: `${entityId}:1` }),
+    'postcondition_entity',
+  ),
+  seenBy('is seen by an entity of another kind', () => ({ entityType: 'market' }), 'postcondition_entity'),
+  seenBy(
+    'is seen by an entity whose name clears the screen',
+    ({ entityId }) => ({ entityId: `\u001b[2J${entityId}` }),
+    'postcondition_entity',
+  ),
+  seenBy(
+    'is seen by a value of another form',
+    () => ({ expected: { op: 'ne', value: '0' } }),
+    'postcondition_value',
+  ),
+  seenBy('is seen by a value that is a list', () => ({ expected: ['1'] }), 'postcondition_value'),
+  seenBy(
+    'is seen by a value that everything has',
+    () => ({ expected: { op: 'gte', value: '-1' } }),
+    'postcondition_value',
+  ),
+  changed(
+    'is seen by the success of a stranger beside its own',
+    ({ canonicalPostconditions }) => ({
+      canonicalPostconditions: [
+        ...canonicalPostconditions,
+        {
+          entityType: 'credit_facility',
+          entityId: STRANGER,
+          field: 'debtShares',
+          expected: { op: 'lte', value: '0' },
+        },
+      ],
+    }),
+    'postcondition_entity',
+  ),
+]
+
 /** Answers that do not answer our request, or are none. */
-export const ANSWER_ATTACKS: readonly Attack[] = [...BINDINGS, ...PREFLIGHTS, ...SHAPES, ...NAMES]
+export const ANSWER_ATTACKS: readonly Attack[] = [
+  ...BINDINGS,
+  ...PREFLIGHTS,
+  ...SHAPES,
+  ...NAMES,
+  ...POSTCONDITIONS,
+]
