@@ -45,6 +45,14 @@ const approval = log(LOAN, 'Approval(address,address,uint256)', SELF, MARKET, 5n
 const reasonOf = (refusal: { check: string } | null) => refusal?.check ?? 'fine'
 
 describe('effects', () => {
+  it('read the first word of what a transfer says, and nothing of one that says nothing', () => {
+    const honest = transfer(LOAN, MARKET, SELF, 7n)
+    expect(loggedChanges([{ ...honest, data: '0x' }], SELF)).toEqual([])
+    expect(loggedChanges([{ ...honest, data: `${honest.data}${'ff'.repeat(32)}` }], SELF)).toEqual([
+      { token: LOAN, assets: 7n },
+    ])
+  })
+
   it('sum transfers by token, and leave out what nets to zero and what is not ours', () => {
     const logs = [
       transfer(LOAN, SELF, MARKET, 7n),

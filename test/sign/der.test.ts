@@ -147,6 +147,10 @@ describe('a public key', () => {
     ['has a byte after it', Buffer.concat([spki, Uint8Array.of(0)])],
     ['is not on the curve', Buffer.concat([spki.subarray(0, -1), Uint8Array.of((spki.at(-1) ?? 0) ^ 1)])],
     ['is the bare point', hexToBytes(point)],
+    [
+      'is a point of ours that says it is of another curve',
+      Uint8Array.from(spki, (byte, at) => (at === 19 ? byte ^ 1 : byte)),
+    ],
   ])('is refused when it %s', (_, bytes) => {
     expect(() => addressFromSpki(bytes)).toThrow(expect.objectContaining({ code: 'kms.wrong_key' }))
   })
