@@ -28,11 +28,10 @@ type Problem = { readonly path: Path; readonly text: string; readonly fix: strin
 /** Make the one-line error of a problem in a file. Pure. */
 function configError(yaml: YamlFile, problem: Problem, problems = 1): RolekeeperError {
   const more = problems > 1 ? ` (and ${problems - 1} more)` : ''
-  return new RolekeeperError(
-    'config.invalid',
-    `${yaml.file}:${yaml.position(problem.path)}: ${problem.text}${more}.`,
-    { fix: problem.fix, facts: { file: yaml.file, path: written(problem.path), problems } },
-  )
+  return new RolekeeperError('config.invalid', `${yaml.at(problem.path)}: ${problem.text}${more}.`, {
+    fix: problem.fix,
+    facts: { file: yaml.file, path: written(problem.path), problems },
+  })
 }
 
 /** Write a path as a person would: `agents[0].mode`. Pure. */

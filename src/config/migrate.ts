@@ -87,7 +87,7 @@ export function migratePolicy(
 const tokenUnknown = (yaml: YamlFile, path: Path, digits: string) =>
   new RolekeeperError(
     'config.invalid',
-    `${yaml.file}:${yaml.position(path)}: ${digits} is of a token that nothing here names.`,
+    `${yaml.at(path)}: ${digits} is of a token that nothing here names.`,
     {
       fix: 'write it by hand with its unit, for example "25 sBTC", and use a run configuration whose deployment has that token',
       facts: { file: yaml.file, path: path.join('.') },

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { checkYaml } from './check.ts'
-import { loadYaml, type YamlFile } from './yaml.ts'
+import { loadWithIncludes } from './include.ts'
+import type { Path, YamlFile } from './yaml.ts'
 
 /** The schemas of a policy's sections, each from the room that enforces it. */
 type PolicySections = {
@@ -22,7 +23,13 @@ export type Policy<S extends PolicySections> = z.output<ReturnType<typeof policy
 
 /** Compose the schema of one role's policy. Strict: an unknown section is a mistake. Pure. */
 export const policySchema = <S extends PolicySections>(role: Role, sections: S) =>
-  z.strictObject({ version: z.literal('2'), role: z.literal(role), ...sections })
+  z.strictObject({
+    version: z.literal('2'),
+    role: z.literal(role),
+    /** Its paces and amounts are the sandbox's: production refuses it. */
+    environment: z.literal('sandbox').optional(),
+    ...sections,
+  })
 
 /**
  * Load a role's policy.
@@ -30,14 +37,14 @@ export const policySchema = <S extends PolicySections>(role: Role, sections: S) 
  *   version 1: one line with position and fix.
  */
 export const loadPolicy = <S extends PolicySections>(file: string, role: Role, sections: S): Policy<S> =>
-  checkPolicy(loadYaml(file), role, sections)
+  checkPolicy(loadWithIncludes(file), role, sections)
 
 /** Check a role's policy that was read. Throws as {@link loadPolicy} does. */
 export function checkPolicy<S extends PolicySections>(yaml: YamlFile, role: Role, sections: S): Policy<S> {
   const { value, file } = yaml
   if (value !== null && typeof value === 'object' && Reflect.get(value, 'version') === '1') {
     const problem = 'version is "1", whose amounts have no units'
-    throw new RolekeeperError('config.policy_old', `${file}:${yaml.position(['version'])}: ${problem}.`, {
+    throw new RolekeeperError('config.policy_old', `${yaml.at(['version'])}: ${problem}.`, {
       fix: `run: rolekeeper policy migrate ${file} --config RUN`,
       facts: { file },
     })
@@ -50,3 +57,38 @@ export const editorSchema = (title: string, schema: z.ZodType): object => ({
   ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }),
   title,
 })
+
+/**
+ * Do what reads a policy, and say where in its files a problem of it stands. An error names its place by the fact `path`,
+ * as in `guard.allow[0].params.report.asset`.
+ * @throws RolekeeperError what `work` throws, with file, line and column in front where its path is in the file.
+ */
+export function locating<T>(yaml: YamlFile, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || typeof error.facts.path !== 'string') throw error
+    const path = pathOf(error.facts.path, yaml.value)
+    if (path.length === 0) throw error
+    const { code, shortMessage, facts, fix, retry, cause } = error
+    throw new RolekeeperError(code, `${yaml.at(path)}: ${shortMessage}`, {
+      ...{ facts: { ...facts, file: yaml.file }, retry, cause },
+      ...(fix === undefined ? {} : { fix }),
+    })
+  }
+}
+
+/** Find the path that a text writes, as far as it is there: keys may hold dots and brackets themselves. Pure. */
+function pathOf(text: string, value: unknown): Path {
+  if (text === '' || value === null || typeof value !== 'object') return []
+  const rest = text.replace(/^\./, '')
+  const steps = Array.isArray(value)
+    ? value.map((_, index) => ({ key: index, written: `[${index}]` }))
+    : Object.keys(value).map((key) => ({ key, written: key }))
+  const [step] = steps
+    .filter(({ written }) => rest.startsWith(written) && /^([.[]|$)/.test(rest.slice(written.length)))
+    .toSorted((a, b) => b.written.length - a.written.length)
+  return step === undefined
+    ? []
+    : [step.key, ...pathOf(rest.slice(step.written.length), Reflect.get(value, step.key))]
+}

@@ -26,8 +26,8 @@ export type YamlFile = {
   /** As the user wrote it, for messages. */
   readonly file: string
   readonly value: unknown
-  /** Where a path stands, `line:column` from 1: its key, or the deepest part of it that is there. */
-  readonly position: (path: Path) => string
+  /** Where a path stands, `file:line:column` from 1: its key, or the deepest part of it that is there. */
+  readonly at: (path: Path) => string
 }
 
 /**
@@ -79,7 +79,7 @@ export function parseYaml(file: string, text: string): YamlFile {
       refuse(offset, problem, `write "${text}"`)
     }
   })
-  return { file, value: document.toJS(), position: (path) => at(offsetOf(document, path)) }
+  return { file, value: document.toJS(), at: (path) => `${file}:${at(offsetOf(document, path))}` }
 }
 
 /** Find the offset of a path's key or item, or of the deepest part of it that exists. Pure. */

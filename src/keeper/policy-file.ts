@@ -33,17 +33,13 @@ export function migrateFile(
 }
 
 /** Find the role that a policy file is of. */
-function agentOf({ file, value, position }: YamlFile) {
+function agentOf({ file, value, at }: YamlFile) {
   const role: unknown = Reflect.get(Object(value), 'role')
   const agent = agents.find((each) => each.role === role)
   if (agent !== undefined) return agent
   const known = agents.map((each) => each.role).join(', ')
-  throw new RolekeeperError(
-    'config.invalid',
-    `${file}:${position(['role'])}: role is no role of this release.`,
-    {
-      fix: `write one of: ${known}`,
-      facts: { file },
-    },
-  )
+  throw new RolekeeperError('config.invalid', `${at(['role'])}: role is no role of this release.`, {
+    fix: `write one of: ${known}`,
+    facts: { file },
+  })
 }

@@ -1,7 +1,8 @@
 import type { Agent } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
-import { loadPolicy } from '../config/policy.ts'
+import { loadWithIncludes } from '../config/include.ts'
+import { checkPolicy, locating, type Policy } from '../config/policy.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
@@ -20,7 +21,7 @@ export type Position = {
 
 /** A role's policy, loaded and compiled against the pinned deployment. */
 export type RolePolicy = Position & {
-  readonly policy: ReturnType<typeof loadSections>
+  readonly policy: Policy<ReturnType<typeof sectionsOf>>
   readonly ruleset: Ruleset
   readonly approval: Approval
 }
@@ -38,9 +39,6 @@ export const sectionsOf = <Strategy>(
   fees: feePolicy,
 })
 
-const loadSections = (file: string, agent: Agent, { assets }: RunConfig['deployment']) =>
-  loadPolicy(file, agent.role, sectionsOf(agent, assets))
-
 /** Find what the role of an agent is. Throws RolekeeperError `config.role_unknown` for one that this release does not staff. */
 export function positionOf(agent: AgentConfig): Position {
   const does = agents.find(({ role }) => role === agent.role)
@@ -50,15 +48,38 @@ export function positionOf(agent: AgentConfig): Position {
   })
 }
 
-/** Load the policy of one agent. Throws what loading and compiling throw. */
+/**
+ * Load the policy of one agent, compiled.
+ * @throws RolekeeperError what loading and compiling throw, with the place in the file, and `policy.for_sandbox`.
+ */
 export function loadRolePolicy({ agent, does }: Position, config: RunConfig): RolePolicy {
-  const policy = loadSections(agent.policy, does, config.deployment)
-  assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
-  assertViews(does.views ?? [], policy.guard.views)
-  assertContracts(does.secondPrices?.(policy.strategy) ?? [], config)
-  const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
-  const approval = compileApproval(policy.approval, config.deployment)
-  return { agent, does, policy, ruleset, approval }
+  const yaml = loadWithIncludes(agent.policy)
+  return locating(yaml, () => {
+    const policy = checkPolicy(yaml, does.role, sectionsOf(does, config.deployment.assets))
+    assertEnvironment(policy, config)
+    assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
+    assertViews(does.views ?? [], policy.guard.views)
+    assertContracts(does.secondPrices?.(policy.strategy) ?? [], config)
+    const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
+    const approval = compileApproval(policy.approval, config.deployment)
+    return { agent, does, policy, ruleset, approval }
+  })
+}
+
+/** The sandbox's day takes half a minute, and its money is worth nothing. */
+function assertEnvironment(
+  { environment }: Pick<RolePolicy['policy'], 'environment'>,
+  config: RunConfig,
+): void {
+  if (environment === undefined || config.environment === environment) return
+  throw new RolekeeperError(
+    'policy.for_sandbox',
+    `the policy says environment: sandbox, and the run configuration ${config.environment}.`,
+    {
+      fix: 'copy the policy that it includes, and set paces and limits of your own.',
+      facts: { path: 'environment' },
+    },
+  )
 }
 
 /** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */
@@ -69,7 +90,10 @@ function assertContracts(names: readonly string[], { deployment: { contracts } }
   throw new RolekeeperError(
     'policy.contract_unknown',
     `strategy.secondPrice names ${absent}, which deployment.contracts does not pin.`,
-    { fix: `pin it in the run configuration; pinned are: ${known || 'none'}.` },
+    {
+      fix: `pin it in the run configuration; pinned are: ${known || 'none'}.`,
+      facts: { path: 'strategy.secondPrice' },
+    },
   )
 }
 

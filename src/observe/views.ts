@@ -17,6 +17,7 @@ export function assertViews(views: Abi, signatures: readonly string[]): void {
     if (item.type !== 'function' || given.has(shape(item))) continue
     throw new RolekeeperError('policy.view_missing', `The policy's guard.views lack ${shape(item)}.`, {
       fix: `add this function to guard.views with these types, or correct its entry.`,
+      facts: { path: 'guard.views' },
     })
   }
 }

@@ -27,10 +27,10 @@ describe('YAML', () => {
 
   it('finds the position of a key, of an item, and of the nearest part that is there', () => {
     const yaml = parseYaml('a.yaml', 'a:\n  b:\n    - c: one\n    - two\n')
-    expect(yaml.position(['a', 'b', 0, 'c'])).toBe('3:7')
-    expect(yaml.position(['a', 'b', 1])).toBe('4:7')
-    expect(yaml.position(['a', 'x', 'y'])).toBe('1:1')
-    expect(yaml.position([])).toBe('1:1')
+    expect(yaml.at(['a', 'b', 0, 'c'])).toBe('a.yaml:3:7')
+    expect(yaml.at(['a', 'b', 1])).toBe('a.yaml:4:7')
+    expect(yaml.at(['a', 'x', 'y'])).toBe('a.yaml:1:1')
+    expect(yaml.at([])).toBe('a.yaml:1:1')
   })
 
   it.each([

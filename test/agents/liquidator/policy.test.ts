@@ -20,7 +20,7 @@ function changed(path: string, value: unknown): unknown {
 
 /** What an operator reads when one value is replaced. */
 function refusal(path: string, value: unknown): string {
-  const yaml = { file: 'policy.yaml', value: changed(path, value), position: () => '1:1' }
+  const yaml = { file: 'policy.yaml', value: changed(path, value), at: () => 'policy.yaml:1:1' }
   try {
     checkYaml(yaml, liquidatorPolicy(TOKENS))
   } catch (error) {

@@ -15,7 +15,10 @@ function refusal(path: string, value: unknown): string {
   if (value === undefined) delete parent[last]
   else Object.assign(parent, { [last]: value })
   try {
-    checkYaml({ file: 'nav-reporter.yaml', value: root, position: () => '1:1' }, navReporterPolicy)
+    checkYaml(
+      { file: 'nav-reporter.yaml', value: root, at: () => 'nav-reporter.yaml:1:1' },
+      navReporterPolicy,
+    )
     return 'accepted'
   } catch (error) {
     expect(error).toBeInstanceOf(RolekeeperError)

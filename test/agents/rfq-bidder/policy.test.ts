@@ -17,7 +17,7 @@ function refusal(changes: Readonly<Record<string, unknown>>): string {
     else Reflect.set(Object(at), last, value)
   }
   try {
-    checkYaml({ file: 'policy.yaml', value: strategy, position: () => '1:1' }, rfqBidderPolicy(TOKENS))
+    checkYaml({ file: 'policy.yaml', value: strategy, at: () => 'policy.yaml:1:1' }, rfqBidderPolicy(TOKENS))
   } catch (error) {
     if (error instanceof RolekeeperError) return error.message
   }
