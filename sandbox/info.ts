@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
@@ -57,6 +57,12 @@ export function retractInfo(directory: string): void {
 const secretKeyName = (role: KeyedRole) => `ROLEKEEPER_${role.toUpperCase().replaceAll('-', '_')}_SECRET_KEY`
 
 const POLICIES = fileURLToPath(new URL('../policies', import.meta.url))
+/** Policies as they are shipped, at the sandbox's paces. */
+const PACED = fileURLToPath(new URL('policies', import.meta.url))
+const policyOf = (role: string): string => {
+  const paced = join(PACED, `${role}.yaml`)
+  return existsSync(paced) ? paced : join(POLICIES, `${role}.yaml`)
+}
 
 /** Every role that has a policy, and whose keys it works with: those that ship their own, the first other one the guest's. */
 function staffed(): readonly { readonly role: string; readonly keyed: KeyedRole }[] {
@@ -132,7 +138,7 @@ const keeperOf = (info: SandboxInfo) => ({
   agents: staffed().map(({ role, keyed }) => ({
     role,
     mode: 'live',
-    policy: join(POLICIES, `${role}.yaml`),
+    policy: policyOf(role),
     secretKey: `env:${secretKeyName(keyed)}`,
     signer: { kms: info.signers[keyed] },
   })),

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { checkYaml } from './check.ts'
-import { loadWithIncludes } from './include.ts'
 import type { Path, YamlFile } from './yaml.ts'
 
 /** The schemas of a policy's sections, each from the room that enforces it. */
@@ -32,14 +31,9 @@ export const policySchema = <S extends PolicySections>(role: Role, sections: S) 
   })
 
 /**
- * Load a role's policy.
- * @throws RolekeeperError `config.unreadable`, `config.yaml`, `config.invalid`, or `config.policy_old` for a file of
- *   version 1: one line with position and fix.
+ * Check a role's policy that was read.
+ * @throws RolekeeperError `config.invalid`, or `config.policy_old` for a file of version 1: one line with position and fix.
  */
-export const loadPolicy = <S extends PolicySections>(file: string, role: Role, sections: S): Policy<S> =>
-  checkPolicy(loadWithIncludes(file), role, sections)
-
-/** Check a role's policy that was read. Throws as {@link loadPolicy} does. */
 export function checkPolicy<S extends PolicySections>(yaml: YamlFile, role: Role, sections: S): Policy<S> {
   const { value, file } = yaml
   if (value !== null && typeof value === 'object' && Reflect.get(value, 'version') === '1') {
@@ -57,6 +51,20 @@ export const editorSchema = (title: string, schema: z.ZodType): object => ({
   ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }),
   title,
 })
+
+/** The same of a policy: what is not there may be in the file that it includes. Pure. */
+export function policyEditorSchema<S extends PolicySections>(role: Role, sections: S): object {
+  const schema = policySchema(role, sections).extend({ include: z.string().optional() })
+  return {
+    ...z.toJSONSchema(schema, {
+      ...{ io: 'input', unrepresentable: 'any' },
+      override: ({ jsonSchema }) => {
+        delete jsonSchema.required
+      },
+    }),
+    title: `Policy of the ${role}`,
+  }
+}
 
 /**
  * Do what reads a policy, and say where in its files a problem of it stands. An error names its place by the fact `path`,

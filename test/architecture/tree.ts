@@ -42,7 +42,7 @@ export const readTree = (): Tree => ({
       .map((name) => join(root, name))
       .map((path) => parseFile(path, readFileSync(path, 'utf8'))),
   ),
-  policies: readdirSync('policies'),
+  policies: readdirSync('policies').filter((name) => name !== 'shared'),
 })
 
 /** Parse a file and list its imports. Pure. Throws SyntaxError on what is no TypeScript, or hides an import. */

@@ -1,12 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Address, parseUnits } from 'viem'
 import { parse, stringify } from 'yaml'
 import { assetAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import { readPins } from '../../sandbox/deploy/pins.ts'
 import { BTC, SENT, usd } from '../sandbox/indexer/scene.ts'
 import { createKeeperScene, type KeeperScene } from '../support/keeper-scene.ts'
+import { policyOf } from '../support/policies.ts'
 
 /** A borrower, and the price of one BTC below which it can be liquidated. */
 type Borrower = { readonly address: Address; readonly price: number }
@@ -142,8 +142,7 @@ async function openBorrowers({ scene }: KeeperScene, count: number): Promise<rea
 
 /** Write a role's policy, with deposits that a person orders, and limits that honest work does not meet. */
 function writePolicy(role: Carrier['role'], directory: string): string {
-  const shipped = fileURLToPath(new URL(`../../policies/${role}.yaml`, import.meta.url))
-  const policy = parse(readFileSync(shipped, 'utf8'), { schema: 'failsafe' })
+  const policy = parse(stringify(policyOf(role)), { schema: 'failsafe' })
   const gasMax = '1,000 ETH'
   policy.limits.perHour = { movedMax: '1,000,000,000 USD', gasMax, revertsMax: '1000' }
   policy.limits.perDay = { ...policy.limits.perHour }

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { editorSchema, loadPolicy, policySchema } from '../../src/config/policy.ts'
+import { loadWithIncludes } from '../../src/config/include.ts'
+import { checkPolicy, editorSchema, policySchema } from '../../src/config/policy.ts'
 
 const amount = z
   .string()
@@ -30,7 +31,7 @@ approval: {}
 const load = (text: string) => {
   const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-policy-')), 'liquidator.yaml')
   writeFileSync(file, text)
-  return loadPolicy(file, 'liquidator', sections)
+  return checkPolicy(loadWithIncludes(file), 'liquidator', sections)
 }
 
 describe('a policy', () => {

@@ -1,6 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { z } from 'zod'
-import { loadYaml } from '../../src/config/yaml.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/policy/policy.ts'
 import { compileRuleset, type GuardSections } from '../../src/guard/ruleset.ts'
 import { sanityOf } from '../../src/guard/sanity/by-role.ts'
@@ -11,6 +10,7 @@ import type { Role } from '../../src/service/contract/roles.ts'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { FrozenAnswer, Workflow } from '../../src/workflow/workflow.ts'
+import { policyOf as textOf } from '../support/policies.ts'
 import { TOKENS } from '../support/tokens.ts'
 
 const address = (byte: string): Address => `0x${byte.repeat(20)}`
@@ -51,7 +51,7 @@ export const deployment: Deployment = {
 }
 
 const guard = guardPolicy(sanityOf('liquidator').limits([]))
-const { value: policy } = loadYaml('policies/liquidator.yaml')
+const policy = textOf('liquidator')
 const schema = z.object({
   role: z.literal('liquidator'),
   limits: limitsPolicy,

@@ -1,14 +1,15 @@
-import { join } from 'node:path'
 import { agents } from '../../agents/index.ts'
-import { loadPolicy } from '../../src/config/policy.ts'
+import { loadWithIncludes } from '../../src/config/include.ts'
+import { checkPolicy } from '../../src/config/policy.ts'
 import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import { sectionsOf } from '../../src/keeper/role-policy.ts'
+import { policyFileOf } from '../support/policies.ts'
 import { TOKENS } from '../support/tokens.ts'
 import { deployment, KINDS, type Kind } from './kinds.ts'
 
 /** The policy of this repository for a role. */
 export const shippedSections = (agent: (typeof agents)[number]) =>
-  loadPolicy(join('policies', `${agent.role}.yaml`), agent.role, sectionsOf(agent, TOKENS))
+  checkPolicy(loadWithIncludes(policyFileOf(agent.role)), agent.role, sectionsOf(agent, TOKENS))
 
 /** The rules of each policy of this repository, with the kinds of workflows that they allow. */
 const SHIPPED: readonly { readonly ruleset: Ruleset; readonly kinds: readonly Kind[] }[] = agents.map(

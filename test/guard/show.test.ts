@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { loadYaml } from '../../src/config/yaml.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
 import { sanityOf } from '../../src/guard/sanity/by-role.ts'
 import { show } from '../../src/guard/show.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Shown } from '../../src/workflow/shown.ts'
+import { policyOf } from '../support/policies.ts'
 import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 
 const FUND = `0x${'fd'.repeat(20)}` as const
@@ -26,7 +26,7 @@ function rulesetOf(role: 'liquidator' | 'allocator' | 'asset-manager' | 'nav-rep
   const sections = z.object({
     ...{ role: z.literal(role), limits: limitsPolicy, freshness: freshnessPolicy, guard },
   })
-  return compileRuleset(sections.parse(loadYaml(`policies/${role}.yaml`).value), named)
+  return compileRuleset(sections.parse(policyOf(role)), named)
 }
 
 const proposalOf = (changes: Pick<Proposal, 'workflowType' | 'input'> & Partial<Proposal>): Proposal => ({

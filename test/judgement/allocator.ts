@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import { optimize } from '../../agents/allocator/optimize.ts'
 import { allocatorPolicy } from '../../agents/allocator/policy.ts'
+import { policyOf } from '../support/policies.ts'
 import { throwPool } from './allocator-instances.ts'
 import { certify } from './allocator-solver.ts'
 import {
@@ -20,11 +19,7 @@ import {
 import { createDice } from './dice.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 
-const file: { readonly strategy: unknown } = parse(
-  readFileSync(new URL('../../policies/allocator.yaml', import.meta.url), 'utf8'),
-  { schema: 'failsafe' },
-)
-const policy = allocatorPolicy.parse(file.strategy)
+const policy = allocatorPolicy.parse(policyOf('allocator').strategy)
 
 const INSTANCES = 2
 const BASELINE_EVERY_STEPS = 12

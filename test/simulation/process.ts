@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { type JoinOptions, joinNodes } from '../../src/chain/join-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import type { Clock } from '../../src/clock.ts'
-import { loadYaml } from '../../src/config/yaml.ts'
 import { openProposal } from '../../src/decide/open.ts'
 import { type RolekeeperError, refuse } from '../../src/errors.ts'
 import type { Approval } from '../../src/guard/approval.ts'
@@ -26,6 +25,7 @@ import type { Signer } from '../../src/sign/signer.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../../src/workflow/workflow.ts'
 import { sections } from '../guard/fixtures.ts'
+import { policyOf } from '../support/policies.ts'
 import { CHAIN_ID } from './chain.ts'
 import { deployment } from './contracts.ts'
 import { type ModelKms, SIGNER } from './kms.ts'
@@ -37,7 +37,7 @@ import type { ModelClient, ModelService } from './service.ts'
 /** The liquidator's own rules, against the model's contracts. */
 export const ruleset = compileRuleset(sections, deployment)
 
-const { fees: ownFees } = z.object({ fees: feePolicy }).parse(loadYaml('policies/liquidator.yaml').value)
+const { fees: ownFees } = z.object({ fees: feePolicy }).parse(policyOf('liquidator'))
 
 /** What the liquidator's own policy pays, under another cap. Pure. */
 export const feesUnder = (maxFeePerGasWei: bigint): FeePolicy => ({ ...ownFees, maxFeePerGasWei })

@@ -1,10 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Address, keccak256, parseEther, parseGwei, parseUnits } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { startNodeFront } from '../../sandbox/chain/node-front.ts'
 import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import type { Canonical } from '../../sandbox/indexer/canonical.ts'
@@ -18,12 +17,12 @@ import { createLog } from '../../src/ops/log.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer/scene.ts'
 import { poorDonor } from './donor.ts'
+import { policyOf } from './policies.ts'
 
 const KMS_CREDENTIALS = { accessKeyId: 'AKIDTEST', secretAccessKey: 'kms-secret-0123456789' }
 const SECRET_KEY = 'sk_test_0123456789abcdef'
 /** The environment that a run configuration of the scene refers to. */
 export const ENVIRONMENT = { TEST_SECRET_KEY: SECRET_KEY, TEST_KMS_SECRET: KMS_CREDENTIALS.secretAccessKey }
-const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/liquidator.yaml', import.meta.url))
 
 /** A sandbox without weather, whose people do what a test tells them, and a signer with money. */
 export type KeeperScene = {
@@ -196,7 +195,7 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
 
 /** The shipped policy, but for the second price: nobody feeds another oracle here. */
 function policyOfOneOracle(): string {
-  const policy = parse(readFileSync(SHIPPED_POLICY, 'utf8'), { schema: 'failsafe' })
+  const policy = policyOf('liquidator')
   policy.strategy.secondPrice = 'none'
   return stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' })
 }

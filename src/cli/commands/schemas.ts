@@ -27,11 +27,11 @@ config/run.schema.json. A file names its schema in its first line:
 export async function editorSchemas(): Promise<Readonly<Record<string, object>>> {
   const { agents } = await import('../../../agents/index.ts')
   const { runConfigSchema } = await import('../../config/config.ts')
-  const { editorSchema, policySchema } = await import('../../config/policy.ts')
+  const { editorSchema, policyEditorSchema } = await import('../../config/policy.ts')
   const { sectionsOf } = await import('../../keeper/role-policy.ts')
   const policies = agents.map((agent) => [
     `policies/${agent.role}.schema.json`,
-    editorSchema(`Policy of the ${agent.role}`, policySchema(agent.role, sectionsOf(agent, []))),
+    policyEditorSchema(agent.role, sectionsOf(agent, [])),
   ])
   const run = runConfigSchema('.', { env: {}, isWellKnown: () => false })
   return { ...Object.fromEntries(policies), 'config/run.schema.json': editorSchema('Run configuration', run) }

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
 import type { Address } from 'viem'
-import { parse } from 'yaml'
 import type { Decision, Moment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/allocator/decide.ts'
 import { type AllocatorPolicy, allocatorPolicy } from '../../../agents/allocator/policy.ts'
@@ -13,6 +11,7 @@ import type {
 } from '../../../agents/allocator/seen.ts'
 import type { RateCurve } from '../../../agents/protocol/rate-curve.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { policyOf } from '../../support/policies.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
 const SIGNER = hex('a')
@@ -25,12 +24,9 @@ export const ETH_MARKET = hex('6')
 const YEAR_S = 31_536_000n
 const WAD = 10n ** 18n
 
-const policyFile: { readonly strategy: Record<string, unknown> } = parse(
-  readFileSync(new URL('../../../policies/allocator.yaml', import.meta.url), 'utf8'),
-  { schema: 'failsafe' },
-)
+const policyFile = policyOf('allocator')
 
-/** The committed policy's strategy as YAML gives it: every scalar is text. */
+/** The sandbox's policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => policyFile.strategy
 export const policy = (changes: Partial<AllocatorPolicy> = {}): AllocatorPolicy => ({
   ...allocatorPolicy.parse(strategyText()),

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import type { Moment } from '../../../agents/agent.ts'
 import { type ManagerPolicy, managerPolicy } from '../../../agents/asset-manager/policy.ts'
 import type {
@@ -19,6 +17,7 @@ import {
   acquisitionResource,
 } from '../../../src/service/contract/trade-resources.ts'
 import { type VaultResource, vaultResource } from '../../../src/service/contract/vault-resources.ts'
+import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
@@ -42,15 +41,12 @@ export const iso = (seconds: number) => new Date(seconds * 1_000).toISOString()
 /** Whole sUSD in base units. */
 export const usd = (whole: number) => BigInt(Math.round(whole * 1_000_000))
 
-const file: { readonly strategy: Record<string, unknown> } = parse(
-  readFileSync(new URL('../../../policies/asset-manager.yaml', import.meta.url), 'utf8'),
-  { schema: 'failsafe' },
-)
-/** The committed policy's strategy as YAML gives it: every scalar is text. */
+const file = policyOf('asset-manager')
+/** The sandbox's policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => structuredClone(file.strategy)
 
 const shipped = managerPolicy(TOKENS).parse(strategyText())
-/** The committed policy, with nothing declared. */
+/** The sandbox's policy, with nothing declared. */
 export const policy = (
   bidding: Partial<ManagerPolicy['bidding']> = {},
   declared: Partial<ManagerPolicy['declared']> = {},

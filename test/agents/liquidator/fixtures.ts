@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import type { Observation } from '../../../agents/agent.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import type { ClaimSeen, FacilitySeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
+import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
@@ -14,12 +13,7 @@ export const VAULT = hex('4')
 export const BORROWER = hex('5')
 export const SUBJECT = `${MARKET}:${VAULT}:${BORROWER}`
 
-const policyFile: {
-  readonly strategy: Record<string, unknown>
-  readonly guard: { readonly views: string[] }
-} = parse(readFileSync(new URL('../../../policies/liquidator.yaml', import.meta.url), 'utf8'), {
-  schema: 'failsafe',
-})
+const policyFile = policyOf('liquidator')
 
 /** The committed policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => policyFile.strategy

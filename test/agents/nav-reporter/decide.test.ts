@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { InFlight } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
-import { loadYaml } from '../../../src/config/yaml.ts'
 import { approvalPolicy, compileApproval, whyAsk } from '../../../src/guard/approval.ts'
+import { policyOf } from '../../support/policies.ts'
 import {
   accepted,
   decided,
@@ -278,9 +278,7 @@ describe('what stops a report', () => {
 })
 
 test('a value beyond the tolerance is one that a person is asked about first', () => {
-  const { approval } = z
-    .object({ approval: approvalPolicy([]) })
-    .parse(loadYaml('policies/nav-reporter.yaml').value)
+  const { approval } = z.object({ approval: approvalPolicy([]) }).parse(policyOf('nav-reporter'))
   const asks = compileApproval(approval, { assets: [] })
   const asked = (lastValue: bigint) => {
     const { proposal } = decided({ scheduled: typeSeen(accepted({ value: lastValue })) })

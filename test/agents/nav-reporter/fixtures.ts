@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { encodeAbiParameters, type Hex } from 'viem'
-import { parse } from 'yaml'
 import type { Moment, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { type NavReporterPolicy, navReporterPolicy } from '../../../agents/nav-reporter/policy.ts'
 import type { Accepted, NavReporterSeen, ReportSeen, TypeSeen } from '../../../agents/nav-reporter/see.ts'
 import type { FundResource } from '../../../src/service/contract/fund-resources.ts'
+import { policyOf } from '../../support/policies.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')
@@ -20,14 +19,11 @@ export const WAD = 10n ** 18n
 export const NOW_S = 1_800_000_000
 export const iso = (atS: number) => new Date(atS * 1_000).toISOString()
 
-/** The committed policy's strategy as YAML gives it: every scalar is text. */
+/** The sandbox's policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => structuredClone(policyFile.strategy)
-const policyFile: { readonly strategy: Record<string, unknown> } = parse(
-  readFileSync(new URL('../../../policies/nav-reporter.yaml', import.meta.url), 'utf8'),
-  { schema: 'failsafe' },
-)
+const policyFile = policyOf('nav-reporter')
 
-/** The committed policy's fund report alone, with what differs. */
+/** The sandbox's policy's fund report alone, with what differs. */
 export function policy(changes: Partial<NavReporterPolicy['reports'][string]> = {}): NavReporterPolicy {
   const { reports, ...rest } = navReporterPolicy.parse(strategyText())
   const { recoveryFund } = reports

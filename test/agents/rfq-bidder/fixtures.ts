@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import type { InFlight } from '../../../agents/agent.ts'
 import { type RfqBidderPolicy, rfqBidderPolicy } from '../../../agents/rfq-bidder/policy.ts'
 import type {
@@ -12,6 +10,7 @@ import type {
 import { RFQ_TERMS } from '../../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
@@ -30,12 +29,9 @@ const REFERENCE = hex('8')
 export const NOW_S = 1_000_000
 const WAD = 10n ** 18n
 
-const file: { readonly strategy: Record<string, unknown> } = parse(
-  readFileSync(new URL('../../../policies/rfq-bidder.yaml', import.meta.url), 'utf8'),
-  { schema: 'failsafe' },
-)
+const file = policyOf('rfq-bidder')
 
-/** The committed policy's strategy as YAML gives it: every scalar is text. */
+/** The sandbox's policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => structuredClone(file.strategy)
 const committed = rfqBidderPolicy(TOKENS).parse(file.strategy)
 

@@ -1,23 +1,22 @@
-import { readFileSync } from 'node:fs'
 import { type Address, decodeFunctionData, encodeFunctionResult, type Hex } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { z } from 'zod'
 import type { Call } from '../../../src/chain/nodes.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import { ALLOCATION_VIEWS } from '../../../src/guard/sanity/allocator-views.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { policyOf } from '../../support/policies.ts'
 import { deployment, judgementsOf, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 
 const VIEWS = [...ALLOCATION_VIEWS, ...PRICE_VIEWS] as const
 
 const WAD = 10n ** 18n
 const NOW_S = NOW_MS / 1_000
-const file: { readonly guard: { readonly sanity: Record<string, string> } } = parse(
-  readFileSync('policies/allocator.yaml', 'utf8'),
-  { schema: 'failsafe' },
-)
+const file = z
+  .object({ guard: z.object({ sanity: z.record(z.string(), z.string()) }) })
+  .parse(policyOf('allocator'))
 
 const WITHDRAWN = 300n
 const SUPPLIED = 500n

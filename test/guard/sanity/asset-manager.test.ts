@@ -13,7 +13,6 @@ import {
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
-import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import {
   BID_VIEWS,
@@ -25,6 +24,7 @@ import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { policyOf } from '../../support/policies.ts'
 import { COLLATERAL, deployment, judgementsOf, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 
 const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
@@ -47,7 +47,7 @@ const file = z
       ),
     }),
   })
-  .parse(loadYaml('policies/asset-manager.yaml').value).guard
+  .parse(policyOf('asset-manager')).guard
 const judgements = judgementsOf('asset-manager', file.sanity)
 
 /** What a scripted chain says by view; null is no answer. One sBTC from 30,000 sUSD on, a rival leading with 31,800. */

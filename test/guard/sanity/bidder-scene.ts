@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { decide } from '../../../agents/rfq-bidder/decide.ts'
 import type { RfqBidderSeen } from '../../../agents/rfq-bidder/seen.ts'
-import { loadYaml } from '../../../src/config/yaml.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { Deployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { BTC, NOW_S, observed, policy, price, SELF, USD } from '../../agents/rfq-bidder/fixtures.ts'
 import { createTradeWorld, type TradeWorld } from '../../agents/rfq-bidder/world.ts'
+import { policyOf } from '../../support/policies.ts'
 import { judgementsOf } from '../fixtures.ts'
 import { tradeChain, VENUES } from './trade-chain.ts'
 
@@ -18,7 +18,7 @@ export const PRICE = 50_000n * 10n ** 18n
 
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
-  .parse(loadYaml('policies/rfq-bidder.yaml').value).guard
+  .parse(policyOf('rfq-bidder')).guard
 const judgements = judgementsOf('rfq-bidder', sanity)
 
 const { deployment } = observed()

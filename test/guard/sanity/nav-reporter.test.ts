@@ -8,11 +8,11 @@ import {
 } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import { navReporterSanity } from '../../../src/guard/sanity/nav-reporter.ts'
 import { createReads, type Reads } from '../../../src/guard/views.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { policyOf } from '../../support/policies.ts'
 import { deployment, judgementsOf, SELF, STRANGER } from '../fixtures.ts'
 
 const TYPE = 'role.nav_reporter.navReportSignAndSubmit'
@@ -23,7 +23,7 @@ const NOW_S = 1_800_000_000
 
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
-  .parse(loadYaml('policies/nav-reporter.yaml').value).guard
+  .parse(policyOf('nav-reporter')).guard
 const check = judgementsOf('nav-reporter', sanity).get(TYPE)
 
 const LATEST = parseAbi([

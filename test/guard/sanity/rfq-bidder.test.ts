@@ -8,13 +8,13 @@ import {
 } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { loadYaml } from '../../../src/config/yaml.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { AUCTION_VIEWS, DESK_VIEWS, ESCROW_VIEWS } from '../../../src/guard/sanity/rfq-bidder-views.ts'
 import { createReads, TOKEN_VIEWS } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal, ProposalInput } from '../../../src/workflow/proposal.ts'
+import { policyOf } from '../../support/policies.ts'
 import {
   COLLATERAL,
   deployment,
@@ -36,7 +36,7 @@ const usd = (whole: number) => BigInt(whole) * 1_000_000n
 
 const { sanity } = z
   .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
-  .parse(loadYaml('policies/rfq-bidder.yaml').value).guard
+  .parse(policyOf('rfq-bidder')).guard
 
 /** What a scripted chain says by view; null is no answer. 0.2 sBTC for 8,000 sUSD at least, closing in 30 s. */
 const HONEST = {

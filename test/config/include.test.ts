@@ -1,0 +1,59 @@
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { agents } from '../../agents/index.ts'
+import { loadWithIncludes } from '../../src/config/include.ts'
+import { checkPolicy, locating } from '../../src/config/policy.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { sectionsOf } from '../../src/keeper/role-policy.ts'
+import { TOKENS } from '../support/tokens.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-include-'))
+const write = (name: string, text: string) => {
+  writeFileSync(join(folder, name), text)
+  return join(folder, name)
+}
+
+it('stands for all that another file says, its own words before it, and knows where each is', () => {
+  write('shared.yaml', 'fees: { bump: "1", tip: "2" }\nlist: [a, b]\n')
+  const file = write('own.yaml', 'include: ./shared.yaml\nfees: { tip: "3" }\nlist: [c]\n')
+  const { value, at } = loadWithIncludes(file)
+  expect(value).toEqual({ fees: { bump: '1', tip: '3' }, list: ['c'] })
+  expect(at(['fees', 'tip'])).toBe(`${file}:2:9`)
+  expect(at(['fees', 'bump'])).toBe(`${join(folder, 'shared.yaml')}:1:9`)
+  expect(at(['nowhere'])).toBe(`${file}:1:1`)
+})
+
+it.each([
+  ['a circle', 'include: ./circle.yaml', 'more than 4 files include each other'],
+  ['a list of files', 'include: [a.yaml]', 'include is not a path'],
+  ['a file that is not there', 'include: ./none.yaml', 'none.yaml cannot be read (ENOENT)'],
+])('refuses %s', (_, text, problem) => {
+  expect(() => loadWithIncludes(write('circle.yaml', text))).toThrow(problem)
+})
+
+it('is refused in the place of its path, where keys hold dots and brackets', () => {
+  const yaml = loadWithIncludes(
+    write('rule.yaml', 'allow:\n  - params:\n      legs[].by.to: { eq: $self }\n'),
+  )
+  const failing = (path: string) => () =>
+    locating(yaml, () => {
+      throw new RolekeeperError('policy.guard_invalid', `${path}: it is open.`, { facts: { path } })
+    })
+  expect(failing('allow[0].params.legs[].by.to')).toThrow(
+    'rule.yaml:3:7: allow[0].params.legs[].by.to: it is open.',
+  )
+  expect(failing('allow[0].params.legs')).toThrow('rule.yaml:2:5: ')
+  expect(failing('deployment.funds')).toThrow(/^deployment\.funds/)
+})
+
+it('gives the sandbox paces of its own, over each policy that is shipped', () => {
+  for (const name of readdirSync('sandbox/policies')) {
+    const agent = agents.find(({ role }) => `${role}.yaml` === name)
+    if (agent === undefined) throw new TypeError(`${name} is of no role`)
+    const load = (path: string) => checkPolicy(loadWithIncludes(path), agent.role, sectionsOf(agent, TOKENS))
+    expect(load(`sandbox/policies/${name}`).environment).toBe('sandbox')
+    expect(load(`policies/${name}`).environment).toBeUndefined()
+  }
+})

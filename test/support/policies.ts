@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { loadWithIncludes } from '../../src/config/include.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Where a role's policy for the sandbox is. */
+export function policyFileOf(role: string): string {
+  const paced = `${ROOT}sandbox/policies/${role}.yaml`
+  return existsSync(paced) ? paced : `${ROOT}policies/${role}.yaml`
+}
+
+/** A role's policy for the sandbox as YAML gives it, with what it includes: every scalar is text. */
+export const policyOf = (role: string) =>
+  z
+    .looseObject({
+      strategy: z.record(z.string(), z.unknown()),
+      guard: z.looseObject({ views: z.array(z.string()) }),
+    })
+    .parse(structuredClone(loadWithIncludes(policyFileOf(role)).value))
