@@ -14,7 +14,7 @@ const env = {
 const NAMED = ['fundAdministrator', 'fundCustodian', 'vaultAdministrator', 'vaultCustodian']
 
 /** The example's configuration with sources of these names, asked to staff the NAV reporter. */
-function load(names: readonly string[]) {
+function load(names: readonly string[], policy = 'policies/nav-reporter.yaml') {
   const sources = names.map((name) => `  - { name: ${name}, file: ${name}.csv }`)
   const text = [readFileSync('config/example.yaml', 'utf8'), 'sources:', ...sources, ''].join('\n')
   const config = checkRunConfig(parseYaml('run.yaml', text), resolve('config'), {
@@ -23,7 +23,7 @@ function load(names: readonly string[]) {
   })
   const [agent] = config.agents
   if (agent === undefined) throw new TypeError('the example has no agent')
-  const reporter = { ...agent, role: 'nav-reporter', policy: resolve('policies/nav-reporter.yaml') }
+  const reporter = { ...agent, role: 'nav-reporter', policy: resolve(policy) }
   return loadRolePolicy(positionOf(reporter), config)
 }
 
@@ -32,4 +32,10 @@ it('starts no role whose policy takes a value from a source that is nowhere', ()
     /takes a value from fundCustodian, which is not among .* sources\..*there are: fundAdministrator, vault/,
   )
   expect(load(NAMED).agent.role).toBe('nav-reporter')
+})
+
+it('starts no role of production at the paces of the sandbox', () => {
+  expect(() => load(NAMED, 'sandbox/policies/nav-reporter.yaml')).toThrow(
+    /sandbox\/policies\/nav-reporter\.yaml:3:1: the policy says environment: sandbox, and the run configuration production/,
+  )
 })
