@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
 import { bps, nonEmpty, seconds, settings } from '../../service/contract/yaml-scalars.ts'
+import { percent } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
@@ -16,7 +17,7 @@ import {
 } from './asset-manager-views.ts'
 import { type About, type Judgement, unread } from './judgement.ts'
 import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
-import { BPS, unitOf, WAD } from './units.ts'
+import { amountText, BPS, unitOf, WAD } from './units.ts'
 
 /** Members of the asset manager's `guard.sanity` that its bids keep. */
 export const bidLimits = {
@@ -109,7 +110,7 @@ export function judgeBid(limits: BidLimits, about: About): Judgement {
         checkWorth(bid, lot, reads, limits)
       )
     },
-    checkOutcome: () => checkLeads(bid, reads) ?? checkConcentration(reads, limits),
+    checkOutcome: () => checkLeads(bid, reads) ?? checkConcentration(bid, reads, limits),
   }
 }
 
@@ -126,7 +127,7 @@ function checkFund({ self }: Bid, { manager, impairment, flags }: BidReads): Ref
 }
 
 function checkLot(
-  { fund, self, assets, proposal, isOrdered }: Bid,
+  { fund, self, assets, proposal, isOrdered, deployment }: Bid,
   { terms, seller, state, bestBidder, bestAssets }: LotRead,
   { closeMarginS }: BidLimits,
   nowS: number,
@@ -147,10 +148,11 @@ function checkLot(
     return refuse('own_lot', `The lot is led by ${bestBidder} and sold by ${seller}: one of us.`)
   }
   if (assets >= terms.reserveAssets && assets > bestAssets) return null
-  const best = bestBidder === zeroAddress ? 'nobody leads' : `${bestBidder} leads with ${bestAssets}`
+  const paid = (amount: bigint) => amountText(amount, fund.quoteAsset, deployment)
+  const best = bestBidder === zeroAddress ? 'nobody leads' : `${bestBidder} leads with ${paid(bestAssets)}`
   return refuse(
     'outbid',
-    `The bid is ${assets} base units; the reserve is ${terms.reserveAssets}, and ${best}.`,
+    `The bid is ${paid(assets)}; the reserve is ${paid(terms.reserveAssets)}, and ${best}.`,
   )
 }
 
@@ -193,6 +195,7 @@ function checkWorth(
   limits: BidLimits,
 ): Refusal | null {
   const { terms, bestAssets } = lot
+  const paid = (amount: bigint) => amountText(amount, terms.quoteAsset, deployment)
   const [from, to] = [unitOf(terms.asset, deployment), unitOf(terms.quoteAsset, deployment)]
   const [price, netAssets] = [priceOf(lot, reads)?.read() ?? null, reads.net()]
   if (from === null || to === null || price === null || netAssets === null) {
@@ -209,7 +212,7 @@ function checkWorth(
   if (assets * BPS > worth * lane.priceBpsMax) {
     return refuse(
       'bid_above_worth',
-      `The bid is ${assets} base units of ${worth} that the position is worth; for its lane the policy allows ${lane.priceBpsMax} basis points.`,
+      `The bid is ${paid(assets)} of ${paid(worth)} that the position is worth; for its lane the policy allows ${percent(lane.priceBpsMax)}.`,
     )
   }
   const raised = bestAssets === 0n ? 0n : bestAssets + (worth * limits.raiseBpsMax) / BPS + 1n
@@ -218,28 +221,36 @@ function checkWorth(
   if (!isOrdered && assets > enough) {
     return refuse(
       'bid_above_rivals',
-      `The bid is ${assets} base units; by the bids that the house shows, ${enough} are enough.`,
+      `The bid is ${paid(assets)}; by the bids that the house shows, ${paid(enough)} are enough.`,
     )
   }
   if (assets * BPS <= netAssets * limits.positionBpsMax) return null
   return refuse(
     'position_too_large',
-    `The bid is ${assets} base units of ${netAssets} that the fund is worth; the policy allows ${limits.positionBpsMax} basis points.`,
+    `The bid is ${paid(assets)} of ${paid(netAssets)} that the fund is worth; the policy allows ${percent(limits.positionBpsMax)}.`,
   )
 }
 
-function checkLeads({ fund, assets }: Bid, { lotAfter, idle, idleAfter }: BidReads): Refusal | null {
+function checkLeads(
+  { fund, assets, deployment }: Bid,
+  { lotAfter, idle, idleAfter }: BidReads,
+): Refusal | null {
   const [lot, had, has] = [lotAfter(), idle(), idleAfter()]
   if (lot === null || had === null || has === null) return unread('the lot and the fund afterwards')
   if (lot.bestBidder !== fund.address || lot.bestAssets !== assets) {
     return refuse('not_leading', `Afterwards ${lot.bestBidder} leads with ${lot.bestAssets}.`)
   }
   if (had - has <= assets) return null
-  return refuse('fund_overspent', `The fund would spend ${had - has} base units on a bid of ${assets}.`)
+  const paid = (amount: bigint) => amountText(amount, fund.quoteAsset, deployment)
+  return refuse('fund_overspent', `The fund would spend ${paid(had - has)} on a bid of ${paid(assets)}.`)
 }
 
 /** Hold what the fund would have in positions like this one to the policy's parts of its net assets. */
-function checkConcentration({ concentration, lot, net }: BidReads, limits: BidLimits): Refusal | null {
+function checkConcentration(
+  { fund, deployment }: Bid,
+  { concentration, lot, net }: BidReads,
+  limits: BidLimits,
+): Refusal | null {
   const [found, at, netAssets] = [concentration(), lot(), net()]
   const lane = at === null ? undefined : laneOf(at, limits)
   if (found === null || lane === undefined || netAssets === null) return unread('the fund’s concentration')
@@ -251,8 +262,9 @@ function checkConcentration({ concentration, lot, net }: BidReads, limits: BidLi
   const above = parts.find(([, assets, most]) => assets * BPS > netAssets * most)
   if (above === undefined) return null
   const [what, assets, most] = above
+  const paid = (amount: bigint) => amountText(amount, fund.quoteAsset, deployment)
   return refuse(
     `${what}_concentrated`,
-    `${assets} base units of ${netAssets} would be in bids and holdings of one ${what}, as the fund counts it; the policy allows ${most} basis points. An outbid bid counts until it is released at the fund, which anyone may do.`,
+    `${paid(assets)} of ${paid(netAssets)} would be in bids and holdings of one ${what}, as the fund counts it; the policy allows ${percent(most)}. An outbid bid counts until it is released at the fund, which anyone may do.`,
   )
 }

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import type { Denomination } from '../../units.ts'
+import { type Denomination, percent } from '../../units.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, unread } from './judgement.ts'
@@ -10,7 +10,7 @@ import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } fro
 import { escrowLimits } from './rfq-bidder-escrow.ts'
 import { type Bound, rivalLimits } from './rfq-bidder-rivals.ts'
 import type { OfferRead } from './rfq-bidder-views.ts'
-import { BPS, unitOf, WAD } from './units.ts'
+import { amountText, BPS, unitOf, WAD } from './units.ts'
 
 /** `guard.sanity` of the RFQ bidder. */
 export const bidLimits = (pinned: readonly Denomination[]) =>
@@ -59,6 +59,7 @@ export function createBidJudgement(
   invariant(token !== null, 'a bid is paid for')
   const prices = deployment.markets.map((market) => ({ market, read: before.ask(priceView(market.oracle)) }))
   const funds = before.ask(balanceView(token, self))
+  const paid = (amount: bigint) => amountText(amount, token, deployment)
 
   function judge(found: OfferRead | null, timestampS: number, freshAssets: bigint): Refusal | null {
     if (found === null) return unread('the lot')
@@ -72,7 +73,7 @@ export function createBidJudgement(
       return refuse('other_quote_asset', `It is paid for in ${quoteAsset}; ${token} was decided on.`)
     }
     if (assets < reserveAssets) {
-      return refuse('below_reserve', `The bid is ${assets} base units; the reserve is ${reserveAssets}.`)
+      return refuse('below_reserve', `The bid is ${paid(assets)}; the reserve is ${paid(reserveAssets)}.`)
     }
     const market = prices.find(
       ({ market: { collateralAsset, loanAsset } }) => collateralAsset === asset && loanAsset === quoteAsset,
@@ -87,7 +88,7 @@ export function createBidJudgement(
     if (assets > most) {
       return refuse(
         'bid_above_value',
-        `The bid is ${assets} base units; ${limits.bidBpsMax} basis points of the oracle's price are ${most}.`,
+        `The bid is ${paid(assets)}; ${percent(limits.bidBpsMax)} of the oracle's price are ${paid(most)}.`,
       )
     }
     const tooHigh = bound(found, { assets, worthMost: most, timestampS })
@@ -95,7 +96,7 @@ export function createBidJudgement(
     const have = funds()
     if (have === null) return unread('our balance')
     if (have >= freshAssets) return null
-    return refuse('insufficient_balance', `We hold ${have} base units; the bid takes ${freshAssets}.`)
+    return refuse('insufficient_balance', `We hold ${paid(have)}; the bid takes ${paid(freshAssets)}.`)
   }
 
   function checkPrice(price: PriceRead | null, timestampS: number): Refusal | null {

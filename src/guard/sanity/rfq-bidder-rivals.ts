@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../errors.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import { type About, unread } from './judgement.ts'
 import { type BidRead, BOOKED, bookView, type LotRead, type OfferRead } from './rfq-bidder-views.ts'
-import { BPS } from './units.ts'
+import { amountText, BPS } from './units.ts'
 
 /** Members of the RFQ bidder's `guard.sanity` that bound a bid by the bids of others, as the venue itself shows them. */
 export const rivalLimits = {
@@ -51,7 +51,8 @@ export function boundByBook(
         bidder !== subject.self && state === BOOKED && expiresAt > BigInt(timestampS),
     )
     const isLastCall = found.closesAt - BigInt(timestampS) <= book.lastCallS
-    return above(assets, mostAgainst(live, found.reserveAssets, isLastCall ? worthMost : 0n, book.leadBpsMax))
+    const most = mostAgainst(live, found.reserveAssets, isLastCall ? worthMost : 0n, book.leadBpsMax)
+    return above(assets, most, (amount) => amountText(amount, found.quoteAsset, subject.deployment))
   }
 }
 
@@ -74,24 +75,25 @@ const highest = (one: bigint, other: bigint) => (one > other ? one : other)
 
 /** Demand the least that an auction takes, and not much more; only the latter is a person's to decide. Pure. */
 export function checkRaise(
-  { reserveAssets, bestAssets }: LotRead,
+  { reserveAssets, bestAssets, quoteAsset }: LotRead,
   assets: bigint,
   incrementBps: bigint,
   { raiseBpsMax }: RivalLimits,
-  isOrdered: boolean,
+  { subject, proposal }: About,
 ): Refusal | null {
+  const paid = (amount: bigint) => amountText(amount, quoteAsset, subject.deployment)
   const step = (bestAssets * incrementBps + BPS - 1n) / BPS
   const least = bestAssets === 0n ? reserveAssets : bestAssets + highest(step, 1n)
   if (assets < least) {
-    return refuse('below_increment', `The bid is ${assets} base units; the next is ${least} at least.`)
+    return refuse('below_increment', `The bid is ${paid(assets)}; the next is ${paid(least)} at least.`)
   }
-  return isOrdered ? null : above(assets, least + (least * raiseBpsMax) / BPS)
+  return proposal.kind === 'order' ? null : above(assets, least + (least * raiseBpsMax) / BPS, paid)
 }
 
-function above(assets: bigint, most: bigint): Refusal | null {
+function above(assets: bigint, most: bigint, paid: (amount: bigint) => string): Refusal | null {
   if (assets <= most) return null
   return refuse(
     'bid_above_rivals',
-    `The bid is ${assets} base units; by the bids that the chain shows, ${most} are enough.`,
+    `The bid is ${paid(assets)}; by the bids that the chain shows, ${paid(most)} are enough.`,
   )
 }

@@ -26,6 +26,7 @@ import {
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'
+import { amountText } from './units.ts'
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
 function checkChange(token: Address, actual: bigint, expected: bigint): Refusal | null {
@@ -186,11 +187,10 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
   const assets = uintOf(about, 'bidAssets')
   const lot = about.before.ask(lotView(auction, uintOf(about, 'lotId')))
   const increment = about.before.ask(incrementView(auction))
-  const isOrdered = about.proposal.kind === 'order'
   const judge = createBidJudgement(limits, about, assets, () => {
     const [found, incrementBps] = [lot(), increment()]
     if (found === null || incrementBps === null) return unread('the lot')
-    return checkRaise(found, assets, incrementBps, limits, isOrdered)
+    return checkRaise(found, assets, incrementBps, limits, about)
   })
   const checkEscrow = askEscrow(limits, about, auction)
   return {
@@ -198,7 +198,10 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
       const found = lot()
       if (found === null) return unread('the lot')
       if (found.bestBidder !== about.subject.self) return judge(found, timestampS, assets)
-      return refuse('leads_already', `We lead with ${found.bestAssets} base units.`)
+      return refuse(
+        'leads_already',
+        `We lead with ${amountText(found.bestAssets, found.quoteAsset, about.subject.deployment)}.`,
+      )
     },
     checkOutcome: ({ changeOf }) => {
       const found = lot()
