@@ -8,7 +8,7 @@ import { checkStanding } from './budget.ts'
 import { askTokens, contractsOf, type TokenReads } from './bundle-reads.ts'
 import type { ClearedCall } from './calls/call.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
-import { checkAllowances, checkChanges, checkLogs, leastOf, loggedChanges } from './effects.ts'
+import { checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
 import { checkBlockLag, checkHeadAge } from './freshness.ts'
 import { askPins, type PinReads } from './pins.ts'
 import type { Subject } from './policy/conditions.ts'
@@ -70,7 +70,7 @@ export async function checkFinal(
     pins.check(result) ??
     checkBlock(result, bundle.frozen, options) ??
     checkShown(result, changes, bundle, asked, options)
-  return refusal ?? withinGas(clearanceOf(result, changes, bundle, asked, options), options)
+  return refusal ?? withinGas(clearanceOf(result, changes, bundle, options), options)
 }
 
 /** What clearing a bundle would ask of the chain; null where it is refused unasked. Pure. */
@@ -237,7 +237,6 @@ const clearanceOf = (
   { block, bundle }: SimulationResult,
   predictedTokens: readonly TokenChange[],
   { calls, subject, notAfterMs }: Bundle,
-  { effects }: Asked,
   { ruleset, nowMs }: FinalOptions,
 ): Clearance => ({
   rulesetHash: ruleset.hash,
@@ -247,7 +246,6 @@ const clearanceOf = (
   notAfterMs,
   payloads: calls.map((call, index) => payloadOf(call, bundle[index], ruleset, subject)),
   predictedTokens,
-  leastTokens: leastOf(effects, subject),
   allowances: calls.flatMap(({ approval }) => approval ?? []),
 })
 

@@ -4,7 +4,6 @@ import { type Refusal, refuse } from '../errors.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import { type Subject, sumOf } from './policy/conditions.ts'
 import type { Effects } from './policy/rule.ts'
-import { asAddress } from './policy/values.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
@@ -21,7 +20,7 @@ export type AllowanceSeen = {
   readonly approved: boolean
 }
 
-const addressIn = (topic: Hex | undefined): Address | undefined =>
+const asAddress = (topic: Hex | undefined): Address | undefined =>
   topic === undefined ? undefined : `0x${topic.slice(26).toLowerCase()}`
 
 const asUint = (data: Hex): bigint => (data === '0x' ? 0n : BigInt(data.slice(0, 66)))
@@ -40,8 +39,8 @@ export function loggedChanges(logs: readonly Log[], account: Address): readonly 
   const transfers = logs.filter(({ topics }) => topics[0] === TRANSFER && topics.length === 3)
   return sumChanges(
     transfers.map(({ address, topics, data }) => {
-      const out = addressIn(topics[1]) === own ? asUint(data) : 0n
-      const into = addressIn(topics[2]) === own ? asUint(data) : 0n
+      const out = asAddress(topics[1]) === own ? asUint(data) : 0n
+      const into = asAddress(topics[2]) === own ? asUint(data) : 0n
       return { token: address, assets: into - out }
     }),
   )
@@ -54,14 +53,14 @@ export function checkLogs(
   allowances: readonly AllowanceSeen[],
 ): Refusal | null {
   for (const { address, topics } of logs) {
-    if (addressIn(topics[1]) !== subject.self) continue
+    if (asAddress(topics[1]) !== subject.self) continue
     if (topics[0] === TRANSFER && !subject.deployment.assets.some((asset) => asset.address === address)) {
       return refuse(
         'unknown_token_left',
         `The token ${address}, which is not in deployment.assets, would leave us.`,
       )
     }
-    const spender = addressIn(topics[2])
+    const spender = asAddress(topics[2])
     const isSeen = allowances.some((seen) => seen.token === address && seen.spender === spender)
     if (topics[0] === APPROVAL_FOR_ALL || (topics[0] === APPROVAL && !isSeen)) {
       return refuse(
@@ -92,13 +91,6 @@ export function checkAllowances(allowances: readonly AllowanceSeen[]): Refusal |
   }
   return null
 }
-
-/** What the policy demands to come in, as far as it is known. Pure. */
-export const leastOf = (effects: Effects, subject: Subject): readonly TokenChange[] =>
-  effects.in.flatMap((item) => {
-    const [token, assets] = [asAddress(item.token.resolve(subject)), sumOf(item.assetsMin, subject)]
-    return token === undefined || assets === null ? [] : [{ token, assets }]
-  })
 
 /** Refuse tokens that leave beyond the policy's bounds, and tokens that do not come in as it demands. Pure. */
 export function checkChanges(

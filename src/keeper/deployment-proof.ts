@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { askUnits } from '../guard/deployed-units.ts'
 import { createReads } from '../guard/views.ts'
+import type { Gate } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { createRenewed } from './renewed.ts'
@@ -51,6 +52,14 @@ export function createDeploymentProof(
     },
   }
 }
+
+/** Close a gate while a deployment is disproven: nothing new begins, and what no node has is closed. */
+export const gateBy =
+  ({ disproven }: Pick<DeploymentProof, 'disproven'>, gate: () => Gate): (() => Gate) =>
+  () => {
+    const safe = disproven()
+    return safe === null ? gate() : { ...gate(), safe }
+  }
 
 /** What disproves a deployment; nodes that do not answer disprove nothing: what is cleared is read again anyway. */
 async function disproofOf(

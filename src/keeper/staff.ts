@@ -6,7 +6,7 @@ import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { caretakerStages, roleAbsent } from './caretaker.ts'
-import { createDeploymentProof, type DeploymentProof } from './deployment-proof.ts'
+import { createDeploymentProof, gateBy } from './deployment-proof.ts'
 import type { Payer } from './lookout.ts'
 import { gateOf, openRole, type RoleAtWork, type RoleDeps } from './role.ts'
 import { loadRolePolicy, type Position, positionOf, type RolePolicy } from './role-policy.ts'
@@ -73,10 +73,8 @@ const FIRST_TRY_MS_MAX = 3_000
 /** Create the staff of a configuration. Nothing is asked until it is opened; caretakers are there from the beginning. */
 export function createStaff(candidates: readonly Candidate[], shared: Omit<StaffDeps, 'proof'>): Staff {
   const stop = new AbortController()
-  const deps = {
-    ...shared,
-    ...provenBy(createDeploymentProof(shared.config.deployment, shared), shared.gate),
-  }
+  const proof = createDeploymentProof(shared.config.deployment, shared)
+  const deps = { ...shared, proof, gate: gateBy(proof, shared.gate) }
   const posts = candidates.map((candidate) => createPost(candidate, deps, stop.signal))
   const postOf = ({ role, signer, shadow }: Workflow) =>
     posts.find(
@@ -113,15 +111,6 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
     },
   }
 }
-
-/** Close the gate of every role while what the deployment says is disproven. */
-const provenBy = (proof: DeploymentProof, gate: StaffDeps['gate']): Pick<StaffDeps, 'proof' | 'gate'> => ({
-  proof,
-  gate: () => {
-    const safe = proof.disproven()
-    return safe === null ? gate() : { ...gate(), safe }
-  },
-})
 
 /** One place in the staff. */
 type Post = {

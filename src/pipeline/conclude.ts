@@ -63,8 +63,7 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   }
   const realized = realizedBy(included, nowMs)
   const { gasWei, tokens } = realized
-  const { predictedTokens = [], leastTokens } = workflow.clearance ?? {}
-  compareEffects(workflow, differences(predictedTokens, tokens, leastTokens), deps)
+  compareEffects(workflow, differences(workflow.clearance?.predictedTokens ?? [], tokens), deps)
   const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)
   const postconditions = workflow.prepared?.answer.canonicalPostconditions ?? []
   const awaiting = { blockNumber: last, postconditions, sinceMs: nowMs }
@@ -114,7 +113,7 @@ async function fail(
   const note = failureNote(workflow)
   const landed = workflow.slots.filter(hasLanded)
   const predicted = sumChanges(landed.flatMap((slot) => slot.predicted.tokens))
-  compareEffects(workflow, differences(predicted, realized.tokens, workflow.clearance?.leastTokens), deps)
+  compareEffects(workflow, differences(predicted, realized.tokens), deps)
   if (!stands) return end(failure(workflow), note)
   deps.alarm(partial(workflow, note.message))
   return end('partial', note)

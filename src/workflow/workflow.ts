@@ -68,8 +68,6 @@ export type Clearance = {
   readonly payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]
   /** What all payloads together do to the signer, by simulation. */
   readonly predictedTokens: readonly TokenChange[]
-  /** What the policy demands to come in, where that is less than was predicted; absent: nothing less. */
-  readonly leastTokens?: readonly TokenChange[]
   readonly allowances: readonly StandingAllowance[]
 }
 

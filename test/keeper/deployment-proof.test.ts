@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
-import { createDeploymentProof } from '../../src/keeper/deployment-proof.ts'
+import { createDeploymentProof, gateBy } from '../../src/keeper/deployment-proof.ts'
+import { stopped } from '../../src/ops/control.ts'
 import { createLog } from '../../src/ops/log.ts'
 import type { Deployment } from '../../src/service/contract/deployment.ts'
 import { createScene, type Scene } from '../guard/scene.ts'
@@ -38,12 +39,15 @@ test('arms no role where an asset of 18 decimals is pinned with 8: $50,000 for 1
   })
   expect(proof.disproven()?.check).toBe('deployment_units_differ')
   expect(alarms).toEqual(['deployment.units_differ'])
+  const gate = gateBy(proof, () => ({ closed: false, paused: false }))
+  expect(stopped(gate())).toMatchObject({ check: 'deployment_units_differ' })
 })
 
 test('proves again every five minutes beside decisions, and soon again what was disproven', async () => {
   const { proof, now, alarms, nodes } = proofOf(scene.deployment)
   const settle = () => proof.prove().catch(({ code }: RolekeeperError) => code)
   expect([await settle(), proof.disproven()]).toEqual([undefined, null])
+  expect(stopped(gateBy(proof, () => ({ closed: false, paused: false }))())).toBeNull()
   const honest = nodes.calls
   nodes.calls = async (calls) => calls.map(() => null)
   now.ms += 299_999
