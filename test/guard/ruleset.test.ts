@@ -156,6 +156,14 @@ describe('a ruleset', () => {
       'guard.effects[2]',
     ],
     ['views that only read', () => withGuard({ views: ['function pause()'] }), 'guard.views[0]'],
+    [
+      'each view once, whatever its results are called',
+      () =>
+        withGuard({
+          views: [...sections.guard.views, 'function balanceOf(address who) view returns (uint256 assets)'],
+        }),
+      `guard.views[${sections.guard.views.length}]`,
+    ],
     ['every view that we judge by', () => withGuard({ views: sections.guard.views.slice(1) }), 'guard.views'],
     [
       'views with our types',
