@@ -22,6 +22,7 @@ export type ChainAttack = {
 }
 
 const HELD = 10n ** 15n
+const OTHER_CODE: Hex = `0x${'ee'.repeat(32)}`
 const word = (value: bigint): Hex => toHex(value, { size: 32 })
 const event = (text: string, from: Address, to: Address, data: Hex, address: Address): Log => ({
   address,
@@ -140,7 +141,7 @@ const rejected = (reason: string) =>
 export const CHAIN_ATTACKS: readonly ChainAttack[] = [
   {
     name: 'other code is where we pinned ours',
-    on: (honest) => ({ ...honest, codeHashes: honest.codeHashes.map(() => `0x${'ee'.repeat(32)}`) }),
+    on: (honest) => ({ ...honest, codeHashes: honest.codeHashes.map(() => OTHER_CODE) }),
     check: 'code_changed',
   },
   {
@@ -151,7 +152,7 @@ export const CHAIN_ATTACKS: readonly ChainAttack[] = [
   },
   {
     name: 'the last of the contracts has other code',
-    on: (honest) => ({ ...honest, codeHashes: [...honest.codeHashes.slice(0, -1), `0x${'ee'.repeat(32)}`] }),
+    on: (honest) => ({ ...honest, codeHashes: [...honest.codeHashes.slice(0, -1), OTHER_CODE] }),
     check: 'code_changed',
   },
   {

@@ -3,8 +3,8 @@
  * Then each mutant is switched on under the tests that pass its place, the quickest first, until one fails. Reports over
  * IPC what became of each.
  */
+import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { load } from './hooks.ts'
 import type { Kept } from './shim.ts'
 
@@ -36,6 +36,7 @@ export type Report =
 const TEST_MS_MAX = 20_000
 
 const order: Order = JSON.parse(process.argv[2] ?? '{}')
+const requireFile = createRequire(import.meta.url)
 const report = (said: Report) => process.send?.(said)
 process.on('uncaughtException', () => {})
 process.on('unhandledRejection', () => {})
@@ -44,7 +45,7 @@ const board = load(order.files, order.fromStart)
 const shim: typeof import('./shim.ts') = await import('./shim.ts')
 if (order.fromStart === null) {
   for (const file of order.tests) {
-    const why = await loads(file)
+    const why = loads(file)
     if (why !== null) report({ type: 'broken', test: file, why })
   }
   await judgeAll()
@@ -72,10 +73,11 @@ async function fails(test: Kept): Promise<string | null> {
 }
 
 /** Load a test file; why it does not load, or null. */
-async function loads(file: string): Promise<string | null> {
+function loads(file: string): string | null {
   shim.beginFile(file)
   try {
-    await import(pathToFileURL(resolve(file)).href)
+    // Which file it is, only the order says.
+    requireFile(resolve(file))
     return null
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
@@ -86,7 +88,7 @@ async function loads(file: string): Promise<string | null> {
 async function judgeOne(id: number): Promise<void> {
   let tests = 0
   for (const file of order.tests) {
-    if ((await loads(file)) !== null) end(id, file)
+    if (loads(file) !== null) end(id, file)
     for (const test of shim.kept.slice(tests)) {
       try {
         await shim.beginAll([test])

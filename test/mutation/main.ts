@@ -58,9 +58,10 @@ async function judgePart(part: Part): Promise<number> {
   const judged = await judgeTogether({ files, tests, only, fromStart: null }, mutants)
   // What is computed as the code loads was computed before a mutant was on: each of these gets a process.
   const again = [...judged.values()].filter(({ by, atLoad }) => by === null && atLoad)
-  say(`${part}: ${again.length} mutants of what is computed as the code loads; without them:`)
-  const told = new Map([...judged].filter(([, { by, atLoad }]) => by !== null || !atLoad))
-  report(part, mutants, told)
+  if (again.length > 0) {
+    say(`${part}: ${again.length} mutants of what is computed as the code loads; without them:`)
+    report(part, mutants, new Map([...judged].filter(([, { by, atLoad }]) => by !== null || !atLoad)))
+  }
   const quick = tests.filter(
     (file) => !/createScene|startSandbox|createWorld/.test(readFileSync(file, 'utf8')),
   )

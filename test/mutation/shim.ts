@@ -3,7 +3,7 @@
  * within milliseconds under each mutant. Expectations are Vitest's own.
  */
 import { format } from 'node:util'
-import { expect, vi } from 'vitest'
+import { expect as vitestExpect, vi as vitestVi } from 'vitest'
 
 type Work = (context?: unknown) => unknown
 type Hooks = {
@@ -98,7 +98,8 @@ export const beforeEach = (work: Work) => void current.hooks.each.push(work)
 export const afterEach = (work: Work) => void current.hooks.afterEach.unshift(work)
 export const afterAll = (work: Work) => void current.hooks.afterAll.unshift(work)
 export const onTestFinished = (work: Work) => void finished.unshift(work)
-export { expect, vi }
+export const expect = vitestExpect
+export const vi = vitestVi
 
 const outwards = (suite: Suite): readonly Suite[] =>
   suite.parent === null ? [suite] : [...outwards(suite.parent), suite]
