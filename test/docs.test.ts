@@ -277,12 +277,12 @@ describe.concurrent('every command of the pages', () => {
     }
     if (!/\bID\b/.test(command)) return command
     const asks = /\b(approve|reject) ID/.test(command)
-    const id = await untilFound(async (journal) => {
+    const { id, hold } = await untilFound(async (journal) => {
       const rows = asks ? (await journal.live()).filter(isHeld) : await journal.list(1)
-      return rows.find(({ id }) => !answered.includes(id))?.id
+      return rows.find(({ id }) => !answered.includes(id))
     })
-    if (asks) answered.push(id)
-    return command.replace(/\bID\b/, id.slice(0, 8))
+    if (/\breject ID|--hash/.test(command)) answered.push(id)
+    return command.replace(/\bID\b/, id.slice(0, 8)).replace(/\bHASH\b/, hold?.hash ?? '')
   }
 
   /** Say what is wrong with how a command ended; null where nothing is. */

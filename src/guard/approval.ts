@@ -107,6 +107,12 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
   if (approval.always.has(workflowType)) {
     return { check: 'approval_always', message: `The policy asks about every ${workflowType}.` }
   }
+  // A setting moves nothing that a limit could be about; with approvers, none is changed by one person alone.
+  if (kind === 'order' && exposure.usdMicros === 0n && Object.keys(approval.approvers).length > 0) {
+    const message =
+      'A person submitted it, and it moves no amount that a limit is about: another one is asked.'
+    return { check: 'approval_order', message }
+  }
   const token = exposure.token?.toLowerCase() as Address | undefined
   const limit = token === undefined ? undefined : approval.aboveAssets.get(token)
   if (limit?.alone !== undefined && exposure.assets > limit.alone) {

@@ -37,6 +37,15 @@ describe('an approval policy', () => {
     expect(check({}, { kind: 'order' })).toBeNull()
   })
 
+  it('asks another person about an order that moves nothing, where approvers are named', () => {
+    const people = { approvers: { anna: { user: 'anna@ops1' } } }
+    const setting = { kind: 'order', exposure: { token: null, assets: 0n, usdMicros: 0n } }
+    expect(check({}, setting)).toBeNull()
+    expect(check(people, setting)).toBe('approval_order')
+    expect(check(people, { ...setting, kind: 'tighten' })).toBeNull()
+    expect(check(people, { kind: 'order' })).toBeNull()
+  })
+
   it('asks about what takes a protection away, whatever the policy says', () => {
     expect(check({}, { loosens: true })).toBe('approval_loosens')
   })
