@@ -8,8 +8,8 @@ import { show } from '../guard/show.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Mail } from '../ops/mail.ts'
 import { hold } from '../pipeline/hold.ts'
-import type { Step } from '../workflow/step.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { moved, type Step } from '../workflow/step.ts'
+import { move, type Workflow } from '../workflow/workflow.ts'
 
 /** What asking people about a role's workflows is joined from. */
 type AskingDeps = {
@@ -42,6 +42,23 @@ export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<St
       answers: async (held, hash) => countAnswers(held, await mail.answers(held.id, hash), approval),
       lookMs: mail.everyMs,
     })
+}
+
+/**
+ * End a workflow that people approved under other rules than those of now: its next round is asked about anew. Null where
+ * it was not asked about, or stands. Pure.
+ */
+export function endOutdated(
+  workflow: Workflow,
+  {
+    ruleset,
+    approval,
+    nowMs,
+  }: Pick<AskingDeps, 'approval' | 'nowMs'> & { readonly ruleset: Pick<Ruleset, 'hash'> },
+): Step | null {
+  if (workflow.hold === undefined || workflow.hold.rules === rulesOf(ruleset, approval)) return null
+  const message = 'It was approved under other rules than those of now.'
+  return moved(move(workflow, 'refused', nowMs(), { note: { check: 'approval_outdated', message } }))
 }
 
 /**

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
+import { approvalPolicy, compileApproval, rulesOf } from '../../src/guard/approval.ts'
 import type { Reservation } from '../../src/journal/journal.ts'
 import { RecentReservations } from '../../src/journal/recent-reservations.ts'
-import { checkAsked } from '../../src/keeper/asking.ts'
+import { checkAsked, endOutdated } from '../../src/keeper/asking.ts'
 import { reservationOf } from '../../src/pipeline/transactions/raise.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
@@ -29,6 +29,22 @@ it('refuses the eleventh claim of a tenth, that passed its hold before the other
   expect(check(claims, claimOf(10))).toMatchObject({ ok: false, check: 'approval_adds_up_assets' })
   // What is claimed already is asked about again as its fees are raised: it does not count twice.
   expect(check(claims, claimOf(9))).toEqual({ ok: true })
+})
+
+it('ends what was approved under other rules before a key is asked, and nothing else', () => {
+  const ruleset = { hash: 'a1' } as const
+  const deps = { ruleset, approval, nowMs: () => NOW_MS }
+  const shown = { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 1, approvers: null }
+  const hold = { check: '', message: '', hash: '', shown, untilMs: 1, approvals: [], approvedAtMs: 1 }
+  const heldUnder = (rules: string) => workflowOf('prepared', { hold: { ...hold, rules } })
+  expect(endOutdated(workflowOf('prepared'), deps)).toBeNull()
+  expect(endOutdated(heldUnder(rulesOf(ruleset, approval)), deps)).toBeNull()
+  const others = [rulesOf({ hash: 'b2' }, approval), rulesOf(ruleset, { hash: 'b2' })]
+  for (const rules of others) {
+    expect(endOutdated(heldUnder(rules), deps)).toMatchObject({
+      workflow: { state: 'refused', note: { check: 'approval_outdated' } },
+    })
+  }
 })
 
 it('lets pass what a person approved, and counts it not, though they are of one minute', () => {
