@@ -68,7 +68,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
   },
   unkill: { summary: 'take a kill back', load: async () => (await import('./commands/unkill.ts')).unkill },
   policy: {
-    summary: 'rewrite a policy of an older version',
+    summary: 'check a policy, or rewrite one of an older version',
     load: async () => (await import('./commands/policy.ts')).policy,
   },
   api: {

@@ -1,16 +1,22 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { agents } from '../../agents/index.ts'
+import { assumptions } from '../config/assumptions.ts'
 import { checkYaml } from '../config/check.ts'
+import { loadWithIncludes } from '../config/include.ts'
 import { migratePolicy } from '../config/migrate.ts'
 import { checkPolicy, policySchema } from '../config/policy.ts'
 import { loadYaml, parseYaml, type YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { deployment } from '../service/contract/deployment.ts'
-import { sectionsOf } from './role-policy.ts'
+import { compilePolicy, sectionsOf } from './role-policy.ts'
 
 /** What of a run configuration a policy is read by: no secret has to be there. */
-const pinned = z.looseObject({ deployment })
+const pinned = z.looseObject({
+  environment: z.enum(['sandbox', 'production']),
+  deployment,
+  service: z.looseObject({ assumptions }),
+})
 
 /**
  * Rewrite a policy file of version 1, by the deployment of a run configuration.
@@ -30,6 +36,34 @@ export function migrateFile(
   const { text: migrated, changed } = migratePolicy(yaml, text, policySchema(agent.role, sections), assets)
   checkPolicy(parseYaml(file, migrated), agent.role, sections)
   return { text: migrated, changed }
+}
+
+/** What is weak in a policy that loads: where, what, and what to do about it. */
+type Lint = { readonly at: string; readonly problem: string; readonly fix: string }
+
+/**
+ * Check a policy file whole, as a start does, against the deployment of a run configuration.
+ * @returns its role, its ruleset's hash, and the limits in it that bind nothing.
+ * @throws RolekeeperError what a start would throw of it, with file, line, column and fix.
+ */
+export function checkFile(
+  file: string,
+  config: string,
+): { readonly role: string; readonly hash: string; readonly lints: readonly Lint[] } {
+  const yaml = loadWithIncludes(file)
+  const agent = agentOf(yaml)
+  const { policy, ruleset } = compilePolicy(yaml, agent, checkYaml(loadYaml(config), pinned))
+  const { perHour, perDay } = policy.limits
+  const idle = [
+    { path: ['limits', 'perDay', 'movedMax'], hour: perHour.usdMicrosMax, day: perDay.usdMicrosMax },
+    { path: ['limits', 'perDay', 'gasMax'], hour: perHour.gasWeiMax, day: perDay.gasWeiMax },
+  ].filter(({ hour, day }) => day > 0n && day >= hour * 24n)
+  const lints = idle.map(({ path }) => ({
+    at: yaml.at(path),
+    problem: `${path.join('.')} is no less than 24 times the hour's: it never binds`,
+    fix: 'lower it to what a day may come to',
+  }))
+  return { role: agent.role, hash: ruleset.hash, lints }
 }
 
 /** Find the role that a policy file is of. */

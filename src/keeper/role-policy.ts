@@ -3,6 +3,7 @@ import { agents } from '../../agents/index.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { loadWithIncludes } from '../config/include.ts'
 import { checkPolicy, locating, type Policy } from '../config/policy.ts'
+import type { YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
@@ -50,31 +51,47 @@ export function positionOf(agent: AgentConfig): Position {
 
 /**
  * Load the policy of one agent, compiled.
- * @throws RolekeeperError what loading and compiling throw, with the place in the file, and `policy.for_sandbox`.
+ * @throws RolekeeperError what reading and {@link compilePolicy} throw.
  */
 export function loadRolePolicy({ agent, does }: Position, config: RunConfig): RolePolicy {
   const yaml = loadWithIncludes(agent.policy)
-  return locating(yaml, () => {
-    const policy = checkPolicy(yaml, does.role, sectionsOf(does, config.deployment.assets))
-    assertEnvironment(policy, config)
-    assertSources(does.sources?.(policy.strategy) ?? [], agent, config)
-    assertViews(does.views ?? [], policy.guard.views)
-    assertContracts(does.secondPrices?.(policy.strategy) ?? [], config)
-    const ruleset = compileRuleset(policy, config.deployment, config.service.assumptions.revalidations)
-    const approval = compileApproval(policy.approval, config.deployment)
-    return { agent, does, policy, ruleset, approval }
-  })
+  const compiled = compilePolicy(yaml, does, config)
+  assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
+  return { agent, does, ...compiled }
 }
+
+/** What of a run configuration a policy is compiled against: no secret, and nothing that runs. */
+type Ground = Pick<RunConfig, 'environment' | 'deployment'> & {
+  readonly service: Pick<RunConfig['service'], 'assumptions'>
+}
+
+/**
+ * Check and compile a policy that was read.
+ * @throws RolekeeperError what checking and compiling throw, with the place in the file, and `policy.for_sandbox`.
+ */
+export const compilePolicy = (
+  yaml: YamlFile,
+  does: Agent,
+  { environment, deployment, service }: Ground,
+): Pick<RolePolicy, 'policy' | 'ruleset' | 'approval'> =>
+  locating(yaml, () => {
+    const policy = checkPolicy(yaml, does.role, sectionsOf(does, deployment.assets))
+    assertEnvironment(policy, environment)
+    assertViews(does.views ?? [], policy.guard.views)
+    assertContracts(does.secondPrices?.(policy.strategy) ?? [], deployment)
+    const ruleset = compileRuleset(policy, deployment, service.assumptions.revalidations)
+    return { policy, ruleset, approval: compileApproval(policy.approval, deployment) }
+  })
 
 /** The sandbox's day takes half a minute, and its money is worth nothing. */
 function assertEnvironment(
   { environment }: Pick<RolePolicy['policy'], 'environment'>,
-  config: RunConfig,
+  runs: RunConfig['environment'],
 ): void {
-  if (environment === undefined || config.environment === environment) return
+  if (environment === undefined || runs === environment) return
   throw new RolekeeperError(
     'policy.for_sandbox',
-    `the policy says environment: sandbox, and the run configuration ${config.environment}.`,
+    `the policy says environment: sandbox, and the run configuration ${runs}.`,
     {
       fix: 'copy the policy that it includes, and set paces and limits of your own.',
       facts: { path: 'environment' },
@@ -83,7 +100,7 @@ function assertEnvironment(
 }
 
 /** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */
-function assertContracts(names: readonly string[], { deployment: { contracts } }: RunConfig): void {
+function assertContracts(names: readonly string[], { contracts }: RunConfig['deployment']): void {
   const absent = names.find((name) => !contracts.some((contract) => contract.name === name))
   if (absent === undefined) return
   const known = contracts.map(({ name }) => name).join(', ')

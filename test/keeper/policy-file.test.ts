@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
-import { migrateFile } from '../../src/keeper/policy-file.ts'
+import { checkFile, migrateFile } from '../../src/keeper/policy-file.ts'
 
 const CONFIG = 'config/example.yaml'
 const VERSION_1 = readFileSync(new URL('policy-version-1.yaml', import.meta.url), 'utf8')
@@ -46,5 +46,30 @@ describe('a policy of version 1', () => {
       /liquidator\.yaml:12:\d+: 2500000000 is of a token that nothing here names/,
     )
     expect(() => migrateFile(written('role: cook'), CONFIG)).toThrow('role is no role of this release')
+  })
+})
+
+describe('a policy that is checked before anything runs by it', () => {
+  // The shipped one, for the tokens of the example.
+  const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
+    .replace('./shared/', `${process.cwd()}/policies/shared/`)
+    .replaceAll('sUSD', 'USDC')
+    .replaceAll('sBTC', 'cbBTC')
+    .replace(/^ {4}sETH:\n(?: {6}.*\n)+/m, '')
+    .replace(/^ {4}sETH\/.*\n/m, '')
+
+  it('loads, and says which limit never binds', () => {
+    expect(checkFile(written(shipped), CONFIG)).toMatchObject({ role: 'liquidator', lints: [] })
+    const idle = shipped.replace('movedMax: "20,000,000 USD"', 'movedMax: "48,000,000 USD"')
+    expect(checkFile(written(idle), CONFIG).lints).toMatchObject([
+      { problem: "limits.perDay.movedMax is no less than 24 times the hour's: it never binds" },
+    ])
+  })
+
+  it('is refused where a rule of it stands', () => {
+    const open = shipped.replace('recipient: { eq: $self }', 'recipient: { in: $deployment.vaults }')
+    expect(() => checkFile(written(open), CONFIG)).toThrow(
+      /liquidator\.yaml:\d+:9: guard\.allow\[1\]\.params\.recipient: it may pay somebody/,
+    )
   })
 })

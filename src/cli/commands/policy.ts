@@ -1,31 +1,50 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
-import { command, usageError } from '../command.ts'
+import { command, type Io, usageError } from '../command.ts'
 
 /** `rolekeeper policy`: what is written, before anything runs by it. */
 export const policy = command({
   name: 'policy',
-  usage: 'migrate FILE --config RUN',
-  help: `migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was
-there is kept as FILE.old. RUN is a run configuration: its deployment says how many decimals each token has.
+  usage: 'check | migrate FILE --config RUN',
+  help: `check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
+nothing is, 1 when something binds nothing, 1 or 2 when it is refused.
+migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was
+there is kept as FILE.old.
+RUN is a run configuration: its deployment says which contracts there are, and how many decimals each token has.
 
-  rolekeeper policy migrate policies/liquidator.yaml --config config/production.yaml`,
+  rolekeeper policy check policies/liquidator.yaml --config config/production.yaml`,
   options: { config: { help: 'the run configuration whose deployment it is for', value: 'RUN' } },
   argumentsMax: 2,
   run: async ({ config }, [verb, file], io) => {
-    if (verb !== 'migrate' || file === undefined || config === undefined) {
-      throw usageError('policy takes `migrate`, a file and --config RUN.', 'see: rolekeeper policy --help')
+    const does = verb === 'check' ? check : verb === 'migrate' ? migrate : undefined
+    if (does === undefined || file === undefined || config === undefined) {
+      throw usageError(
+        'policy takes `check` or `migrate`, a file and --config RUN.',
+        'see: rolekeeper policy --help',
+      )
     }
-    const { migrateFile } = await import('../../keeper/policy-file.ts')
-    const { text, changed } = migrateFile(file, config)
-    if (changed === 0) {
-      io.out(`${printable(file)} is of version 2 already.\n`)
-      return 0
-    }
-    writeFileSync(`${file}.old`, readFileSync(file), { flag: 'wx' })
-    writeFileSync(`${file}.new`, text)
-    renameSync(`${file}.new`, file)
-    io.out(`${printable(file)}: ${changed} places rewritten; ${printable(file)}.old is what was there.\n`)
-    return 0
+    return does(file, config, io)
   },
 })
+
+async function check(file: string, config: string, io: Io): Promise<number> {
+  const { checkFile } = await import('../../keeper/policy-file.ts')
+  const { role, hash, lints } = checkFile(file, config)
+  for (const { at, problem, fix } of lints) io.out(`${printable(at)}: ${problem}. Fix: ${fix}\n`)
+  io.out(`${printable(file)}: a policy of the ${role}, which loads; its rules are ${hash.slice(0, 12)}.\n`)
+  return lints.length === 0 ? 0 : 1
+}
+
+async function migrate(file: string, config: string, io: Io): Promise<number> {
+  const { migrateFile } = await import('../../keeper/policy-file.ts')
+  const { text, changed } = migrateFile(file, config)
+  if (changed === 0) {
+    io.out(`${printable(file)} is of version 2 already.\n`)
+    return 0
+  }
+  writeFileSync(`${file}.old`, readFileSync(file), { flag: 'wx' })
+  writeFileSync(`${file}.new`, text)
+  renameSync(`${file}.new`, file)
+  io.out(`${printable(file)}: ${changed} places rewritten; ${printable(file)}.old is what was there.\n`)
+  return 0
+}
