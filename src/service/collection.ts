@@ -1,11 +1,15 @@
 import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
+import { admit, isPlain } from './admit.ts'
 import { collectionEnvelope, type Freshness, PAGE_SIZE_MAX } from './contract/resources.ts'
 import { type Call, firstIssuePath, garbage } from './failure.ts'
 import type { Sender, ServiceRequest } from './sender.ts'
 
 /** 10,000 rows in memory at once; a collection that grows with its users is read page by page instead. */
 const PAGES_MAX = 100
+
+/** Of all pages together, characters: 100 of the largest rows are about 200 kB, 10,000 of them never come. */
+const COLLECTION_CHARS_MAX = 16_777_216
 
 /** Rows that could not be read: how many, and where the first one failed. They are left out, the others kept. */
 type Dropped = { readonly dropped: number; readonly droppedPath?: string }
@@ -16,18 +20,21 @@ export type Listed<T> = { readonly items: readonly T[]; readonly freshness: Fres
 /** One page of a collection. `nextCursor` is null on the last one unless the service says more. */
 export type Page<T> = Listed<T> & { readonly hasMore: boolean; readonly nextCursor: string | null }
 
+/** A page, and how many characters its answer had. */
+type Sized<T> = { readonly page: Page<T>; readonly chars: number }
+
 /** Read one page after a cursor; each row is parsed alone, so that one bad row does not hide a hundred good ones. */
 async function readPage<S extends z.ZodType>(
   sender: Sender,
   request: ServiceRequest,
   row: S,
   cursor: string | null,
-): Promise<Page<z.output<S>>> {
+): Promise<Sized<z.output<S>>> {
   const query = new URLSearchParams(request.query)
   const names = sender.assumed.query
   query.set(names.pageSize, String(PAGE_SIZE_MAX))
   if (cursor !== null) query.set(names.cursor, cursor)
-  const { value } = await sender.send({ ...request, query })
+  const { text, value } = await sender.send({ ...request, query })
   const envelope = collectionEnvelope.safeParse(value)
   if (!envelope.success)
     throw garbage(
@@ -36,14 +43,22 @@ async function readPage<S extends z.ZodType>(
     )
   const items: z.output<S>[] = []
   let droppedPath: string | undefined
+  const plain = isPlain(text)
   for (const [index, item] of envelope.data.items.entries()) {
+    const path = `items[${index}]`
+    const kept = plain ? null : admit(item, path)
+    if (kept !== null) {
+      droppedPath ??= kept
+      continue
+    }
     const parsed = row.safeParse(item)
     if (parsed.success) items.push(parsed.data)
-    else droppedPath ??= firstIssuePath(parsed.error, `items[${index}]`)
+    else droppedPath ??= firstIssuePath(parsed.error, path)
   }
   const { freshness, pageInfo } = envelope.data
   const dropped = envelope.data.items.length - items.length
-  return { items, freshness, dropped, ...(droppedPath === undefined ? {} : { droppedPath }), ...pageInfo }
+  const where = droppedPath === undefined ? {} : { droppedPath }
+  return { page: { items, freshness, dropped, ...where, ...pageInfo }, chars: text.length }
 }
 
 /**
@@ -56,12 +71,22 @@ export async function* readPages<S extends z.ZodType>(
   row: S,
   cursor: string | null,
 ): AsyncGenerator<Page<z.output<S>>, void, undefined> {
+  for await (const { page } of turnPages(sender, request, row, cursor)) yield page
+}
+
+async function* turnPages<S extends z.ZodType>(
+  sender: Sender,
+  request: ServiceRequest,
+  row: S,
+  cursor: string | null,
+): AsyncGenerator<Sized<z.output<S>>, void, undefined> {
   const call = sender.callOf(request)
   const used = new Set(cursor === null ? [] : [cursor])
   let next = cursor
   for (;;) {
-    const page = await readPage(sender, request, row, next)
-    yield page
+    const read = await readPage(sender, request, row, next)
+    yield read
+    const { page } = read
     if (!page.hasMore) return
     next = page.nextCursor
     if (next === null) throw garbage(call, 'it says that there is more, and gives no cursor')
@@ -71,7 +96,8 @@ export async function* readPages<S extends z.ZodType>(
 }
 
 /**
- * Read a whole collection. Throws what {@link readPages} throws, and `service.too_large` past {@link PAGES_MAX} pages:
+ * Read a whole collection. Throws what {@link readPages} throws, and `service.too_large` past {@link PAGES_MAX} pages
+ * or {@link COLLECTION_CHARS_MAX} characters:
  * half a collection is never taken for the whole.
  */
 export async function readCollection<S extends z.ZodType>(
@@ -80,9 +106,12 @@ export async function readCollection<S extends z.ZodType>(
   row: S,
 ): Promise<Listed<z.output<S>>> {
   const pages: Page<z.output<S>>[] = []
-  for await (const page of readPages(sender, request, row, null)) {
-    pages.push(page)
-    if (page.hasMore && pages.length >= PAGES_MAX) throw tooLarge(sender.callOf(request))
+  let chars = 0
+  for await (const read of turnPages(sender, request, row, null)) {
+    pages.push(read.page)
+    chars += read.chars
+    if (chars > COLLECTION_CHARS_MAX) throw tooLarge(sender.callOf(request))
+    if (read.page.hasMore && pages.length >= PAGES_MAX) throw tooLarge(sender.callOf(request))
   }
   return joinPages(pages)
 }
@@ -90,7 +119,7 @@ export async function readCollection<S extends z.ZodType>(
 const tooLarge = (call: Call) =>
   new RolekeeperError(
     'service.too_large',
-    `The service at ${call.host} has more than ${PAGES_MAX} pages of ${call.path}.`,
+    `The service at ${call.host} has more than ${PAGES_MAX} pages of ${call.path}, or ${COLLECTION_CHARS_MAX} characters.`,
     {
       fix: 'use a deployment namespace with fewer resources, or report this limit.',
       facts: { ...call, pagesMax: PAGES_MAX },

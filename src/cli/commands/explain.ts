@@ -1,3 +1,4 @@
+import { printable } from '../../errors.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Reason } from '../../workflow/proposal.ts'
@@ -7,6 +8,8 @@ import { findWorkflow } from '../find-workflow.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 const DECISIONS_MAX = 20
+/** A journal of an earlier release holds what the service said as it said it. */
+const LINE_MAX = 1_000
 
 /** `rolekeeper explain`: why it acted on something, in numbers, or why it did not. */
 export const explain = command({
@@ -35,10 +38,11 @@ of market:vault:borrower), what was last decided about it and why.
 })
 
 function workflowText({ id, role, state, proposal, note, createdAtMs }: Workflow): string {
-  const ending = note === undefined ? [] : ['', `It is ${state}: ${note.check}. ${note.message}`]
+  const ending =
+    note === undefined ? [] : ['', `It is ${state}: ${note.check}. ${printable(note.message, LINE_MAX)}`]
   return [
-    `${id}  ${role}  ${proposal.kind}  ${proposal.subject}`,
-    `decided ${new Date(createdAtMs).toISOString()}: ${proposal.summary}`,
+    `${id}  ${role}  ${proposal.kind}  ${printable(proposal.subject, LINE_MAX)}`,
+    `decided ${new Date(createdAtMs).toISOString()}: ${printable(proposal.summary, LINE_MAX)}`,
     ...reasonLines(proposal.reason),
     ...(ending.length > 0 ? ending : ['', `It is ${state}.`]),
     '',
@@ -48,8 +52,8 @@ function workflowText({ id, role, state, proposal, note, createdAtMs }: Workflow
 function decisionsText(rows: readonly DecisionRow[]): string {
   const blocks = rows.map(({ atMs, role, subject, check, message, reason }) =>
     [
-      `${new Date(atMs).toISOString()}  ${role}  ${subject}`,
-      `${check}: ${message}`,
+      `${new Date(atMs).toISOString()}  ${role}  ${printable(subject, LINE_MAX)}`,
+      `${check}: ${printable(message, LINE_MAX)}`,
       ...reasonLines(reason),
     ].join('\n'),
   )
@@ -58,5 +62,7 @@ function decisionsText(rows: readonly DecisionRow[]): string {
 
 function reasonLines(reason: Reason): readonly string[] {
   const width = Math.max(0, ...Object.keys(reason).map(({ length }) => length))
-  return Object.entries(reason).map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+  return Object.entries(reason).map(
+    ([name, value]) => `  ${name.padEnd(width)}  ${printable(String(value), LINE_MAX)}`,
+  )
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { entityIdOf } from './assumptions.ts'
-import { addr, hash32, ts, uintString } from './scalars.ts'
+import { addr, hash32, shortText, ts, uintString } from './scalars.ts'
 
 /**
  * Assumed: how RFQs, auctions and acquisition lots are read, which the document leaves "not shown". Addresses and
@@ -10,7 +10,7 @@ import { addr, hash32, ts, uintString } from './scalars.ts'
 
 /** What any of them offers: an amount of an asset, for at least the reserve in the quote asset, until the close. */
 const offer = {
-  id: z.string(),
+  id: shortText,
   chainId: z.number().int(),
   sellerAddress: addr,
   assetAddress: addr,
@@ -30,7 +30,7 @@ const offer = {
  * Its id is `desk:bid`.
  */
 export const rfqBidResource = z.object({
-  id: z.string(),
+  id: shortText,
   bidId: uintString,
   bidderAddress: addr,
   assets: uintString,
@@ -60,7 +60,7 @@ export type RfqResource = z.infer<typeof rfqResource>
 
 /** Assumed: a bid that raised a lot. Its id is `contract:lot:number`, counted from 1 within the lot. */
 const raisingBid = {
-  id: z.string(),
+  id: shortText,
   assets: uintString,
   placedAt: ts,
   status: z.enum(['leading', 'outbid', 'won']),
@@ -89,7 +89,7 @@ export const acquisitionResource = z.object({
   acquisitionAddress: addr,
   lotId: uintString,
   positionId: hash32,
-  lane: z.string(),
+  lane: shortText,
   marketAddress: addr,
   borrowerAddress: addr,
   status: z.enum(['open', 'closed', 'awarded', 'unsold']),

@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws'
 import { z } from 'zod'
+import { admit, isPlain } from '../admit.ts'
 import { type Assumptions, STREAM_QUERY, type StreamMessage, streamMessage } from '../contract/assumptions.ts'
 import { type Call, failureOfReply, failureOfTransport, garbage } from '../failure.ts'
 import { readJson } from '../json.ts'
@@ -96,7 +97,7 @@ export function connectStream(
 /** Read one message; whatever is not as we know it is `unreadable`, never an error. Pure. */
 export function readMessage(text: string): StreamMessage | UnreadableMessage {
   const json = readJson(text)
-  const value = json.ok ? json.value : null
+  const value = json.ok && (isPlain(text) || admit(json.value, 'message') === null) ? json.value : null
   const message = streamMessage.safeParse(value)
   if (message.success) return message.data
   const numbered = z.object({ seq: z.number().int() }).safeParse(value)

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
+import { admit, isPlain } from '../admit.ts'
 import { DELIVERY_ID, type EventEnvelope, eventEnvelope } from '../contract/assumptions.ts'
 import { readJson } from '../json.ts'
 import { createRecentIds } from './recent-ids.ts'
@@ -114,8 +115,11 @@ function parseSignature(
 }
 
 function readEnvelope(body: Uint8Array): Checked<{ readonly event: EventEnvelope }> {
-  const json = readJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'))
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
+  const json = readJson(text)
   if (!json.ok) return json
+  if (!isPlain(text) && admit(json.value, 'event') !== null)
+    return refuse('envelope', 'it holds names that cannot be shown as they are')
   const event = eventEnvelope.safeParse(json.value)
   return event.success ? { ok: true, event: event.data } : refuse('envelope', 'it is not an event envelope')
 }
