@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { AgentConfig } from '../config/config.ts'
 import { RolekeeperError, refuse } from '../errors.ts'
+import { CONFIRMATION_MS_MAX } from '../pipeline/confirm.ts'
 import type { Stage, Stages } from '../pipeline/pipeline.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
 import { wait } from '../workflow/step.ts'
@@ -37,7 +38,15 @@ const WAITING: Stages = {
 /** What following a workflow takes when no key, no rules and no fees of its role are known. */
 type CaretakerDeps = Omit<
   FollowingStagesDeps,
-  'signer' | 'fees' | 'rulesetHash' | 'gasWeiMax' | 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'
+  | 'signer'
+  | 'fees'
+  | 'rulesetHash'
+  | 'gasWeiMax'
+  | 'confirmationMsMax'
+  | 'recheck'
+  | 'lookAgain'
+  | 'checkBudget'
+  | 'reserve'
 >
 
 /**
@@ -57,6 +66,7 @@ function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerD
     ...deps,
     fees: OFFERS_NOTHING,
     gasWeiMax: 0n,
+    confirmationMsMax: CONFIRMATION_MS_MAX,
     rulesetHash: clearance?.rulesetHash ?? '',
     signer: {
       address: signer,

@@ -13,7 +13,7 @@ import { attest } from '../pipeline/attest.ts'
 import { claim } from '../pipeline/claim.ts'
 import { clear, type SignerState } from '../pipeline/clear.ts'
 import { conclude } from '../pipeline/conclude.ts'
-import { confirm } from '../pipeline/confirm.ts'
+import { CONFIRMATION_MS_MAX, confirm } from '../pipeline/confirm.ts'
 import { type CarryDeps, carry, resend } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
@@ -101,6 +101,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       ...deps,
       gasWeiMax,
       rulesetHash: ruleset.hash,
+      confirmationMsMax: ruleset.freshness.confirmationMsMax ?? CONFIRMATION_MS_MAX,
       recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
       lookAgain: async (each) => {
         const pending = pendingOf(await journal.ofSigner(each.signer), view().chainNonce, each)
@@ -151,7 +152,9 @@ export type FollowingStagesDeps = Pick<
   | 'alarm'
 > &
   Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
-  Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'>
+  Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'> & {
+    readonly confirmationMsMax: number
+  }
 
 /** Raw bytes that are remembered as sent; when they are more, all go out once again, which does no harm. */
 const SENT_MAX = 10_000
@@ -196,7 +199,7 @@ export function createFollowingStages(
       }),
     confirm: (workflow) =>
       confirm(workflow, {
-        ...{ nowMs, journal, stands: chain.stands },
+        ...{ nowMs, journal, alarm, stands: chain.stands, waitMsMax: deps.confirmationMsMax },
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
     resend: (workflow) => resend(workflow, { view, nodes, sentHere, alarm }),

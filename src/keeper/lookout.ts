@@ -10,8 +10,8 @@ import type { RoleAtWork } from './role.ts'
 export const OPEN_MS_MAX = 60_000
 /** The slowest finality is a quarter of an hour. */
 const MINED_MS_MAX = 1_800_000
-/** The service's indexer follows the chain within seconds; past ten minutes the workflow ends unconfirmed. */
-const CONFIRMED_MS_MAX = 120_000
+/** No policy lets one wait longer than ten minutes: this one is not looked at. */
+const CONFIRMED_MS_MAX = 660_000
 /** What is final is ended within seconds, where the nodes answer. */
 const FINAL_MS_MAX = 120_000
 /** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
@@ -135,9 +135,9 @@ const notEnded = ({ id }: Workflow, ms: number) =>
 const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =>
   new RolekeeperError(
     'workflow.not_confirmed',
-    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${ms} ms the service does not show final_success; ${CONFIRMED_MS_MAX} ms is too long.`,
+    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${ms} ms it was not ended; ${CONFIRMED_MS_MAX} ms is too long.`,
     {
-      fix: "compare the service's indexer with the workflow's transactions.",
+      fix: 'look in the log for why nothing happens to it, and compare the nodes.',
       facts: { workflow: id, role },
       retry: 'later',
     },

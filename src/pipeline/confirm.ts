@@ -3,6 +3,7 @@ import type { BlockName } from '../chain/finality.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { WorkflowProgress } from '../service/contract/assumptions.ts'
+import { duration } from '../units.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 import { reservationOf } from './transactions/raise.ts'
@@ -12,39 +13,61 @@ export type ConfirmDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'write'>
   readonly progress: (requestId: string) => Promise<WorkflowProgress>
+  /** How long the service may take to show what is final on chain. */
+  readonly waitMsMax: number
+  readonly alarm: (error: RolekeeperError) => void
   /** Whether a block is in the canonical chain; null where that is not known. */
   readonly stands: (block: BlockName) => boolean | null
 }
 
 /** The service is asked again after this long, unless its event wakes us first. */
 const POLL_MS = 1_000
-/** Past this the chain's word stands alone, and the workflow ends unconfirmed. */
-const SERVICE_WAIT_MS_MAX = 600_000
+/** Past this the chain's word stands alone where no policy says otherwise: the service's indexer follows within seconds. */
+export const CONFIRMATION_MS_MAX = 120_000
 
 /** A block that is not named is not known to be late enough. */
 const isAtOrAfter = (named: string | null | undefined, block: bigint): boolean =>
   typeof named === 'string' && BigInt(named) >= block
 
-/** Whether every postcondition that we froze at `prepared` is reported true at a block at or after ours. Pure. */
-function satisfied(workflow: Workflow, progress: WorkflowProgress): boolean {
-  const { awaiting } = workflow
-  invariant(awaiting !== undefined, `workflow ${workflow.id} is confirmed without postconditions to await`)
-  return awaiting.postconditions.every((wanted) =>
-    progress.canonicalPostconditions.some(
+/** What the service's word comes to. */
+type Said = 'shows it' | 'does not show it yet' | 'contradicts it' | 'forgot the workflow' | 'does not answer'
+
+/**
+ * Compare the service's word with the postconditions that we froze at `prepared`: each is reported true, or denied, at a block
+ * at or after ours. Pure.
+ */
+function said({ awaiting, prepared }: Workflow, progress: WorkflowProgress): Said {
+  invariant(awaiting !== undefined && prepared !== undefined, 'what is confirmed awaits something')
+  if (progress.requestId !== prepared.answer.requestId || progress.status === 'failed')
+    return 'contradicts it'
+  const found = awaiting.postconditions.map((wanted) =>
+    progress.canonicalPostconditions.find(
       (seen) =>
         seen.entityType === wanted.entityType &&
         seen.entityId === wanted.entityId &&
         seen.field === wanted.field &&
         isDeepStrictEqual(seen.expected, wanted.expected) &&
-        seen.satisfied &&
         isAtOrAfter(seen.blockNumber ?? progress.freshness?.blockNumber, awaiting.blockNumber),
     ),
   )
+  if (found.some((seen) => seen?.satisfied === false)) return 'contradicts it'
+  const isShown = found.every((seen) => seen?.satisfied === true)
+  return isShown && progress.status === 'final_success' ? 'shows it' : 'does not show it yet'
+}
+
+async function ask(workflow: Workflow, requestId: string, deps: ConfirmDeps): Promise<Said> {
+  try {
+    return said(workflow, await deps.progress(requestId))
+  } catch (error) {
+    if (!(error instanceof RolekeeperError)) throw error
+    return error.code === 'service.not_found' ? 'forgot the workflow' : 'does not answer'
+  }
 }
 
 /**
  * Wait until the service's canonical state shows what our final transactions did. The chain has spoken already: the
- * service is a second opinion that may be late, never one that undoes it.
+ * service is a second opinion that may be late, and never undoes it: what was spent stays as the receipts say, whatever it
+ * says. Past the policy's bound the workflow ends `unconfirmed`, with an alarm.
  */
 export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<Step> {
   const { awaiting, prepared } = workflow
@@ -67,21 +90,34 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
     const reservation = reservationOf(reopened, reopened.updatedAtMs)
     return { type: 'written', workflow: await deps.journal.write(reopened, reservation) }
   }
-  try {
-    const progress = await deps.progress(prepared.answer.requestId)
-    const isOurs = progress.requestId === prepared.answer.requestId
-    const isDone = progress.status === 'final_success' && satisfied(workflow, progress)
-    if (!standing.includes(null) && isOurs && isDone) return moved(move(workflow, 'succeeded', deps.nowMs()))
-  } catch (error) {
-    if (!(error instanceof RolekeeperError)) throw error
-  }
+  const word = await ask(workflow, prepared.answer.requestId, deps)
+  if (!standing.includes(null) && word === 'shows it') return moved(move(workflow, 'succeeded', deps.nowMs()))
   const waitedMs = deps.nowMs() - awaiting.sinceMs
-  if (waitedMs < SERVICE_WAIT_MS_MAX) return wait(POLL_MS)
-  const seconds = Math.round(waitedMs / 1_000)
-  const message = standing.includes(null)
-    ? `After ${seconds} s the nodes do not say whether its blocks stand. Fix: compare the nodes in \`chain.nodes\`, and look for the transactions of this workflow.`
-    : `The chain is final, but after ${seconds} s the service does not show final_success. Fix: compare the service's indexer with the transactions of this workflow.`
-  return moved(
-    move(workflow, 'unconfirmed', deps.nowMs(), { note: { check: 'service_unconfirmed', message } }),
-  )
+  if (waitedMs < deps.waitMsMax) return wait(POLL_MS)
+  const error = standing.includes(null)
+    ? unknownBlocks(workflow, waitedMs)
+    : unconfirmed(workflow, word, waitedMs)
+  deps.alarm(error)
+  const note = { check: 'service_unconfirmed', message: error.message }
+  return moved(move(workflow, 'unconfirmed', deps.nowMs(), { note }))
 }
+
+const unknownBlocks = ({ id }: Workflow, ms: number) =>
+  new RolekeeperError(
+    'workflow.unconfirmed',
+    `After ${duration(ms - (ms % 1_000))} the nodes do not say whether the blocks of workflow ${id} stand.`,
+    {
+      fix: 'compare the nodes in `chain.nodes`, and look for the transactions of this workflow.',
+      facts: { workflowId: id },
+    },
+  )
+
+const unconfirmed = ({ id }: Workflow, word: Said, ms: number) =>
+  new RolekeeperError(
+    'workflow.unconfirmed',
+    `Workflow ${id} is final on the chain, and after ${duration(ms - (ms % 1_000))} the service ${word}.`,
+    {
+      fix: "compare the service's indexer with the transactions of this workflow; what it moved and cost is counted by the chain.",
+      facts: { workflowId: id, said: word },
+    },
+  )

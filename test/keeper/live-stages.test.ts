@@ -101,6 +101,7 @@ const urgent = { proposal: proposalOf({ urgent: true }) }
 it('offers for a report what the urgent payload of another role behind it at the same signer offers', async () => {
   const report = await send(7, 2n * GWEI, { role: 'nav-reporter' })
   const { carry } = createFollowingStages({
+    confirmationMsMax: 120_000,
     ...joined(),
     ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, recheck: never },
     urgentOf: (signer) => behind.filter((other) => other.signer === signer),

@@ -24,8 +24,8 @@ it.each([
     NOW,
   ],
   [
-    'what is final and not confirmed by the service',
-    120_000,
+    'what is final, and neither confirmed nor ended unconfirmed',
+    660_000,
     'workflow.not_confirmed',
     workflowOf('confirmed', { awaiting: { blockNumber: 7n, postconditions: [], sinceMs: NOW } }),
     NOW,

@@ -21,6 +21,7 @@ const createWorld = () => {
       canonicalPostconditions: [SEEN],
     } as WorkflowProgress,
     failure: null as Error | null,
+    alarms: [] as string[],
     reserved: [] as Pick<Reservation, 'usdMicros' | 'gasWei'>[],
   }
   const deps: ConfirmDeps = {
@@ -35,6 +36,8 @@ const createWorld = () => {
       if (world.failure !== null) throw world.failure
       return world.progress
     },
+    waitMsMax: 120_000,
+    alarm: ({ code, message }) => world.alarms.push(`${code}: ${message}`),
     stands: ({ number, hash }) => (number === 10n && hash === HASH ? world.stands : null),
   }
   return { world, deps }
@@ -108,17 +111,54 @@ describe('confirming', () => {
     expect(await state()).toBe('wait')
   })
 
-  it('waits ten minutes for a service that is down, and not one millisecond longer', async () => {
-    setup.world.failure = new RolekeeperError('service.unreachable', 'down', { retry: 'later' })
-    setup.world.nowMs = 600_999
-    expect(await state()).toBe('wait')
-    setup.world.nowMs = 601_000
-    expect(await state()).toBe('unconfirmed')
-  })
+  it.each<readonly [string, (world: ReturnType<typeof createWorld>['world']) => void, string]>([
+    [
+      'does not answer',
+      (world) => {
+        world.failure = new RolekeeperError('service.unreachable', 'down', { retry: 'later' })
+      },
+      'the service does not answer',
+    ],
+    [
+      'forgot it',
+      (world) => {
+        world.failure = new RolekeeperError('service.not_found', 'gone')
+      },
+      'the service forgot the workflow',
+    ],
+    [
+      'answers for another',
+      (world) => {
+        world.progress = { ...world.progress, requestId: 'wf-2' }
+      },
+      'the service contradicts it',
+    ],
+    [
+      'says that it failed',
+      (world) => {
+        world.progress = { ...world.progress, status: 'failed' }
+      },
+      'the service contradicts it',
+    ],
+    ['denies a postcondition', () => report({ satisfied: false }), 'the service contradicts it'],
+    ['never shows one', () => report({ blockNumber: '9' }), 'the service does not show it yet'],
+  ])(
+    'ends unconfirmed, with an alarm, at the policy’s bound where the service %s, and what was spent stays',
+    async (_name, lie, message) => {
+      lie(setup.world)
+      setup.world.nowMs = 120_999
+      expect(await state()).toBe('wait')
+      expect(setup.world.alarms).toEqual([])
+      setup.world.nowMs = 121_000
+      expect(await state()).toBe('unconfirmed')
+      expect(setup.world.alarms).toEqual([expect.stringMatching(`workflow.unconfirmed: .*2 min ${message}`)])
+      expect(setup.world.reserved).toEqual([])
+    },
+  )
 
   it('does not call the chain final where it is not known in the end whether its blocks stand', async () => {
     setup.world.stands = null
-    setup.world.nowMs = 601_000
+    setup.world.nowMs = 121_000
     const step = await confirm(confirmed(), setup.deps)
     expect(step).toMatchObject({
       workflow: { state: 'unconfirmed', note: { message: expect.stringContaining('the nodes do not say') } },

@@ -47,7 +47,7 @@ describe('what the service lists', () => {
       { id: 'a', name: `Fund ${ESCAPES}` },
       { id: 'b', name: 'é'.repeat(5_000) },
     ])
-    expect(items[0]?.name).toBe('Fund [2J ]52;c;cm0gLXJm 2026-11-23 approved by admin')
+    expect(items[0]?.name).toBe('Fund  [2J ]52;c;cm0gLXJm 2026-11-23 approved by admin')
     expect(items[1]?.name).toHaveLength(2_000)
   })
 

@@ -68,6 +68,8 @@ export const freshnessPolicy = settings({
   expiryMarginMs: milliseconds(0, 600_000),
   /** Longest life of an answer, whatever it says itself. */
   lifetimeMsMax: milliseconds(1, 3_600_000),
+  /** How long the service may take to show what is final on chain: past it the workflow ends unconfirmed, with an alarm. */
+  confirmationMsMax: milliseconds(1_000, 600_000).optional(),
 })
 /** How old what we rely on may be: milliseconds, blocks. */
 export type Freshness = z.output<typeof freshnessPolicy>

@@ -322,6 +322,8 @@ describe('whatever the service leaves out, blanks, renames or adds', () => {
         nowMs: () => 1,
         journal: { write: async (each) => each },
         stands: () => true,
+        waitMsMax: 120_000,
+        alarm: () => undefined,
         progress: async () => {
           const parsed = workflowProgress.safeParse(value)
           if (parsed.success) return parsed.data
