@@ -2,6 +2,17 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
 import { command, type Io, usageError } from '../command.ts'
 
+/** What follows a verb of `policy`: its arguments, as many as it names, and the run configuration. */
+type Verb = {
+  readonly takes: readonly string[]
+  readonly run: (args: readonly string[], config: string, io: Io) => Promise<number>
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  check: { takes: ['FILE'], run: ([file = ''], config, io) => check(file, config, io) },
+  migrate: { takes: ['FILE'], run: ([file = ''], config, io) => migrate(file, config, io) },
+}
+
 /** `rolekeeper policy`: what is written, before anything runs by it. */
 export const policy = command({
   name: 'policy',
@@ -14,16 +25,18 @@ RUN is a run configuration: its deployment says which contracts there are, and h
 
   rolekeeper policy check policies/liquidator.yaml --config config/production.yaml`,
   options: { config: { help: 'the run configuration whose deployment it is for', value: 'RUN' } },
-  argumentsMax: 2,
-  run: async ({ config }, [verb, file], io) => {
-    const does = verb === 'check' ? check : verb === 'migrate' ? migrate : undefined
-    if (does === undefined || file === undefined || config === undefined) {
-      throw usageError(
-        'policy takes `check` or `migrate`, a file and --config RUN.',
-        'see: rolekeeper policy --help',
-      )
+  argumentsMax: 3,
+  run: async ({ config }, [name = '', ...args], io) => {
+    const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
+    if (verb === undefined) {
+      const known = Object.keys(VERBS).join(', ')
+      throw usageError(`policy takes one of ${known}.`, 'see: rolekeeper policy --help')
     }
-    return does(file, config, io)
+    if (args.length !== verb.takes.length || config === undefined) {
+      const takes = [...verb.takes, '--config RUN'].join(' ')
+      throw usageError(`policy ${name} takes ${takes}.`, 'see: rolekeeper policy --help')
+    }
+    return verb.run(args, config, io)
   },
 })
 
