@@ -5,32 +5,20 @@ import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
 
-/** What must be left: known to be bad, by the chain or by the service. What is merely not known is no reason to leave. */
+/**
+ * What must be left: bad by the chain's own word. What the service says of it, or what is not known, is no reason to leave: it
+ * only keeps us from supplying more.
+ */
 export function impairment(
-  market: MarketLook,
-  allocation: AllocationSeen,
+  { pausedOnChain, oracle, badDebtAssets, debtAssets, cashAssets }: MarketLook,
+  { listing }: AllocationSeen,
   { leaving }: AllocatorPolicy,
   { chain }: Moment,
 ): Stop | null {
-  const { listing, approved, listed } = allocation
-  if (listing?.approved === false || approved === false || listed === false) {
+  if (listing?.approved === false) {
     return { check: 'market_delisted', message: 'The vault lists this market no longer.' }
   }
-  if (market.pausedOnChain === true || market.paused === true) {
-    return { check: 'market_paused', message: 'The market is paused.' }
-  }
-  if (market.marketLive === false) {
-    return { check: 'market_not_live', message: 'marketLive is false; it must be true.' }
-  }
-  if (market.marketRegimeState !== null && market.marketRegimeState !== NORMAL_MARKET_REGIME) {
-    const message = `marketRegimeState is ${market.marketRegimeState}; it must be ${NORMAL_MARKET_REGIME}.`
-    return { check: 'regime_not_normal', message }
-  }
-  if (market.oracleState !== null && market.oracleState !== HEALTHY_ORACLE_STATE) {
-    const message = `The service says the oracle is ${market.oracleState}; it must be ${HEALTHY_ORACLE_STATE}.`
-    return { check: 'oracle_not_healthy', message }
-  }
-  const { oracle, badDebtAssets, debtAssets, cashAssets } = market
+  if (pausedOnChain === true) return { check: 'market_paused', message: 'The market is paused.' }
   if (oracle !== null && (oracle.state !== ORACLE_HEALTHY || oracle.priceWad === 0n)) {
     const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`
     return { check: 'oracle_not_healthy', message }
@@ -53,6 +41,8 @@ export function supplyStop(
   allocation: AllocationSeen,
   policy: AllocatorPolicy,
 ): Stop | null {
+  const doubted = doubt(market, allocation)
+  if (doubted !== null) return doubted
   if (allocation.listing === null || allocation.listed !== true || allocation.approved !== true) {
     const message = `listed is ${allocation.listed} and approved ${allocation.approved}; both must be true, and the vault must say so.`
     return { check: 'market_not_approved', message }
@@ -79,6 +69,32 @@ export function supplyStop(
     return { check: 'collateral_not_allowed', message }
   }
   return null
+}
+
+/** What the service says against a market; null where it says nothing. */
+function doubt(
+  { paused, marketLive, marketRegimeState, oracleState }: MarketLook,
+  { approved, listed }: AllocationSeen,
+): Stop | null {
+  if (approved === false || listed === false) {
+    return {
+      check: 'market_delisted',
+      message: 'The service says that the vault lists this market no longer.',
+    }
+  }
+  if (paused === true) {
+    return { check: 'market_paused', message: 'The service says that the market is paused.' }
+  }
+  if (marketLive === false) {
+    return { check: 'market_not_live', message: 'marketLive is false; it must be true.' }
+  }
+  if (marketRegimeState !== null && marketRegimeState !== NORMAL_MARKET_REGIME) {
+    const message = `marketRegimeState is ${marketRegimeState}; it must be ${NORMAL_MARKET_REGIME}.`
+    return { check: 'regime_not_normal', message }
+  }
+  if (oracleState === null || oracleState === HEALTHY_ORACLE_STATE) return null
+  const message = `The service says the oracle is ${oracleState}; it must be ${HEALTHY_ORACLE_STATE}.`
+  return { check: 'oracle_not_healthy', message }
 }
 
 /** Most that may lie in a market by the vault's caps, the service's, and the policy's share; base units. */

@@ -74,7 +74,11 @@ function withdrawalTargets(
     const bounds = vaultMarkets.map((vaultMarket) =>
       leaves(vaultMarket)
         ? { leastAssets: emptied(vaultMarket), mostAssets: emptied(vaultMarket) }
-        : { leastAssets: leastOf(vaultMarket), mostAssets: vaultMarket.heldAssets },
+        : {
+            // A market that is not left gives only what is short.
+            leastAssets: shortAssets > 0n ? leastOf(vaultMarket) : vaultMarket.heldAssets,
+            mostAssets: vaultMarket.heldAssets,
+          },
     )
     // Priced at what it pays now: that our leaving drives a rate up is no reason to take more than is needed.
     const lanes = vaultMarkets.map(({ lane }, index) => ({

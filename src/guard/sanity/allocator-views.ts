@@ -14,6 +14,7 @@ export const ALLOCATION_VIEWS = parseAbi([
   'function partition(address vault) view returns (uint256 cash, uint256 debtAssets, uint256 badDebtAssets)',
   'function utilizationWad() view returns (uint256)',
   'function paused() view returns (bool)',
+  'function exitTerms() view returns ((uint8 kind, uint64 noticeSeconds, uint64 intervalSeconds, uint64 maturityTimestamp))',
 ])
 const view = createView(ALLOCATION_VIEWS)
 
@@ -72,3 +73,10 @@ export const utilizationView = (market: Address): View<bigint> => view('utilizat
 
 /** Read whether a market is paused. */
 export const marketPausedView = (market: Address): View<boolean> => view('paused', market, [], z.boolean())
+
+/** How a vault's holders leave: its kind of terms, and the chain second at which it is wound up. */
+type ExitTerms = { readonly kind: bigint; readonly maturityTimestamp: bigint }
+
+/** Read how a vault's holders leave. */
+export const exitTermsView = (vault: Address): View<ExitTerms> =>
+  view('exitTerms', vault, [], z.object({ kind: uint, maturityTimestamp: uint }))

@@ -2,11 +2,12 @@ import type { Address } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
-import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
+import { bps, settings } from '../../service/contract/yaml-scalars.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { memberAt } from '../policy/paths.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import type { Reads } from '../views.ts'
+import { askLeaving, checkLeaving, leavingLimits } from './allocator-leave.ts'
 import {
   ALLOCATION_VIEWS,
   allocatedView,
@@ -18,13 +19,13 @@ import {
   utilizationView,
   vaultAssetsView,
 } from './allocator-views.ts'
+import { BAD_DEBT_VIEWS } from './bad-debt.ts'
 import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
 import { BPS, WAD } from './units.ts'
 
 const limitsSchema = settings({
-  /** Oldest price of a market that is supplied, by the oracle's own source time. */
-  priceAgeSMax: seconds(1, 86_400).transform(BigInt),
+  ...leavingLimits,
   /** Most of a vault in one market after a supply, beside the vault's own caps. */
   shareBpsMax: bps(1).transform(BigInt),
   /** Most that a market that we touch for yield may be lent out afterwards. */
@@ -122,10 +123,13 @@ function judgeMoves(limits: Limits, about: About, kind: Kind): Judgement {
     return { checkState: unknown, checkOutcome: unknown }
   }
   const reads = askMoves(moves, vault.address, about)
+  const left = proposal.kind === 'leave' ? moves.withdrawals.map(({ market }) => market) : []
+  const leaving = left.length === 0 ? null : askLeaving(about.before, vault.address, left, limits)
   return {
     checkState: (timestampS) =>
       checkAllocator(reads, self, vault.address) ??
       first(reads.sources, checkSource) ??
+      (leaving === null ? null : checkLeaving(leaving, limits, timestampS)) ??
       first(reads.destinations, (destination) => checkDestination(destination, limits, timestampS)),
     checkOutcome: () => {
       const [was, is] = [reads.books(), reads.booksAfter()]
@@ -217,7 +221,7 @@ function checkMarketsAfter(
 const MOVE = ['marketAddress', 'assets']
 
 const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
-  views: [...ALLOCATION_VIEWS, ...PRICE_VIEWS],
+  views: [...ALLOCATION_VIEWS, ...BAD_DEBT_VIEWS, ...PRICE_VIEWS],
   relies: [
     'vaultAddress',
     ...(kind === 'batch'

@@ -2,10 +2,10 @@ import type { Address } from 'viem'
 import type { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
 import { bps, seconds } from '../../service/contract/yaml-scalars.ts'
-import { allocatedView, marketAssetsView } from './asset-manager-views.ts'
+import { allocatedView } from './asset-manager-views.ts'
+import { askBadDebt } from './bad-debt.ts'
 import { type About, unread } from './judgement.ts'
 import { isHealthy, priceView } from './price.ts'
-import { BPS } from './units.ts'
 
 /** Members of the asset manager's `guard.sanity` that its pauses keep. */
 export const pauseLimits = {
@@ -23,21 +23,14 @@ type PauseLimits = Readonly<z.output<z.ZodObject<typeof pauseLimits>>>
 export function askTrouble({ badDebtBpsMax }: PauseLimits, { subject, before }: About, vault: Address) {
   const asked = subject.deployment.markets.map(({ address, oracle }) => ({
     allocated: before.ask(allocatedView(address, vault)),
-    badDebt: before.ask(marketAssetsView(address, 'totalBadDebt')),
-    debt: before.ask(marketAssetsView(address, 'totalDebt')),
-    cash: before.ask(marketAssetsView(address, 'totalCash')),
+    isBadDebt: askBadDebt(before, address, badDebtBpsMax),
     price: before.ask(priceView(oracle)),
   }))
   const isInTrouble = (market: (typeof asked)[number]): boolean | null => {
-    const [allocated, badDebt, debt, cash] = [
-      market.allocated(),
-      market.badDebt(),
-      market.debt(),
-      market.cash(),
-    ]
-    if (allocated === null || badDebt === null || debt === null || cash === null) return null
+    const [allocated, isBadDebt] = [market.allocated(), market.isBadDebt()]
+    if (allocated === null || isBadDebt === null) return null
     if (allocated === 0n) return false
-    if (badDebt * BPS > (debt + cash) * badDebtBpsMax) return true
+    if (isBadDebt) return true
     const price = market.price()
     return price === null ? null : !isHealthy(price)
   }

@@ -29,13 +29,8 @@ export const MOBILITY_VIEWS = parseAbi([
   'function restoreAfter() view returns (uint64)',
   'function mobilityEpoch() view returns (uint64)',
 ])
-/** What is wrong with the markets that a vault lends to, beside their oracles. */
-export const TROUBLE_VIEWS = parseAbi([
-  'function allocatedAssets(address vault) view returns (uint256)',
-  'function totalBadDebt() view returns (uint256)',
-  'function totalDebt() view returns (uint256)',
-  'function totalCash() view returns (uint256)',
-])
+/** What a vault has in a market, beside what may be wrong with it. */
+export const TROUBLE_VIEWS = parseAbi(['function allocatedAssets(address vault) view returns (uint256)'])
 const trouble = createView(TROUBLE_VIEWS)
 const bid = createView(BID_VIEWS)
 const channel = createView(CHANNEL_VIEWS)
@@ -131,12 +126,6 @@ export const mobilityView = (
 /** Read what a vault has in a market, base units of its asset. */
 export const allocatedView = (market: Address, vault: Address): View<bigint> =>
   trouble('allocatedAssets', market, [vault], uint)
-
-/** Read what a market owes for good, is owed, or holds; base units of its loan asset. */
-export const marketAssetsView = (
-  market: Address,
-  name: 'totalBadDebt' | 'totalDebt' | 'totalCash',
-): View<bigint> => trouble(name, market, [], uint)
 
 /** Read whether a vault's shares stand still. */
 export const standsStillView = (vault: Address): View<boolean> =>

@@ -17,6 +17,7 @@ import {
   standsStillView,
   TROUBLE_VIEWS,
 } from './asset-manager-views.ts'
+import { BAD_DEBT_VIEWS } from './bad-debt.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 
@@ -170,7 +171,7 @@ export const assetManagerSanity: RoleSanity<Limits> = {
     [
       'role.asset_manager.vaultShareMobilityManagerAction',
       {
-        views: [...MOBILITY_VIEWS, ...TROUBLE_VIEWS, ...PRICE_VIEWS],
+        views: [...MOBILITY_VIEWS, ...TROUBLE_VIEWS, ...BAD_DEBT_VIEWS, ...PRICE_VIEWS],
         relies: ['vaultAddress', 'restoreAfterTimestamp', 'transferProfile', 'recipientAddress', 'trusted'],
         revalidations: ['intent_not_expired'],
         judge: (about) => judgeMobility(limits, about),

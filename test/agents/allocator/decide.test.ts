@@ -112,15 +112,11 @@ describe('what comes first', () => {
 
   it.each([
     ['market_paused', { pausedOnChain: true }],
-    ['market_paused', { paused: true }],
-    ['market_not_live', { marketLive: false }],
-    ['regime_not_normal', { marketRegimeState: 'wind_down' }],
-    ['oracle_not_healthy', { oracleState: 'stale' }],
     ['oracle_not_healthy', { oracle: { priceWad: 1n, sourceAsOfS: 1_000, state: 2 } }],
     ['oracle_not_healthy', { oracle: { priceWad: 0n, sourceAsOfS: 1_000, state: 1 } }],
     ['price_too_old', { oracle: { priceWad: 1n, sourceAsOfS: 700, state: 1 } }],
     ['bad_debt', { badDebtAssets: usd(40_000) + 1n }],
-  ])('leaves a market that is impaired: %s', (check, changes) => {
+  ])('leaves a market that the chain shows to be impaired: %s', (check, changes) => {
     const decision = decideOn({ markets: [market(changes), ethMarket()] })
     const proposal = only(decision)
     expect(proposal).toMatchObject({ kind: 'leave', workflowType: 'role.allocator.vaultDeallocate' })
@@ -132,6 +128,40 @@ describe('what comes first', () => {
     const oracle = { priceWad: 1n, sourceAsOfS: 701, state: 1 }
     const { proposals } = decideOn({ markets: [market({ badDebtAssets: usd(40_000), oracle }), ethMarket()] })
     expect(proposals.map(({ kind }) => kind)).not.toContain('leave')
+  })
+
+  it.each([
+    ['market_paused', { paused: true }, {}],
+    ['market_not_live', { marketLive: false }, {}],
+    ['regime_not_normal', { marketRegimeState: 'wind_down' }, {}],
+    ['oracle_not_healthy', { oracleState: 'stale' }, {}],
+    ['market_delisted', {}, { listed: false }],
+    ['market_delisted', {}, { approved: false }],
+  ])(
+    'stays in a market that only the service speaks ill of, and supplies no more: %s',
+    (check, said, listed) => {
+      const decision = decideOn({
+        vaults: [vault({ allocations: [allocation(listed), allocation({ marketAddress: ETH_MARKET })] })],
+        markets: [market(said), ethMarket()],
+      })
+      expect(decision.proposals.map(({ kind }) => kind)).not.toContain('leave')
+      expect(decision.proposals.flatMap(movesIn)).not.toContainEqual(
+        expect.objectContaining({ market: BTC_MARKET }),
+      )
+      expect(checksOf(decision, `${VAULT}:${BTC_MARKET}`)).toEqual([check])
+    },
+  )
+
+  it('takes nothing from a market that pays nothing when it leaves another', () => {
+    const proposal = only(
+      decideOn({
+        markets: [
+          market({ pausedOnChain: true }),
+          ethMarket({ supplyRatePerSecondWad: 0n, curve: { unknown: 'flat' } }),
+        ],
+      }),
+    )
+    expect(movesIn(proposal)).toEqual([{ market: BTC_MARKET, assets: -usd(500_000) }])
   })
 
   it('leaves a market that the vault lists no longer, and everything when the vault matures', () => {

@@ -4,13 +4,14 @@ import { z } from 'zod'
 import type { Call } from '../../../src/chain/nodes.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import { ALLOCATION_VIEWS } from '../../../src/guard/sanity/allocator-views.ts'
+import { BAD_DEBT_VIEWS } from '../../../src/guard/sanity/bad-debt.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { policyOf } from '../../support/policies.ts'
 import { deployment, judgementsOf, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 
-const VIEWS = [...ALLOCATION_VIEWS, ...PRICE_VIEWS] as const
+const VIEWS = [...ALLOCATION_VIEWS, ...BAD_DEBT_VIEWS, ...PRICE_VIEWS] as const
 
 const WAD = 10n ** 18n
 const NOW_S = NOW_MS / 1_000
@@ -39,6 +40,8 @@ const BEFORE: Says = {
   partition: [WITHDRAWN, 1n, 0n],
   paused: false,
   read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 1],
+  exitTerms: { kind: 1, noticeSeconds: 60n, intervalSeconds: 0n, maturityTimestamp: 0n },
+  ...{ totalBadDebt: 0n, totalDebt: 900n, totalCash: 100n },
 }
 const AFTER: Says = {
   ...BEFORE,
@@ -162,4 +165,44 @@ describe('a reallocation on a scripted chain', () => {
     expect(asking({ supplies: [{ marketAddress: OTHER_MARKET, assets: '0' }] })).toBe('amount_is_zero')
     expect(asking({ withdrawals: [{ marketAddress: MARKET, assets: '0' }] })).toBe('market_liquidity_short')
   })
+
+  it('leaves a market for nothing that only the service says of it', () => {
+    expect(judge({ kind: 'leave' })).toBe('no_trouble')
+    expect(judge({ kind: 'leave', before: { [at('totalBadDebt', MARKET)]: 10n } })).toBe('no_trouble')
+    // What is wrong with another market is no reason either.
+    expect(judge({ kind: 'leave', before: { [at('totalBadDebt', OTHER_MARKET)]: 11n } })).toBe('no_trouble')
+  })
+
+  it.each([{ [at('totalBadDebt', MARKET)]: 11n }, { [at('paused', MARKET)]: true }])(
+    'leaves a market for what the chain shows: %o',
+    (before) => expect(judge({ kind: 'leave', before })).toBe('cleared'),
+  )
+
+  it('leaves a market whose oracle gives no price that may be used, and any when the vault matures', () => {
+    const leaving = (before: Says) =>
+      judge({ kind: 'leave', before, asks: { ...input, supplies: [] }, after: { idleAssets: 1_300n } })
+    expect(leaving({})).toBe('no_trouble')
+    expect(leaving({ read: [WAD, BigInt(NOW_S - 301), BigInt(NOW_S), 1] })).toBe('cleared')
+    expect(leaving({ read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 2] })).toBe('cleared')
+    expect(leaving({ listing: { ...LISTING, approved: false } })).toBe('cleared')
+    const matures = (maturityTimestamp: number, kind = 3) => ({
+      exitTerms: {
+        kind,
+        noticeSeconds: 0n,
+        intervalSeconds: 0n,
+        maturityTimestamp: BigInt(maturityTimestamp),
+      },
+    })
+    expect(leaving(matures(NOW_S + 86_400))).toBe('cleared')
+    expect(leaving(matures(NOW_S + 86_401))).toBe('no_trouble')
+    expect(leaving(matures(NOW_S, 1))).toBe('no_trouble')
+  })
+
+  it.each(['exitTerms', 'totalBadDebt', 'totalDebt', 'totalCash'])(
+    'leaves nothing while %s cannot be read',
+    (view) => {
+      expect(judge({ kind: 'leave', before: { [view]: null } })).toBe('read_failed')
+      expect(judge({ before: { [view]: null } })).toBe('cleared')
+    },
+  )
 })

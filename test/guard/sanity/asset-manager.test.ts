@@ -20,6 +20,7 @@ import {
   MOBILITY_VIEWS,
   TROUBLE_VIEWS,
 } from '../../../src/guard/sanity/asset-manager-views.ts'
+import { BAD_DEBT_VIEWS } from '../../../src/guard/sanity/bad-debt.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
@@ -102,6 +103,7 @@ const views: readonly AbiFunction[] = [
   ...CHANNEL_VIEWS,
   ...MOBILITY_VIEWS,
   ...TROUBLE_VIEWS,
+  ...BAD_DEBT_VIEWS,
 ]
 function encode(data: Hex, said: Said): Hex | null {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
