@@ -43,16 +43,23 @@ process.on('unhandledRejection', () => {})
 
 const board = load(order.files, order.fromStart)
 const shim: typeof import('./shim.ts') = await import('./shim.ts')
-if (order.fromStart === null) {
+await work().catch((error: unknown) => {
+  // What a mutant throws late is dropped above; the judge's own failure is not.
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.exit(4)
+})
+await shim.endAll()
+report({ type: 'done' })
+process.exit(0)
+
+async function work(): Promise<void> {
+  if (order.fromStart !== null) return judgeOne(order.fromStart)
   for (const file of order.tests) {
     const why = loads(file)
     if (why !== null) report({ type: 'broken', test: file, why })
   }
-  await judgeAll()
-} else await judgeOne(order.fromStart)
-await shim.endAll()
-report({ type: 'done' })
-process.exit(0)
+  return judgeAll()
+}
 
 function end(id: number, by: string): never {
   report({ type: 'judged', id, by, atLoad: true, tests: 0 })
@@ -103,7 +110,9 @@ async function judgeOne(id: number): Promise<void> {
 }
 
 /** A test of how long something takes fails by the machine's load, not by a mutant. */
-const isTimed = ({ name }: Kept): boolean => /in less than \d+ ms/.test(name)
+function isTimed({ name }: Kept): boolean {
+  return /in less than \d+ ms/.test(name)
+}
 
 async function judgeAll(): Promise<void> {
   const atLoad = new Set(board.passed())

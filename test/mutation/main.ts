@@ -1,9 +1,12 @@
 /**
- * `npm run mutate [-- --only guard|ledger|sign] [--files GLOB] [--json]`: changes the code that decides about money one place at a time, and
- * asks whether a test notices. Prints the survivors and the score of each part; exits 1 below 90 %.
+ * `npm run mutate [-- --only guard|ledger|sign] [--files GLOB] [--results FILE] [--json]`: changes the code that
+ * decides about money one place at a time, and asks whether a test notices. Prints the survivors and the score of each
+ * part; exits 1 below 90 %. With a file for results, what was noticed before, in a file that has not changed since, is
+ * not asked again.
  */
 import { type ChildProcess, fork } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Order, Report } from './judge.ts'
 import { type Mutant, mutate } from './mutants.ts'
@@ -33,6 +36,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: process.env.npm_config_only ?? '' },
     /** Files of a part alone, for a quick look. */
     files: { type: 'string', default: process.env.npm_config_files ?? '' },
+    /** Where each mutant's end is kept as a line, over runs. */
+    results: { type: 'string', default: process.env.npm_config_results ?? '' },
     json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
   },
 })
@@ -40,6 +45,16 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
 type Judged = Extract<Report, { type: 'judged' }>
+
+const noticed = new Map<string, string>()
+if (values.results !== '' && existsSync(values.results)) {
+  for (const line of readFileSync(values.results, 'utf8').split('\n')) {
+    const [key, by] = line.split('\t')
+    if (key !== undefined && by !== undefined && by !== '') noticed.set(key, by)
+  }
+}
+/** A mutant's name for as long as its file stays what it is. */
+const keys = new Map<number, string>()
 
 let missed = 0
 for (const part of Object.keys(PARTS) as Part[]) {
@@ -55,7 +70,12 @@ async function judgePart(part: Part): Promise<number> {
   const wanted = globSync(values.files)
   const only =
     wanted.length === 0 ? null : mutants.filter(({ file }) => wanted.includes(file)).map(({ id }) => id)
-  const judged = await judgeTogether({ files, tests, only, fromStart: null }, mutants)
+  const judged = new Map<number, Judged>()
+  for (const id of only ?? mutants.keys()) {
+    const by = noticed.get(keys.get(id) ?? '')
+    if (by !== undefined) judged.set(id, { type: 'judged', id, by, atLoad: false, tests: 1 })
+  }
+  await judgeTogether({ files, tests, only, fromStart: null }, mutants, judged)
   // What is computed as the code loads was computed before a mutant was on: each of these gets a process.
   const again = [...judged.values()].filter(({ by, atLoad }) => by === null && atLoad)
   if (again.length > 0) {
@@ -68,10 +88,8 @@ async function judgePart(part: Part): Promise<number> {
   for (const { id } of again) {
     const [mutant] = mutants.filter((each) => each.id === id)
     if (mutant === undefined) continue
-    const one = await judgeTogether({ files, tests: nearest(quick, mutant), only: null, fromStart: id }, [
-      mutant,
-    ])
-    for (const each of one.values()) judged.set(each.id, each)
+    judged.delete(id)
+    await judgeTogether({ files, tests: nearest(quick, mutant), only: null, fromStart: id }, [mutant], judged)
   }
   return report(part, mutants, judged)
 }
@@ -84,27 +102,37 @@ function nearest(tests: readonly string[], { file }: Mutant): readonly string[] 
 
 function mutantsOf(files: readonly string[]): readonly Mutant[] {
   const all: Mutant[] = []
-  for (const file of files) all.push(...mutate(file, readFileSync(file, 'utf8'), all.length).mutants)
+  for (const file of files) {
+    const text = readFileSync(file, 'utf8')
+    const { mutants } = mutate(file, text, all.length)
+    const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
+    for (const [index, { id }] of mutants.entries()) keys.set(id, `${file} ${digest} ${index}`)
+    all.push(...mutants)
+  }
   return all
 }
 
 /** Have a process judge until all are judged; one that got stuck, or was left in disorder, is followed by the next. */
-async function judgeTogether(order: Order, mutants: readonly Mutant[]): Promise<Map<number, Judged>> {
-  const judged = new Map<number, Judged>()
+async function judgeTogether(
+  order: Order,
+  mutants: readonly Mutant[],
+  judged: Map<number, Judged>,
+): Promise<void> {
   const all = order.only ?? (order.fromStart === null ? mutants.map(({ id }) => id) : [order.fromStart])
   for (;;) {
     const left = all.filter((id) => !judged.has(id))
-    if (left.length === 0) return judged
+    if (left.length === 0) return
     const stuck = await judge(order.fromStart === null ? { ...order, only: left } : order, judged)
     if (stuck === null) continue
-    judged.set(stuck, {
-      type: 'judged',
-      id: stuck,
-      by: 'it never ends',
-      atLoad: order.fromStart !== null,
-      tests: 0,
-    })
+    const [by, atLoad] = ['it never ends', order.fromStart !== null]
+    keep({ type: 'judged', id: stuck, by, atLoad, tests: 0 }, judged)
   }
+}
+
+function keep(said: Judged, judged: Map<number, Judged>): void {
+  judged.set(said.id, said)
+  if (values.results === '') return
+  appendFileSync(values.results, `${keys.get(said.id)}\t${(said.by ?? '').replaceAll(/\s+/g, ' ')}\n`)
 }
 
 /** The mutant that the process was stuck at; null where it ended by itself. */
@@ -125,7 +153,7 @@ function judge(order: Order, judged: Map<number, Judged>): Promise<number | null
   child.on('message', (said: Report) => {
     if (said.type === 'began') current = said.id
     if (said.type === 'judged') {
-      judged.set(said.id, said)
+      keep(said, judged)
       current = null
       if (judged.size % 200 === 0) say(`${judged.size} judged`)
     }
