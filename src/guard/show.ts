@@ -21,7 +21,7 @@ import { asAddress, asUint, type Value } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
 
 /** What is shown of one proposal, and what its amounts are of. */
-type Scene = {
+export type Scene = {
   readonly subject: Subject
   readonly ruleset: Ruleset
   /** The token of each amount that `guard.effects` names, by the reference's text. */
@@ -44,8 +44,7 @@ export function show(
   const found = subjectOf(proposal, signer, ruleset)
   const effects = ruleset.effects.get(workflowType)
   invariant(found.ok && effects !== undefined, `a ${workflowType} that is shown has passed its rules`)
-  const subject: Subject = { ...found.subject, deadlineS: 0n }
-  const scene = { subject, ruleset, tokenOf: tokensOf(effects, subject) }
+  const scene = sceneOf({ ...found.subject, deadlineS: 0n }, effects, ruleset)
   const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], input)
   return {
     calls: rules.flatMap((rule) => showCalls(rule, scene)),
@@ -60,6 +59,13 @@ export function show(
     approvers: Object.keys(known.approvers).length === 0 ? null : showApprovers(proposal.askedBy, known),
   }
 }
+
+/** Say what the amounts of a request are of, by what it does to balances. Pure. */
+export const sceneOf = (subject: Subject, effects: Effects, ruleset: Ruleset): Scene => ({
+  subject,
+  ruleset,
+  tokenOf: tokensOf(effects, subject),
+})
 
 const showApprovers = (askedBy: string | undefined, known: Approvers) =>
   mayApprove(askedBy, known).map((name) => {
@@ -145,7 +151,8 @@ function showTests(leaf: Leaf, place: Place, scene: Scene): string {
   return (exact === undefined ? tests : [exact]).map((test) => showTest(test, path, place, scene)).join(', ')
 }
 
-function showTest(test: Condition, path: string, place: Place, scene: Scene): string {
+/** Say what a test demands of the value at a path, with its unit. Pure. */
+export function showTest(test: Condition, path: string, place: Place, scene: Scene): string {
   const { subject, ruleset } = scene
   // What is compared with another argument, or in part, has no value of its own before there is a call.
   const isPlain =
@@ -154,25 +161,42 @@ function showTest(test: Condition, path: string, place: Place, scene: Scene): st
     !('part' in test && test.part !== null)
   if (!isPlain) return describeCondition(test, subject, place)
   const { reference } = test
-  if (reference.text === '$deadline') {
+  // Before there is an answer, its end is not known.
+  if (reference.text === '$deadline' && subject.deadlineS === 0n) {
     return `${WORDS[test.op]}${duration(ruleset.freshness.lifetimeMsMax)} after the answer`
   }
   return `${WORDS[test.op]}${showValue(reference, path, place, scene)}`
 }
 
 function showValue(reference: Reference, path: string, place: Place, scene: Scene): string {
-  const { subject, ruleset, tokenOf, approved } = scene
+  const { subject } = scene
   const value = reference.resolve(subject, place)
   if (value === undefined) return 'NOTHING that is known'
-  const member = reference.text.startsWith('$input.') ? reference.text.slice('$input.'.length) : path
+  const member = memberOf(reference.text, path)
   const stated = memberAt(subject.input, member, place)
   // A choice of the input is another value on chain.
   if (typeof stated === 'string' && typeof value !== 'string' && asUint(stated) === undefined) {
     return `${value} (${stated})`
   }
+  return showLike(value, reference.text, path, scene, stated)
+}
+
+const memberOf = (text: string, path: string): string =>
+  text.startsWith('$input.') ? text.slice('$input.'.length) : path
+
+/** Write a value with the unit of the reference that it is compared with; `stated` is what the request says there. Pure. */
+export function showLike(
+  value: Value,
+  reference: string,
+  path: string,
+  scene: Scene,
+  stated?: unknown,
+): string {
+  const { subject, ruleset, tokenOf, approved } = scene
   if (typeof value === 'bigint') {
-    const token = approved ?? tokenOf.get(reference.text)
-    return showFigure(value, member, token, scene)
+    if (reference === '$deadline') return showTime(value)
+    const token = approved ?? tokenOf.get(reference)
+    return showFigure(value, memberOf(reference, path), token, scene)
   }
   if (asAddress(value) !== undefined) return nameAddress(String(value), ruleset.deployment, subject.self)
   return showText(value, stated)

@@ -38,6 +38,16 @@ export function migrateFile(
   return { text: migrated, changed }
 }
 
+/**
+ * Read and compile a policy file against the deployment of a run configuration, of which no secret has to be there.
+ * @throws RolekeeperError what a start would throw of it, with file, line, column and fix.
+ */
+export function openPolicy(file: string, config: string) {
+  const yaml = loadWithIncludes(file)
+  const agent = agentOf(yaml)
+  return { yaml, agent, ...compilePolicy(yaml, agent, checkYaml(loadYaml(config), pinned)) }
+}
+
 /** What is weak in a policy that loads: where, what, and what to do about it. */
 type Lint = { readonly at: string; readonly problem: string; readonly fix: string }
 
@@ -50,9 +60,7 @@ export function checkFile(
   file: string,
   config: string,
 ): { readonly role: string; readonly hash: string; readonly lints: readonly Lint[] } {
-  const yaml = loadWithIncludes(file)
-  const agent = agentOf(yaml)
-  const { policy, ruleset } = compilePolicy(yaml, agent, checkYaml(loadYaml(config), pinned))
+  const { yaml, agent, policy, ruleset } = openPolicy(file, config)
   const { perHour, perDay } = policy.limits
   const idle = [
     { path: ['limits', 'perDay', 'movedMax'], hour: perHour.usdMicrosMax, day: perDay.usdMicrosMax },

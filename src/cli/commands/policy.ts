@@ -11,14 +11,24 @@ type Verb = {
 const VERBS: Readonly<Record<string, Verb>> = {
   check: { takes: ['FILE'], run: ([file = ''], config, io) => check(file, config, io) },
   migrate: { takes: ['FILE'], run: ([file = ''], config, io) => migrate(file, config, io) },
+  explain: {
+    takes: ['FILE', 'PREPARED.json'],
+    run: async ([file = '', prepared = ''], config, io) => {
+      const { explainPolicy } = await import('./policy-explain.ts')
+      return explainPolicy(file, prepared, config, io)
+    },
+  },
 }
 
 /** `rolekeeper policy`: what is written, before anything runs by it. */
 export const policy = command({
   name: 'policy',
-  usage: 'check | migrate FILE --config RUN',
+  usage: 'check FILE | explain FILE PREPARED.json | migrate FILE --config RUN',
   help: `check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
 nothing is, 1 when something binds nothing, 1 or 2 when it is refused.
+explain: say of an answer that the service prepared which rule clears each of its calls, and why each other does not: every
+condition that failed, with both values. It asks nobody, needs no key and signs nothing. PREPARED.json is what
+\`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused.
 migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was
 there is kept as FILE.old.
 RUN is a run configuration: its deployment says which contracts there are, and how many decimals each token has.

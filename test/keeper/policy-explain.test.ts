@@ -1,0 +1,153 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { rolekeeper } from '../../src/cli/dispatch.ts'
+import { explainFile } from '../../src/keeper/policy-explain.ts'
+import {
+  approve,
+  bound,
+  CHAIN_ID,
+  COLLATERAL,
+  freeze,
+  intent,
+  LOAN,
+  liquidate,
+  liquidation,
+  liquidationAnswer,
+  liquidationArgs,
+  MARKET,
+  NOW_MS,
+  REPAY,
+  SELF,
+  STRANGER,
+} from '../guard/fixtures.ts'
+import { deployment } from '../guard/kinds.ts'
+import { policyFileOf } from '../support/policies.ts'
+
+const POLICY = policyFileOf('liquidator')
+const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-explain-'))
+const written = (name: string, value: unknown) => {
+  const file = join(folder, name)
+  writeFileSync(
+    file,
+    JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member)),
+  )
+  return file
+}
+const CONFIG = written('run.yaml', {
+  environment: 'sandbox',
+  service: { assumptions: {} },
+  deployment: {
+    ...deployment,
+    assets: deployment.assets.map((asset) => ({ ...asset, decimals: String(asset.decimals) })),
+    markets: deployment.markets.map((market, index) => ({ ...market, name: `market${index}` })),
+  },
+})
+
+/** An answer, as `workflows show ID --json` prints the workflow that it is of. */
+const shown = (answer: ReturnType<typeof liquidationAnswer>) =>
+  written('workflow.json', { ...bound(liquidation), prepared: freeze(answer) })
+
+const tampered = () => ({
+  ...liquidationAnswer(),
+  transactions: [
+    intent(0, LOAN, approve(MARKET, REPAY + 1n)),
+    intent(1, MARKET, liquidate({ ...liquidationArgs, recipient: STRANGER, repayAssets: 2n * REPAY })),
+  ],
+})
+
+describe('an answer that a policy is asked about', () => {
+  it('is cleared call by call, each by the rule of its place', () => {
+    const { refusal, calls, workflowType } = explainFile(POLICY, CONFIG, shown(liquidationAnswer()))
+    expect([refusal, workflowType]).toEqual([null, 'role.liquidator.liquidate'])
+    expect(
+      calls.map(({ to, calls, rules }) => [to, calls, rules.map(({ rule, clears }) => [rule, clears])]),
+    ).toEqual([
+      [
+        `sUSD ${LOAN}`,
+        'approve',
+        [
+          ['approve-repayment', true],
+          ['liquidate', false],
+        ],
+      ],
+      [
+        `market0 ${MARKET}`,
+        'liquidate',
+        [
+          ['approve-repayment', false],
+          ['liquidate', true],
+        ],
+      ],
+    ])
+    expect(calls[0]?.rules[1]?.why).toMatchObject([
+      {
+        check: 'target_not_allowed',
+        message: `Intent 0 goes to sUSD ${LOAN}; rule liquidate allows only market0 ${MARKET}.`,
+      },
+    ])
+  })
+
+  it('is refused with every condition that failed, both values in units', () => {
+    const { refusal, calls } = explainFile(POLICY, CONFIG, shown(tampered()))
+    expect(refusal?.check).toBe('approval_not_exact')
+    expect(calls[0]?.rules[0]?.why.map(({ message }) => message)).toEqual([
+      'amount is 1,000.000001 sUSD; allowed is 1,000 sUSD ($input.repayAssets).',
+    ])
+    expect(calls[1]?.rules[1]?.why.map(({ check, message }) => `${check}: ${message}`)).toEqual([
+      'parameter_repay_assets: repayAssets is 2,000 sUSD; allowed is 1,000 sUSD ($input.repayAssets).',
+      `parameter_recipient: recipient is ${STRANGER} (no name of ours); allowed is our signer ${SELF} ($self).`,
+    ])
+  })
+
+  it('may be the two bodies of a prepare call', () => {
+    const { workflowType, input } = liquidation
+    const request = { workflowType, chainId: CHAIN_ID, principalAddress: SELF, input }
+    const late = { ...liquidationArgs, deadline: liquidationArgs.deadline + 1n }
+    const answer = {
+      ...liquidationAnswer(),
+      transactions: [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, liquidate(late))],
+    }
+    const { refusal, calls } = explainFile(
+      POLICY,
+      CONFIG,
+      written('exchange.json', { request, answer, receivedAt: new Date(NOW_MS).toISOString() }),
+    )
+    expect(refusal?.check).toBe('parameter_deadline')
+    expect(calls[1]?.rules[1]?.why[0]?.message).toBe(
+      'deadline is 2027-01-15T08:00:31.000Z; allowed is at most 2027-01-15T08:00:30.000Z ($deadline).',
+    )
+  })
+
+  it('is told from what is no answer', () => {
+    expect(() => explainFile(POLICY, CONFIG, written('other.json', { answer: { ok: true } }))).toThrow(
+      /other\.json is no prepared workflow: at request/,
+    )
+    expect(() => explainFile(POLICY, CONFIG, join(folder, 'absent.json'))).toThrow('cannot be read')
+    const unpinned = { ...bound(liquidation), prepared: freeze(liquidationAnswer()) }
+    const other = {
+      ...unpinned,
+      proposal: { ...liquidation, input: { ...liquidation.input, marketAddress: COLLATERAL } },
+    }
+    expect(explainFile(POLICY, CONFIG, written('unpinned.json', other)).refusal?.check).toBe(
+      'market_not_pinned',
+    )
+  })
+
+  it('is explained on the screen, and the exit code says whether it is cleared', async () => {
+    let out = ''
+    const io = {
+      out: (text: string) => (out += text),
+      err: (text: string) => (out += text),
+      outIsTty: false,
+      errIsTty: false,
+      env: {},
+    }
+    const explain = (file: string) => rolekeeper(['policy', 'explain', POLICY, file, '--config', CONFIG], io)
+    expect(await explain(shown(liquidationAnswer()))).toBe(0)
+    out = ''
+    expect(await explain(shown(tampered()))).toBe(1)
+    expect(out).toMatchSnapshot()
+  })
+})
