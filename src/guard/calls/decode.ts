@@ -3,6 +3,7 @@ import { type Checked, refuse } from '../../errors.ts'
 import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
 import type { Arguments } from '../policy/paths.ts'
 import type { Rule } from '../policy/rule.ts'
+import { isLaidOut } from './layout.ts'
 
 /**
  * Decode calldata and demand that its arguments, encoded again, are the same bytes: a decoder forgives trailing bytes,
@@ -12,11 +13,14 @@ export function decodeCall(
   { order, calldata }: TransactionIntent,
   { abi, selector }: Pick<Rule, 'abi' | 'selector'>,
 ): Checked<{ readonly args: Arguments }> {
+  const encoded = calldata.slice(selector.length)
   try {
-    const args = decodeAbiParameters(abi.inputs, `0x${calldata.slice(selector.length)}`)
-    const again = `${selector}${encodeAbiParameters(abi.inputs, args).slice(2)}`
-    const named = abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
-    if (again === calldata) return { ok: true, args: Object.fromEntries(named) }
+    if (isLaidOut(abi.inputs, encoded)) {
+      const args = decodeAbiParameters(abi.inputs, `0x${encoded}`)
+      const again = `${selector}${encodeAbiParameters(abi.inputs, args).slice(2)}`
+      const named = abi.inputs.map(({ name }, index) => [name ?? '', args[index]] as const)
+      if (again === calldata) return { ok: true, args: Object.fromEntries(named) }
+    }
   } catch {
     // Too short, or not these types: the same refusal.
   }
@@ -46,10 +50,12 @@ export function decodeCreation(
   hashed.set(codeHash, code)
   try {
     const encoded: Hex = size(calldata) > codeBytes ? slice(calldata, codeBytes) : '0x'
-    const values = decodeAbiParameters(abi.inputs, encoded)
-    const named = abi.inputs.map(({ name }, index) => [name ?? '', values[index]] as const)
-    if (encodeAbiParameters(abi.inputs, values) === encoded)
-      return { ok: true, args: Object.fromEntries(named) }
+    if (isLaidOut(abi.inputs, encoded.slice(2))) {
+      const values = decodeAbiParameters(abi.inputs, encoded)
+      const named = abi.inputs.map(({ name }, index) => [name ?? '', values[index]] as const)
+      if (encodeAbiParameters(abi.inputs, values) === encoded)
+        return { ok: true, args: Object.fromEntries(named) }
+    }
   } catch {
     // Too short, or not these types: the same refusal.
   }
