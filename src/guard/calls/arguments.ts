@@ -1,6 +1,6 @@
 import { maxUint256 } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
-import { describeCondition, elementsOf, holds, type Subject } from '../policy/conditions.ts'
+import { describeCondition, holds, type Subject } from '../policy/conditions.ts'
 import { type Arguments, listsOf, memberAt, type Place, placesOf } from '../policy/paths.ts'
 import type { Leaf, Rule } from '../policy/rule.ts'
 import { asValue } from '../policy/values.ts'
@@ -24,17 +24,22 @@ function checkElements(
   subject: Subject,
 ): Refusal | null {
   for (const test of tests) {
-    const reference = 'reference' in test ? test.reference : null
-    const wanted = reference === null ? null : elementsOf(reference, subject)
-    if (wanted === null || places.join(';') === wanted.join(';')) continue
+    const each = 'reference' in test ? test.reference.each : null
+    if (each === null || shapeOf(subject.args, path) === shapeOf(subject[each.of], each.path)) continue
     const list = listsOf(path).at(-1) ?? path
     return refuse(
       `${checkNameOf(list)}_length`,
-      `Rule ${rule.id}: ${list} has ${places.length} elements; ${reference?.text} has ${wanted.length}.`,
+      `Rule ${rule.id}: ${list} has ${places.length} elements; the list that it is compared with, ${each.path}, has other ones.`,
     )
   }
   return null
 }
+
+/** How long each list on a path is: of an empty one the elements below do not tell. */
+const shapeOf = (root: unknown, path: string): string =>
+  listsOf(path)
+    .map((list) => placesOf(root, `${list}[]`).join(';'))
+    .join('|')
 
 function checkValues(
   places: readonly Place[],

@@ -5,7 +5,7 @@ import { isNumber, type ValueKind } from './values.ts'
 
 /** Names of parameters that say who is paid: as ABIs of lending, swap and vault contracts call them. */
 const RECIPIENT =
-  /^(to|for|dst|onBehalf(Of)?|(\w*_)?(recipient|receiver|beneficiary|payee|destination))$|(To|Recipient|Receiver|Beneficiary|Payee|Destination|OnBehalfOf)$/
+  /^(to|for|dst|onBehalf(Of)?|(\w*_)?(recipient|receiver|payee|destination)s?|(\w*_)?beneficiar(y|ies))$|(To|(Recipient|Receiver|Payee|Destination)s?|Beneficiar(y|ies)|OnBehalfOf)$/
 /** Names of parameters that say what must come in at least. */
 const MINIMUM = /^min(imum)?(?=[A-Z_]|$)|(Min|Minimum)(?=[A-Z_]|$)/
 /** Names of parameters that say whether a call runs with the caller's own storage. */
@@ -15,7 +15,8 @@ const DEADLINE = /deadline$|^valid(Until|To)$/i
 
 /**
  * Refuse conditions that load and bound nothing: any other party as the recipient, a minimum that the policy alone
- * states, no upper bound, no end. `relies` are members of the input that the role's judgement bounds.
+ * states, no upper bound, no end. `relies` are members of the input that the role's judgement bounds: one of them that says
+ * itself who is paid may be paid; a market or a borrower that the judgement reads is nobody of ours.
  * Throws RolekeeperError `policy.guard_invalid`. Pure.
  */
 export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], path: string): void {
@@ -64,7 +65,7 @@ function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: 
     !text.startsWith('$') ||
     text === '$self' ||
     text.startsWith('$contract.') ||
-    relies.some((member) => text === `$input.${member}`)
+    relies.some((member) => RECIPIENT.test(nameOf(member)) && text === `$input.${member}`)
   const areNamed = (test: Plain) =>
     test.op === 'in' && !test.text.startsWith('$deployment.') && test.among.every(({ text }) => isNamed(text))
   if (referencesOf(tests, 'eq').some(isNamed) || tests.some(areNamed)) return

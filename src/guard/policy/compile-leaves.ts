@@ -1,6 +1,6 @@
 import type { AbiParameter } from 'viem'
 import { compileTests } from './compile-condition.ts'
-import { type Condition, factsIn, type Scope } from './conditions.ts'
+import { type Condition, factsIn, type Reference, type Scope } from './conditions.ts'
 import { listsOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
@@ -111,18 +111,25 @@ function stepsInto(dimension: string, place: string, path: string): readonly str
   )
 }
 
-/** A list without a condition on its length could hold one more element that passes every test. */
+/**
+ * A list without a condition on its length could hold one more element that passes every test. One is as long as a list of
+ * the input, as its own `length` says, or as another list of the call that one of these bounds.
+ */
 function checkLengths(leaves: readonly Leaf[], inside: Inside | null, path: string): void {
-  const isList = (test: Condition) => test.op === 'eq' && test.reference.each !== null
+  const stated = new Set([
+    ...(inside === null ? [] : listsOf(inside.data)),
+    ...leaves.flatMap(({ path: leaf }) =>
+      leaf.endsWith('.length') ? [leaf.slice(0, -'.length'.length)] : [],
+    ),
+    ...listsLike(leaves, ({ each }) => each?.of === 'input'),
+  ])
+  const alike = listsLike(
+    leaves,
+    ({ each }) => each?.of === 'args' && listsOf(each.path).every((list) => stated.has(list)),
+  )
+  const bounded = new Set([...stated, ...alike])
   for (const leaf of leaves) {
-    const loose = listsOf(leaf.path).find(
-      (list) =>
-        !(inside !== null && listsOf(inside.data).includes(list)) &&
-        !leaves.some(
-          (peer) =>
-            peer.path === lengthOf(list) || (peer.path.startsWith(`${list}[]`) && peer.tests.some(isList)),
-        ),
-    )
+    const loose = listsOf(leaf.path).find((list) => !bounded.has(list))
     if (loose === undefined) continue
     throw policyError(
       `${path}.${leaf.path}`,
@@ -131,6 +138,12 @@ function checkLengths(leaves: readonly Leaf[], inside: Inside | null, path: stri
     )
   }
 }
+
+/** The lists whose elements are compared, one by one, with those of such a reference. */
+const listsLike = (leaves: readonly Leaf[], isSuch: (reference: Reference) => boolean): readonly string[] =>
+  leaves.flatMap(({ path, tests }) =>
+    tests.some((test) => test.op === 'eq' && isSuch(test.reference)) ? listsOf(path) : [],
+  )
 
 /** What an argument is compared with must itself be held by something else than arguments. */
 function checkComparisons(leaves: readonly Leaf[], path: string): void {

@@ -39,6 +39,14 @@ describe('a policy that lost one condition', () => {
       '[1].params.recipient',
     ],
     ['the recipient, the market', { recipient: { eq: '$market' } }, '[1].params.recipient'],
+    // Each of them a member that the judgement reads, and nobody's of ours.
+    ...['marketAddress', 'vaultAddress', 'borrowerAddress'].map(
+      (member): [string, Readonly<Record<string, Tests>>, string] => [
+        `the recipient, the request's ${member}`,
+        { recipient: { eq: `$input.${member}` } },
+        '[1].params.recipient',
+      ],
+    ),
     [
       'the minimum, to a ceiling',
       { minCollateralOut: { max: '$input.minCollateralAssets' } },

@@ -131,6 +131,24 @@ describe('every type of the ABI', () => {
       { 'xs[][]': { max: '9' }, 'xs.length': { max: '2' } },
       '.xs[][]',
     ],
+    // As long as itself is as long as it likes.
+    [
+      'a list that is as long as itself',
+      'function f((address who, address via)[] xs)',
+      { 'xs[].who': { eq: '$args.xs[].via' }, 'xs[].via': { in: [BORROWER] } },
+      '.xs[].who',
+    ],
+    [
+      'lists that are as long as each other',
+      'function f((uint8 a, uint8 b)[] xs, (uint8 a, uint8 b)[] ys)',
+      {
+        'xs[].a': { eq: '$args.ys[].a' },
+        'ys[].a': { max: '9' },
+        'ys[].b': { eq: '$args.xs[].b' },
+        'xs[].b': { max: '9' },
+      },
+      '.xs[].a',
+    ],
     [
       'a length of any size',
       'function f(uint8[] xs)',
@@ -192,6 +210,23 @@ describe('conditions', () => {
     ).toBe('parameter_xs')
     expect(outcome(pairs, bounded, [[8, 2], [4]])).toBe('parameter_xs_length')
     expect(outcome(pairs, bounded, [[8], [4, 1]])).toBe('parameter_xs_length')
+  })
+
+  it('compare lists of lists at every depth, empty ones too', () => {
+    const nested = 'function f(uint8[][] most, uint8[][] xs)'
+    const bounds = {
+      'most[][]': { max: '9' },
+      'most.length': { max: '3' },
+      'most[].length': { max: '2' },
+      'xs[][]': { eq: '$args.most[][]' },
+    }
+    expect(
+      outcome(nested, bounds, [
+        [[1], []],
+        [[1], []],
+      ]),
+    ).toBe('accepted')
+    expect(outcome(nested, bounds, [[[1]], [[1], [], [], []]])).toBe('parameter_xs_length')
   })
 
   it('list values', () => {
