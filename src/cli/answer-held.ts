@@ -1,7 +1,7 @@
 import { printable } from '../errors.ts'
 import { approvalHash } from '../guard/approval.ts'
+import { answerText, type Identity } from '../guard/person.ts'
 import type { JournalReads } from '../journal/journal.ts'
-import { answerText, type Identity } from '../sign/person.ts'
 import { type Hold, isHeld, type Workflow } from '../workflow/workflow.ts'
 import { type Io, usageError } from './command.ts'
 import { findWorkflow } from './find-workflow.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { z } from 'zod'
 import { printable, RolekeeperError } from '../errors.ts'
-import { type Identity, signText } from '../sign/person.ts'
+import { type Identity, signText } from '../guard/person.ts'
 import { author } from './author.ts'
 
 /** What a file of `rolekeeper approver new` holds. */

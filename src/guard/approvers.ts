@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Checked, refuse } from '../errors.ts'
 import { count } from '../service/contract/yaml-scalars.ts'
-import { answerText, type Identity, isPublicKey, isSigned, submissionText } from '../sign/person.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { answerText, type Identity, isPublicKey, isSigned, submissionText } from './person.ts'
 
 const key = z.string().refine(isPublicKey, {
   error: 'expected ed25519: and 32 bytes as base64, as `rolekeeper approver new` prints it',

@@ -11,6 +11,7 @@ import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import type { Denomination } from '../units.ts'
 
 /** What a configuration staffs: an agent, and what its role is. */
@@ -61,7 +62,8 @@ export function loadRolePolicy({ agent, does }: Position, config: RunConfig): Ro
 }
 
 /** What of a run configuration a policy is compiled against: no secret, and nothing that runs. */
-type Ground = Pick<RunConfig, 'environment' | 'deployment'> & {
+type Ground = Pick<RunConfig, 'environment'> & {
+  readonly deployment: Deployment
   readonly service: Pick<RunConfig['service'], 'assumptions'>
 }
 
@@ -100,7 +102,7 @@ function assertEnvironment(
 }
 
 /** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */
-function assertContracts(names: readonly string[], { contracts }: RunConfig['deployment']): void {
+function assertContracts(names: readonly string[], { contracts }: Pick<Deployment, 'contracts'>): void {
   const absent = names.find((name) => !contracts.some((contract) => contract.name === name))
   if (absent === undefined) return
   const known = contracts.map(({ name }) => name).join(', ')

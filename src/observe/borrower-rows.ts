@@ -3,7 +3,7 @@ import type { BorrowerCollection, BorrowerKey, Change, Rows } from '../../agents
 import { printable, RolekeeperError } from '../errors.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { joinPages, type Page } from '../service/collection.ts'
-import { addressesOf } from '../service/contract/assumptions.ts'
+import { addr } from '../service/contract/scalars.ts'
 import type { Listed } from './collections.ts'
 
 /** Wallets to name in one request: about 3,000 characters of a URL. */
@@ -218,9 +218,16 @@ export const nameOf = (key: BorrowerKey[BorrowerCollection]): string => Object.v
 /** A row that an event named: whose it is, and the change that it is if it is gone. */
 export type Named = { readonly wallet: Address; readonly gone: Change }
 
+/** The addresses of an event's subject; none where it has anything else. Pure. */
+function addressesIn(subject: string): readonly Address[] {
+  const parts = subject.toLowerCase().split(':')
+  const addresses = parts.flatMap((part) => addr.safeParse(part).data ?? [])
+  return addresses.length === parts.length ? addresses : []
+}
+
 /** What an event's subject names, as a row that is gone; null where it names none. Pure. */
 export function goneOf(collection: BorrowerCollection, subject: string): Named | null {
-  const addresses = addressesOf(subject) ?? []
+  const addresses = addressesIn(subject)
   const [marketAddress, second, third] = addresses
   if (marketAddress === undefined || second === undefined) return null
   if (collection === 'positions')

@@ -5,7 +5,7 @@ import type { Slot } from '../workflow/slot.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 import type { Fees, GasNeeds } from './transactions/fees.ts'
-import { reservationOf } from './transactions/raise.ts'
+import { reservationOf } from './transactions/reservation.ts'
 import { gasOf, orderAttempt } from './transactions/transaction.ts'
 
 /** What claiming needs. */

@@ -6,7 +6,7 @@ import type { WorkflowProgress } from '../service/contract/assumptions.ts'
 import { duration } from '../units.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
-import { reservationOf } from './transactions/raise.ts'
+import { reservationOf } from './transactions/reservation.ts'
 
 /** What confirming needs. */
 export type ConfirmDeps = {

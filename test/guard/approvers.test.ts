@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Approvers, approvers, askerOf, countAnswers } from '../../src/guard/approvers.ts'
-import { answerText, createPersonKey, signText, submissionText } from '../../src/sign/person.ts'
+import { answerText, createPersonKey, signText, submissionText } from '../../src/guard/person.ts'
 import { proposalOf, workflowOf } from '../support/workflows.ts'
 
 const HASH = 'a1'.repeat(32)

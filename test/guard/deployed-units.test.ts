@@ -1,5 +1,5 @@
 import { type Address, encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { askUnits } from '../../src/guard/deployed-units.ts'
 import { createReads } from '../../src/guard/views.ts'
 import type { Deployment } from '../../src/service/contract/deployment.ts'
@@ -54,7 +54,7 @@ function judge(changes: Script = {}, of: Deployment = pinned) {
   return judged()?.message ?? null
 }
 
-test('accepts units that are the chain’s, and what has no view of its units', () => {
+it('accepts units that are the chain’s, and what has no view of its units', () => {
   expect(judge()).toBeNull()
   const silent = Object.fromEntries(
     Object.keys(TRUE)
@@ -64,7 +64,7 @@ test('accepts units that are the chain’s, and what has no view of its units', 
   expect(judge(silent)).toBeNull()
 })
 
-test.each<[string, Script, string]>([
+it.each<[string, Script, string]>([
   [
     'decimals of an asset',
     { [`${COLLATERAL} decimals()`]: 18n },
@@ -92,13 +92,13 @@ test.each<[string, Script, string]>([
   expect(judge(changes)).toContain(message)
 })
 
-test('accepts a price and a share price to ten basis points, and not one more', () => {
+it('accepts a price and a share price to ten basis points, and not one more', () => {
   const appraised = (assets: bigint) => judge({ [`${FUND} appraise(address,uint256,address)`]: assets })
   expect(appraised(60_060n * 10n ** 12n)).toBeNull()
   expect(appraised(60_066n * 10n ** 12n)).toContain('are worth in market')
 })
 
-test('judges no share price of a vault with less than one whole share', () => {
+it('judges no share price of a vault with less than one whole share', () => {
   const tiny = { [`${VAULT} totalSupply()`]: 10n ** 12n - 1n, [`${VAULT} convertToAssets(uint256)`]: 7n }
   expect(judge(tiny)).toBeNull()
 })

@@ -1,5 +1,5 @@
 import { type Address, encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { readWorth } from '../../src/guard/worth.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, OTHER_MARKET, SELF, VAULT } from './fixtures.ts'
 
@@ -55,7 +55,7 @@ const worth = (changes: typeof TRUE = {}) => {
   )
 }
 
-test('counts native coin, tokens, shares, claims and escrow, all at one block', async () => {
+it('counts native coin, tokens, shares, claims and escrow, all at one block', async () => {
   // At 50 cents: 300 native; 500 sUSD; 15,000 of 0.5 sBTC; 100 in the vault; 3,000 in the claim; 20 in escrow.
   expect(await worth()).toBe(18_920_000_000n)
   const none = { [`${VAULT} asset()`]: null, [`${MARKET} openClaims(address)`]: null }
@@ -64,7 +64,7 @@ test('counts native coin, tokens, shares, claims and escrow, all at one block', 
   )
 })
 
-test('says nothing where a balance or a price is not said: half a worth would look like a loss', async () => {
+it('says nothing where a balance or a price is not said: half a worth would look like a loss', async () => {
   await expect(worth({ [`${LOAN} balanceOf(address)`]: null })).rejects.toMatchObject({
     code: 'worth.not_read',
   })

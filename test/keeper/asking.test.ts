@@ -3,7 +3,7 @@ import { approvalPolicy, compileApproval, rulesOf } from '../../src/guard/approv
 import type { Reservation } from '../../src/journal/journal.ts'
 import { RecentReservations } from '../../src/journal/recent-reservations.ts'
 import { checkAsked, endOutdated } from '../../src/keeper/asking.ts'
-import { reservationOf } from '../../src/pipeline/transactions/raise.ts'
+import { reservationOf } from '../../src/pipeline/transactions/reservation.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const NOW_MS = 200_000_000

@@ -2,11 +2,10 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
 import type { AgentConfig } from '../../src/config/config.ts'
-import { loadPolicy } from '../../src/config/policy.ts'
-import { compileApproval } from '../../src/guard/approval.ts'
-import { compileRuleset } from '../../src/guard/ruleset.ts'
-import { type RolePolicy, sectionsOf } from '../../src/keeper/role-policy.ts'
+import { loadWithIncludes } from '../../src/config/include.ts'
+import { compilePolicy, type RolePolicy } from '../../src/keeper/role-policy.ts'
 import { fingerprintOf } from '../../src/keeper/staff.ts'
+import { ASSUMPTIONS } from '../../src/service/contract/assumptions.ts'
 import { deployment } from '../guard/kinds.ts'
 import { SIGNER } from '../support/workflows.ts'
 
@@ -14,13 +13,12 @@ import { SIGNER } from '../support/workflows.ts'
 const shipped = (): readonly RolePolicy[] =>
   agents.map((does) => {
     const file = join('policies', `${does.role}.yaml`)
-    const policy = loadPolicy(file, does.role, sectionsOf(does))
+    const ground = { environment: 'production' as const, deployment, service: { assumptions: ASSUMPTIONS } }
     const agent: AgentConfig = {
       ...{ role: does.role, mode: 'live', policy: file, account: SIGNER },
       signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
     }
-    const ruleset = compileRuleset(policy, deployment)
-    return { agent, does, policy, ruleset, approval: compileApproval(policy.approval, deployment) }
+    return { agent, does, ...compilePolicy(loadWithIncludes(file), does, ground) }
   })
 
 /** Every value of a policy, with the policy in which it alone is another. */

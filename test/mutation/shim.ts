@@ -87,7 +87,6 @@ export const it = Object.assign(declareTest, {
   skip,
   skipIf: (is: boolean) => (is ? skip : declareTest),
 })
-export const test = it
 export const describe = Object.assign(declareSuite, {
   each: eachOf(declareSuite),
   skip,

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { RolekeeperError } from '../../errors.ts'
-import { createPersonKey } from '../../sign/person.ts'
+import { createPersonKey } from '../../guard/person.ts'
 import { command, usageError } from '../command.ts'
 import type { PersonKey } from '../person-key.ts'
 

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Nodes } from '../../chain/nodes.ts'
-import { NOOP_GAS } from './transaction.ts'
+import { NOOP_GAS } from './reservation.ts'
 
 /** What gas costs besides the base fee, as nodes say it. */
 export type GasMarket = {

@@ -2,7 +2,7 @@ import { type Checked, type Refusal, RolekeeperError } from '../../errors.ts'
 import type { Journal, Reservation } from '../../journal/journal.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { nativeAtMostWei } from './transaction.ts'
+import { reservationOf } from './reservation.ts'
 
 /** What writing replacements needs. */
 export type RaiseDeps = {
@@ -16,24 +16,6 @@ export type RaiseDeps = {
 
 /** Refusals that say nothing of the payload, only that we cannot see: it is neither helped on its way nor closed. */
 const UNSEEN: ReadonlySet<string> = new Set(['head_stale', 'clock_behind', 'read_failed', 'nodes_disagree'])
-
-/** What a workflow's slots may cost by now: every attempt that it ever ordered counts, until the end says what it was. Pure. */
-export const reservationOf = (workflow: Workflow, nowMs: number): Reservation => ({
-  workflowId: workflow.id,
-  role: workflow.role,
-  atMs: nowMs,
-  usdMicros: workflow.proposal.exposure.usdMicros,
-  ...outOf(workflow),
-  ...(workflow.hold?.approvedAtMs === undefined ? {} : { approved: true }),
-  gasWei: nativeAtMostWei(workflow.slots),
-  reverted: workflow.slots.some(({ inclusion }) => inclusion?.status === 'reverted'),
-})
-
-function outOf({ proposal: { exposure } }: Workflow): Pick<Reservation, 'out'> {
-  const { token, assets } = exposure
-  if (token === null || assets === 0n) return {}
-  return { out: { token: `0x${token.slice(2).toLowerCase()}`, assets } }
-}
 
 /**
  * Write the replacements that were ordered, and reserve what they add. A payload is raised only where it would still do

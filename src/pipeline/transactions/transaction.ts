@@ -1,5 +1,4 @@
 import {
-  type Address,
   encodeFunctionData,
   erc20Abi,
   type Hex,
@@ -14,26 +13,7 @@ import { isSignedBy } from '../../sign/signature.ts'
 import type { Attempt, AttemptPurpose, Payload, Slot } from '../../workflow/slot.ts'
 import type { StandingAllowance } from '../../workflow/workflow.ts'
 import type { Fees } from './fees.ts'
-
-/** Gas of an empty transfer: what a no-op costs at least. Source: Ethereum yellow paper, G_transaction. */
-export const NOOP_GAS = 21_000n
-
-/** The payload that closes a nonce: nothing, sent to ourselves. Built here, never prepared by anyone. Pure. */
-const noopPayload = (signer: Address, gasLimit: bigint): Payload => ({
-  to: signer,
-  data: '0x',
-  valueWei: 0n,
-  gasLimit,
-})
-
-/** What an attempt carries, without its fees. */
-type Carried = Pick<Attempt, 'purpose' | 'noopGas'>
-
-/** The payload that one attempt of a slot carries. Pure. */
-export const payloadOf = (
-  slot: Pick<Slot, 'payload' | 'signer'>,
-  { purpose, noopGas = NOOP_GAS }: Carried,
-): Payload => (purpose === 'noop' ? noopPayload(slot.signer, noopGas) : slot.payload)
+import { type Carried, NOOP_GAS, payloadOf } from './reservation.ts'
 
 const transaction = (
   slot: Pick<Slot, 'payload' | 'signer' | 'chainId' | 'nonce'>,
@@ -87,19 +67,6 @@ export const gasOf = (payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]) 
 /** Sum the native coin that payloads send, wei. Pure. */
 export const sentBy = (payloads: readonly Pick<Slot, 'payload'>[]): bigint =>
   payloads.reduce((sum, { payload }) => sum + payload.valueWei, 0n)
-
-/**
- * The most native coin that a workflow's slots can cost, wei, what they send and their gas: of each slot the dearest of its attempts, because only one of
- * them is ever mined. Pure.
- */
-export const nativeAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' | 'attempts'>[]): bigint =>
-  slots.reduce((sum, slot) => {
-    const costs = slot.attempts.map((attempt) => {
-      const { gasLimit, valueWei } = payloadOf(slot, attempt)
-      return gasLimit * attempt.maxFeePerGasWei + valueWei
-    })
-    return sum + costs.reduce((most, cost) => (cost > most ? cost : most), 0n)
-  }, 0n)
 
 /**
  * Join an ordered attempt and its signature to raw bytes, and prove that they are what was ordered: the raw

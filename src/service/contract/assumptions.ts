@@ -1,4 +1,3 @@
-import type { Address } from 'viem'
 import { z } from 'zod'
 import { workflowTypeName } from './prepared-workflow.ts'
 import { freshness } from './resources.ts'
@@ -63,25 +62,16 @@ export const entityIdOf = (...parts: readonly string[]) => parts.join(':').toLow
 /** Assumed: and a `credit_facility` as `market:vault:borrower`, lower case. */
 export const facilityEntityId = (market: string, vault: string, borrower: string) =>
   entityIdOf(market, vault, borrower)
-/** Assumed: the event that names a changed row, for each collection with rows of borrowers. */
+
+/**
+ * Assumed: the event that names a changed row, for each collection with rows of borrowers. Its `subject` names the row as
+ * postconditions do, `market:wallet` or `market:vault:borrower`.
+ */
 export const BORROWER_EVENTS = {
   positions: 'positions.updated',
   'credit-facilities': 'credit.facilities.updated',
   'liquidation-recovery': 'liquidation.recovery.updated',
 } as const
-
-/**
- * Assumed: the `subject` of such an event names its row as postconditions do, `market:wallet` or
- * `market:vault:borrower`. Returns the addresses, or null for anything else. Pure.
- */
-export function addressesOf(subject: string): readonly Address[] | null {
-  const parts = subject
-    .toLowerCase()
-    .split(':')
-    .map((part) => addr.safeParse(part))
-  const addresses = parts.flatMap((part) => (part.success ? [part.data] : []))
-  return addresses.length === parts.length ? addresses : null
-}
 
 /** Assumed: and a `liquidation_claim` as `market:claim`, lower case. */
 export const claimEntityId = (market: string, claimId: string) => entityIdOf(market, claimId)

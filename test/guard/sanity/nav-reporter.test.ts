@@ -6,7 +6,7 @@ import {
   parseAbi,
   toFunctionSelector,
 } from 'viem'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import { navReporterSanity } from '../../../src/guard/sanity/nav-reporter.ts'
@@ -138,14 +138,14 @@ function judged({
 const position = (given: Given) => judged(given)[0]
 
 describe("the guard's own judgement of a NAV report", () => {
-  test('passes an honest one, and one that is the first of its oracle', () => {
+  it('passes an honest one, and one that is the first of its oracle', () => {
     expect(judged()).toEqual([null, null])
     expect(
       position({ before: { 'latest(bytes32)': latest({ value: 0n, valuationTime: 0n, submittedAt: 0n }) } }),
     ).toBeNull()
   })
 
-  test('refuses a signer that may not report, another asset, and other decimals', () => {
+  it('refuses a signer that may not report, another asset, and other decimals', () => {
     expect(position({ before: { 'hasRole(bytes32,address)': word(false) } })).toBe('not_reporter')
     expect(position({ before: { 'hasRole(bytes32,address)': null } })).toBe('not_reporter')
     expect(position({ before: { 'asset()': word(STRANGER) } })).toBe('asset_mismatch')
@@ -154,13 +154,13 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(position({ input: { decimals: 6 } })).toBe('decimals_mismatch')
   })
 
-  test('refuses an oracle that the policy does not list, wherever it is pinned', () => {
+  it('refuses an oracle that the policy does not list, wherever it is pinned', () => {
     const elsewhere = [{ name: 'otherOracle', address: ORACLE }]
     expect(judged({ oracles: elsewhere })).toEqual(['oracle_not_listed', 'oracle_not_listed'])
     expect(judged({ oracles: [] })).toEqual(['oracle_not_listed', 'oracle_not_listed'])
   })
 
-  test('refuses a time that has not come, is long over, or is not the next in sequence', () => {
+  it('refuses a time that has not come, is long over, or is not the next in sequence', () => {
     expect(position({ timestampS: NOW_S })).toBeNull()
     expect(position({ timestampS: NOW_S - 1 })).toBe('valuation_in_future')
     expect(position({ timestampS: NOW_S + 360 })).toBeNull()
@@ -174,7 +174,7 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(position({ before: { 'latest(bytes32)': null } })).toBe('read_failed')
   })
 
-  test('lets a correction be for the time of what it corrects, however old, and only by the next revision', () => {
+  it('lets a correction be for the time of what it corrects, however old, and only by the next revision', () => {
     const corrected = { 'latest(bytes32)': latest({ valuationTime: BigInt(NOW_S), revision: 1 }) }
     const late = { before: corrected, timestampS: NOW_S + 86_400 }
     expect(position({ ...late, input: { revision: 2 } })).toBeNull()
@@ -182,7 +182,7 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(position({ ...late, input: { revision: 1 } })).toBe('report_out_of_sequence')
   })
 
-  test('refuses a value beyond bounds, move and chain: passes at each limit, refuses one past it', () => {
+  it('refuses a value beyond bounds, move and chain: passes at each limit, refuses one past it', () => {
     const value = (units: bigint, before: Answers) => position({ input: { value: String(units) }, before })
     const near = (units: bigint) => ({
       'latest(bytes32)': latest({ value: units }),
@@ -204,7 +204,7 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(value(WAD, { 'shareValueWad(address)': word(WAD * 1_000n) })).toBe('value_apart_from_chain')
   })
 
-  test('refuses what the oracle does not show as ours after the run', () => {
+  it('refuses what the oracle does not show as ours after the run', () => {
     const outcome = (after: Hex | null) => judged({ after })[1]
     const valuationTime = BigInt(NOW_S)
     expect(outcome(null)).toBe('read_failed')
@@ -214,7 +214,7 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(outcome(latest({ valuationTime, reporter: STRANGER }))).toBe('report_not_shown')
   })
 
-  test.each([
+  it.each([
     ['a view that changes something', { function: 'function a() returns (uint256)' }],
     ['arguments that do not fit', { args: [] }],
     ['a number for an address', { args: ['1'] }],

@@ -7,7 +7,7 @@ import {
   type ReplaceTerms,
   type ReplaceView,
 } from '../../../src/pipeline/transactions/replace.ts'
-import { nativeAtMostWei } from '../../../src/pipeline/transactions/transaction.ts'
+import { nativeAtMostWei } from '../../../src/pipeline/transactions/reservation.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { answerOf, attemptOf, FEE_POLICY, MARKET, slotOf, workflowOf } from '../../support/workflows.ts'

@@ -2,13 +2,8 @@ import { keccak256, parseTransaction } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { BrokenInvariant } from '../../../src/errors.ts'
-import {
-  assembleRaw,
-  NOOP_GAS,
-  nativeAtMostWei,
-  orderAttempt,
-  payloadOf,
-} from '../../../src/pipeline/transactions/transaction.ts'
+import { NOOP_GAS, nativeAtMostWei, payloadOf } from '../../../src/pipeline/transactions/reservation.ts'
+import { assembleRaw, orderAttempt } from '../../../src/pipeline/transactions/transaction.ts'
 import type { Attempt } from '../../../src/workflow/slot.ts'
 import { slotOf } from '../../support/workflows.ts'
 
