@@ -2,20 +2,28 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
 import { command, type Io, usageError } from '../command.ts'
 
-/** What follows a verb of `policy`: its arguments, as many as it names, and the run configuration. */
+/** What follows a verb of `policy`: its arguments, as many as it names, the run configuration, and options of its own. */
 type Verb = {
   readonly takes: readonly string[]
-  readonly run: (args: readonly string[], config: string, io: Io) => Promise<number>
+  readonly run: (args: readonly string[], given: Given, io: Io) => Promise<number>
 }
+type Given = { readonly config: string; readonly last?: string; readonly json?: true }
 
 const VERBS: Readonly<Record<string, Verb>> = {
-  check: { takes: ['FILE'], run: ([file = ''], config, io) => check(file, config, io) },
-  migrate: { takes: ['FILE'], run: ([file = ''], config, io) => migrate(file, config, io) },
+  check: { takes: ['FILE'], run: ([file = ''], { config }, io) => check(file, config, io) },
+  migrate: { takes: ['FILE'], run: ([file = ''], { config }, io) => migrate(file, config, io) },
   explain: {
     takes: ['FILE', 'PREPARED.json'],
-    run: async ([file = '', prepared = ''], config, io) => {
+    run: async ([file = '', prepared = ''], { config }, io) => {
       const { explainPolicy } = await import('./policy-explain.ts')
       return explainPolicy(file, prepared, config, io)
+    },
+  },
+  test: {
+    takes: ['FILE'],
+    run: async ([file = ''], given, io) => {
+      const { testPolicy } = await import('./policy-test.ts')
+      return testPolicy(file, given, io)
     },
   },
 }
@@ -23,20 +31,26 @@ const VERBS: Readonly<Record<string, Verb>> = {
 /** `rolekeeper policy`: what is written, before anything runs by it. */
 export const policy = command({
   name: 'policy',
-  usage: 'check FILE | explain FILE PREPARED.json | migrate FILE --config RUN',
+  usage: 'check FILE | explain FILE PREPARED.json | test FILE [--last N] | migrate FILE --config RUN',
   help: `check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
 nothing is, 1 when something binds nothing, 1 or 2 when it is refused.
 explain: say of an answer that the service prepared which rule clears each of its calls, and why each other does not: every
 condition that failed, with both values. It asks nobody, needs no key and signs nothing. PREPARED.json is what
 \`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused.
+test: judge by a policy the answers that the journal has of its role's newest workflows, and say which it would have cleared
+or refused other than was done then. Exits with 1 when any.
 migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was
 there is kept as FILE.old.
 RUN is a run configuration: its deployment says which contracts there are, and how many decimals each token has.
 
   rolekeeper policy check policies/liquidator.yaml --config config/production.yaml`,
-  options: { config: { help: 'the run configuration whose deployment it is for', value: 'RUN' } },
+  options: {
+    config: { help: 'the run configuration whose deployment it is for', value: 'RUN' },
+    last: { help: 'of test: how many workflows (default: 1000, at most 10000)', value: 'N' },
+    json: { help: 'of test: print JSON' },
+  },
   argumentsMax: 3,
-  run: async ({ config }, [name = '', ...args], io) => {
+  run: async ({ config, ...given }, [name = '', ...args], io) => {
     const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
     if (verb === undefined) {
       const known = Object.keys(VERBS).join(', ')
@@ -46,7 +60,7 @@ RUN is a run configuration: its deployment says which contracts there are, and h
       const takes = [...verb.takes, '--config RUN'].join(' ')
       throw usageError(`policy ${name} takes ${takes}.`, 'see: rolekeeper policy --help')
     }
-    return verb.run(args, config, io)
+    return verb.run(args, { config, ...given }, io)
   },
 })
 
