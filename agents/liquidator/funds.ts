@@ -96,7 +96,7 @@ const claimed = ({
 function seizures(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): readonly Coming[] {
   return seen.inFlight.flatMap(({ workflowType, input }) => {
     if (workflowType !== 'role.liquidator.liquidate') return []
-    const market = seen.markets.find(({ address }) => address === input.marketAddress)
+    const market = seen.deployment.markets.find(({ address }) => address === input.marketAddress)
     const min = inputText(input, 'minCollateralAssets')
     return min === undefined
       ? { token: null, assets: 0n }

@@ -421,6 +421,12 @@ contract LendingMarket is Ownable, ReentrancyGuardTransient {
         return _openClaims[liquidator];
     }
 
+    /// @notice The collateral of a liquidator's unsettled claims together.
+    function openClaimAssets(address liquidator) external view returns (uint256 assets) {
+        uint256[] storage open = _openClaims[liquidator];
+        for (uint256 index = 0; index < open.length; index++) assets += _claims[open[index]].collateralAssets;
+    }
+
     function claim(uint256 claimId)
         external
         view

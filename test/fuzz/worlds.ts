@@ -174,8 +174,20 @@ function liquidationWorld(dice: Dice): World {
     collateralOf: held,
     closeFactorBps: Number(closeFactor),
   }
-  const more = { liquidationBonusBps: Number(bonus), paused, read: oracle.read, balanceOf: funds }
-  const says: Says = (name) => ({ ...read, ...more })[name as keyof (typeof read & typeof more)]
+  const inventory = 25n * COLLATERAL_UNIT
+  const seized = near(dice, inventory)
+  const sharing = BigInt(
+    deployment.markets.filter(({ collateralAsset }) => collateralAsset === COLLATERAL).length,
+  )
+  const claim = seized / (2n * sharing)
+  const claims = unread(dice, claim)
+  const more = { liquidationBonusBps: Number(bonus), paused, read: oracle.read, openClaimAssets: claims }
+  const says: Says = (name, to) =>
+    name === 'balanceOf'
+      ? to === COLLATERAL
+        ? seized - sharing * claim
+        : funds
+      : { ...read, ...more }[name as keyof (typeof read & typeof more)]
   return {
     kind: 'liquidate',
     input: {
@@ -187,10 +199,11 @@ function liquidationWorld(dice: Dice): World {
     wrong: firstOf(
       oracle.wrong,
       decided.wrong,
-      (healthWad === null || paused === null) && 'a read failed',
+      (healthWad === null || paused === null || claims === null) && 'a read failed',
       paused === true && 'the market is paused',
       typeof healthWad === 'bigint' && healthWad >= WAD && 'the position is sound',
       (repay === 0n || repay > most) && 'it repays more than may be',
+      seized > inventory && 'more is held and claimed than may be',
       repay > funds && 'it repays more than we have',
       minimum < least && 'it insists on too little',
       gain < 1_000_000n && 'it gains too little',

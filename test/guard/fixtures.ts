@@ -50,7 +50,7 @@ export const deployment: Deployment = {
   contracts: [],
 }
 
-const guard = guardPolicy(sanityOf('liquidator').limits([]))
+const guard = guardPolicy(sanityOf('liquidator').limits(TOKENS))
 const policy = textOf('liquidator')
 const schema = z.object({
   role: z.literal('liquidator'),
@@ -77,7 +77,7 @@ export const shippedPolicy = () =>
 export const sections: GuardSections = policyOf(policy)
 
 const { sanity } = z
-  .object({ guard: z.object({ sanity: z.record(z.string(), z.string()) }) })
+  .object({ guard: z.object({ sanity: z.record(z.string(), z.unknown()) }) })
   .parse(policy).guard
 
 /** A role's judgements by workflow type, under limits of `guard.sanity` as a file states them. */
@@ -87,7 +87,7 @@ export function judgementsOf(role: Role, limits: unknown): ReadonlyMap<WorkflowT
 }
 
 /** The liquidator's judgements as they would be under other limits of `guard.sanity`. */
-export const judgedWith = (changes: Readonly<Record<string, string>>) =>
+export const judgedWith = (changes: Readonly<Record<string, unknown>>) =>
   judgementsOf('liquidator', { ...sanity, ...changes })
 
 export const ruleset = compileRuleset(sections, deployment)

@@ -7,6 +7,7 @@ import { show } from '../../src/guard/show.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Shown } from '../../src/workflow/shown.ts'
 import { policyOf } from '../support/policies.ts'
+import { TOKENS } from '../support/tokens.ts'
 import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 
 const FUND = `0x${'fd'.repeat(20)}` as const
@@ -22,7 +23,7 @@ const named = {
 
 /** The rules of a role's own policy file. */
 function rulesetOf(role: 'liquidator' | 'allocator' | 'asset-manager' | 'nav-reporter') {
-  const guard = guardPolicy(sanityOf(role).limits(deployment.assets))
+  const guard = guardPolicy(sanityOf(role).limits(TOKENS))
   const sections = z.object({
     ...{ role: z.literal(role), limits: limitsPolicy, freshness: freshnessPolicy, guard },
   })

@@ -10,6 +10,7 @@ export const LIQUIDATION_VIEWS = parseAbi([
   'function closeFactorBps() view returns (uint16)',
   'function liquidationBonusBps() view returns (uint16)',
   'function paused() view returns (bool)',
+  'function openClaimAssets(address liquidator) view returns (uint256)',
 ])
 /** What a settlement is judged by: its market. */
 export const CLAIM_VIEWS = parseAbi([
@@ -38,6 +39,10 @@ export const bonusView = (market: Address): View<bigint> => view('liquidationBon
 
 /** Read whether a market is paused. */
 export const pausedView = (market: Address): View<boolean> => view('paused', market, [], z.boolean())
+
+/** Read the collateral of a liquidator's unsettled claims in a market, base units. */
+export const openClaimsView = (market: Address, liquidator: Address): View<bigint> =>
+  view('openClaimAssets', market, [liquidator], uint)
 
 /** A liquidation claim: who may settle it, who is paid, and from which chain second. */
 type ClaimRead = {

@@ -3,11 +3,13 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
+import type { Denomination } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
+import { askInventory, inventoryLimits } from './liquidator-inventory.ts'
 import {
   bonusView,
   CLAIM_VIEWS,
@@ -22,16 +24,18 @@ import {
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
-const liquidationLimits = settings({
-  ...priceLimits,
-  /** Least part of our own computed seizure that the call must insist on. */
-  minCollateralBps: bps(1).transform(BigInt),
-  /** What one whole native coin is taken to be worth. */
-  nativePriceUsdMicros: usdMicros(),
-  /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
-  profitUsdMicrosMin: usdMicros(),
-})
-type LiquidationLimits = z.output<typeof liquidationLimits>
+const liquidationLimits = (pinned: readonly Denomination[]) =>
+  settings({
+    ...priceLimits,
+    inventoryAssetsMax: inventoryLimits(pinned),
+    /** Least part of our own computed seizure that the call must insist on. */
+    minCollateralBps: bps(1).transform(BigInt),
+    /** What one whole native coin is taken to be worth. */
+    nativePriceUsdMicros: usdMicros(),
+    /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
+    profitUsdMicrosMin: usdMicros(),
+  })
+type LiquidationLimits = z.output<ReturnType<typeof liquidationLimits>>
 
 const amountOf = (subject: Subject, member: string): bigint => asUint(subject.input[member]) ?? 0n
 /** The market that a request of these types names: it was checked before that it is pinned. */
@@ -84,12 +88,13 @@ const askLiquidation = ({ market, vault, borrower, self }: Liquidation, { before
 function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
   const liquidation = liquidationOf(about)
   const reads = askLiquidation(liquidation, about)
+  const inventory = askInventory(limits.inventoryAssetsMax, about, liquidation.market)
   return {
     checkState: (timestampS) =>
       checkMarket(liquidation, reads, limits, timestampS) ??
       checkRepayment(liquidation, reads) ??
       checkMinimum(liquidation, reads, limits),
-    checkOutcome: ({ gasWei }) => checkProfit(liquidation, reads, limits, gasWei),
+    checkOutcome: ({ gasWei }) => checkProfit(liquidation, reads, limits, gasWei) ?? inventory(),
   }
 }
 
@@ -230,7 +235,7 @@ function judgeSettlement({ before: reads, subject }: About): Judgement {
 
 /** The liquidator's judgements, from chain reads by the views below alone. */
 export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
-  limits: () => liquidationLimits,
+  limits: liquidationLimits,
   checks: (limits) => [
     [
       'role.liquidator.liquidate',

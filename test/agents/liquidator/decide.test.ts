@@ -365,6 +365,31 @@ describe('size', () => {
     const full = observation({ balances: { [LOAN]: 10n ** 12n, [BTC]: 50_000_000n } })
     expect(checkOf(full, rules)).toBe('inventory_full')
   })
+
+  it('counts what it seizes as the deployment says, whatever a row calls the collateral', () => {
+    const rules = policy({
+      collaterals: {
+        sBTC: { inventoryAssetsMax: 50_000_000n, exitHaircutBaseBps: 30, exitHaircutPerMillionUsdBps: 0 },
+      },
+    })
+    const other = `0x${'c'.repeat(40)}` as const
+    const pin = { address: other, loanAsset: LOAN, collateralAsset: BTC, oracle: other }
+    const { deployment } = observation()
+    const seen = observation({
+      deployment: { ...deployment, markets: [...deployment.markets, pin] },
+      markets: [market(), market({ id: other, address: other, collateralAsset: LOAN })],
+      inFlight: [
+        underWay({
+          input: {
+            marketAddress: other,
+            borrowerAddress: otherBorrower('9'),
+            minCollateralAssets: '50000000',
+          },
+        }),
+      ],
+    })
+    expect(checkOf(seen, rules)).toBe('inventory_full')
+  })
 })
 
 describe('the affordable set', () => {

@@ -6,6 +6,7 @@ import { TOKENS } from '../../support/tokens.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
 export const SIGNER = hex('a')
+const ORACLE = hex('b')
 export const LOAN = hex('1')
 export const BTC = hex('2')
 export const MARKET = hex('3')
@@ -94,7 +95,10 @@ export const observation = (
   facilities: [facility()],
   claims: [],
   references: {},
-  deployment: { assets: [], markets: [], vaults: [], funds: [], contracts: [] },
+  deployment: {
+    ...{ assets: [], vaults: [], funds: [], contracts: [] },
+    markets: [{ address: MARKET, loanAsset: LOAN, collateralAsset: BTC, oracle: ORACLE }],
+  },
   ours: [],
   inFlight: [],
   recent: [],

@@ -48,6 +48,7 @@ const HONEST: Readonly<Record<string, unknown>> = {
   liquidationBonusBps: 500,
   paused: false,
   read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
+  openClaimAssets: 0n,
   claim: [SELF, SELF, STRANGER, STRANGER, 5n, BigInt(NOW_S), false],
 }
 /** What only some contracts answer: balances and allowances by token. */
@@ -160,6 +161,7 @@ describe('a liquidation on a scripted chain', () => {
     'liquidationBonusBps',
     'paused',
     'read',
+    'openClaimAssets',
     'balanceOf',
     'allowance',
   ])('is refused while %s cannot be read', async (name) => {
@@ -202,6 +204,20 @@ describe('a liquidation on a scripted chain', () => {
     })
     expect(await reasonOf({}, floor('19.4 USD'))).toBe('cleared')
     expect(await reasonOf({}, floor('19.400001 USD'))).toBe('profit_below_floor')
+  })
+
+  it('counts what is held and in claims of every market by the chain, to the base unit of the inventory', async () => {
+    // 7 base units are in our balance; both markets of the deployment seize the same token.
+    const claims = (openClaimAssets: bigint, inventoryMax: object) =>
+      reasonOf(
+        { says: { openClaimAssets } },
+        { ...liquidating, ruleset: { ...ruleset, sanity: judgedWith({ inventoryMax }) } },
+      )
+    expect(await claims(0n, { sBTC: '0.00000007 sBTC' })).toBe('cleared')
+    expect(await claims(0n, { sBTC: '0.00000006 sBTC' })).toBe('inventory_above_limit')
+    expect(await claims(50_000_000n, { sBTC: '1.00000007 sBTC' })).toBe('cleared')
+    expect(await claims(50_000_000n, { sBTC: '1.00000006 sBTC' })).toBe('inventory_above_limit')
+    expect(await claims(0n, { sETH: '500 sETH' })).toBe('asset_not_listed')
   })
 
   it('is refused without the price it was decided on', async () => {
