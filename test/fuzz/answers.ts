@@ -131,7 +131,8 @@ function differing(
 
 const pick = <T>(items: readonly T[], dice: Dice): T => pickFrom(dice, items)
 
-function mutated(aim: Aim, aims: readonly Aim[], dice: Dice): string {
+/** Change an answer in one to four places as its structure invites: its text. */
+export function mutated(aim: Aim, aims: readonly Aim[], dice: Dice): string {
   let text = textOf(aim.answer)
   const steps = 1 + Math.floor(dice.unit() * 4)
   for (let step = 0; step < steps; step += 1) {

@@ -1,0 +1,152 @@
+import {
+  type Difference,
+  type Direction,
+  differ,
+  directionOf,
+  membersOf,
+  ofSets,
+  type Said,
+  textOf,
+} from './difference.ts'
+
+/** Compare which calls are allowed, which are denied, and what they may do. Pure. */
+export function compareRules(was: Said, is: Said): readonly Difference[] {
+  const [before, after] = [was, is].map((each) => membersOf(each.guard)) as [Said, Said]
+  const [allowed, stillAllowed] = [before, after].map(({ allow }) => byType(listOf(allow))) as [Types, Types]
+  const isAllowed = (type: string) => allowed.has(type) && stillAllowed.has(type)
+  return [
+    ...eachOf(allowed, stillAllowed).flatMap(([type, old, now]) => compareType(type, old, now)),
+    ...compareDenials(listOf(before.deny), listOf(after.deny)),
+    ...eachOf(byType(listOf(before.effects)), byType(listOf(after.effects)))
+      .filter(([type]) => isAllowed(type))
+      .flatMap(([type, old, now]) => compareEffects(`guard.effects[${type}]`, old, now)),
+  ]
+}
+
+type Types = ReadonlyMap<string, readonly Said[]>
+
+const listOf = (value: unknown): readonly Said[] => (Array.isArray(value) ? value.map(membersOf) : [])
+const byType = (list: readonly Said[]): Types => Map.groupBy(list, ({ workflowType }) => String(workflowType))
+const idOf = ({ id }: Said): string => String(id)
+
+/** Each key of two maps, with what both have there. */
+const eachOf = <T>(was: ReadonlyMap<string, T>, is: ReadonlyMap<string, T>) =>
+  [...new Set([...is.keys(), ...was.keys()])].map((key) => [key, was.get(key), is.get(key)] as const)
+
+/** A type without rules is not allowed; with other rules, or in another order, its workflow is another one. */
+function compareType(
+  type: string,
+  was: readonly Said[] | undefined,
+  is: readonly Said[] | undefined,
+): readonly Difference[] {
+  const path = `guard.allow[${type}]`
+  const [ids, now] = [was?.map(idOf).join(', '), is?.map(idOf).join(', ')]
+  if (was === undefined) return differ(path, ids, now, 'wider')
+  if (is === undefined) return differ(path, ids, now, 'narrower')
+  return [
+    ...differ(path, ids, now, 'unknown'),
+    ...is.flatMap((rule) => {
+      const [old, ...others] = was.filter((each) => idOf(each) === idOf(rule))
+      return old === undefined || others.length > 0 ? [] : compareRule(old, rule)
+    }),
+  ]
+}
+
+/** Gas limits and values sent, of which less is narrower; conditions; and all else, which is another call. */
+function compareRule(was: Said, is: Said): readonly Difference[] {
+  const { params: before, ...old } = was
+  const { params: after, ...now } = is
+  const path = `guard.allow[${idOf(is)}]`
+  const isSigned = /\bint\d*\b/.test(String(is.function))
+  return [
+    ...[...new Set([...Object.keys(now), ...Object.keys(old)])].flatMap((key) => {
+      const isLimit =
+        (key === 'gasMax' || key === 'valueMax') && old[key] !== undefined && now[key] !== undefined
+      const direction = isLimit ? directionOf(String(old[key]), String(now[key]), 'less') : 'unknown'
+      return differ(`${path}.${key}`, old[key], now[key], direction)
+    }),
+    ...eachOf(mapOf(before), mapOf(after)).flatMap(([name, each, other]) =>
+      each === undefined || other === undefined
+        ? differ(`${path}.params.${name}`, each, other, 'unknown')
+        : compareCondition(`${path}.params.${name}`, membersOf(each), membersOf(other), isSigned),
+    ),
+  ]
+}
+
+const mapOf = (value: unknown): ReadonlyMap<string, unknown> => new Map(Object.entries(membersOf(value)))
+
+/** All tests of a parameter hold together: one more lets less through, one less lets more. */
+function compareCondition(path: string, was: Said, is: Said, isSigned: boolean): readonly Difference[] {
+  const [before, after] = [was, is].map(({ eq, map, ...rest }) => ({
+    ...rest,
+    ...(map === undefined ? (eq === undefined ? {} : { eq }) : { eq: { eq, map } }),
+  })) as [Said, Said]
+  return [...new Set([...Object.keys(after), ...Object.keys(before)])].flatMap((test) => {
+    const [old, now] = [before[test], after[test]]
+    return differ(`${path}.${test}`, old, now, ofEntry(old, now, ofTest(test, old, now, isSigned)))
+  })
+}
+
+function ofTest(test: string, was: unknown, is: unknown, isSigned: boolean): Direction | null {
+  if ((test === 'in' || test === 'any') && Array.isArray(was) && Array.isArray(is)) {
+    return ofSets(was.map(textOf), is.map(textOf), 'less')
+  }
+  if ((test !== 'min' && test !== 'max') || typeof was !== 'string' || typeof is !== 'string')
+    return 'unknown'
+  const [sense, [part, of], [other, ofOther]] = [
+    test === 'min' ? 'more' : 'less',
+    partOf(was),
+    partOf(is),
+  ] as const
+  // A part of what may be below zero turns its sense around.
+  if (of !== null && isSigned) return was === is ? null : 'unknown'
+  return of === ofOther ? directionOf(part, other, sense) : 'unknown'
+}
+
+/** Part a bound into how much, and of what; of nothing where it is a number. Pure. */
+function partOf(text: string): readonly [part: string, of: string | null] {
+  const [, part, of] = /^(\S+ %) of (\$\S+)$/.exec(text) ?? []
+  if (part !== undefined && of !== undefined) return [part, of]
+  return text.startsWith('$') ? ['100 %', text] : [text, null]
+}
+
+/** What is denied more lets less through; a denial that is another one may deny anything. */
+function compareDenials(was: readonly Said[], is: readonly Said[]): readonly Difference[] {
+  return eachOf(Map.groupBy(was, idOf), Map.groupBy(is, idOf)).flatMap(([id, old, now]) =>
+    differ(`guard.deny[${id}]`, old, now, ofEntry(old, now, 'unknown')),
+  )
+}
+
+/** One entry more lets less through. */
+const ofEntry = (was: unknown, is: unknown, changed: Direction | null): Direction | null =>
+  was === undefined ? 'narrower' : is === undefined ? 'wider' : changed
+
+/** What must come in may be more; what may leave is exactly what is at stake, and budgets count by it. */
+function compareEffects(
+  path: string,
+  [was]: readonly Said[] = [],
+  [is]: readonly Said[] = [],
+): readonly Difference[] {
+  if (was === undefined || is === undefined) return differ(path, was, is, 'unknown')
+  return [
+    ...differ(`${path}.out`, was.out, is.out, 'unknown'),
+    ...differ(`${path}.moves`, was.moves, is.moves, 'unknown'),
+    ...eachOf(leastOf(was), leastOf(is)).flatMap(([token, old, now]) =>
+      differ(
+        `${path}.in.${token}`,
+        old,
+        now,
+        ofEntry(old, now, directionOf(String(old), String(now), 'more')),
+      ),
+    ),
+  ]
+}
+
+/** How much of each token must come in; a token that is listed twice has no one amount. */
+const leastOf = ({ in: list }: Said): ReadonlyMap<string, string> =>
+  new Map(
+    [...Map.groupBy(listOf(list), ({ token }) => String(token))].map(([token, items]) => [
+      token,
+      items.map(({ assetsMin }) => String(assetsMin)).join(', '),
+    ]),
+  )
