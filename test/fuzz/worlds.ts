@@ -8,6 +8,7 @@ import {
   toFunctionSelector,
 } from 'viem'
 import type { Call } from '../../src/chain/nodes.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { createReads } from '../../src/guard/views.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { BORROWER, COLLATERAL, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from '../guard/fixtures.ts'
@@ -39,28 +40,34 @@ const COLLATERAL_UNIT = 10n ** 8n
 const FUND = deployment.funds[0]?.address ?? '0x'
 const HOUSE = deployment.contracts.find(({ name }) => name === 'acquisitionHouse')?.address ?? '0x'
 
+/** Make a world that one of the roles acts in. */
+export const worldOf = (dice: Dice): World =>
+  pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld])(dice)
+
+/** The shipped rules that judge what is done in a world. */
+export function rulesOf({ kind }: World): Ruleset {
+  const held = CASES.find(([, { name }]) => name === kind)
+  if (held === undefined) throw new TypeError(`nothing judges ${kind}`)
+  return held[2]
+}
+
 /** Make a world, have the guard judge it, and compare. */
 export function fuzzWorld(dice: Dice): { readonly check: string; readonly problem: string | null } {
-  const world = pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld])(dice)
-  const check = judged(world)
+  const world = worldOf(dice)
+  const check = judged(world, rulesOf(world))
   const problem =
     check === 'cleared' && world.wrong !== null ? `${world.kind}: cleared, though ${world.wrong}` : null
   return { check, problem }
 }
 
-function judged({
-  kind,
-  input,
-  proposal: changes,
-  before: was,
-  after: is,
-  gasWei,
-  changeOf = () => 0n,
-}: World): string {
+/** Have rules judge what is done in a world: the check that refuses it, or `cleared`. */
+export function judged(
+  { kind, input, proposal: changes, before: was, after: is, gasWei, changeOf = () => 0n }: World,
+  ruleset: Ruleset,
+): string {
   const { proposal: honest } = kindOf(kind)
-  const held = CASES.find(([, { name }]) => name === kind)
-  const sanity = held?.[2].sanity.get(honest.workflowType)
-  if (sanity === undefined) throw new TypeError(`nothing judges ${kind}`)
+  const sanity = ruleset.sanity.get(honest.workflowType)
+  if (sanity === undefined) return 'workflow_not_allowed'
   const proposal: Proposal = { ...honest, ...changes, input }
   const find = <P extends { readonly address: Address }>(pins: readonly P[], named: unknown) =>
     pins.find(({ address }) => address === named) ?? null

@@ -9,7 +9,8 @@ export type Change = Direction | 'same'
  * The settings whose direction is certain, by where they stand, and which way lets less through. `open`: where it says
  * nothing, nothing is bounded. A setting that is not here is unknown whichever way it changes: that is never wrong.
  * What binds in two ways is left out: `badDebtMax` permits a pause and forbids its end, a venue that is not counted any more
- * takes its escrow out of the sum, and the price of native coin counts costs and what we own.
+ * takes its escrow out of the sum, and the price of native coin counts costs and what we own. Whoever gives a setting a
+ * second use takes it out here.
  */
 const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'open'])[] = [
   ...['perWorkflow', 'perHour', 'perDay'].flatMap((of) => [
@@ -30,12 +31,16 @@ const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'ope
   ['fees.priorityFeePerGasMax', 'less'],
   ['fees.gainShare', 'less'],
   ...[
-    ...['priceAgeMax', 'priceDivergenceMax', 'shareMax', 'utilizationMax', 'valuationAgeMax', 'raiseMax'],
+    ...['priceDivergenceMax', 'shareMax', 'utilizationMax', 'valuationAgeMax', 'raiseMax'],
     ...['positionMax', 'borrowerMax', 'marketMax', 'pauseMax', 'bidMax', 'bindsAfterCloseMax'],
     ...['lanes.*.priceMax', 'lanes.*.concentrationMax', 'oracles.*.valueMax', 'oracles.*.moveMax'],
     ...['oracles.*.chain.apartMax', 'book.leadMax', 'escrowMax.*', 'assets.*.escrowMax.*'],
     'assets.*.inventoryMax',
   ].map((name) => [`guard.sanity.${name}`, 'less'] as const),
+  // Of the allocator it says too from when on a market may be left.
+  ...['liquidator', 'asset-manager', 'rfq-bidder'].map(
+    (role) => [`${role}: guard.sanity.priceAgeMax`, 'less'] as const,
+  ),
   ...['minCollateral', 'profitMin', 'closeMargin', 'oracles.*.valueMin'].map(
     (name) => [`guard.sanity.${name}`, 'more'] as const,
   ),
@@ -78,7 +83,7 @@ function compareSettings(was: Said, is: Said): readonly Difference[] {
     const [old, now] = [before.get(path) ?? null, after.get(path) ?? null]
     if (old === now) return []
     const isPrice = path.startsWith('limits.prices.') && !isMarked
-    const direction = isPrice ? ofPrice(old, now) : directionAt(path, old, now)
+    const direction = isPrice ? ofPrice(old, now) : directionAt(`${is.role}`, path, old, now)
     return direction === null ? [] : [{ path, direction, was: old, is: now }]
   })
 }
@@ -87,8 +92,8 @@ function compareSettings(was: Said, is: Said): readonly Difference[] {
 const ofPrice = (was: string | null, is: string | null): Direction | null =>
   was === null ? 'wider' : is === null ? 'narrower' : directionOf(was, is, 'more')
 
-function directionAt(path: string, was: string | null, is: string | null): Direction | null {
-  const found = NARROWER.find(([pattern]) => isAt(pattern, path))
+function directionAt(role: string, path: string, was: string | null, is: string | null): Direction | null {
+  const found = NARROWER.find(([pattern]) => isAt(pattern, path) || pattern === `${role}: ${path}`)
   if (found === undefined) return 'unknown'
   const [, narrower, absent] = found
   if (was !== null && is !== null) return directionOf(was, is, narrower)

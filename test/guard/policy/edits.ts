@@ -28,17 +28,21 @@ function changeAmount(holder: Draft, key: string, dice: Dice): void {
   holder[key] = `${Math.round(is * 100) / 100}${unit}`
 }
 
+type Edit = (draft: Draft, original: Said, dice: Dice) => void
+
+const changeSanity: Edit = (draft, _, dice) => {
+  const { holder, key } = pickFrom(dice, amountsOf(Reflect.get(Object(draft.guard), 'sanity')))
+  changeAmount(holder, key, dice)
+}
+
 /** Each changes one thing of a policy, as somebody at an editor might; some make one that does not load. */
-const EDITS: readonly ((draft: Draft, original: Said, dice: Dice) => void)[] = [
+const EDITS: readonly Edit[] = [
   (draft, _, dice) => {
     const section = pickFrom(dice, ['limits', 'limits', 'freshness', 'fees', 'approval'])
     const { holder, key } = pickFrom(dice, amountsOf(draft[section] as Draft))
     changeAmount(holder, key, dice)
   },
-  (draft, _, dice) => {
-    const { holder, key } = pickFrom(dice, amountsOf(Reflect.get(Object(draft.guard), 'sanity')))
-    changeAmount(holder, key, dice)
-  },
+  changeSanity,
   (draft, _, dice) => {
     const rule = pickFrom(dice, rulesOf(draft))
     changeAmount(rule, pickFrom(dice, ['gasMax', 'valueMax']), dice)
@@ -117,12 +121,12 @@ const EDITS: readonly ((draft: Draft, original: Said, dice: Dice) => void)[] = [
   },
 ]
 
-/** A policy after one to so many edits. */
-export function edited(policy: Said, times: number, dice: Dice): Draft {
+/** A policy after one to so many edits, of what the role's judgement is limited by alone where that is asked for. */
+export function edited(policy: Said, times: number, dice: Dice, at?: 'sanity'): Draft {
   const draft: Draft = structuredClone({ ...policy })
   for (let count = 1 + whole(dice, times); count > 0; count -= 1) {
     try {
-      pickFrom(dice, EDITS)(draft, policy, dice)
+      pickFrom(dice, at === 'sanity' ? [changeSanity] : EDITS)(draft, policy, dice)
     } catch (error) {
       // There was nothing to choose from.
       if (!(error instanceof TypeError)) throw error
