@@ -8,6 +8,8 @@ import { migratePolicy } from '../config/migrate.ts'
 import { checkPolicy, policySchema } from '../config/policy.ts'
 import { loadYaml, parseYaml, type YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
+import { type Change, changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
+import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
 import { deployment } from '../service/contract/deployment.ts'
 import { compilePolicy, sectionsOf } from './role-policy.ts'
 
@@ -73,6 +75,33 @@ export function checkFile(
   }))
   return { role: agent.role, hash: ruleset.hash, lints }
 }
+
+/**
+ * Compare two policy files of one role, each checked whole against the deployment of a run configuration.
+ * @returns their differences, what these come to, and the hash that names this very change.
+ * @throws RolekeeperError what a start would throw of either, and `policy.other_role`.
+ */
+export function compareFiles(
+  old: string,
+  now: string,
+  config: string,
+): { readonly change: Change; readonly differences: readonly Difference[]; readonly hash: string } {
+  const ground = checkYaml(loadYaml(config), pinned)
+  const [was, is] = [old, now].map((file) => {
+    const yaml = loadWithIncludes(file)
+    const agent = agentOf(yaml)
+    compilePolicy(yaml, agent, ground)
+    return { role: agent.role, said: membersOf(yaml.value) }
+  }) as [SaidOf, SaidOf]
+  if (was.role !== is.role) {
+    const problem = `${old} is a policy of the ${was.role}, and ${now} of the ${is.role}.`
+    throw new RolekeeperError('policy.other_role', problem, { fix: 'compare two policies of one role' })
+  }
+  const differences = comparePolicies(was.said, is.said)
+  return { change: changeOf(differences), differences, hash: changeHash(was.said, is.said) }
+}
+
+type SaidOf = { readonly role: string; readonly said: Said }
 
 /** Find the role that a policy file is of. */
 function agentOf({ file, value, at }: YamlFile) {

@@ -49,15 +49,15 @@ describe('a policy of version 1', () => {
   })
 })
 
-describe('a policy that is checked before anything runs by it', () => {
-  // The shipped one, for the tokens of the example.
-  const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
-    .replace('./shared/', `${process.cwd()}/policies/shared/`)
-    .replaceAll('sUSD', 'USDC')
-    .replaceAll('sBTC', 'cbBTC')
-    .replace(/^ {4}sETH:\n(?: {6}.*\n)+/m, '')
-    .replace(/^ {4}sETH\/.*\n/m, '')
+// The shipped one, for the tokens of the example.
+const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
+  .replace('./shared/', `${process.cwd()}/policies/shared/`)
+  .replaceAll('sUSD', 'USDC')
+  .replaceAll('sBTC', 'cbBTC')
+  .replace(/^ {4}sETH:\n(?: {6}.*\n)+/m, '')
+  .replace(/^ {4}sETH\/.*\n/m, '')
 
+describe('a policy that is checked before anything runs by it', () => {
   it('loads, and says which limit never binds', () => {
     expect(checkFile(written(shipped), CONFIG)).toMatchObject({ role: 'liquidator', lints: [] })
     const idle = shipped.replace('movedMax: "20,000,000 USD"', 'movedMax: "48,000,000 USD"')
@@ -71,5 +71,64 @@ describe('a policy that is checked before anything runs by it', () => {
     expect(() => checkFile(written(open), CONFIG)).toThrow(
       /liquidator\.yaml:\d+:9: guard\.allow\[1\]\.params\.recipient: it may pay somebody/,
     )
+  })
+})
+
+describe('two policies of a role', () => {
+  const diff = async (now: string) => {
+    let said = ''
+    const add = (text: string) => {
+      said += text
+    }
+    const io = { out: add, err: add, outIsTty: false, errIsTty: false, env: {} }
+    const files = [written(shipped), written(now)]
+    const code = await rolekeeper(['policy', 'diff', ...files, '--config', CONFIG], io)
+    return {
+      code,
+      lines: said
+        .replaceAll(/\S*liquidator\.yaml/g, 'FILE')
+        .replace(/[0-9a-f]{64}/, 'HASH')
+        .split('\n'),
+    }
+  }
+
+  it('are told apart by what the new one lets through, and by the exit code', async () => {
+    expect(await diff(shipped)).toEqual({
+      code: 0,
+      lines: ['FILE is the same as FILE; the change is HASH.', ''],
+    })
+    expect(await diff(shipped.replace('"2,000,000 USD", gasMax', '"1.5 USD", gasMax'))).toMatchObject({
+      code: 2,
+    })
+    const less = shipped.replace('gasMax: "2 ETH"', 'gasMax: "1.5 ETH"')
+    expect(await diff(less)).toEqual({
+      code: 0,
+      lines: [
+        'narrower  limits.perHour.gasMax: 2 ETH → 1.5 ETH',
+        'FILE is narrower than FILE; the change is HASH.',
+        '',
+      ],
+    })
+    const more = less.replace(
+      'priceAgeMax: "2 min"\n    priceDivergenceMax',
+      'priceAgeMax: "3 min"\n    priceDivergenceMax',
+    )
+    expect(await diff(more)).toMatchObject({
+      code: 3,
+      lines: [
+        'narrower  limits.perHour.gasMax: 2 ETH → 1.5 ETH',
+        'wider     guard.sanity.priceAgeMax: 2 min → 3 min',
+        'FILE is wider than FILE; the change is HASH.',
+        '',
+      ],
+    })
+    expect(await diff(shipped.replace('slippage: "1 %"', 'slippage: "2 %"'))).toMatchObject({
+      code: 4,
+      lines: [
+        'unknown   strategy.slippage: 1 % → 2 %',
+        'FILE is not known to be narrower than FILE; the change is HASH.',
+        '',
+      ],
+    })
   })
 })

@@ -19,6 +19,13 @@ const VERBS: Readonly<Record<string, Verb>> = {
       return explainPolicy(file, prepared, config, io)
     },
   },
+  diff: {
+    takes: ['OLD', 'NEW'],
+    run: async ([old = '', now = ''], { config }, io) => {
+      const { diffPolicies } = await import('./policy-diff.ts')
+      return diffPolicies(old, now, config, io)
+    },
+  },
   test: {
     takes: ['FILE'],
     run: async ([file = ''], given, io) => {
@@ -31,12 +38,15 @@ const VERBS: Readonly<Record<string, Verb>> = {
 /** `rolekeeper policy`: what is written, before anything runs by it. */
 export const policy = command({
   name: 'policy',
-  usage: 'check FILE | explain FILE PREPARED.json | test FILE [--last N] | migrate FILE --config RUN',
+  usage:
+    'check FILE | explain FILE PREPARED.json | diff OLD NEW | test FILE [--last N] | migrate FILE --config RUN',
   help: `check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
 nothing is, 1 when something binds nothing, 1 or 2 when it is refused.
 explain: say of an answer that the service prepared which rule clears each of its calls, and why each other does not: every
 condition that failed, with both values. It asks nobody, needs no key and signs nothing. PREPARED.json is what
 \`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused.
+diff: say of each setting and rule in which two policies of a role differ whether NEW is wider, narrower, or that nobody can
+say. Exits with 0 when NEW is the same or narrower, 3 when it is wider, 4 when it is unknown, 1 or 2 when one is refused.
 test: judge by a policy the answers that the journal has of its role's newest workflows, and say which it would have cleared
 or refused other than was done then. Exits with 1 when any.
 migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was

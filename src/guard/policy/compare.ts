@@ -1,3 +1,4 @@
+import { contentHash } from '../content-hash.ts'
 import { compareApproval } from './compare-approval.ts'
 import { compareRules } from './compare-rules.ts'
 import { type Difference, type Direction, directionOf, type Said, type Sense, textOf } from './difference.ts'
@@ -71,6 +72,9 @@ export function changeOf(differences: readonly Difference[]): Change {
   const has = (direction: Direction) => differences.some((each) => each.direction === direction)
   return has('wider') ? 'wider' : has('unknown') ? 'unknown' : has('narrower') ? 'narrower' : 'same'
 }
+
+/** Name a change of a policy by all that both say; 64 hex digits. Pure. */
+export const changeHash = (was: Said, is: Said): string => contentHash({ was, is })
 
 /** Sections of which single settings say nothing by themselves. */
 const OF_THEIR_OWN = /^(approval|guard\.(allow|deny|effects))$/

@@ -124,7 +124,7 @@ describe('two policies', () => {
   it('ask of a day what they ask of one workflow, where they say nothing of it', () => {
     const alone = changed(ALLOCATOR, 'approval/aboveUsdPerDay', undefined)
     expect(words(ALLOCATOR, alone)).toEqual(['narrower approval.aboveUsdPerDay'])
-    expect(words(alone, changed(alone, 'approval/aboveUsd', '300,000 USD'))).toEqual([
+    expect(words(alone, changed(alone, 'approval/aboveUsd', '900,000,000 USD'))).toEqual([
       'wider approval.aboveUsd',
       'wider approval.aboveUsdPerDay',
     ])
