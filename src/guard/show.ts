@@ -74,7 +74,7 @@ const showApprovers = (askedBy: string | undefined, known: Approvers) =>
   })
 
 /** Name an address as the run configuration does, with the address itself. Pure. */
-function nameAddress(address: string, deployment: Deployment, self: Address): string {
+export function nameAddress(address: string, deployment: Deployment, self: Address): string {
   const { assets, markets, vaults, funds, contracts } = deployment
   const named = [
     ...assets.map((each) => ({ ...each, name: each.symbol })),
