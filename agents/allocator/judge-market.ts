@@ -23,9 +23,9 @@ export function impairment(
     const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`
     return { check: 'oracle_not_healthy', message }
   }
-  const ageS = oracle === null ? 0 : chain.timestampS - oracle.sourceAsOfS
+  const ageS = oracle === null ? 0 : Math.abs(chain.timestampS - oracle.sourceAsOfS)
   if (ageS > leaving.priceAgeSMax) {
-    const message = `The price is ${ageS} s old; the policy allows ${leaving.priceAgeSMax} s.`
+    const message = `The price is ${ageS} s from the head's time; the policy allows ${leaving.priceAgeSMax} s.`
     return { check: 'price_too_old', message }
   }
   if (badDebtAssets === null || debtAssets === null || cashAssets === null) return null

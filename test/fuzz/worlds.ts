@@ -131,7 +131,9 @@ const unread = (dice: Dice, value: unknown): unknown => (chance(dice, 0.01) ? nu
 /** An oracle, and what of it forbids to act. */
 function oracleOf(dice: Dice, ageMaxS: number) {
   const priceWad = chance(dice, 0.02) ? 0n : (1_000n + BigInt(whole(dice, 100_000))) * WAD
-  const ageS = chance(dice, 0.2) ? pickFrom(dice, [ageMaxS, ageMaxS + 1, 10_000]) : whole(dice, ageMaxS)
+  const ageS = chance(dice, 0.2)
+    ? pickFrom(dice, [ageMaxS, ageMaxS + 1, 10_000, 0, -1, -10_000])
+    : whole(dice, ageMaxS)
   const state = chance(dice, 0.05) ? pickFrom(dice, [0, 2, 3]) : 1
   const read = unread(dice, [priceWad, BigInt(NOW_S - ageS), BigInt(NOW_S), state])
   const wrong =
@@ -141,7 +143,9 @@ function oracleOf(dice: Dice, ageMaxS: number) {
         ? 'the oracle is ill'
         : ageS > ageMaxS
           ? 'the price is old'
-          : null
+          : ageS < 0
+            ? 'the price is of tomorrow'
+            : null
   return { priceWad, read, wrong }
 }
 /** The price that was decided on, and whether it is within 1 % of the oracle's. */

@@ -37,7 +37,7 @@ const HEALTHY_ORACLE_CODE = 1n
 export const isHealthy = ({ state, priceWad }: PriceRead): boolean =>
   state === HEALTHY_ORACLE_CODE && priceWad > 0n
 
-/** Refuse a price that its oracle does not vouch for, or that is too old at a block's time. Pure. */
+/** Refuse a price that its oracle does not vouch for, that is too old at a block's time, or that is not of then yet. Pure. */
 export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: number): Refusal | null {
   if (price.state !== HEALTHY_ORACLE_CODE) {
     return refuse(
@@ -47,6 +47,8 @@ export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: 
   }
   if (price.priceWad === 0n) return refuse('oracle_not_healthy', "The oracle's price is zero.")
   const ageS = BigInt(timestampS) - price.sourceAsOfS
+  // A date that is yet to come would keep a price young until then, and for as long again as the policy allows.
+  if (ageS < 0n) return refuse('price_in_future', `The price is of ${-ageS} s after the block.`)
   if (ageS <= priceAgeSMax) return null
   return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${priceAgeSMax} s.`)
 }

@@ -115,6 +115,7 @@ describe('what comes first', () => {
     ['oracle_not_healthy', { oracle: { priceWad: 1n, sourceAsOfS: 1_000, state: 2 } }],
     ['oracle_not_healthy', { oracle: { priceWad: 0n, sourceAsOfS: 1_000, state: 1 } }],
     ['price_too_old', { oracle: { priceWad: 1n, sourceAsOfS: 700, state: 1 } }],
+    ['price_too_old', { oracle: { priceWad: 1n, sourceAsOfS: 1_302, state: 1 } }],
     ['bad_debt', { badDebtAssets: usd(40_000) + 1n }],
   ])('leaves a market that the chain shows to be impaired: %s', (check, changes) => {
     const decision = decideOn({ markets: [market(changes), ethMarket()] })

@@ -124,6 +124,7 @@ describe('a reallocation on a scripted chain', () => {
     ['oracle_not_healthy', { read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 2] }],
     ['oracle_not_healthy', { read: [0n, BigInt(NOW_S), BigInt(NOW_S), 1] }],
     ['price_stale', { read: [WAD, BigInt(NOW_S - 301), BigInt(NOW_S), 1] }],
+    ['price_in_future', { read: [WAD, BigInt(NOW_S + 1), BigInt(NOW_S), 1] }],
   ])('is refused before anything is simulated: %s', (check, before) => {
     expect(judge({ before })).toBe(check)
   })

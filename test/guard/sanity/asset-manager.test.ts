@@ -210,6 +210,7 @@ describe('a bid', () => {
     ['market_not_pinned', { before: terms({ asset: LOAN }) }],
     ['oracle_not_healthy', { before: { read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 2] } }],
     ['price_stale', { before: { read: [PRICE, BigInt(NOW_S - 121), BigInt(NOW_S), 1] } }],
+    ['price_in_future', { before: { read: [PRICE, BigInt(NOW_S + 1), BigInt(NOW_S), 1] } }],
     ['price_not_stated', { proposal: { reason: {} } }],
     ['price_moved', { proposal: { reason: { priceWad: String((PRICE * 99n) / 100n - 1n) } } }],
     ['bid_above_worth', bidding(usd(47_500) + 1n)],

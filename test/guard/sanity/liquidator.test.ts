@@ -196,6 +196,13 @@ describe('a liquidation on a scripted chain', () => {
     expect(await reasonOf(at(121))).toBe('price_stale')
   })
 
+  it('is judged by no price that its oracle dates after the block: that one would stay young for ever', async () => {
+    const ahead = (s: number) => ({ says: { read: [PRICE, BigInt(NOW_S + s), 0n, 1] } })
+    expect(await reasonOf(ahead(0))).toBe('cleared')
+    expect(await reasonOf(ahead(1))).toBe('price_in_future')
+    expect(await reasonOf(ahead(31_536_000))).toBe('price_in_future')
+  })
+
   it('needs the profit floor after gas, to the millionth of a dollar', async () => {
     // It insists on 0.017 sBTC, worth 1,020 sUSD; 200,000 gas at 1 gwei cost $0.60 of the $20 that are left.
     const floor = (profitMin: string): FinalOptions => ({

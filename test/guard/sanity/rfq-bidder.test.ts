@@ -218,6 +218,7 @@ describe.each(BIDS)('%s is refused', (name) => {
     ['oracle_not_healthy', { says: { read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 2] } }],
     ['oracle_not_healthy', { says: { read: [0n, BigInt(NOW_S), BigInt(NOW_S), 1] } }],
     ['price_stale', { says: { read: [PRICE, BigInt(NOW_S - 121), BigInt(NOW_S), 1] } }],
+    ['price_in_future', { says: { read: [PRICE, BigInt(NOW_S + 1), BigInt(NOW_S), 1] } }],
     ['price_not_stated', { reason: {} }],
     ['price_moved', { reason: { priceWad: String((PRICE * 99n) / 100n - 1n) } }],
     ['bid_above_value', { says: onLot({ amount: 18_090_452n }) }],
