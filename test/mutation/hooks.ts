@@ -20,10 +20,10 @@ export type Switchboard = {
  * Load the files given with all of their mutants in them, and tests with the shim instead of Vitest. Numbers follow the
  * files' order, so that they are the same in every process.
  */
-export function load(files: readonly string[], first: number | null): Switchboard {
+export function load(files: readonly string[], first: number | null, numbersFrom = 0): Switchboard {
   const mutants = new Map<number, Mutant>()
   const texts = new Map<string, string>()
-  let next = 0
+  let next = numbersFrom
   for (const file of files) {
     const mutated = mutate(file, readFileSync(file, 'utf8'), next)
     next += mutated.mutants.length

@@ -16,6 +16,8 @@ export type Order = {
   readonly only: readonly number[] | null
   /** A mutant that is on from the first line of the code: what is computed as it loads is then computed with it. */
   readonly fromStart: number | null
+  /** The number of the files' first mutant. */
+  readonly numbersFrom: number
 }
 
 /** What a judge reports. */
@@ -41,7 +43,7 @@ const report = (said: Report) => process.send?.(said)
 process.on('uncaughtException', () => {})
 process.on('unhandledRejection', () => {})
 
-const board = load(order.files, order.fromStart)
+const board = load(order.files, order.fromStart, order.numbersFrom)
 const shim: typeof import('./shim.ts') = await import('./shim.ts')
 await work().catch((error: unknown) => {
   // What a mutant throws late is dropped above; the judge's own failure is not.

@@ -75,7 +75,7 @@ async function judgePart(part: Part): Promise<number> {
     const by = noticed.get(keys.get(id) ?? '')
     if (by !== undefined) judged.set(id, { type: 'judged', id, by, atLoad: false, tests: 1 })
   }
-  await judgeTogether({ files, tests, only, fromStart: null }, mutants, judged)
+  await judgeTogether({ files, tests, only, fromStart: null, numbersFrom: 0 }, mutants, judged)
   // What is computed as the code loads was computed before a mutant was on: each of these gets a process.
   const again = [...judged.values()].filter(({ by, atLoad }) => by === null && atLoad)
   if (again.length > 0) {
@@ -89,7 +89,15 @@ async function judgePart(part: Part): Promise<number> {
     const [mutant] = mutants.filter((each) => each.id === id)
     if (mutant === undefined) continue
     judged.delete(id)
-    await judgeTogether({ files, tests: nearest(quick, mutant), only: null, fromStart: id }, [mutant], judged)
+    const numbersFrom = mutants.find(({ file }) => file === mutant.file)?.id ?? 0
+    const alone = {
+      files: [mutant.file],
+      tests: nearest(quick, mutant),
+      only: null,
+      fromStart: id,
+      numbersFrom,
+    }
+    await judgeTogether(alone, [mutant], judged)
   }
   return report(part, mutants, judged)
 }

@@ -63,6 +63,7 @@ const METHODS: Readonly<Record<string, string | null>> = {
 const FOR_PEOPLE: ReadonlySet<string> = new Set([
   'invariant',
   'policyError',
+  'unread',
   'RolekeeperError',
   'TypeError',
   'Error',
@@ -219,10 +220,15 @@ function changesOf(node: Node, raw: (node: Node) => string): readonly Change[] {
   }
 }
 
+/** Words with a space between them are for people, unless they are a function as Solidity writes it. */
+const isText = (value: string): boolean => value.includes(' ') && !value.includes('(')
+
 function literal(node: Node): readonly Change[] {
   const { value, regex } = node
   if (typeof value === 'boolean') return [{ kind: 'literal', is: String(!value) }]
-  if (typeof value === 'string') return [{ kind: 'literal', is: value === '' ? "'mutated'" : "''" }]
+  if (typeof value === 'string') {
+    return isText(value) ? [] : [{ kind: 'literal', is: value === '' ? "'mutated'" : "''" }]
+  }
   if (regex !== null && regex !== undefined) {
     return [
       { kind: 'pattern', is: '/(?!)/' },
