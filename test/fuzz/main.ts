@@ -44,8 +44,8 @@ await run('answers', count, async (seed) => {
   return { checks: [check], problem }
 })
 await run('worlds', Math.floor((count * 7) / 100), async (seed) => {
-  const { check, problem } = fuzzWorld(createDice(seed))
-  return { checks: [check], problem }
+  const { kind, check, problem } = fuzzWorld(createDice(seed))
+  return { checks: [`${kind} ${check}`], problem }
 })
 await run('bidder', Math.floor((count * 3) / 100), async (seed) => fuzzBidderRows(createDice(seed)))
 if (heapMbMost > HEAP_MB_MAX) failed += 1

@@ -38,11 +38,12 @@ const WAD = 10n ** 18n
 const LOAN_UNIT = 10n ** 6n
 const COLLATERAL_UNIT = 10n ** 8n
 const FUND = deployment.funds[0]?.address ?? '0x'
+const LENS = deployment.contracts.find(({ name }) => name === 'fundLens')?.address ?? '0x'
 const HOUSE = deployment.contracts.find(({ name }) => name === 'acquisitionHouse')?.address ?? '0x'
 
 /** Make a world that one of the roles acts in. */
 export const worldOf = (dice: Dice): World =>
-  pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld])(dice)
+  pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld, reportWorld])(dice)
 
 /** The shipped rules that judge what is done in a world. */
 export function rulesOf({ kind }: World): Ruleset {
@@ -52,12 +53,16 @@ export function rulesOf({ kind }: World): Ruleset {
 }
 
 /** Make a world, have the guard judge it, and compare. */
-export function fuzzWorld(dice: Dice): { readonly check: string; readonly problem: string | null } {
+export function fuzzWorld(dice: Dice): {
+  readonly kind: string
+  readonly check: string
+  readonly problem: string | null
+} {
   const world = worldOf(dice)
   const check = judged(world, rulesOf(world))
   const problem =
     check === 'cleared' && world.wrong !== null ? `${world.kind}: cleared, though ${world.wrong}` : null
-  return { check, problem }
+  return { kind: world.kind, check, problem }
 }
 
 /** Have rules judge what is done in a world: the check that refuses it, or `cleared`. */
@@ -92,6 +97,12 @@ const BALANCE = {
   inputs: [{ name: 'owner', type: 'address' }],
   outputs: [{ name: '', type: 'uint256' }],
 } as const satisfies AbiFunction
+/** What the NAV reporter's policy has the chain itself say of a fund's share. */
+const SHARE_VALUE = {
+  ...BALANCE,
+  name: 'shareValueWad',
+  inputs: [{ name: 'fund', type: 'address' }],
+} as const satisfies AbiFunction
 
 const selectors = new WeakMap<AbiFunction, Hex>()
 function selectorOf(item: AbiFunction): Hex {
@@ -103,7 +114,7 @@ function selectorOf(item: AbiFunction): Hex {
 const answer =
   (views: readonly AbiFunction[], says: Says) =>
   ({ to, data }: Call): Hex | null => {
-    const item = [BALANCE, ...views].find((view) => selectorOf(view) === data.slice(0, 10))
+    const item = [BALANCE, SHARE_VALUE, ...views].find((view) => selectorOf(view) === data.slice(0, 10))
     if (item === undefined || to === null) throw new TypeError(`no view has the selector of ${data}`)
     const { args = [] } = decodeFunctionData<readonly AbiFunction[]>({ abi: [item], data })
     const result = says(item.name, to, args)
@@ -385,6 +396,76 @@ function acquisitionWorld(dice: Dice): World {
       after.concentrationAt === null && 'its concentration cannot be read',
       concentrationAt.some((held, index) => held > (most[index] ?? 0n)) && 'the fund has too much like it',
       idle - (idle - spent) > assets && 'the fund spends more',
+    ),
+  }
+}
+
+/** An oracle with the reports that it has, and one more that may be too much, too soon, too old or of another. */
+function reportWorld(dice: Dice): World {
+  const [least, most] = [WAD / 10n, 10n * WAD]
+  const own = chance(dice, 0.9) ? WAD / 20n + upTo(dice, 3n * WAD) : near(dice, pickFrom(dice, [least, most]))
+  const previous = (own * BigInt(7_500 + whole(dice, 5_000))) / 10_000n
+  const isFirst = chance(dice, 0.2)
+  const edges = [
+    least,
+    most,
+    (own * 105n) / 100n,
+    (own * 95n) / 100n,
+    (previous * 120n) / 100n,
+    (previous * 80n) / 100n,
+  ]
+  const value = chance(dice, 0.5)
+    ? pickFrom(dice, edges) + BigInt(whole(dice, 5) - 2)
+    : (own * BigInt(9_300 + whole(dice, 1_400))) / 10_000n
+  const ageS = chance(dice, 0.8) ? whole(dice, 360) : pickFrom(dice, [-1, 0, 360, 361, 100_000])
+  const valuationTime = BigInt(NOW_S - ageS)
+  const last = {
+    ...{ value: isFirst ? 0n : previous, revision: isFirst ? 0 : whole(dice, 3), reporter: STRANGER },
+    valuationTime: isFirst ? 0n : valuationTime - BigInt(pickFrom(dice, [0, 1, 60, 86_400, -1])),
+    submittedAt: isFirst ? 0n : BigInt(NOW_S - 30),
+  }
+  const corrects = !isFirst && last.valuationTime === valuationTime
+  const revision = chance(dice, 0.9) ? (corrects ? last.revision + 1 : 0) : whole(dice, 4)
+  const isFar = (one: bigint, other: bigint, parts: bigint) =>
+    (one > other ? one - other : other - one) * 10_000n > other * parts
+  const [hasRole, asset, decimals] = [
+    unread(dice, chance(dice, 0.97)),
+    unread(dice, chance(dice, 0.97) ? FUND : STRANGER),
+    unread(dice, chance(dice, 0.97) ? 18 : 6),
+  ]
+  const shown = chance(dice, 0.95)
+    ? { value, valuationTime, revision, submittedAt: BigInt(NOW_S), reporter: SELF }
+    : pickFrom(dice, [last, null, { ...last, value, valuationTime, revision, submittedAt: BigInt(NOW_S) }])
+  const held = unread(dice, last)
+  const said = unread(dice, own)
+  const before: Says = (name, to, args) =>
+    name === 'shareValueWad'
+      ? to === LENS && String(args[0]).toLowerCase() === FUND
+        ? said
+        : null
+      : { hasRole, asset, decimals, latest: held }[name]
+  return {
+    kind: 'report',
+    input: {
+      ...kindOf('report').proposal.input,
+      ...{ value: String(value), valuationTimestamp: String(valuationTime), revision },
+    },
+    proposal: {},
+    ...{ before, after: () => shown, gasWei: 1n },
+    wrong: firstOf(
+      (hasRole === null || asset === null || decimals === null || held === null || said === null) &&
+        'a read failed',
+      hasRole !== true && 'we are no reporter',
+      asset !== FUND && 'the oracle is of another',
+      decimals !== 18 && 'the oracle counts otherwise',
+      ageS < 0 && 'it is for a time to come',
+      revision === 0 && ageS > 360 && 'it is too old',
+      valuationTime < last.valuationTime && 'a later one is there',
+      revision !== (corrects ? last.revision + 1 : 0) && 'it is not next',
+      (value < least || value > most) && 'it is beyond the bounds',
+      !isFirst && isFar(value, previous, 2_000n) && 'it jumped',
+      isFar(value, own, 500n) && 'the chain says otherwise',
+      (shown?.value !== value || shown.reporter !== SELF) && 'it is not shown as ours',
     ),
   }
 }
