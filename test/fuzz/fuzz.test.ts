@@ -54,7 +54,7 @@ describe('worlds of rows', () => {
     expect(found.flatMap(({ problem }) => problem ?? [])).toEqual([])
     for (const kind of ['liquidate', 'allocate', 'acquire', 'report']) {
       const cleared = found.filter((each) => each.kind === kind && each.check === 'cleared')
-      expect(cleared.length, kind).toBeGreaterThan(5)
+      expect(cleared.length, kind).toBeGreaterThan(2)
     }
   })
 
