@@ -33,6 +33,40 @@ export function admit(row: unknown, path: string): string | null {
   return null
 }
 
+/** Most characters of an answer that is no list: what was prepared is kept, frozen, with all that it led to. */
+const ANSWER_CHARS_MAX = 262_144
+
+/** Bytes of a contract or a call, as long as the answer may be. */
+const HEX = /^0x[0-9a-fA-F]*$/
+
+/**
+ * Let an answer in that is kept and judged as it was given: nothing in it is changed, so what a list would cut or make
+ * printable keeps it out. Pure.
+ * @returns what keeps it out; null where it is in.
+ */
+export function admitWhole(text: string, answer: unknown): string | null {
+  if (text.length > ANSWER_CHARS_MAX)
+    return `it has ${text.length} characters; ${ANSWER_CHARS_MAX} are the most`
+  const path = isPlain(text) ? null : pathOfUnfit(answer, 'answer')
+  return path === null ? null : `${path} is too long, or would not be shown as it is`
+}
+
+function pathOfUnfit(value: unknown, path: string, name = ''): string | null {
+  if (typeof value === 'string') {
+    const isFit = isId(name)
+      ? isIdentifier(value)
+      : HEX.test(value) || (value.length <= TEXT_LENGTH_MAX && printable(value, TEXT_LENGTH_MAX) === value)
+    return isFit ? null : path
+  }
+  if (typeof value !== 'object' || value === null) return null
+  for (const [key, member] of Object.entries(value)) {
+    const at = Array.isArray(value) ? `${path}[${key}]` : `${path}.${printable(key)}`
+    const unfit = isIdentifier(key) ? pathOfUnfit(member, at, key) : at
+    if (unfit !== null) return unfit
+  }
+  return null
+}
+
 /** Members that name something: by what they hold rows are found, joined and explained. */
 const isId = (name: string): boolean => name === 'id' || name === 'subject' || /Id$/.test(name)
 

@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
+import { admitWhole } from './admit.ts'
 import { type Listed, type Page, readCollection, readPages } from './collection.ts'
 import { ASSUMPTIONS, type Assumptions } from './contract/assumptions.ts'
 import {
@@ -136,11 +137,16 @@ function derive(sender: Sender): Operations & { readonly pages: Pages } {
   return { ...(methods as Operations), pages: pages as Pages }
 }
 
+const CHALLENGE: OperationId = 'createWalletChallenge'
+
 /** Made once: a schema is compiled by its first use. */
 const withFreshness = z.object({ freshness })
 
 async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): Promise<Answered<unknown>> {
   const { text, value } = await sender.send(request)
+  // A challenge has lines, and its whole text is held to ours.
+  const kept = request.operation === CHALLENGE ? null : admitWhole(text, value)
+  if (kept !== null) throw garbage(sender.callOf(request), kept)
   const parsed = schema.safeParse(value)
   if (!parsed.success)
     throw garbage(

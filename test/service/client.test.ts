@@ -255,6 +255,38 @@ test('asks a read again once after a reset, then says that the service is unreac
   expect(service.arrived).toHaveLength(2)
 })
 
+test.each([
+  ['an id of 201 characters', { requestId: 'x'.repeat(201) }],
+  ['an id that clears the screen', { requestId: 'wf_1\u001b[2J' }],
+  ['a reason of 100 kB', { preflight: { ...prepared.preflight, blockedReasons: ['y'.repeat(100_000)] } }],
+  [
+    'typed data that turns its text around',
+    {
+      transactions: [
+        { signing: { kind: 'eip712', typedData: { note: 'a\u202eb' }, signaturePlacement: 'x' } },
+      ],
+    },
+  ],
+  ['more than 262,144 characters', { transactions: [{ calldata: `0x${'00'.repeat(131_072)}` }] }],
+])('freezes no prepared answer with %s', async (_what, changes) => {
+  answering((_, response) => json(response, 200, { ...prepared, ...changes }))
+  const error = await failed(client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' }))
+  expect(error.code).toBe('service.garbage')
+  expect(error.message).toMatch(/would not be shown as it is|262144 are the most/)
+  expect(error.message.length).toBeLessThan(400)
+})
+
+test('takes the calldata of a contract as it is, up to the bytes of an answer', async () => {
+  const calldata = `0x${'60'.repeat(100_000)}`
+  const deploys = {
+    ...{ order: 0, chainId: 1, transactionKind: 'contract_deployment', target: null, calldata },
+    ...{ value: '0', label: 'deploy', simulationRequired: true },
+  }
+  answering((_, response) => json(response, 200, { ...prepared, transactions: [deploys] }))
+  const { answer } = await client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' })
+  expect(answer.transactions[0]?.calldata).toBe(calldata)
+})
+
 test('sends a prepare again byte for byte after a reset, a timeout, a 5xx and a conflict in progress', async () => {
   answering(
     (_, response) => response.destroy(),
