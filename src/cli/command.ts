@@ -23,6 +23,8 @@ export type Io = {
   readonly err: (text: string) => void
   readonly outIsTty: boolean
   readonly errIsTty: boolean
+  /** Standard input line by line; absent where nobody answers. */
+  readonly lines?: () => AsyncIterator<string>
   readonly env: Readonly<Record<string, string | undefined>>
 }
 

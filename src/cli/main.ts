@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=2
 // The flag keeps garbage from filling memory: at its default a few busy minutes of young objects hold 200 MB.
+import { createInterface } from 'node:readline'
 import type { Io } from './command.ts'
 import { report, rolekeeper } from './dispatch.ts'
 
@@ -14,6 +15,7 @@ const io: Io = {
   err: (text) => process.stderr.write(text),
   outIsTty: process.stdout.isTTY === true,
   errIsTty: process.stderr.isTTY === true,
+  lines: () => createInterface({ input: process.stdin })[Symbol.asyncIterator](),
   env: process.env,
 }
 

@@ -76,6 +76,8 @@ export function locating<T>(yaml: YamlFile, work: () => T): T {
     return work()
   } catch (error) {
     if (!(error instanceof RolekeeperError) || typeof error.facts.path !== 'string') throw error
+    // What checks the file's shape says the place by itself.
+    if (typeof error.facts.file === 'string') throw error
     const path = pathOf(error.facts.path, yaml.value)
     if (path.length === 0) throw error
     const { code, shortMessage, facts, fix, retry, cause } = error

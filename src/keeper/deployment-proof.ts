@@ -81,7 +81,7 @@ async function disproofOf(
  * Prove that the units of a deployment are those of its contracts. Throws RolekeeperError `deployment.units_differ`, and
  * `node.*` when too few nodes answer.
  */
-async function proveUnits(nodes: Pick<Nodes, 'calls'>, deployment: Deployment): Promise<void> {
+export async function proveUnits(nodes: Pick<Nodes, 'calls'>, deployment: Deployment): Promise<void> {
   const reads = createReads()
   const judge = askUnits(deployment, reads)
   reads.fill(await nodes.calls(reads.calls))

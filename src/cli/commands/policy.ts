@@ -5,9 +5,16 @@ import { command, type Io, usageError } from '../command.ts'
 /** What follows a verb of `policy`: its arguments, as many as it names, the run configuration, and options of its own. */
 type Verb = {
   readonly takes: readonly string[]
+  /** Answers may follow. */
+  readonly more?: true
   readonly run: (args: readonly string[], given: Given, io: Io) => Promise<number>
 }
-type Given = { readonly config: string; readonly last?: string; readonly json?: true }
+type Given = {
+  readonly config: string
+  readonly last?: string
+  readonly json?: true
+  readonly defaults?: true
+}
 
 const VERBS: Readonly<Record<string, Verb>> = {
   check: { takes: ['FILE'], run: ([file = ''], { config }, io) => check(file, config, io) },
@@ -26,6 +33,14 @@ const VERBS: Readonly<Record<string, Verb>> = {
       return diffPolicies(old, now, config, io)
     },
   },
+  new: {
+    takes: ['ROLE', 'FILE'],
+    more: true,
+    run: async ([role = '', file = '', ...answers], given, io) => {
+      const { writeNewPolicy } = await import('./policy-new.ts')
+      return writeNewPolicy({ role, file, answers }, given, io)
+    },
+  },
   test: {
     takes: ['FILE'],
     run: async ([file = ''], given, io) => {
@@ -39,8 +54,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
 export const policy = command({
   name: 'policy',
   usage:
-    'check FILE | explain FILE PREPARED.json | diff OLD NEW | test FILE [--last N] | migrate FILE --config RUN',
-  help: `check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
+    'new ROLE FILE | check FILE | explain FILE PREPARED.json | test FILE | diff OLD NEW | migrate FILE --config RUN',
+  help: `new: write a role's policy for the deployment of RUN into FILE, which must not be there: it proves that chain and service are
+what RUN says, reads prices, and asks for the rest on standard input; an answer may stand in the command too, as NAME=VALUE.
+check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
 nothing is, 1 when something binds nothing, 1 or 2 when it is refused.
 explain: say of an answer that the service prepared which rule clears each of its calls, and why each other does not: every
 condition that failed, with both values. It asks nobody, needs no key and signs nothing. PREPARED.json is what
@@ -58,15 +75,17 @@ RUN is a run configuration: its deployment says which contracts there are, and h
     config: { help: 'the run configuration whose deployment it is for', value: 'RUN' },
     last: { help: 'of test: how many workflows (default: 1000, at most 10000)', value: 'N' },
     json: { help: 'of test: print JSON' },
+    defaults: { help: 'of new: ask nothing for which there is a careful answer' },
   },
-  argumentsMax: 3,
+  argumentsMax: 60,
   run: async ({ config, ...given }, [name = '', ...args], io) => {
     const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
     if (verb === undefined) {
       const known = Object.keys(VERBS).join(', ')
       throw usageError(`policy takes one of ${known}.`, 'see: rolekeeper policy --help')
     }
-    if (args.length !== verb.takes.length || config === undefined) {
+    const isMore = args.length > verb.takes.length && verb.more === undefined
+    if (args.length < verb.takes.length || isMore || config === undefined) {
       const takes = [...verb.takes, '--config RUN'].join(' ')
       throw usageError(`policy ${name} takes ${takes}.`, 'see: rolekeeper policy --help')
     }
