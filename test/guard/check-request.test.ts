@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { checkRequest, exposureOf } from '../../src/guard/check-request.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { SELF, STRANGER } from './fixtures.ts'
+import { deployment } from './kinds.ts'
+import { CASES } from './shipped.ts'
+
+const caseOf = (name: string) => {
+  const found = CASES.find(([, kind]) => kind.name === name)
+  if (found === undefined) throw new TypeError(`a shipped policy allows ${name}`)
+  const [, { proposal }, ruleset] = found
+  return { proposal, ruleset }
+}
+const said = (checked: ReturnType<typeof exposureOf>) => (checked.ok ? checked.exposure : checked.check)
+
+describe('what a workflow that a person asks for exposes', () => {
+  it.each(CASES)(
+    'is counted as its agent counts it, or as less: %s',
+    (_case, { name, proposal }, ruleset) => {
+      const { token, assets, usdMicros } = proposal.exposure
+      // A dollar token counts as 98 cents; of a reallocation what is supplied counts, as it was withdrawn before.
+      const counted = name === 'reallocate' ? usdMicros / 2n : usdMicros
+      const exposure = { token, assets, usdMicros: (counted * 98n) / 100n }
+      expect(said(exposureOf(proposal, SELF, ruleset))).toEqual(exposure)
+      expect(checkRequest({ proposal, role: ruleset.role, signer: SELF, ruleset }).ok).toBe(true)
+    },
+  )
+
+  it('is not counted where no rule allows it, or where it is about what is not pinned', () => {
+    const { proposal, ruleset } = caseOf('acquire')
+    const other = { ...proposal, workflowType: 'role.liquidator.liquidate' } as const
+    expect(said(exposureOf(other, SELF, ruleset))).toBe('workflow_not_allowed')
+    const at = (input: Proposal['input']) => said(exposureOf({ ...proposal, input }, SELF, ruleset))
+    expect(at({ ...proposal.input, fundAddress: STRANGER })).toBe('fund_not_pinned')
+    expect(at({ ...proposal.input, vaultAddress: STRANGER })).toBe('vault_not_pinned')
+    expect(at({ ...proposal.input, marketAddress: STRANGER })).toBe('market_not_pinned')
+  })
+
+  it('is not counted at an amount that does not follow from the input, nor at no price', () => {
+    const { proposal, ruleset } = caseOf('liquidate')
+    const { repayAssets: _none, ...input } = proposal.input
+    expect(said(exposureOf({ ...proposal, input }, SELF, ruleset))).toBe('exposure_unknown')
+    const { marketAddress: _market, ...nowhere } = proposal.input
+    expect(said(exposureOf({ ...proposal, input: nowhere }, SELF, ruleset))).toBe('exposure_unknown')
+    const unpriced = { ...ruleset, limits: { ...ruleset.limits, pricesUsdMicros: {} } }
+    expect(said(exposureOf(proposal, SELF, unpriced))).toBe('exposure_unpriced')
+    const nothing = { ...proposal, input: { ...proposal.input, repayAssets: '0' } }
+    expect(said(exposureOf(nothing, SELF, unpriced))).toMatchObject({ assets: 0n, usdMicros: 0n })
+  })
+
+  it('names the member of the input that is not valid', () => {
+    const { proposal, ruleset } = caseOf('liquidate')
+    const input = { ...proposal.input, repayAssets: 'all' }
+    const checked = checkRequest({
+      proposal: { ...proposal, input },
+      role: 'liquidator',
+      signer: SELF,
+      ruleset,
+    })
+    expect(checked).toMatchObject({
+      check: 'input_invalid',
+      message: expect.stringContaining('"repayAssets"'),
+    })
+  })
+
+  it('is of what the deployment pins', () => {
+    const { proposal, ruleset } = caseOf('liquidate')
+    const [market] = deployment.markets
+    const found = checkRequest({ proposal, role: 'liquidator', signer: SELF, ruleset })
+    expect(found).toMatchObject({ subject: { self: SELF, market, vault: deployment.vaults[0], fund: null } })
+  })
+})

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { show } from '../../src/guard/show.ts'
+import type { Shown } from '../../src/workflow/shown.ts'
+import { SELF } from './fixtures.ts'
+import { CASES } from './shipped.ts'
+
+const KNOWN = { approvers: { anna: { user: 'anna@ops1' }, ben: { key: 'ed25519:AA==' } }, quorum: 2 }
+
+const textOf = ({ calls, effects, changes }: Omit<Shown, 'day'>): string =>
+  [
+    ...calls.flatMap((call) => [
+      `  ${[call.to, call.function, ...call.notes].join(' | ')}`,
+      ...call.arguments.map(({ name, value }) => `    ${name} = ${value}`),
+    ]),
+    ...effects.map((effect) => `  ${effect}`),
+    ...changes.map(({ field, from, to }) => `  ${field}: ${from} -> ${to}`),
+  ].join('\n')
+
+describe('what a person reads before approving', () => {
+  const expected = readFileSync(new URL('shown.txt', import.meta.url), 'utf8').split('\n\n')
+
+  it.each(CASES)('of %s is what shown.txt says', (name, { proposal }, ruleset) => {
+    const text = textOf(show({ role: ruleset.role, proposal, signer: SELF }, ruleset, KNOWN))
+    const wanted = expected.find((paragraph) => paragraph.startsWith(`${name}\n`))?.trimEnd()
+    expect(`${name}\n${text}`).toBe(wanted)
+  })
+})
