@@ -71,7 +71,7 @@ async function look({
   changes = {},
 }: Shown) {
   const asked: SimulationRequest[] = []
-  const { clearance, ...cleared } = workflowOf('inflight', { ...bound(liquidation), slots })
+  const { clearance, ...cleared } = workflowOf('in_flight', { ...bound(liquidation), slots })
   if (clearance === undefined) throw new TypeError('what is in flight was cleared')
   const workflow: Workflow = {
     ...cleared,
@@ -95,7 +95,18 @@ async function look({
       codeHashes: (request.codeAt ?? []).map(codeOf),
     }
   }
-  const pending = [{ from: SELF, to: MARKET, data: '0x', valueWei: 0n, gasLimit: 1n, nonce: 6 }] as const
+  const pending = [
+    {
+      from: SELF,
+      to: MARKET,
+      data: '0x',
+      valueWei: 0n,
+      gasLimit: 1n,
+      nonce: 6,
+      maxFeePerGasWei: 1n,
+      maxPriorityFeePerGasWei: 1n,
+    },
+  ] as const
   const said = await recheckPublic(
     { workflow, ruleset: rules, pending, nowMs: NOW_MS },
     { nodes: { simulate } },

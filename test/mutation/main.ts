@@ -7,6 +7,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Order, Report } from './judge.ts'
 import { type Mutant, mutate } from './mutants.ts'
@@ -82,9 +83,6 @@ async function judgePart(part: Part): Promise<number> {
     say(`${part}: ${again.length} mutants of what is computed as the code loads; without them:`)
     report(part, mutants, new Map([...judged].filter(([, { by, atLoad }]) => by !== null || !atLoad)))
   }
-  const quick = tests.filter(
-    (file) => !/createScene|startSandbox|createWorld/.test(readFileSync(file, 'utf8')),
-  )
   for (const { id } of again) {
     const [mutant] = mutants.filter((each) => each.id === id)
     if (mutant === undefined) continue
@@ -92,7 +90,7 @@ async function judgePart(part: Part): Promise<number> {
     const numbersFrom = mutants.find(({ file }) => file === mutant.file)?.id ?? 0
     const alone = {
       files: [mutant.file],
-      tests: nearest(quick, mutant),
+      tests: nearest(tests, mutant),
       only: null,
       fromStart: id,
       numbersFrom,
@@ -102,10 +100,17 @@ async function judgePart(part: Part): Promise<number> {
   return report(part, mutants, judged)
 }
 
-/** The tests of the mutated file first. */
+/**
+ * What judges a mutant in a process of its own: the tests beside those of its file, its own first, and that the shipped
+ * policies still allow what they are for. The others could only notice more.
+ */
 function nearest(tests: readonly string[], { file }: Mutant): readonly string[] {
-  const folder = file.replace('src/', 'test/').replace(/\.ts$/, '')
-  return tests.toSorted((one, other) => Number(other.startsWith(folder)) - Number(one.startsWith(folder)))
+  const own = file.replace('src/', 'test/').replace(/\.ts$/, '')
+  const rank = (test: string) => (test.startsWith(own) ? 0 : test.endsWith('shipped.test.ts') ? 1 : 2)
+  return tests
+    .filter((test) => rank(test) < 2 || dirname(test) === dirname(own))
+    .filter((test) => !/createScene|startSandbox|createWorld/.test(readFileSync(test, 'utf8')))
+    .toSorted((one, other) => rank(one) - rank(other))
 }
 
 function mutantsOf(files: readonly string[]): readonly Mutant[] {
