@@ -9,7 +9,7 @@ import type { Sender, ServiceRequest } from './sender.ts'
 const PAGES_MAX = 100
 
 /** Of all pages together, characters: 100 of the largest rows are about 200 kB, 10,000 of them never come. */
-const COLLECTION_CHARS_MAX = 16_777_216
+export const COLLECTION_CHARS_MAX = 16_777_216
 
 /** Rows that could not be read: how many, and where the first one failed. They are left out, the others kept. */
 type Dropped = { readonly dropped: number; readonly droppedPath?: string }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
+import { admit, isPlain } from './admit.ts'
 import type { ServiceClient } from './client.ts'
-import { joinPages, type Listed } from './collection.ts'
+import { COLLECTION_CHARS_MAX, joinPages, type Listed } from './collection.ts'
 import { freshness } from './contract/resources.ts'
 import {
   type AcquisitionResource,
@@ -39,20 +40,24 @@ export function createTrades(client: Pick<ServiceClient, 'queryGraphql'>): Trade
     const query = `query($first: Int, $after: String) { page: ${field}(first: $first, after: $after) ${selectionOf(pageOf(schema))} }`
     const pages: Listed<T>[] = []
     let after: string | null = null
-    while (pages.length < PAGES_MAX) {
-      const { answer } = await client.queryGraphql({
+    let chars = 0
+    while (pages.length < PAGES_MAX && chars <= COLLECTION_CHARS_MAX) {
+      const { answer, bytes } = await client.queryGraphql({
         body: { query, variables: { first: PAGE_ROWS, after } },
       })
       const read = z.object({ page: pageOf(z.unknown()) }).safeParse(answer.data)
       if (!read.success) throw unreadable(field)
       const { items: rows, freshness, pageInfo } = read.data.page
-      const parsed = rows.map((row) => schema.safeParse(row))
+      const plain = isPlain(bytes)
+      const admitted = rows.filter((row) => plain || admit(row, field) === null)
+      const parsed = admitted.map((row) => schema.safeParse(row))
       const items = parsed.flatMap((row) => (row.success ? [row.data] : []))
+      chars += bytes.length
       pages.push({ items, dropped: rows.length - items.length, freshness })
       if (!pageInfo.hasMore || pageInfo.nextCursor === null) return joinPages(pages)
       after = pageInfo.nextCursor
     }
-    throw unreadable(field)
+    throw tooLarge(field)
   }
   return {
     listRfqs: () => list('rfqs', rfqResource),
@@ -68,6 +73,13 @@ const unreadable = (field: string) =>
     {
       retry: 'later',
     },
+  )
+
+const tooLarge = (field: string) =>
+  new RolekeeperError(
+    'service.too_large',
+    `The service has more than ${PAGES_MAX} pages of ${field}, or ${COLLECTION_CHARS_MAX} characters.`,
+    { fix: 'use a deployment namespace with fewer resources, or report this limit.' },
   )
 
 /** Write the selection of every member of a schema. Pure. */

@@ -7,6 +7,7 @@ import { ASSUMPTIONS } from '../../src/service/contract/assumptions.ts'
 import { rfqResource } from '../../src/service/contract/trade-resources.ts'
 import { readMessage } from '../../src/service/events/stream.ts'
 import type { Sender } from '../../src/service/sender.ts'
+import { createTrades } from '../../src/service/trades.ts'
 
 /** Clears the screen, writes the clipboard, and forges a line. */
 const ESCAPES = '\u001b[2J\u001b]52;c;cm0gLXJm\u0007\r\n2026-11-23 approved by admin'
@@ -72,6 +73,43 @@ describe('what the service lists', () => {
 
   it('has RFQs by ids that are bounded even where nothing looks them through', () => {
     expect(rfqResource.shape.id.safeParse('x'.repeat(201)).success).toBe(false)
+  })
+})
+
+/** Reads RFQs, auctions and acquisitions as they come, from a service that answers each page of a query with these rows. */
+const tradesOf = (rowsOf: (page: number) => readonly unknown[], pages = 1) => {
+  let read = 0
+  return createTrades({
+    queryGraphql: async () => {
+      const items = rowsOf(read)
+      read += 1
+      const pageInfo = { hasMore: read < pages, nextCursor: String(read) }
+      const page = { items, pageInfo, freshness: { status: 'current', lagSeconds: 0 } }
+      const bytes = JSON.stringify({ data: { page } })
+      return { answer: JSON.parse(bytes), bytes, freshness: null }
+    },
+  })
+}
+const AT = '2026-01-01T00:00:00.000Z'
+const DESK = `0x${'de'.repeat(20)}`
+const rfqRow = (id: string) => ({
+  ...{ id, chainId: 1, sellerAddress: DESK, rfqAddress: DESK, rfqId: '1', holdingId: '0', status: 'open' },
+  ...{ assetAddress: DESK, assetAmount: '1', quoteAssetAddress: DESK, reserveAssets: '1', openedAt: AT },
+  ...{ closesAt: AT, winnerAddress: null, proceedsAssets: null, bestBidAssets: null, winningBidId: null },
+  bids: [],
+})
+
+describe('RFQs, which come by a query and not as a collection', () => {
+  it('have no id of escape sequences or of 100 kB, and the others are in', async () => {
+    const ids = ['desk:1', `desk:2${ESCAPES}`, 'desk:3\u202e', 'x'.repeat(100_000), 'desk:4']
+    const listed = await tradesOf(() => ids.map(rfqRow)).listRfqs()
+    expect(listed.items.map(({ id }) => id)).toEqual(['desk:1', 'desk:4'])
+    expect(listed.dropped).toBe(3)
+  })
+
+  it('are refused past 16 MiB in all', async () => {
+    const rows = Array.from({ length: 9 }, () => rfqRow('x'.repeat(100_000)))
+    await expect(tradesOf(() => rows, 100).listRfqs()).rejects.toMatchObject({ code: 'service.too_large' })
   })
 })
 
