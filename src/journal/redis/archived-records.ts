@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { type Archive, hashesOf } from '../archive.ts'
+import { requestKey } from '../entered.ts'
 import type { Transition } from '../journal.ts'
 import { decodeRecord, encodeRecord } from '../records.ts'
 import type { Held } from './seat.ts'
@@ -19,6 +20,8 @@ export type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
   readonly instance: string
   readonly nonces: readonly number[]
   readonly digests: readonly string[]
+  /** What the service calls its request; absent where it never answered, and in what an earlier release left. */
+  readonly requestId?: string
 }
 
 /** The workflows of a seat, and those that ended long ago and are in the archive of the instance that held it then. */
@@ -90,7 +93,7 @@ export class ArchivedRecords extends WorkflowRecords {
   }
 
   async #leave(workflow: Workflow): Promise<void> {
-    const { id, role, version, chainId, signer, updatedAtMs, slots, attestation } = workflow
+    const { id, role, version, chainId, signer, updatedAtMs, slots, attestation, prepared } = workflow
     const { keys } = this.store
     const { seat } = this.held
     const digests = slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
@@ -98,6 +101,7 @@ export class ArchivedRecords extends WorkflowRecords {
       instance: this.store.instance,
       ...{ chainId, signer, nonces: slots.map(({ nonce }) => nonce) },
       digests: attestation === undefined ? digests : [...digests, attestation.digest],
+      ...(prepared === undefined ? {} : { requestId: prepared.answer.requestId }),
     }
     const records = [keys.workflow(id), keys.transitions(id), keys.ended(seat), keys.left(seat)]
     await this.run(
@@ -108,7 +112,7 @@ export class ArchivedRecords extends WorkflowRecords {
   }
 
   /**
-   * Forget nonces and digests of a few workflows that ended before a time and are archived; not those at whose nonces a live
+   * Forget nonces, digests and the requests of a few workflows that ended before a time and are archived; not those at whose nonces a live
    * one has something else, as what they had may land there after all. @returns whether more are left.
    */
   async forgetSlice(beforeMs: number): Promise<boolean> {
@@ -118,13 +122,13 @@ export class ArchivedRecords extends WorkflowRecords {
     for (const id of ids) {
       const text = await this.text('HGET', keys.workflow(id), 'rest')
       if (text === null) continue
-      const { chainId, signer, nonces, digests } = decodeRecord<Rest>(text)
+      const { chainId, signer, nonces, digests, requestId = '' } = decodeRecord<Rest>(text)
       const counter = keys.nonces(chainId, signer)
       const holders = nonces.length === 0 ? [] : await this.texts('HMGET', counter, ...nonces)
       const others = holders.filter((holder) => holder !== '' && holder !== id)
-      const records = [keys.workflow(id), left, keys.digests, counter, ...others.map(keys.workflow)]
-      const againMs = beforeMs + KEPT_ON_MS
-      await this.run('forget', records, [id, againMs, nonces.length, ...nonces, ...digests])
+      const records = [keys.workflow(id), left, keys.digests, counter, keys.values]
+      const args = [id, beforeMs + KEPT_ON_MS, nonces.length, requestKey(requestId)]
+      await this.run('forget', [...records, ...others.map(keys.workflow)], [...args, ...nonces, ...digests])
     }
     return ids.length === SLICE
   }

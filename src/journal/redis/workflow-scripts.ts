@@ -177,11 +177,11 @@ for index = 13, #ARGV do redis.call('HDEL', KEYS[9], ARGV[index]) end
 return { 'OK', seq, 'left' }`
 
 /**
- * Forget the nonces and digests of a workflow whose body left, unless one that is live holds a nonce of them now, or it was
- * written again: when to look again, how many nonces, then those, then its digests. KEYS: and who else holds any.
+ * Forget the nonces, digests and request of a workflow whose body left, unless one that is live holds a nonce of them now, or it
+ * was written again: when to look again, how many nonces, its request, then those, then its digests. KEYS: and who else holds any.
  */
 export const FORGET = `
-for index = 7, #KEYS do
+for index = 8, #KEYS do
   if redis.call('HGET', KEYS[index], 'live') == '1' then
     local seq = advance()
     redis.call('ZADD', KEYS[4], ARGV[9], ARGV[8])
@@ -192,11 +192,12 @@ local seq = advance()
 redis.call('ZREM', KEYS[4], ARGV[8])
 if redis.call('HEXISTS', KEYS[3], 'body') == 1 then return { 'OK', seq } end
 local count = tonumber(ARGV[10])
-for index = 11, 10 + count do
+for index = 12, 11 + count do
   if redis.call('HGET', KEYS[6], ARGV[index]) == ARGV[8] then redis.call('HDEL', KEYS[6], ARGV[index]) end
   local forgotten = tonumber(redis.call('HGET', KEYS[6], 'forgotten')) or 0
   if tonumber(ARGV[index]) >= forgotten then redis.call('HSET', KEYS[6], 'forgotten', ARGV[index] + 1) end
 end
-for index = 11 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
+for index = 12 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
+if redis.call('HGET', KEYS[7], ARGV[11]) == ARGV[8] then redis.call('HDEL', KEYS[7], ARGV[11]) end
 redis.call('DEL', KEYS[3])
 return { 'OK', seq }`

@@ -14,7 +14,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
 import { type RedisProxy, startRedisProxy } from '../../support/redis-proxy.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
-import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
+import { answerOf, attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
 let redis: TestRedis
@@ -346,7 +346,7 @@ describe('the Redis journal', () => {
     expect(await journal.open(cleared('b'))).toBe('opened')
   })
 
-  it('archives what ended, and forgets its nonces and digests later, but never that it was', async () => {
+  it('archives what ended, and forgets its nonces, digests and request later, but never that it was', async () => {
     await journal.adoptNonce(CHAIN, SIGNER, 5)
     for (const id of ['a', 'b', 'live']) await journal.open(cleared(id))
     const ended: Workflow[] = []
@@ -358,9 +358,16 @@ describe('the Redis journal', () => {
       const attempts = [attemptOf({ digest: digestOf(nonce), state: 'sent', hash })]
       const slots = [slotOf({ nonce, attempts, state: 'final' })]
       await journal.post([{ ...row(hash), workflowId: id }])
-      ended.push(await journal.write({ ...claimed, state: 'succeeded', updatedAtMs: 2_000, slots }))
+      const prepared = { bytesSha256: '', answer: answerOf({ requestId: `wf-${id}` }), receivedAtMs: 1 }
+      const done = { ...claimed, state: 'succeeded' as const, updatedAtMs: 2_000, slots, prepared }
+      const written = await journal.writeBound(done, `wf-${id}`)
+      if (written === 'taken') throw new TypeError(written)
+      ended.push(written)
     }
     await journal.posted('0x05')
+    const requests = async () =>
+      (await redis.client().hkeys(store.keys.values)).filter((key) => key.startsWith('request:')).toSorted()
+    expect(await requests()).toEqual(['request:wf-a', 'request:wf-b'])
     const [a] = ended
     const history = await journal.transitions('a')
     const count = () => redis.client().dbsize()
@@ -385,6 +392,8 @@ describe('the Redis journal', () => {
 
     expect(await journal.forgetSlice(2_000)).toBe(false)
     expect(await journal.ledgerEntry(digestOf(5))).toBeNull()
+    // A server that no request ever left would be full one day.
+    expect(await requests()).toEqual(['request:wf-b'])
     expect(await journal.ledgerEntry(digestOf(6))).toMatchObject({ workflowId: 'b' })
     expect(await journal.byNonce(CHAIN, SIGNER, 5)).toMatchObject({ id: 'a' })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
