@@ -9,12 +9,18 @@ const key = z.string().refine(isPublicKey, {
 })
 const user = z.string().regex(/^[^\s@]{1,64}@[^\s@]{1,128}$/, 'expected user@host')
 
+const proofOf = (approver: { readonly key: string } | { readonly user: string }): string =>
+  'key' in approver ? approver.key : approver.user
+
 /** Who may approve, by name: each known by a key of their own, or believed to be a user of a machine. */
 export const approvers = z
   .record(
     z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'expected a name of lower-case letters, digits and hyphens'),
     z.union([z.strictObject({ key }), z.strictObject({ user })], { error: 'expected { key } or { user }' }),
   )
+  .refine((named) => new Set(Object.values(named).map(proofOf)).size === Object.keys(named).length, {
+    error: 'two of them have the same key or user: one person would count as two',
+  })
   .default({})
 /** How many of them. */
 export const quorum = count('approvals', 1, 20).default(1)
@@ -62,6 +68,9 @@ type Answer = { readonly verdict: 'approve' | 'reject'; readonly hash: string; r
 export const mayApprove = (asker: string | undefined, { approvers }: Approvers): readonly string[] =>
   Object.keys(approvers).filter((name) => name !== asker)
 
+/** Who approved, and what proves it. */
+type Approver = { readonly by: string; readonly identity: Identity }
+
 /**
  * Find who approved and who rejected a workflow, each by an answer for its very hash that is proven to be theirs. Who
  * submitted it may reject it, never approve it. Without approvers every answer counts. Pure.
@@ -70,20 +79,34 @@ export function countAnswers(
   { id, proposal, hold }: Pick<Workflow, 'id' | 'proposal' | 'hold'>,
   answers: readonly Answer[],
   known: Approvers,
-): { readonly approved: readonly string[]; readonly rejected: string | null } {
+): { readonly approved: readonly Approver[]; readonly rejected: string | null } {
   const isAnybody = Object.keys(known.approvers).length === 0
   const may = mayApprove(proposal.askedBy, known)
   const said = answers
     .filter(({ hash }) => hash === hold?.hash)
     .flatMap(({ verdict, hash, by }) => {
       const name = isAnybody ? by.user : whoSaid(answerText(verdict, id, hash), by, known)
-      return name === null ? [] : [{ verdict, name }]
+      return name === null ? [] : [{ verdict, name, identity: by }]
     })
   const approved = said.filter(
     ({ verdict, name }) => verdict === 'approve' && (isAnybody || may.includes(name)),
   )
+  const names = new Map(approved.map(({ name, identity }) => [name, identity]))
   return {
-    approved: [...new Set(approved.map(({ name }) => name))],
+    approved: [...names].map(([by, identity]) => ({ by, identity })),
     rejected: said.find(({ verdict }) => verdict === 'reject')?.name ?? null,
   }
+}
+
+/**
+ * Whether as many approved a workflow as are asked, by the answers that its record keeps: each is proven again, because
+ * who writes records approves nothing. Pure.
+ */
+export function isApproved(workflow: Pick<Workflow, 'id' | 'proposal' | 'hold'>, known: Approvers): boolean {
+  const { hold } = workflow
+  if (hold?.approvedAtMs === undefined) return false
+  const answers = hold.approvals.map(({ identity }) => ({
+    ...{ verdict: 'approve' as const, hash: hold.hash, by: identity },
+  }))
+  return countAnswers(workflow, answers, known).approved.length >= known.quorum
 }

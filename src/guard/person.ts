@@ -20,8 +20,12 @@ const PUBLIC_KEY = /^ed25519:[A-Za-z0-9+/]{43}=$/
 /** Before the 32 bytes of a key. Source: RFC 8410, section 4. */
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 
-/** Whether a text is a person's public key, `ed25519:` and 32 bytes as base64. Pure. */
-export const isPublicKey = (text: string): boolean => PUBLIC_KEY.test(text)
+/** Whether a text is a person's public key, `ed25519:` and 32 bytes as base64: one key has one text. Pure. */
+export const isPublicKey = (text: string): boolean =>
+  PUBLIC_KEY.test(text) && `ed25519:${rawKeyOf(text).toString('base64')}` === text
+
+const rawKeyOf = (publicKey: string): Buffer =>
+  Buffer.from(publicKey.slice(publicKey.indexOf(':') + 1), 'base64')
 
 /** Make a person's key pair: the public half as a policy names it, the private as PKCS #8 in PEM. */
 export function createPersonKey(): { readonly publicKey: string; readonly privatePem: string } {
@@ -44,8 +48,8 @@ export const signText = (text: string, privatePem: string): string =>
 /** Whether a text was signed by the holder of a public key. Pure. */
 export function isSigned(text: string, signature: string, publicKey: string): boolean {
   if (!isPublicKey(publicKey)) return false
-  const raw = Buffer.from(publicKey.slice(publicKey.indexOf(':') + 1), 'base64')
-  const key = createPublicKey({ key: Buffer.concat([SPKI, raw]), format: 'der', type: 'spki' })
+  const der = Buffer.concat([SPKI, rawKeyOf(publicKey)])
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' })
   return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'))
 }
 

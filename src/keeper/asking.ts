@@ -1,7 +1,7 @@
 import { type Checked, refuse } from '../errors.ts'
 import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
 import { type Day, dayOf, showDay, whyAskOfDay } from '../guard/approval-day.ts'
-import { countAnswers } from '../guard/approvers.ts'
+import { countAnswers, isApproved } from '../guard/approvers.ts'
 import { BUDGET_MS } from '../guard/budget.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import { show } from '../guard/show.ts'
@@ -9,7 +9,7 @@ import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Mail } from '../ops/mail.ts'
 import { hold } from '../pipeline/hold.ts'
 import { moved, type Step } from '../workflow/step.ts'
-import { move, type Workflow } from '../workflow/workflow.ts'
+import { type Hold, move, type Workflow } from '../workflow/workflow.ts'
 
 /** What asking people about a role's workflows is joined from. */
 type AskingDeps = {
@@ -27,8 +27,8 @@ export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<St
     const { rows } = await journal.spending(role, [nowMs() - BUDGET_MS], id)
     return dayOf(rows.filter(counts(id)), nowMs())
   }
-  return (workflow) =>
-    hold(workflow, {
+  return async (workflow) =>
+    (await hold(workflow, {
       nowMs,
       whyAsk: async ({ proposal }) =>
         whyAsk(proposal, approval) ?? whyAskOfDay(proposal.exposure, approval, await day(workflow)),
@@ -37,28 +37,44 @@ export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<St
         ...show(asked, ruleset, approval),
         day: showDay(asked.proposal.exposure, await day(asked)),
       }),
-      hashOf: approvalHash,
+      hashOf: hashBy(deps),
       expiresAfterMs: approval.expiresAfterMs,
       answers: async (held, hash) => countAnswers(held, await mail.answers(held.id, hash), approval),
       lookMs: mail.everyMs,
-    })
+    })) ?? endUnapproved(workflow, deps)
 }
 
 /**
- * End a workflow that people approved under other rules than those of now: its next round is asked about anew. Null where
- * it was not asked about, or stands. Pure.
+ * Name what is asked about by what our own rules show of it now: whoever may write the record shows people something else
+ * beside a hash of it, and must get no approval for that. How a day adds up is as it was shown.
  */
-export function endOutdated(
+const hashBy =
+  ({ ruleset, approval }: Pick<AskingDeps, 'ruleset' | 'approval'>) =>
+  (workflow: Workflow, { rules, shown }: Pick<Hold, 'rules' | 'shown'>): string =>
+    approvalHash(workflow, { rules, shown: { ...show(workflow, ruleset, approval), day: shown.day } })
+
+/**
+ * End a workflow of which people approved something else than the rules of now show, or that they must approve and have
+ * not: its next round is asked about. Whether they have is in the answers that it keeps, not in its state. Null where
+ * nobody was asked and need not be, and where it stands. Pure.
+ */
+export function endUnapproved(
   workflow: Workflow,
-  {
-    ruleset,
-    approval,
-    nowMs,
-  }: Pick<AskingDeps, 'approval' | 'nowMs'> & { readonly ruleset: Pick<Ruleset, 'hash'> },
+  deps: Pick<AskingDeps, 'ruleset' | 'approval' | 'nowMs'>,
 ): Step | null {
-  if (workflow.hold === undefined || workflow.hold.rules === rulesOf(ruleset, approval)) return null
-  const message = 'It was approved under other rules than those of now.'
-  return moved(move(workflow, 'refused', nowMs(), { note: { check: 'approval_outdated', message } }))
+  const { approval, ruleset, nowMs } = deps
+  const { hold } = workflow
+  const end = (check: string, message: string) =>
+    moved(move(workflow, 'refused', nowMs(), { note: { check, message } }))
+  if (hold === undefined) {
+    const why = whyAsk(workflow.proposal, approval)
+    return why === null ? null : end('approval_missing', `Nobody was asked about it. ${why.message}`)
+  }
+  if (hold.rules !== rulesOf(ruleset, approval) || hold.hash !== hashBy(deps)(workflow, hold)) {
+    return end('approval_outdated', 'It was approved under other rules than those of now.')
+  }
+  if (isApproved(workflow, approval)) return null
+  return end('approval_missing', 'Its record keeps fewer answers that approve it than the policy asks for.')
 }
 
 /**

@@ -28,7 +28,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import { wait } from '../workflow/step.ts'
 import type { StandingAllowance, Workflow } from '../workflow/workflow.ts'
-import { checkAsked, createHold, endOutdated } from './asking.ts'
+import { checkAsked, createHold, endUnapproved } from './asking.ts'
 import { createRequestStages } from './request-stages.ts'
 import { createTogether } from './together.ts'
 
@@ -73,9 +73,9 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       hold: createHold(deps),
       checkBudget: budget,
     }),
-    attest: async (workflow) => endOutdated(workflow, deps) ?? attest(workflow, deps),
+    attest: async (workflow) => endUnapproved(workflow, deps) ?? attest(workflow, deps),
     clear: async (workflow, inLine = () => []) => {
-      const ended = endOutdated(workflow, deps)
+      const ended = endUnapproved(workflow, deps)
       if (ended !== null) return ended
       if (!(await fits(workflow, deps))) return wait(FULL_MS)
       const nodesFor: Parameters<typeof clear>[2]['nodesFor'] = (options) => together(options, inLine)

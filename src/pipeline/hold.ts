@@ -4,6 +4,11 @@ import { type Hold, move, type Note, REJECTED, type Workflow } from '../workflow
 /** What a person is shown, and the rules that it was made by. */
 type Asked = Pick<Hold, 'rules' | 'shown'>
 
+type Answers = {
+  readonly approved: readonly Omit<Hold['approvals'][number], 'atMs'>[]
+  readonly rejected: string | null
+}
+
 /** What holding a proposal needs. */
 export type HoldDeps = {
   readonly nowMs: () => number
@@ -16,10 +21,7 @@ export type HoldDeps = {
   readonly hashOf: (workflow: Workflow, asked: Asked) => string
   readonly expiresAfterMs: number
   /** Who has approved and who has rejected exactly what the workflow's hash names. */
-  readonly answers: (
-    workflow: Workflow,
-    hash: string,
-  ) => Promise<{ readonly approved: readonly string[]; readonly rejected: string | null }>
+  readonly answers: (workflow: Workflow, hash: string) => Promise<Answers>
   /** How often it is worth to look for an answer. */
   readonly lookMs: number
 }
@@ -44,7 +46,7 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
     return moved(move(workflow, 'cancelled', nowMs, { note }))
   }
   const isKnown = (name: string) => known.approvals.some(({ by }) => by === name)
-  const added = approved.filter((name) => !isKnown(name)).map((by) => ({ by, atMs: nowMs }))
+  const added = approved.filter(({ by }) => !isKnown(by)).map((each) => ({ ...each, atMs: nowMs }))
   const approvals = [...known.approvals, ...added]
   if (approvals.length >= known.shown.quorum) {
     return moved({ ...workflow, hold: { ...known, approvals, approvedAtMs: nowMs } })

@@ -85,8 +85,16 @@ export type Hold = Note & {
   readonly rules: string
   readonly shown: Shown
   readonly untilMs: number
-  /** Who has approved it so far. */
-  readonly approvals: readonly { readonly by: string; readonly atMs: number }[]
+  /** Who has approved it so far, and what proves it. */
+  readonly approvals: readonly {
+    readonly by: string
+    readonly identity: {
+      readonly user: string
+      readonly name?: string | undefined
+      readonly signature?: string | undefined
+    }
+    readonly atMs: number
+  }[]
   /** When the last of those who were needed did. */
   readonly approvedAtMs?: number
 }

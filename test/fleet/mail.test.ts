@@ -229,7 +229,7 @@ describe('mail of a fleet', () => {
       lookMs: 600_000,
     }
     const answers = async ({ id }: Workflow, hash: string) => ({
-      approved: (await world.mail.answers(id, hash)).map(({ by }) => by.user),
+      approved: (await world.mail.answers(id, hash)).map(({ by }) => ({ by: by.user, identity: by })),
       rejected: null,
     })
     const queue = createBullmqQueue({

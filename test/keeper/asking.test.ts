@@ -1,9 +1,13 @@
-import { expect, it } from 'vitest'
-import { approvalPolicy, compileApproval, rulesOf } from '../../src/guard/approval.ts'
+import { describe, expect, it } from 'vitest'
+import { approvalHash, approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
+import { answerText, createPersonKey, signText } from '../../src/guard/person.ts'
 import type { Reservation } from '../../src/journal/journal.ts'
 import { RecentReservations } from '../../src/journal/recent-reservations.ts'
-import { checkAsked, endOutdated } from '../../src/keeper/asking.ts'
+import { checkAsked, createHold, endUnapproved } from '../../src/keeper/asking.ts'
 import { reservationOf } from '../../src/pipeline/transactions/reservation.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { SELF } from '../guard/fixtures.ts'
+import { CASES } from '../guard/shipped.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const NOW_MS = 200_000_000
@@ -31,20 +35,88 @@ it('refuses the eleventh claim of a tenth, that passed its hold before the other
   expect(check(claims, claimOf(9))).toEqual({ ok: true })
 })
 
-it('ends what was approved under other rules before a key is asked, and nothing else', () => {
-  const ruleset = { hash: 'a1' } as const
-  const deps = { ruleset, approval, nowMs: () => NOW_MS }
-  const shown = { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 1, approvers: null }
-  const hold = { check: '', message: '', hash: '', shown, untilMs: 1, approvals: [], approvedAtMs: 1 }
-  const heldUnder = (rules: string) => workflowOf('prepared', { hold: { ...hold, rules } })
-  expect(endOutdated(workflowOf('prepared'), deps)).toBeNull()
-  expect(endOutdated(heldUnder(rulesOf(ruleset, approval)), deps)).toBeNull()
-  const others = [rulesOf({ hash: 'b2' }, approval), rulesOf(ruleset, { hash: 'b2' })]
-  for (const rules of others) {
-    expect(endOutdated(heldUnder(rules), deps)).toMatchObject({
-      workflow: { state: 'refused', note: { check: 'approval_outdated' } },
-    })
+describe('what people must approve', () => {
+  const [, kind, ruleset] = CASES.find(([, { name }]) => name === 'liquidate') ?? []
+  if (kind === undefined || ruleset === undefined) throw new TypeError('no shipped kind is called liquidate')
+  const anna = createPersonKey()
+  const asked = {
+    ...{ always: ['role.liquidator.liquidate'], aboveAssets: {}, expiresAfter: '15 min' },
+    ...{ approvers: { anna: { key: anna.publicKey } }, quorum: '1' },
   }
+  const always = compileApproval(approvalPolicy([asset]).parse(asked), { assets: [asset] })
+  const open = workflowOf('discovered', { role: ruleset.role, signer: SELF, proposal: kind.proposal })
+  const deps = { ruleset, approval: always, nowMs: () => NOW_MS }
+  /** Hold it, with the answers that anna signs for what she is shown. */
+  const holding = createHold({
+    ...deps,
+    journal: { spending: async () => ({ rows: [], revision: '' }) },
+    mail: {
+      everyMs: 250,
+      answers: async (id, hash) => {
+        const signature = signText(answerText('approve', id, hash), anna.privatePem)
+        return [{ verdict: 'approve', hash, by: { user: 'x@y', name: 'anna', signature } }]
+      },
+    },
+  })
+  const step = async (workflow: Workflow) => {
+    const found = await holding(workflow)
+    if (found === null || found.type === 'wait') throw new TypeError('did not move')
+    return found.workflow
+  }
+  const prepared = async () => ({ ...(await step(await step(open))), state: 'prepared' as const })
+  const outcome = (workflow: Workflow, with_ = deps) => {
+    const found = endUnapproved(workflow, with_)
+    return found === null ? 'goes on' : found.type === 'moved' ? found.workflow.note?.check : found.type
+  }
+
+  it('goes on once they have, by the answers that its record keeps', async () => {
+    const approved = await prepared()
+    expect(approved.hold).toMatchObject({ approvedAtMs: NOW_MS, approvals: [{ by: 'anna' }] })
+    expect(outcome(approved)).toBe('goes on')
+    expect(await holding({ ...approved, state: 'discovered' })).toBeNull()
+  })
+
+  it('ends before a key is asked where they were asked by other rules', async () => {
+    const approved = await prepared()
+    expect(outcome(approved, { ...deps, ruleset: { ...ruleset, hash: 'b2' } })).toBe('approval_outdated')
+    expect(outcome(approved, { ...deps, approval: { ...always, hash: 'b2' } })).toBe('approval_outdated')
+  })
+
+  // Who can write to Redis, or to the journal's file, is no approver.
+  it('ends where a record says that they have, and keeps no answer of theirs', async () => {
+    const { hold, ...approved } = await prepared()
+    if (hold === undefined) throw new TypeError('not held')
+    const [answer] = hold.approvals
+    if (answer === undefined) throw new TypeError('not approved')
+    expect(outcome({ ...approved, hold: { ...hold, approvals: [] } })).toBe('approval_missing')
+    const believed = { ...answer, identity: { user: 'x@y', name: 'anna' } }
+    expect(outcome({ ...approved, hold: { ...hold, approvals: [believed] } })).toBe('approval_missing')
+    const elsewhere = { ...approved, id: 'other', hold }
+    expect(outcome(elsewhere)).toBe('approval_missing')
+    expect(outcome(approved)).toBe('approval_missing')
+    const forged = await step({ ...approved, state: 'discovered', hold: { ...hold, approvals: [] } })
+    expect(forged).toMatchObject({ state: 'refused', note: { check: 'approval_missing' } })
+  })
+
+  it('is shown by our own rules: an approval of anything else that a record shows is none', async () => {
+    const held = await step(open)
+    if (held.hold === undefined) throw new TypeError('not held')
+    const shown = { ...held.hold.shown, effects: ['leaves us: nothing'] }
+    const hash = approvalHash(held, { ...held.hold, shown })
+    const painted = { ...held, hold: { ...held.hold, shown, hash } }
+    // It is asked about anew, as it is.
+    expect((await step(painted)).hold).toEqual(held.hold)
+    const signature = signText(answerText('approve', held.id, hash), anna.privatePem)
+    const approvals = [{ by: 'anna', atMs: 1, identity: { user: 'x@y', name: 'anna', signature } }]
+    const approved = { ...painted, state: 'prepared' as const }
+    expect(outcome({ ...approved, hold: { ...painted.hold, approvals, approvedAtMs: 1 } })).toBe(
+      'approval_outdated',
+    )
+  })
+
+  it('needs nobody where the policy asks nobody', () => {
+    expect(outcome(open, { ...deps, approval })).toBe('goes on')
+  })
 })
 
 it('lets pass what a person approved, and counts it not, though they are of one minute', () => {

@@ -16,8 +16,11 @@ const SHOWN = {
   quorum: 1,
   approvers: null,
 }
-const by = (...approved: string[]) => ({ answers: async () => ({ approved, rejected: null }) })
-const rejection = { answers: async () => ({ approved: ['ben'], rejected: 'anna' }) }
+const proven = (name: string) => ({ by: name, identity: { user: `${name}@here` } })
+const by = (...names: string[]) => ({
+  answers: async () => ({ approved: names.map(proven), rejected: null }),
+})
+const rejection = { answers: async () => ({ approved: [proven('ben')], rejected: 'anna' }) }
 const why = { check: 'approval_always', message: 'always' }
 const deps: HoldDeps = {
   nowMs: () => 2_000,
@@ -54,7 +57,7 @@ describe('a hold', () => {
     const approved = await after(hold(held, { ...deps, ...by('anna') }))
     expect(approved).toMatchObject({
       state: 'discovered',
-      hold: { approvedAtMs: 2_000, approvals: [{ by: 'anna', atMs: 2_000 }] },
+      hold: { approvedAtMs: 2_000, approvals: [{ ...proven('anna'), atMs: 2_000 }] },
     })
     // Decisions know which of the two it is.
     expect([held, approved].map((one) => inFlight(briefOf(one)).held)).toEqual([true, undefined])
@@ -66,7 +69,7 @@ describe('a hold', () => {
     const two = { ...deps, show: async () => ({ ...SHOWN, quorum: 2 }) }
     const asked = await after(hold(workflowOf('discovered'), two))
     const once = await after(hold(asked, { ...two, ...by('anna') }))
-    expect(once.hold?.approvals).toEqual([{ by: 'anna', atMs: 2_000 }])
+    expect(once.hold?.approvals).toEqual([{ ...proven('anna'), atMs: 2_000 }])
     expect(isHeld(once)).toBe(true)
     // The same person again is one person.
     expect(await hold(once, { ...two, ...by('anna') })).toEqual({ type: 'wait', ms: 250 })

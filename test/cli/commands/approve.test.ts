@@ -61,7 +61,12 @@ beforeAll(async () => {
   await journal.open({ ...other, hold: { ...held.hold, shown: { ...asked.shown, effects: [] } } })
   await journal.open({
     ...{ ...held, id: 'c3'.repeat(16), opportunity: 'two' },
-    hold: { ...held.hold, ...ofTwo, hash: hashOfTwo, approvals: [{ by: 'carla', atMs: 1_000 }] },
+    hold: {
+      ...held.hold,
+      ...ofTwo,
+      hash: hashOfTwo,
+      approvals: [{ by: 'carla', identity: { user: 'carla@ops' }, atMs: 1_000 }],
+    },
   })
   await journal.barrier()
   await journal.close()
@@ -130,8 +135,10 @@ describe('an approval', () => {
     await run(...two, '--key', anna.file)
     const approvers = { anna: { key: anna.publicKey }, ben: { key: mallory.publicKey } }
     const workflow = { ...open, id: 'c3'.repeat(16), hold: { ...held.hold, hash: hashOfTwo } }
-    expect(countAnswers(workflow, readAnswers(directory, workflow.id), { approvers, quorum: 1 })).toEqual({
-      approved: ['anna'],
+    expect(
+      countAnswers(workflow, readAnswers(directory, workflow.id), { approvers, quorum: 1 }),
+    ).toMatchObject({
+      approved: [{ by: 'anna', identity: { name: 'anna' } }],
       rejected: null,
     })
     // A key is never written over another.
