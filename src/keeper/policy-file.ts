@@ -11,6 +11,7 @@ import { RolekeeperError } from '../errors.ts'
 import { type Change, changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
 import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
 import { deployment } from '../service/contract/deployment.ts'
+import { lintsOf } from './policy-lints.ts'
 import { compilePolicy, sectionsOf } from './role-policy.ts'
 
 /** What of a run configuration a policy is read by: no secret has to be there. */
@@ -55,23 +56,16 @@ type Lint = { readonly at: string; readonly problem: string; readonly fix: strin
 
 /**
  * Check a policy file whole, as a start does, against the deployment of a run configuration.
- * @returns its role, its ruleset's hash, and the limits in it that bind nothing.
+ * @returns its role, its ruleset's hash, and what in it binds nothing.
  * @throws RolekeeperError what a start would throw of it, with file, line, column and fix.
  */
 export function checkFile(
   file: string,
   config: string,
 ): { readonly role: string; readonly hash: string; readonly lints: readonly Lint[] } {
-  const { yaml, agent, policy, ruleset } = openPolicy(file, config)
-  const { perHour, perDay } = policy.limits
-  const idle = [
-    { path: ['limits', 'perDay', 'movedMax'], hour: perHour.usdMicrosMax, day: perDay.usdMicrosMax },
-    { path: ['limits', 'perDay', 'gasMax'], hour: perHour.gasWeiMax, day: perDay.gasWeiMax },
-  ].filter(({ hour, day }) => day > 0n && day >= hour * 24n)
-  const lints = idle.map(({ path }) => ({
-    at: yaml.at(path),
-    problem: `${path.join('.')} is no less than 24 times the hour's: it never binds`,
-    fix: 'lower it to what a day may come to',
+  const { yaml, agent, policy, ruleset, approval } = openPolicy(file, config)
+  const lints = lintsOf(yaml, { policy, ruleset, approval }).map(({ path, problem, fix }) => ({
+    ...{ at: yaml.at(path), problem, fix },
   }))
   return { role: agent.role, hash: ruleset.hash, lints }
 }

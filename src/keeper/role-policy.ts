@@ -6,7 +6,9 @@ import { checkPolicy, locating, type Policy } from '../config/policy.ts'
 import type { YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
+import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
+import { policyError } from '../guard/policy/policy-error.ts'
 import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
@@ -81,6 +83,7 @@ export const compilePolicy = (
     assertEnvironment(policy, environment)
     assertViews(does.views ?? [], policy.guard.views)
     assertContracts(does.secondPrices?.(policy.strategy) ?? [], deployment)
+    assertStrategy(yaml, does.role, deployment)
     const ruleset = compileRuleset(policy, deployment, service.assumptions.revalidations)
     return { policy, ruleset, approval: compileApproval(policy.approval, deployment) }
   })
@@ -99,6 +102,14 @@ function assertEnvironment(
       facts: { path: 'environment' },
     },
   )
+}
+
+/** What the role's own judgement always refuses is never to be proposed. */
+function assertStrategy({ value }: YamlFile, role: string, { assets }: RunConfig['deployment']): void {
+  const found = contradictionsIn(value, sanityOf(role).strategy ?? [], assets).find(
+    ({ isSanity }) => isSanity,
+  )
+  if (found !== undefined) throw policyError(found.path, `${found.problem}.`, `${found.fix}.`)
 }
 
 /** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */

@@ -54,6 +54,7 @@ const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
   .replace('./shared/', `${process.cwd()}/policies/shared/`)
   .replaceAll('sUSD', 'USDC')
   .replaceAll('sBTC', 'cbBTC')
+  .replace(', sETH: "500 sETH"', '')
   .replace(/^ {4}sETH:\n(?: {6}.*\n)+/m, '')
   .replace(/^ {4}sETH\/.*\n/m, '')
 

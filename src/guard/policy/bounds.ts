@@ -26,7 +26,7 @@ export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], 
     for (const tests of choicesOf(testsOf(leaf))) {
       if (DELEGATES.test(name)) checkPlain(tests, at)
       if (!isNumber(leaf.kind)) {
-        if (leaf.kind !== 'bool' && RECIPIENT.test(name)) checkRecipient(tests, relies, at)
+        if (leaf.kind !== 'bool' && isRecipient(name)) checkRecipient(tests, relies, at)
       } else if (DEADLINE.test(name)) checkDeadline(tests, at)
       else if (MINIMUM.test(name)) checkMinimum(tests, at)
       else checkRange(tests, leaf.kind, at)
@@ -34,8 +34,11 @@ export function checkBounds(leaves: readonly Leaf[], relies: readonly string[], 
   }
 }
 
-/** The last name of a path, without what says of any address that it is one. */
-const nameOf = (path: string): string => {
+/** Whether a parameter of this name says who is paid. Pure. */
+export const isRecipient = (name: string): boolean => RECIPIENT.test(name)
+
+/** Take the last name of a path, without what says of any address that it is one. */
+export const nameOf = (path: string): string => {
   const last =
     path
       .replace(/\[\d*\]/g, '')

@@ -242,6 +242,11 @@ const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
 /** The allocator's judgements, with the limits of `guard.sanity` in its policy. */
 export const allocatorSanity: RoleSanity<Limits> = {
   limits: () => limitsSchema,
+  strategy: [
+    { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
+    { of: 'shareMax', is: 'atMost', to: 'guard.sanity.shareMax' },
+    { of: 'utilizationMax', is: 'atMost', to: 'guard.sanity.utilizationMax' },
+  ],
   checks: (limits) => [
     ['role.allocator.vaultAllocate', sanity(limits, 'allocate')],
     ['role.allocator.vaultDeallocate', sanity(limits, 'deallocate')],

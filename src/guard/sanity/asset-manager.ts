@@ -149,6 +149,16 @@ const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
 /** The asset manager's judgements. Launches have no state of their own before: rules and simulation judge them. */
 export const assetManagerSanity: RoleSanity<Limits> = {
   limits: () => limitsSchema,
+  strategy: [
+    { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
+    { of: 'concentrationMax', is: 'atMost', to: 'guard.sanity.concentrationMax' },
+    { of: 'positionMax', is: 'atMost', to: 'guard.sanity.positionMax' },
+    { of: 'borrowerMax', is: 'atMost', to: 'guard.sanity.borrowerMax' },
+    { of: 'marketMax', is: 'atMost', to: 'guard.sanity.marketMax' },
+    { of: 'closeMargin', is: 'atLeast', to: 'guard.sanity.closeMargin' },
+    { of: 'pause', is: 'atMost', to: 'guard.sanity.pauseMax' },
+    { of: 'badDebtMax', is: 'atLeast', to: 'guard.sanity.badDebtMax' },
+  ],
   checks: (limits) => [
     [
       'role.asset_manager.distressedRecoveryAcquisitionV3Bid',

@@ -48,12 +48,25 @@ export type SanityCheck = {
   readonly judge: (about: About) => Judgement
 }
 
+/**
+ * A setting of the strategy that a limit bounds, both by their names in the file: one that is past it asks for what is
+ * always refused. `leaves`: what it takes of the whole leaves at least that.
+ */
+export type StrategyBound = {
+  readonly of: string
+  readonly is: 'atMost' | 'atLeast' | 'leaves'
+  /** From the top of the policy: `guard.sanity.priceAgeMax`. */
+  readonly to: string
+}
+
 /** A role's own judgements, and the schema of the limits that they keep: `guard.sanity` of its policy. */
 export type RoleSanity<Limits = unknown> = {
   /** Amounts of these tokens are understood in it. */
   limits(assets: readonly Denomination[]): z.ZodType<Limits>
   /** The judgements under these limits, by workflow type. Pure. */
   checks(limits: Limits): readonly (readonly [WorkflowType, SanityCheck])[]
+  /** How the strategy and these limits, or those of what is moved, go together. */
+  readonly strategy?: readonly StrategyBound[]
 }
 
 /** The judgement of a type without one of its own: rules, effects and simulation decide alone. */

@@ -236,6 +236,12 @@ function judgeSettlement({ before: reads, subject }: About): Judgement {
 /** The liquidator's judgements, from chain reads by the views below alone. */
 export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
   limits: liquidationLimits,
+  strategy: [
+    { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
+    { of: 'profitMin', is: 'atLeast', to: 'guard.sanity.profitMin' },
+    { of: 'slippage', is: 'leaves', to: 'guard.sanity.minCollateral' },
+    { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
+  ],
   checks: (limits) => [
     [
       'role.liquidator.liquidate',

@@ -217,6 +217,15 @@ const EXPIRY: SanityCheck['revalidations'] = ['intent_not_expired']
 /** The RFQ bidder's judgements, from its desk, its auction and the oracles alone. */
 export const rfqBidderSanity: RoleSanity<BidLimits> = {
   limits: bidLimits,
+  strategy: [
+    { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
+    { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax' },
+    { of: 'leadBy', is: 'atMost', to: 'guard.sanity.book.leadMax' },
+    { of: 'lastCall', is: 'atMost', to: 'guard.sanity.book.lastCall' },
+    { of: 'expiryAfterClose', is: 'atMost', to: 'guard.sanity.bindsAfterCloseMax' },
+    { of: 'stepMax', is: 'atMost', to: 'guard.sanity.raiseMax' },
+    { of: 'bidMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
+  ],
   checks: (limits) => {
     const onDesk = (judge: SanityCheck['judge'], relies: readonly string[]): SanityCheck => ({
       views: DESK_VIEWS,

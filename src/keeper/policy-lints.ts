@@ -1,0 +1,88 @@
+import type { YamlFile } from '../config/yaml.ts'
+import { contradictionsIn } from '../guard/policy/contradictions.ts'
+import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
+import { sanityOf } from '../guard/sanity/by-role.ts'
+import { duration, tokens, usd } from '../units.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** A policy that loads, with what it was compiled to. */
+type Compiled = Pick<RolePolicy, 'policy' | 'ruleset' | 'approval'>
+
+/** Find what in a policy binds nothing, or less than it says. Pure. */
+export const lintsOf = ({ value }: YamlFile, compiled: Compiled): readonly Weakness[] => [
+  ...weaknessesIn(compiled.policy.guard, compiled.ruleset),
+  ...contradictionsIn(
+    value,
+    sanityOf(compiled.ruleset.role).strategy ?? [],
+    compiled.ruleset.deployment.assets,
+  ).map(({ path, problem, fix }) => ({ path: path.split('.'), problem: `${path}: ${problem}`, fix })),
+  ...idleDays(compiled),
+  ...idleApprovals(compiled),
+  ...idleLifetime(compiled),
+]
+
+/** A limit of a day that 24 hours at their own limit do not reach. */
+function idleDays({ policy: { limits } }: Compiled): readonly Weakness[] {
+  const { perHour, perDay, loss } = limits
+  const pairs = [
+    { path: ['limits', 'perDay', 'movedMax'], hour: perHour.usdMicrosMax, day: perDay.usdMicrosMax },
+    { path: ['limits', 'perDay', 'gasMax'], hour: perHour.gasWeiMax, day: perDay.gasWeiMax },
+    {
+      path: ['limits', 'perDay', 'revertsMax'],
+      hour: BigInt(perHour.revertsMax),
+      day: BigInt(perDay.revertsMax),
+    },
+    {
+      path: ['limits', 'loss', 'perDay'],
+      hour: loss?.perHourUsdMicros ?? 0n,
+      day: loss?.perDayUsdMicros ?? 0n,
+    },
+  ]
+  return pairs
+    .filter(({ hour, day }) => day > 0n && day >= hour * 24n)
+    .map(({ path }) => ({
+      path,
+      problem: `${path.join('.')} is no less than 24 times the hour's: it never binds`,
+      fix: 'lower it to what a day may come to',
+    }))
+}
+
+/** A person who is only asked about what the limits refuse anyway. */
+function idleApprovals({ policy: { limits }, approval }: Compiled): readonly Weakness[] {
+  const { perWorkflow, perDay, pricesUsdMicros } = limits
+  const worths = [...approval.aboveAssets.values()].flatMap(({ asset, alone, perDay }) => {
+    const price = pricesUsdMicros[asset.symbol]
+    const worthOf = (assets: bigint) => ((price ?? 0n) * assets) / 10n ** BigInt(asset.decimals)
+    const of = (key: string, assets: bigint | undefined, limit: 'perWorkflow' | 'perDay') =>
+      price === undefined || assets === undefined
+        ? []
+        : [
+            {
+              path: ['approval', key, asset.symbol],
+              amount: tokens(assets, asset),
+              worth: worthOf(assets),
+              limit,
+            },
+          ]
+    return [...of('aboveAssets', alone, 'perWorkflow'), ...of('aboveAssetsPerDay', perDay, 'perDay')]
+  })
+  const dollars = [
+    { path: ['approval', 'aboveUsd'], worth: approval.aboveUsdMicros, limit: 'perWorkflow' as const },
+    { path: ['approval', 'aboveUsdPerDay'], worth: approval.aboveUsdMicrosPerDay, limit: 'perDay' as const },
+  ].flatMap(({ worth, ...rest }) => (worth === undefined ? [] : [{ ...rest, worth, amount: usd(worth) }]))
+  const most = { perWorkflow: perWorkflow.usdMicrosMax, perDay: perDay.usdMicrosMax }
+  return [...worths, ...dollars]
+    .filter(({ worth, limit }) => most[limit] > 0n && worth >= most[limit])
+    .map(({ path, amount, limit }) => ({
+      path,
+      problem: `${path.join('.')} is ${amount}, and limits.${limit}.movedMax ${usd(most[limit])}: nobody is ever asked`,
+      fix: 'lower it below that limit',
+    }))
+}
+
+function idleLifetime({ policy: { freshness } }: Compiled): readonly Weakness[] {
+  const { expiryMarginMs, lifetimeMsMax } = freshness
+  if (expiryMarginMs < lifetimeMsMax) return []
+  const problem = `freshness.expiryMargin is ${duration(expiryMarginMs)}, and lifetimeMax ${duration(lifetimeMsMax)}: nothing could ever be sent`
+  return [{ path: ['freshness', 'expiryMargin'], problem, fix: 'lower it, or raise freshness.lifetimeMax' }]
+}

@@ -1,0 +1,128 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { agents } from '../../agents/index.ts'
+import { weaknessesIn } from '../../src/guard/policy/lints.ts'
+import { checkFile } from '../../src/keeper/policy-file.ts'
+import { deployment } from '../guard/kinds.ts'
+import { policyFileOf } from '../support/policies.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-lints-'))
+const CONFIG = join(folder, 'run.yaml')
+const assets = deployment.assets.map((asset) => ({ ...asset, decimals: String(asset.decimals) }))
+writeFileSync(
+  CONFIG,
+  JSON.stringify({
+    environment: 'sandbox',
+    service: { assumptions: {} },
+    deployment: { ...deployment, assets },
+  }),
+)
+
+const templateOf = (role: string) =>
+  readFileSync(`policies/${role}.yaml`, 'utf8').replace('./shared/', `${process.cwd()}/policies/shared/`)
+
+/** What is said of a policy once some of its text is another. */
+function check(role: string, ...changes: readonly (readonly [string, string])[]) {
+  const text = changes.reduce((whole, [from, to]) => {
+    expect(whole).toContain(from)
+    return whole.replace(from, to)
+  }, templateOf(role))
+  const file = join(folder, `${role}.yaml`)
+  writeFileSync(file, text)
+  return checkFile(file, CONFIG).lints.map(({ at, problem }) => `${at.slice(folder.length + 1)} ${problem}`)
+}
+
+it.each(agents.map(({ role }) => role))(
+  'has nothing to say of the %s as it is shipped, and in the sandbox',
+  (role) => {
+    expect(check(role)).toEqual([])
+    expect(checkFile(policyFileOf(role), CONFIG).lints).toEqual([])
+  },
+)
+
+describe('what loads and binds little', () => {
+  it('is a parameter that the request names and the call may choose', () => {
+    expect(check('liquidator', ['vault: { eq: $input.vaultAddress, in:', 'vault: { in:'])).toEqual([
+      expect.stringMatching(
+        /^liquidator\.yaml:\d+:9 vault may be another than the request says by \$input\.vaultAddress$/,
+      ),
+    ])
+  })
+
+  it('is a recipient that is not our signer', () => {
+    const stranger = `"0x${'99'.repeat(20)}"`
+    expect(
+      check('liquidator', ['recipient: { eq: $self }', `recipient: { in: [$self, ${stranger}] }`]),
+    ).toEqual([
+      expect.stringContaining('another than the request says by $input.recipientAddress'),
+      expect.stringMatching(/^liquidator\.yaml:\d+:9 recipient may be 0x99.*, which is not our signer$/),
+    ])
+  })
+
+  it('is a limit that another makes meaningless', () => {
+    const said = check(
+      'liquidator',
+      ['perDay: { movedMax: "20,000,000 USD"', 'perDay: { movedMax: "48,000,000 USD"'],
+      ['aboveAssets: { sUSD: "100,000 sUSD" }', 'aboveAssets: { sUSD: "200,000 sUSD" }'],
+      ['repayMax: "100,000 USD"', 'repayMax: "100,001 USD"'],
+    )
+    expect(said).toEqual([
+      expect.stringMatching(
+        /strategy\.repayMax: it is 100,001 USD, and limits\.perWorkflow\.movedMax 100,000 USD/,
+      ),
+      expect.stringMatching(/limits\.perDay\.movedMax is no less than 24 times the hour's/),
+      expect.stringMatching(/approval\.aboveAssets\.sUSD is 200,000 sUSD, .*: nobody is ever asked/),
+    ])
+  })
+
+  it('is something that leaves for nothing, of a type without a judgement of ours', () => {
+    const workflowType = 'role.lender.distressedRecoveryFundV3RfqFinalize'
+    const out = [{ token: '$asset.sUSD', assetsMax: '$input.assets' }]
+    const said = (effects: Parameters<typeof weaknessesIn>[0]['effects']) =>
+      weaknessesIn({ allow: [], effects }, { rules: new Map(), sanity: new Map() }).map(
+        ({ path, problem }) => [path.join('.'), problem],
+      )
+    expect(said([{ workflowType, out, in: [] }])).toEqual([
+      ['guard.effects.0.in', 'something leaves, and nothing has to come in for it'],
+    ])
+    expect(said([{ workflowType, out, in: [{ token: '$vault', assetsMin: '1' }] }])).toEqual([
+      ['guard.effects.0.in.0.assetsMin', 'what has to come in is next to nothing'],
+    ])
+    expect(said([{ workflowType, out: [], in: [] }])).toEqual([])
+    expect(check('allocator', ['in: []', 'in: [{ token: $asset.sUSD, assetsMin: "1" }]'])).toEqual([])
+  })
+})
+
+describe('a strategy that asks for what is always refused', () => {
+  const refused = (role: string, from: string, to: string) => () => check(role, [from, to])
+
+  it('is refused at start, with file, line, both values and the fix', () => {
+    expect(
+      refused('liquidator', '  priceAgeMax: "2 min"\n  priceDiv', '  priceAgeMax: "3 min"\n  priceDiv'),
+    ).toThrow(
+      /liquidator\.yaml:\d+:3: strategy\.priceAgeMax: it is 3 min, and guard\.sanity\.priceAgeMax 2 min: .* Fix: write at most 2 min, or change guard/,
+    )
+    expect(refused('liquidator', 'profitMin: "1 USD" # after', 'profitMin: "0.5 USD" # after')).toThrow(
+      'at least 1 USD',
+    )
+    expect(refused('liquidator', 'slippage: "1 %"', 'slippage: "6 %"')).toThrow('so much that 95 % is left')
+    expect(refused('allocator', 'shareMax: "80 %" # of', 'shareMax: "95 %" # of')).toThrow(
+      'strategy.collaterals.sBTC.shareMax: it is 95 %',
+    )
+    expect(refused('rfq-bidder', 'leadBy: "0.1 %"', 'leadBy: "0.3 %"')).toThrow(
+      'guard.sanity.book.leadMax 0.2 %',
+    )
+    expect(refused('asset-manager', 'concentrationMax: "60 %"', 'concentrationMax: "71 %"')).toThrow(
+      'guard.sanity.lanes.liquid.concentrationMax 70 %',
+    )
+  })
+
+  it('is held at the limit, and one past it', () => {
+    expect(check('liquidator', ['slippage: "1 %"', 'slippage: "5 %"'])).toEqual([])
+    expect(refused('liquidator', 'slippage: "1 %"', 'slippage: "5.01 %"')).toThrow(
+      'guard.sanity.minCollateral',
+    )
+  })
+})
