@@ -49,7 +49,13 @@ const anchorsOf = ({ prose }: Page) =>
   )
 
 /** Files that a reader makes while following a page. */
-const READERS_OWN = ['agents/treasurer', 'policies/treasurer', 'config/production.yaml']
+const READERS_OWN = [
+  'agents/treasurer',
+  'policies/treasurer',
+  'config/production.yaml',
+  'config/liquidator.yaml',
+  'config/shadow.yaml',
+]
 /** The languages whose blocks are a reader's own files. */
 const FILES = ['ts', 'yaml']
 
@@ -125,6 +131,12 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npx vitest run', 'is a part of this suite'],
   ['npx rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
   ['npx rolekeeper api diff https://', 'needs a real service'],
+  [
+    'npx rolekeeper run --config config/shadow.yaml',
+    'takes a minute; test/end-to-end/shadow.test.ts covers it',
+  ],
+  ['npx rolekeeper shadow --config', 'needs the run before it'],
+  ['npx rolekeeper workflows list --config', 'as the last'],
   ['npx rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
   ['npx rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
   ['docker compose', 'needs Docker, a real service and AWS'],

@@ -105,7 +105,7 @@ function assertEnvironment(
 }
 
 /** What the role's own judgement always refuses is never to be proposed. */
-function assertStrategy({ value }: YamlFile, role: string, { assets }: RunConfig['deployment']): void {
+function assertStrategy({ value }: YamlFile, role: string, { assets }: Deployment): void {
   const found = contradictionsIn(value, sanityOf(role).strategy ?? [], assets).find(
     ({ isSanity }) => isSanity,
   )
