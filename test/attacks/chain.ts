@@ -38,34 +38,42 @@ const changeOf = ({ name, proposal }: Kind, token: Address): bigint => {
 }
 
 /** What honest nodes show of a bundle: it runs, and moves what it should. */
-function honestly(kind: Kind, request: SimulationRequest): SimulationResult {
+export function honestly(kind: Kind, request: SimulationRequest, pinned = deployment): SimulationResult {
+  const pins = [...pinned.assets, ...pinned.markets, ...pinned.vaults, ...pinned.funds, ...pinned.contracts]
+  const proxies = pins.flatMap(({ proxy }) => proxy ?? [])
   const answer =
     (isAfter: boolean) =>
     ({ to, data }: Call): Hex => {
+      const run = proxies.find(({ beacon }) => beacon !== undefined && beacon.address === to)
+      if (run !== undefined) return pad(run.implementation)
       const { functionName } = decodeFunctionData({ abi: TOKEN_VIEWS, data })
       if (functionName === 'allowance') return word(0n)
       return word(HELD + (isAfter && to !== null ? changeOf(kind, to) : 0n))
     }
-  const pins = [
-    ...deployment.assets,
-    ...deployment.markets,
-    ...deployment.vaults,
-    ...deployment.funds,
-    ...deployment.contracts,
-  ]
-  const oracles = deployment.markets.map(({ oracle, oracleCodeHash }) => ({
+  const oracles = pinned.markets.map(({ oracle, oracleCodeHash }) => ({
     address: oracle,
     codeHash: oracleCodeHash,
   }))
+  const behind = proxies.flatMap(({ implementation, codeHash, beacon }) => [
+    { address: implementation, codeHash },
+    ...(beacon === undefined ? [] : [beacon]),
+  ])
   const hashOf = (address: Address) =>
-    [...pins, ...oracles].find((pin) => pin.address === address)?.codeHash ?? null
+    [...pins, ...oracles, ...behind].find((pin) => pin.address === address)?.codeHash ?? null
   return {
     block: {
       ...{ number: 100n, hash: `0x${'bb'.repeat(32)}`, parentHash: '0x' },
       ...{ timestampS: NOW_MS / 1_000 - 1, baseFeePerGasWei: 1n },
     },
     timestampS: NOW_MS / 1_000,
-    ...{ pending: [], following: [], words: [] },
+    ...{ pending: [], following: [] },
+    words: (request.slots ?? []).map(({ of }, index) => {
+      const proxy = pins.find(({ address }) => address === of)?.proxy
+      // Two words of each: what it runs, and its beacon.
+      const runs =
+        proxy?.beacon === undefined ? [proxy?.implementation, '0x00'] : ['0x00', proxy.beacon.address]
+      return BigInt(runs[index % 2] ?? '0x00')
+    }),
     before: request.before.map(answer(false)),
     bundle: request.bundle.map(() => ({ status: 'success', gasUsed: 60_000n, returnData: '0x', logs: [] })),
     after: request.after.map(answer(true)),
@@ -73,15 +81,13 @@ function honestly(kind: Kind, request: SimulationRequest): SimulationResult {
   }
 }
 
-/** Clear a kind of workflow with nodes that show what the attack says: the check that refuses it, or `cleared`. */
-export async function clearBy(
-  kind: Kind,
-  rules: Ruleset,
-  attack: ChainAttack | null,
-): Promise<string | null> {
-  // Rules, effects and simulation alone: what a judgement reads of its own has tests of its own.
-  const sanity = new Map([...rules.sanity.keys()].map((type) => [type, PLAIN]))
-  const options: FinalOptions = {
+/** A kind of workflow that waits to be cleared, under rules, effects and simulation alone. */
+export function waiting(kind: Kind, rules: Ruleset): FinalOptions {
+  // What a judgement reads of its own has tests of its own.
+  const sanity = new Map(
+    [...rules.sanity].map(([type, { revalidations }]) => [type, { ...PLAIN, revalidations }]),
+  )
+  return {
     workflow: {
       ...{ role: rules.role, chainId: CHAIN_ID, signer: SELF, proposal: kind.proposal },
       prepared: freeze(answerOf(kind, kind.drafts)),
@@ -93,9 +99,18 @@ export async function clearBy(
     signer: { nextNonce: 7, pending: [], maxFeePerGasWei: 10n, maxPriorityFeePerGasWei: 1n, standing: [] },
     nowMs: NOW_MS,
   }
+}
+
+/** Clear a kind of workflow with nodes that show what the attack says: the check that refuses it, or `cleared`. */
+export async function clearBy(
+  kind: Kind,
+  rules: Ruleset,
+  attack: ChainAttack | null,
+): Promise<string | null> {
+  const options = waiting(kind, rules)
   let fits = true
   const simulate = async (request: SimulationRequest) => {
-    const honest = honestly(kind, request)
+    const honest = honestly(kind, request, rules.deployment)
     const shown = attack === null ? honest : attack.on(honest, request)
     if (shown === null) fits = false
     if (shown instanceof RolekeeperError) throw shown
@@ -109,7 +124,7 @@ export async function clearBy(
 const withLogs =
   (...logs: readonly Log[]): ChainAttack['on'] =>
   (honest) => ({ ...honest, bundle: honest.bundle.map((ran) => ({ ...ran, logs })) })
-const withHead =
+export const withHead =
   (changes: Partial<SimulationResult['block']>): ChainAttack['on'] =>
   (honest) => ({
     ...honest,
