@@ -2,13 +2,14 @@ import type { Address } from 'viem'
 import { z } from 'zod'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
+import { type Refusal, refuse } from '../errors.ts'
 import type { Limits } from '../guard/policy/policy.ts'
 import { readWorth, type WorthOptions } from '../guard/worth.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
-import { usd } from '../units.ts'
+import { duration, usd } from '../units.ts'
 import { createRenewed } from './renewed.ts'
 
 /** The most that a signer was worth within five minutes; millionths of a dollar. */
@@ -24,6 +25,8 @@ type LossDeps = {
 
 const LOOK_EVERY_MS = 60_000
 const MARK_MS = 300_000
+/** So long nothing is known of losses before nothing new begins. */
+const UNREAD_MS_MAX = 300_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
@@ -44,10 +47,17 @@ export function lossOf(marks: readonly Mark[], usdMicros: bigint, nowMs: number,
   return most - usdMicros
 }
 
+/** What is watched of a signer's losses. */
+export type LossBudget = {
+  /** Look if that is due, without waiting for it. */
+  readonly look: () => void
+  /** Why nothing new may begin: what it owns could not be read for five minutes. Null where it was. */
+  readonly unread: () => Refusal | null
+}
+
 /**
  * Hold what a signer loses against its role's budget: realised, and by the marks of what it still has. Past it the signer is
  * SAFE, and the count begins anew from what is left, so that a release grants one budget more.
- * @returns how to look if that is due, without waiting for it.
  */
 export function createLossBudget(
   {
@@ -56,7 +66,7 @@ export function createLossBudget(
     ...options
   }: WorthOptions & { readonly role: Role; readonly loss: NonNullable<Limits['loss']> },
   { nodes, journal, signers, clock, log }: LossDeps,
-): () => void {
+): LossBudget {
   const { owner } = options
   const key = worthKey(nodes.chainId, role, owner)
   const windows = [
@@ -88,11 +98,30 @@ export function createLossBudget(
     )
     return usdMicros
   }
-  return createRenewed(look, {
-    clock,
-    everyMs: () => LOOK_EVERY_MS,
-    onFailed: (error) => log.warn('could not read what a signer is worth', { role, signer: owner }, error),
-  }).begin
+  let unreadSinceMs: number | null = null
+  const { get } = createRenewed(look, { clock, everyMs: () => LOOK_EVERY_MS, onFailed: () => undefined })
+  return {
+    look: () => {
+      get().then(
+        () => {
+          unreadSinceMs = null
+        },
+        (error: unknown) => {
+          unreadSinceMs ??= clock.nowMs()
+          log.warn('could not read what a signer is worth', { role, signer: owner }, error)
+        },
+      )
+    },
+    unread: () => {
+      const sinceMs = unreadSinceMs === null ? 0 : clock.nowMs() - unreadSinceMs
+      return sinceMs < UNREAD_MS_MAX
+        ? null
+        : refuse(
+            'worth_not_read',
+            `What ${owner} owns could not be read for ${duration(sinceMs - (sinceMs % LOOK_EVERY_MS))}, so nothing is known of losses; nothing new begins.`,
+          )
+    },
+  }
 }
 
 const worthKey = (chainId: number, role: Role, signer: Address) =>

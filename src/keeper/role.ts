@@ -123,16 +123,24 @@ export async function openRole(
     .filter((each) => each.role === role && each.mode === 'live')
     .map((each) => each.signer)
   const opener = createOpener({ role, signer }, { ...deps, keys })
-  const duty: Duty = createRoleDuty(rolePolicy, deps, {
-    observer: lookingBeside(observer, signing, deps),
-    recent: recent.list,
-    journal: {
-      ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
-      onLots: async () => (await journal.onLots()).filter(counts),
-      addDecisions: (rows) => journal.addDecisions(rows),
+  const gate = () => {
+    const safe = signing?.unread() ?? null
+    return safe === null ? deps.gate() : { ...deps.gate(), safe }
+  }
+  const duty: Duty = createRoleDuty(
+    rolePolicy,
+    { ...deps, gate },
+    {
+      observer: lookingBeside(observer, signing, deps),
+      recent: recent.list,
+      journal: {
+        ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
+        onLots: async () => (await journal.onLots()).filter(counts),
+        addDecisions: (rows) => journal.addDecisions(rows),
+      },
+      open: (proposal) => opener.open(proposal, signing === null),
     },
-    open: (proposal) => opener.open(proposal, signing === null),
-  })
+  )
   const lotScores = createLotScores({ collections, journal })
   for (const workflow of lots) lotScores.add(workflow)
   return {

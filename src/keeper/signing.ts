@@ -1,7 +1,7 @@
 import { type Address, type Hex, serializeSignature } from 'viem'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
-import { invariant, RolekeeperError } from '../errors.ts'
+import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
@@ -35,6 +35,8 @@ export type RoleSigning = {
   readonly stages: Stages
   /** Look at what stands, and at what was lost, where that is due; nothing waits for it. */
   readonly lookBeside: () => void
+  /** Why nothing new may begin, as it is not known what was lost; null where it is. */
+  readonly unread: () => Refusal | null
 }
 
 /** What a live role is joined from. */
@@ -85,13 +87,13 @@ export function createRoleSigning(
     nativePriceUsdMicros,
   }
   const { role } = agent
-  const lookForLoss =
+  const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
   const lookBeside = () => {
     standing.begin()
-    lookForLoss?.()
+    lossBudget?.look()
   }
-  return { key, session, stages, lookBeside }
+  return { key, session, stages, lookBeside, unread: () => lossBudget?.unread() ?? null }
 }
 
 function createRoleKey(

@@ -58,7 +58,7 @@ test('a role that loses more than its policy allows is halted: nothing but outfl
         signers: { safe: (signer, { check, message }) => safe.push(`${signer} ${check}: ${message}`) },
       },
     )
-  let look = create()
+  let { look } = create()
   const lookAfter = async (ms: number) => {
     const before = [...values.values()].join()
     now.ms += ms
@@ -72,7 +72,7 @@ test('a role that loses more than its policy allows is halted: nothing but outfl
   await lose(usd('1500'))
   await lookAfter(6 * MINUTE_MS)
   // Another start knows what was owned before.
-  look = create()
+  look = create().look
   await lose(usd('500'))
   await lookAfter(6 * MINUTE_MS)
   expect(safe).toEqual([])
@@ -85,6 +85,45 @@ test('a role that loses more than its policy allows is halted: nothing but outfl
   await lose(usd('1000'))
   await lookAfter(6 * MINUTE_MS)
   expect(safe).toHaveLength(1)
+})
+
+test('opens nothing new once what is owned could not be read for five minutes, until it is read again', async () => {
+  const [now, failed, chain] = [{ ms: 10 * HOUR_MS }, { count: 0 }, { isDown: true }]
+  const values = new Map<string, string>()
+  const budget = createLossBudget(
+    { ...owned(), role: 'liquidator', loss: { perHourUsdMicros: 1n, perDayUsdMicros: 1n } },
+    {
+      nodes: {
+        ...scene.nodes,
+        recent: () => {
+          failed.count += 1
+          return chain.isDown ? Promise.reject(new TypeError('no node')) : scene.nodes.recent()
+        },
+      },
+      ...{ log, clock: { ...systemClock, nowMs: () => now.ms }, signers: { safe: () => undefined } },
+      journal: {
+        getValue: async (key) => values.get(key) ?? null,
+        setValue: async (key, value) => void values.set(key, value ?? ''),
+      },
+    },
+  )
+  const lookAgain = async () => {
+    const before = failed.count
+    budget.look()
+    await expect.poll(() => failed.count).toBeGreaterThan(before)
+    await new Promise(setImmediate)
+  }
+  expect(budget.unread()).toBeNull()
+  await lookAgain()
+  now.ms += 5 * MINUTE_MS - 1
+  await lookAgain()
+  expect(budget.unread()).toBeNull()
+  now.ms += 1
+  expect(budget.unread()).toMatchObject({ check: 'worth_not_read' })
+  chain.isDown = false
+  await lookAgain()
+  await expect.poll(() => values.size).toBe(1)
+  await expect.poll(() => budget.unread()).toBeNull()
 })
 
 const marksOf = (...marks: readonly (readonly [minutes: number, usdMicros: bigint])[]): readonly Mark[] =>
