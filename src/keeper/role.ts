@@ -3,6 +3,8 @@ import type { Agent } from '../../agents/agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
+import { loadWithIncludes } from '../config/include.ts'
+import { locating } from '../config/policy.ts'
 import { createRecent } from '../decide/around.ts'
 import type { Duty } from '../decide/loop.ts'
 import { type RolekeeperError, refuse } from '../errors.ts'
@@ -27,6 +29,7 @@ import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
+import { proveViews } from './prove-views.ts'
 import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
@@ -89,6 +92,17 @@ export type RoleAtWork = {
   }
 }
 
+/** Prove the views of a role, and say of one that is nowhere where its policy names it. */
+async function proveRoleViews({ agent, policy, ruleset }: RolePolicy, { nodes }: RoleDeps): Promise<void> {
+  try {
+    await proveViews(nodes, ruleset, policy.guard)
+  } catch (error) {
+    locating(loadWithIncludes(agent.policy), () => {
+      throw error
+    })
+  }
+}
+
 /**
  * Open one role: prove what it needs, and join its parts. A role in shadow has no `signing`. Throws what opening the
  * key, and RolekeeperError `service.*`, `deployment.*` and `node.*` of what is refused.
@@ -107,6 +121,7 @@ export async function openRole(
   const proven = await Promise.allSettled([
     signing?.key.open(stop),
     deps.proof.prove(),
+    proveRoleViews(rolePolicy, deps),
     proveService(client, config.chain.id, log).then(() => proveAccess(client, does, log)),
   ])
   for (const each of proven) if (each.status === 'rejected') throw each.reason

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createDeploymentProof, gateBy } from '../../src/keeper/deployment-proof.ts'
+import { proveViews } from '../../src/keeper/prove-views.ts'
 import { stopped } from '../../src/ops/control.ts'
 import { createLog } from '../../src/ops/log.ts'
 import type { Deployment } from '../../src/service/contract/deployment.ts'
+import { sections } from '../guard/fixtures.ts'
 import { createScene, type Scene } from '../guard/scene.ts'
 
 const log = createLog({ level: 'silent', secrets: [] })
@@ -75,4 +77,24 @@ test('keeps what was proven where the nodes do not answer, and asks again with t
   await expect(proof.prove()).rejects.toMatchObject({ code: 'node.quorum_missing' })
   expect(proof.disproven()).toBeNull()
   await expect(proof.prove()).rejects.toMatchObject({ code: 'node.quorum_missing' })
+})
+
+test('refuses a policy with a view that the chain does not have, at its place', async () => {
+  const { nodes, ruleset, deployment } = scene
+  const { guard } = sections
+  await proveViews(nodes, ruleset, guard)
+  const without = { ...ruleset, deployment: { ...deployment, markets: [] } }
+  const index = guard.views.findIndex((view) => view.includes('read()'))
+  await expect(proveViews(nodes, without, guard)).rejects.toMatchObject({
+    code: 'policy.guard_invalid',
+    facts: { path: `guard.views[${index}]` },
+  })
+  const fact = {
+    target: '$contract.registry',
+    function: 'function closeFactor() view returns (uint256)',
+    args: [],
+  }
+  await expect(proveViews(nodes, ruleset, { ...guard, facts: { closeFactorBps: fact } })).rejects.toThrow(
+    'guard.facts.closeFactorBps.function: no contract of the deployment answers closeFactor()',
+  )
 })
