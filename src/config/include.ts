@@ -5,14 +5,17 @@ import { loadYaml, type Path, type YamlFile } from './yaml.ts'
 /** A file that includes one that includes one …: more is a circle, or should be fewer files. */
 const DEPTH_MAX = 4
 
+/** A YAML file with what it includes; `files` are all that were read, the first is its own. */
+export type YamlWithIncludes = YamlFile & { readonly files: readonly string[] }
+
 /**
  * Read a YAML file and what it includes: `include: ./shared.yaml` stands for all that the other file says, and what the
  * file says itself goes before it, mapping by mapping; a list replaces a list. A position is where a value really is.
  * @throws RolekeeperError what reading throws, and `config.invalid` for an `include` that is no path, or goes too deep.
  */
-export function loadWithIncludes(file: string, depth = 0): YamlFile {
+export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
   const own = loadYaml(file)
-  if (!isMapping(own.value) || own.value.include === undefined) return own
+  if (!isMapping(own.value) || own.value.include === undefined) return { ...own, files: [file] }
   const { include, ...said } = own.value
   if (typeof include !== 'string' || include === '' || depth >= DEPTH_MAX) {
     const problem =
@@ -26,6 +29,7 @@ export function loadWithIncludes(file: string, depth = 0): YamlFile {
   const isOwn = (path: Path) => has(said, path) || !has(other.value, path)
   return {
     file,
+    files: [file, ...other.files],
     value: merged(other.value, said),
     at: (path) => (isOwn(path) ? own : other).at(path),
   }

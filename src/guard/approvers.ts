@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Checked, refuse } from '../errors.ts'
 import { count } from '../service/contract/yaml-scalars.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { answerText, type Identity, isPublicKey, isSigned, submissionText } from './person.ts'
+import { answerText, type Identity, isPublicKey, isSigned, looseningText, submissionText } from './person.ts'
 
 const key = z.string().refine(isPublicKey, {
   error: 'expected ed25519: and 32 bytes as base64, as `rolekeeper approver new` prints it',
@@ -32,7 +32,11 @@ export type Approvers = {
 }
 
 /** Find who of the approvers said a text; null when it is none of them, or not proven. Pure. */
-function whoSaid(text: string, { user, name, signature }: Identity, { approvers }: Approvers): string | null {
+function whoSaid(
+  text: string,
+  { user, name, signature }: Identity,
+  { approvers }: Pick<Approvers, 'approvers'>,
+): string | null {
   const [found] = Object.entries(approvers).flatMap(([known, approver]) => {
     const isThem =
       'user' in approver
@@ -110,3 +114,10 @@ export function isApproved(workflow: Pick<Workflow, 'id' | 'proposal' | 'hold'>,
   }))
   return countAnswers(workflow, answers, known).approved.length >= known.quorum
 }
+
+/** Find who of the approvers approved a change of their policy, by its hash. Nobody submitted it to them. Pure. */
+export const whoLoosens = (
+  hash: string,
+  given: readonly Identity[],
+  known: Pick<Approvers, 'approvers'>,
+): readonly string[] => [...new Set(given.flatMap((by) => whoSaid(looseningText(hash), by, known) ?? []))]

@@ -60,3 +60,6 @@ export const answerText = (verdict: 'approve' | 'reject', workflowId: string, ha
 /** The text that who submits signs: one order, once, by the hash of its content. Pure. */
 export const submissionText = (orderId: string, contentHash: string): string =>
   ['rolekeeper submission', orderId, contentHash].join('\n')
+
+/** The text that who approves a looser policy signs: exactly one change, by the hash of both policies. Pure. */
+export const looseningText = (hash: string): string => ['rolekeeper loosening', hash].join('\n')

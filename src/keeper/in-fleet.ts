@@ -214,7 +214,11 @@ class FleetSeating implements Seating {
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
       place: placeOf(this.#config.directory),
       ...(zone === undefined ? {} : { zone }),
-      ...{ release: version, fingerprint: fingerprintOf(candidates, version) },
+      release: version,
+      // Another one once a narrower policy is taken up: until all have it, those without it take no further seat.
+      get fingerprint() {
+        return fingerprintOf(candidates, version)
+      },
       blockOffMs: this.#chainTime.offMs,
       switches: this.#control.switches,
       onControls: this.#control.heard,

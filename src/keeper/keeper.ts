@@ -15,10 +15,12 @@ import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
 import { startHealth } from './health.ts'
 import { openInFleet } from './in-fleet.ts'
+import { type Watched, watchPolicies } from './policy-watch.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
+import { loadRolePolicy } from './role-policy.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
-import { type Candidate, candidatesOf, refusalOfAll } from './staff.ts'
+import { candidatesOf, refusalOfAll } from './staff.ts'
 import { createTerm, type Term } from './term.ts'
 
 /** A keeper of one configuration. */
@@ -43,6 +45,8 @@ export type KeeperDeps = {
   readonly clock?: Clock
   /** `orders`: no agent decides anything; what people submitted and what is in flight is carried. */
   readonly duty?: 'orders'
+  /** The changes of policies that this start may take up though they loosen, by their hashes. */
+  readonly loosens?: readonly string[]
 }
 
 /**
@@ -58,10 +62,11 @@ class ComposedKeeper implements Keeper {
   readonly #log: Log
   readonly #clock: Clock
   readonly #decides: boolean
-  readonly #candidates: readonly Candidate[]
+  readonly #candidates: readonly Watched[]
   readonly #reports: Reports
   readonly #sources: Sources
   readonly #version: string
+  readonly #loosens: readonly string[]
   /** Closed together when the keeper stops, or could not start; the records last. */
   readonly #opened: (() => unknown)[] = []
   #seating: Seating | undefined
@@ -77,13 +82,14 @@ class ComposedKeeper implements Keeper {
 
   constructor(
     config: RunConfig,
-    { log, version, clock = systemClock, duty }: KeeperDeps,
-    candidates: readonly Candidate[],
+    { log, version, clock = systemClock, duty, loosens = [] }: KeeperDeps,
+    candidates: readonly Watched[],
   ) {
     this.#config = config
     this.#log = log
     this.#clock = clock
     this.#version = version
+    this.#loosens = loosens
     this.#decides = duty !== 'orders'
     this.#candidates = candidates
     this.#reports = createReports(config, candidates, { version, log, clock })
@@ -133,6 +139,17 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(() => feed.close())
     this.#feed = feed
     feed.start()
+    this.#opened.push(this.#watchPolicies())
+  }
+
+  #watchPolicies(): () => Promise<void> {
+    return watchPolicies(this.#candidates, {
+      ...{ clock: this.#clock, log: this.#log, alarm: this.#reports.alarm },
+      load: (position) => loadRolePolicy(position, this.#config),
+      renew: async (agent) => {
+        await Promise.all([...this.#terms].map((term) => term.renew(agent)))
+      },
+    })
   }
 
   #sit(): Promise<Seating> {
@@ -163,6 +180,7 @@ class ComposedKeeper implements Keeper {
     const term = createTerm(seat, {
       ...{ clock: this.#clock, log: this.#log, reports: this.#reports, decides: this.#decides },
       ...{ nodes, client, sources: this.#sources, stop: this.#ending.signal, hurry: this.#hurry.signal },
+      loosens: this.#loosens,
       ...{ onFailed: this.#onFailed, hears: () => this.#feed !== undefined },
     })
     this.#terms.add(term)

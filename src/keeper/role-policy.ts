@@ -7,6 +7,7 @@ import type { YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
 import { contradictionsIn } from '../guard/policy/contradictions.ts'
+import { membersOf, type Said } from '../guard/policy/difference.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
 import { policyError } from '../guard/policy/policy-error.ts'
 import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
@@ -28,6 +29,8 @@ export type RolePolicy = Position & {
   readonly policy: Policy<ReturnType<typeof sectionsOf>>
   readonly ruleset: Ruleset
   readonly approval: Approval
+  /** What its file says, with what that includes: what it is compared by. */
+  readonly said: Said
 }
 
 /** The sections of one role's policy, each by the room that enforces it; amounts of `assets` are understood in it. Pure. */
@@ -77,7 +80,7 @@ export const compilePolicy = (
   yaml: YamlFile,
   does: Agent,
   { environment, deployment, service }: Ground,
-): Pick<RolePolicy, 'policy' | 'ruleset' | 'approval'> =>
+): Pick<RolePolicy, 'policy' | 'ruleset' | 'approval' | 'said'> =>
   locating(yaml, () => {
     const policy = checkPolicy(yaml, does.role, sectionsOf(does, deployment.assets))
     assertEnvironment(policy, environment)
@@ -85,7 +88,8 @@ export const compilePolicy = (
     assertContracts(does.secondPrices?.(policy.strategy) ?? [], deployment)
     assertStrategy(yaml, does.role, deployment)
     const ruleset = compileRuleset(policy, deployment, service.assumptions.revalidations)
-    return { policy, ruleset, approval: compileApproval(policy.approval, deployment) }
+    const approval = compileApproval(policy.approval, deployment)
+    return { policy, ruleset, approval, said: membersOf(yaml.value) }
   })
 
 /** The sandbox's day takes half a minute, and its money is worth nothing. */

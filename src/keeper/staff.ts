@@ -8,6 +8,8 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { caretakerStages, roleAbsent } from './caretaker.ts'
 import { createDeploymentProof, gateBy } from './deployment-proof.ts'
 import type { Payer } from './lookout.ts'
+import { admitPolicy } from './loosening.ts'
+import type { Watched } from './policy-watch.ts'
 import { gateOf, openRole, type RoleAtWork, type RoleDeps } from './role.ts'
 import { loadRolePolicy, type Position, positionOf, type RolePolicy } from './role-policy.ts'
 import { createRoleSigning, type RoleSigning } from './signing.ts'
@@ -20,7 +22,7 @@ export type Candidate = Position & { readonly policy: RolePolicy | RolekeeperErr
  * Load what a configuration staffs. Throws RolekeeperError `config.role_unknown` and `config.credential_missing`: a
  * configuration that is wrong is refused before anything starts.
  */
-export function candidatesOf(config: RunConfig): readonly Candidate[] {
+export function candidatesOf(config: RunConfig): readonly Watched[] {
   const positions = config.agents.map(positionOf)
   checkAccess(
     config,
@@ -46,6 +48,8 @@ export type RoleState =
 
 /** What staffing needs. */
 export type StaffDeps = RoleDeps & {
+  /** The changes of policies that this start may take up though they loosen, by their hashes. */
+  readonly loosens: readonly string[]
   /** Called when a role comes up, or goes down for another reason than before. */
   readonly onState: (agent: AgentConfig, state: RoleState) => void
 }
@@ -58,6 +62,8 @@ export type Staff = {
   readonly states: () => readonly { readonly agent: AgentConfig; readonly state: RoleState }[]
   /** The role of a workflow, when it is at work. */
   readonly of: (workflow: Workflow) => RoleAtWork | undefined
+  /** Open a role anew by the policy that its candidate has now; what it did is in the journal, and goes on by that. */
+  readonly renew: (agent: AgentConfig) => Promise<void>
   /** The stages of a workflow: its role's, or those of a caretaker. */
   readonly stagesOf: (workflow: Workflow) => Stages
   /** End every look and every try. */
@@ -102,8 +108,9 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
       const state = post?.state()
       if (state?.type === 'up') return state.role.workflows.stagesOf(workflow)
       const care = { ...deps, nowMs: deps.clock.nowMs, gate: gateOf(workflow.signer, deps) }
-      return caretakerStages(workflow, post?.signing?.stages ?? null, care)
+      return caretakerStages(workflow, post?.signing()?.stages ?? null, care)
     },
+    renew: async (agent) => posts.find((post) => post.agent === agent)?.renew(),
     stop: async () => {
       stop.abort()
       await Promise.all(atWork().map(({ duty }) => duty.stop()))
@@ -116,23 +123,27 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
 type Post = {
   readonly agent: AgentConfig
   /** What a live role's workflows are carried with before it is open; null in shadow, and without a policy. */
-  readonly signing: RoleSigning | null
+  readonly signing: () => RoleSigning | null
   readonly state: () => RoleState
   /** Resolves after the first try. */
   readonly open: () => Promise<void>
+  /** Leave what is open, and open it anew. Resolves after the first try. */
+  readonly renew: () => Promise<void>
   readonly ended: () => Promise<void>
 }
 
-function createPost({ agent, policy }: Candidate, shared: StaffDeps, stop: AbortSignal): Post {
+function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal): Post {
+  const { agent } = candidate
   const { config, clock, metrics } = shared
   const client = clientOf(shared.client, config, agent)
   const gate = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
   const deps: StaffDeps = { ...shared, client, gate }
-  const isRefused = policy instanceof RolekeeperError
-  const signing =
-    isRefused || agent.mode === 'shadow'
+  const createSigning = () =>
+    candidate.policy instanceof RolekeeperError || agent.mode === 'shadow'
       ? null
-      : createRoleSigning(policy, { ...deps, onKmsCall: metrics.kmsCalled })
+      : createRoleSigning(candidate.policy, { ...deps, onKmsCall: metrics.kmsCalled })
+  let signing = createSigning()
+  let round = new AbortController()
   let state: RoleState = { type: 'opening' }
   let last: Promise<void> = Promise.resolve()
 
@@ -142,30 +153,45 @@ function createPost({ agent, policy }: Candidate, shared: StaffDeps, stop: Abort
     if (isNews) deps.onState(agent, next)
     if (next.type === 'down') deps.alarm(roleDown(agent, next.reason))
   }
-  const tryOnce = async (): Promise<void> => {
+  const tryOnce = async (over: AbortSignal): Promise<void> => {
     try {
-      if (isRefused) throw policy
-      const role = await openRole(policy, signing, deps, stop)
-      if (!stop.aborted) become({ type: 'up', role })
+      const { policy } = candidate
+      if (policy instanceof RolekeeperError) throw policy
+      await admitPolicy(policy, deps)
+      const role = await openRole(policy, signing, deps, over)
+      if (over.aborted) await role.duty.stop()
+      else become({ type: 'up', role })
     } catch (error) {
-      if (!stop.aborted) become({ type: 'down', reason: reasonOf(error, agent, deps.log) })
+      if (!over.aborted) become({ type: 'down', reason: reasonOf(error, agent, deps.log) })
     }
   }
-  const tryAgain = async (): Promise<void> => {
+  const tryAgain = async (over: AbortSignal): Promise<void> => {
     for (let waitMs = RETRY_MS; state.type !== 'up'; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
-      await clock.sleep(waitMs, stop)
-      await tryOnce()
+      await clock.sleep(waitMs, over)
+      await tryOnce(over)
     }
+  }
+  const open = () => {
+    const over = AbortSignal.any([stop, round.signal])
+    const first = tryOnce(over)
+    const isRefused = candidate.policy instanceof RolekeeperError
+    // Ends early only when the keeper stops, or it is opened anew.
+    last = first.then(() => (isRefused ? undefined : tryAgain(over).catch(() => undefined)))
+    return first
   }
   return {
     agent,
-    signing,
+    signing: () => signing,
     state: () => state,
-    open: () => {
-      const first = tryOnce()
-      // Ends early only when the keeper stops.
-      last = first.then(() => (isRefused ? undefined : tryAgain().catch(() => undefined)))
-      return first
+    open,
+    renew: async () => {
+      round.abort('it is opened anew')
+      round = new AbortController()
+      const left = state.type === 'up' ? state.role.duty.stop() : undefined
+      state = { type: 'opening' }
+      signing = createSigning()
+      await left
+      await open()
     },
     ended: () => last,
   }
@@ -216,9 +242,13 @@ export function fingerprintOf(candidates: readonly Candidate[], version: string)
   return [version, ...agents.toSorted()].join('\n')
 }
 
-/** Every section counts, also those that no ruleset holds. */
-const hashOf = (policy: RolePolicy['policy']): string =>
-  createHash('sha256').update(encodeRecord(policy)).digest('hex')
+/** Every section counts, also those that no ruleset holds. A fleet asks for it each second. */
+function hashOf(policy: RolePolicy['policy']): string {
+  const hash = hashes.get(policy) ?? createHash('sha256').update(encodeRecord(policy)).digest('hex')
+  hashes.set(policy, hash)
+  return hash
+}
+const hashes = new WeakMap<RolePolicy['policy'], string>()
 
 /** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
 export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>

@@ -37,6 +37,8 @@ export type TermDeps = {
   readonly hears: () => boolean
   /** Why the chain is not followed yet; it is tried again. */
   readonly onFailed: (error: RolekeeperError) => void
+  /** The changes of policies that this start may take up though they loosen, by their hashes. */
+  readonly loosens: readonly string[]
   /** The keeper ends: orders are left for its next start. */
   readonly stop: AbortSignal
   /** No signature is taken any more. */
@@ -57,6 +59,8 @@ export type Term = {
   readonly isFollowing: () => boolean
   readonly states: Staff['states']
   readonly atWork: Staff['atWork']
+  /** Open a role of it anew, by the policy that its candidate has now. */
+  readonly renew: Staff['renew']
   readonly live: () => readonly Workflow[]
   /** Let every role look again that a change concerns, and every workflow that waits for it. */
   readonly hear: (hint: Hint) => void
@@ -89,6 +93,7 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
     isFollowing: () => parts.staff !== undefined,
     states: () => parts.staff?.states() ?? [],
     atWork: () => parts.staff?.atWork() ?? [],
+    renew: async (agent) => parts.staff?.renew(agent),
     live: live.workflows.list,
     hear: (hint) => {
       if (hint.type.startsWith('workflow.')) live.workflows.wakeAll('confirmed')
@@ -192,11 +197,11 @@ function staffOf(
   deps: Deps,
 ): Staff {
   const { journal, signers } = deps.records
-  const { client, sources, config, mail, clock, log, gate, reports } = deps
+  const { client, sources, config, mail, clock, log, gate, reports, loosens } = deps
   const { metrics, emit, alarm } = reports
   return createStaff(deps.candidates, {
     ...{ journal, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
-    ...{ config, mail, clock, log, gate, alone, urgentOf: live.urgentOf },
+    ...{ config, mail, clock, log, gate, alone, loosens, urgentOf: live.urgentOf },
     onOpened: (workflow) => live.moved(null, workflow),
     onMove: live.moved,
     onState: (agent, state) => roleIs(agent, state, live, parts, deps),

@@ -1,6 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { setControl } from '../../src/ops/control.ts'
@@ -13,6 +15,7 @@ import {
   reached,
 } from '../support/keeper-scene.ts'
 import { freePort } from '../support/loopback.ts'
+import { policyOf } from '../support/policies.ts'
 
 let world: KeeperScene
 
@@ -198,4 +201,26 @@ it('takes webhook deliveries while it runs, counts them, and none afterwards', a
   expect(await keeper.page('/metrics')).toContain('rolekeeper_webhook_requests_total{outcome="taken"} 1')
   await world.rest()
   await expect(send()).rejects.toThrow()
+})
+
+it('works by a narrower policy from the next decision on, without a restart', async () => {
+  const keeper = await world.start()
+  const { limits, ...policy } = policyOf('liquidator')
+  const strategy = { ...policy.strategy, secondPrice: 'none', profitMin: '90,000 USD' }
+  const narrower = stringify({ ...policy, limits, strategy }, { defaultStringType: 'QUOTE_DOUBLE' })
+  const file = join(world.directory, 'liquidator.yaml')
+  const before = readFileSync(file)
+  const { length: past } = keeper.events
+  try {
+    writeFileSync(file, narrower)
+    await keeper.until((event) => event.type === 'role' && event.state === 'up')
+    const borrower = await world.openUnderWater()
+    await keeper.until(
+      (event) => event.type === 'decision' && event.passedOver > 0 && keeper.events.indexOf(event) > past,
+    )
+    const opened = keeper.events.filter((event) => event.type === 'workflow')
+    expect(opened.filter(({ subject }) => subject.endsWith(borrower.toLowerCase()))).toEqual([])
+  } finally {
+    writeFileSync(file, before)
+  }
 })

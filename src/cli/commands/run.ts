@@ -5,7 +5,7 @@ import { createInterrupts, createShow, runSession } from '../session.ts'
 /** `rolekeeper run`: the keeper as a configuration says; it loads nothing of the sandbox. */
 export const run = command({
   name: 'run',
-  usage: '--config FILE [--for TIME] [--json]',
+  usage: '--config FILE [--for TIME] [--loosen HASH] [--json]',
   help: `Run the keeper against the service, the chain and the KMS that a configuration names. The log goes to standard
 error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it up again.
 
@@ -13,10 +13,14 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
   options: {
     config: { help: 'the run configuration; config/example.yaml explains it', value: 'FILE' },
     for: { help: 'stop deciding after this time, for example 10m', value: 'TIME' },
+    loosen: {
+      help: 'take up a policy that is looser than the one before, by the hash of the change; several with commas',
+      value: 'HASH',
+    },
     json: { help: 'print events as JSON, one object a line' },
   },
   argumentsMax: 0,
-  run: async ({ config: file, for: time, json }, _args, io) => {
+  run: async ({ config: file, for: time, loosen, json }, _args, io) => {
     if (file === undefined)
       throw usageError('--config is missing.', 'name a run configuration, as config/example.yaml')
     const forMs = time === undefined ? undefined : durationMs('for', time)
@@ -31,7 +35,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     leavePlace(config, file)
     const interrupts = createInterrupts(() => {})
     try {
-      const keeper = createKeeper(config, { log, version })
+      const keeper = createKeeper(config, { log, version, loosens: hashesOf(loosen) })
       const show = await createShow(io, json === true)
       const isInFleet = config.fleet !== undefined
       return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })
@@ -40,3 +44,10 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     }
   },
 })
+
+/** Read the changes that a start may take up. Throws RolekeeperError `usage` for what is none. */
+function hashesOf(text: string | undefined): readonly string[] {
+  const hashes = text?.split(',') ?? []
+  if (hashes.every((hash) => /^[0-9a-f]{64}$/.test(hash))) return hashes
+  throw usageError('--loosen is no hash of a change.', 'see: rolekeeper policy diff OLD NEW')
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { RolekeeperError } from '../errors.ts'
+import { approvers, quorum, whoLoosens } from '../guard/approvers.ts'
+import type { Identity } from '../guard/person.ts'
+import { changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
+import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** What a policy is admitted by. */
+export type AdmitDeps = {
+  readonly journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>
+  readonly config: Pick<RunConfig, 'environment'>
+  /** The changes that this start may take up though they loosen, by their hashes. */
+  readonly loosens: readonly string[]
+}
+
+/** Where the journal keeps the policy that a role and signer last worked by. Pure. */
+const ranKey = ({ role, signer }: AgentConfig) => `policy:${role}:${signer.address}`
+const ran = z.record(z.string(), z.unknown())
+
+/**
+ * Let a live role work by its policy, and keep in the journal that it does: the first one, one that is narrower than the
+ * one before, or one whose very change this start names and the approvers of the one before have approved. In a sandbox
+ * nobody has to say so, and a shadow signs nothing.
+ * @throws RolekeeperError `policy.loosened`, `policy.loosening_unapproved`.
+ */
+export async function admitPolicy(
+  { agent, said }: Pick<RolePolicy, 'agent' | 'said'>,
+  { journal, config, loosens }: AdmitDeps,
+): Promise<void> {
+  if (agent.mode === 'shadow') return
+  const key = ranKey(agent)
+  const before = await journal.getValue(key)
+  const now = JSON.stringify(said)
+  if (before === now) return
+  if (before !== null && config.environment !== 'sandbox') {
+    const was = ran.parse(JSON.parse(before))
+    const refusal = refusalOfLoosening(agent, was, said)
+    if (refusal !== null) {
+      const hash = changeHash(was, said)
+      if (!loosens.includes(hash)) throw refusal
+      checkApproved(agent, was, hash)
+    }
+  }
+  await journal.setValue(key, now)
+  await journal.barrier()
+}
+
+/** Say why a role may not simply go on with a policy in the place of another; null where it is the same or narrower. Pure. */
+export function refusalOfLoosening({ role }: AgentConfig, was: Said, is: Said): RolekeeperError | null {
+  const differences = comparePolicies(was, is)
+  const change = changeOf(differences)
+  if (change === 'same' || change === 'narrower') return null
+  const hash = changeHash(was, is)
+  const word = change === 'wider' ? 'is wider than' : 'may be wider than'
+  return new RolekeeperError(
+    'policy.loosened',
+    `The policy of the ${role} ${word} the one that it worked by: ${listOf(differences)}.`,
+    {
+      fix: `take that back; or stop, and start once with: rolekeeper run --config FILE --loosen ${hash}`,
+      facts: { role, change, hash },
+    },
+  )
+}
+
+/** Differences that an alarm names. */
+const NAMED_MAX = 5
+
+function listOf(differences: readonly Difference[]): string {
+  const found = differences.filter(({ direction }) => direction !== 'narrower')
+  const named = found
+    .slice(0, NAMED_MAX)
+    .map(({ path, was, is }) => `${path} ${was ?? 'nothing'} → ${is ?? 'nothing'}`)
+  return [...named, ...(found.length > NAMED_MAX ? [`${found.length - NAMED_MAX} more`] : [])].join(', ')
+}
+
+/** Where who approves a loosening leaves it: beside the policy that is looser. Pure. */
+export const approvalsFileOf = (policy: string) => `${policy}.approvals`
+
+/** The approvers of the policy that is left decide, not those of the one that comes. */
+function checkApproved({ role, policy }: AgentConfig, was: Said, hash: string): void {
+  const known = z.looseObject({ approvers, quorum }).parse(membersOf(was.approval))
+  if (Object.keys(known.approvers).length === 0) return
+  const given = whoLoosens(hash, readApprovals(policy), known)
+  if (given.length >= known.quorum) return
+  throw new RolekeeperError(
+    'policy.loosening_unapproved',
+    `The ${role} is to work by a looser policy, and ${given.length} of ${known.quorum} approvals of ${hash} are in ${approvalsFileOf(policy)}.`,
+    {
+      fix: `ask ${Object.keys(known.approvers).join(', ')}: rolekeeper policy approve OLD ${policy} --hash ${hash} --key FILE --config RUN`,
+      facts: { role, hash, given: given.join(', ') },
+      retry: 'later',
+    },
+  )
+}
+
+const identity = z.strictObject({
+  user: z.string().max(200),
+  name: z.string().max(40).optional(),
+  signature: z.string().max(200).optional(),
+})
+/** More people than any policy names. */
+const LINES_MAX = 100
+
+/** Read who approved a loosening of a policy; a line that is none is left out, and proves nothing. */
+export function readApprovals(policy: string): readonly Identity[] {
+  let text: string
+  try {
+    text = readFileSync(approvalsFileOf(policy), 'utf8')
+  } catch {
+    return []
+  }
+  return text
+    .split('\n')
+    .slice(0, LINES_MAX)
+    .flatMap((line) => {
+      try {
+        return identity.safeParse(JSON.parse(line)).data ?? []
+      } catch {
+        return []
+      }
+    })
+}

@@ -1,0 +1,98 @@
+import { statSync } from 'node:fs'
+import type { Clock } from '../clock.ts'
+import type { AgentConfig } from '../config/config.ts'
+import { loadWithIncludes } from '../config/include.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { Log } from '../ops/log.ts'
+import { refusalOfLoosening } from './loosening.ts'
+import type { Position, RolePolicy } from './role-policy.ts'
+
+/** A position whose policy may become a narrower one while it works. */
+export type Watched = Position & { policy: RolePolicy | RolekeeperError }
+
+/** What watching policies needs. */
+type WatchDeps = {
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Pick<Log, 'info'>
+  /** Load the policy of a position, as a start does. */
+  readonly load: (position: Position) => RolePolicy
+  /** Work by the policy that a position has now. */
+  readonly renew: (agent: AgentConfig) => Promise<void>
+  readonly alarm: (error: RolekeeperError) => void
+}
+
+/** Editors write a new file in the place of the old one, and some in two steps: what stands for so long is meant. */
+const LOOK_MS = 2_000
+
+/**
+ * Watch the files of policies, with what they include. One that is only narrower is taken up; one that is wider, or that
+ * nobody can compare, and one that does not load are refused with an alarm, and the role goes on by what it has. A role
+ * whose policy was refused at the start waits for the next one.
+ * @returns how to stop.
+ */
+export function watchPolicies(watched: readonly Watched[], deps: WatchDeps): () => Promise<void> {
+  const stop = new AbortController()
+  const looks = watched.map((each) => createLook(each, deps))
+  const watching = (async () => {
+    for (;;) {
+      await deps.clock.sleep(LOOK_MS, stop.signal)
+      for (const look of looks) await look()
+    }
+  })().catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error
+  })
+  return () => {
+    stop.abort()
+    return watching
+  }
+}
+
+/** Create the look at one policy: what it finds for the first time is only remembered, and again is taken up or refused. */
+function createLook(watched: Watched, { load, renew, alarm, log }: WatchDeps): () => Promise<void> {
+  let files: readonly string[] = [watched.agent.policy]
+  let known: string | null = null
+  let seen: string | null = null
+  return async () => {
+    const { policy, agent } = watched
+    if (policy instanceof RolekeeperError) return
+    const stands = stampOf(files)
+    if (stands === known || stands !== seen) {
+      seen = stands
+      return
+    }
+    try {
+      const { files: read, value } = loadWithIncludes(agent.policy)
+      files = read
+      if (JSON.stringify(value) !== JSON.stringify(policy.said)) {
+        const next = load(watched)
+        const refusal = refusalOfLoosening(agent, policy.said, next.said)
+        if (refusal !== null) throw refusal
+        watched.policy = next
+        log.info('a narrower policy is taken up', { role: agent.role, ruleset: next.ruleset.hash })
+        await renew(agent)
+      }
+    } catch (error) {
+      if (!(error instanceof RolekeeperError)) throw error
+      alarm(notTakenUp(agent, error))
+    }
+    known = stampOf(files)
+    seen = known
+  }
+}
+
+/** When and as what files were written last; a file that is not there for a moment says so. */
+const stampOf = (files: readonly string[]): string =>
+  files
+    .map((file) => {
+      const stat = statSync(file, { throwIfNoEntry: false })
+      return stat === undefined ? 'absent' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`
+    })
+    .join('\n')
+
+const notTakenUp = ({ role, policy }: AgentConfig, error: RolekeeperError): RolekeeperError =>
+  error.code === 'policy.loosened'
+    ? error
+    : new RolekeeperError('policy.not_taken_up', `${policy} changed and is refused: ${error.shortMessage}`, {
+        fix: `${error.fix ?? 'correct it'}. The ${role} goes on by the policy that it has; a start would refuse this one.`,
+        facts: { role, reason: error.code },
+      })

@@ -1,0 +1,110 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { AgentConfig } from '../../src/config/config.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { createPersonKey, looseningText, signText } from '../../src/guard/person.ts'
+import { changeHash } from '../../src/guard/policy/compare.ts'
+import type { Said } from '../../src/guard/policy/difference.ts'
+import { admitPolicy, approvalsFileOf } from '../../src/keeper/loosening.ts'
+import { SIGNER } from '../support/workflows.ts'
+
+const anna = createPersonKey()
+const ben = createPersonKey()
+const approvers = { anna: { key: anna.publicKey }, ben: { key: ben.publicKey } }
+const policyOf = (moved: string, approval: Said = {}): Said => ({
+  ...{ version: '2', role: 'liquidator', approval },
+  limits: { perHour: { movedMax: moved } },
+})
+
+/** A role that starts again and again with its journal, by whatever its file says then. */
+function role(environment: 'production' | 'sandbox' = 'production', mode: AgentConfig['mode'] = 'live') {
+  const policy = join(mkdtempSync(join(tmpdir(), 'rolekeeper-loosening-')), 'liquidator.yaml')
+  const values = new Map<string, string | null>()
+  const agent: AgentConfig = {
+    ...{ role: 'liquidator', mode, policy },
+    signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
+  }
+  const journal = {
+    getValue: async (key: string) => values.get(key) ?? null,
+    setValue: async (key: string, value: string | null) => void values.set(key, value),
+    barrier: async () => {},
+  }
+  return {
+    approve: (name: string, privatePem: string, hash: string) =>
+      writeFileSync(
+        approvalsFileOf(policy),
+        `${JSON.stringify({ user: 'a@b', name, signature: signText(looseningText(hash), privatePem) })}\n`,
+        { flag: 'a' },
+      ),
+    starts: (said: Said, ...loosens: readonly string[]) =>
+      admitPolicy({ agent, said }, { journal, config: { environment }, loosens }).then(
+        () => 'works',
+        (error: unknown) => (error instanceof RolekeeperError ? error.code : String(error)),
+      ),
+    refusal: (said: Said) =>
+      admitPolicy({ agent, said }, { journal, config: { environment }, loosens: [] }).catch((error) => error),
+  }
+}
+
+describe('a role that starts', () => {
+  it('works by its first policy, by the same one, and by one that is narrower', async () => {
+    const { starts } = role()
+    expect(await starts(policyOf('100 USD'))).toBe('works')
+    expect(await starts(policyOf('100 USD'))).toBe('works')
+    expect(await starts(policyOf('99 USD'))).toBe('works')
+    // What it worked by last is what counts.
+    expect(await starts(policyOf('100 USD'))).toBe('policy.loosened')
+  })
+
+  it('works by a looser one only where this start names the very change', async () => {
+    const { starts, refusal } = role()
+    const [was, is] = [policyOf('100 USD'), policyOf('200 USD')]
+    await starts(was)
+    expect(await refusal(is)).toMatchObject({
+      shortMessage:
+        'The policy of the liquidator is wider than the one that it worked by: limits.perHour.movedMax 100 USD → 200 USD.',
+      fix: `take that back; or stop, and start once with: rolekeeper run --config FILE --loosen ${changeHash(was, is)}`,
+    })
+    expect(await starts(is, changeHash(was, policyOf('300 USD')))).toBe('policy.loosened')
+    expect(await starts(is, changeHash(was, is))).toBe('works')
+    // The flag of that start lets nothing else through, however long it stands in a service file.
+    expect(await starts(policyOf('300 USD'), changeHash(was, is))).toBe('policy.loosened')
+  })
+
+  it('takes what nobody can compare for looser', async () => {
+    const { starts, refusal } = role()
+    await starts(policyOf('100 USD'))
+    const other = { ...policyOf('100 USD'), guard: { gasHeadroom: '130 %' } }
+    expect((await refusal(other)).shortMessage).toBe(
+      'The policy of the liquidator may be wider than the one that it worked by: guard.gasHeadroom nothing → 130 %.',
+    )
+  })
+
+  it('needs the approvers of the policy that it leaves, not of the one that comes', async () => {
+    const { starts, approve } = role()
+    const mallory = createPersonKey()
+    const was = policyOf('100 USD', { approvers, quorum: '2' })
+    const is = policyOf('200 USD', { approvers: { mallory: { key: mallory.publicKey } } })
+    const hash = changeHash(was, is)
+    await starts(was)
+    expect(await starts(is, hash)).toBe('policy.loosening_unapproved')
+    approve('mallory', mallory.privatePem, hash)
+    approve('anna', anna.privatePem, hash)
+    approve('anna', anna.privatePem, hash)
+    approve('ben', ben.privatePem, changeHash(was, was))
+    expect(await starts(is, hash)).toBe('policy.loosening_unapproved')
+    approve('ben', ben.privatePem, hash)
+    // Approved is not started: the flag is needed still.
+    expect(await starts(is)).toBe('policy.loosened')
+    expect(await starts(is, hash)).toBe('works')
+  })
+
+  it('is asked nothing in a sandbox, and in shadow', async () => {
+    for (const each of [role('sandbox'), role('production', 'shadow')]) {
+      await each.starts(policyOf('100 USD'))
+      expect(await each.starts(policyOf('200 USD'))).toBe('works')
+    }
+  })
+})

@@ -1,0 +1,121 @@
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { agents } from '../../agents/index.ts'
+import type { AgentConfig } from '../../src/config/config.ts'
+import { loadWithIncludes } from '../../src/config/include.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { type Watched, watchPolicies } from '../../src/keeper/policy-watch.ts'
+import { compilePolicy } from '../../src/keeper/role-policy.ts'
+import { ASSUMPTIONS } from '../../src/service/contract/assumptions.ts'
+import { deployment } from '../guard/kinds.ts'
+import { SIGNER } from '../support/workflows.ts'
+
+const [does] = agents.filter(({ role }) => role === 'allocator')
+
+/** An allocator's policy with what it includes in a folder, watched by a clock whose looks are taken one by one. */
+function scene() {
+  if (does === undefined) throw new TypeError('there is an allocator')
+  const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-watch-'))
+  const file = join(folder, 'allocator.yaml')
+  const shared = join(folder, 'shared.yaml')
+  const text = readFileSync('policies/allocator.yaml', 'utf8').replace(
+    /^include: .*$/m,
+    'include: ./shared.yaml',
+  )
+  writeFileSync(file, text)
+  writeFileSync(shared, readFileSync('policies/shared/fees-and-freshness.yaml'))
+  const agent: AgentConfig = {
+    ...{ role: 'allocator', mode: 'live', policy: file },
+    signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
+  }
+  const load = () => {
+    const yaml = loadWithIncludes(file)
+    const ground = { environment: 'production' as const, deployment, service: { assumptions: ASSUMPTIONS } }
+    return { agent, does, ...compilePolicy(yaml, does, ground) }
+  }
+  const watched: Watched = { agent, does, policy: load() }
+  const heard: string[] = []
+  let wake = () => {}
+  let onAsleep = () => {}
+  const stop = watchPolicies([watched], {
+    clock: {
+      sleep: (_ms, signal) =>
+        new Promise((resolve, reject) => {
+          wake = () => resolve(undefined)
+          signal?.addEventListener('abort', () => reject(signal.reason))
+          onAsleep()
+        }),
+    },
+    log: { info: (what) => heard.push(what) },
+    load,
+    renew: async () => void heard.push('renewed'),
+    alarm: ({ code, shortMessage }) => heard.push(`${code}: ${shortMessage}`),
+  })
+  /** Take so many looks, and say what was heard. */
+  const looks = async (count: number) => {
+    for (let each = 0; each < count; each += 1) {
+      const asleep = new Promise<void>((resolve) => {
+        onAsleep = resolve
+      })
+      wake()
+      await asleep
+    }
+    return heard.splice(0)
+  }
+  const ruleset = () => (watched.policy instanceof RolekeeperError ? '' : watched.policy.ruleset.hash)
+  return { file, shared, text, looks, ruleset, stop }
+}
+
+describe('a policy that is watched', () => {
+  it('is taken up where it is narrower, once its file stands still, however an editor writes it', async () => {
+    const { file, text, looks, ruleset, stop } = scene()
+    expect(await looks(3)).toEqual([])
+    const before = ruleset()
+    writeFileSync(`${file}.new`, text.replace('movedMax: "2,000,000 USD"', 'movedMax: "1,500,000 USD"'))
+    renameSync(`${file}.new`, file)
+    expect(await looks(1)).toEqual([])
+    expect(await looks(1)).toEqual(['a narrower policy is taken up', 'renewed'])
+    expect(ruleset()).not.toBe(before)
+    expect(await looks(3)).toEqual([])
+    await stop()
+  })
+
+  it('is taken up where what it includes is narrower', async () => {
+    const { shared, looks, stop } = scene()
+    await looks(3)
+    writeFileSync(shared, readFileSync(shared, 'utf8').replace('ageMax: "20 s"', 'ageMax: "15 s"'))
+    expect(await looks(2)).toEqual(['a narrower policy is taken up', 'renewed'])
+    await stop()
+  })
+
+  it('stays as it is where the file is wider, with an alarm that names the setting', async () => {
+    const { file, text, looks, ruleset, stop } = scene()
+    await looks(3)
+    const before = ruleset()
+    writeFileSync(file, text.replace('gasMax: "600,000 gas"', 'gasMax: "700,000 gas"'))
+    expect(await looks(3)).toEqual([
+      'policy.loosened: The policy of the allocator is wider than the one that it worked by: guard.allow[allocate].gasMax 600,000 gas → 700,000 gas.',
+    ])
+    expect(ruleset()).toBe(before)
+    // Taken back, nothing is to be said any more.
+    writeFileSync(file, text)
+    expect(await looks(3)).toEqual([])
+    await stop()
+  })
+
+  it('stays as it is where the file does not load, or is gone', async () => {
+    const { file, text, looks, ruleset, stop } = scene()
+    await looks(3)
+    const before = ruleset()
+    writeFileSync(file, text.slice(0, text.length / 2))
+    expect(await looks(3)).toEqual([expect.stringMatching(/^policy\.not_taken_up: .*is refused/)])
+    rmSync(file)
+    expect(await looks(3)).toEqual([
+      expect.stringMatching(/^policy\.not_taken_up: .*cannot be read \(ENOENT\)/),
+    ])
+    expect(ruleset()).toBe(before)
+    await stop()
+  })
+})
