@@ -54,7 +54,13 @@ const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
   .replace('./shared/', `${process.cwd()}/policies/shared/`)
   .replaceAll('sUSD', 'USDC')
   .replaceAll('sBTC', 'cbBTC')
-  .replace(', sETH: "500 sETH"', '')
+  .replace(/, sETH: "[\d,]+ sETH"/, '')
+  // Figures of its own: those that are shipped change.
+  .replace(/^ {2}perHour: .*/m, '  perHour: { movedMax: "2,000,000 USD", gasMax: "2 ETH", revertsMax: "20" }')
+  .replace(
+    /^ {2}perDay: .*/m,
+    '  perDay: { movedMax: "20,000,000 USD", gasMax: "10 ETH", revertsMax: "100" }',
+  )
   .replace(/^ {4}sETH:\n(?: {6}.*\n)+/m, '')
   .replace(/^ {4}sETH\/.*\n/m, '')
 
