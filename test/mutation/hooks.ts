@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Mutant, mutate, SWITCH } from './mutants.ts'
 
 /** So often a place is passed in a loop that has lost its end. */
 const PASSES_MAX = 3_000_000
+
+const ROOT = pathToFileURL(`${process.cwd()}/`).href
 
 /** The mutants of the loaded code, and which one is switched on. */
 export type Switchboard = {
@@ -17,10 +19,10 @@ export type Switchboard = {
 }
 
 /**
- * Load the files given with all of their mutants in them, and tests with the shim instead of Vitest. Numbers follow the
- * files' order, so that they are the same in every process.
+ * Load the files given with all of their mutants in them, and tests with the shim instead of Vitest. Numbers go
+ * on from `numbersFrom`, so that they are the same in every process.
  */
-export function load(files: readonly string[], first: number | null, numbersFrom = 0): Switchboard {
+export function load(files: readonly string[], numbersFrom: number): Switchboard {
   const mutants = new Map<number, Mutant>()
   const texts = new Map<string, string>()
   let next = numbersFrom
@@ -30,7 +32,7 @@ export function load(files: readonly string[], first: number | null, numbersFrom
     for (const mutant of mutated.mutants) mutants.set(mutant.id, mutant)
     texts.set(file, mutated.text)
   }
-  let on = first
+  let on: number | null = null
   let passes = 0
   const seen = new Uint8Array(next)
   Object.assign(globalThis, {
@@ -44,13 +46,18 @@ export function load(files: readonly string[], first: number | null, numbersFrom
   })
   const shim = new URL('shim.ts', import.meta.url).href
   registerHooks({
-    resolve: (specifier, context, nextResolve) =>
-      specifier === 'vitest' && context.parentURL !== shim
-        ? { url: shim, shortCircuit: true }
-        : nextResolve(specifier, context),
+    resolve: (specifier, context, nextResolve) => {
+      if (specifier === 'vitest' && context.parentURL !== shim) return { url: shim, shortCircuit: true }
+      const resolved = nextResolve(specifier, context)
+      // What is loaded anew has all that it imports of ours loaded anew with it.
+      const [, query] = context.parentURL?.split('?') ?? []
+      const isOurs = resolved.url.startsWith(ROOT) && !resolved.url.includes('/node_modules/')
+      return query === undefined || !isOurs ? resolved : { ...resolved, url: `${resolved.url}?${query}` }
+    },
     load: (url, context, nextLoad) => {
-      const text = url.startsWith('file:')
-        ? texts.get(relative(process.cwd(), fileURLToPath(url)))
+      const [bare = url] = url.split('?')
+      const text = bare.startsWith('file:')
+        ? texts.get(relative(process.cwd(), fileURLToPath(bare)))
         : undefined
       if (text === undefined) return nextLoad(url, context)
       return { format: 'module-typescript', source: text, shortCircuit: true }

@@ -5,6 +5,7 @@
  */
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { load } from './hooks.ts'
 import type { Kept } from './shim.ts'
 
@@ -12,10 +13,10 @@ import type { Kept } from './shim.ts'
 export type Order = {
   readonly files: readonly string[]
   readonly tests: readonly string[]
-  /** The mutants to judge; null: all that are there. */
-  readonly only: readonly number[] | null
-  /** A mutant that is on from the first line of the code: what is computed as it loads is then computed with it. */
-  readonly fromStart: number | null
+  /** The mutants to judge. */
+  readonly only: readonly number[]
+  /** Whether each is on from the first line of the code: what is computed as it loads is then computed with it. */
+  readonly isAnew: boolean
   /** The number of the files' first mutant. */
   readonly numbersFrom: number
 }
@@ -37,13 +38,13 @@ export type Report =
 /** A test that takes longer under a mutant than this hangs. */
 const TEST_MS_MAX = 20_000
 
-const order: Order = JSON.parse(process.argv[2] ?? '{}')
+const order: Order = JSON.parse(process.argv[2] ?? 'null')
 const requireFile = createRequire(import.meta.url)
 const report = (said: Report) => process.send?.(said)
 process.on('uncaughtException', () => {})
 process.on('unhandledRejection', () => {})
 
-const board = load(order.files, order.fromStart, order.numbersFrom)
+const board = load(order.files, order.numbersFrom)
 const shim: typeof import('./shim.ts') = await import('./shim.ts')
 await work().catch((error: unknown) => {
   // What a mutant throws late is dropped above; the judge's own failure is not.
@@ -55,18 +56,12 @@ report({ type: 'done' })
 process.exit(0)
 
 async function work(): Promise<void> {
-  if (order.fromStart !== null) return judgeOne(order.fromStart)
+  if (order.isAnew) return judgeAnew()
   for (const file of order.tests) {
     const why = loads(file)
     if (why !== null) report({ type: 'broken', test: file, why })
   }
   return judgeAll()
-}
-
-function end(id: number, by: string): never {
-  report({ type: 'judged', id, by, atLoad: true, tests: 0 })
-  report({ type: 'done' })
-  process.exit(0)
 }
 
 async function fails(test: Kept): Promise<string | null> {
@@ -93,22 +88,37 @@ function loads(file: string): string | null {
   }
 }
 
-/** The mutant is on as the code loads; the first test that fails ends it. */
-async function judgeOne(id: number): Promise<void> {
-  let tests = 0
-  for (const file of order.tests) {
-    if (loads(file) !== null) end(id, file)
-    for (const test of shim.kept.slice(tests)) {
-      try {
-        await shim.beginAll([test])
-      } catch {
-        end(id, test.name)
-      }
-      if ((await fails(test)) !== null) end(id, test.name)
-    }
-    tests = shim.kept.length
+/** Every load stays in memory: a process takes so many. */
+const ANEW_MAX = 30
+
+/** Load code and tests once more for each mutant, with it on. */
+async function judgeAnew(): Promise<void> {
+  for (const id of order.only.slice(0, ANEW_MAX)) {
+    report({ type: 'began', id })
+    board.set(id)
+    const by = await firstToNotice(id)
+    board.set(null)
+    report({ type: 'judged', id, by, atLoad: true, tests: shim.kept.length })
   }
-  report({ type: 'judged', id, by: null, atLoad: true, tests })
+}
+
+/** The first test that fails, or the file that does not load; null where all pass. */
+async function firstToNotice(id: number): Promise<string | null> {
+  shim.kept.splice(0)
+  for (const file of order.tests) {
+    const from = shim.kept.length
+    shim.beginFile(file)
+    try {
+      await import(`${pathToFileURL(resolve(file)).href}?anew=${id}`)
+      await shim.beginAll(shim.kept.slice(from))
+    } catch {
+      return file
+    }
+    for (const test of shim.kept.slice(from)) {
+      if (!isTimed(test) && (await fails(test)) !== null) return test.name
+    }
+  }
+  return null
 }
 
 /** A test of how long something takes fails by the machine's load, not by a mutant. */
@@ -134,7 +144,7 @@ async function judgeAll(): Promise<void> {
     for (const id of passed) covering.set(id, [...(covering.get(id) ?? []), { test, ms }])
   }
   report({ type: 'counted', mutants: board.mutants.size, tests: shim.kept.length })
-  for (const id of order.only ?? board.mutants.keys()) {
+  for (const id of order.only) {
     const tests = (covering.get(id) ?? []).toSorted((one, other) => one.ms - other.ms)
     report({ type: 'began', id })
     let by: string | null = null

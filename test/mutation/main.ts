@@ -1,8 +1,8 @@
 /**
  * `npm run mutate [-- --only guard|ledger|sign] [--files GLOB] [--results FILE] [--json]`: changes the code that
  * decides about money one place at a time, and asks whether a test notices. Prints the survivors and the score of each
- * part; exits 1 below 90 %. With a file for results, what was noticed before, in a file that has not changed since, is
- * not asked again.
+ * part; exits 1 below 90 %. With a file for results, what was judged before, in a file that has not changed since, is
+ * not asked again: to have it asked with other tests, take its line out.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -49,11 +49,13 @@ const say = (line: string) => process.stderr.write(`${line}\n`)
 
 type Judged = Extract<Report, { type: 'judged' }>
 
-const noticed = new Map<string, string>()
+/** How a mutant ended that is noticed only, if at all, as the code loads: that is asked in the second part. */
+const AT_LOAD = '?'
+const known = new Map<string, string>()
 if (values.results !== '' && existsSync(values.results)) {
   for (const line of readFileSync(values.results, 'utf8').split('\n')) {
     const [key, by] = line.split('\t')
-    if (key !== undefined && by !== undefined && by !== '') noticed.set(key, by)
+    if (key !== undefined && by !== undefined) known.set(key, by)
   }
 }
 /** A mutant's name for as long as its file stays what it is. */
@@ -73,42 +75,36 @@ async function judgePart(part: Part): Promise<number> {
     .toSorted()
   const mutants = mutantsOf(files)
   const wanted = globSync(values.files)
-  const only =
-    wanted.length === 0 ? null : mutants.filter(({ file }) => wanted.includes(file)).map(({ id }) => id)
+  const only = mutants.filter(({ file }) => wanted.length === 0 || wanted.includes(file)).map(({ id }) => id)
   const judged = new Map<number, Judged>()
-  for (const id of only ?? mutants.keys()) {
-    const by = noticed.get(keys.get(id) ?? '')
-    if (by !== undefined) judged.set(id, { type: 'judged', id, by, atLoad: false, tests: 1 })
+  for (const id of only) {
+    const by = known.get(keys.get(id) ?? '')
+    if (by === undefined) continue
+    const atLoad = by === AT_LOAD
+    judged.set(id, { type: 'judged', id, by: atLoad || by === '' ? null : by, atLoad, tests: 0 })
   }
-  await judgeTogether({ files, tests, only, fromStart: null, numbersFrom: 0 }, mutants, judged)
-  // What is computed as the code loads was computed before a mutant was on: each of these gets a process.
+  await judgeTogether({ files, tests, only, isAnew: false, numbersFrom: 0 }, judged)
+  // What is computed as the code loads was computed before a mutant was on.
   const again = [...judged.values()].filter(({ by, atLoad }) => by === null && atLoad)
   if (again.length > 0) {
     say(`${part}: ${again.length} mutants of what is computed as the code loads; without them:`)
     report(part, mutants, new Map([...judged].filter(([, { by, atLoad }]) => by !== null || !atLoad)))
   }
-  for (const { id } of again) {
-    const [mutant] = mutants.filter((each) => each.id === id)
-    if (mutant === undefined) continue
-    judged.delete(id)
-    const numbersFrom = mutants.find(({ file }) => file === mutant.file)?.id ?? 0
-    const alone = {
-      files: [mutant.file],
-      tests: nearest(tests, mutant),
-      only: null,
-      fromStart: id,
-      numbersFrom,
-    }
-    await judgeTogether(alone, [mutant], judged)
+  for (const { id } of again) judged.delete(id)
+  for (const file of files) {
+    const own = mutants.filter((mutant) => mutant.file === file).map(({ id }) => id)
+    const left = again.map(({ id }) => id).filter((id) => own.includes(id))
+    const alone = { files: [file], tests: nearest(tests, file), only: left, numbersFrom: own[0] ?? 0 }
+    await judgeTogether({ ...alone, isAnew: true }, judged)
   }
   return report(part, mutants, judged)
 }
 
 /**
- * What judges a mutant in a process of its own: the tests beside those of its file, its own first, and that the shipped
+ * What judges a mutant that is on as the code loads: the tests beside those of its file, its own first, and that the shipped
  * policies still allow what they are for. The others could only notice more.
  */
-function nearest(tests: readonly string[], { file }: Mutant): readonly string[] {
+function nearest(tests: readonly string[], file: string): readonly string[] {
   const own = file.replace('src/', 'test/').replace(/\.ts$/, '')
   const rank = (test: string) => (test.startsWith(own) ? 0 : test.endsWith('shipped.test.ts') ? 1 : 2)
   return tests
@@ -129,26 +125,22 @@ function mutantsOf(files: readonly string[]): readonly Mutant[] {
 }
 
 /** Have a process judge until all are judged; one that got stuck, or was left in disorder, is followed by the next. */
-async function judgeTogether(
-  order: Order,
-  mutants: readonly Mutant[],
-  judged: Map<number, Judged>,
-): Promise<void> {
-  const all = order.only ?? (order.fromStart === null ? mutants.map(({ id }) => id) : [order.fromStart])
+async function judgeTogether(order: Order, judged: Map<number, Judged>): Promise<void> {
   for (;;) {
-    const left = all.filter((id) => !judged.has(id))
-    if (left.length === 0) return
-    const stuck = await judge(order.fromStart === null ? { ...order, only: left } : order, judged)
+    const only = order.only.filter((id) => !judged.has(id))
+    if (only.length === 0) return
+    const stuck = await judge({ ...order, only }, judged)
     if (stuck === null) continue
-    const [by, atLoad] = ['it never ends', order.fromStart !== null]
-    keep({ type: 'judged', id: stuck, by, atLoad, tests: 0 }, judged)
+    const by = 'it never ends'
+    keep({ type: 'judged', id: stuck, by, atLoad: order.isAnew, tests: 0 }, order, judged)
   }
 }
 
-function keep(said: Judged, judged: Map<number, Judged>): void {
+function keep(said: Judged, { isAnew }: Order, judged: Map<number, Judged>): void {
   judged.set(said.id, said)
   if (values.results === '') return
-  appendFileSync(values.results, `${keys.get(said.id)}\t${(said.by ?? '').replaceAll(/\s+/g, ' ')}\n`)
+  const by = said.by ?? (said.atLoad && !isAnew ? AT_LOAD : '')
+  appendFileSync(values.results, `${keys.get(said.id)}\t${by.replaceAll(/\s+/g, ' ')}\n`)
 }
 
 /** The mutant that the process was stuck at; null where it ended by itself. */
@@ -157,8 +149,8 @@ function judge(order: Order, judged: Map<number, Judged>): Promise<number | null
   const child: ChildProcess = fork(file, [JSON.stringify(order)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  let current = order.fromStart
-  let hasStarted = order.fromStart !== null
+  let current: number | null = null
+  let hasStarted = false
   const { promise, resolve } = Promise.withResolvers<number | null>()
   let timer = setTimeout(() => {}, 0)
   const restart = () => {
@@ -167,9 +159,12 @@ function judge(order: Order, judged: Map<number, Judged>): Promise<number | null
   }
   restart()
   child.on('message', (said: Report) => {
-    if (said.type === 'began') current = said.id
+    if (said.type === 'began') {
+      current = said.id
+      hasStarted = true
+    }
     if (said.type === 'judged') {
-      keep(said, judged)
+      keep(said, order, judged)
       current = null
       if (judged.size % 200 === 0) say(`${judged.size} judged`)
     }
