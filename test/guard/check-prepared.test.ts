@@ -334,6 +334,44 @@ describe('the static guard', () => {
   })
 })
 
+describe('an answer that was judged before', () => {
+  const frozen = freeze(liquidationAnswer())
+  const honest = bound(liquidation)
+  const judge = (changes: Partial<Parameters<typeof checkPrepared>[0]>) => {
+    const given = { workflow: honest, frozen, ruleset, nowMs: NOW_MS }
+    expect(checkPrepared(given).ok).toBe(true)
+    const checked = checkPrepared({ ...given, ...changes })
+    return checked.ok ? 'accepted' : checked.check
+  }
+
+  it('is judged once for the same workflow under the same rules', () => {
+    const given = { workflow: honest, frozen, ruleset, nowMs: NOW_MS }
+    const [first, again] = [checkPrepared(given), checkPrepared({ ...given, workflow: { ...honest } })]
+    expect(first.ok && again.ok && first.calls === again.calls).toBe(true)
+  })
+
+  it('is judged anew for anything else', () => {
+    const rules = new Map([...ruleset.rules].map(([type]) => [type, []]))
+    expect(judge({ ruleset: { ...ruleset, rules } })).toBe('workflow_not_allowed')
+    const { input } = liquidation
+    const more = { ...liquidation, input: { ...input, minCollateralAssets: String(MIN_COLLATERAL + 1n) } }
+    expect(judge({ workflow: bound(more) })).toBe('parameter_min_collateral_out')
+    expect(judge({ workflow: { ...honest, role: 'allocator' } })).toBe('role_not_allowed')
+    expect(judge({ workflow: { ...honest, chainId: 1 } })).toBe('chain_mismatch')
+    expect(judge({ workflow: { ...honest, signer: STRANGER } })).toBe('parameter_recipient')
+  })
+
+  it('is refused as blocked in words of the service, made printable', () => {
+    const said = (blockedReasons: string[]) => {
+      const checked = check(withPreflight({ status: 'blocked', blockedReasons }))
+      return checked.ok ? '' : checked.message
+    }
+    expect(said([])).toBe("The service's preflight is blocked: no reason given.")
+    expect(said(['a', 'b\u001b[2J'])).toContain('blocked: a, b')
+    expect(said(['a', 'b\u001b[2J'])).not.toContain('\u001b')
+  })
+})
+
 describe('a request', () => {
   const asked = (input: Readonly<Record<string, string>>, changes: Partial<Proposal> = {}) =>
     reasonOf(liquidationAnswer(), { ...liquidation, input: { ...liquidation.input, ...input }, ...changes })

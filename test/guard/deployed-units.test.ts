@@ -102,3 +102,64 @@ it('judges no share price of a vault with less than one whole share', () => {
   const tiny = { [`${VAULT} totalSupply()`]: 10n ** 12n - 1n, [`${VAULT} convertToAssets(uint256)`]: 7n }
   expect(judge(tiny)).toBeNull()
 })
+
+it('accepts them to ten basis points below, and not one base unit less', () => {
+  const at = (assets: bigint) =>
+    judge({ [`${oracle} read()`]: 60_060n * WAD, [`${FUND} appraise(address,uint256,address)`]: assets })
+  expect(at(60_000n * 10n ** 12n)).toBeNull()
+  expect(at(60_000n * 10n ** 12n - 1n)).toContain('are worth in market')
+  expect(at(1n)).toContain('are worth in market')
+})
+
+it('has a fund appraise a million whole tokens, of the markets that lend what the fund counts in', () => {
+  const asked = (of: Deployment) => {
+    const reads = createReads()
+    askUnits(of, reads)
+    return reads.calls.filter(({ to }) => to === FUND).map(({ data }) => data)
+  }
+  const probe = encodeAbiParameters(
+    [{ type: 'address' }, { type: 'uint256' }, { type: 'address' }],
+    [COLLATERAL, 10n ** 14n, MARKET],
+  )
+  const selector = toFunctionSelector('appraise(address,uint256,address)')
+  expect(asked(pinned)).toContain(`${selector}${probe.slice(2)}`)
+  const other = { ...pinned, funds: pinned.funds.map((fund) => ({ ...fund, quoteAsset: COLLATERAL })) }
+  expect(asked(other).filter((data) => data.startsWith(selector))).toEqual([])
+})
+
+it('asks for all that a share price follows from', () => {
+  for (const name of ['decimals()', 'totalAssets()', 'totalSupply()'])
+    expect(judge({ [`${VAULT} ${name}`]: null }), name).toContain('what is not known denies')
+})
+
+it('judges a vault of exactly one whole share, and one whose shares count like its asset', () => {
+  const one = {
+    [`${VAULT} totalSupply()`]: 10n ** 12n,
+    [`${VAULT} totalAssets()`]: 2_000_000n,
+  }
+  expect(judge({ ...one, [`${VAULT} convertToAssets(uint256)`]: 2n * 10n ** 30n })).toBeNull()
+  expect(judge({ ...one, [`${VAULT} convertToAssets(uint256)`]: 2n * 10n ** 33n })).toContain(
+    'shares of vault',
+  )
+  const alike = {
+    [`${VAULT} decimals()`]: 6n,
+    [`${VAULT} totalSupply()`]: 1_600_000n * 10n ** 6n,
+    [`${VAULT} convertToAssets(uint256)`]: 1_250_000n * 10n ** 30n,
+  }
+  expect(judge(alike)).toBeNull()
+})
+
+it('counts the virtual shares and the one asset that a vault begins with', () => {
+  // Three whole shares of no decimals for four base units: five for four is what a share is worth.
+  const none: Deployment = { ...pinned, assets: pinned.assets.map((asset) => ({ ...asset, decimals: 0 })) }
+  const script = {
+    ...{ [`${LOAN} decimals()`]: 0n, [`${COLLATERAL} decimals()`]: 0n, [`${VAULT} decimals()`]: 0n },
+    ...{ [`${VAULT} totalSupply()`]: 3n, [`${VAULT} totalAssets()`]: 4n },
+    [`${VAULT} convertToAssets(uint256)`]: (10n ** 36n * 5n) / 4n,
+    [`${FUND} appraise(address,uint256,address)`]: 60_000n * 10n ** 6n,
+  }
+  expect(judge(script, none)).toBeNull()
+  expect(judge({ ...script, [`${VAULT} convertToAssets(uint256)`]: (10n ** 36n * 4n) / 3n }, none)).toContain(
+    'shares of vault',
+  )
+})

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { checkPrepared } from '../../src/guard/check-prepared.ts'
+import { checkPostconditions } from '../../src/guard/postconditions.ts'
 import type { CanonicalPostcondition } from '../../src/service/contract/prepared-workflow.ts'
-import { CHAIN_ID, freeze, NOW_MS, OTHER_MARKET, SELF, STRANGER } from './fixtures.ts'
+import { CHAIN_ID, freeze, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 import { answerOf } from './kinds.ts'
 import { CASES } from './shipped.ts'
 
@@ -47,5 +48,30 @@ describe.each(CASES)('the postconditions of %s', (_name, kind, ruleset) => {
       const hostile = honest.canonicalPostconditions.with(index, { ...one, ...change(one) })
       expect(judged(hostile)).toBe(check)
     }
+  })
+})
+
+describe('the postconditions of a type that nobody says the changes of', () => {
+  const judged = (entityId: string, to: typeof MARKET | null = MARKET) => {
+    const one = { entityType: 'vault', entityId, field: 'assets', expected: true }
+    const subject = { input: { vaultAddress: VAULT, assets: '5' }, self: SELF }
+    return checkPostconditions([one], 'deposit', subject, [{ to: STRANGER }, { to }])?.check ?? 'taken'
+  }
+
+  it('are about addresses of the request, of ours, or of the contract that is called last', () => {
+    for (const id of [
+      VAULT,
+      SELF,
+      MARKET,
+      `${MARKET}:${VAULT}:7`,
+      `9:${VAULT.toUpperCase().replace('0X', '0x')}`,
+    ])
+      expect(judged(id), id).toBe('taken')
+  })
+
+  it('are about nothing else, and not about nothing', () => {
+    for (const id of ['', '7', '*', STRANGER, `${VAULT}:${STRANGER}`, `${STRANGER}:${VAULT}`, OTHER_MARKET])
+      expect(judged(id), id).toBe('postcondition_entity')
+    expect(judged(MARKET, null)).toBe('postcondition_entity')
   })
 })

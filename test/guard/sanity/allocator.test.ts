@@ -67,13 +67,19 @@ type Script = {
   readonly kind?: string
   readonly limits?: Record<string, string>
   readonly asks?: Readonly<Record<string, unknown>>
+  readonly type?: 'vaultReallocationBatch' | 'vaultAllocate' | 'vaultDeallocate'
 }
 
 /** Judge the batch above on a scripted chain: what `checkState` says, and then what `checkOutcome` does. */
-function judge({ before = {}, after = {}, kind = 'yield', limits = {}, asks = input }: Script = {}) {
-  const sanity = judgementsOf('allocator', { ...file.guard.sanity, ...limits }).get(
-    'role.allocator.vaultReallocationBatch',
-  )
+function judge({
+  before = {},
+  after = {},
+  kind = 'yield',
+  limits = {},
+  asks = input,
+  type = 'vaultReallocationBatch',
+}: Script = {}) {
+  const sanity = judgementsOf('allocator', { ...file.guard.sanity, ...limits }).get(`role.allocator.${type}`)
   if (sanity === undefined) throw new TypeError('the policy judges batches')
   const reads = { before: createReads(), after: createReads() }
   const vault = deployment.vaults.find(({ address }) => address === VAULT) ?? null
@@ -87,6 +93,40 @@ function judge({ before = {}, after = {}, kind = 'yield', limits = {}, asks = in
   return (judged.checkState(NOW_S) ?? judged.checkOutcome(shown))?.check ?? 'cleared'
 }
 const at = (view: string, market: Address) => `${view} ${market}`
+
+describe('one move on a scripted chain', () => {
+  const asks = (marketAddress: Address, assets: bigint) => ({
+    ...{ vaultAddress: VAULT, marketAddress, assets: String(assets) },
+  })
+  const supply = (idleAssets: bigint, more: Script = {}) =>
+    judge({
+      ...{ type: 'vaultAllocate', asks: asks(OTHER_MARKET, SUPPLIED) },
+      ...more,
+      after: { idleAssets, ...more.after },
+    })
+  const withdraw = (idleAssets: bigint, more: Script = {}) =>
+    judge({ type: 'vaultDeallocate', asks: asks(MARKET, WITHDRAWN), after: { idleAssets }, ...more })
+
+  it('is cleared where the vault has it afterwards, to the base unit', () => {
+    // 5 % of 10,000, and what is queued, stay: 1,100 suffice for 500.
+    const enough = { before: { idleAssets: 1_100n } }
+    expect(supply(600n, enough)).toBe('cleared')
+    expect(supply(599n, enough)).toBe('idle_differs')
+    expect(withdraw(1_300n)).toBe('cleared')
+    expect(withdraw(1_299n)).toBe('idle_differs')
+  })
+
+  it('is held to the market that it goes to, and takes no more than there is', () => {
+    const enough = { before: { idleAssets: 1_100n } }
+    const full = { [at('allocatedAssets', OTHER_MARKET)]: 5_001n }
+    expect(supply(600n, { ...enough, after: full })).toBe('above_cap')
+    expect(supply(600n, { before: { ...enough.before, [at('paused', OTHER_MARKET)]: true } })).toBe(
+      'market_paused',
+    )
+    expect(withdraw(1_300n, { before: { partition: [WITHDRAWN - 1n, 1n, 0n] } })).not.toBe('cleared')
+    expect(withdraw(1_300n, { asks: asks(STRANGER, WITHDRAWN) })).toBe('market_not_pinned')
+  })
+})
 
 describe('a reallocation on a scripted chain', () => {
   it('is cleared when every figure is at its limit', () => {

@@ -3,6 +3,7 @@ import {
   encodeAbiParameters,
   encodeFunctionResult,
   type Hex,
+  pad,
   parseAbi,
   toFunctionSelector,
 } from 'viem'
@@ -17,7 +18,7 @@ import { deployment, judgementsOf, SELF, STRANGER } from '../fixtures.ts'
 
 const TYPE = 'role.nav_reporter.navReportSignAndSubmit'
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
-const [FUND, ORACLE, LENS] = [hex('2'), hex('3'), hex('4')]
+const [FUND, ORACLE, LENS, VAULT_ORACLE] = [hex('2'), hex('3'), hex('4'), hex('6')]
 const WAD = 10n ** 18n
 const NOW_S = 1_800_000_000
 
@@ -91,6 +92,13 @@ function fill(reads: Reads, answers: Answers) {
   reads.fill(reads.calls.map(({ data }) => bySelector.get(data.slice(0, 10) as Hex) ?? null))
 }
 
+/** What the last judgement asked the chain before the run. */
+let calls: readonly string[] = []
+const asked = (given: Given) => {
+  judged(given)
+  return calls
+}
+
 /** The checks of position and outcome, in this order; null where one passes. */
 function judged({
   input: changes = {},
@@ -128,6 +136,7 @@ function judged({
   }
   const [reads, afterwards] = [createReads(), createReads()]
   const judgement = check.judge({ subject, proposal, calls: [], before: reads, after: afterwards })
+  calls = reads.calls.map(({ to, data }) => `${to} ${data}`)
   fill(reads, { ...honest, ...before })
   fill(afterwards, { 'latest(bytes32)': after })
   return [
@@ -202,6 +211,25 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(value((95n * WAD) / 100n - 1n, {})).toBe('value_apart_from_chain')
     expect(value(WAD, { 'shareValueWad(address)': null })).toBe('read_failed')
     expect(value(WAD, { 'shareValueWad(address)': word(WAD * 1_000n) })).toBe('value_apart_from_chain')
+  })
+
+  it('asks of the chain what the policy names: a contract, or what is reported on', () => {
+    const sheet = { oracleAddress: VAULT_ORACLE }
+    const oracles = [
+      { name: 'fundNavOracle', address: ORACLE },
+      { name: 'primeNavOracle', address: VAULT_ORACLE },
+      { name: 'fundLens', address: LENS },
+    ]
+    expect(asked({ oracles })).toContain(
+      `${LENS} ${toFunctionSelector('shareValueWad(address)')}${pad(FUND).slice(2)}`,
+    )
+    const probe = encodeAbiParameters([{ type: 'uint256' }], [10n ** 12n]).slice(2)
+    expect(asked({ oracles, input: sheet })).toContain(
+      `${FUND} ${toFunctionSelector('convertToAssets(uint256)')}${probe}`,
+    )
+    expect(asked({ oracles }).filter((call) => call.startsWith(ORACLE))).toHaveLength(4)
+    // A contract that the deployment does not pin is asked nothing, and says nothing.
+    expect(position({ oracles: oracles.filter(({ name }) => name !== 'fundLens') })).toBe('read_failed')
   })
 
   it('refuses what the oracle does not show as ours after the run', () => {
