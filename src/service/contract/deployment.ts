@@ -30,13 +30,23 @@ const distinct = (list: readonly { readonly name?: string | undefined }[]) => {
 }
 const NOT_DISTINCT = { error: 'a name is there twice; expected each once' }
 
+/** Of two tokens of one symbol, an amount would be counted in the decimals of the one and limit the other. */
+const unlike = (list: readonly { readonly symbol: string; readonly address: string }[]) =>
+  [list.map(({ symbol }) => symbol), list.map(({ address }) => address)].every(
+    (each) => new Set(each).size === each.length,
+  )
+
 /**
  * `deployment` of a run configuration: the service's contracts that may be talked to, each with the keccak-256 of its
  * deployed code.
  */
 export const deployment = z.strictObject({
   namespace: z.string().min(1).max(200),
-  assets: z.array(asset).min(1).max(100),
+  assets: z
+    .array(asset)
+    .min(1)
+    .max(100)
+    .refine(unlike, { error: 'a symbol or an address is there twice; expected each once' }),
   markets: z.array(market).min(1).max(100).refine(distinct, NOT_DISTINCT),
   vaults: z.array(vault).min(1).max(100).refine(distinct, NOT_DISTINCT),
   /** Recovery funds; a clone's code hash pins the implementation that it names. */
