@@ -75,7 +75,7 @@ const notAllowed = (type: string): Refusal =>
 export function subjectOf(
   { input }: Pick<Proposal, 'input'>,
   signer: Address,
-  { deployment }: Ruleset,
+  { deployment, ours = [] }: Ruleset,
 ): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
   const market = pinned(deployment.markets, input.marketAddress)
   if (market === undefined) return notPinned('market', input.marketAddress)
@@ -84,7 +84,7 @@ export function subjectOf(
   const fund = pinned(deployment.funds, input.fundAddress)
   if (fund === undefined) return notPinned('fund', input.fundAddress)
   const self: Address = `0x${signer.slice(2).toLowerCase()}`
-  return { ok: true, subject: { input, self, market, vault, fund, deployment } }
+  return { ok: true, subject: { input, self, ours, market, vault, fund, deployment } }
 }
 
 /** Null when the input names none, undefined when it names one that is not pinned. */

@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { RolekeeperError } from '../errors.ts'
 import type { Assumptions, Revalidation } from '../service/contract/assumptions.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
@@ -35,6 +36,8 @@ export type Ruleset = {
   readonly freshness: Freshness
   readonly gasHeadroomBps: bigint
   readonly deployment: Deployment
+  /** The signers of the run configuration, lower case: none of them is another's rival. Absent for a file alone. */
+  readonly ours?: readonly Address[]
   /** Our name of a check by the service's, where they differ. */
   readonly revalidations: ReadonlyMap<string, Revalidation>
   /** The calls of each workflow type, in order. A type without an entry is not allowed. */

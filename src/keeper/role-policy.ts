@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import type { Agent } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
@@ -63,7 +64,8 @@ export function loadRolePolicy({ agent, does }: Position, config: RunConfig): Ro
   const yaml = loadWithIncludes(agent.policy)
   const compiled = compilePolicy(yaml, does, config)
   assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
-  return { agent, does, ...compiled }
+  const ours = config.agents.map(({ signer }): Address => `0x${signer.address.slice(2).toLowerCase()}`)
+  return { agent, does, ...compiled, ruleset: { ...compiled.ruleset, ours } }
 }
 
 /** What of a run configuration a policy is compiled against: no secret, and nothing that runs. */

@@ -34,6 +34,11 @@ it('starts no role whose policy takes a value from a source that is nowhere', ()
   expect(load(NAMED).agent.role).toBe('nav-reporter')
 })
 
+it('knows all signers of the configuration, so that none of them is taken for a rival', () => {
+  const { agent, ruleset } = load(NAMED)
+  expect(ruleset.ours).toContain(agent.signer.address.toLowerCase())
+})
+
 it('starts no role of production at the paces of the sandbox', () => {
   expect(() => load(NAMED, 'sandbox/policies/nav-reporter.yaml')).toThrow(
     /sandbox\/policies\/nav-reporter\.yaml:3:1: the policy says environment: sandbox, and the run configuration production/,

@@ -15,6 +15,8 @@ export type Subject = {
   /** The workflow's input, as the service takes it. */
   readonly input: Readonly<Record<string, unknown>>
   readonly self: Address
+  /** The signers of the run configuration, lower case; absent where none is known beside this one. */
+  readonly ours?: readonly Address[]
   /** Unix seconds, rounded down: no call of ours may be valid longer. */
   readonly deadlineS: bigint
   /** The market of `input.marketAddress`; null when the input names none. */

@@ -15,7 +15,7 @@ import {
   lotView,
   managerView,
 } from './asset-manager-views.ts'
-import { type About, type Judgement, unread } from './judgement.ts'
+import { type About, isOurs, type Judgement, unread } from './judgement.ts'
 import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
 import { amountText, BPS, unitOf, WAD } from './units.ts'
 
@@ -60,6 +60,8 @@ type Bid = {
   /** Who orders by hand decides on no price and names no position; the bid is held to the rest all the same. */
   readonly isOrdered: boolean
   readonly deployment: Deployment
+  /** The fund, the signer, or another of ours. */
+  readonly isOurs: (who: Address) => boolean
 }
 
 function bidOf({ subject, proposal }: About): Bid {
@@ -68,7 +70,17 @@ function bidOf({ subject, proposal }: About): Bid {
   invariant(fund !== null && house !== undefined, 'a bid names its fund and its house')
   // The request's schema was checked before: neither is absent. No lot has the number 0, and no bid is of nothing.
   const [lotId, assets] = [asUint(input.lotId) ?? 0n, asUint(input.bidAssets) ?? 0n]
-  return { fund, self, house, lotId, assets, proposal, isOrdered: proposal.kind === 'order', deployment }
+  return {
+    fund,
+    self,
+    house,
+    lotId,
+    assets,
+    proposal,
+    isOrdered: proposal.kind === 'order',
+    deployment,
+    isOurs: (who) => isOurs(who, subject),
+  }
 }
 
 type BidReads = ReturnType<typeof askBid>
@@ -127,7 +139,7 @@ function checkFund({ self }: Bid, { manager, impairment, flags }: BidReads): Ref
 }
 
 function checkLot(
-  { fund, self, assets, proposal, isOrdered, deployment }: Bid,
+  { fund, assets, proposal, isOrdered, deployment, isOurs: isOne }: Bid,
   { terms, seller, state, bestBidder, bestAssets }: LotRead,
   { closeMarginS }: BidLimits,
   nowS: number,
@@ -144,7 +156,7 @@ function checkLot(
   if (terms.quoteAsset !== fund.quoteAsset) {
     return refuse('quote_asset_differs', `The lot is sold for ${terms.quoteAsset}.`)
   }
-  if (bestBidder === fund.address || seller === self || seller === fund.address) {
+  if (isOne(bestBidder) || isOne(seller)) {
     return refuse('own_lot', `The lot is led by ${bestBidder} and sold by ${seller}: one of us.`)
   }
   if (assets >= terms.reserveAssets && assets > bestAssets) return null

@@ -77,6 +77,10 @@ export const PLAIN: SanityCheck = {
   judge: () => ({ checkState: () => null, checkOutcome: () => null }),
 }
 
+/** Whether somebody is one of us: our signers and our funds neither sell to each other nor outbid each other. Pure. */
+export const isOurs = (who: Address, { self, ours = [], deployment }: Subject): boolean =>
+  [self, ...ours, ...deployment.funds.map(({ address }) => address)].includes(who)
+
 /** Refuse because a read has no answer. Pure. */
 export const unread = (what: string): Refusal =>
   refuse('read_failed', `The chain did not answer for ${what}; what is not known denies.`)

@@ -5,7 +5,7 @@ import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import { type Denomination, percent } from '../../units.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
-import { type About, unread } from './judgement.ts'
+import { type About, isOurs, unread } from './judgement.ts'
 import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from './price.ts'
 import { escrowLimits } from './rfq-bidder-escrow.ts'
 import { type Bound, rivalLimits } from './rfq-bidder-rivals.ts'
@@ -66,7 +66,7 @@ export function createBidJudgement(
     const { seller, asset, quoteAsset, reserveAssets } = found
     const closed = checkOpen(found, timestampS)
     if (closed !== null) return closed
-    if (seller === self || deployment.funds.some(({ address }) => address === seller)) {
+    if (isOurs(seller, subject)) {
       return refuse('seller_is_ours', `${seller} sells it, which is ours.`)
     }
     if (quoteAsset !== token) {

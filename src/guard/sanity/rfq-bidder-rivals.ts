@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { type About, unread } from './judgement.ts'
+import { type About, isOurs, unread } from './judgement.ts'
 import { type BidRead, BOOKED, bookView, type LotRead, type OfferRead } from './rfq-bidder-views.ts'
 import { amountText, BPS } from './units.ts'
 
@@ -50,11 +50,17 @@ export function boundByBook(
       ({ bidder, state, expiresAt }) =>
         bidder !== subject.self && state === BOOKED && expiresAt > BigInt(timestampS),
     )
+    const other = live.find(({ bidder }) => isOurs(bidder, subject))
+    if (other !== undefined) return bidderIsOurs(other.bidder)
     const isLastCall = found.closesAt - BigInt(timestampS) <= book.lastCallS
     const most = mostAgainst(live, found.reserveAssets, isLastCall ? worthMost : 0n, book.leadBpsMax)
     return above(assets, most, (amount) => amountText(amount, found.quoteAsset, subject.deployment))
   }
 }
+
+/** Refuse to outbid one of us: whom the service hides is in the book all the same. Pure. */
+export const bidderIsOurs = (bidder: Address): Refusal =>
+  refuse('bidder_is_ours', `${bidder} bids for it, which is ours.`)
 
 /** The most that so many live bids of others are a reason to bid; `towards` is 0 before the last call. */
 function mostAgainst(

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
-import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
+import { type About, isOurs, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 import {
   addressOf,
@@ -13,7 +13,7 @@ import {
   uintOf,
 } from './rfq-bidder-bid.ts'
 import { askEscrow } from './rfq-bidder-escrow.ts'
-import { boundByBook, checkRaise } from './rfq-bidder-rivals.ts'
+import { bidderIsOurs, boundByBook, checkRaise } from './rfq-bidder-rivals.ts'
 import {
   AUCTION_VIEWS,
   BOOKED,
@@ -197,7 +197,8 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
     checkState: (timestampS) => {
       const found = lot()
       if (found === null) return unread('the lot')
-      if (found.bestBidder !== about.subject.self) return judge(found, timestampS, assets)
+      if (!isOurs(found.bestBidder, about.subject)) return judge(found, timestampS, assets)
+      if (found.bestBidder !== about.subject.self) return bidderIsOurs(found.bestBidder)
       return refuse(
         'leads_already',
         `We lead with ${amountText(found.bestAssets, found.quoteAsset, about.subject.deployment)}.`,

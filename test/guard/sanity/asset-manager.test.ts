@@ -138,6 +138,8 @@ const INPUTS: Readonly<Record<string, Proposal['input']>> = {
   [MOBILITY]: { vaultAddress: VAULT, action: 'set_transfer_profile', transferProfile: 'frozen' },
 }
 
+const [OTHER_FUND, COLLEAGUE] = [`0x${'f9'.repeat(20)}`, `0x${'c7'.repeat(20)}`] as const
+
 /** The first refusal's name, of the position or of the outcome; null when it may be signed. */
 function judged(type: WorkflowType, given: Given): string | null {
   const { input = INPUTS[type] ?? {}, before = {}, after = {}, proposal = {}, timestampS = NOW_S } = given
@@ -156,11 +158,15 @@ function judged(type: WorkflowType, given: Given): string | null {
   const subject: Subject = {
     input,
     self: SELF,
+    ours: [SELF, COLLEAGUE],
     deadlineS: BigInt(NOW_S + 60),
     market: null,
     vault: type === MOBILITY ? { address: VAULT, codeHash: '0x' } : null,
     fund: type === MOBILITY ? null : { address: FUND, codeHash: '0x', quoteAsset: LOAN },
-    deployment,
+    deployment: {
+      ...deployment,
+      funds: [FUND, OTHER_FUND].map((address) => ({ address, codeHash: '0x' as const, quoteAsset: LOAN })),
+    },
   }
   const [reads, then] = [createReads(), createReads()]
   const judged = judgements
@@ -204,6 +210,10 @@ describe('a bid', () => {
     ['own_lot', { before: lot({ bestBidder: FUND }) }],
     ['own_lot', { before: lot({ seller: SELF }) }],
     ['own_lot', { before: lot({ seller: FUND }) }],
+    // Another fund of ours, and another signer: whatever the service says of who manages it.
+    ['own_lot', { before: lot({ bestBidder: OTHER_FUND }) }],
+    ['own_lot', { before: lot({ seller: OTHER_FUND }) }],
+    ['own_lot', { before: lot({ seller: COLLEAGUE }) }],
     ['outbid', { before: lot({ bestAssets: usd(32_000) }) }],
     ['outbid', { before: terms({ reserveAssets: usd(32_000) + 1n }) }],
     ['market_not_pinned', { before: terms({ market: STRANGER }) }],

@@ -13,6 +13,8 @@ import { tradeChain, VENUES } from './trade-chain.ts'
 /** Base units of whole dollars. */
 export const usd = (whole: number) => BigInt(whole) * 1_000_000n
 const FUNDS = usd(50_000_000)
+/** Another signer of ours. */
+export const COLLEAGUE = `0x${'c7'.repeat(20)}` as const
 /** Of one sBTC. */
 export const PRICE = 50_000n * 10n ** 18n
 
@@ -57,6 +59,7 @@ export function createScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen
     const subject = {
       input: proposal.input,
       self: SELF,
+      ours: [SELF, COLLEAGUE],
       deadlineS: BigInt(world.nowS() + 60),
       market: null,
       vault: null,

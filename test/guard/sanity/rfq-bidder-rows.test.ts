@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RfqBidderSeen } from '../../../agents/rfq-bidder/seen.ts'
 import { auction, bid, NOW_S, RIVAL, SELF } from '../../agents/rfq-bidder/fixtures.ts'
-import { createScene, type Deed, usd } from './bidder-scene.ts'
+import { COLLEAGUE, createScene, type Deed, usd } from './bidder-scene.ts'
 
 /** RFQs of 1 sBTC each at most, for 40,000 sUSD at least, that stay open. */
 const OPENINGS = Array.from(
@@ -46,6 +46,36 @@ describe('own bids that the service shows otherwise', () => {
     expect(new Set(answers.filter((check) => check !== null))).toEqual(
       new Set(['bid_stands', 'asset_escrow_above_limit']),
     )
+  })
+})
+
+describe('a bidder of ours that the service hides', () => {
+  it('is not outbid on an RFQ, lead by lead up to what the lot is worth', () => {
+    const opening: Deed = (world) => {
+      const number = world.openRfq({ closesAtS: NOW_S + 600 })
+      world.place(COLLEAGUE, number, usd(9_000), NOW_S + 900)
+    }
+    // As somebody's, so that the agent takes part.
+    const scene = createScene([opening], (shown) => ({
+      ...shown,
+      rfqs: shown.rfqs.map((rfq) => ({
+        ...rfq,
+        bids: rfq.bids.map((each) => (each.bidder === COLLEAGUE ? { ...each, bidder: RIVAL } : each)),
+      })),
+    }))
+    expect(scene.look()).toEqual(['bidder_is_ours'])
+  })
+
+  it('is not outbid at an auction', () => {
+    const opening: Deed = (world) => {
+      const number = world.openAuction({ closesAtS: NOW_S + 15 })
+      world.raise(COLLEAGUE, number, usd(8_500))
+    }
+    const scene = createScene([opening], (shown) => ({
+      ...shown,
+      auctions: shown.auctions.map((lot) => ({ ...lot, bestBidder: RIVAL, bids: [] })),
+    }))
+    expect(scene.look()).toEqual(['bidder_is_ours'])
   })
 })
 
