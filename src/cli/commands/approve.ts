@@ -89,7 +89,7 @@ function screenOf(workflow: Held): string {
     '',
     `Signed by ${signer} on chain ${chainId}, nothing but:`,
     ...calls.flatMap(callLines),
-    ...(changes.length === 0 ? [] : ['', 'Changes:']),
+    ...(changes.length === 0 ? [] : ['', whoseChanges(workflow)]),
     ...changes.map(
       ({ field, from, to }) => `  ${line(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
     ),
@@ -105,6 +105,10 @@ function screenOf(workflow: Held): string {
     '',
   ].join('\n')
 }
+
+/** An agent compares with the chain; what a person submitted may say anything of what is there now. */
+const whoseChanges = ({ proposal }: Workflow): string =>
+  proposal.kind === 'order' ? 'Changes, by the word of who submitted it:' : 'Changes:'
 
 /** Who has approved it, and who still has to. */
 function approvalLines({ approvals, shown: { quorum, approvers } }: Held['hold']): readonly string[] {

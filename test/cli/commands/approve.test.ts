@@ -68,6 +68,13 @@ beforeAll(async () => {
       approvals: [{ by: 'carla', identity: { user: 'carla@ops' }, atMs: 1_000 }],
     },
   })
+  const order = {
+    ...open,
+    id: 'd4'.repeat(16),
+    opportunity: 'order',
+    proposal: proposalOf({ kind: 'order' }),
+  }
+  await journal.open({ ...order, hold: { ...held.hold, hash: approvalHash(order, asked) } })
   await journal.barrier()
   await journal.close()
 })
@@ -99,6 +106,12 @@ describe('an approval', () => {
     expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash}\n`)
     expect(out.split('\n').length).toBeLessThan(30)
     expect(out).not.toContain('\u001b')
+  })
+
+  it('shows what a person submitted about changes as that person’s word, beside the calls themselves', async () => {
+    const { out } = await run('d4d4')
+    expect(out).toContain('\nChanges, by the word of who submitted it:\n  maxPriceBps: 93 % → 94 %\n')
+    expect((await run('a1a1')).out).toContain('\nChanges:\n')
   })
 
   it('for another hash than what waits approves nothing: it changed since it was read', async () => {
