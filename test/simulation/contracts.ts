@@ -208,6 +208,12 @@ const FUNCTIONS: Readonly<Record<string, Code>> = {
     if (claim === undefined) return '0x'
     return words(claim.owner, claim.owner, VAULT, claim.borrower, claim.assets, 0n, claim.settled)
   }),
+  'openClaimAssets(address)': view((state, { data }) => {
+    const open = [...state.claims.values()].filter(
+      ({ owner, settled }) => !settled && owner === addressAt(data, 0),
+    )
+    return words(open.reduce((sum, { assets }) => sum + assets, 0n))
+  }),
   'liquidate(address,address,uint256,uint256,address,uint256)': liquidate,
   'settleLiquidationClaim(uint256)': settle,
 }
