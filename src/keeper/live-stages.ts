@@ -48,6 +48,8 @@ export type LiveStagesDeps = {
   readonly urgentOf: (signer: Address) => readonly Workflow[]
   /** What contracts may take from the signer, by the chain. */
   readonly standing: () => Promise<readonly StandingAllowance[]>
+  /** Note what a workflow is to allow: it counts as soon as it stands, also once the workflow has ended. */
+  readonly allowing: (allowances: readonly StandingAllowance[]) => void
   readonly ruleset: Ruleset
   readonly approval: Approval
   readonly mail: Pick<Mail, 'answers' | 'everyMs'>
@@ -82,8 +84,9 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       const signer = { ...(await signerState(workflow, deps)), isShared: inLine().length > 0 }
       return clear(workflow, signer, { nowMs, ruleset, fees, nodesFor, newest: nodes.recent })
     },
-    claim: (workflow) =>
-      deps.alone(() =>
+    claim: (workflow) => {
+      deps.allowing(allowancesOf(workflow))
+      return deps.alone(() =>
         claim(workflow, {
           nowMs,
           rulesetHash: ruleset.hash,
@@ -96,7 +99,8 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           checkBudget: budget,
           claim: journal.claimWithin.bind(journal),
         }),
-      ),
+      )
+    },
     ...createFollowingStages({
       ...deps,
       gasWeiMax,
@@ -265,6 +269,7 @@ async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<Om
   const failed = others.filter((other) => other.slots.some(hasFailed))
   // What a workflow in flight is to use up is in its own budget; all else that the chain shows is exposure.
   const named = others.flatMap(allowancesOf)
+  deps.allowing(named)
   const standing = await deps.standing()
   return {
     head,

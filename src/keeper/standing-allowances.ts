@@ -13,6 +13,8 @@ import { createRenewed } from './renewed.ts'
 export type StandingAllowances = {
   /** What stands now, of what stood at the last look at all. Throws RolekeeperError `node.*` and `allowance.not_read`. */
   readonly now: () => Promise<readonly StandingAllowance[]>
+  /** Ask for these each time too: what workflows of ours allow may land, and stand, between two looks. */
+  readonly expect: (pairs: readonly Pair[]) => void
   /** Look at all if that is due, and do not wait for it. */
   readonly begin: () => void
 }
@@ -37,11 +39,17 @@ export function createStandingAllowances(
     everyMs: () => LOOK_EVERY_MS,
     onFailed: (error) => log.warn('could not look for allowances', { signer: owner }, error),
   })
+  const expected = new Map<string, Pair>()
+  const keyed = (pairs: readonly Pair[]) =>
+    pairs.map(({ token, spender }) => [`${token}:${spender}`, { token, spender }] as const)
   return {
     now: async () => {
       all.begin()
-      const known = all.last() ?? (await all.get())
-      return known.length === 0 ? [] : standingOf(owner, known, nodes)
+      const known = new Map([...keyed(all.last() ?? (await all.get())), ...expected])
+      return known.size === 0 ? [] : standingOf(owner, [...known.values()], nodes)
+    },
+    expect: (allowed) => {
+      for (const [key, pair] of keyed(allowed)) expected.set(key, pair)
     },
     begin: all.begin,
   }

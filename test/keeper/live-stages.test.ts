@@ -124,7 +124,7 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
     ...joined(),
     ...{ window: 1, urgentOf: () => [], alone: (work) => work() },
     mail: { everyMs: 250, answers: async () => [] },
-    standing: async () => [],
+    ...{ standing: async () => [], allowing: () => undefined },
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
     approval: NO_APPROVAL,
   })
@@ -134,11 +134,12 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
 
 it('counts what the chain shows to stand, but not what a workflow in flight is to use up', async () => {
   const allowed = { token: LOAN, spender: VAULT, assets: 10n ** 15n }
-  const { clear } = createLiveStages({
+  const noted: unknown[] = []
+  const { clear, claim } = createLiveStages({
     ...joined(),
     ...{ nowMs: () => NOW_MS, window: 16, urgentOf: () => [], alone: (work) => work() },
     ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL, ruleset },
-    standing: async () => [allowed],
+    ...{ standing: async () => [allowed], allowing: (allowances) => noted.push(...allowances) },
   })
   const call = liquidate({ ...liquidationArgs, recipient: SIGNER })
   const transactions = [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, call)]
@@ -155,4 +156,9 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
   await send(7, 2n * GWEI, { clearance: { ...clearance, allowances: [allowed] } })
   // Past it: the nodes of this test are gone.
   await expect(clear(attested)).rejects.toMatchObject({ code: 'node.unreachable' })
+  expect(noted).toEqual([allowed])
+  // What is claimed is asked for from then on, whatever becomes of its workflow.
+  const later = { ...allowed, spender: MARKET }
+  await claim(workflowOf('cleared', { clearance: { ...clearance, allowances: [later] } }))
+  expect(noted).toEqual([allowed, later])
 })

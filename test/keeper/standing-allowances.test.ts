@@ -48,3 +48,20 @@ test('finds what contracts may take, whoever allowed it, and until it is gone: a
   standing.begin()
   await expect.poll(() => standing.now()).toEqual([{ token, spender: vault, assets: 5n }])
 })
+
+test('finds what a workflow of ours allowed as soon as it landed, though its workflow reverted or expired before the next look', async () => {
+  const { world, liquidator: owner, deployment, nodes } = scene
+  const clock = { ...systemClock, nowMs: () => 1_000 }
+  const token = world.sUSD.address.toLowerCase() as Address
+  const market = deployment.markets[0]?.address ?? owner
+  const vault = deployment.vaults[0]?.address ?? owner
+  await world.sUSD.write.approve([vault, 0n], by(owner))
+  await nodes.head()
+  const standing = createStandingAllowances(owner, deployment, { nodes, clock, log })
+  expect(await standing.now()).toEqual([])
+  // It claims; its approval lands, its action does not; it has ended, and no minute has passed.
+  standing.expect([{ token, spender: market }])
+  await world.sUSD.write.approve([market, 9n], by(owner))
+  await nodes.head()
+  expect(await standing.now()).toEqual([{ token, spender: market, assets: 9n }])
+})
