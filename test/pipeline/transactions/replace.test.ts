@@ -7,7 +7,7 @@ import {
   type ReplaceTerms,
   type ReplaceView,
 } from '../../../src/pipeline/transactions/replace.ts'
-import { nativeAtMostWei } from '../../../src/pipeline/transactions/reservation.ts'
+import { nativeAtMostWei, reservationOf } from '../../../src/pipeline/transactions/reservation.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { answerOf, attemptOf, FEE_POLICY, MARKET, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -153,6 +153,29 @@ describe('replacements', () => {
     const capped = { ...sentAttempt, maxFeePerGasWei: FEE_POLICY.maxFeePerGasWei }
     const closed = order(inFlight(sent({ attempts: [capped] })), { headTimestampS: 30 })
     expect(shape(closed)).toEqual([['expired', 'payload', 'noop']])
+  })
+
+  it('count the native coin that they send in the cap of a workflow and in its budgets, at whatever base fee', () => {
+    const payload = { to: MARKET, data: '0x', valueWei: 15n * 10n ** 15n, gasLimit: 510_000n } as const
+    const gasWeiMax = 20n * 10n ** 15n
+    let workflow = inFlight(sent({ payload }))
+    for (let block = 13n; block < 400n; block += 3n) {
+      const baseFeePerGasWei = (block * 10n ** 9n) / 8n
+      workflow = order(workflow, { headNumber: block, baseFeePerGasWei }, { gasWeiMax })
+      const [slot] = workflow.slots
+      if (slot === undefined) throw new TypeError('it has a slot')
+      const attempts = slot.attempts.map((attempt) => ({
+        ...attempt,
+        ...{ state: 'sent' as const, raw: '0x01' as const, sentAtBlock: block },
+      }))
+      workflow = { ...workflow, slots: [{ ...slot, attempts }] }
+    }
+    const most = nativeAtMostWei(workflow.slots)
+    expect(most).toBeGreaterThan(payload.valueWei)
+    expect(most).toBeLessThanOrEqual(gasWeiMax)
+    expect(reservationOf(workflow, 0).gasWei).toBe(most)
+    // Nothing but gas is left for it: 0.005 ETH for 510,000 gas are 9.8 gwei.
+    expect(workflow.slots[0]?.attempts.at(-1)?.maxFeePerGasWei).toBeLessThan(9_804_000_000n)
   })
 
   it('never offer 0.0287 ETH where the policy allows 0.02 a workflow, at whatever base fee', () => {
