@@ -8,6 +8,12 @@ import type { Listed } from './collections.ts'
 
 /** Wallets to name in one request: about 3,000 characters of a URL. */
 const WALLETS_MAX = 50
+/** Of so many wallets: 10,000 rows. */
+const FILTERED_PAGES_MAX = 100
+/** Rows of a whole collection, most of them others': as many as are swept. */
+const SIFTED_PAGES_MAX = 50_000
+/** Rows that are kept of it. */
+const KEPT_MAX = 10_000
 /** One wrong answer, of a proxy or a service that restarts, must not make every look read everything for ever. */
 const DISTRUST_MS = 600_000
 
@@ -168,6 +174,7 @@ async function readFiltered<C extends BorrowerCollection>(
     for await (const page of pages({ ...stop, wallets })) {
       if (!page.items.every((row) => asked.has(walletOf(row)))) return null
       whole.push(page)
+      if (whole.length >= FILTERED_PAGES_MAX && page.hasMore) throw tooLarge(whole.length)
     }
     return whole
   } catch (error) {
@@ -206,11 +213,28 @@ async function sift<C extends BorrowerCollection>(
   wallets: ReadonlySet<Address>,
   stop: Stop,
 ): Promise<Listed<Rows[C][number]>> {
-  const kept: Listed<Rows[C][number]>[] = []
-  for await (const page of pages(stop))
-    kept.push({ ...page, items: page.items.filter((row) => wallets.has(walletOf(row))) })
-  return joinPages(kept)
+  let kept: Listed<Rows[C][number]> | undefined
+  let count = 0
+  for await (const page of pages(stop)) {
+    const own = { ...page, items: page.items.filter((row) => wallets.has(walletOf(row))) }
+    kept = kept === undefined ? own : joinPages([kept, own])
+    count += 1
+    const isFull = count >= SIFTED_PAGES_MAX || kept.items.length > KEPT_MAX
+    if (isFull && page.hasMore) throw tooLarge(count)
+  }
+  return kept ?? joinPages([])
 }
+
+/** A service that gives ever new cursors would else be read for ever, and held. */
+const tooLarge = (pages: number) =>
+  new RolekeeperError(
+    'service.too_large',
+    `The service has more than ${pages} pages of what was asked of some wallets.`,
+    {
+      fix: 'look whether the service ends its pages, or use a deployment namespace with fewer rows.',
+      facts: { pages },
+    },
+  )
 
 /** Name a row within its collection, as events do. */
 export const nameOf = (key: BorrowerKey[BorrowerCollection]): string => Object.values(key).join(':')

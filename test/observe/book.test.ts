@@ -265,6 +265,29 @@ describe('a sweep', () => {
     expect(given).toBe(50_001)
   })
 
+  it.each([
+    ['of the wallet that is asked for', true, 100],
+    ['of others', false, 50_000],
+  ])('whose cursors never end is not read for ever by a look either: rows %s', async (_, isAsked, most) => {
+    let given = 0
+    const [asked, other] = [`0x${'b1'.repeat(20)}`, `0x${'b2'.repeat(20)}`] as const
+    const row: PositionResource = {
+      ...{ marketId: 'm', chainId: CHAIN_ID, marketAddress: other },
+      walletAddress: isAsked ? asked : other,
+    }
+    async function* listPositions() {
+      for (;;) {
+        given += 1
+        yield { items: [row], freshness: fresh, dropped: 0, hasMore: true, nextCursor: String(given) }
+      }
+    }
+    const pages: Pick<ServiceClient['pages'], 'listPositions'> = { listPositions }
+    const rows = createBorrowerRows({ pages: pages as ServiceClient['pages'] }, systemClock.nowMs, () => {})
+    await expect(rows.ofWallets('positions', [asked])).rejects.toMatchObject({ code: 'service.too_large' })
+    // One page more where it was seen that nobody filters.
+    expect(given).toBe(isAsked ? most : most + 1)
+  })
+
   it('that took long by a clock put forward is due within half an hour all the same', async () => {
     const { world, book } = createWorld()
     world.onPage = async () => {
