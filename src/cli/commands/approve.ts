@@ -78,6 +78,9 @@ const heldText = (workflow: Workflow) =>
 /** Texts of a proposal may come from outside: none reaches the terminal as it is. */
 const line = (text: string) => printable(text, 400)
 
+/** A list of a hundred addresses, or the longest text of an input. */
+const VALUE_MAX = 10_000
+
 /** All that is approved by a hash, on one screen. */
 function screenOf(workflow: Held): string {
   const { id, signer, chainId, hold } = workflow
@@ -127,6 +130,7 @@ function callLines({ to, function: name, arguments: values, notes }: ShownCall, 
   const width = Math.max(0, ...values.map((each) => each.name.length))
   return [
     `  ${index + 1}. ${line(`${to} ${name}`)}${notes.length === 0 ? '' : ` (${line(notes.join(', '))})`}`,
-    ...values.map((each) => `       ${line(each.name).padEnd(width)}  ${line(each.value)}`),
+    // All of it: what is cut off is approved unread.
+    ...values.map((each) => `       ${line(each.name).padEnd(width)}  ${printable(each.value, VALUE_MAX)}`),
   ]
 }

@@ -74,6 +74,11 @@ beforeAll(async () => {
     opportunity: 'order',
     proposal: proposalOf({ kind: 'order' }),
   }
+  const value = `${'long '.repeat(200)}… and the rest of it`
+  const calls = asked.shown.calls.map((each) => ({ ...each, arguments: [{ name: 'reason', value }] }))
+  const ofLong = { ...asked, shown: { ...asked.shown, calls } }
+  const wordy = { ...open, id: 'e5'.repeat(16), opportunity: 'wordy' }
+  await journal.open({ ...wordy, hold: { ...held.hold, ...ofLong, hash: approvalHash(wordy, ofLong) } })
   await journal.open({ ...order, hold: { ...held.hold, hash: approvalHash(order, asked) } })
   await journal.barrier()
   await journal.close()
@@ -112,6 +117,10 @@ describe('an approval', () => {
     const { out } = await run('d4d4')
     expect(out).toContain('\nChanges, by the word of who submitted it:\n  maxPriceBps: 93 % → 94 %\n')
     expect((await run('a1a1')).out).toContain('\nChanges:\n')
+  })
+
+  it('shows a long argument to its end', async () => {
+    expect((await run('e5e5')).out).toContain('… and the rest of it\n')
   })
 
   it('for another hash than what waits approves nothing: it changed since it was read', async () => {
