@@ -91,32 +91,45 @@ function loads(file: string): string | null {
 /** Every load stays in memory: a process takes so many. */
 const ANEW_MAX = 30
 
+/** A test that takes longer without a mutant might seem to hang with one. */
+const ANEW_TEST_MS_MAX = 5_000
+
 /** Load code and tests once more for each mutant, with it on. */
 async function judgeAnew(): Promise<void> {
+  const unfit = new Set<string>()
+  // Without any: a test that fails or dawdles so says nothing.
+  for (const file of order.tests) await failing(file, 'none', unfit, true)
   for (const id of order.only.slice(0, ANEW_MAX)) {
     report({ type: 'began', id })
     board.set(id)
-    const by = await firstToNotice(id)
+    let by: string | null = null
+    for (const file of order.tests) by ??= await failing(file, String(id), unfit, false)
     board.set(null)
     report({ type: 'judged', id, by, atLoad: true, tests: shim.kept.length })
   }
 }
 
-/** The first test that fails, or the file that does not load; null where all pass. */
-async function firstToNotice(id: number): Promise<string | null> {
+/** Load a file of tests anew and run them: the first that fails, or the file where it does not load; null where all pass. */
+async function failing(
+  file: string,
+  load: string,
+  unfit: Set<string>,
+  isTrial: boolean,
+): Promise<string | null> {
   shim.kept.splice(0)
-  for (const file of order.tests) {
-    const from = shim.kept.length
-    shim.beginFile(file)
-    try {
-      await import(`${pathToFileURL(resolve(file)).href}?anew=${id}`)
-      await shim.beginAll(shim.kept.slice(from))
-    } catch {
-      return file
-    }
-    for (const test of shim.kept.slice(from)) {
-      if (!isTimed(test) && (await fails(test)) !== null) return test.name
-    }
+  shim.beginFile(file)
+  try {
+    await import(`${pathToFileURL(resolve(file)).href}?anew=${load}`)
+    await shim.beginAll(shim.kept)
+  } catch (error) {
+    if (isTrial) throw error
+    return file
+  }
+  for (const test of shim.kept.filter((each) => !isTimed(each) && !unfit.has(each.name))) {
+    const startedAtMs = performance.now()
+    const why = await fails(test)
+    if (isTrial && (why !== null || performance.now() - startedAtMs > ANEW_TEST_MS_MAX)) unfit.add(test.name)
+    if (!isTrial && why !== null) return test.name
   }
   return null
 }
