@@ -38,6 +38,11 @@ export type Report =
 /** A test that takes longer under a mutant than this hangs. */
 const TEST_MS_MAX = 20_000
 
+/** Every load stays in memory: a process takes so many. */
+const ANEW_MAX = 30
+/** A test that takes longer without a mutant might seem to hang with one. */
+const ANEW_TEST_MS_MAX = 5_000
+
 const order: Order = JSON.parse(process.argv[2] ?? 'null')
 const requireFile = createRequire(import.meta.url)
 const report = (said: Report) => process.send?.(said)
@@ -87,12 +92,6 @@ function loads(file: string): string | null {
     return error instanceof Error ? error.message : String(error)
   }
 }
-
-/** Every load stays in memory: a process takes so many. */
-const ANEW_MAX = 30
-
-/** A test that takes longer without a mutant might seem to hang with one. */
-const ANEW_TEST_MS_MAX = 5_000
 
 /** Load code and tests once more for each mutant, with it on. */
 async function judgeAnew(): Promise<void> {
