@@ -115,15 +115,15 @@ async function judgePart(part: Part): Promise<number> {
 }
 
 /**
- * What judges a mutant that is on as the code loads: the tests beside those of its file, its own first, and that the shipped
- * policies still allow what they are for. The others could only notice more.
+ * What judges a mutant that is on as the code loads: the tests of its file, or those beside where they would be, and
+ * that the shipped policies still allow what they are for. The others could only notice more.
  */
 function nearest(tests: readonly string[], file: string): readonly string[] {
-  const own = file.replace('src/', 'test/').replace(/\.ts$/, '')
-  const rank = (test: string) => (test.startsWith(own) ? 0 : test.endsWith('shipped.test.ts') ? 1 : 2)
-  return tests
-    .filter((test) => rank(test) < 2 || dirname(test) === dirname(own))
-    .toSorted((one, other) => rank(one) - rank(other))
+  const place = file.replace('src/', 'test/').replace(/\.ts$/, '')
+  const own = tests.filter((test) => test.startsWith(`${place}.`))
+  const beside = tests.filter((test) => dirname(test) === dirname(place))
+  const shipped = tests.filter((test) => test.endsWith('shipped.test.ts'))
+  return [...new Set([...(own.length === 0 ? beside : own), ...shipped])]
 }
 
 function mutantsOf(files: readonly string[]): readonly Mutant[] {
