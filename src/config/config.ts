@@ -9,6 +9,7 @@ import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
 import { FLEET_NAME, fleet, journal } from './fleet.ts'
+import { limits } from './limits.ts'
 import { directory, type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
 
@@ -196,6 +197,8 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
         port: reference(env).pipe(whole(0, 65_535)),
       }),
       deployment,
+      /** Of all roles together, beside what each policy says. */
+      limits: limits.optional(),
       /** What values are read from beside the service and the chain. */
       sources: sources(folder, env),
       agents: agents(folder, env),

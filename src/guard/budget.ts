@@ -32,17 +32,11 @@ export function checkBudget<Row extends SpendRow>(options: {
   readonly nowMs: number
 }): Checked<unknown> {
   const { ask, limits } = options
-  const alone = overspent('workflow', ask, limits.perWorkflow)
+  const alone = overspent(WORKFLOW, ask, limits.perWorkflow)
   if (alone !== null) return alone
-  const { lastHour, before } = sumsOf(options)
-  const lastDay = { ...plus(lastHour, before), reverts: lastHour.reverts + before.reverts }
-  const windows = [
-    { key: 'perHour', name: 'hour', spent: lastHour },
-    { key: 'perDay', name: 'day', spent: lastDay },
-  ] as const
-  for (const { key, name, spent } of windows) {
+  for (const { key, name, spent } of windowsOf(options)) {
     const limit = limits[key]
-    const over = overspent(name, plus(ask, spent), limit)
+    const over = overspent({ ...ROLE, name }, plus(ask, spent), limit)
     if (over !== null) return over
     if (spent.reverts >= limit.revertsMax) {
       return refuse(
@@ -54,6 +48,29 @@ export function checkBudget<Row extends SpendRow>(options: {
   return { ok: true }
 }
 
+/** What all roles of a keeper together may move and cost in a rolling hour and day. */
+export type Cap = {
+  readonly perHour: { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint }
+  readonly perDay: { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint }
+}
+
+/** Judge whether one more claim fits into the cap over all roles. `reservations` are those of all. Pure. */
+export function checkCap<Row extends SpendRow>({
+  cap,
+  ...options
+}: {
+  readonly reservations: readonly Row[]
+  readonly ask: Pick<SpendRow, 'usdMicros' | 'gasWei'>
+  readonly cap: Cap
+  readonly nowMs: number
+}): Checked<unknown> {
+  for (const { key, name, spent } of windowsOf(options)) {
+    const over = overspent({ ...KEEPER, name }, plus(options.ask, spent), cap[key])
+    if (over !== null) return over
+  }
+  return { ok: true }
+}
+
 type Sum = Pick<SpendRow, 'usdMicros' | 'gasWei'>
 
 const plus = (one: Sum, other: Sum): Sum => ({
@@ -61,8 +78,8 @@ const plus = (one: Sum, other: Sum): Sum => ({
   gasWei: one.gasWei + other.gasWei,
 })
 
-/** Add up what counts of the last hour, and of the day before it. A day may hold a hundred thousand rows: once over them. */
-function sumsOf<Row extends SpendRow>({
+/** Add up what counts of the last hour, and of the last day. A day may hold a hundred thousand rows: once over them. */
+function windowsOf<Row extends SpendRow>({
   reservations,
   counts,
   nowMs,
@@ -80,24 +97,35 @@ function sumsOf<Row extends SpendRow>({
     sum.gasWei += row.gasWei
     if (row.reverted) sum.reverts += 1
   }
-  return { lastHour, before }
+  const lastDay = { ...plus(lastHour, before), reverts: lastHour.reverts + before.reverts }
+  return [
+    { key: 'perHour', name: 'hour', spent: lastHour },
+    { key: 'perDay', name: 'day', spent: lastDay },
+  ] as const
 }
 
+/** Whose limit it is, for its check and its text. */
+type Whose = { readonly check: string; readonly name: string; readonly by: string; readonly where: string }
+
+const ROLE = { check: 'limit', by: '', where: 'the policy' }
+const WORKFLOW = { ...ROLE, name: 'workflow' }
+const KEEPER = { check: 'limit_all', by: ' by all roles', where: 'the run configuration' }
+
 function overspent(
-  name: string,
-  sum: Pick<SpendRow, 'usdMicros' | 'gasWei'>,
+  { check, name, by, where }: Whose,
+  sum: Sum,
   limit: { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint },
 ) {
   if (sum.usdMicros > limit.usdMicrosMax) {
     return refuse(
-      `limit_${name}_usd`,
-      `With this one, ${usd(sum.usdMicros)} would move in one ${name}; the policy allows ${usd(limit.usdMicrosMax)}. Fix: wait, or raise limits.`,
+      `${check}_${name}_usd`,
+      `With this one, ${usd(sum.usdMicros)} would move in one ${name}${by}; ${where} allows ${usd(limit.usdMicrosMax)}. Fix: wait, or raise limits.`,
     )
   }
   if (sum.gasWei > limit.gasWeiMax) {
     return refuse(
-      `limit_${name}_gas`,
-      `With this one, gas of one ${name} could cost ${native(sum.gasWei)}; the policy allows ${native(limit.gasWeiMax)}. Fix: wait, or raise limits.`,
+      `${check}_${name}_gas`,
+      `With this one, gas of one ${name}${by} could cost ${native(sum.gasWei)}; ${where} allows ${native(limit.gasWeiMax)}. Fix: wait, or raise limits.`,
     )
   }
   return null

@@ -16,6 +16,7 @@ import { checkReads } from './policy/deployment.ts'
 import type { Effects } from './policy/rule.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { Judgement } from './sanity/judgement.ts'
+import { usesOf } from './uses.ts'
 import { createReads, type Reads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
@@ -247,6 +248,11 @@ const clearanceOf = (
   payloads: calls.map((call, index) => payloadOf(call, bundle[index], ruleset, subject)),
   predictedTokens,
   allowances: calls.flatMap(({ approval }) => approval ?? []),
+  uses: usesOf(
+    calls,
+    bundle.flatMap(({ logs }) => logs),
+    subject,
+  ),
 })
 
 function payloadOf(

@@ -46,6 +46,13 @@ export function loggedChanges(logs: readonly Log[], account: Address): readonly 
   )
 }
 
+/** Name who is paid by an account, as logs say, each once. Pure. */
+export function recipientsOf(logs: readonly Log[], account: Address): readonly Address[] {
+  const own = account.toLowerCase()
+  const paid = logs.filter(({ topics }) => topics[0] === TRANSFER && asAddress(topics[1]) === own)
+  return [...new Set(paid.flatMap(({ topics }) => asAddress(topics[2]) ?? []))]
+}
+
 /** Refuse a token outside of the deployment that leaves us, and an approval that no read of ours covers. Pure. */
 export function checkLogs(
   logs: readonly Log[],

@@ -7,6 +7,7 @@ import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { CODE_HASH } from './code-hash.ts'
 import { contentHash } from './content-hash.ts'
 import { judgeByFacts } from './facts.ts'
+import { type Allowance, compileAllowances } from './policy/allowances.ts'
 import { compileEffects } from './policy/compile-effects.ts'
 import { compileFacts, type Fact, type Facts } from './policy/compile-facts.ts'
 import { compileRules } from './policy/compile-rules.ts'
@@ -33,6 +34,7 @@ export type Ruleset = {
   readonly hash: string
   readonly role: Role
   readonly limits: Limits
+  readonly allowances: readonly Allowance[]
   readonly freshness: Freshness
   readonly gasHeadroomBps: bigint
   readonly deployment: Deployment
@@ -77,6 +79,7 @@ export function compileRuleset(
     hash: contentHash({ code: CODE_HASH, role, limits, freshness, guard, deployment, revalidations }),
     role,
     limits,
+    allowances: compileAllowances(limits.allowances ?? [], rules.values(), deployment),
     freshness,
     gasHeadroomBps: guard.gasHeadroomBps,
     deployment,

@@ -3,6 +3,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { LastRound } from '../workflow/round.ts'
+import type { Used, Uses } from '../workflow/uses.ts'
 import type { Note, Workflow, WorkflowState } from '../workflow/workflow.ts'
 
 /** A state as it was reached. */
@@ -12,10 +13,14 @@ export type Transition = { readonly state: WorkflowState; readonly atMs: number;
 export type Reservation = {
   readonly workflowId: string
   readonly role: Role
+  /** Absent in a journal of an earlier release. */
+  readonly signer?: Address
   readonly atMs: number
   readonly usdMicros: bigint
   readonly gasWei: bigint
   readonly reverted: boolean
+  /** Absent, it is not known. */
+  readonly uses?: Uses
   /** What may leave the signer of it, base units. */
   readonly out?: { readonly token: Address; readonly assets: bigint }
   /** Of a workflow that a person approved. */
@@ -55,8 +60,11 @@ export type LedgerEntry = {
   readonly atMs: number
 }
 
-/** What counts against a role's budgets, and the revision that these rows are of. */
-export type Spending = { readonly rows: readonly Reservation[]; readonly revision: string }
+/** A reservation, or those of a minute as one: then `used` says of all of them what `uses` says of each. */
+export type Spent = Reservation & { readonly used?: ReadonlyMap<string, Used> }
+
+/** What counts against budgets, and the revision that these rows are of. */
+export type Spending = { readonly rows: readonly Spent[]; readonly revision: string }
 
 /** What a journal says, to the process that writes it and to any other. */
 export type JournalReads = {
@@ -122,8 +130,8 @@ export type Journal = JournalReads & {
    */
   readonly claim: (workflow: Workflow, reservation: Reservation | null) => Promise<Workflow | 'lost'>
   /**
-   * Like `claim` and `write`, for a reservation that the role's budgets had room for as of a revision (`spending`): where
-   * something else was reserved since, nothing is written, and the answer is `outdated`.
+   * Like `claim` and `write`, for a reservation that budgets had room for as of a revision (`spending`): where something
+   * else was reserved since of what was asked for there, nothing is written, and the answer is `outdated`.
    */
   readonly claimWithin: (
     workflow: Workflow,
@@ -151,10 +159,10 @@ export type Journal = JournalReads & {
   readonly adoptNonce: (chainId: number, signer: Address, nonce: number) => Promise<void>
   readonly enterDigest: (entry: LedgerEntry) => Promise<void>
   /**
-   * The reservations of a role since the first of some times, those of a minute as one where the minute is on one side of
-   * each time. What reverted, what is in shadow and what the workflow reserved stay rows of their own.
+   * The reservations of a role, or of all (null), since the first of some times, those of a minute as one where the minute
+   * is on one side of each time. What reverted, what is in shadow and what the workflow reserved stay rows of their own.
    */
-  readonly spending: (role: Role, sinceMs: readonly number[], workflowId: string) => Promise<Spending>
+  readonly spending: (role: Role | null, sinceMs: readonly number[], workflowId: string) => Promise<Spending>
   /** Replace a reservation by what was really spent. */
   readonly settle: (reservation: Reservation) => Promise<void>
   readonly addDecisions: (rows: readonly DecisionRow[]) => Promise<void>

@@ -100,6 +100,12 @@ export class RecordReader implements JournalReads {
   }
 
   async reservations(role: Role, sinceMs: number): Promise<readonly Reservation[]> {
+    return this.readReservations(role, sinceMs)
+  }
+
+  /** Those of a role, or of all (null). */
+  protected readReservations(role: Role | null, sinceMs: number): readonly Reservation[] {
+    if (role === null) return this.records.bodies('SELECT body FROM reservations WHERE at_ms >= ?', sinceMs)
     return this.records.bodies('SELECT body FROM reservations WHERE role = ? AND at_ms >= ?', role, sinceMs)
   }
 

@@ -1,5 +1,6 @@
 import type { Role } from '../service/contract/roles.ts'
-import type { Reservation } from './journal.ts'
+import { addUsed } from '../workflow/uses.ts'
+import type { Reservation, Spent } from './journal.ts'
 import type { Records } from './records.ts'
 
 /** Reservations of so long are held: budgets look back a day, and what is older is left to the records. */
@@ -12,8 +13,8 @@ const LEAVE_MAX = 8
 type Minute = {
   readonly rows: Map<string, Reservation>
   readonly apart: Map<string, Reservation>
-  /** By what they are counted by: the token that left, and whether a person approved. */
-  readonly sums: Map<string, Reservation>
+  /** By what they are counted by: the signer, the token that left, and whether a person approved. */
+  readonly sums: Map<string, Spent>
 }
 
 type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<number, Minute> }
@@ -22,6 +23,8 @@ type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<num
 export class RecentReservations {
   readonly #byRole = new Map<Role, Held>()
   readonly #revisions = new Map<Role, number>()
+  /** How often anything was reserved, whatever the role. */
+  #changes = 0
   /** Everything from here on is held. */
   #sinceMs: number
 
@@ -36,6 +39,7 @@ export class RecentReservations {
     this.#byRole.set(row.role, held)
     const { rows, minutes } = held
     this.#revisions.set(row.role, (this.#revisions.get(row.role) ?? 0) + 1)
+    this.#changes += 1
     const before = rows.get(row.workflowId)
     if (before !== undefined) remove(minutes, before)
     rows.set(row.workflowId, row)
@@ -51,14 +55,14 @@ export class RecentReservations {
     }
   }
 
-  /** What of a role's a sum is of: another with each reservation. */
-  revisionOf(role: Role): string {
-    return String(this.#revisions.get(role) ?? 0)
+  /** What of a role's, or of all, a sum is of: another with each reservation. */
+  revisionOf(role: Role | null): string {
+    return role === null ? `all ${this.#changes}` : String(this.#revisions.get(role) ?? 0)
   }
 
-  /** Whether nothing was reserved since a revision. */
+  /** Whether nothing was reserved since a revision, of a role's or of all. */
   isNewest(role: Role, revision: string): boolean {
-    return revision === this.revisionOf(role)
+    return revision === this.revisionOf(role) || revision === this.revisionOf(null)
   }
 
   /** Those of a role since a time; null where they are not all held. */
@@ -70,13 +74,16 @@ export class RecentReservations {
   }
 
   /**
-   * Those of a role since the first of these times. A minute that none of the times is in, nor the workflow, is one row;
+   * Those of a role, or of all (null), since the first of these times. A minute that none of the times is in, nor the workflow, is one row;
    * what has to be seen by itself is not in it. Null where they are not all held.
    */
-  sums(role: Role, timesMs: readonly number[], workflowId: string): readonly Reservation[] | null {
+  sums(role: Role | null, timesMs: readonly number[], workflowId: string): readonly Spent[] | null {
     const sinceMs = Math.min(...timesMs)
     if (sinceMs < this.#sinceMs) return null
-    const found: Reservation[] = []
+    if (role === null) {
+      return [...this.#byRole.keys()].flatMap((each) => this.sums(each, timesMs, workflowId) ?? [])
+    }
+    const found: Spent[] = []
     for (const [startMs, { rows, apart, sums }] of this.#byRole.get(role)?.minutes ?? []) {
       const endMs = startMs + MINUTE_MS
       if (endMs <= sinceMs) continue
@@ -119,12 +126,13 @@ function remove(minutes: Map<number, Minute>, row: Reservation): void {
 }
 
 /** Add a row to the sum of its kind, or take it from there with a sign of -1. */
-function addTo(sums: Map<string, Reservation>, row: Reservation, startMs: number, sign: bigint): void {
-  const { role, out, approved } = row
-  const key = `${approved === true} ${out?.token ?? ''}`
+function addTo(sums: Map<string, Spent>, row: Reservation, startMs: number, sign: 1n | -1n): void {
+  const { role, signer, out, approved } = row
+  const key = `${signer ?? ''} ${approved === true} ${out?.token ?? ''}`
   const sum = sums.get(key)
   sums.set(key, {
-    ...{ workflowId: '', role, atMs: startMs, reverted: false },
+    ...{ workflowId: '', role, ...(signer === undefined ? {} : { signer }), atMs: startMs, reverted: false },
+    used: addUsed(sum?.used ?? new Map(), row, sign),
     usdMicros: (sum?.usdMicros ?? 0n) + sign * row.usdMicros,
     gasWei: (sum?.gasWei ?? 0n) + sign * row.gasWei,
     ...(out === undefined ? {} : { out: { ...out, assets: (sum?.out?.assets ?? 0n) + sign * out.assets } }),

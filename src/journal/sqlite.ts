@@ -83,11 +83,11 @@ export class SqliteJournal extends RecordReader implements Journal {
     return this.#reservations.since(role, sinceMs) ?? super.reservations(role, sinceMs)
   }
 
-  async spending(role: Role, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
+  async spending(role: Role | null, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
     // Both in one turn: the rows are of the revision.
     const revision = this.#reservations.revisionOf(role)
     const held = this.#reservations.sums(role, sinceMs, workflowId)
-    return { rows: held ?? (await super.reservations(role, Math.min(...sinceMs))), revision }
+    return { rows: held ?? this.readReservations(role, Math.min(...sinceMs)), revision }
   }
 
   async ofRole(role: Role): Promise<readonly Brief[]> {

@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { type Checked, refuse } from '../errors.ts'
 import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
 import { type Day, dayOf, showDay, whyAskOfDay } from '../guard/approval-day.ts'
@@ -10,6 +11,7 @@ import type { Mail } from '../ops/mail.ts'
 import { hold } from '../pipeline/hold.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { type Hold, move, type Workflow } from '../workflow/workflow.ts'
+import { isLimitedWith } from './apart.ts'
 
 /** What asking people about a role's workflows is joined from. */
 type AskingDeps = {
@@ -18,14 +20,19 @@ type AskingDeps = {
   readonly ruleset: Ruleset
   readonly approval: Approval
   readonly mail: Pick<Mail, 'answers' | 'everyMs'>
+  /** Signers whose limits are others. */
+  readonly apart: readonly Address[]
 }
 
 /** Join the hold of a live role to what is asked, shown and answered. */
 export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<Step | null> {
-  const { nowMs, journal, ruleset, approval, mail } = deps
+  const { nowMs, journal, ruleset, approval, mail, apart } = deps
   const day = async ({ role, id }: Workflow): Promise<Day> => {
     const { rows } = await journal.spending(role, [nowMs() - BUDGET_MS], id)
-    return dayOf(rows.filter(counts(id)), nowMs())
+    return dayOf(
+      rows.filter((row) => counts(id)(row) && isLimitedWith(row, apart)),
+      nowMs(),
+    )
   }
   return async (workflow) =>
     (await hold(workflow, {

@@ -205,6 +205,7 @@ class FleetSeating implements Seating {
   async #hold(hold: (seat: HeldSeat) => Tenure): Promise<void> {
     const { clock, store, stop, candidates, version } = this.#deps
     const { instance, leaseMs, lagMs, zone } = this.#fleet
+    const { directory, limits } = this.#config
     const seats = await this.#allSeats()
     stop.throwIfAborted()
     this.#count = seats.length
@@ -212,12 +213,10 @@ class FleetSeating implements Seating {
     this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
-      place: placeOf(this.#config.directory),
-      ...(zone === undefined ? {} : { zone }),
-      release: version,
+      ...{ place: placeOf(directory), release: version, ...(zone === undefined ? {} : { zone }) },
       // Another one once a narrower policy is taken up: until all have it, those without it take no further seat.
       get fingerprint() {
-        return fingerprintOf(candidates, version)
+        return fingerprintOf(candidates, version, limits)
       },
       blockOffMs: this.#chainTime.offMs,
       switches: this.#control.switches,

@@ -82,11 +82,11 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
 function chargesOf({ adopted }: ChainEvidence, seat: string, config: RunConfig): readonly Reservation[] {
   if (adopted === null || adopted.length === 0) return []
   return agentsOf(seat, config).flatMap((agent) => {
-    const { role } = agent
+    const { role, signer } = agent
     const { usdMicrosMax } = loadRolePolicy(positionOf(agent), config).policy.limits.perWorkflow
     return adopted.map(({ nonce, atMs, gasWei, reverted }) => ({
       workflowId: `adopted:${seat}:${nonce}`,
-      ...{ role, atMs, gasWei, reverted, usdMicros: reverted ? 0n : usdMicrosMax },
+      ...{ role, signer: signer.address, atMs, gasWei, reverted, usdMicros: reverted ? 0n : usdMicrosMax },
     }))
   })
 }

@@ -2,11 +2,11 @@ import type { Address, Hex } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Approval } from '../guard/approval.ts'
-import { BUDGETS_MS, checkBudget } from '../guard/budget.ts'
+import type { Cap } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
 import { recheckPublic } from '../guard/recheck-public.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
-import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Mail } from '../ops/mail.ts'
 import { attest } from '../pipeline/attest.ts'
@@ -28,8 +28,9 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Signer } from '../sign/signer.ts'
 import { wait } from '../workflow/step.ts'
 import type { StandingAllowance, Workflow } from '../workflow/workflow.ts'
-import { checkAsked, createHold, endUnapproved } from './asking.ts'
+import { createHold, endUnapproved } from './asking.ts'
 import { createRequestStages } from './request-stages.ts'
+import { createBudget } from './role-budget.ts'
 import { createTogether } from './together.ts'
 
 /** What the stages of one role are joined from. */
@@ -52,6 +53,9 @@ export type LiveStagesDeps = {
   readonly allowing: (allowances: readonly StandingAllowance[]) => void
   readonly ruleset: Ruleset
   readonly approval: Approval
+  /** Signers whose limits are others, and the cap over all. */
+  readonly apart: readonly Address[]
+  readonly cap?: Cap | undefined
   readonly mail: Pick<Mail, 'answers' | 'everyMs'>
   readonly fees: FeePolicy
   /** Kill and pause, read now. */
@@ -65,7 +69,7 @@ export type LiveStagesDeps = {
 export function createLiveStages(deps: LiveStagesDeps): Stages {
   const { nowMs, journal, nodes, ruleset, fees } = deps
   const view = () => deps.chain.of(deps.signer.address)
-  const budget = budgetOf(deps)
+  const budget = createBudget(deps)
   const together = createTogether(deps)
   const { gasWeiMax } = ruleset.limits.perWorkflow
   return {
@@ -124,20 +128,6 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     }),
   }
 }
-
-/** Judge by the role's rolling budgets, beside what the workflow that asks has reserved already. */
-const budgetOf =
-  ({ nowMs, journal, ruleset, approval }: LiveStagesDeps) =>
-  async (ask: Reservation) => {
-    const atMs = nowMs()
-    const edgesMs = BUDGETS_MS.map((windowMs) => atMs - windowMs)
-    const { rows, revision } = await journal.spending(ask.role, edgesMs, ask.workflowId)
-    const counts = (row: Reservation) => row.shadow !== true && row.workflowId !== ask.workflowId
-    const checked = checkBudget({ reservations: rows, counts, ask, limits: ruleset.limits, nowMs: atMs })
-    if (!checked.ok) return checked
-    const asked = checkAsked(ask, rows, approval, atMs)
-    return asked.ok ? { ...checked, revision } : asked
-  }
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
 export type FollowingStagesDeps = Pick<

@@ -1,6 +1,7 @@
 import type { Checked } from '../errors.ts'
 import { checkRequest } from '../guard/check-request.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
+import { usesAhead } from '../guard/uses.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import { type Gate, stopped } from '../ops/control.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
@@ -42,6 +43,7 @@ export function createRequestStages(deps: RequestStagesDeps): Pick<Stages, 'requ
         checkBudget: () =>
           deps.checkBudget({
             ...reservationOf(workflow, nowMs()),
+            uses: usesAhead(workflow.proposal, workflow.signer, ruleset),
             ...(workflow.shadow === true ? { shadow: true } : {}),
           }),
         deploymentNamespace: ruleset.deployment.namespace,

@@ -17,6 +17,7 @@ import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Denomination } from '../units.ts'
+import { apartOf } from './apart.ts'
 
 /** What a configuration staffs: an agent, and what its role is. */
 export type Position = {
@@ -32,6 +33,8 @@ export type RolePolicy = Position & {
   readonly approval: Approval
   /** What its file says, with what that includes: what it is compared by. */
   readonly said: Said
+  /** Signers of the same role with limits of their own. */
+  readonly apart: readonly Address[]
 }
 
 /** The sections of one role's policy, each by the room that enforces it; amounts of `assets` are understood in it. Pure. */
@@ -65,7 +68,8 @@ export function loadRolePolicy({ agent, does }: Position, config: RunConfig): Ro
   const compiled = compilePolicy(yaml, does, config)
   assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
   const ours = config.agents.map(({ signer }): Address => `0x${signer.address.slice(2).toLowerCase()}`)
-  return { agent, does, ...compiled, ruleset: { ...compiled.ruleset, ours } }
+  const ruleset = { ...compiled.ruleset, ours }
+  return { agent, does, ...compiled, ruleset, apart: apartOf(agent, config.agents) }
 }
 
 /** What of a run configuration a policy is compiled against: no secret, and nothing that runs. */

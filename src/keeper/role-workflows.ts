@@ -41,12 +41,12 @@ type Own = {
 
 /** Join what a role has to do with its workflows, live and in shadow. */
 export function createRoleWorkflows(
-  { agent: { role }, does, policy, ruleset, approval }: RolePolicy,
+  { agent: { role }, does, policy, ruleset, approval, apart }: RolePolicy,
   { clock, journal, nodes, client, gate, metrics, emit }: WorkflowsDeps,
   { live, lastSeen, onEnded }: Own,
 ): RoleWorkflows {
   const shadowStages = createShadowStages({
-    ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, fees: policy.fees, gate },
+    ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, apart, fees: policy.fees, gate },
     onScored: (verdict) => metrics.scored(role, verdict),
   })
   return {

@@ -9,7 +9,7 @@ import { createRecent } from '../decide/around.ts'
 import type { Duty } from '../decide/loop.ts'
 import { type RolekeeperError, refuse } from '../errors.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
-import type { Journal } from '../journal/journal.ts'
+import type { Journal, Reservation } from '../journal/journal.ts'
 import { createCollections } from '../observe/collections.ts'
 import { createObserver, type Observer } from '../observe/observer.ts'
 import type { Sources } from '../observe/sources.ts'
@@ -27,6 +27,7 @@ import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { isLimitedWith } from './apart.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
 import { proveViews } from './prove-views.ts'
@@ -84,7 +85,7 @@ export type RoleAtWork = {
   readonly lotScores: LotScores
   readonly vitals: {
     /** Whether what a workflow reserved is anything to this role: what is in shadow is not to a live one. */
-    readonly counts: (one: { readonly shadow?: true }) => boolean
+    readonly counts: (one: Pick<Reservation, 'shadow' | 'signer'>) => boolean
     readonly limits: Ruleset['limits']
     readonly arming: Observer['arming']
     /** What the key's last call came to; null in shadow. */
@@ -113,7 +114,7 @@ export async function openRole(
   deps: RoleDeps,
   stop: AbortSignal,
 ): Promise<RoleAtWork> {
-  const { agent, does, ruleset } = rolePolicy
+  const { agent, does, ruleset, apart } = rolePolicy
   const { config, log, journal, client } = deps
   const { role } = agent
   const signer = agent.signer.address
@@ -135,7 +136,7 @@ export async function openRole(
   const newest = await journal.newestOf(role, JOURNAL_ROWS)
   const recent = createRecent(newest.filter(counts), deps.clock.nowMs)
   const keys = config.agents
-    .filter((each) => each.role === role && each.mode === 'live')
+    .filter((each) => each.role === role && each.mode === 'live' && each.policy === agent.policy)
     .map((each) => each.signer)
   const opener = createOpener({ role, signer }, { ...deps, keys })
   const gate = () => {
@@ -175,7 +176,7 @@ export async function openRole(
     orders: createRoleOrders(rolePolicy, opener, deps),
     lotScores,
     vitals: {
-      counts,
+      counts: (row) => counts(row) && isLimitedWith(row, apart),
       limits: ruleset.limits,
       arming: observer.arming,
       key: signing?.key.outcome ?? (() => null),

@@ -1,5 +1,7 @@
+import type { Address } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
 import { BrokenInvariant, refuse } from '../errors.ts'
+import { checkAllowances } from '../guard/allowances.ts'
 import { type Approval, whyAsk } from '../guard/approval.ts'
 import { BUDGET_MS, checkBudget } from '../guard/budget.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
@@ -13,6 +15,7 @@ import type { FeePolicy } from '../pipeline/transactions/fees.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
+import { isLimitedWith } from './apart.ts'
 import { createRequestStages } from './request-stages.ts'
 
 /** What the stages of a shadow are joined from: no signer, no session, nothing that claims a nonce or sends. */
@@ -23,6 +26,8 @@ type ShadowStagesDeps = {
   readonly client: Pick<ServiceClient, 'prepareWorkflow'>
   readonly ruleset: Ruleset
   readonly approval: Approval
+  /** Signers whose limits are others. */
+  readonly apart: readonly Address[]
   readonly fees: FeePolicy
   readonly gate: () => Gate
   /** How each workflow compares with what then happened. */
@@ -40,8 +45,12 @@ const never = async ({ id, state }: Workflow): Promise<never> => {
 export function createShadowStages(deps: ShadowStagesDeps): Stages {
   const { nowMs, journal, nodes, ruleset, approval, fees } = deps
   const budget = async (ask: Reservation) => {
-    const reservations = await journal.reservations(ask.role, nowMs() - BUDGET_MS)
-    return checkBudget({ reservations, ask, limits: ruleset.limits, nowMs: nowMs() })
+    const atMs = nowMs()
+    const all = await journal.reservations(ask.role, atMs - BUDGET_MS)
+    const rows = all.filter((row) => isLimitedWith(row, deps.apart))
+    const affordable = checkBudget({ reservations: rows, ask, limits: ruleset.limits, nowMs: atMs })
+    if (!affordable.ok) return affordable
+    return checkAllowances({ rows, ask, allowances: ruleset.allowances, nowMs: atMs })
   }
   const shadow = {
     ...{ nowMs, nodes, ruleset, fees, isBid, checkBudget: budget, onScored: deps.onScored },

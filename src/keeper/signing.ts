@@ -45,7 +45,7 @@ type SigningDeps = Pick<
   'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone' | 'mail'
 > & {
   readonly client: ServiceClient
-  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service'>
+  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits'>
   readonly clock: Clock
   readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
@@ -53,7 +53,7 @@ type SigningDeps = Pick<
 
 /** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
 export function createRoleSigning(
-  { agent, policy, ruleset, approval }: RolePolicy,
+  { agent, policy, ruleset, approval, apart }: RolePolicy,
   { config, clock, log, onKmsCall, ...deps }: SigningDeps,
 ): RoleSigning {
   const { journal, nodes, client, gate } = deps
@@ -76,6 +76,8 @@ export function createRoleSigning(
     signer,
     ruleset,
     approval,
+    apart,
+    cap: config.limits,
     fees: policy.fees,
     window: agent.signer.window,
   })

@@ -233,22 +233,27 @@ export function refusalOfPolicies(candidates: readonly Candidate[]): RolekeeperE
   return refusals.every((each) => each !== null) ? (refusals[0] ?? null) : null
 }
 
-/** What two instances of a fleet have to agree on: the release, the policies, and who signs for which role. Pure. */
-export function fingerprintOf(candidates: readonly Candidate[], version: string): string {
+/** What two instances of a fleet have to agree on: the release, all limits and policies, and who signs for which role. Pure. */
+export function fingerprintOf(
+  candidates: readonly Candidate[],
+  version: string,
+  limits: RunConfig['limits'],
+): string {
   const agents = candidates.map(({ agent: { role, mode, signer }, policy }) => {
-    const rules = policy instanceof RolekeeperError ? policy.code : hashOf(policy.policy)
+    const rules = policy instanceof RolekeeperError ? policy.code : `${hashOf(policy.policy)} ${policy.apart}`
     return `${role} ${mode} ${signer.address} ${rules}`
   })
-  return [version, ...agents.toSorted()].join('\n')
+  const cap = limits === undefined ? [] : [hashOf(limits)]
+  return [version, ...cap, ...agents.toSorted()].join('\n')
 }
 
 /** Every section counts, also those that no ruleset holds. A fleet asks for it each second. */
-function hashOf(policy: RolePolicy['policy']): string {
-  const hash = hashes.get(policy) ?? createHash('sha256').update(encodeRecord(policy)).digest('hex')
-  hashes.set(policy, hash)
+function hashOf(settings: object): string {
+  const hash = hashes.get(settings) ?? createHash('sha256').update(encodeRecord(settings)).digest('hex')
+  hashes.set(settings, hash)
   return hash
 }
-const hashes = new WeakMap<RolePolicy['policy'], string>()
+const hashes = new WeakMap<object, string>()
 
 /** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
 export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>

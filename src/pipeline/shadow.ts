@@ -62,10 +62,12 @@ export async function judge(workflow: Workflow, deps: ShadowDeps): Promise<Step>
 const reservationOf = (workflow: Workflow, gasWei: bigint, atMs: number): Reservation => ({
   workflowId: workflow.id,
   role: workflow.role,
+  signer: workflow.signer,
   atMs,
   usdMicros: workflow.proposal.exposure.usdMicros,
   gasWei,
   reverted: false,
+  ...(workflow.clearance?.uses === undefined ? {} : { uses: workflow.clearance.uses }),
   shadow: true,
 })
 

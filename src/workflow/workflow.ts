@@ -5,6 +5,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Proposal } from './proposal.ts'
 import type { Shown } from './shown.ts'
 import type { Slot, TokenChange } from './slot.ts'
+import type { Uses } from './uses.ts'
 
 /** The states a workflow passes, in order. */
 export const PROGRESS_STATES = [
@@ -69,6 +70,8 @@ export type Clearance = {
   /** What all payloads together do to the signer, by simulation. */
   readonly predictedTokens: readonly TokenChange[]
   readonly allowances: readonly StandingAllowance[]
+  /** Absent in a journal of an earlier release. */
+  readonly uses?: Uses
 }
 
 /** An allowance that stands if the first payload lands and a later one does not. */

@@ -197,7 +197,7 @@ function stagesOf(
       ...{ signers: { safe }, alarm: ({ message }) => say(message), urgentOf: () => [], window: 64 },
       approval: { ...approval, expiresAfterMs: 60_000, hash: '', approvers: {}, quorum: 1 },
       mail: { everyMs: 250, answers: async () => [] },
-      standing: async () => [],
+      ...{ standing: async () => [], apart: [] },
       allowing: () => undefined,
       ruleset: compileRuleset(
         { role, ...POLICY },

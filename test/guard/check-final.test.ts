@@ -81,6 +81,8 @@ describe('clearing a liquidation', () => {
       { token: loan, spender: market.address.toLowerCase(), assets: REPAY },
     ])
     expect(clearance.rulesetHash).toBe(scene.ruleset.hash)
+    const at = market.address.toLowerCase()
+    expect(clearance.uses).toEqual(expect.arrayContaining([`market ${at}`, `counterparty ${at}`]))
 
     await carryOut(clearance, scene)
     expect(await sUSD.read.balanceOf([scene.liquidator])).toBe(usd('95000'))

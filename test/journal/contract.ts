@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Journal, JournalReads, Reservation } from '../../src/journal/journal.ts'
+import type { Journal, JournalReads, Reservation, Spent } from '../../src/journal/journal.ts'
+import { usedBy } from '../../src/workflow/uses.ts'
 import { move } from '../../src/workflow/workflow.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
@@ -410,6 +411,67 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       const before = await judged()
       await journal.settle({ ...reservation('x'), role: 'allocator' })
       expect(await judged()).toBe(before)
+    })
+
+    it('takes a reservation within the budgets of all roles only as of the revision that they were judged by', async () => {
+      await journal.adoptNonce(CHAIN, SIGNER, 5)
+      const other = { ...reservation('x'), role: 'allocator' }
+      await journal.open(workflowOf('cleared', { id: 'x', opportunity: 'x', role: 'allocator' }))
+      for (const id of ['a', 'b']) await journal.open(workflowOf('cleared', { id, opportunity: id }))
+      const all = () => journal.spending(null, [0], 'none')
+      const judged = await all()
+      expect((await all()).revision).toBe(judged.revision)
+      // Another role took of it at the same instant: whichever claims first, the other is judged again.
+      await journal.settle(other)
+      expect(await journal.claimWithin(inFlight('a', [5]), reservation('a'), judged.revision)).toBe(
+        'outdated',
+      )
+      const claimed = await journal.claimWithin(inFlight('a', [5]), reservation('a'), (await all()).revision)
+      if (typeof claimed === 'string') throw new TypeError(claimed)
+      expect(await journal.writeWithin(claimed, reservation('a', 6n), judged.revision)).toBe('outdated')
+      await journal.writeWithin(claimed, reservation('a', 6n), (await all()).revision)
+      const expectAll = async () =>
+        expect((await all()).rows.map(({ role, usdMicros }) => [role, usdMicros]).toSorted()).toEqual([
+          ['allocator', 5n],
+          ['liquidator', 6n],
+        ])
+      await expectAll()
+      journal = await house.reopen()
+      await expectAll()
+      const { revision } = await all()
+      await journal.settle({ ...other, usdMicros: 9n })
+      expect((await all()).revision).not.toBe(revision)
+    })
+
+    it('adds up what was used with the rows, by signer, over changes and a restart', async () => {
+      const NOW_MS = 1_800_000_000_000
+      const at = (index: number): Reservation => ({
+        ...reservation(`w${(index * 7) % 40}`, BigInt(index)),
+        atMs: NOW_MS - ((index * 104_729) % 7_200_000),
+        signer: index % 2 === 0 ? '0x01' : '0x02',
+        ...(index % 5 === 0 ? {} : { uses: [`market 0x${index % 3}`, 'function repay', 'function repay'] }),
+      })
+      for (let index = 0; index < 80; index += 1) await journal.settle(at(index))
+      const usedOf = (rows: readonly Spent[]) => {
+        const sums = new Map<string, { usdMicros: bigint; calls: number }>()
+        for (const row of rows) {
+          for (const [use, { usdMicros, calls }] of usedBy(row)) {
+            const key = `${row.signer} ${use}`
+            const known = sums.get(key) ?? { usdMicros: 0n, calls: 0 }
+            sums.set(key, { usdMicros: known.usdMicros + usdMicros, calls: known.calls + calls })
+          }
+        }
+        return sums
+      }
+      const expectSame = async () => {
+        const rows = await journal.reservations('liquidator', 0)
+        const { rows: sums } = await journal.spending('liquidator', [NOW_MS - 86_000_000], 'none')
+        expect(sums.length).toBeLessThanOrEqual(rows.length)
+        expect(usedOf(sums)).toEqual(usedOf(rows))
+      }
+      await expectSame()
+      journal = await house.reopen()
+      await expectSame()
     })
 
     it('says that a digest may be signed only for what it was ordered for', async () => {

@@ -45,7 +45,7 @@ describe('what people must approve', () => {
   }
   const always = compileApproval(approvalPolicy([asset]).parse(asked), { assets: [asset] })
   const open = workflowOf('discovered', { role: ruleset.role, signer: SELF, proposal: kind.proposal })
-  const deps = { ruleset, approval: always, nowMs: () => NOW_MS }
+  const deps = { ruleset, approval: always, apart: [], nowMs: () => NOW_MS }
   /** Hold it, with the answers that anna signs for what she is shown. */
   const holding = createHold({
     ...deps,

@@ -18,7 +18,7 @@ const shipped = (): readonly RolePolicy[] =>
       ...{ role: does.role, mode: 'live', policy: file, account: SIGNER },
       signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
     }
-    return { agent, does, ...compilePolicy(loadWithIncludes(file), does, ground) }
+    return { agent, does, apart: [], ...compilePolicy(loadWithIncludes(file), does, ground) }
   })
 
 /** Every value of a policy, with the policy in which it alone is another. */
@@ -39,13 +39,21 @@ function* changes(value: unknown, rebuild: (other: unknown) => unknown): Generat
 
 it('has another fingerprint for every value of a policy that changes, for another release, and for no other order', () => {
   const candidates = shipped()
-  const of = (some: readonly RolePolicy[], version = '1.0.0') =>
+  const cap = (usdMicrosMax: bigint) => {
+    const spend = { usdMicrosMax, gasWeiMax: 1n }
+    return { perHour: spend, perDay: spend }
+  }
+  const of = (some: readonly RolePolicy[], version = '1.0.0', limits?: ReturnType<typeof cap>) =>
     fingerprintOf(
       some.map((policy) => ({ agent: policy.agent, does: policy.does, policy })),
       version,
+      limits,
     )
   expect(of(candidates.toReversed())).toBe(of(candidates))
   expect(of(candidates, '1.0.1')).not.toBe(of(candidates))
+  expect(of(candidates, '1.0.0', cap(1n))).not.toBe(of(candidates))
+  expect(of(candidates, '1.0.0', cap(1n))).not.toBe(of(candidates, '1.0.0', cap(2n)))
+  expect(of(candidates.map((each) => ({ ...each, apart: [SIGNER] })))).not.toBe(of(candidates))
   for (const candidate of candidates) {
     const one = of([candidate])
     const others = [...changes(candidate.policy, (other) => other)] as RolePolicy['policy'][]

@@ -122,7 +122,7 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
   for (const nonce of [7, 8]) await send(nonce, 2n * GWEI, {})
   const { clear } = createLiveStages({
     ...joined(),
-    ...{ window: 1, urgentOf: () => [], alone: (work) => work() },
+    ...{ apart: [], window: 1, urgentOf: () => [], alone: (work) => work() },
     mail: { everyMs: 250, answers: async () => [] },
     ...{ standing: async () => [], allowing: () => undefined },
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
@@ -137,7 +137,7 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
   const noted: unknown[] = []
   const { clear, claim } = createLiveStages({
     ...joined(),
-    ...{ nowMs: () => NOW_MS, window: 16, urgentOf: () => [], alone: (work) => work() },
+    ...{ nowMs: () => NOW_MS, apart: [], window: 16, urgentOf: () => [], alone: (work) => work() },
     ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL, ruleset },
     ...{ standing: async () => [allowed], allowing: (allowances) => noted.push(...allowances) },
   })

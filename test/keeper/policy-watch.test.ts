@@ -33,7 +33,7 @@ function scene() {
   const load = () => {
     const yaml = loadWithIncludes(file)
     const ground = { environment: 'production' as const, deployment, service: { assumptions: ASSUMPTIONS } }
-    return { agent, does, ...compilePolicy(yaml, does, ground) }
+    return { agent, does, apart: [], ...compilePolicy(yaml, does, ground) }
   }
   const watched: Watched = { agent, does, policy: load() }
   const heard: string[] = []

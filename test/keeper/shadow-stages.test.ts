@@ -31,7 +31,7 @@ function createWorld() {
     simulated: [] as SimulationRequest[],
   }
   const stages = createShadowStages({
-    nowMs: () => 5_000,
+    ...{ nowMs: () => 5_000, apart: [] },
     journal: {
       barrier: async () => {},
       reservations: async () => world.reservations,

@@ -301,7 +301,7 @@ export class Process {
     const stages = createLiveStages({
       gas,
       alone: (work) => alone('open', work),
-      window: 16,
+      ...{ window: 16, apart: [] },
       urgentOf: () => [...live.values()].filter(isUrgent),
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),

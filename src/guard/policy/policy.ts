@@ -12,6 +12,7 @@ import {
   usdMicros,
   wei,
 } from '../../service/contract/yaml-scalars.ts'
+import { allowancePolicy } from './allowances.ts'
 
 const spend = {
   usdMicrosMax: usdMicros(),
@@ -38,6 +39,8 @@ export const limitsPolicy = settings({
       message: 'expected no limit above that of perDay',
     })
     .optional(),
+  /** What may move, or be called, of one market, counterparty or function, beside all of the above. */
+  allowances: z.array(allowancePolicy).max(50).optional(),
   /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
   pricesUsdMicros: z.record(z.string().min(1).max(32), positiveUsdMicros()),
 })

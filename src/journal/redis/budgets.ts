@@ -2,6 +2,7 @@ import type { Role } from '../../service/contract/roles.ts'
 import type { JournalReads, Reservation, Spending } from '../journal.ts'
 import { KEPT_MS, RecentReservations } from '../recent-reservations.ts'
 import { decodeRecord } from '../records.ts'
+import { OF_ALL } from './change.ts'
 import type { RedisStore } from './store.ts'
 
 type Held = { readonly recent: RecentReservations; readonly runId: string; revision: string }
@@ -23,6 +24,19 @@ export class Budgets {
     // In the turn in which the revision was read; what is read later than that is outdated at worst.
     const rows = recent.sums(role, sinceMs, workflowId)
     return { rows: rows ?? (await this.#reservations(role, Math.min(...sinceMs))), revision }
+  }
+
+  /** As the journal's `spending` of all roles. */
+  async ofAll(sinceMs: readonly number[], workflowId: string): Promise<Spending> {
+    const { keys } = this.#store
+    const runId = this.#store.runId()
+    // First: rows that are younger than the revision are outdated at worst.
+    const { values } = await this.#store.run('spentByAll', [keys.roles], [])
+    const [, revision, ...roles] = values.map(String)
+    const all = await Promise.all(roles.map((role) => this.spending(role, sinceMs, workflowId)))
+    // A replica that was promoted meanwhile may have had other changes by the same number.
+    if (runId !== this.#store.runId()) return this.ofAll(sinceMs, workflowId)
+    return { rows: all.flatMap(({ rows }) => rows), revision: `${OF_ALL}${revision}` }
   }
 
   /** Learn what changed of a role's budget, and which revision that is. */

@@ -10,6 +10,9 @@ import { encodeBrief } from './briefs.ts'
 import { encodeEntry } from './entries.ts'
 import type { Keys } from './keys.ts'
 
+/** What a revision of all budgets together begins with. */
+export const OF_ALL = 'all '
+
 /** A change of one workflow. */
 export type Change = {
   /** As it is to be stored. */
@@ -71,13 +74,17 @@ function headOf({ next, reservation, revision, requestId, claimed }: Change): st
     undecided: inShadow && next.shadowed?.outcome?.lot === 'undecided',
     lastRound: JSON.stringify(lastRoundOf(next)),
     ...(reservation === null ? {} : { reservedAtMs: reservation.atMs }),
-    ...(revision === undefined ? {} : { revision }),
+    ...(revision === undefined ? {} : judgedBy(revision)),
     ...(requestId === undefined ? {} : { request: requestKey(requestId) }),
     ...(claimed === undefined
       ? {}
       : { nonces: { first: claimed.nonce, count: claimed.count, holder: claimed.holder } }),
   })
 }
+
+/** Whether a budget was judged with those of all roles, and as of which revision. */
+const judgedBy = (revision: string) =>
+  revision.startsWith(OF_ALL) ? { revision: revision.slice(OF_ALL.length), ofAll: true } : { revision }
 
 function transitionOf({ state, updatedAtMs: atMs, note }: Workflow): string {
   const transition: Transition = { state, atMs, ...(note === undefined ? {} : { note }) }

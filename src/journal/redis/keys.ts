@@ -13,7 +13,7 @@ export function keysOf(fleet: string) {
   invariant(FLEET_NAME.test(fleet), `the fleet's name ${fleet} is not of letters, digits, "-" and "_"`)
   const key = (name: string) => `{rk:${fleet}}:${name}`
   return {
-    /** Hash: gen, parent (all that it followed, newest first), seq, format, server (that it began on), doubted (by whom). */
+    /** Hash: gen, parent (all that it followed, newest first), seq, format, server (that it began on), budgets (seq), doubted. */
     meta: key('meta'),
     /** Hash: killed, paused, `safe:<seat>`, and `left:<seat>` of who left it. */
     control: key('control'),

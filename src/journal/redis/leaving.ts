@@ -78,6 +78,7 @@ redis.call('HSET', KEYS[10], 'next', following)
 for _, each in ipairs(asked.values) do redis.call('HSET', KEYS[11], each[1], each[2]) end
 for _, row in ipairs(asked.charged) do
   local first = row.budget
+  redis.call('SADD', KEYS[13], row.role)
   reserve(KEYS[first], KEYS[first + 1], KEYS[first + 2], row.id, row.at_ms, row.text, seq)
 end
 return { 'OK' }`
@@ -96,7 +97,7 @@ export async function leaveSafe(leaving: Leaving, fleet: string, line: CommandLi
     ...[keys.meta, FLEETS_KEY, keys.control, keys.runs, keys.attested(runId), keys.forgotten],
     ...[keys.seats, keys.witnesses, keys.instances, keys.nonces(signer.chainId, signer.address), keys.values],
     // A term that goes on by now read all of this when it began.
-    keys.seat(leaving.seat),
+    ...[keys.seat(leaving.seat), keys.roles],
   ]
   const budgetOf = (role: Role) => names.length + 1 + 3 * roles.indexOf(role)
   const asked = {
@@ -109,7 +110,13 @@ export async function leaveSafe(leaving: Leaving, fleet: string, line: CommandLi
       values: [...leaving.values],
     },
     charged: leaving.charged.map((row) => ({
-      ...{ budget: budgetOf(row.role), id: row.workflowId, at_ms: row.atMs, text: encodeRecord(row) },
+      ...{
+        budget: budgetOf(row.role),
+        role: row.role,
+        id: row.workflowId,
+        at_ms: row.atMs,
+        text: encodeRecord(row),
+      },
     })),
   }
   const all = [...names, ...budgets]

@@ -74,6 +74,12 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. ARGV[3], '+inf')
 end
 return answer`
 
+/** The newest revision of all budgets, then the roles that may have one: who reserves has opened before. */
+export const SPENT_BY_ALL = `
+local answer = { 'OK', seq_now, redis.call('HGET', KEYS[1], 'budgets') or '0' }
+for _, role in ipairs(redis.call('SMEMBERS', KEYS[2])) do answer[#answer + 1] = role end
+return answer`
+
 /** What of the briefs changed after a sequence: `all` or `some`, then id and brief (empty: it ended) by turns. */
 export const BRIEFS = `
 local known = tonumber(ARGV[3])

@@ -58,8 +58,10 @@ class RedisJournal extends ArchivedRecords implements Journal {
     return this.#briefs.onLots()
   }
 
-  spending(role: Role, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
-    return this.#budgets.spending(role, sinceMs, workflowId)
+  spending(role: Role | null, sinceMs: readonly number[], workflowId: string): Promise<Spending> {
+    return role === null
+      ? this.#budgets.ofAll(sinceMs, workflowId)
+      : this.#budgets.spending(role, sinceMs, workflowId)
   }
 
   async #claim(

@@ -86,6 +86,7 @@ const TEXTS = {
   reply: [GOES_ON, SEATED, orders.REPLY],
   orders: [READS, KNOWN, orders.ORDERS],
   spent: [READS, KNOWN, mail.SPENT],
+  spentByAll: [READS, KNOWN, mail.SPENT_BY_ALL],
   briefs: [READS, KNOWN, mail.BRIEFS],
   found: [BEGINS, seats.FOUND],
 } as const

@@ -3,11 +3,12 @@
 /** Briefs that ended and are remembered as such, so that others learn of it without reading all. */
 const BRIEFS_MAX = 10_000
 
-/** What a reservation changes: the same one again changes nothing. */
+/** What a reservation changes, of its role's budget and of all of them: the same one again changes nothing. KEYS: meta. */
 export const RESERVE = `
 local function reserve(key, times, changes, id, at_ms, row, seq)
   if redis.call('HGET', key, id) == row then return end
   redis.call('HSET', key, id, row, 'rev', seq)
+  redis.call('HSET', KEYS[1], 'budgets', seq)
   redis.call('ZADD', times, at_ms, id)
   redis.call('ZADD', changes, seq, id)
   local old = redis.call('ZRANGEBYSCORE', times, '-inf', at_ms - ${8 * 86_400_000}, 'LIMIT', 0, 8)
@@ -102,7 +103,11 @@ const FOUND = `
 local kept = redis.call('HMGET', workflow, 'op', 'v', 'state')
 if kept[1] == op then return { 'OK', so_far, 'written' } end
 if tonumber(kept[2]) ~= head.version - 1 then return { 'CONFLICT', kept[2] or '' } end
-if head.revision and (redis.call('HGET', KEYS[16], 'rev') or '0') ~= head.revision then
+local function newest()
+  if head.ofAll then return redis.call('HGET', KEYS[1], 'budgets') end
+  return redis.call('HGET', KEYS[16], 'rev')
+end
+if head.revision and (newest() or '0') ~= head.revision then
   return { 'OK', so_far, 'outdated' }
 end`
 

@@ -40,8 +40,10 @@ export const nativeAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' 
 export const reservationOf = (workflow: Workflow, nowMs: number): Reservation => ({
   workflowId: workflow.id,
   role: workflow.role,
+  signer: workflow.signer,
   atMs: nowMs,
   usdMicros: workflow.proposal.exposure.usdMicros,
+  ...(workflow.clearance?.uses === undefined ? {} : { uses: workflow.clearance.uses }),
   ...outOf(workflow),
   ...(workflow.hold?.approvedAtMs === undefined ? {} : { approved: true }),
   gasWei: nativeAtMostWei(workflow.slots),

@@ -1,0 +1,132 @@
+import { type Checked, type Refusal, refuse } from '../errors.ts'
+import { duration, usd } from '../units.ts'
+import { type Used, type Uses, usedBy } from '../workflow/uses.ts'
+import { BUDGET_MS } from './budget.ts'
+import type { Allowance, UseKind } from './policy/allowances.ts'
+
+/** One claim of the past, or those of a minute, as far as allowances count them. */
+type UsingRow = {
+  readonly atMs: number
+  readonly usdMicros: bigint
+  readonly uses?: Uses
+  readonly used?: ReadonlyMap<string, Used>
+}
+
+type Past = readonly { readonly atMs: number; readonly used: ReadonlyMap<string, Used> }[]
+
+const MINUTE_MS = 60_000
+
+/**
+ * Judge whether one more claim fits into the allowances of what it is about. All of it counts against each market,
+ * counterparty and function that its calls are about, and what is about one that is not known against every one of its
+ * kind. The claims of a day say all: an allowance is whole where none used it, and what came back longer than a day ago
+ * is not counted, so that a day never moves more than it refills. Pure.
+ */
+export function checkAllowances({
+  allowances,
+  rows,
+  ask,
+  nowMs,
+}: {
+  readonly allowances: readonly Allowance[]
+  readonly rows: readonly UsingRow[]
+  readonly ask: Omit<UsingRow, 'atMs'>
+  readonly nowMs: number
+}): Checked<unknown> {
+  if (allowances.length === 0) return { ok: true }
+  // Those of a minute may be one row: to the end of its minute each, or until now.
+  const past = rows
+    .filter(({ atMs }) => atMs > nowMs - BUDGET_MS)
+    .map((row) => ({ atMs: Math.min(nowMs, endOfMinute(row.atMs)), used: usedBy(row) }))
+    .toSorted((one, other) => one.atMs - other.atMs)
+  const asked = usedBy(ask)
+  for (const allowance of allowances) {
+    for (const name of namesOf(allowance, asked, past)) {
+      const refusal = judge(allowance, name, { asked, past, nowMs, usdMicros: ask.usdMicros })
+      if (refusal !== null) return refusal
+    }
+  }
+  return { ok: true }
+}
+
+const endOfMinute = (atMs: number) => (Math.floor(atMs / MINUTE_MS) + 1) * MINUTE_MS
+
+/** Of what an allowance has to be judged; the empty name stands for what nothing known was used of. */
+function namesOf({ of, name }: Allowance, asked: ReadonlyMap<string, Used>, past: Past): Iterable<string> {
+  const isUnknown = asked.has('') || asked.has(of)
+  if (name !== null) return isUnknown || asked.has(`${of} ${name}`) ? [name] : []
+  if (!isUnknown) return namesIn(of, asked)
+  return new Set(['', ...past.flatMap(({ used }) => namesIn(of, used))])
+}
+
+const namesIn = (of: UseKind, used: ReadonlyMap<string, Used>): readonly string[] =>
+  [...used.keys()].flatMap((use) => (use.startsWith(`${of} `) ? [use.slice(of.length + 1)] : []))
+
+/** What was used of one, with what is not known. */
+function usedOf(of: UseKind, name: string, used: ReadonlyMap<string, Used>): Used {
+  const parts = [`${of} ${name}`, of, ''].flatMap((use) => used.get(use) ?? [])
+  return {
+    usdMicros: parts.reduce((sum, part) => sum + part.usdMicros, 0n),
+    calls: parts.reduce((sum, part) => sum + part.calls, 0),
+  }
+}
+
+function judge(
+  allowance: Allowance,
+  name: string,
+  {
+    asked,
+    past,
+    nowMs,
+    usdMicros,
+  }: {
+    readonly asked: ReadonlyMap<string, Used>
+    readonly past: Past
+    readonly nowMs: number
+    readonly usdMicros: bigint
+  },
+): Refusal | null {
+  const { of, perMs, path } = allowance
+  const what = name === '' ? `a ${of} that is not known` : `${of} ${name}`
+  const uses = past.map(({ atMs, used }) => ({ atMs, ...usedOf(of, name, used) }))
+  if ('callsMax' in allowance) {
+    const before = uses.reduce((sum, { atMs, calls }) => (atMs > nowMs - perMs ? sum + calls : sum), 0)
+    const calls = before + usedOf(of, name, asked).calls
+    if (calls <= allowance.callsMax) return null
+    return refuse(
+      'allowance_calls',
+      `With this one, ${calls} calls of ${what} would be made in ${duration(perMs)}; ${path} allows ${allowance.callsMax}. Fix: wait, or raise it.`,
+    )
+  }
+  // What moves nothing is in no allowance's way.
+  const left = leftOf(allowance, uses, nowMs)
+  if (usdMicros === 0n || usdMicros <= left) return null
+  const { mostUsdMicros, refillUsdMicros } = allowance
+  return refuse(
+    `allowance_${of}`,
+    `${usd(usdMicros)} would move with ${what}; of ${path} ${usd(left)} are left, of ${usd(mostUsdMicros)} with ${usd(refillUsdMicros)} back in ${duration(perMs)}. Fix: wait, or raise it.`,
+  )
+}
+
+/** What of an allowance is left now, rounded down: a bucket that was empty a day ago, which is time enough to fill it. */
+function leftOf(
+  {
+    mostUsdMicros: most,
+    refillUsdMicros: refill,
+    perMs,
+  }: { readonly mostUsdMicros: bigint; readonly refillUsdMicros: bigint; readonly perMs: number },
+  uses: readonly { readonly atMs: number; readonly usdMicros: bigint }[],
+  nowMs: number,
+): bigint {
+  const per = BigInt(perMs)
+  let [level, sinceMs] = [0n, nowMs - BUDGET_MS]
+  // In parts of a millionth, so that nothing is lost between two uses.
+  const flow = (atMs: number, out: bigint) => {
+    const filled = level + refill * BigInt(atMs - sinceMs)
+    level = (filled < most * per ? filled : most * per) - out * per
+    sinceMs = atMs
+  }
+  for (const { atMs, usdMicros } of uses) flow(atMs, usdMicros)
+  flow(nowMs, 0n)
+  return level <= 0n ? 0n : level / per
+}

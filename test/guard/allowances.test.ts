@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest'
+import { checkAllowances } from '../../src/guard/allowances.ts'
+import { checkBudget } from '../../src/guard/budget.ts'
+import { checkPrepared } from '../../src/guard/check-prepared.ts'
+import { limitsPolicy } from '../../src/guard/policy/policy.ts'
+import { compileRuleset } from '../../src/guard/ruleset.ts'
+import { usesAhead, usesOf } from '../../src/guard/uses.ts'
+import type { Spent } from '../../src/journal/journal.ts'
+import { RecentReservations } from '../../src/journal/recent-reservations.ts'
+import type { Uses } from '../../src/workflow/uses.ts'
+import { policyOf as textOf } from '../support/policies.ts'
+import {
+  BORROWER,
+  CHAIN_ID,
+  deployment,
+  freeze,
+  LOAN,
+  liquidation,
+  liquidationAnswer,
+  MARKET,
+  NOW_MS,
+  OTHER_MARKET,
+  SELF,
+  STRANGER,
+  sections,
+  VAULT,
+} from './fixtures.ts'
+
+type Stated = Readonly<Record<string, string>>
+const { limits: stated } = textOf('liquidator')
+const named = {
+  ...deployment,
+  markets: deployment.markets.map((market, index) => ({ ...market, name: ['btc', 'eth'][index] })),
+}
+const rulesetOf = (...allowances: readonly Stated[]) => {
+  const limits = limitsPolicy.parse({ ...(stated as object), allowances })
+  return compileRuleset({ ...sections, limits }, named)
+}
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const usd = (dollars: number) => BigInt(dollars) * 1_000_000n
+const ofMarket = { of: 'market', most: '100,000 USD', refill: '10,000 USD', per: '1 h' }
+
+const usesAt = (market: string): Uses => [`market ${market}`, `counterparty ${market}`, 'function liquidate']
+let count = 0
+/** What was claimed: dollars, minutes ago, and what it was about; without that, it is not known. */
+const claimed = (dollars: number, minutes: number, uses?: Uses): Spent => ({
+  ...{ workflowId: `w${count++}`, role: 'liquidator', atMs: NOW_MS - minutes * MINUTE_MS },
+  ...{ usdMicros: usd(dollars), gasWei: 0n, reverted: false },
+  ...(uses === undefined ? {} : { uses }),
+})
+const judge = (
+  allowances: readonly Stated[],
+  rows: readonly Spent[],
+  [dollars, uses]: readonly [number, Uses?],
+  nowMs = NOW_MS,
+) => {
+  const ask = { usdMicros: usd(dollars), ...(uses === undefined ? {} : { uses }) }
+  const checked = checkAllowances({ allowances: rulesetOf(...allowances).allowances, rows, ask, nowMs })
+  return checked.ok ? 'fits' : checked.check
+}
+
+describe('what calls are about', () => {
+  const about = (tokens: Parameters<typeof usesOf>[1] = []) => {
+    const ruleset = rulesetOf()
+    const checked = checkPrepared({
+      workflow: { role: 'liquidator', chainId: CHAIN_ID, signer: SELF, proposal: liquidation },
+      frozen: freeze(liquidationAnswer()),
+      ruleset,
+      nowMs: NOW_MS,
+    })
+    if (!checked.ok) throw new TypeError(checked.message)
+    return usesOf(checked.calls, tokens, checked.subject)
+  }
+
+  it('is in the decoded calls: their markets, whom they go to or name, and their functions, once a call', () => {
+    expect(about()).toEqual([
+      ...[`market ${MARKET}`, `counterparty ${MARKET}`],
+      ...[`market ${MARKET}`, `counterparty ${MARKET}`, `counterparty ${VAULT}`, `counterparty ${BORROWER}`],
+      ...['function approve', 'function liquidate'],
+    ])
+  })
+
+  it('is in what the simulation shows, too: who is paid without being named', () => {
+    const topic = (address: string) => `0x${address.slice(2).padStart(64, '0')}` as const
+    const transfer = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+    const to = (receiver: string) => ({
+      ...{ address: LOAN, data: '0x' as const },
+      topics: [transfer, topic(SELF), topic(receiver)] as const,
+    })
+    expect(about([to(MARKET), to(STRANGER)])).toContain(`counterparty ${STRANGER}`)
+    expect(about([to(MARKET)])).toEqual(about())
+  })
+
+  it('is known ahead as far as the rules and the request say it', () => {
+    expect(usesAhead(liquidation, SELF, rulesetOf())).toEqual([
+      ...[`market ${MARKET}`, `counterparty ${MARKET}`, `counterparty ${VAULT}`],
+      ...['function approve', 'function liquidate'],
+    ])
+  })
+})
+
+describe('an allowance', () => {
+  it('holds a rival’s bait at one market, that the role’s own budget lets drain', () => {
+    const bait = [50, 40, 30].map((minutes) => claimed(30_000, minutes, usesAt(MARKET)))
+    const ask = { usdMicros: usd(30_000), gasWei: 0n }
+    const { limits } = rulesetOf()
+    expect(checkBudget({ reservations: bait, ask, limits, nowMs: NOW_MS })).toEqual({ ok: true })
+    expect(judge([ofMarket], bait, [30_000, usesAt(MARKET)])).toBe('allowance_market')
+    expect(judge([ofMarket], bait, [30_000, usesAt(OTHER_MARKET)])).toBe('fits')
+    const other = { ...ofMarket, named: 'eth' }
+    expect(judge([other], bait, [30_000, usesAt(MARKET)])).toBe('fits')
+  })
+
+  it('comes back over time, to the millionth, and never to more than the most', () => {
+    const spent = [claimed(100_000, 1, usesAt(MARKET))]
+    const at = (minutes: number, dollars: number) =>
+      judge([ofMarket], spent, [dollars, usesAt(MARKET)], NOW_MS + minutes * MINUTE_MS)
+    expect(at(0, 1)).toBe('allowance_market')
+    expect(at(60, 10_000)).toBe('fits')
+    expect(at(60, 10_001)).toBe('allowance_market')
+    expect(at(20 * 60, 100_000)).toBe('fits')
+    expect(at(20 * 60, 100_001)).toBe('allowance_market')
+  })
+
+  it('lets no day move more than what comes back in one, whatever is read and added up', () => {
+    // As much as it lets, every ten minutes for three days; judged by the journal's minutes and by each row.
+    const recent = new RecentReservations([])
+    const rows: Spent[] = []
+    const { allowances } = rulesetOf(ofMarket)
+    for (let minutes = 0; minutes < 72 * 60; minutes += 10) {
+      const nowMs = NOW_MS + minutes * MINUTE_MS + minutes
+      const ask = { usdMicros: usd(1_500), uses: usesAt(MARKET) }
+      const sums = recent.sums('liquidator', [nowMs - HOUR_MS, nowMs - 24 * HOUR_MS], 'none')
+      const [one, other] = [rows, sums ?? rows].map(
+        (each) => checkAllowances({ allowances, rows: each, ask, nowMs }).ok,
+      )
+      expect(other).toBe(one)
+      if (one !== true) continue
+      const row = { ...claimed(1_500, 0, usesAt(MARKET)), atMs: nowMs }
+      rows.push(row)
+      recent.set(row)
+    }
+    const movedIn = (fromMs: number) =>
+      rows.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + 24 * HOUR_MS).length * 1_500
+    const days = rows.map(({ atMs }) => movedIn(atMs))
+    expect(Math.max(...days)).toBeLessThanOrEqual(240_000)
+    expect(Math.max(...days)).toBeGreaterThan(200_000)
+  })
+
+  it('is used by what is not known, all of its kind, and has no room for it where one has none', () => {
+    const unknown = [claimed(95_000, 1)]
+    expect(judge([ofMarket], unknown, [10_000, usesAt(MARKET)])).toBe('allowance_market')
+    expect(judge([ofMarket], unknown, [10_000, usesAt(OTHER_MARKET)])).toBe('allowance_market')
+    // A bid names no market.
+    const bid = ['market', `counterparty ${STRANGER}`, 'function placeBid']
+    const drained = [claimed(95_000, 1, usesAt(MARKET))]
+    expect(judge([ofMarket], drained, [10_000, bid])).toBe('allowance_market')
+    expect(judge([{ ...ofMarket, named: 'btc' }], drained, [10_000, bid])).toBe('allowance_market')
+    expect(judge([{ ...ofMarket, named: 'eth' }], drained, [10_000, bid])).toBe('fits')
+    expect(judge([{ ...ofMarket, of: 'counterparty' }], drained, [10_000, bid])).toBe('fits')
+  })
+
+  it('is of one counterparty, or of each', () => {
+    const each = { ...ofMarket, of: 'counterparty' }
+    const spent = [claimed(95_000, 1, ['market', `counterparty ${STRANGER}`])]
+    const of = (address: string): Uses => [`counterparty ${VAULT}`, `counterparty ${address}`]
+    expect(judge([each], spent, [10_000, of(STRANGER)])).toBe('allowance_counterparty')
+    expect(judge([each], spent, [10_000, of(BORROWER)])).toBe('fits')
+    expect(judge([{ ...each, named: STRANGER }], spent, [10_000, of(STRANGER)])).toBe(
+      'allowance_counterparty',
+    )
+    expect(judge([{ ...each, named: BORROWER }], spent, [10_000, of(STRANGER)])).toBe('fits')
+  })
+
+  it('counts calls in any time, also of what moved nothing or reverted', () => {
+    const calls = { of: 'function', named: 'liquidate', calls: '3', per: '1 h' }
+    const free = (minutes: number) => claimed(0, minutes, usesAt(MARKET))
+    expect(judge([calls], [free(1), { ...free(2), reverted: true }], [0, usesAt(MARKET)])).toBe('fits')
+    expect(judge([calls], [free(1), free(2), free(3)], [0, usesAt(MARKET)])).toBe('allowance_calls')
+    expect(judge([calls], [free(1), free(2), free(61)], [0, usesAt(MARKET)])).toBe('fits')
+    expect(judge([calls], [free(1), free(2)], [0, [...usesAt(MARKET), 'function liquidate']])).toBe(
+      'allowance_calls',
+    )
+    expect(judge([calls], [free(1), free(2), free(3)], [0, ['function settle']])).toBe('fits')
+  })
+
+  it('is in nobody’s way who moves nothing', () => {
+    expect(judge([ofMarket], [claimed(500_000, 1, usesAt(MARKET))], [0, usesAt(MARKET)])).toBe('fits')
+  })
+})
+
+describe('an allowance in a policy', () => {
+  const refusal = (allowance: Stated) => {
+    const parsed = limitsPolicy.safeParse({ ...(stated as object), allowances: [allowance] })
+    if (!parsed.success) return parsed.error.issues[0]?.message
+    try {
+      rulesetOf(allowance)
+      return 'taken'
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  it.each<[string, Stated, RegExp]>([
+    ['a refill without a most', { of: 'market', refill: '1 USD', per: '1 h' }, /most and refill together/],
+    ['neither form', { of: 'market', per: '1 h' }, /either most and refill, or calls/],
+    ['both forms', { ...ofMarket, calls: '3' }, /either most and refill, or calls/],
+    [
+      'what a day does not bring back',
+      { ...ofMarket, most: '240,001 USD' },
+      /no more than what refill brings/,
+    ],
+    ['a time without a unit', { ...ofMarket, per: '1' }, /amount with its unit/],
+    ['no market', { ...ofMarket, named: 'gold' }, /"gold" is no market of the deployment/],
+    ['a market that is not pinned', { ...ofMarket, named: STRANGER }, /is no market of the deployment/],
+    [
+      'no function of the rules',
+      { ...ofMarket, of: 'function', named: 'mint' },
+      /no function of guard.allow/,
+    ],
+    ['no counterparty', { ...ofMarket, of: 'counterparty', named: 'bob' }, /no counterparty/],
+  ])('is refused with %s', (_name, allowance, message) => {
+    expect(refusal(allowance)).toMatch(message)
+  })
+
+  it('is taken with a name of the deployment, an address, or a function of the rules', () => {
+    const taken = [
+      { ...ofMarket, most: '240,000 USD' },
+      { ...ofMarket, named: 'btc' },
+      { ...ofMarket, named: OTHER_MARKET.toUpperCase().replace('X', 'x') },
+      { ...ofMarket, of: 'counterparty', named: STRANGER },
+      { of: 'function', named: 'liquidate', calls: '5', per: '1 h' },
+    ]
+    expect(taken.map(refusal)).toEqual(taken.map(() => 'taken'))
+    expect(rulesetOf(...taken).hash).not.toBe(rulesetOf().hash)
+  })
+})

@@ -1,0 +1,210 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringToHex } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { AgentConfig } from '../../src/config/config.ts'
+import { limits as capOf } from '../../src/config/limits.ts'
+import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
+import { limitsPolicy } from '../../src/guard/policy/policy.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { apartOf } from '../../src/keeper/apart.ts'
+import { createBudget } from '../../src/keeper/role-budget.ts'
+import { claim } from '../../src/pipeline/claim.ts'
+import type { Step } from '../../src/workflow/step.ts'
+import { policyOf as textOf } from '../support/policies.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../support/redis-fleet.ts'
+import { MARKET, proposalOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+
+const OTHER = `0x${'52'.repeat(20)}` as const
+const CHAIN = 31_337
+const NOW_MS = 1_800_000_000_000
+const approval = compileApproval(
+  approvalPolicy([]).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min' }),
+  { assets: [] },
+)
+const limits = limitsPolicy.parse({
+  ...(textOf('liquidator').limits as object),
+  perWorkflow: { movedMax: '1,000 USD', gasMax: '1 ETH' },
+  perHour: { movedMax: '1,000 USD', gasMax: '1 ETH', revertsMax: '5' },
+  perDay: { movedMax: '1,000 USD', gasMax: '1 ETH', revertsMax: '5' },
+})
+const spend = (dollars: number) => ({ movedMax: `${dollars} USD`, gasMax: '1 ETH' })
+const cap = capOf.parse({ perHour: spend(1_000), perDay: spend(1_500) })
+
+type Agent = {
+  readonly role: string
+  readonly signer: `0x${string}`
+  readonly apart?: readonly `0x${string}`[]
+}
+const LIQUIDATOR: Agent = { role: 'liquidator', signer: SIGNER }
+const REPORTER: Agent = { role: 'nav-reporter', signer: SIGNER }
+const ALLOCATOR: Agent = { role: 'allocator', signer: OTHER }
+
+/** Open what an agent was cleared for, as the keeper's pipeline has it before its claim. */
+async function cleared(journal: Journal, { role, signer }: Agent, id: string, dollars: number) {
+  const { clearance } = workflowOf('cleared')
+  if (clearance === undefined) throw new TypeError('not cleared')
+  const { payload, predicted } = slotOf()
+  if ((await journal.nextNonce(CHAIN, signer)) === null) await journal.adoptNonce(CHAIN, signer, 0)
+  const workflow = workflowOf('cleared', {
+    ...{ id, opportunity: id, role, signer },
+    proposal: proposalOf({ exposure: { token: null, assets: 0n, usdMicros: BigInt(dollars) * 1_000_000n } }),
+    clearance: {
+      ...clearance,
+      ...{
+        atMs: NOW_MS,
+        notAfterMs: NOW_MS + 1_000,
+        payloads: [{ payload: { ...payload, data: stringToHex(id) }, predicted }],
+      },
+      uses: [`market ${MARKET}`],
+    },
+  })
+  await journal.open(workflow)
+  return workflow
+}
+
+/** Claim for an agent. `beside` is done once its budget was judged, before it claims. */
+async function claimFor(
+  journal: Journal,
+  agent: Agent,
+  [id, dollars]: readonly [string, number],
+  { over = true, beside = async () => {} }: { over?: boolean; beside?: () => Promise<void> } = {},
+): Promise<string> {
+  const judge = createBudget({
+    ...{ nowMs: () => NOW_MS, journal, approval, apart: agent.apart ?? [] },
+    ...{ ruleset: { limits, allowances: [] }, ...(over ? { cap } : {}) },
+  })
+  let rest: (() => Promise<void>) | undefined = beside
+  const step = await claim(await cleared(journal, agent, id, dollars), {
+    ...{ nowMs: () => NOW_MS, rulesetHash: 'rules', safe: () => null },
+    fees: () => ({ ok: true, fees: { maxFeePerGasWei: 2n, maxPriorityFeePerGasWei: 1n } }),
+    nextNonce: async (signer) => (await journal.nextNonce(CHAIN, signer)) ?? 0,
+    checkBudget: async (ask) => {
+      const judged = await judge(ask)
+      const once = rest
+      rest = undefined
+      await once?.()
+      return judged
+    },
+    claim: journal.claimWithin.bind(journal),
+  })
+  return endOf(step)
+}
+
+const endOf = (step: Step) =>
+  step.type === 'wait' ? 'waits' : (step.workflow.note?.check ?? step.workflow.state)
+
+/** Two who were judged before either claimed. */
+function together(count: number): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let left = count
+  return async () => {
+    left -= 1
+    if (left === 0) resolve()
+    await promise
+  }
+}
+
+/** Hold the cap to what it says, for two roles with a journal each: one and the same, or two of a fleet. */
+async function expectCap(one: Journal, other: Journal, reopen: () => Promise<Journal>) {
+  const beside = together(2)
+  const both = await Promise.all([
+    claimFor(one, LIQUIDATOR, ['a', 600], { beside }),
+    claimFor(other, ALLOCATOR, ['b', 600], { beside }),
+  ])
+  expect(both.toSorted()).toEqual(['in_flight', 'limit_all_hour_usd'])
+  const again = await reopen()
+  expect(await claimFor(again, REPORTER, ['c', 401])).toBe('limit_all_hour_usd')
+  expect(await claimFor(again, REPORTER, ['d', 400])).toBe('in_flight')
+}
+
+describe('the cap over all roles', () => {
+  it('holds for two roles that together exceed it and claim at the same instant, and after a restart', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'cap-'))
+    const journal = openSqliteJournal(directory)
+    let again: Journal | undefined
+    await expectCap(journal, journal, async () => {
+      await journal.close()
+      again = openSqliteJournal(directory)
+      return again
+    })
+    await again?.close()
+  })
+
+  it('is not there where the run configuration has none: each role has its own', async () => {
+    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'cap-')))
+    expect(await claimFor(journal, LIQUIDATOR, ['a', 900], { over: false })).toBe('in_flight')
+    expect(await claimFor(journal, ALLOCATOR, ['b', 900], { over: false })).toBe('in_flight')
+    expect(await claimFor(journal, ALLOCATOR, ['c', 101], { over: false })).toBe('limit_hour_usd')
+    await journal.close()
+  })
+
+  describe('in a fleet', () => {
+    let redis: TestRedis
+    beforeAll(async () => {
+      redis = await startRedis(DURABLE)
+    })
+    afterAll(() => redis.stop())
+
+    it('holds for two seats of two instances that claim at the same instant', async () => {
+      const { store, config } = await newStore(redis.port)
+      const stores = [store, openStore({ ...config, instance: 'two' })] as const
+      await stores[1].connect()
+      const [one, other] = await Promise.all([
+        journalOf(await takeSeat(stores[0]), stores[0]),
+        journalOf(await takeSeat(stores[1], OTHER), stores[1]),
+      ])
+      await expectCap(one, other, async () => journalOf(await takeSeat(store), store))
+    })
+  })
+})
+
+describe('two agents of a role', () => {
+  const agentOf = (address: `0x${string}`, policy: string): AgentConfig => ({
+    ...{ role: 'liquidator', mode: 'live', policy },
+    signer: { kind: 'kms', keyId: 'key', address, window: 4 },
+  })
+  const claimBoth = async (policies: readonly [string, string]) => {
+    const [one, other] = [agentOf(SIGNER, policies[0]), agentOf(OTHER, policies[1])]
+    const agents = [one, other].map((agent) => ({
+      ...{ role: agent.role, signer: agent.signer.address },
+      apart: apartOf(agent, [one, other]),
+    }))
+    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'apart-')))
+    const ends: string[] = []
+    for (const [index, agent] of agents.entries()) {
+      ends.push(await claimFor(journal, agent, [`w${index}`, 900], { over: false }))
+      ends.push(await claimFor(journal, agent, [`v${index}`, 101], { over: false }))
+    }
+    await journal.close()
+    return ends
+  }
+
+  it('have limits of their own where they have policies of their own', async () => {
+    expect(await claimBoth(['a.yaml', 'b.yaml'])).toEqual([
+      ...['in_flight', 'limit_hour_usd'],
+      ...['in_flight', 'limit_hour_usd'],
+    ])
+  })
+
+  it('share the limits of one policy', async () => {
+    expect(await claimBoth(['a.yaml', 'a.yaml'])).toEqual([
+      ...['in_flight', 'limit_hour_usd'],
+      ...['limit_hour_usd', 'limit_hour_usd'],
+    ])
+  })
+
+  it('count what an agent reserved that the configuration names no more', async () => {
+    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'apart-')))
+    const gone = { role: 'liquidator', signer: OTHER }
+    const apart = apartOf(agentOf(SIGNER, 'a.yaml'), [agentOf(SIGNER, 'a.yaml')])
+    expect(await claimFor(journal, gone, ['w', 900], { over: false })).toBe('in_flight')
+    expect(await claimFor(journal, { ...LIQUIDATOR, apart }, ['v', 101], { over: false })).toBe(
+      'limit_hour_usd',
+    )
+    await journal.close()
+  })
+})
