@@ -108,7 +108,7 @@ describe('a strategy that asks for what is always refused', () => {
     expect(refused('liquidator', 'profitMin: "1 USD" # after', 'profitMin: "0.5 USD" # after')).toThrow(
       'at least 1 USD',
     )
-    expect(refused('liquidator', 'slippage: "1 %"', 'slippage: "6 %"')).toThrow('so much that 95 % is left')
+    expect(refused('liquidator', 'slippage: "1 %"', 'slippage: "6 %"')).toThrow('write at most 5 %')
     expect(refused('allocator', 'shareMax: "80 %" # of', 'shareMax: "95 %" # of')).toThrow(
       'strategy.collaterals.sBTC.shareMax: it is 95 %',
     )

@@ -5,6 +5,7 @@ import {
   NATIVE,
   PERCENT,
   parseAmount,
+  percent,
   type Units,
   USD,
   unitsOf,
@@ -79,7 +80,7 @@ function say(mine: Found, is: StrategyBound['is'], limit: Found): Contradiction 
   const wanted = {
     atMost: `at most ${limit.text}`,
     atLeast: `at least ${limit.text}`,
-    leaves: `so much that ${limit.text} is left`,
+    leaves: leaving(limit),
   }
   return {
     path,
@@ -87,4 +88,9 @@ function say(mine: Found, is: StrategyBound['is'], limit: Found): Contradiction 
     fix: `write ${wanted[is]}, or change ${to}`,
     isSanity: limit.path[0] === 'guard',
   }
+}
+
+function leaving({ text }: Found): string {
+  const parsed = parseAmount(text, PERCENT)
+  return `at most ${parsed.ok ? percent(WHOLE_BPS - parsed.amount) : 'what leaves that'}`
 }

@@ -83,7 +83,7 @@ const value = z.string().max(200)
 const tests = {
   eq: value.optional(),
   /** A list of the deployment, or values. */
-  in: z.union([value, z.array(value).min(1).max(100)]).optional(),
+  in: z.union([value, z.array(value).min(1, 'nothing is one of none').max(100)]).optional(),
   /** `99 % of $args.assets` is a part of what a reference says. */
   min: value.optional(),
   max: value.optional(),
