@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { agents } from '../../agents/index.ts'
-import { weaknessesIn } from '../../src/guard/policy/lints.ts'
-import { checkFile } from '../../src/keeper/policy-file.ts'
-import { deployment } from '../guard/kinds.ts'
-import { policyFileOf } from '../support/policies.ts'
+import { agents } from '../../../agents/index.ts'
+import { weaknessesIn } from '../../../src/guard/policy/lints.ts'
+import { checkFile } from '../../../src/keeper/policy-file.ts'
+import { policyFileOf } from '../../support/policies.ts'
+import { deployment } from '../kinds.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-lints-'))
 const CONFIG = join(folder, 'run.yaml')

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
+import { explainPrepared } from '../../src/guard/explain.ts'
 import { explainFile } from '../../src/keeper/policy-explain.ts'
+import { policyFileOf } from '../support/policies.ts'
 import {
   approve,
   bound,
@@ -21,9 +23,9 @@ import {
   REPAY,
   SELF,
   STRANGER,
-} from '../guard/fixtures.ts'
-import { deployment } from '../guard/kinds.ts'
-import { policyFileOf } from '../support/policies.ts'
+} from './fixtures.ts'
+import { answerOf, deployment } from './kinds.ts'
+import { CASES } from './shipped.ts'
 
 const POLICY = policyFileOf('liquidator')
 const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-explain-'))
@@ -149,5 +151,55 @@ describe('an answer that a policy is asked about', () => {
     out = ''
     expect(await explain(shown(tampered()))).toBe(1)
     expect(out).toMatchSnapshot()
+  })
+})
+
+describe.each(CASES)('%s', (_name, kind, ruleset) => {
+  const explain = (answer: ReturnType<typeof answerOf>) =>
+    explainPrepared({
+      workflow: { ...bound(kind.proposal), role: ruleset.role },
+      frozen: freeze(answer),
+      ruleset,
+      nowMs: NOW_MS,
+    })
+
+  it('is cleared, each call by one rule, and by no other without a reason', () => {
+    const { refusal, calls } = explain(answerOf(kind, kind.drafts))
+    expect(refusal).toBeNull()
+    expect(calls).toHaveLength(kind.drafts.length)
+    for (const { rules } of calls) {
+      expect(rules.filter(({ clears }) => clears)).toHaveLength(1)
+      expect(rules.filter(({ clears, why }) => clears === why.length > 0)).toEqual([])
+    }
+  })
+
+  it('is refused for a byte more, and each rule says so of the call', () => {
+    const longer = kind.drafts.map((draft) => ({ ...draft, calldata: `${draft.calldata}00` as const }))
+    const { refusal, calls } = explain(answerOf(kind, longer))
+    expect(refusal?.check).toMatch(/calldata_not_canonical|creation_code_changed|call_too_large/)
+    expect(calls.flatMap(({ rules }) => rules.filter(({ clears }) => clears))).toEqual([])
+  })
+})
+
+it('names a list of another length than the request has', () => {
+  const found = CASES.find(
+    ([, { proposal }]) => proposal.workflowType === 'role.allocator.vaultReallocationBatch',
+  )
+  if (found === undefined) throw new Error('the allocator reallocates')
+  const [, kind, ruleset] = found
+  const twice = [
+    { marketAddress: MARKET, assets: '300000' },
+    { marketAddress: MARKET, assets: '300000' },
+  ]
+  const proposal = { ...kind.proposal, input: { ...kind.proposal.input, withdrawals: twice } }
+  const { calls } = explainPrepared({
+    workflow: { ...bound(proposal), role: ruleset.role },
+    frozen: freeze(answerOf(kind, kind.drafts)),
+    ruleset,
+    nowMs: NOW_MS,
+  })
+  expect(calls[0]?.rules[0]?.why[0]).toMatchObject({
+    check: 'parameter_withdrawals_length',
+    message: expect.stringContaining('withdrawals has 1 elements'),
   })
 })
