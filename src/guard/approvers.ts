@@ -121,3 +121,9 @@ export const whoLoosens = (
   given: readonly Identity[],
   known: Pick<Approvers, 'approvers'>,
 ): readonly string[] => [...new Set(given.flatMap((by) => whoSaid(looseningText(hash), by, known) ?? []))]
+
+const named = z.looseObject({ approval: z.looseObject({ approvers, quorum }).optional() })
+
+/** The approvers that a policy names, as its file says them; the file was checked when it was loaded. Pure. */
+export const approversIn = (said: unknown): Approvers =>
+  named.parse(said).approval ?? { approvers: {}, quorum: 1 }

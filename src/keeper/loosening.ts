@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
-import { approvers, quorum, whoLoosens } from '../guard/approvers.ts'
+import { approversIn, whoLoosens } from '../guard/approvers.ts'
 import type { Identity } from '../guard/person.ts'
 import { changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
-import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
+import type { Difference, Said } from '../guard/policy/difference.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { RolePolicy } from './role-policy.ts'
 
@@ -82,7 +82,7 @@ export const approvalsFileOf = (policy: string) => `${policy}.approvals`
 
 /** The approvers of the policy that is left decide, not those of the one that comes. */
 function checkApproved({ role, policy }: AgentConfig, was: Said, hash: string): void {
-  const known = z.looseObject({ approvers, quorum }).parse(membersOf(was.approval))
+  const known = approversIn(was)
   if (Object.keys(known.approvers).length === 0) return
   const given = whoLoosens(hash, readApprovals(policy), known)
   if (given.length >= known.quorum) return
@@ -106,7 +106,7 @@ const identity = z.strictObject({
 const LINES_MAX = 100
 
 /** Read who approved a loosening of a policy; a line that is none is left out, and proves nothing. */
-export function readApprovals(policy: string): readonly Identity[] {
+function readApprovals(policy: string): readonly Identity[] {
   let text: string
   try {
     text = readFileSync(approvalsFileOf(policy), 'utf8')

@@ -8,6 +8,8 @@ import { migratePolicy } from '../config/migrate.ts'
 import { checkPolicy, policySchema } from '../config/policy.ts'
 import { loadYaml, parseYaml, type YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
+import { approversIn, whoLoosens } from '../guard/approvers.ts'
+import type { Identity } from '../guard/person.ts'
 import { type Change, changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
 import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
 import { deployment } from '../service/contract/deployment.ts'
@@ -93,6 +95,12 @@ export function compareFiles(
   }
   const differences = comparePolicies(was.said, is.said)
   return { change: changeOf(differences), differences, hash: changeHash(was.said, is.said) }
+}
+
+/** Find who of the approvers that a policy file names approves a change of it; null for nobody. Throws what reading throws. */
+export function approverOf(file: string, hash: string, by: Identity): string | null {
+  const [name] = whoLoosens(hash, [by], approversIn(membersOf(loadWithIncludes(file).value)))
+  return name ?? null
 }
 
 type SaidOf = { readonly role: string; readonly said: Said }

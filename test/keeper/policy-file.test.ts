@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
+import { createPersonKey } from '../../src/guard/person.ts'
 import { checkFile, migrateFile } from '../../src/keeper/policy-file.ts'
 
 const CONFIG = 'config/example.yaml'
@@ -63,11 +64,12 @@ const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
   )
   .replace(/^ {4}sETH:\n(?: {6}.*\n)+/m, '')
   .replace(/^ {4}sETH\/.*\n/m, '')
+  .replace(/, sETH: "[^"]*"/, '')
 
 describe('a policy that is checked before anything runs by it', () => {
   it('loads, and says which limit never binds', () => {
     expect(checkFile(written(shipped), CONFIG)).toMatchObject({ role: 'liquidator', lints: [] })
-    const idle = shipped.replace('movedMax: "20,000,000 USD"', 'movedMax: "48,000,000 USD"')
+    const idle = shipped.replace('movedMax: "2,000,000 USD"', 'movedMax: "12,000,000 USD"')
     expect(checkFile(written(idle), CONFIG).lints).toMatchObject([
       { problem: "limits.perDay.movedMax is no less than 24 times the hour's: it never binds" },
     ])
@@ -104,14 +106,14 @@ describe('two policies of a role', () => {
       code: 0,
       lines: ['FILE is the same as FILE; the change is HASH.', ''],
     })
-    expect(await diff(shipped.replace('"2,000,000 USD", gasMax', '"1.5 USD", gasMax'))).toMatchObject({
+    expect(await diff(shipped.replace('"500,000 USD", gasMax', '"1.5 USD", gasMax'))).toMatchObject({
       code: 2,
     })
-    const less = shipped.replace('gasMax: "2 ETH"', 'gasMax: "1.5 ETH"')
+    const less = shipped.replace('gasMax: "1 ETH"', 'gasMax: "0.75 ETH"')
     expect(await diff(less)).toEqual({
       code: 0,
       lines: [
-        'narrower  limits.perHour.gasMax: 2 ETH → 1.5 ETH',
+        'narrower  limits.perHour.gasMax: 1 ETH → 0.75 ETH',
         'FILE is narrower than FILE; the change is HASH.',
         '',
       ],
@@ -123,7 +125,7 @@ describe('two policies of a role', () => {
     expect(await diff(more)).toMatchObject({
       code: 3,
       lines: [
-        'narrower  limits.perHour.gasMax: 2 ETH → 1.5 ETH',
+        'narrower  limits.perHour.gasMax: 1 ETH → 0.75 ETH',
         'wider     guard.sanity.priceAgeMax: 2 min → 3 min',
         'FILE is wider than FILE; the change is HASH.',
         '',
@@ -137,5 +139,35 @@ describe('two policies of a role', () => {
         '',
       ],
     })
+  })
+
+  it('are approved by the approvers of the old one, by the hash of the change', async () => {
+    const [anna, mallory] = [createPersonKey(), createPersonKey()]
+    const named = shipped.replace(
+      '  expiresAfter:',
+      `  approvers: { anna: { key: "${anna.publicKey}" } }\n  expiresAfter:`,
+    )
+    const [old, now] = [written(named), written(named.replace('gasMax: "1 ETH"', 'gasMax: "1.25 ETH"'))]
+    const keyOf = (name: string, privatePem: string) => {
+      const file = `${now}.${name}`
+      writeFileSync(file, JSON.stringify({ name, privatePem }), { mode: 0o600 })
+      return file
+    }
+    let said = ''
+    const add = (text: string) => {
+      said += text
+    }
+    const approve = (...rest: readonly string[]) =>
+      rolekeeper(['policy', 'approve', old, now, '--config', CONFIG, ...rest], {
+        ...{ out: add, err: add, outIsTty: false, errIsTty: false, env: {} },
+      })
+    expect(await approve()).toBe(1)
+    const hash = /the change is ([0-9a-f]{64})/.exec(said)?.[1] ?? ''
+    const [hers, his] = [keyOf('anna', anna.privatePem), keyOf('anna-too', mallory.privatePem)]
+    expect(await approve('--hash', 'f'.repeat(64), '--key', hers)).toBe(2)
+    expect(await approve('--hash', hash, '--key', his)).toBe(2)
+    expect(() => readFileSync(`${now}.approvals`)).toThrow('ENOENT')
+    expect(await approve('--hash', hash, '--key', hers)).toBe(0)
+    expect(JSON.parse(readFileSync(`${now}.approvals`, 'utf8'))).toMatchObject({ name: 'anna' })
   })
 })

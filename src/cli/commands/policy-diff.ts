@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
+import { looseningText } from '../../guard/person.ts'
 import type { Difference } from '../../guard/policy/difference.ts'
-import { compareFiles } from '../../keeper/policy-file.ts'
-import type { Io } from '../command.ts'
+import { approvalsFileOf } from '../../keeper/loosening.ts'
+import { approverOf, compareFiles } from '../../keeper/policy-file.ts'
+import { type Io, usageError } from '../command.ts'
+import { identify, readPersonKey } from '../person-key.ts'
 
 /** Exit codes, by what the differences come to: 1 and 2 are of what does not load. */
 const CODES = { same: 0, narrower: 0, wider: 3, unknown: 4 } as const
@@ -19,6 +23,46 @@ export function diffPolicies(old: string, now: string, config: string, io: Io): 
   io.out(differences.map((each) => `${lineOf(each)}\n`).join(''))
   io.out(`${printable(now)} is ${WORDS[change]} ${printable(old)}; the change is ${hash}.\n`)
   return CODES[change]
+}
+
+/** What is approved, and by whose key. */
+type Approving = { readonly config: string; readonly hash?: string; readonly key?: string }
+
+/**
+ * Show a change of a policy, and with its hash approve it, beside the new policy's file.
+ * @returns the exit code.
+ * @throws RolekeeperError `usage` for a hash of another change and for who is no approver of the old policy, and what
+ * reading the key throws.
+ */
+export function approvePolicy(
+  old: string,
+  now: string,
+  { config, hash: shown, key: keyFile }: Approving,
+  io: Io,
+): number {
+  if (shown === undefined) {
+    diffPolicies(old, now, config, io)
+    io.out('Nothing is approved: read it, and repeat with --hash and the hash of the change.\n')
+    return 1
+  }
+  const { hash } = compareFiles(old, now, config)
+  if (shown !== hash) {
+    throw usageError(
+      `The change is ${hash}, not what --hash names: nothing was approved.`,
+      `read it: rolekeeper policy diff ${old} ${now} --config ${config}`,
+    )
+  }
+  const by = identify(looseningText(hash), keyFile === undefined ? null : readPersonKey(keyFile))
+  const name = approverOf(old, hash, by)
+  if (name === null) {
+    throw usageError(
+      `${by.name ?? by.user} is no approver of ${old}.`,
+      'give --key FILE of one who approval.approvers of the old policy names',
+    )
+  }
+  writeFileSync(approvalsFileOf(now), `${JSON.stringify(by)}\n`, { flag: 'a' })
+  io.out(`Approved by ${name}: ${hash}, in ${printable(approvalsFileOf(now))}\n`)
+  return 0
 }
 
 /** Write a difference on one line: which way, where, and both values with their units. Pure. */

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { KEY } from '../person-key.ts'
 
 /** What follows a verb of `policy`: its arguments, as many as it names, the run configuration, and options of its own. */
 type Verb = {
@@ -14,6 +15,8 @@ type Given = {
   readonly last?: string
   readonly json?: true
   readonly defaults?: true
+  readonly hash?: string
+  readonly key?: string
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -31,6 +34,13 @@ const VERBS: Readonly<Record<string, Verb>> = {
     run: async ([old = '', now = ''], { config }, io) => {
       const { diffPolicies } = await import('./policy-diff.ts')
       return diffPolicies(old, now, config, io)
+    },
+  },
+  approve: {
+    takes: ['OLD', 'NEW'],
+    run: async ([old = '', now = ''], given, io) => {
+      const { approvePolicy } = await import('./policy-diff.ts')
+      return approvePolicy(old, now, given, io)
     },
   },
   new: {
@@ -54,7 +64,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
 export const policy = command({
   name: 'policy',
   usage:
-    'new ROLE FILE | check FILE | explain FILE PREPARED.json | test FILE | diff OLD NEW | migrate FILE --config RUN',
+    'new ROLE FILE | check FILE | explain FILE PREPARED.json | test FILE | diff OLD NEW | approve OLD NEW | migrate FILE --config RUN',
   help: `new: write a role's policy for the deployment of RUN into FILE, which must not be there: it proves that chain and service are
 what RUN says, reads prices, and asks for the rest on standard input; an answer may stand in the command too, as NAME=VALUE.
 check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
@@ -64,6 +74,8 @@ condition that failed, with both values. It asks nobody, needs no key and signs 
 \`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused.
 diff: say of each setting and rule in which two policies of a role differ whether NEW is wider, narrower, or that nobody can
 say. Exits with 0 when NEW is the same or narrower, 3 when it is wider, 4 when it is unknown, 1 or 2 when one is refused.
+approve: the same, and with --hash approve exactly that change, into NEW.approvals: a start takes up a looser policy only with
+as many approvals as the quorum of OLD asks.
 test: judge by a policy the answers that the journal has of its role's newest workflows, and say which it would have cleared
 or refused other than was done then. Exits with 1 when any.
 migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was
@@ -73,6 +85,8 @@ RUN is a run configuration: its deployment says which contracts there are, and h
   rolekeeper policy check policies/liquidator.yaml --config config/production.yaml`,
   options: {
     config: { help: 'the run configuration whose deployment it is for', value: 'RUN' },
+    ...KEY,
+    hash: { help: 'approve the change that this hash names, and nothing else', value: 'HASH' },
     last: { help: 'of test: how many workflows (default: 1000, at most 10000)', value: 'N' },
     json: { help: 'of test: print JSON' },
     defaults: { help: 'of new: ask nothing for which there is a careful answer' },

@@ -37,6 +37,7 @@ const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'ope
     ...['lanes.*.priceMax', 'lanes.*.concentrationMax', 'oracles.*.valueMax', 'oracles.*.moveMax'],
     ...['oracles.*.chain.apartMax', 'book.leadMax', 'escrowMax.*', 'assets.*.escrowMax.*'],
     'assets.*.inventoryMax',
+    'inventoryMax.*',
   ].map((name) => [`guard.sanity.${name}`, 'less'] as const),
   // Of the allocator it says too from when on a market may be left.
   ...['liquidator', 'asset-manager', 'rfq-bidder'].map(
