@@ -1,6 +1,6 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
-import { dollars } from '../protocol/text.ts'
+import { dollars, tokens } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { laneReturn, moveCost, type Pool } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'
@@ -34,7 +34,8 @@ export function proposeYield(
   }
   const targets = planTargets(vaultMarkets, pool, { bounds: vaultMarkets, budgetAssets, decimals })
   if (targets === null) {
-    const message = `Idle are ${books.idleAssets} base units; buffer and queue need ${vault.neededAssets} before anything is supplied, and the markets cannot give that back.`
+    const show = (assets: bigint) => tokens(assets, decimals, vault.symbol)
+    const message = `Idle are ${show(books.idleAssets)}; buffer and queue need ${show(vault.neededAssets)} before anything is supplied, and the markets cannot give that back.`
     return passOver(subject, { check: 'nothing_to_supply', message })
   }
   const { withdrawals, supplies } = movesOf(vaultMarkets, targets)

@@ -73,6 +73,7 @@ function takeOne(
   const { candidate, terms, best } = wanted
   const { figures, market, collateral } = candidate
   const loan = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
+  const seized = (assets: bigint) => tokens(assets, market.collateralDecimals, market.collateralSymbol)
   const sizeOf = ({ repayAssets }: Bound) => quote(repayAssets, figures.collateralAssets, terms)
   if (!pays(best, policy)) {
     const message = `At best it repays ${loan(best.repayAssets)} for ${dollars(best.profitUsdMicros)}; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
@@ -83,7 +84,7 @@ function takeOne(
   const roomAssets = positive(collateral.inventoryAssetsMax - heldAssets)
   const roomy = tightest(sized, { limitedBy: 'inventory', repayAssets: repayThatFits(roomAssets, terms) })
   if (!pays(sizeOf(roomy), policy)) {
-    const message = `We hold, claim or await ${heldAssets} base units of ${market.collateralSymbol}; the policy allows ${collateral.inventoryAssetsMax}. Fix: sell some, or raise inventoryAssetsMax.`
+    const message = `We hold, claim or await ${seized(heldAssets)}; the policy allows ${seized(collateral.inventoryAssetsMax)}. Fix: sell some, or raise inventoryMax.`
     return passOver(wanted, 'inventory_full', message, { heldAssets: String(heldAssets) })
   }
   const hourly = tightest(roomy, {

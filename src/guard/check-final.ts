@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { native } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'
@@ -205,7 +206,7 @@ async function simulate(
     if (error.facts.reason === 'fee_below_base_fee') {
       return refuse(
         'fee_below_base_fee',
-        `The fee offered, ${signer.maxFeePerGasWei} wei, is below the next base fee.`,
+        `The fee offered, ${native(signer.maxFeePerGasWei)}, is below the next base fee.`,
       )
     }
     // A nonce that the chain has passed meanwhile: the caller looks again.
@@ -282,6 +283,6 @@ function withinGas(
   if (costWei <= limit) return { ok: true, clearance }
   return refuse(
     'limit_workflow_gas',
-    `Its gas and what it sends could cost ${costWei} wei; the policy allows ${limit} a workflow. Fix: wait for lower fees, or raise limits.perWorkflow.gasMax.`,
+    `Its gas and what it sends could cost ${native(costWei)}; the policy allows ${native(limit)} a workflow. Fix: wait for lower fees, or raise limits.perWorkflow.gasMax.`,
   )
 }

@@ -3,6 +3,7 @@ import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { PinnedContract } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import { usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { type Reference, type Subject, sumOf } from './policy/conditions.ts'
 import { type Effects, rulesFor } from './policy/rule.ts'
@@ -43,7 +44,7 @@ export function checkRequest(request: {
   if (exposure.usdMicros > limit) {
     return refuse(
       'limit_workflow_usd',
-      `The proposal moves ${exposure.usdMicros} millionths of a dollar; the policy allows ${limit} a workflow. Fix: lower the strategy's size, or raise limits.perWorkflow.movedMax.`,
+      `The proposal moves ${usd(exposure.usdMicros)}; the policy allows ${usd(limit)} a workflow. Fix: lower the strategy's size, or raise limits.perWorkflow.movedMax.`,
     )
   }
   // No call exists yet that could be valid too long.
@@ -142,7 +143,7 @@ function checkExposure(
   if (exposure.usdMicros >= usdMicros) return null
   return refuse(
     'exposure_underpriced',
-    `The proposal counts ${exposure.usdMicros} millionths of a dollar; by limits.prices it moves at least ${usdMicros}.`,
+    `The proposal counts ${usd(exposure.usdMicros)}; by limits.prices it moves at least ${usd(usdMicros)}.`,
   )
 }
 

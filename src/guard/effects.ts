@@ -1,9 +1,11 @@
 import { type Address, type Hex, toEventSelector } from 'viem'
 import type { Log } from '../chain/nodes.ts'
 import { type Refusal, refuse } from '../errors.ts'
+import { tokens } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import { type Subject, sumOf } from './policy/conditions.ts'
 import type { Effects } from './policy/rule.ts'
+import { amountText } from './sanity/units.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
@@ -110,9 +112,10 @@ export function checkChanges(
     const bound = effects.out.find((item) => item.token.resolve(subject) === token)
     const limit = bound === undefined ? 0n : sumOf(bound.assetsMax, subject)
     if (limit === null || -assets > limit) {
+      const show = (amount: bigint) => amountText(amount, token, subject.deployment)
       return refuse(
         'token_left',
-        `${-assets} base units of ${token} would leave us; guard.effects allows ${limit ?? 'none that is known'}.`,
+        `${show(-assets)} would leave us; guard.effects allows ${limit === null ? 'none that is known' : show(limit)}.`,
       )
     }
   }
@@ -121,9 +124,12 @@ export function checkChanges(
     const least = sumOf(item.assetsMin, subject)
     const gained = changes.find((change) => change.token === token)?.assets ?? 0n
     if (least === null || gained < least) {
+      const asset = subject.deployment.assets.find(({ address }) => address === token)
+      const show = (amount: bigint) =>
+        asset === undefined ? `${amount} base units of ${token}` : tokens(amount, asset)
       return refuse(
         'token_missing',
-        `${gained} base units of ${token} would come in; guard.effects demands ${least ?? 'an amount that is not known'}.`,
+        `${show(gained)} would come in; guard.effects demands ${least === null ? 'an amount that is not known' : show(least)}.`,
       )
     }
   }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
-import type { Denomination } from '../../units.ts'
+import { type Denomination, usd } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -22,7 +22,7 @@ import {
   pausedView,
 } from './liquidator-views.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
-import { BPS, unitOf, WAD } from './units.ts'
+import { amountText, BPS, unitOf, WAD } from './units.ts'
 
 const liquidationLimits = (pinned: readonly Denomination[]) =>
   settings({
@@ -117,9 +117,10 @@ function checkMarket(
 
 /** Demand an unhealthy position, and a repayment that it allows and we can pay. */
 function checkRepayment(
-  { repay }: Liquidation,
+  { repay, market, deployment }: Liquidation,
   { health, debt, closeFactor, balance }: LiquidationReads,
 ): Refusal | null {
+  const loan = (assets: bigint) => amountText(assets, market.loanAsset, deployment)
   const [healthWad, owed, factorBps, funds] = [health(), debt(), closeFactor(), balance()]
   if (healthWad === null) return unread('the health factor')
   if (healthWad >= WAD) {
@@ -133,15 +134,12 @@ function checkRepayment(
   if (repay === 0n || repay > limit) {
     return refuse(
       'repay_above_close_factor',
-      `The repayment is ${repay} base units; the close factor allows ${limit}.`,
+      `The repayment is ${loan(repay)}; the close factor allows ${loan(limit)}.`,
     )
   }
   if (funds === null) return unread('our balance')
   if (funds >= repay) return null
-  return refuse(
-    'insufficient_balance',
-    `We hold ${funds} base units of the loan asset; the repayment is ${repay}.`,
-  )
+  return refuse('insufficient_balance', `We hold ${loan(funds)}; the repayment is ${loan(repay)}.`)
 }
 
 /** What is due for the repayment, and what the call insists on is worth in the loan asset; base units. Null when not known. */
@@ -173,9 +171,11 @@ function checkMinimum(
   if (due === null) return unread('what would be seized')
   const least = (due.seize * minCollateralBps) / BPS
   if (liquidation.minCollateral >= least) return null
+  const { market, deployment } = liquidation
+  const seized = (assets: bigint) => amountText(assets, market.collateralAsset, deployment)
   return refuse(
     'min_collateral_too_low',
-    `The call insists on ${liquidation.minCollateral} base units of collateral; ${due.seize} are due, and the policy demands ${least}.`,
+    `The call insists on ${seized(liquidation.minCollateral)}; ${seized(due.seize)} are due, and the policy demands ${seized(least)}.`,
   )
 }
 
@@ -195,7 +195,7 @@ function checkProfit(
   if (profit >= profitUsdMicrosMin) return null
   return refuse(
     'profit_below_floor',
-    `At the least collateral that the call takes, the bonus less gas is ${profit} millionths of a dollar; the policy demands ${profitUsdMicrosMin}.`,
+    `At the least collateral that the call takes, the bonus less gas is ${usd(profit)}; the policy demands ${usd(profitUsdMicrosMin)}.`,
   )
 }
 
@@ -225,9 +225,10 @@ function judgeSettlement({ before: reads, subject }: About): Judgement {
       if (found === null) return unread('the claim')
       const gained = changeOf(market.collateralAsset)
       if (gained >= found.collateralAssets) return null
+      const paid = (assets: bigint) => amountText(assets, market.collateralAsset, subject.deployment)
       return refuse(
         'claim_short',
-        `The settlement pays ${gained} base units; the claim holds ${found.collateralAssets}.`,
+        `The settlement pays ${paid(gained)}; the claim holds ${paid(found.collateralAssets)}.`,
       )
     },
   }
