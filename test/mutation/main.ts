@@ -23,7 +23,7 @@ type PartOf = {
 const PARTS = {
   guard: {
     files: ['src/guard/**/*.ts'],
-    tests: ['test/guard/**/*.test.ts', 'test/attacks/*.test.ts'],
+    tests: ['test/guard/**/*.test.ts', 'test/attacks/*.test.ts', 'test/keeper/policy-*.test.ts'],
   },
   ledger: {
     files: [
