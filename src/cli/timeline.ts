@@ -157,6 +157,11 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       const text = `${name(event.id)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
       return [row('+', 'gained', clean(text), 'green')]
     }
+    case 'monitor': {
+      const { id, verdict, check, message } = event
+      const word = verdict === 'would_refuse' ? 'would refuse' : 'would clear what is refused'
+      return [row('·', 'monitor', clean(`${name(id)}  ${word}: ${check}: ${message}`), 'gray')]
+    }
     case 'alarm':
       return [row('!', 'alarm', whole(`${event.code}: ${event.message} Fix: ${event.fix}`), 'red')]
     case 'summary':

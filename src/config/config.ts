@@ -122,6 +122,8 @@ const agents = (folder: string, env: Environment) =>
         /** A shadow signs nothing: it stops where the signature would be, and is scored by what happens. */
         mode: z.enum(['live', 'shadow']),
         policy: z.string().min(1).transform(inside(folder)),
+        /** Another policy, which answers are judged by as well: it only reports what it would have done. */
+        monitor: z.string().min(1).transform(inside(folder)).optional(),
         /** A key of the agent's own, with no more scopes than its operations need. */
         secretKey: secret(env).optional(),
         /** In a fleet: the zone whose instances should hold this agent's signer. */

@@ -35,6 +35,8 @@ export type RolePolicy = Position & {
   readonly said: Said
   /** Signers of the same role with limits of their own. */
   readonly apart: readonly Address[]
+  /** What its answers are judged by as well, or why that does not load; absent where nothing is monitored. */
+  readonly monitored?: Ruleset | RolekeeperError
 }
 
 /** The sections of one role's policy, each by the room that enforces it; amounts of `assets` are understood in it. Pure. */
@@ -67,9 +69,30 @@ export function loadRolePolicy({ agent, does }: Position, config: RunConfig): Ro
   const yaml = loadWithIncludes(agent.policy)
   const compiled = compilePolicy(yaml, does, config)
   assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
-  const ours = config.agents.map(({ signer }): Address => `0x${signer.address.slice(2).toLowerCase()}`)
-  const ruleset = { ...compiled.ruleset, ours }
-  return { agent, does, ...compiled, ruleset, apart: apartOf(agent, config.agents) }
+  const monitored = agent.monitor === undefined ? {} : { monitored: monitoredBy(agent.monitor, does, config) }
+  return {
+    agent,
+    does,
+    ...compiled,
+    ruleset: amongOurs(compiled.ruleset, config),
+    apart: apartOf(agent, config.agents),
+    ...monitored,
+  }
+}
+
+const amongOurs = (ruleset: Ruleset, { agents }: RunConfig): Ruleset => ({
+  ...ruleset,
+  ours: agents.map(({ signer }): Address => `0x${signer.address.slice(2).toLowerCase()}`),
+})
+
+/** A monitor decides nothing, so it does not keep its role from working either. */
+function monitoredBy(file: string, does: Agent, config: RunConfig): Ruleset | RolekeeperError {
+  try {
+    return amongOurs(compilePolicy(loadWithIncludes(file), does, config).ruleset, config)
+  } catch (error) {
+    if (error instanceof RolekeeperError) return error
+    throw error
+  }
 }
 
 /** What of a run configuration a policy is compiled against: no secret, and nothing that runs. */

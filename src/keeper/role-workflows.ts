@@ -1,13 +1,16 @@
 import type { Nodes } from '../chain/nodes.ts'
 import { assessGain, rememberClaim } from '../decide/gains.ts'
 import type { Duty } from '../decide/loop.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { KeeperEvent } from '../ops/events.ts'
+import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { monitor, monitorRefused } from './monitor.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createShadowStages } from './shadow-stages.ts'
 
@@ -28,8 +31,10 @@ type WorkflowsDeps = {
   readonly nodes: Nodes
   readonly client: ServiceClient
   readonly gate: () => Gate
-  readonly metrics: Pick<Metrics, 'scored'>
+  readonly metrics: Pick<Metrics, 'scored' | 'refused'>
   readonly emit: (event: KeeperEvent) => void
+  readonly log: Pick<Log, 'info' | 'warn'>
+  readonly alarm: (error: RolekeeperError) => void
 }
 
 /** What is the role's own in it; `live` are its live stages, null where it is in shadow. */
@@ -41,16 +46,22 @@ type Own = {
 
 /** Join what a role has to do with its workflows, live and in shadow. */
 export function createRoleWorkflows(
-  { agent: { role }, does, policy, ruleset, approval, apart }: RolePolicy,
-  { clock, journal, nodes, client, gate, metrics, emit }: WorkflowsDeps,
+  { agent: { role }, does, policy, ruleset, approval, apart, monitored }: RolePolicy,
+  { clock, journal, nodes, client, gate, metrics, emit, log, alarm }: WorkflowsDeps,
   { live, lastSeen, onEnded }: Own,
 ): RoleWorkflows {
   const shadowStages = createShadowStages({
     ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, apart, fees: policy.fees, gate },
     onScored: (verdict) => metrics.scored(role, verdict),
   })
+  if (monitored instanceof RolekeeperError) alarm(monitorRefused(role, monitored))
+  const beside = (stages: Stages) =>
+    monitored === undefined || monitored instanceof RolekeeperError
+      ? stages
+      : monitor(stages, { enforced: ruleset, monitored }, { clock, log, metrics, emit })
+  const [inShadow, inEarnest] = [beside(shadowStages), live === null ? null : beside(live)]
   return {
-    stagesOf: ({ shadow }) => (shadow === true || live === null ? shadowStages : live),
+    stagesOf: ({ shadow }) => (shadow === true || inEarnest === null ? inShadow : inEarnest),
     ended: onEnded,
     assess: async (workflow) => {
       if (workflow.state === 'confirmed') return rememberClaim(workflow, journal)

@@ -154,6 +154,19 @@ type SeatEvent = {
   readonly state: 'held' | 'left' | 'lost'
 }
 
+/** The monitored policy of a role judges an answer otherwise than the enforced one: nothing follows from it. */
+type MonitorEvent = {
+  readonly type: 'monitor'
+  readonly at: string
+  readonly id: string
+  readonly role: Role
+  readonly workflowType: string
+  readonly verdict: 'would_refuse' | 'would_clear'
+  /** The check that refuses, of the policy that does. */
+  readonly check: string
+  readonly message: string
+}
+
 /** How many workflows of a role ended so in this run; `parked` are still in flight and resume with the next. */
 export type WorkflowCounts = Readonly<Record<TerminalState | 'parked', number>>
 
@@ -183,6 +196,7 @@ export type KeeperEvent =
   | ReadyEvent
   | RoleEvent
   | SeatEvent
+  | MonitorEvent
   | SummaryEvent
 
 const iso = (ms: number) => new Date(ms).toISOString()

@@ -49,7 +49,7 @@ export type Metrics = {
   /** A workflow reached a state; `durationMs` since the state before. */
   readonly workflowMoved: (role: Role, type: WorkflowType, state: WorkflowState, durationMs: number) => void
   /** A subject was passed over by its agent, or a workflow refused by the guard: by the check that stopped it. */
-  readonly refused: (role: Role, stage: 'agent' | 'guard', check: string) => void
+  readonly refused: (role: Role, stage: 'agent' | 'guard' | 'monitor', check: string) => void
   readonly decided: (role: Role, proposals: number, passedOver: number, durationMs: number) => void
   /** One call of the KMS; `outcome` is `ok` or the error's code. */
   readonly kmsCalled: (outcome: string, durationMs: number) => void
