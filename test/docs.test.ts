@@ -138,6 +138,8 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npx rolekeeper shadow --config', 'needs the run before it'],
   ['npx rolekeeper workflows list --config', 'as the last'],
   ['npx rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
+  ['npx rolekeeper policy diff OLD', 'needs two policies; test/keeper/policy-file.test.ts covers it'],
+  ['npx rolekeeper policy approve OLD', 'as the last'],
   ['npx rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
   ['docker compose', 'needs Docker, a real service and AWS'],
   ['redis-server', 'takes a port that may be in use; test/end-to-end/compose.test.ts starts a fleet on one'],

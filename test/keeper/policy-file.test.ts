@@ -69,7 +69,7 @@ const shipped = readFileSync('policies/liquidator.yaml', 'utf8')
 describe('a policy that is checked before anything runs by it', () => {
   it('loads, and says which limit never binds', () => {
     expect(checkFile(written(shipped), CONFIG)).toMatchObject({ role: 'liquidator', lints: [] })
-    const idle = shipped.replace('movedMax: "2,000,000 USD"', 'movedMax: "12,000,000 USD"')
+    const idle = shipped.replace('movedMax: "20,000,000 USD"', 'movedMax: "48,000,000 USD"')
     expect(checkFile(written(idle), CONFIG).lints).toMatchObject([
       { problem: "limits.perDay.movedMax is no less than 24 times the hour's: it never binds" },
     ])
@@ -106,14 +106,14 @@ describe('two policies of a role', () => {
       code: 0,
       lines: ['FILE is the same as FILE; the change is HASH.', ''],
     })
-    expect(await diff(shipped.replace('"500,000 USD", gasMax', '"1.5 USD", gasMax'))).toMatchObject({
+    expect(await diff(shipped.replace('"2,000,000 USD", gasMax', '"1.5 USD", gasMax'))).toMatchObject({
       code: 2,
     })
-    const less = shipped.replace('gasMax: "1 ETH"', 'gasMax: "0.75 ETH"')
+    const less = shipped.replace('gasMax: "2 ETH"', 'gasMax: "1.5 ETH"')
     expect(await diff(less)).toEqual({
       code: 0,
       lines: [
-        'narrower  limits.perHour.gasMax: 1 ETH → 0.75 ETH',
+        'narrower  limits.perHour.gasMax: 2 ETH → 1.5 ETH',
         'FILE is narrower than FILE; the change is HASH.',
         '',
       ],
@@ -125,7 +125,7 @@ describe('two policies of a role', () => {
     expect(await diff(more)).toMatchObject({
       code: 3,
       lines: [
-        'narrower  limits.perHour.gasMax: 1 ETH → 0.75 ETH',
+        'narrower  limits.perHour.gasMax: 2 ETH → 1.5 ETH',
         'wider     guard.sanity.priceAgeMax: 2 min → 3 min',
         'FILE is wider than FILE; the change is HASH.',
         '',
@@ -147,7 +147,7 @@ describe('two policies of a role', () => {
       '  expiresAfter:',
       `  approvers: { anna: { key: "${anna.publicKey}" } }\n  expiresAfter:`,
     )
-    const [old, now] = [written(named), written(named.replace('gasMax: "1 ETH"', 'gasMax: "1.25 ETH"'))]
+    const [old, now] = [written(named), written(named.replace('gasMax: "2 ETH"', 'gasMax: "3 ETH"'))]
     const keyOf = (name: string, privatePem: string) => {
       const file = `${now}.${name}`
       writeFileSync(file, JSON.stringify({ name, privatePem }), { mode: 0o600 })
