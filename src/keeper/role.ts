@@ -139,24 +139,17 @@ export async function openRole(
     .filter((each) => each.role === role && each.mode === 'live' && each.policy === agent.policy)
     .map((each) => each.signer)
   const opener = createOpener({ role, signer }, { ...deps, keys })
-  const gate = () => {
-    const safe = signing?.unread() ?? null
-    return safe === null ? deps.gate() : { ...deps.gate(), safe }
-  }
-  const duty: Duty = createRoleDuty(
-    rolePolicy,
-    { ...deps, gate },
-    {
-      observer: lookingBeside(observer, signing, deps),
-      recent: recent.list,
-      journal: {
-        ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
-        onLots: async () => (await journal.onLots()).filter(counts),
-        addDecisions: (rows) => journal.addDecisions(rows),
-      },
-      open: (proposal) => opener.open(proposal, signing === null),
+  const ownDeps = { ...deps, gate: gateToOpen(signing, deps) }
+  const duty: Duty = createRoleDuty(rolePolicy, ownDeps, {
+    observer: lookingBeside(observer, signing, deps),
+    recent: recent.list,
+    journal: {
+      ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
+      onLots: async () => (await journal.onLots()).filter(counts),
+      addDecisions: (rows) => journal.addDecisions(rows),
     },
-  )
+    open: (proposal) => opener.open(proposal, signing === null),
+  })
   const lotScores = createLotScores({ collections, journal })
   for (const workflow of lots) lotScores.add(workflow)
   return {
@@ -197,6 +190,14 @@ const lookingBeside = (
     return observer.observe(around)
   },
 })
+
+/** Close a gate to what is new also while it is not known what was lost. */
+const gateToOpen =
+  (signing: RoleSigning | null, { gate }: Pick<RoleDeps, 'gate'>) =>
+  (): Gate => {
+    const safe = signing?.unread() ?? null
+    return safe === null ? gate() : { ...gate(), safe }
+  }
 
 /** Close the gate of a signer's work also while the signer is SAFE. A shadow signs nothing: none is closed to it. */
 export const gateOf =
