@@ -214,7 +214,6 @@ class FleetSeating implements Seating {
     this.#seats = createSeats({
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
       ...{ place: placeOf(directory), release: version, ...(zone === undefined ? {} : { zone }) },
-      // Another one once a narrower policy is taken up: until all have it, those without it take no further seat.
       get fingerprint() {
         return fingerprintOf(candidates, version, limits)
       },

@@ -2,6 +2,8 @@ import type { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { isTerminal, type TerminalState, type Workflow, type WorkflowState } from '../workflow/workflow.ts'
+import type { MonitorEvent } from './monitor-event.ts'
+import type { SeatEvent } from './seat-event.ts'
 
 /** The count of how workflows ended in this run, and of what they gained. */
 type Tally = {
@@ -142,29 +144,6 @@ type RoleEvent = {
   readonly check?: string
   readonly message?: string
   readonly fix?: string
-}
-
-/** This instance of a fleet took a seat, left it to another, or lost it. */
-type SeatEvent = {
-  readonly type: 'seat'
-  readonly at: string
-  /** The signer's address in lower case, or of a shadow `shadow:<role>:<address>`. */
-  readonly seat: string
-  readonly roles: readonly Role[]
-  readonly state: 'held' | 'left' | 'lost'
-}
-
-/** The monitored policy of a role judges an answer otherwise than the enforced one: nothing follows from it. */
-type MonitorEvent = {
-  readonly type: 'monitor'
-  readonly at: string
-  readonly id: string
-  readonly role: Role
-  readonly workflowType: string
-  readonly verdict: 'would_refuse' | 'would_clear'
-  /** The check that refuses, of the policy that does. */
-  readonly check: string
-  readonly message: string
 }
 
 /** How many workflows of a role ended so in this run; `parked` are still in flight and resume with the next. */
