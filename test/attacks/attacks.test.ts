@@ -38,7 +38,7 @@ describe.each(CASES)('a hostile service at %s', (_case, kind, ruleset) => {
   it('is refused by name, and no key is asked', async () => {
     for (const attack of ATTACKS) {
       const served = attack.on(aim)
-      const check = expectedOf(attack, aim)
+      const check = expectedOf(attack, aim, served)
       if (served === null || !isKnown(check)) continue
       expect(await serve(aim, textOf(served)), attack.name).toEqual({ state: 'refused', check, asked: [] })
     }

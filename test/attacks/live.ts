@@ -212,7 +212,7 @@ export async function playAll(stage: Stage, captured: readonly Captured[]): Prom
       const signer = await createKmsSigner(kmsOf(config, aim.agent))
       for (const attack of ATTACKS) {
         const hostile = attack.on(aim)
-        const expected = expectedOf(attack, aim)
+        const expected = expectedOf(attack, aim, hostile)
         if (hostile === null || !isKnown(expected)) continue
         served.text = textOf(hostile)
         const nowMs = () => aim.receivedAtMs
@@ -279,7 +279,7 @@ export async function hostileRun(stage: Stage, ms: number): Promise<readonly Pla
       const key = String(passing.headers['idempotency-key'])
       const fitting = ATTACKS.flatMap((attack) => {
         const served = attack.on(aim)
-        const expected = expectedOf(attack, aim)
+        const expected = expectedOf(attack, aim, served)
         return served === null || !isKnown(expected) ? [] : [{ attack, expected, served }]
       })
       const shape = shapeOf(aim)

@@ -4,6 +4,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { attest } from '../../src/pipeline/attest.ts'
 import { prepare } from '../../src/pipeline/prepare.ts'
+import { admitWhole } from '../../src/service/admit.ts'
 import { OPERATIONS } from '../../src/service/contract/operations.ts'
 import { RESPONSE_BYTES_MAX } from '../../src/service/http.ts'
 import { readJson } from '../../src/service/json.ts'
@@ -37,6 +38,8 @@ function read(text: string) {
   const garbage = (why: string) => new RolekeeperError('service.garbage', why, { fix: 'none' })
   const json = readJson(text)
   if (!json.ok) throw garbage(json.message)
+  const kept = admitWhole(text, json.value)
+  if (kept !== null) throw garbage(kept)
   const parsed = OPERATIONS.prepareWorkflow.answer.schema.safeParse(json.value)
   if (!parsed.success) throw garbage('it does not fit')
   return { bytes: text, answer: parsed.data }
@@ -82,9 +85,14 @@ export async function serve({ proposal, ruleset, digest: recorded }: Aim, text: 
   return { state: step.workflow.state, check: step.workflow.note?.check ?? '', asked }
 }
 
-/** What an attack is expected to end with. */
-export const expectedOf = ({ check }: Attack, aim: Aim): string =>
-  typeof check === 'string' ? check : check(aim)
+/** What an attack is expected to end with: what cannot be shown as it is stays outside, before a check has seen it. */
+export function expectedOf({ check }: Attack, aim: Aim, served: Served | null): string {
+  if (typeof check === 'string' && check.startsWith('service.')) return check
+  const json = served === null ? null : readJson(textOf(served))
+  if (json?.ok === true && admitWhole(textOf(served ?? aim.answer), json.value) !== null)
+    return 'service.garbage'
+  return typeof check === 'string' ? check : check(aim)
+}
 
 const SOURCES = globSync('src/**/*.ts').map((file) => readFileSync(file, 'utf8'))
 
