@@ -139,10 +139,6 @@ class FleetSeating implements Seating {
     }
   }
 
-  readonly #heard = (problem: RolekeeperError | null) => {
-    if (problem !== null) this.#deps.alarm(problem)
-  }
-
   /** @returns whether Redis is what it has to be. Throws what only a person mends, where nothing is forgotten. */
   async connect(): Promise<boolean> {
     try {
@@ -203,13 +199,13 @@ class FleetSeating implements Seating {
   }
 
   async #hold(hold: (seat: HeldSeat) => Tenure): Promise<void> {
-    const { clock, store, stop, candidates, version } = this.#deps
+    const { clock, store, stop, candidates, version, alarm } = this.#deps
     const { instance, leaseMs, lagMs, zone } = this.#fleet
     const { directory, limits } = this.#config
     const seats = await this.#allSeats()
     stop.throwIfAborted()
     this.#count = seats.length
-    this.#upkeep = startStoreUpkeep({ store, clock, onState: this.#heard })
+    this.#upkeep = startStoreUpkeep({ store, clock, onState: (problem) => problem && alarm(problem) })
     this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },

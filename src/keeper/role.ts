@@ -104,6 +104,21 @@ async function proveRoleViews({ agent, policy, ruleset }: RolePolicy, { nodes }:
   }
 }
 
+/** Prove what a role needs, each to its end: a key opens for what is in flight, whatever the service says of the role. */
+async function proveRole(
+  rolePolicy: RolePolicy,
+  signing: RoleSigning | null,
+  deps: RoleDeps,
+  stop: AbortSignal,
+): Promise<void> {
+  const { config, log, client, proof } = deps
+  const access = proveService(client, config.chain.id, log).then(() =>
+    proveAccess(client, rolePolicy.does, log),
+  )
+  const all = [signing?.key.open(stop), proof.prove(), proveRoleViews(rolePolicy, deps), access]
+  for (const each of await Promise.allSettled(all)) if (each.status === 'rejected') throw each.reason
+}
+
 /**
  * Open one role: prove what it needs, and join its parts. A role in shadow has no `signing`. Throws what opening the
  * key, and RolekeeperError `service.*`, `deployment.*` and `node.*` of what is refused.
@@ -114,18 +129,11 @@ export async function openRole(
   deps: RoleDeps,
   stop: AbortSignal,
 ): Promise<RoleAtWork> {
-  const { agent, does, ruleset, apart } = rolePolicy
-  const { config, log, journal, client } = deps
+  const { agent, ruleset, apart } = rolePolicy
+  const { config, journal, client } = deps
   const { role } = agent
   const signer = agent.signer.address
-  // Each to its end: a key opens for what is in flight, whatever the service says of the role.
-  const proven = await Promise.allSettled([
-    signing?.key.open(stop),
-    deps.proof.prove(),
-    proveRoleViews(rolePolicy, deps),
-    proveService(client, config.chain.id, log).then(() => proveAccess(client, does, log)),
-  ])
-  for (const each of proven) if (each.status === 'rejected') throw each.reason
+  await proveRole(rolePolicy, signing, deps, stop)
   if (signing !== null) await compareWithService({ role, signer }, { ...deps, nowMs: deps.clock.nowMs })
   // What is only in shadow is nothing to a live role: not in flight, not done, no colleague's.
   const counts = ({ shadow }: { readonly shadow?: true }) => signing === null || shadow !== true

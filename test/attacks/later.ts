@@ -33,7 +33,7 @@ const beaconed = <P extends Pin>(pin: P): P => ({
 })
 
 /** The deployment with every contract of it a proxy. */
-export const PROXIES: Deployment = {
+const PROXIES: Deployment = {
   ...deployment,
   assets: deployment.assets.map(proxied),
   markets: deployment.markets.map(beaconed),

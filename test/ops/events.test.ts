@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createTally, slotEvents, workflowEvent } from '../../src/ops/events.ts'
+import { slotEvents, workflowEvent } from '../../src/ops/events.ts'
+import { createTally } from '../../src/ops/tally.ts'
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
