@@ -49,6 +49,8 @@ export type LiveStagesDeps = {
   readonly urgentOf: (signer: Address) => readonly Workflow[]
   /** What contracts may take from the signer, by the chain. */
   readonly standing: () => Promise<readonly StandingAllowance[]>
+  /** Ask for it already, before a clearance needs it. */
+  readonly standingAhead: () => void
   /** Note what a workflow is to allow: it counts as soon as it stands, also once the workflow has ended. */
   readonly allowing: (allowances: readonly StandingAllowance[]) => void
   readonly ruleset: Ruleset
@@ -72,13 +74,18 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
   const budget = createBudget(deps)
   const together = createTogether(deps)
   const { gasWeiMax } = ruleset.limits.perWorkflow
+  const requesting = createRequestStages({
+    ...deps,
+    mayPrepare: () => ({ ok: true }),
+    hold: createHold(deps),
+    checkBudget: budget,
+  })
   return {
-    ...createRequestStages({
-      ...deps,
-      mayPrepare: () => ({ ok: true }),
-      hold: createHold(deps),
-      checkBudget: budget,
-    }),
+    ...requesting,
+    prepare: (workflow) => {
+      deps.standingAhead()
+      return requesting.prepare(workflow)
+    },
     attest: async (workflow) => endUnapproved(workflow, deps) ?? attest(workflow, deps),
     clear: async (workflow, inLine = () => []) => {
       const ended = endUnapproved(workflow, deps)

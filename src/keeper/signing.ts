@@ -71,6 +71,7 @@ export function createRoleSigning(
   const stages = createLiveStages({
     ...deps,
     standing: standing.now,
+    standingAhead: standing.ahead,
     allowing: standing.expect,
     nowMs: clock.nowMs,
     signer,

@@ -13,6 +13,8 @@ import { createRenewed } from './renewed.ts'
 export type StandingAllowances = {
   /** What stands now, of what stood at the last look at all. Throws RolekeeperError `node.*` and `allowance.not_read`. */
   readonly now: () => Promise<readonly StandingAllowance[]>
+  /** Ask already, beside what takes its time before a clearance; who asks within a second shares the answer. */
+  readonly ahead: () => void
   /** Ask for these each time too: what workflows of ours allow may land, and stand, between two looks. */
   readonly expect: (pairs: readonly Pair[]) => void
   /** Look at all if that is due, and do not wait for it. */
@@ -21,6 +23,8 @@ export type StandingAllowances = {
 
 /** All pairs of an asset and a contract are looked at so often; those that stand at each clearance. */
 const LOOK_EVERY_MS = 60_000
+/** What was asked ahead is as old as this at most. No workflow ends by a final transaction in it, and what is in flight counts by itself. */
+const AHEAD_MS = 1_000
 
 type Pair = Pick<StandingAllowance, 'token' | 'spender'>
 
@@ -42,14 +46,26 @@ export function createStandingAllowances(
   const expected = new Map<string, Pair>()
   const keyed = (pairs: readonly Pair[]) =>
     pairs.map(({ token, spender }) => [`${token}:${spender}`, { token, spender }] as const)
+  const ask = async () => {
+    all.begin()
+    const known = new Map([...keyed(all.last() ?? (await all.get())), ...expected])
+    return known.size === 0 ? [] : standingOf(owner, [...known.values()], nodes)
+  }
+  let early: { readonly atMs: number; readonly asked: ReturnType<typeof ask> } | undefined
+  const shared = () =>
+    early !== undefined && clock.nowMs() - early.atMs < AHEAD_MS ? early.asked : undefined
   return {
-    now: async () => {
-      all.begin()
-      const known = new Map([...keyed(all.last() ?? (await all.get())), ...expected])
-      return known.size === 0 ? [] : standingOf(owner, [...known.values()], nodes)
+    now: () => shared() ?? ask(),
+    ahead: () => {
+      if (shared() !== undefined) return
+      early = { atMs: clock.nowMs(), asked: ask() }
+      // Whoever shares it hears of it.
+      early.asked.catch(() => undefined)
     },
     expect: (allowed) => {
+      const isNew = keyed(allowed).some(([key]) => !expected.has(key))
       for (const [key, pair] of keyed(allowed)) expected.set(key, pair)
+      if (isNew) early = undefined
     },
     begin: all.begin,
   }

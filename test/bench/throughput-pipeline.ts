@@ -198,6 +198,7 @@ function stagesOf(
       approval: { ...approval, expiresAfterMs: 60_000, hash: '', approvers: {}, quorum: 1 },
       mail: { everyMs: 250, answers: async () => [] },
       ...{ standing: async () => [], apart: [] },
+      standingAhead: () => undefined,
       allowing: () => undefined,
       ruleset: compileRuleset(
         { role, ...POLICY },

@@ -124,7 +124,7 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
     ...joined(),
     ...{ apart: [], window: 1, urgentOf: () => [], alone: (work) => work() },
     mail: { everyMs: 250, answers: async () => [] },
-    ...{ standing: async () => [], allowing: () => undefined },
+    ...{ standing: async () => [], standingAhead: () => undefined, allowing: () => undefined },
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
     approval: NO_APPROVAL,
   })
@@ -139,7 +139,8 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
     ...joined(),
     ...{ nowMs: () => NOW_MS, apart: [], window: 16, urgentOf: () => [], alone: (work) => work() },
     ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL, ruleset },
-    ...{ standing: async () => [allowed], allowing: (allowances) => noted.push(...allowances) },
+    ...{ standing: async () => [allowed], standingAhead: () => undefined },
+    allowing: (allowances) => noted.push(...allowances),
   })
   const call = liquidate({ ...liquidationArgs, recipient: SIGNER })
   const transactions = [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, call)]

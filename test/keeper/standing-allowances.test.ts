@@ -65,3 +65,33 @@ test('finds what a workflow of ours allowed as soon as it landed, though its wor
   await nodes.head()
   expect(await standing.now()).toEqual([{ token, spender: market, assets: 9n }])
 })
+
+test('is asked once for those who ask within a second of what was asked ahead, and anew once something else is allowed', async () => {
+  const { liquidator: owner, deployment } = scene
+  const [now, asked] = [{ ms: 1_000 }, [] as number[]]
+  const nodes: Pick<Scene['nodes'], 'calls'> = {
+    calls: async (calls) => {
+      asked.push(calls.length)
+      return scene.nodes.calls(calls)
+    },
+  }
+  const standing = createStandingAllowances(owner, deployment, {
+    ...{ nodes, log },
+    clock: { ...systemClock, nowMs: () => now.ms },
+  })
+  const [token, spender] = [deployment.assets[0]?.address ?? owner, deployment.vaults[0]?.address ?? owner]
+  standing.expect([{ token, spender }])
+  await standing.now()
+  asked.splice(0)
+  standing.ahead()
+  standing.expect([{ token, spender }])
+  await Promise.all([standing.now(), standing.now()])
+  expect(asked).toHaveLength(1)
+  standing.expect([{ token, spender: deployment.markets[0]?.address ?? owner }])
+  await standing.now()
+  expect(asked).toHaveLength(2)
+  standing.ahead()
+  now.ms += 1_000
+  await standing.now()
+  expect(asked).toHaveLength(4)
+})

@@ -308,6 +308,7 @@ export class Process {
       approval: APPROVAL,
       mail: { everyMs: 250, answers: async () => [] },
       standing: async () => [],
+      standingAhead: () => undefined,
       allowing: () => undefined,
       fees,
       signers,
