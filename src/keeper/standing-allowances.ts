@@ -53,14 +53,16 @@ export function createStandingAllowances(
   }
   let early: { readonly atMs: number; readonly asked: ReturnType<typeof ask> } | undefined
   const shared = () =>
-    early !== undefined && clock.nowMs() - early.atMs < AHEAD_MS ? early.asked : undefined
+    early !== undefined && Math.abs(clock.nowMs() - early.atMs) < AHEAD_MS ? early.asked : undefined
   return {
     now: () => shared() ?? ask(),
     ahead: () => {
       if (shared() !== undefined) return
       early = { atMs: clock.nowMs(), asked: ask() }
-      // Whoever shares it hears of it.
-      early.asked.catch(() => undefined)
+      // Who shares it hears of it, and who comes later asks anew.
+      early.asked.catch(() => {
+        early = undefined
+      })
     },
     expect: (allowed) => {
       const isNew = keyed(allowed).some(([key]) => !expected.has(key))

@@ -94,4 +94,9 @@ test('is asked once for those who ask within a second of what was asked ahead, a
   now.ms += 1_000
   await standing.now()
   expect(asked).toHaveLength(4)
+  // A clock that was set back makes nothing younger.
+  standing.ahead()
+  now.ms -= 30_000
+  await standing.now()
+  expect(asked).toHaveLength(6)
 })
