@@ -32,62 +32,72 @@ const LOOK_MS = 2_000
  */
 export function watchPolicies(watched: readonly Watched[], deps: WatchDeps): () => Promise<void> {
   const stop = new AbortController()
-  const looks = watched.map((each) => createLook(each, deps))
-  const watching = (async () => {
+  // Each by itself: a role whose key or service hangs while it is opened anew keeps no other from being tightened.
+  const watching = watched.map(async (each) => {
+    const look = createLook(each, deps)
     for (;;) {
       await deps.clock.sleep(LOOK_MS, stop.signal)
-      for (const look of looks) await look()
+      await look()
     }
-  })().catch((error: unknown) => {
+  })
+  const stopped = Promise.all(watching).catch((error: unknown) => {
     if (!stop.signal.aborted) throw error
   })
-  return () => {
+  return async () => {
     stop.abort()
-    return watching
+    await stopped
   }
 }
 
-/** Create the look at one policy: what it finds for the first time is only remembered, and again is taken up or refused. */
+/**
+ * Create the look at one policy: what it finds for the first time is only remembered, and again is taken up or refused. What
+ * cannot be read is tried at each look: it may include what is not there yet.
+ */
 function createLook(watched: Watched, { load, renew, alarm, log }: WatchDeps): () => Promise<void> {
   let files: readonly string[] = [watched.agent.policy]
   let known: string | null = null
   let seen: string | null = null
+  let refused: string | null = null
   return async () => {
     const { policy, agent } = watched
     if (policy instanceof RolekeeperError) return
     const stands = stampOf(files)
+    if (stands === known) refused = null
     if (stands === known || stands !== seen) {
       seen = stands
       return
     }
     try {
       const { files: read, value } = loadWithIncludes(agent.policy)
+      // Not as of the end: what is written while the role is opened anew is another.
+      known = stands
       files = read
-      if (JSON.stringify(value) !== JSON.stringify(policy.said)) {
-        const next = load(watched)
-        const refusal = refusalOfLoosening(agent, policy.said, next.said)
-        if (refusal !== null) throw refusal
-        watched.policy = next
-        log.info('a narrower policy is taken up', { role: agent.role, ruleset: next.ruleset.hash })
-        await renew(agent)
-      }
+      if (JSON.stringify(value) === JSON.stringify(policy.said)) return
+      const next = load(watched)
+      const refusal = refusalOfLoosening(agent, policy.said, next.said)
+      if (refusal !== null) throw refusal
+      watched.policy = next
+      log.info('a narrower policy is taken up', { role: agent.role, ruleset: next.ruleset.hash })
+      await renew(agent)
     } catch (error) {
       if (!(error instanceof RolekeeperError)) throw error
-      alarm(notTakenUp(agent, error))
+      if (error.shortMessage !== refused) alarm(notTakenUp(agent, error))
+      refused = error.shortMessage
     }
-    known = stampOf(files)
-    seen = known
   }
 }
 
-/** When and as what files were written last; a file that is not there for a moment says so. */
-const stampOf = (files: readonly string[]): string =>
-  files
-    .map((file) => {
-      const stat = statSync(file, { throwIfNoEntry: false })
-      return stat === undefined ? 'absent' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`
-    })
-    .join('\n')
+/** When and as what files were written last; one that cannot be looked at says why. */
+const stampOf = (files: readonly string[]): string => files.map(stampOfOne).join('\n')
+
+function stampOfOne(file: string): string {
+  try {
+    const { ino, mtimeMs, size } = statSync(file)
+    return `${ino} ${mtimeMs} ${size}`
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  }
+}
 
 const notTakenUp = ({ role, policy }: AgentConfig, error: RolekeeperError): RolekeeperError =>
   error.code === 'policy.loosened'

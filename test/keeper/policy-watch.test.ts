@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
 import type { AgentConfig } from '../../src/config/config.ts'
@@ -37,6 +38,7 @@ function scene() {
   }
   const watched: Watched = { agent, does, policy: load() }
   const heard: string[] = []
+  const whileRenewed: (() => void)[] = []
   let wake = () => {}
   let onAsleep = () => {}
   const stop = watchPolicies([watched], {
@@ -50,7 +52,10 @@ function scene() {
     },
     log: { info: (what) => heard.push(what) },
     load,
-    renew: async () => void heard.push('renewed'),
+    renew: async () => {
+      heard.push('renewed')
+      for (const meanwhile of whileRenewed.splice(0)) meanwhile()
+    },
     alarm: ({ code, shortMessage }) => heard.push(`${code}: ${shortMessage}`),
   })
   /** Take so many looks, and say what was heard. */
@@ -65,7 +70,7 @@ function scene() {
     return heard.splice(0)
   }
   const ruleset = () => (watched.policy instanceof RolekeeperError ? '' : watched.policy.ruleset.hash)
-  return { file, shared, text, looks, ruleset, stop }
+  return { file, shared, text, looks, ruleset, stop, whileRenewed, watched, load }
 }
 
 describe('a policy that is watched', () => {
@@ -117,5 +122,72 @@ describe('a policy that is watched', () => {
     ])
     expect(ruleset()).toBe(before)
     await stop()
+  })
+
+  it('is taken up again where it became narrower still while its role was opened anew', async () => {
+    const { file, text, looks, stop, whileRenewed } = scene()
+    await looks(3)
+    const moved = (usd: string) =>
+      writeFileSync(file, text.replace('movedMax: "2,000,000 USD"', `movedMax: "${usd} USD"`))
+    moved('1,500,000')
+    whileRenewed.push(() => moved('1,000,000'))
+    const taken = ['a narrower policy is taken up', 'renewed']
+    expect(await looks(4)).toEqual([...taken, ...taken])
+    await stop()
+  })
+
+  it('is read again once what it includes is there', async () => {
+    const { file, text, shared, looks, stop } = scene()
+    await looks(3)
+    const other = `${shared}.other`
+    writeFileSync(file, text.replace('./shared.yaml', './shared.yaml.other'))
+    expect(await looks(4)).toEqual([
+      expect.stringMatching(/^policy\.not_taken_up: .*cannot be read \(ENOENT\)/),
+    ])
+    writeFileSync(other, readFileSync(shared, 'utf8').replace('ageMax: "20 s"', 'ageMax: "15 s"'))
+    expect(await looks(3)).toEqual(['a narrower policy is taken up', 'renewed'])
+    await stop()
+  })
+
+  it('stays as it is where a link in its place leads nowhere, or to itself', async () => {
+    const { file, text, looks, ruleset, stop } = scene()
+    await looks(3)
+    const before = ruleset()
+    for (const [to, code] of [
+      [`${file}.gone`, 'ENOENT'],
+      [file, 'ELOOP'],
+    ] as const) {
+      rmSync(file)
+      symlinkSync(to, file)
+      expect(await looks(3)).toEqual([
+        expect.stringMatching(new RegExp(`^policy\\.not_taken_up: .*cannot be read \\(${code}\\)`)),
+      ])
+    }
+    rmSync(file)
+    writeFileSync(`${file}.real`, text.replace('movedMax: "2,000,000 USD"', 'movedMax: "1,500,000 USD"'))
+    symlinkSync(`${file}.real`, file)
+    expect(await looks(2)).toEqual(['a narrower policy is taken up', 'renewed'])
+    expect(ruleset()).not.toBe(before)
+    await stop()
+  })
+
+  it('is taken up while the role of another hangs as it is opened anew', async () => {
+    const { file, text, watched, load, stop } = scene()
+    await stop()
+    const [one, other] = [{ ...watched }, { ...watched }]
+    const hangs = Promise.withResolvers<void>()
+    const renewed: unknown[] = []
+    const stopBoth = watchPolicies([one, other], {
+      clock: { sleep: (_ms, signal) => setImmediate(undefined, { signal }) },
+      ...{ log: { info: () => {} }, load, alarm: () => {} },
+      renew: async (agent) => {
+        renewed.push(agent)
+        await (renewed.length === 1 ? hangs.promise : undefined)
+      },
+    })
+    writeFileSync(file, text.replace('movedMax: "2,000,000 USD"', 'movedMax: "1,500,000 USD"'))
+    await expect.poll(() => renewed.length).toBe(2)
+    hangs.resolve()
+    await stopBoth()
   })
 })
