@@ -5,12 +5,16 @@ import { loadYaml, type Path, type YamlFile } from './yaml.ts'
 /** A file that includes one that includes one …: more is a circle, or should be fewer files. */
 const DEPTH_MAX = 4
 
+/** Lists of which one entry more lets less through: those of both files hold, or a file would drop what all share. */
+const ADDED_UP: ReadonlySet<string> = new Set(['guard.deny', 'limits.allowances', 'approval.always'])
+
 /** A YAML file with what it includes; `files` are all that were read, the first is its own. */
 export type YamlWithIncludes = YamlFile & { readonly files: readonly string[] }
 
 /**
  * Read a YAML file and what it includes: `include: ./shared.yaml` stands for all that the other file says, and what the
- * file says itself goes before it, mapping by mapping; a list replaces a list. A position is where a value really is.
+ * file says itself goes before it, mapping by mapping; a list replaces a list, but for those that only add up. A position
+ * is where a value really is.
  * @throws RolekeeperError what reading throws, and `config.invalid` for an `include` that is no path, or goes too deep.
  */
 export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
@@ -26,13 +30,24 @@ export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
     })
   }
   const other = loadWithIncludes(isAbsolute(include) ? include : join(dirname(file), include), depth + 1)
-  const isOwn = (path: Path) => has(said, path) || !has(other.value, path)
   return {
     file,
     files: [file, ...other.files],
-    value: merged(other.value, said),
-    at: (path) => (isOwn(path) ? own : other).at(path),
+    value: merged(other.value, said, ''),
+    at: (path) => {
+      const there = inOther(said, path)
+      return has(said, path) || !has(other.value, there) ? own.at(path) : other.at(there)
+    },
   }
+}
+
+/** Where in the included file a path is: what it adds to a list comes after the file's own entries. */
+function inOther(said: unknown, path: Path): Path {
+  const [section = '', name = '', index, ...rest] = path
+  const list: unknown = Reflect.get(Object(Reflect.get(Object(said), section)), name)
+  return ADDED_UP.has(`${String(section)}.${String(name)}`) && Array.isArray(list) && index !== undefined
+    ? [section, name, Number(index) - list.length, ...rest]
+    : path
 }
 
 const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -47,16 +62,18 @@ const has = (value: unknown, [first, ...rest]: Path): boolean =>
     has(Reflect.get(value, first), rest))
 
 /** Put mappings together, the second going before the first. Pure. */
-const merged = (under: unknown, over: unknown): unknown =>
-  isMapping(under) && isMapping(over)
-    ? Object.fromEntries(
-        [...new Set([...Object.keys(under), ...Object.keys(over)])].map((key) => [
-          key,
-          !Object.hasOwn(over, key)
-            ? under[key]
-            : Object.hasOwn(under, key)
-              ? merged(under[key], over[key])
-              : over[key],
-        ]),
-      )
-    : over
+function merged(under: unknown, over: unknown, path: string): unknown {
+  if (ADDED_UP.has(path) && Array.isArray(under) && Array.isArray(over)) return [...over, ...under]
+  if (!isMapping(under) || !isMapping(over)) return over
+  const keys = [...new Set([...Object.keys(under), ...Object.keys(over)])]
+  return Object.fromEntries(
+    keys.map((key) => [
+      key,
+      !Object.hasOwn(over, key)
+        ? under[key]
+        : Object.hasOwn(under, key)
+          ? merged(under[key], over[key], path === '' ? key : `${path}.${key}`)
+          : over[key],
+    ]),
+  )
+}

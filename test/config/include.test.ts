@@ -25,6 +25,33 @@ it('stands for all that another file says, its own words before it, and knows wh
   expect(at(['nowhere'])).toBe(`${file}:1:1`)
 })
 
+it('adds up what is denied, allowed of one market, and always asked about', () => {
+  write(
+    'all.yaml',
+    'guard: { deny: [a, b], allow: [a] }\nlimits: { allowances: [a] }\napproval: { always: [a] }\n',
+  )
+  const file = write(
+    'one.yaml',
+    'include: ./all.yaml\nguard:\n  deny: [c]\n  allow: [c]\nlimits: { allowances: [c] }\napproval: { always: [] }\n',
+  )
+  const { value, at } = loadWithIncludes(file)
+  expect(value).toEqual({
+    guard: { deny: ['c', 'a', 'b'], allow: ['c'] },
+    limits: { allowances: ['c', 'a'] },
+    approval: { always: ['a'] },
+  })
+  expect(at(['guard', 'deny', 0])).toBe(`${file}:3:10`)
+  expect(at(['guard', 'deny', 2])).toBe(`${join(folder, 'all.yaml')}:1:20`)
+  expect(at(['guard', 'deny', 3])).toBe(`${file}:3:3`)
+  expect(at(['guard', 'deny'])).toBe(`${file}:3:3`)
+  // An include of an include adds up too, and is where it stands.
+  const last = write('last.yaml', 'include: ./one.yaml\nguard: { deny: [d] }\n')
+  const three = loadWithIncludes(last)
+  expect(three.value).toMatchObject({ guard: { deny: ['d', 'c', 'a', 'b'] } })
+  expect(three.at(['guard', 'deny', 1])).toBe(`${file}:3:10`)
+  expect(three.at(['guard', 'deny', 3])).toBe(`${join(folder, 'all.yaml')}:1:20`)
+})
+
 it.each([
   ['a circle', 'include: ./circle.yaml', 'more than 4 files include each other'],
   ['a list of files', 'include: [a.yaml]', 'include is not a path'],

@@ -36,7 +36,8 @@ export function compileRules(
 ): ReadonlyMap<WorkflowType, readonly Rule[]> {
   const rules = new Map<WorkflowType, Rule[]>()
   const context = { sources, deployment, relied, facts, denials: compileDenials(deny, deployment) }
-  checkIds(sources)
+  checkIds(sources, 'guard.allow')
+  checkIds(deny ?? [], 'guard.deny')
   const inside = new Set(sources.flatMap(({ calls }) => calls?.inside ?? []))
   for (const [index, source] of sources.entries()) {
     const type = source.workflowType
@@ -48,14 +49,14 @@ export function compileRules(
   return rules
 }
 
-function checkIds(sources: GuardPolicy['allow']): void {
+function checkIds(sources: readonly { readonly id: string }[], path: string): void {
   const ids = sources.map(({ id }) => id)
   const again = ids.findIndex((id, index) => ids.indexOf(id) < index)
   if (again < 0) return
   throw policyError(
-    `guard.allow[${again}].id`,
+    `${path}[${again}].id`,
     `"${ids[again]}" is used twice.`,
-    'give each rule its own id.',
+    'give each its own id, or keep one of them.',
   )
 }
 

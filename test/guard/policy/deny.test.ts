@@ -49,7 +49,9 @@ const cancelling = [
 ] as const
 
 type Denial = Readonly<Record<string, unknown>>
-const denying = (...deny: readonly Denial[]) => ({ deny: deny.map((each) => ({ id: 'never', ...each })) })
+const denying = (...deny: readonly Denial[]) => ({
+  deny: deny.map((each, index) => ({ id: `never-${index}`, ...each })),
+})
 const moved = (...deny: readonly Denial[]) =>
   reasonOf(
     judge(kindOf('reallocate'), rulesetOf([batch], [{ workflowType: BATCH }], deployment, denying(...deny))),
@@ -153,5 +155,10 @@ describe('what is denied', () => {
   ])('must be said in full, not of %s', (_name, deny, path) => {
     const facts = path === undefined ? {} : { facts: { path: `guard.deny[0].${path}` } }
     expect(() => moved(deny)).toThrow(expect.objectContaining(facts))
+  })
+
+  it('has an id of its own', () => {
+    const twice = { id: 'twice', function: REALLOCATE }
+    expect(() => moved(twice, twice)).toThrow('guard.deny[1].id: "twice" is used twice.')
   })
 })
