@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => journal.close())
 
-const createWorld = () => {
+const createSetup = () => {
   const world = {
     nowMs: 1_500,
     rulesetHash: 'rules',
@@ -44,9 +44,9 @@ const createWorld = () => {
   })
   return { world, deps }
 }
-let setup: ReturnType<typeof createWorld>
+let setup: ReturnType<typeof createSetup>
 beforeEach(() => {
-  setup = createWorld()
+  setup = createSetup()
 })
 
 const cleared = async (): Promise<Workflow> => {
@@ -118,7 +118,7 @@ describe('a claim', () => {
       state: 'refused',
       note: { check: 'fee_cap_below_base_fee' },
     })
-    setup = createWorld()
+    setup = createSetup()
     setup.world.budget = refuse('limit_hour_usd', 'too much')
     expect((await claimed()).workflow).toMatchObject({ state: 'refused', note: { check: 'limit_hour_usd' } })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
