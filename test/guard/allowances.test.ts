@@ -185,6 +185,40 @@ describe('an allowance', () => {
     expect(judge([calls], [free(1), free(2), free(3)], [0, ['function settle']])).toBe('fits')
   })
 
+  it('forgets what is a whole day old, and counts in order whichever row was read first', () => {
+    const long = { ...ofMarket, most: '1,000 USD', refill: '1,000 USD', per: '24 h' }
+    for (const minutes of [25 * 60, 24 * 60])
+      expect(judge([long], [claimed(1_000, minutes, usesAt(MARKET))], [1_000, usesAt(MARKET)])).toBe('fits')
+    // 22 h ago it was empty again, 2 h ago it was whole: 50,000 are left of it, and 20,000 came back.
+    const rows = [claimed(50_000, 2 * 60 + 1, usesAt(MARKET)), claimed(20_000, 22 * 60, usesAt(MARKET))]
+    for (const each of [rows, rows.toReversed()])
+      expect(judge([ofMarket], each, [70_000, usesAt(MARKET)])).toBe('fits')
+  })
+
+  it('says what is left, never less than nothing', () => {
+    const say = (rows: readonly Spent[], uses?: Uses) => {
+      const ask = { usdMicros: usd(10), ...(uses === undefined ? {} : { uses }) }
+      const checked = checkAllowances({ ...rulesetOf(ofMarket), rows, ask, nowMs: NOW_MS })
+      return checked.ok ? 'fits' : checked.message
+    }
+    const spent = [claimed(500_000, 1, usesAt(MARKET))]
+    expect(say(spent, usesAt(MARKET))).toContain(
+      `10 USD would move with market ${MARKET}; of limits.allowances[0] 0 USD are left, of 100,000 USD`,
+    )
+    expect(say([claimed(500_000, 1)])).toContain('with a market that is not known; of')
+  })
+
+  it('is not used by what is about another, or about none of its kind', () => {
+    expect(judge([], [], [1])).toBe('fits')
+    const eth = { ...ofMarket, named: 'eth' }
+    const drained = [claimed(500_000, 1, usesAt(OTHER_MARKET))]
+    expect(judge([eth], drained, [10, usesAt(MARKET)])).toBe('fits')
+    expect(judge([eth], drained, [10])).toBe('allowance_market')
+    // What is not known was of every market; a call that is about none is judged by no market's.
+    expect(judge([ofMarket], [claimed(500_000, 1)], [10, ['counterparty 0xab']])).toBe('fits')
+    expect(judge([ofMarket], [claimed(500_000, 1)], [10])).toBe('allowance_market')
+  })
+
   it('is in nobody’s way who moves nothing', () => {
     expect(judge([ofMarket], [claimed(500_000, 1, usesAt(MARKET))], [0, usesAt(MARKET)])).toBe('fits')
   })

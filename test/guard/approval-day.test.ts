@@ -47,6 +47,16 @@ describe('what adds up over 24 hours', () => {
     expect(whyAskOfDay({ ...exposure(1n), token: upper }, limits(100_000_000n), day)).not.toBeNull()
   })
 
+  it('is of worth up to the limit itself, and of what no token left for', () => {
+    const worth = limits(undefined, 100n)
+    expect(why([row(60n)], 40n, worth)).toBeNull()
+    expect(why([row(60n)], 41n, worth)?.check).toBe('approval_adds_up_usd')
+    const others = { atMs: NOW_MS - 1_000, usdMicros: 60n }
+    expect(why([others], 41n, worth)?.check).toBe('approval_adds_up_usd')
+    const none = { token: null, assets: 0n, usdMicros: 41n }
+    expect(whyAskOfDay(none, worth, dayOf([others], NOW_MS))?.check).toBe('approval_adds_up_usd')
+  })
+
   it('stops nothing that moves nothing, and nothing where no limit is stated', () => {
     const much = [row(10n ** 15n)]
     expect(why(much, 0n, limits(1n, 1n))).toBeNull()

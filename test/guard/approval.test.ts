@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { approvalHash, approvalPolicy, compileApproval, whyAsk } from '../../src/guard/approval.ts'
+import { approvalHash, approvalPolicy, compileApproval, rulesOf, whyAsk } from '../../src/guard/approval.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const assets = [{ address: TOKEN, codeHash: `0x${'c0'.repeat(32)}` as const, symbol: 'sUSD', decimals: 6 }]
@@ -57,6 +57,43 @@ describe('an approval policy', () => {
     ).toBe('approval_above_assets')
   })
 
+  it('says of an amount what leaves and what it allows', () => {
+    const limit = approvalOf({ aboveAssets: { sUSD: '0.001 sUSD' } })
+    expect(whyAsk(proposalOf(exposure(2_000n, 5n)), limit)?.message).toBe(
+      '0.002 sUSD leave us; the policy asks above 0.001 sUSD.',
+    )
+  })
+
+  it('asks of a day what it asks of one, unless it says otherwise', () => {
+    const day = (section: Readonly<Record<string, unknown>>) => {
+      const { aboveAssets, aboveUsdMicrosPerDay, expiresAfterMs } = approvalOf(section)
+      return [
+        aboveAssets.get(TOKEN)?.alone,
+        aboveAssets.get(TOKEN)?.perDay,
+        aboveUsdMicrosPerDay,
+        expiresAfterMs,
+      ]
+    }
+    const one = { aboveAssets: { sUSD: '1 sUSD' }, aboveUsd: '2 USD', expiresAfter: '3 s' }
+    expect(day(one)).toEqual([1_000_000n, 1_000_000n, 2_000_000n, 3_000])
+    const other = { ...one, aboveAssetsPerDay: { sUSD: '4 sUSD' }, aboveUsdPerDay: '5 USD' }
+    expect(day(other)).toEqual([1_000_000n, 4_000_000n, 5_000_000n, 3_000])
+    expect(day({ aboveAssetsPerDay: { sUSD: '4 sUSD' } })).toEqual([
+      undefined,
+      4_000_000n,
+      undefined,
+      900_000,
+    ])
+  })
+
+  it('asks no more people than there are', () => {
+    const approvers = { anna: { user: 'anna@ops1' }, ben: { user: 'ben@ops1' } }
+    expect(approvalOf({ approvers, quorum: '2' }).quorum).toBe(2)
+    expect(() => approvalOf({ approvers, quorum: '3' })).toThrow('names 2')
+    expect(approvalOf({ quorum: '1' }).quorum).toBe(1)
+    expect(() => approvalOf({ quorum: '2' })).toThrow('names 0')
+  })
+
   it.each([
     ['a token that the deployment does not have', { aboveAssets: { sUDS: '1 sUDS' } }],
     ['an amount of another token', { aboveAssets: { sUDS: '1 sUSD' } }],
@@ -94,5 +131,11 @@ describe('what is approved', () => {
       approvalHash(workflow, { ...asked, shown: { ...shown, effects: [] } }),
     ]
     expect(new Set([hash, ...others]).size).toBe(8)
+    const rules = [
+      rulesOf({ hash: 'a' }, { hash: 'b' }),
+      rulesOf({ hash: 'a' }, { hash: 'c' }),
+      rulesOf({ hash: 'c' }, { hash: 'b' }),
+    ]
+    expect(new Set(rules).size).toBe(3)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Approvers, approvers, askerOf, countAnswers } from '../../src/guard/approvers.ts'
+import { type Approvers, approvers, askerOf, countAnswers, isApproved } from '../../src/guard/approvers.ts'
 import { answerText, createPersonKey, signText, submissionText } from '../../src/guard/person.ts'
 import { proposalOf, workflowOf } from '../support/workflows.ts'
 
@@ -97,6 +97,24 @@ describe('who approves', () => {
     expect(count([answer], workflowOfAsker('me@here'), { approvers: {}, quorum: 1 }).approved).toEqual([
       'me@here',
     ])
+  })
+})
+
+describe('a workflow that was approved', () => {
+  const given = (approvedAtMs: number | undefined, ...answers: readonly ReturnType<typeof signed>[]) => ({
+    ...{ id: workflow.id, proposal: workflow.proposal },
+    hold: {
+      ...hold,
+      ...(approvedAtMs === undefined ? {} : { approvedAtMs }),
+      approvals: answers.map(({ by }) => ({ by: by.name, identity: by, atMs: 1 })),
+    },
+  })
+  it('is so by answers that prove it anew, as many as are asked', () => {
+    expect(isApproved(given(1, signed('anna', anna), signed('ben', ben)), KNOWN)).toBe(true)
+    expect(isApproved(given(undefined, signed('anna', anna), signed('ben', ben)), KNOWN)).toBe(false)
+    expect(isApproved(given(1, signed('anna', anna)), KNOWN)).toBe(false)
+    expect(isApproved(given(1, signed('anna', anna), signed('ben', mallory)), KNOWN)).toBe(false)
+    expect(isApproved({ id: 'w', proposal: proposalOf() }, { approvers: {}, quorum: 0 })).toBe(false)
   })
 })
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { checkBudget, type SpendRow } from '../../src/guard/budget.ts'
+import { checkBudget, checkStanding, type SpendRow } from '../../src/guard/budget.ts'
 import type { Limits } from '../../src/guard/policy/policy.ts'
+import { COLLATERAL, deployment, LOAN, MARKET, STRANGER, VAULT } from './fixtures.ts'
 
 const limits: Limits = {
   perWorkflow: { usdMicrosMax: 100n, gasWeiMax: 50n },
@@ -56,6 +57,13 @@ describe('budgets', () => {
     expect(judge([row(24 * HOUR_MS, { usdMicros: 400n })], { usdMicros: 1n })).toBe('fits')
   })
 
+  it('count what is asked for alone', () => {
+    const options = { ask: { usdMicros: 1n, gasWei: 0n }, limits, nowMs: NOW_MS }
+    const reservations = [row(1_000, { usdMicros: 250n })]
+    expect(checkBudget({ ...options, reservations, counts: () => true }).ok).toBe(false)
+    expect(checkBudget({ ...options, reservations, counts: () => false }).ok).toBe(true)
+  })
+
   it('count a claim that a clock ahead of ours made', () => {
     expect(judge([row(-5_000, { usdMicros: 250n })], { usdMicros: 1n })).toBe('limit_hour_usd')
   })
@@ -64,8 +72,61 @@ describe('budgets', () => {
     const reverted = row(1_000, { reverted: true })
     expect(judge([reverted])).toBe('fits')
     expect(judge([reverted, reverted])).toBe('limit_hour_reverts')
+    // Those that went well are no reverts.
+    expect(judge([reverted, row(1_000), row(1_000)])).toBe('fits')
     const earlier = row(2 * HOUR_MS, { reverted: true })
     expect(judge([earlier, earlier])).toBe('fits')
     expect(judge([earlier, earlier, earlier])).toBe('limit_day_reverts')
+  })
+})
+
+describe('allowances that stand', () => {
+  const exposed = { token: LOAN, assets: 100n, usdMicros: 50n }
+  const stands = (token: typeof LOAN, spender: typeof LOAN, assets: bigint) => ({ token, spender, assets })
+  const priced: Limits = { ...limits, pricesUsdMicros: { sUSD: 1_000_000n } }
+  const judgeStanding = (
+    standing: Parameters<typeof checkStanding>[1],
+    {
+      exposure = exposed,
+      approvals = [],
+      of = priced,
+    }: {
+      exposure?: Parameters<typeof checkStanding>[0]
+      approvals?: Parameters<typeof checkStanding>[2]
+      of?: Limits
+    } = {},
+  ) => checkStanding(exposure, standing, approvals, { limits: of, deployment })?.check ?? 'fits'
+
+  it('count at the price of what leaves, up to the limit of an hour', () => {
+    // Half a millionth of a dollar a unit: 400 units are 200 of the 250.
+    expect(judgeStanding([stands(LOAN, MARKET, 400n)])).toBe('fits')
+    expect(judgeStanding([stands(LOAN, MARKET, 402n)])).toBe('limit_standing')
+    expect(judgeStanding([stands(LOAN, MARKET, 200n), stands(LOAN, VAULT, 202n)])).toBe('limit_standing')
+    const upper = { ...exposed, token: LOAN.toUpperCase().replace('0X', '0x') as typeof LOAN }
+    expect(judgeStanding([stands(LOAN, MARKET, 400n)], { exposure: upper })).toBe('fits')
+  })
+
+  it('of another token count at the policy’s price, and not without one', () => {
+    // 25 millionths of a dollar a unit of eight decimals.
+    const cheap: Limits = { ...priced, pricesUsdMicros: { sBTC: 2_500_000_000n } }
+    expect(judgeStanding([stands(COLLATERAL, MARKET, 8n)], { of: cheap })).toBe('fits')
+    expect(judgeStanding([stands(COLLATERAL, MARKET, 9n)], { of: cheap })).toBe('limit_standing')
+    expect(judgeStanding([stands(COLLATERAL, MARKET, 1n)], { of: limits })).toBe('standing_unpriced')
+    expect(judgeStanding([stands(STRANGER, MARKET, 1n)])).toBe('standing_unpriced')
+  })
+
+  it('count once where the workflow approves the very pair anew', () => {
+    const much = [stands(LOAN, MARKET, 10_000n)]
+    const again = (token: typeof LOAN, spender: typeof LOAN) => ({ approvals: [stands(token, spender, 1n)] })
+    expect(judgeStanding(much, again(LOAN, MARKET))).toBe('fits')
+    expect(judgeStanding(much, again(LOAN, VAULT))).toBe('limit_standing')
+    expect(judgeStanding(much, again(COLLATERAL, MARKET))).toBe('limit_standing')
+    const two = { approvals: [stands(COLLATERAL, VAULT, 1n), stands(LOAN, MARKET, 1n)] }
+    expect(judgeStanding(much, two)).toBe('fits')
+  })
+
+  it('are in nobody’s way who moves nothing out', () => {
+    const none = { token: null, assets: 0n, usdMicros: 0n }
+    expect(judgeStanding([stands(LOAN, MARKET, 10n ** 18n)], { exposure: none })).toBe('fits')
   })
 })
