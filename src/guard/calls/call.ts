@@ -42,7 +42,7 @@ export function checkCall(
   if (!decoded.ok) return decoded
   const { to } = envelope
   const { args } = decoded
-  const denied = to === null ? null : checkDenied(intent, to, rule, subject)
+  const denied = checkDenied(intent, to, rule, subject)
   if (denied !== null) return denied
   const refusal = checkArguments(args, rule, subject)
   if (refusal !== null) return refusal

@@ -1,8 +1,8 @@
-import { toFunctionSelector } from 'viem'
+import { type AbiFunction, toFunctionSelector } from 'viem'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { needReference } from './compile-condition.ts'
 import { compileLeaf, shapesIn } from './compile-leaves.ts'
-import { parseFunction } from './functions.ts'
+import { parseConstructor, parseFunction } from './functions.ts'
 import { inputShape } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
@@ -20,7 +20,8 @@ function compileDenial(source: SourceDenial, path: string, deployment: Deploymen
   // Where any type is meant, no member of an input is known.
   const inputs = workflowType === null ? new Map() : (inputShape(workflowType, {}) ?? new Map())
   const scope = { inputs, deployment }
-  const abi = text === undefined ? null : parseFunction(text, `${path}.function`)
+  const creates = target === 'deploy'
+  const abi = text === undefined ? null : parse(text, creates, `${path}.function`)
   if (abi === null && Object.keys(params).length > 0) {
     throw policyError(
       `${path}.params`,
@@ -38,8 +39,17 @@ function compileDenial(source: SourceDenial, path: string, deployment: Deploymen
   return {
     id,
     workflowType,
-    target: target === undefined ? null : needReference(target, 'address', scope, `${path}.target`),
+    creates,
+    target:
+      target === undefined || creates ? null : needReference(target, 'address', scope, `${path}.target`),
     call: abi === null ? null : { abi, selector: toFunctionSelector(abi) },
     leaves,
   }
+}
+
+/** A constructor is what a creation calls, and nothing else calls one. */
+function parse(text: string, creates: boolean, path: string): AbiFunction {
+  if (creates) return parseConstructor(text, path)
+  if (!/^\s*constructor\b/.test(text)) return parseFunction(text, path)
+  throw policyError(path, 'a constructor is called by a creation alone.', 'add target: deploy.')
 }

@@ -169,6 +169,7 @@ const denial = z
     id: ruleId,
     /** Absent: of every type, where `$input` names nothing. */
     workflowType: z.enum(WORKFLOW_TYPES).optional(),
+    /** `deploy`: creations of contracts, whose function is a constructor. No other denial is about those. */
     target: value.optional(),
     function: signature.optional(),
     /** What makes it refused: each entry is met by one element at least. */

@@ -35,9 +35,11 @@ export type Denial = {
   readonly id: string
   /** Null for any type. */
   readonly workflowType: WorkflowType | null
+  /** Whether it is about creations of contracts; else it is about none. */
+  readonly creates: boolean
   /** Null for any contract. */
   readonly target: Reference | null
-  /** Null for any function. */
+  /** Null for any function; a constructor is a function of this name. */
   readonly call: { readonly abi: AbiFunction; readonly selector: Hex } | null
   /** Each is met by one value at least. */
   readonly leaves: readonly Leaf[]

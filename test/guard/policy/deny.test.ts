@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { holds, isMet } from '../../../src/guard/policy/conditions.ts'
 import { BORROWER, LOAN, MARKET, OTHER_MARKET, STRANGER } from '../fixtures.ts'
 import { answerOf, DESK, deployment, type Kind, kindOf } from '../kinds.ts'
-import { judge, reasonOf, rulesetOf } from '../rules.ts'
+import { DEPLOY_RULE, judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const BATCH = 'role.allocator.vaultReallocationBatch'
 const REALLOCATE =
@@ -62,6 +62,7 @@ const bidding = (...deny: readonly Denial[]) => {
     judge(kindOf('rfq-place'), rulesetOf(bid, [{ workflowType: place, out }], deployment, denying(...deny))),
   )
 }
+const created = (tests: Denial) => ({ target: 'deploy', function: DEPLOY_RULE.function, params: tests })
 const params = (tests: Denial) => ({ function: REALLOCATE, params: tests })
 
 describe('what is denied', () => {
@@ -130,6 +131,36 @@ describe('what is denied', () => {
     expect(denied({ ...deny, params: { reason: { eq: 'an audit' } } }, kind)).toBe('denied')
   })
 
+  it.each<[string, Denial, string]>([
+    ['any', { target: 'deploy' }, 'denied'],
+    ['one of this type', { target: 'deploy', workflowType: DEPLOY_RULE.workflowType }, 'denied'],
+    ['one by this constructor', created({}), 'denied'],
+    ['one with this argument', created({ 'setup.liquidityBufferBps': { max: '500' } }), 'denied'],
+    [
+      'what the request says',
+      { ...created({ 'setup.name': { eq: '$input.name' } }), workflowType: DEPLOY_RULE.workflowType },
+      'denied',
+    ],
+    [
+      'one whose arguments it cannot read',
+      { target: 'deploy', function: 'constructor(uint256 cap)', params: { cap: { max: '1' } } },
+      'denied',
+    ],
+    ['one with another argument', created({ 'setup.owner': { eq: STRANGER } }), 'accepted'],
+    ['one of another type', { target: 'deploy', workflowType: BATCH }, 'accepted'],
+    ['a call of its asset', { target: LOAN }, 'accepted'],
+    ['a function', { function: REALLOCATE }, 'accepted'],
+  ])('holds creations of contracts too: %s', (_name, deny, verdict) => {
+    const ruleset = rulesetOf(
+      [DEPLOY_RULE],
+      [{ workflowType: DEPLOY_RULE.workflowType }],
+      deployment,
+      denying(deny),
+    )
+    expect(reasonOf(judge(kindOf('deploy'), ruleset))).toBe(verdict)
+    expect(moved({ target: 'deploy' })).toBe('accepted')
+  })
+
   it('is denied where what it is compared with is not there', () => {
     const request = judge(
       kindOf('rfq-cancel'),
@@ -152,6 +183,8 @@ describe('what is denied', () => {
     ],
     ['a contract that is not known', { target: '$contract.nobody' }, 'target'],
     ['no function', { function: 'event Moved()' }, 'function'],
+    ['a constructor without a creation', { function: DEPLOY_RULE.function }, 'function'],
+    ['a creation by a function', { target: 'deploy', function: REALLOCATE }, 'function'],
   ])('must be said in full, not of %s', (_name, deny, path) => {
     const facts = path === undefined ? {} : { facts: { path: `guard.deny[0].${path}` } }
     expect(() => moved(deny)).toThrow(expect.objectContaining(facts))
