@@ -7,6 +7,7 @@ import { checkPolicy, locating, type Policy } from '../config/policy.ts'
 import type { YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
+import { contentHash } from '../guard/content-hash.ts'
 import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { membersOf, type Said } from '../guard/policy/difference.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
@@ -116,8 +117,10 @@ export const compilePolicy = (
     assertViews(does.views ?? [], policy.guard.views)
     assertContracts(does.secondPrices?.(policy.strategy) ?? [], deployment)
     assertStrategy(yaml, does.role, deployment)
-    const ruleset = compileRuleset(policy, deployment, service.assumptions.revalidations)
+    const rules = compileRuleset(policy, deployment, service.assumptions.revalidations)
     const approval = compileApproval(policy.approval, deployment)
+    // Who is asked and what is offered bind what is not public yet as the rules do: under others it is judged anew.
+    const ruleset = { ...rules, hash: contentHash([rules.hash, approval.hash, policy.fees]) }
     return { policy, ruleset, approval, said: membersOf(yaml.value) }
   })
 

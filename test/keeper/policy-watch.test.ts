@@ -95,6 +95,21 @@ describe('a policy that is watched', () => {
     await stop()
   })
 
+  it('has what is not public yet judged anew where only more is asked about, or less is offered', async () => {
+    const { file, text, shared, looks, ruleset, stop } = scene()
+    await looks(3)
+    const before = ruleset()
+    writeFileSync(file, text.replace('aboveUsd: "250,000 USD"', 'aboveUsd: "200,000 USD"'))
+    expect(await looks(2)).toEqual(['a narrower policy is taken up', 'renewed'])
+    const asking = ruleset()
+    expect(asking).not.toBe(before)
+    const fees = readFileSync(shared, 'utf8').replace('maxFeePerGas: "30 gwei"', 'maxFeePerGas: "20 gwei"')
+    writeFileSync(shared, fees)
+    expect(await looks(2)).toEqual(['a narrower policy is taken up', 'renewed'])
+    expect(ruleset()).not.toBe(asking)
+    await stop()
+  })
+
   it('stays as it is where the file is wider, with an alarm that names the setting', async () => {
     const { file, text, looks, ruleset, stop } = scene()
     await looks(3)
