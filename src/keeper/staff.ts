@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import { encodeRecord } from '../journal/records.ts'
+import { closedForNow } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -56,6 +57,8 @@ export type StaffDeps = RoleDeps & {
 
 /** The roles of a configuration, each opened by itself. */
 export type Staff = {
+  /** Find out which policies may work, before anything goes on by them: until then, what is public is only followed. */
+  readonly admit: () => Promise<void>
   /** Try to open every role. Resolves when each was tried once, or some take long: those go on by themselves. */
   readonly open: () => Promise<void>
   readonly atWork: () => readonly RoleAtWork[]
@@ -93,6 +96,9 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
       return state.type === 'up' ? [state.role] : []
     })
   return {
+    admit: async () => {
+      await Promise.all(posts.map((post) => post.admit()))
+    },
     open: async () => {
       const tried = Promise.all(posts.map((post) => post.open()))
       await Promise.race([tried, deps.clock.sleep(FIRST_TRY_MS_MAX, stop.signal).catch(() => undefined)])
@@ -122,9 +128,10 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
 /** One place in the staff. */
 type Post = {
   readonly agent: AgentConfig
-  /** What a live role's workflows are carried with before it is open; null in shadow, and without a policy. */
+  /** What a live role's workflows are carried with before it is open; null in shadow, and where its policy may not work. */
   readonly signing: () => RoleSigning | null
   readonly state: () => RoleState
+  readonly admit: () => Promise<void>
   /** Resolves after the first try. */
   readonly open: () => Promise<void>
   /** Leave what is open, and open it anew. Resolves after the first try. */
@@ -134,16 +141,13 @@ type Post = {
 
 function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal): Post {
   const { agent } = candidate
-  const { config, clock, metrics } = shared
+  const { config, clock } = shared
   const client = clientOf(shared.client, config, agent)
   const gate = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
   const deps: StaffDeps = { ...shared, client, gate }
-  const createSigning = () =>
-    candidate.policy instanceof RolekeeperError || agent.mode === 'shadow'
-      ? null
-      : createRoleSigning(candidate.policy, { ...deps, onKmsCall: metrics.kmsCalled })
-  let signing = createSigning()
   let round = new AbortController()
+  let signing = signingOf(candidate, deps, round.signal)
+  let isAdmitted = false
   let state: RoleState = { type: 'opening' }
   let last: Promise<void> = Promise.resolve()
 
@@ -153,11 +157,16 @@ function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal):
     if (isNews) deps.onState(agent, next)
     if (next.type === 'down') deps.alarm(roleDown(agent, next.reason))
   }
+  const admitted = async (): Promise<RolePolicy> => {
+    const { policy } = candidate
+    if (policy instanceof RolekeeperError) throw policy
+    await admitPolicy(policy, deps)
+    isAdmitted = true
+    return policy
+  }
   const tryOnce = async (over: AbortSignal): Promise<void> => {
     try {
-      const { policy } = candidate
-      if (policy instanceof RolekeeperError) throw policy
-      await admitPolicy(policy, deps)
+      const policy = await admitted()
       const role = await openRole(policy, signing, deps, over)
       if (over.aborted) await role.duty.stop()
       else become({ type: 'up', role })
@@ -181,21 +190,32 @@ function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal):
   }
   return {
     agent,
-    signing: () => signing,
+    signing: () => (isAdmitted ? signing : null),
     state: () => state,
+    // Why one may not is said where it is opened.
+    admit: () => admitted().then(noop, noop),
     open,
     renew: async () => {
       round.abort('it is opened anew')
       round = new AbortController()
       const left = state.type === 'up' ? state.role.duty.stop() : undefined
       state = { type: 'opening' }
-      signing = createSigning()
+      signing = signingOf(candidate, deps, round.signal)
       await left
       await open()
     },
     ended: () => last,
   }
 }
+
+/** Join what a live role signs by. A step of it that is under way when its policy is left signs and sends nothing any more. */
+function signingOf({ agent, policy }: Candidate, deps: StaffDeps, left: AbortSignal): RoleSigning | null {
+  if (policy instanceof RolekeeperError || agent.mode === 'shadow') return null
+  const gate = () => closedForNow(deps.gate(), left.aborted)
+  return createRoleSigning(policy, { ...deps, gate, onKmsCall: deps.metrics.kmsCalled })
+}
+
+const noop = () => undefined
 
 const codeOf = (state: RoleState) => (state.type === 'down' ? state.reason.code : null)
 

@@ -142,6 +142,7 @@ async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<voi
   const background = backgroundOf(staff, desk, live, deps)
   parts.opened.push(background.stop)
   Object.assign(parts, { staff, queue, background })
+  await staff.admit()
   for (const workflow of resumed) live.resume(workflow)
   for (const absent of absentRoles(resumed, config)) reports.alarm(absent)
   await staff.open()
