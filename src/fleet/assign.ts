@@ -11,8 +11,9 @@ const byName = (one: { readonly name: string }, other: { readonly name: string }
 
 /**
  * Choose among the fingerprints of living instances the one that works: of those whose instances hold a seat, or where none
- * does of those that would take one, the one that came first. Two that differ do not work side by side. @param holders
- * names of instances that hold a seat. @returns null where nobody is able. Pure.
+ * does of those that would take one, the one that was tightened most often, else the one that came first. Two that differ do
+ * not work side by side, and a role that worked by a narrower policy is kept down by a wider one. @param holders names of
+ * instances that hold a seat. @returns null where nobody is able. Pure.
  */
 export function fingerprintOnDuty(
   living: readonly InstanceRecord[],
@@ -20,7 +21,10 @@ export function fingerprintOnDuty(
 ): string | null {
   const holding = living.filter(({ name }) => holders.has(name))
   const among = holding.length > 0 ? holding : living.filter(({ isAble }) => isAble)
-  return among.toSorted((one, other) => one.arrived - other.arrived)[0]?.fingerprint ?? null
+  const [first] = among.toSorted(
+    (one, other) => (other.tightened ?? 0) - (one.tightened ?? 0) || one.arrived - other.arrived,
+  )
+  return first?.fingerprint ?? null
 }
 
 /**

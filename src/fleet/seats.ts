@@ -23,8 +23,8 @@ export type SeatsDeps = {
   readonly place: string
   readonly seats: readonly Seat[]
   readonly zone?: string
-  /** Release, policies and seats, as one text: instances that differ in it do not work side by side. */
-  readonly fingerprint: string
+  /** Release, policies and seats, as one text: instances that differ in it do not work side by side. Policies change. */
+  readonly agreement: () => Required<Pick<Introduction, 'fingerprint' | 'tightened'>>
   /** For people. */
   readonly release: string
   readonly switches: () => Control
@@ -120,11 +120,12 @@ class InstanceSeats implements Seats {
     const look = createLook({ ...this.#deps, seats: names, incarnation: this.#incarnation })
     while (!this.#stopped.signal.aborted) {
       try {
-        const view = await look(this.#introduction())
+        const introduction = this.#introduction()
+        const view = await look(introduction)
         this.#deps.onControls(view.controls)
         this.#see(view)
         await this.#deps.attestation.say(view)
-        await this.#act(view)
+        await this.#act(view, introduction)
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error
         this.#say(error)
@@ -135,10 +136,10 @@ class InstanceSeats implements Seats {
   }
 
   #introduction(): Introduction {
-    const { fingerprint, release: version, lagMs, zone, switches } = this.#deps
+    const { agreement, release: version, lagMs, zone, switches } = this.#deps
     const isAble = this.#isClockRight && this.#stopping === undefined
     return {
-      ...{ fingerprint, isAble, lagMs, release: version, ...switches() },
+      ...{ ...agreement(), isAble, lagMs, release: version, ...switches() },
       ...(zone === undefined ? {} : { zone }),
       ...(this.#why === undefined || this.#why === 'none' ? {} : { standsBy: this.#why }),
     }
@@ -162,11 +163,12 @@ class InstanceSeats implements Seats {
     this.#deps.onState(why)
   }
 
-  async #act(view: View): Promise<void> {
+  /** Act on what was seen, as who showed itself by then: what changed meanwhile is seen next time. */
+  async #act(view: View, { fingerprint }: Pick<Introduction, 'fingerprint'>): Promise<void> {
     const { records, holders } = view
     const { instance, place, seats } = this.#deps
     const [blockOffMs, isStopping] = [this.#deps.blockOffMs(), this.#stopping !== undefined]
-    const share = shareOf(view, { ...this.#deps, blockOffMs, isStopping })
+    const share = shareOf(view, { ...this.#deps, fingerprint, blockOffMs, isStopping })
     this.#isClockRight = share.isClockRight
     this.#say(share.whyNone)
     for (const { name } of seats) {

@@ -23,7 +23,7 @@ import type { Log } from '../ops/log.ts'
 import { createWakeups, type Wakeups } from './fleet-wakeups.ts'
 import { beginTenure, openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
-import { type Candidate, fingerprintOf, refusalOfPolicies } from './staff.ts'
+import { agreementOf, type Candidate, refusalOfPolicies } from './staff.ts'
 
 /** What an instance of a fleet needs. */
 type FleetDeps = {
@@ -210,9 +210,7 @@ class FleetSeating implements Seating {
     this.#seats = createSeats({
       ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
       ...{ place: placeOf(directory), release: version, ...(zone === undefined ? {} : { zone }) },
-      get fingerprint() {
-        return fingerprintOf(candidates, version, limits)
-      },
+      agreement: () => agreementOf(candidates, version, limits),
       blockOffMs: this.#chainTime.offMs,
       switches: this.#control.switches,
       onControls: this.#control.heard,

@@ -20,7 +20,7 @@ import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
 import { loadRolePolicy } from './role-policy.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
-import { candidatesOf, refusalOfAll } from './staff.ts'
+import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
 import { createTerm, type Term } from './term.ts'
 
 /** A keeper of one configuration. */
@@ -146,6 +146,7 @@ class ComposedKeeper implements Keeper {
     return watchPolicies(this.#candidates, {
       ...{ clock: this.#clock, log: this.#log, alarm: this.#reports.alarm },
       load: (position) => loadRolePolicy(position, this.#config),
+      isKept: (agent) => [...this.#terms].some((term) => isKeptDown(agent, term.states())),
       renew: async (agent) => {
         await Promise.all([...this.#terms].map((term) => term.renew(agent)))
       },

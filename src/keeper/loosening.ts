@@ -50,7 +50,11 @@ export async function admitPolicy(
 }
 
 /** Say why a role may not simply go on with a policy in the place of another; null where it is the same or narrower. Pure. */
-export function refusalOfLoosening({ role }: AgentConfig, was: Said, is: Said): RolekeeperError | null {
+export function refusalOfLoosening(
+  { role, policy }: AgentConfig,
+  was: Said,
+  is: Said,
+): RolekeeperError | null {
   const differences = comparePolicies(was, is)
   const change = changeOf(differences)
   if (change === 'same' || change === 'narrower') return null
@@ -60,7 +64,7 @@ export function refusalOfLoosening({ role }: AgentConfig, was: Said, is: Said): 
     'policy.loosened',
     `The policy of the ${role} ${word} the one that it worked by: ${listOf(differences)}.`,
     {
-      fix: `take that back; or stop, and start once with: rolekeeper run --config FILE --loosen ${hash}`,
+      fix: `write into ${policy} what it worked by, in a fleet what its other instances have; or, to let more through, stop, and start once with: rolekeeper run --config FILE --loosen ${hash}`,
       facts: { role, change, hash },
     },
   )

@@ -7,8 +7,8 @@ import type { Log } from '../ops/log.ts'
 import { refusalOfLoosening } from './loosening.ts'
 import type { Position, RolePolicy } from './role-policy.ts'
 
-/** A position whose policy may become a narrower one while it works. */
-export type Watched = Position & { policy: RolePolicy | RolekeeperError }
+/** A position whose policy may become another one while its keeper runs. */
+export type Watched = Position & { policy: RolePolicy | RolekeeperError; tightened: number }
 
 /** What watching policies needs. */
 type WatchDeps = {
@@ -16,8 +16,10 @@ type WatchDeps = {
   readonly log: Pick<Log, 'info'>
   /** Load the policy of a position, as a start does. */
   readonly load: (position: Position) => RolePolicy
-  /** Work by the policy that a position has now. */
+  /** Work by the policy that a position has now; what it worked by is looked up then, as at a start. */
   readonly renew: (agent: AgentConfig) => Promise<void>
+  /** Whether a role is down because it may not work by the policy that it has. */
+  readonly isKept: (agent: AgentConfig) => boolean
   readonly alarm: (error: RolekeeperError) => void
 }
 
@@ -26,8 +28,8 @@ const LOOK_MS = 2_000
 
 /**
  * Watch the files of policies, with what they include. One that is only narrower is taken up; one that is wider, or that
- * nobody can compare, and one that does not load are refused with an alarm, and the role goes on by what it has. A role
- * whose policy was refused at the start waits for the next one.
+ * nobody can compare, and one that does not load are refused with an alarm, and the role goes on by what it has. A role that
+ * is down for its policy is opened anew by whatever its file says next, as by a start.
  * @returns how to stop.
  */
 export function watchPolicies(watched: readonly Watched[], deps: WatchDeps): () => Promise<void> {
@@ -53,15 +55,17 @@ export function watchPolicies(watched: readonly Watched[], deps: WatchDeps): () 
  * Create the look at one policy: what it finds for the first time is only remembered, and again is taken up or refused. What
  * cannot be read is tried at each look: it may include what is not there yet.
  */
-function createLook(watched: Watched, { load, renew, alarm, log }: WatchDeps): () => Promise<void> {
-  let files: readonly string[] = [watched.agent.policy]
+function createLook(watched: Watched, { load, renew, isKept, alarm, log }: WatchDeps): () => Promise<void> {
+  const { agent } = watched
+  let files: readonly string[] = [agent.policy]
   let known: string | null = null
   let seen: string | null = null
-  let refused: string | null = null
+  let refused = watched.policy instanceof RolekeeperError ? watched.policy.shortMessage : null
   return async () => {
-    const { policy, agent } = watched
-    if (policy instanceof RolekeeperError) return
-    const stands = stampOf(files)
+    const { policy } = watched
+    const said = policy instanceof RolekeeperError ? null : policy.said
+    const kept = said === null || isKept(agent)
+    const stands = [kept, ...files.map(stampOf)].join('\n')
     if (stands === known) refused = null
     if (stands === known || stands !== seen) {
       seen = stands
@@ -72,25 +76,27 @@ function createLook(watched: Watched, { load, renew, alarm, log }: WatchDeps): (
       // Not as of the end: what is written while the role is opened anew is another.
       known = stands
       files = read
-      if (JSON.stringify(value) === JSON.stringify(policy.said)) return
+      if (JSON.stringify(value) === JSON.stringify(said)) return
       const next = load(watched)
-      const refusal = refusalOfLoosening(agent, policy.said, next.said)
+      const refusal = said === null || kept ? null : refusalOfLoosening(agent, said, next.said)
       if (refusal !== null) throw refusal
       watched.policy = next
-      log.info('a narrower policy is taken up', { role: agent.role, ruleset: next.ruleset.hash })
-      await renew(agent)
+      if (!kept) watched.tightened += 1
+      const what = kept ? 'a policy that was changed is tried' : 'a narrower policy is taken up'
+      log.info(what, { role: agent.role, ruleset: next.ruleset.hash })
     } catch (error) {
       if (!(error instanceof RolekeeperError)) throw error
-      if (error.shortMessage !== refused) alarm(notTakenUp(agent, error))
+      if (error.shortMessage === refused) return
       refused = error.shortMessage
+      if (!kept) return alarm(notTakenUp(agent, error))
+      watched.policy = error
     }
+    await renew(agent)
   }
 }
 
-/** When and as what files were written last; one that cannot be looked at says why. */
-const stampOf = (files: readonly string[]): string => files.map(stampOfOne).join('\n')
-
-function stampOfOne(file: string): string {
+/** When and as what a file was written last; of one that cannot be looked at, why. */
+function stampOf(file: string): string {
   try {
     const { ino, mtimeMs, size } = statSync(file)
     return `${ino} ${mtimeMs} ${size}`

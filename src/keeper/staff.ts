@@ -16,8 +16,12 @@ import { loadRolePolicy, type Position, positionOf, type RolePolicy } from './ro
 import { createRoleSigning, type RoleSigning } from './signing.ts'
 import { checkAccess, clientOf, operationsOf } from './startup-checks.ts'
 
-/** A position with its policy, or with why that is refused: such a role is down until the next start. */
-export type Candidate = Position & { readonly policy: RolePolicy | RolekeeperError }
+/** A position with its policy, or with why that is refused: such a role is down until its file says something else. */
+export type Candidate = Position & {
+  readonly policy: RolePolicy | RolekeeperError
+  /** How often it became a narrower one while it worked. */
+  readonly tightened: number
+}
 
 /**
  * Load what a configuration staffs. Throws RolekeeperError `config.role_unknown` and `config.credential_missing`: a
@@ -29,7 +33,7 @@ export function candidatesOf(config: RunConfig): readonly Watched[] {
     config,
     positions.map(({ agent, does }) => ({ agent, operations: operationsOf(does) })),
   )
-  return positions.map((position) => ({ ...position, policy: policyOf(position, config) }))
+  return positions.map((position) => ({ ...position, policy: policyOf(position, config), tightened: 0 }))
 }
 
 function policyOf(position: Position, config: RunConfig): Candidate['policy'] {
@@ -247,15 +251,29 @@ export function refusalOfAll(states: ReturnType<Staff['states']>): RolekeeperErr
   return reasons.every(isForGood) ? (reasons[0] ?? null) : null
 }
 
+/** Whether a role is down because it may not work by its policy. Pure. */
+export const isKeptDown = (agent: AgentConfig, states: ReturnType<Staff['states']>): boolean =>
+  states.some((each) => each.agent === agent && codeOf(each.state)?.startsWith('policy.loosen') === true)
+
 /** Why nobody can work, when every policy is refused; null otherwise. */
 export function refusalOfPolicies(candidates: readonly Candidate[]): RolekeeperError | null {
   const refusals = candidates.map(({ policy }) => (policy instanceof RolekeeperError ? policy : null))
   return refusals.every((each) => each !== null) ? (refusals[0] ?? null) : null
 }
 
+/** Say what an instance of a fleet works by, and how often that was tightened. */
+export const agreementOf = (
+  candidates: readonly Candidate[],
+  version: string,
+  limits: RunConfig['limits'],
+): { readonly fingerprint: string; readonly tightened: number } => ({
+  fingerprint: fingerprintOf(candidates, version, limits),
+  tightened: candidates.reduce((sum, each) => sum + each.tightened, 0),
+})
+
 /** What two instances of a fleet have to agree on: the release, all limits and policies, and who signs for which role. Pure. */
 export function fingerprintOf(
-  candidates: readonly Candidate[],
+  candidates: readonly Pick<Candidate, 'agent' | 'policy'>[],
   version: string,
   limits: RunConfig['limits'],
 ): string {

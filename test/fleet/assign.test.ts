@@ -81,6 +81,11 @@ it('lets those work that came first, and whoever holds a seat before them', () =
   expect(fingerprintOnDuty([two, one], new Set(['two', 'one']))).toBe('of one')
   expect(fingerprintOnDuty([two, instance('one', 3, false)], new Set(['gone']))).toBe('of two')
   expect(fingerprintOnDuty([], new Set())).toBe(null)
+  // A narrower policy goes before, among those who hold a seat: what it keeps down nobody else may work by.
+  const tightened = { ...two, tightened: 1 }
+  expect(fingerprintOnDuty([tightened, one], new Set(['two', 'one']))).toBe('of two')
+  expect(fingerprintOnDuty([tightened, one], new Set(['one']))).toBe('of one')
+  expect(fingerprintOnDuty([tightened, { ...one, tightened: 2 }], new Set(['two', 'one']))).toBe('of one')
 })
 
 it('comes to rest by single moves, in whatever order they are made, with and without zones', () => {

@@ -109,7 +109,7 @@ it('has an instance of another fingerprint stand by until none of those before i
   const two = start('two')
   await hold({ one: 4, two: 4 })
   await stop(one)
-  const newer = start('one', { fingerprint: 'other' })
+  const newer = start('one', { agreement: () => ({ fingerprint: 'other', tightened: 0 }) })
   await until(() => expect(newer.states).toEqual(['fleet.stands_by']))
   await hold({ one: 0, two: 8 })
   await systemClock.sleep(LEASE_MS)

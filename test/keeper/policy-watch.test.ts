@@ -16,7 +16,7 @@ import { SIGNER } from '../support/workflows.ts'
 const [does] = agents.filter(({ role }) => role === 'allocator')
 
 /** An allocator's policy with what it includes in a folder, watched by a clock whose looks are taken one by one. */
-function scene() {
+function scene({ isRefused = false } = {}) {
   if (does === undefined) throw new TypeError('there is an allocator')
   const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-watch-'))
   const file = join(folder, 'allocator.yaml')
@@ -36,7 +36,9 @@ function scene() {
     const ground = { environment: 'production' as const, deployment, service: { assumptions: ASSUMPTIONS } }
     return { agent, does, apart: [], ...compilePolicy(yaml, does, ground) }
   }
-  const watched: Watched = { agent, does, policy: load() }
+  const refusal = new RolekeeperError('config.yaml', 'It does not load.')
+  const watched: Watched = { agent, does, policy: isRefused ? refusal : load(), tightened: 0 }
+  let isKept = false
   const heard: string[] = []
   const whileRenewed: (() => void)[] = []
   let wake = () => {}
@@ -56,6 +58,7 @@ function scene() {
       heard.push('renewed')
       for (const meanwhile of whileRenewed.splice(0)) meanwhile()
     },
+    isKept: () => isKept,
     alarm: ({ code, shortMessage }) => heard.push(`${code}: ${shortMessage}`),
   })
   /** Take so many looks, and say what was heard. */
@@ -70,12 +73,15 @@ function scene() {
     return heard.splice(0)
   }
   const ruleset = () => (watched.policy instanceof RolekeeperError ? '' : watched.policy.ruleset.hash)
-  return { file, shared, text, looks, ruleset, stop, whileRenewed, watched, load }
+  const keep = (kept: boolean) => {
+    isKept = kept
+  }
+  return { file, shared, text, looks, ruleset, stop, whileRenewed, watched, load, keep }
 }
 
 describe('a policy that is watched', () => {
   it('is taken up where it is narrower, once its file stands still, however an editor writes it', async () => {
-    const { file, text, looks, ruleset, stop } = scene()
+    const { file, text, looks, ruleset, watched, stop } = scene()
     expect(await looks(3)).toEqual([])
     const before = ruleset()
     writeFileSync(`${file}.new`, text.replace('movedMax: "2,000,000 USD"', 'movedMax: "1,500,000 USD"'))
@@ -83,6 +89,7 @@ describe('a policy that is watched', () => {
     expect(await looks(1)).toEqual([])
     expect(await looks(1)).toEqual(['a narrower policy is taken up', 'renewed'])
     expect(ruleset()).not.toBe(before)
+    expect(watched.tightened).toBe(1)
     expect(await looks(3)).toEqual([])
     await stop()
   })
@@ -186,6 +193,34 @@ describe('a policy that is watched', () => {
     await stop()
   })
 
+  it('is opened by whatever its file says next, where its role is down for it: the journal says what it worked by', async () => {
+    const { file, text, looks, ruleset, watched, keep, stop } = scene()
+    await looks(3)
+    const before = ruleset()
+    // Nobody can compare these two, whichever comes first.
+    writeFileSync(file, text.replace('gasHeadroom: "130 %"', 'gasHeadroom: "140 %"'))
+    keep(true)
+    expect(await looks(3)).toEqual(['a policy that was changed is tried', 'renewed'])
+    writeFileSync(file, 'no policy')
+    expect(await looks(3)).toEqual(['renewed'])
+    expect(watched.policy).toMatchObject({ code: 'config.invalid' })
+    writeFileSync(file, text)
+    expect(await looks(3)).toEqual(['a policy that was changed is tried', 'renewed'])
+    expect([ruleset(), watched.tightened]).toEqual([before, 0])
+    await stop()
+  })
+
+  it('is opened once it loads, where it was refused at the start', async () => {
+    const { file, text, looks, ruleset, stop } = scene({ isRefused: true })
+    writeFileSync(file, 'no policy')
+    expect(await looks(3)).toEqual(['renewed'])
+    expect(await looks(3)).toEqual([])
+    writeFileSync(file, text)
+    expect(await looks(3)).toEqual(['a policy that was changed is tried', 'renewed'])
+    expect(ruleset()).not.toBe('')
+    await stop()
+  })
+
   it('is taken up while the role of another hangs as it is opened anew', async () => {
     const { file, text, watched, load, stop } = scene()
     await stop()
@@ -194,7 +229,7 @@ describe('a policy that is watched', () => {
     const renewed: unknown[] = []
     const stopBoth = watchPolicies([one, other], {
       clock: { sleep: (_ms, signal) => setImmediate(undefined, { signal }) },
-      ...{ log: { info: () => {} }, load, alarm: () => {} },
+      ...{ log: { info: () => {} }, load, alarm: () => {}, isKept: () => false },
       renew: async (agent) => {
         renewed.push(agent)
         await (renewed.length === 1 ? hangs.promise : undefined)

@@ -37,7 +37,15 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
   const note = (what: string) => events.push({ what, atMs: performance.now() })
   const seats = createSeats({
     // Another process of the same name is on the same directory, unless it says another.
-    ...{ store, instance: name, place: name, fingerprint: 'one', release: '1.0.0', leaseMs: 800, lagMs: 0 },
+    ...{
+      store,
+      instance: name,
+      place: name,
+      agreement: () => ({ fingerprint: 'one', tightened: 0 }),
+      release: '1.0.0',
+      leaseMs: 800,
+      lagMs: 0,
+    },
     clock: systemClock,
     switches: () => ({ killed: false, paused: false }),
     blockOffMs: () => null,

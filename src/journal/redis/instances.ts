@@ -9,6 +9,8 @@ export type Introduction = {
   readonly zone?: string
   /** Release, policies and seats: two instances that differ in it do not work side by side. */
   readonly fingerprint: string
+  /** How often it took up a narrower policy since it began; absent in what an older release says. */
+  readonly tightened?: number
   /** Whether it would take a seat: its clock is right, and it does not end. */
   readonly isAble: boolean
   /** How much longer than others it waits before it takes a seat that was left or lost, ms. */
