@@ -20,10 +20,11 @@ import { closedForNow } from '../ops/control.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { FleetGauges, FleetMetrics } from '../ops/fleet-metrics.ts'
 import type { Log } from '../ops/log.ts'
+import { agreementOf } from './agreement.ts'
 import { createWakeups, type Wakeups } from './fleet-wakeups.ts'
 import { beginTenure, openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
-import { agreementOf, type Candidate, refusalOfPolicies } from './staff.ts'
+import { type Candidate, refusalOfPolicies } from './staff.ts'
 
 /** What an instance of a fleet needs. */
 type FleetDeps = {

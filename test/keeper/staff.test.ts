@@ -122,7 +122,7 @@ it('offers nothing by a policy that may not work, for what is public of its role
   await admitPolicy(before, deps)
   // It is due for a higher offer, and is at all that the policy allows.
   const stuck = await inFlight(before.ruleset.hash, noop, 'expired')
-  const staff = staffOf({ ...before, policy: policyOf('30 gwei') })
+  const staff = staffOf({ ...before, policy: policyOf('30 gwei'), tightened: 0 })
   await staff.admit()
   await staff.open()
   expect(staff.states()).toMatchObject([{ state: { type: 'down', reason: { code: 'policy.loosened' } } }])
@@ -130,7 +130,7 @@ it('offers nothing by a policy that may not work, for what is public of its role
   await staff.stop()
   // Taken up by its name, it raises.
   await journal.setValue(`policy:allocator:${SIGNER}`, null)
-  const loosened = staffOf({ ...before, policy: policyOf('30 gwei') })
+  const loosened = staffOf({ ...before, policy: policyOf('30 gwei'), tightened: 0 })
   await loosened.admit()
   expect(await loosened.stagesOf(stuck).carry(stuck)).toMatchObject({
     workflow: { slots: [{ attempts: [{}, { purpose: 'noop', maxFeePerGasWei: 22_500_000_000n }] }] },
@@ -140,7 +140,7 @@ it('offers nothing by a policy that may not work, for what is public of its role
 
 it('sends nothing of a step that is under way when a narrower policy takes over', async () => {
   const was = policyOf('30 gwei')
-  const candidate: Watched = { ...was, policy: was }
+  const candidate: Watched = { ...was, policy: was, tightened: 0 }
   const staff = staffOf(candidate)
   await staff.admit()
   const signed = await inFlight(was.ruleset.hash, { state: 'signed', raw: '0x02' })
