@@ -73,7 +73,7 @@ async function readKeystore(path: string): Promise<z.infer<typeof Keystore>['cry
     try {
       return JSON.parse(value)
     } catch {
-      context.addIssue({ code: 'custom', message: 'not JSON' })
+      context.addIssue('not JSON')
       return z.NEVER
     }
   })

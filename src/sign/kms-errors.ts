@@ -100,8 +100,8 @@ const FAILURES = new Map<string, Failure>([
   ['EPIPE', UNREACHABLE],
 ])
 
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
 /**
@@ -116,8 +116,8 @@ export function fromKmsError(error: unknown, operation: string, keyId: string): 
   const requestId = isReply ? error.$metadata.requestId : undefined
   const fallback = status !== undefined && status >= 400 && status < 500 ? REJECTED : UNREACHABLE
   // The SDK also names a reset and a refused connection TimeoutError, so the socket's code is asked first.
-  const found = FAILURES.get(codeOf(error) ?? '') ?? FAILURES.get(name) ?? fallback
-  const reason = codeOf(error) ?? name
+  const found = FAILURES.get(codeOf(error)) ?? FAILURES.get(name) ?? fallback
+  const reason = codeOf(error) || name
   return new RolekeeperError(found.code, `The KMS ${found.says} (${operation}).`, {
     fix: found.fix,
     facts: {

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import {
   DescribeKeyCommand,
   type DescribeKeyCommandOutput,
@@ -48,17 +49,11 @@ async function bounded<T>(
   signal: AbortSignal | undefined,
   run: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted()
   const deadline = AbortSignal.timeout(deadlineMs)
   const stop = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
   const stopped = Promise.withResolvers<never>()
-  const onStop = () => stopped.reject(stop.reason)
-  stop.addEventListener('abort', onStop, { once: true })
-  try {
-    return await Promise.race([run(stop), stopped.promise])
-  } finally {
-    stop.removeEventListener('abort', onStop)
-  }
+  using _listener = addAbortListener(stop, () => stopped.reject(stop.reason))
+  return await Promise.race([run(stop), stopped.promise])
 }
 
 /** Throw `kms.wrong_key` or `kms.disabled` unless these replies describe the pinned key, able to sign. */
@@ -100,15 +95,12 @@ function assertPinned(
  * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
  */
 export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<Signer> {
-  const { keyId, address, region, endpoint, credentials } = settings
-  const { requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000 } = settings
+  const { keyId, address, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...service } = settings
   if (!KEY_ARN.test(keyId)) {
     throw wrongKey(`The key id ${keyId} is not a key ARN, so it pins no key.`, { keyId })
   }
   const client = new KMSClient({
-    region,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(credentials === undefined ? {} : { credentials }),
+    ...service,
     maxAttempts: ATTEMPTS_MAX,
     retryMode: 'standard',
     // The SDK's default for each is to wait for ever; and without the flag a timed-out request is only warned about.

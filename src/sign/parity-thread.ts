@@ -1,32 +1,25 @@
 import { Worker } from 'node:worker_threads'
-import { type Point, parityBy } from './parity.ts'
+import { type Key, parityBy } from './parity.ts'
 import type { ParityAnswer, ParityQuestion } from './parity-worker.ts'
 
-type Asked = Omit<ParityQuestion, 'id'> & {
-  readonly point: Point
+type Asked = Omit<ParityQuestion, 'id' | 'key'> & {
+  readonly key: Key
   readonly answer: (yParity: 0 | 1 | undefined) => void
 }
 
 /** Asks whether a key signed a digest, as {@link parityBy} does, beside the event loop. */
-export type ParityThread = (
-  digest: Uint8Array,
-  r: bigint,
-  s: bigint,
-  point: Point,
-) => Promise<0 | 1 | undefined>
+export type ParityThread = (digest: Uint8Array, r: bigint, s: bigint, key: Key) => Promise<0 | 1 | undefined>
 
 /** Create the thread that checks signatures, started by the first. Once it fails, they are checked on this one. */
 export function createParityThread(file = new URL('./parity-worker.ts', import.meta.url)): ParityThread {
   const asked = new Map<number, Asked>()
-  const hexes = new WeakMap<Point, string>()
   let worker: Worker | undefined
   let failed = false
   let lastId = 0
 
   const fail = () => {
     failed = true
-    for (const { digest, r, s, point, answer } of asked.values()) answer(parityBy(digest, r, s, point))
-    asked.clear()
+    for (const { digest, r, s, key, answer } of asked.values()) answer(parityBy(digest, r, s, key.point))
   }
   const start = () => {
     const started = new Worker(file)
@@ -36,25 +29,20 @@ export function createParityThread(file = new URL('./parity-worker.ts', import.m
       // Only while somebody waits for it does it keep the process.
       if (asked.size === 0) started.unref()
     })
-    started.on('error', fail)
+    // Its end follows.
+    started.on('error', () => {})
     started.on('exit', fail)
     return started
   }
-  const keyOf = (point: Point) => {
-    const key = hexes.get(point) ?? point.toHex(false)
-    hexes.set(point, key)
-    return key
-  }
-  return (digest, r, s, point) => {
-    if (failed) return Promise.resolve(parityBy(digest, r, s, point))
+  return (digest, r, s, key) => {
+    if (failed) return Promise.resolve(parityBy(digest, r, s, key.point))
     worker ??= start()
-    if (asked.size === 0) worker.ref()
+    worker.ref()
     lastId += 1
     const id = lastId
     const { promise, resolve } = Promise.withResolvers<0 | 1 | undefined>()
-    const key = keyOf(point)
-    asked.set(id, { digest, r, s, key, point, answer: resolve })
-    worker.postMessage({ id, digest, r, s, key } satisfies ParityQuestion)
+    asked.set(id, { digest, r, s, key, answer: resolve })
+    worker.postMessage({ id, digest, r, s, key: key.hex } satisfies ParityQuestion)
     return promise
   }
 }

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { type Point, parityBy } from './parity.ts'
 
-/** What the thread is asked: whether a key, uncompressed in hex without 0x, signed a digest. */
+/** What the thread is asked: whether a key, in hex as in {@link Key}, signed a digest. */
 export type ParityQuestion = {
   readonly id: number
   readonly digest: Uint8Array

@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { type Address, bytesToHex, type Hex, hexToBytes, numberToHex } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import { invariant, RolekeeperError } from '../errors.ts'
-import { type Point, parityBy } from './parity.ts'
+import { type Key, parityBy } from './parity.ts'
 import { createParityThread } from './parity-thread.ts'
 import type { Signature } from './signer.ts'
 
@@ -22,35 +22,31 @@ export function recoverAddress(
   s: bigint,
   yParity: number,
 ): Address | undefined {
-  const point = recoverKey(digest, r, s, yParity)
-  return point === undefined ? undefined : addressOf(point)
+  const key = recoverKey(digest, r, s, yParity)
+  return key === undefined ? undefined : addressOf(key)
 }
 
-function recoverKey(digest: Uint8Array, r: bigint, s: bigint, yParity: number): Point | undefined {
+function recoverKey(digest: Uint8Array, r: bigint, s: bigint, yParity: number): Key | undefined {
   try {
-    return new secp256k1.Signature(r, s, yParity).recoverPublicKey(digest)
+    const point = new secp256k1.Signature(r, s, yParity).recoverPublicKey(digest)
+    return { point, hex: point.toHex(false) }
   } catch {
     // No point of the curve has this r, or the key would be infinity: no one signed this.
     return undefined
   }
 }
 
-const addressOf = (point: Point): Address => publicKeyToAddress(bytesToHex(point.toBytes(false)))
+const addressOf = ({ hex }: Key): Address => publicKeyToAddress(`0x${hex}`)
 
 /** Addresses whose public keys are kept; a keeper signs with far fewer. */
-const KEYS_MAX = 256
+const KEYS_MAX = 64
 /** Signatures of a key that signed so often are checked by a thread, which keeps tables of it. */
 const THREAD_AFTER = 4
-/** A key that was checked here so often is worth tables: 20 ms once, and a check takes a third from then on. */
-const TABLES_AFTER = 8
-const TABLE_BITS = 5
 /** Signatures remembered as proven: each is looked at again as soon as it is in its transaction. */
-const PROVEN_MAX = 1_024
+const PROVEN_MAX = 64
 
-type Key = { readonly point: Point; checked: number }
-
-/** By address, in lower case: the key that one of its signatures recovered to. */
-const keys = new Map<string, Key>()
+/** By address, in lower case: the key that one of its signatures recovered to, and how many more were checked here. */
+const keys = new Map<string, Key & { checked: number }>()
 const proven = new Set<string>()
 const thread = createParityThread()
 
@@ -80,7 +76,6 @@ function parityOf(digest: Uint8Array, r: bigint, s: bigint, address: Address): 0
   const key = keys.get(name)
   if (key === undefined) return firstParityOf(digest, r, s, name)
   key.checked += 1
-  if (key.checked === TABLES_AFTER) key.point.precompute(TABLE_BITS, false)
   return parityBy(digest, r, s, key.point)
 }
 
@@ -93,15 +88,15 @@ async function parityBeside(
 ): Promise<0 | 1 | undefined> {
   const key = keys.get(address.toLowerCase())
   if (key === undefined || key.checked < THREAD_AFTER) return parityOf(digest, r, s, address)
-  return thread(digest, r, s, key.point)
+  return thread(digest, r, s, key)
 }
 
 function firstParityOf(digest: Uint8Array, r: bigint, s: bigint, name: string): 0 | 1 | undefined {
   for (const yParity of [0, 1] as const) {
-    const point = recoverKey(digest, r, s, yParity)
-    if (point === undefined || addressOf(point).toLowerCase() !== name) continue
+    const key = recoverKey(digest, r, s, yParity)
+    if (key === undefined || addressOf(key).toLowerCase() !== name) continue
     if (keys.size >= KEYS_MAX) keys.clear()
-    keys.set(name, { point, checked: 0 })
+    keys.set(name, { ...key, checked: 0 })
     return yParity
   }
   return undefined

@@ -41,7 +41,7 @@ const TEST_MS_MAX = 20_000
 /** Every load stays in memory: a process takes so many. */
 const ANEW_MAX = 30
 /** A test that takes longer without a mutant is left out: it might seem to hang with one, and a thousand mutants wait for it. */
-const SLOW_MS = 3_000
+const SLOW_MS = 10_000
 
 const order: Order = JSON.parse(process.argv[2] ?? 'null')
 const requireFile = createRequire(import.meta.url)

@@ -49,6 +49,8 @@ function encrypt(key: Hex, password: string) {
   }
 }
 
+const withCrypto = (change: object) => ({ ...OTHER_TOOLS, crypto: { ...OTHER_TOOLS.crypto, ...change } })
+
 let directory = ''
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'keystore-'))
@@ -67,6 +69,16 @@ describe('a keystore', () => {
   it('that another library wrote opens', async () => {
     const pinned = '0xD77429B0Ec867F0377099082515139D259f61fB2'
     const signer = await open(OTHER_TOOLS, { password: 'testpassword', address: pinned })
+    expect(signer.address).toBe(pinned)
+  })
+
+  it('opens with 0x before its hex, and where it is as long as one may be', async () => {
+    const pinned = '0xD77429B0Ec867F0377099082515139D259f61fB2'
+    const { crypto } = OTHER_TOOLS
+    const prefixed = withCrypto({ ciphertext: `0x${crypto.ciphertext}`, mac: `0x${crypto.mac}` })
+    const signer = await open(JSON.stringify(prefixed).padEnd(16_384), {
+      ...{ password: 'testpassword', address: pinned },
+    })
     expect(signer.address).toBe(pinned)
   })
 
@@ -113,7 +125,6 @@ describe('a keystore', () => {
     )
   })
 
-  const withCrypto = (change: object) => ({ ...OTHER_TOOLS, crypto: { ...OTHER_TOOLS.crypto, ...change } })
   const withScrypt = (change: object) =>
     withCrypto({ kdfparams: { ...OTHER_TOOLS.crypto.kdfparams, ...change } })
   const malformed: [string, unknown][] = [
@@ -140,6 +151,14 @@ describe('a keystore', () => {
     ['256 MiB', { n: 2 ** 18, r: 8, p: 1 }],
   ])('may ask scrypt for %s', async (_, change) => {
     await expect(open(withScrypt(change))).rejects.toThrow(refusal('wrong_password'))
+  })
+
+  it('says where it is malformed, and what to write', async () => {
+    const says = (message: string) => expect.objectContaining({ message: expect.stringContaining(message) })
+    const at = 'is not valid at crypto.kdfparams.n: '
+    await expect(open(withScrypt({ n: 1 }))).rejects.toThrow(says(at))
+    await expect(open('{')).rejects.toThrow(says('is not valid at its root: not JSON'))
+    await expect(open('{')).rejects.toThrow(says('Fix: write a Web3 Secret Storage version 3 file'))
   })
 
   it('is refused when it does not exist', async () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createServer as createTcpServer, type Server } from 'node:net'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { type Hex, hexToBigInt, keccak256, numberToHex, recoverAddress } from 'viem'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Kms, type KmsServerSettings, startKms } from '../../sandbox/kms/server.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createKmsSigner, type KmsSettings } from '../../src/sign/kms.ts'
@@ -180,18 +180,21 @@ describe('a KMS that fails', () => {
     const { kms, open, signs } = await setUp()
     const signer = await open({ requestTimeoutMs: 100 })
     kms.setFault({ hang: true })
-    await expect(signer.signDigest(DIGEST)).rejects.toThrow(failure('kms.timeout', 'later'))
+    await expect(signer.signDigest(DIGEST)).rejects.toMatchObject({
+      ...{ code: 'kms.timeout', retry: 'later', facts: { operation: 'Sign' } },
+    })
     expect(signs()).toHaveLength(3)
   })
 
   it('by hanging is left at once when the caller aborts', async () => {
-    const { kms, open } = await setUp()
-    const signer = await open()
+    const { kms, open, signs } = await setUp()
+    const signer = await open({ requestTimeoutMs: 100 })
     kms.setFault({ hang: true })
     const caller = new AbortController()
     const signing = signer.signDigest(DIGEST, caller.signal)
     caller.abort('killed')
     await expect(signing).rejects.toBe('killed')
+    expect(signs().length).toBeLessThan(2)
   })
 
   it('is not asked at all when the caller has aborted already', async () => {
@@ -267,6 +270,24 @@ describe('credentials', () => {
   ])('with %s are refused', async (_, credentials) => {
     const { open } = await setUp()
     await expect(open({ credentials })).rejects.toThrow(failure('kms.denied', 'never'))
+  })
+
+  it('that have to be asked for are, but no longer than the caller waits', async () => {
+    const asked = Promise.withResolvers<string | undefined>()
+    const silent = createServer(({ url }) => asked.resolve(url)).listen(0, '127.0.0.1')
+    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_PROFILE']) vi.stubEnv(name, '')
+    for (const name of ['AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE']) vi.stubEnv(name, '/dev/null')
+    vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', `http://127.0.0.1:${await portOf(silent)}/role`)
+    const { kms, key } = await setUp()
+    const caller = new AbortController()
+    const settings = { keyId: key.arn, address: key.address, region: REGION, endpoint: kms.url }
+    const opening = createKmsSigner(settings, caller.signal)
+    expect(await asked.promise).toBe('/role')
+    caller.abort('killed')
+    await expect(opening).rejects.toBe('killed')
+    vi.unstubAllEnvs()
+    silent.closeAllConnections()
+    silent.close()
   })
 
   it('for another region are refused', async () => {

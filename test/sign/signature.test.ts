@@ -1,19 +1,20 @@
+import { Worker } from 'node:worker_threads'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { bytesToHex, type Hex, hexToBigInt, hexToBytes, keccak256, numberToHex, recoverAddress } from 'viem'
-import { privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
-import { describe, expect, it } from 'vitest'
+import { generatePrivateKey, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { signAsKms } from '../../sandbox/kms/keys.ts'
 import { parseSignature } from '../../src/sign/der.ts'
-import { isSignedBy, recoverable } from '../../src/sign/signature.ts'
+import { recoverAddress as addressOf, isSignedBy, recoverable } from '../../src/sign/signature.ts'
 
 const N = secp256k1.Point.CURVE().n
 const HALF = N / 2n
 const privateKey = `0x${'17'.repeat(32)}` as const
 const { address } = privateKeyToAccount(privateKey)
 
-function sign(digest: Hex): { r: bigint; s: bigint } {
+function sign(digest: Hex, key: Hex = privateKey): { r: bigint; s: bigint } {
   const options = { prehash: false, lowS: false, format: 'compact' } as const
-  const bytes = secp256k1.sign(hexToBytes(digest), hexToBytes(privateKey), options)
+  const bytes = secp256k1.sign(hexToBytes(digest), hexToBytes(key), options)
   return secp256k1.Signature.fromBytes(bytes, 'compact')
 }
 
@@ -94,6 +95,15 @@ describe('a signature', () => {
     )
   })
 
+  it('names who signed, where anyone can have', () => {
+    const digest = keccak256('0x05')
+    const { r, s } = sign(digest)
+    const signers = [0, 1].map((yParity) => addressOf(hexToBytes(digest), r, s, yParity))
+    expect(signers).toContain(address)
+    expect(new Set(signers).size).toBe(2)
+    expect(addressOf(hexToBytes(digest), 5n, s, 0)).toBeUndefined()
+  })
+
   it('of anything but 32 bytes is a broken invariant', async () => {
     await expect(recoverable('0x00', 1n, 1n, address)).rejects.toThrow('a digest is 32 bytes, not 1')
   })
@@ -121,5 +131,71 @@ describe('a signature', () => {
         expect(forged).toBe(false)
       }
     }
+  })
+})
+
+describe('what a signature costs', () => {
+  afterEach(() => void vi.restoreAllMocks())
+  /** What signs another digest with a key each time. */
+  const sequenceOf = (key: Hex) => {
+    const { address: own } = privateKeyToAccount(key)
+    return async () => {
+      const digest = keccak256(generatePrivateKey())
+      const { r, s } = sign(digest, key)
+      const signed = await recoverable(digest, r, s, own)
+      return {
+        digest: hexToBytes(digest),
+        r,
+        s: hexToBigInt(signed.s),
+        yParity: signed.yParity,
+        address: own,
+      }
+    }
+  }
+
+  it('is a check here for the first five of a key, and one in the thread from then on', async () => {
+    const asked = vi.spyOn(Worker.prototype, 'postMessage')
+    const signNext = sequenceOf(generatePrivateKey())
+    const threadHas: number[] = []
+    for (let count = 1; count <= 7; count += 1) {
+      const { digest, r, s, yParity, address: of } = await signNext()
+      // What was proven a moment ago is not checked again, and so does not count.
+      const capitals = `0x${of.slice(2).toUpperCase()}` as const
+      for (const at of [of, capitals]) expect(isSignedBy(digest, r, s, yParity, at)).toBe(true)
+      threadHas.push(asked.mock.calls.length)
+    }
+    expect(threadHas).toEqual([0, 0, 0, 0, 0, 1, 2])
+  })
+
+  /** Sign until what is remembered was forgotten. @returns how often that took; 200 where it never is. */
+  const countUntil = async (
+    forgotten: { readonly mock: { readonly calls: unknown[] } },
+    signNext: () => unknown,
+  ) => {
+    const before = forgotten.mock.calls.length
+    let count = 0
+    for (; forgotten.mock.calls.length === before && count < 200; count += 1) await signNext()
+    return count
+  }
+
+  it('is remembered of the last 64 signatures', async () => {
+    const signatures = vi.spyOn(Set.prototype, 'clear')
+    const signNext = sequenceOf(generatePrivateKey())
+    await countUntil(signatures, signNext)
+    expect(await countUntil(signatures, signNext)).toBe(64)
+  })
+
+  it('is remembered of the last 64 keys', async () => {
+    const keys = vi.spyOn(Map.prototype, 'clear')
+    const { r } = sign(keccak256('0x06'))
+    const signByNext = async () => {
+      // With r and s fixed, each digest is another key's.
+      const digest = keccak256(generatePrivateKey())
+      const signer = addressOf(hexToBytes(digest), r, HALF, 0)
+      if (signer === undefined) throw new TypeError('somebody signed it')
+      await recoverable(digest, r, HALF, signer)
+    }
+    await countUntil(keys, signByNext)
+    expect(await countUntil(keys, signByNext)).toBe(64)
   })
 })
