@@ -3,6 +3,7 @@
  * Then each mutant is switched on under the tests that pass its place, the quickest first, until one fails. Reports over
  * IPC what became of each.
  */
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -19,11 +20,21 @@ export type Order = {
   readonly isAnew: boolean
   /** The number of the files' first mutant. */
   readonly numbersFrom: number
+  /** What a process before this one found; null where this is the first. */
+  readonly covering: Covering | null
 }
+
+/** For each mutant that tests pass, the tests by their place among all, the quickest first. */
+export type Covering = readonly (readonly [mutant: number, tests: readonly number[]])[]
 
 /** What a judge reports. */
 export type Report =
-  | { readonly type: 'counted'; readonly mutants: number; readonly tests: number }
+  | {
+      readonly type: 'counted'
+      readonly mutants: number
+      readonly tests: number
+      readonly covering: Covering
+    }
   | { readonly type: 'began'; readonly id: number }
   | {
       readonly type: 'judged'
@@ -43,7 +54,7 @@ const ANEW_MAX = 30
 /** A test that takes longer without a mutant is left out: it might seem to hang with one, and a thousand mutants wait for it. */
 const SLOW_MS = 10_000
 
-const order: Order = JSON.parse(process.argv[2] ?? 'null')
+const [order] = (await once(process, 'message')) as [Order]
 const requireFile = createRequire(import.meta.url)
 const report = (said: Report) => process.send?.(said)
 process.on('uncaughtException', () => {})
@@ -66,7 +77,7 @@ async function work(): Promise<void> {
     const why = loads(file)
     if (why !== null) report({ type: 'broken', test: file, why })
   }
-  return judgeAll()
+  return judgeAll(order)
 }
 
 async function fails(test: Kept): Promise<string | null> {
@@ -138,29 +149,16 @@ function isTimed({ name }: Kept): boolean {
   return /in less than \d+ ms/.test(name)
 }
 
-async function judgeAll(): Promise<void> {
+async function judgeAll({ only, covering: known }: Order): Promise<void> {
   const atLoad = new Set(board.passed())
   await shim.beginAll(shim.kept)
   for (const id of board.passed()) atLoad.add(id)
-  const covering = new Map<number, { readonly test: Kept; readonly ms: number }[]>()
-  for (const test of shim.kept) {
-    const startedAtMs = performance.now()
-    const why = await fails(test)
-    const ms = performance.now() - startedAtMs
-    const passed = board.passed()
-    if (isTimed(test) || (why === null && ms > SLOW_MS)) continue
-    if (why !== null) {
-      report({ type: 'broken', test: test.name, why })
-      continue
-    }
-    for (const id of passed) covering.set(id, [...(covering.get(id) ?? []), { test, ms }])
-  }
-  report({ type: 'counted', mutants: board.mutants.size, tests: shim.kept.length })
-  for (const id of order.only) {
-    const tests = (covering.get(id) ?? []).toSorted((one, other) => one.ms - other.ms)
+  const covering = new Map(known ?? (await cover()))
+  for (const id of only) {
+    const tests = (covering.get(id) ?? []).flatMap((at) => shim.kept[at] ?? [])
     report({ type: 'began', id })
     let by: string | null = null
-    for (const { test } of tests) {
+    for (const test of tests) {
       board.set(id)
       const why = await fails(test)
       board.set(null)
@@ -175,4 +173,26 @@ async function judgeAll(): Promise<void> {
     }
     report({ type: 'judged', id, by, atLoad: atLoad.has(id), tests: tests.length })
   }
+}
+
+/** Run every test without a mutant. */
+async function cover(): Promise<Covering> {
+  const found = new Map<number, { readonly at: number; readonly ms: number }[]>()
+  for (const [at, test] of shim.kept.entries()) {
+    const startedAtMs = performance.now()
+    const why = await fails(test)
+    const ms = performance.now() - startedAtMs
+    const passed = board.passed()
+    if (isTimed(test) || (why === null && ms > SLOW_MS)) continue
+    if (why !== null) {
+      report({ type: 'broken', test: test.name, why })
+      continue
+    }
+    for (const id of passed) found.set(id, [...(found.get(id) ?? []), { at, ms }])
+  }
+  const covering = [...found].map(
+    ([id, tests]) => [id, tests.toSorted((one, other) => one.ms - other.ms).map(({ at }) => at)] as const,
+  )
+  report({ type: 'counted', mutants: board.mutants.size, tests: shim.kept.length, covering })
+  return covering
 }

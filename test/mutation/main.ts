@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Order, Report } from './judge.ts'
+import type { Covering, Order, Report } from './judge.ts'
 import { type Mutant, mutate } from './mutants.ts'
 
 type PartOf = {
@@ -95,7 +95,7 @@ async function judgePart(part: Part): Promise<number> {
     const atLoad = by === AT_LOAD
     judged.set(id, { type: 'judged', id, by: atLoad || by === '' ? null : by, atLoad, tests: 0 })
   }
-  await judgeTogether({ files, tests, only, isAnew: false, numbersFrom: 0 }, judged)
+  await judgeTogether({ files, tests, only, isAnew: false, numbersFrom: 0, covering: null }, judged)
   // What is computed as the code loads was computed before a mutant was on.
   const again = [...judged.values()].filter(
     ({ by, atLoad }) => by === null && (atLoad || 'remembers' in PARTS[part]),
@@ -109,7 +109,7 @@ async function judgePart(part: Part): Promise<number> {
     const own = mutants.filter((mutant) => mutant.file === file).map(({ id }) => id)
     const left = again.map(({ id }) => id).filter((id) => own.includes(id))
     const alone = { files: [file], tests: nearest(tests, file), only: left, numbersFrom: own[0] ?? 0 }
-    await judgeTogether({ ...alone, isAnew: true }, judged)
+    await judgeTogether({ ...alone, isAnew: true, covering: null }, judged)
   }
   return report(part, mutants, judged)
 }
@@ -140,10 +140,14 @@ function mutantsOf(files: readonly string[]): readonly Mutant[] {
 
 /** Have a process judge until all are judged; one that got stuck, or was left in disorder, is followed by the next. */
 async function judgeTogether(order: Order, judged: Map<number, Judged>): Promise<void> {
+  let covering: Covering | null = null
+  const found = (by: Covering) => {
+    covering = by
+  }
   for (;;) {
     const only = order.only.filter((id) => !judged.has(id))
     if (only.length === 0) return
-    const stuck = await judge({ ...order, only }, judged)
+    const stuck = await judge({ ...order, only, covering }, judged, found)
     if (stuck === null) continue
     const by = 'it never ends'
     keep({ type: 'judged', id: stuck, by, atLoad: order.isAnew, tests: 0 }, order, judged)
@@ -158,11 +162,14 @@ function keep(said: Judged, { isAnew }: Order, judged: Map<number, Judged>): voi
 }
 
 /** The mutant that the process was stuck at; null where it ended by itself. */
-function judge(order: Order, judged: Map<number, Judged>): Promise<number | null> {
+function judge(
+  order: Order,
+  judged: Map<number, Judged>,
+  found: (covering: Covering) => void,
+): Promise<number | null> {
   const file = new URL('judge.ts', import.meta.url)
-  const child: ChildProcess = fork(file, [JSON.stringify(order)], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
+  const child: ChildProcess = fork(file, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  child.send(order)
   let current: number | null = null
   let hasStarted = false
   const { promise, resolve } = Promise.withResolvers<number | null>()
@@ -184,6 +191,7 @@ function judge(order: Order, judged: Map<number, Judged>): Promise<number | null
     }
     if (said.type === 'counted') {
       hasStarted = true
+      found(said.covering)
       say(`${said.mutants} mutants, ${said.tests} tests`)
     }
     if (said.type === 'broken') say(`without a mutant fails: ${said.test}: ${said.why}`)
