@@ -34,8 +34,10 @@ const TRUE: Script = {
   [`${FUND} appraise(address,uint256,address)`]: 60_000n * 10n ** 12n,
 }
 
-/** What a judge of these units comes to, where the chain answers so. */
-function judge(changes: Script = {}, of: Deployment = pinned) {
+/** What a judge of these units says, where the chain answers so. */
+const judge = (changes: Script = {}, of: Deployment = pinned) => refusalOf(changes, of)?.message ?? null
+
+function refusalOf(changes: Script, of: Deployment) {
   const reads = createReads()
   const judged = askUnits(of, reads)
   const script = Object.entries({ ...TRUE, ...changes })
@@ -51,7 +53,7 @@ function judge(changes: Script = {}, of: Deployment = pinned) {
       return data === toFunctionSelector('read()') ? `${word}${'1'.padStart(64, '0').repeat(3)}` : word
     }),
   )
-  return judged()?.message ?? null
+  return judged()
 }
 
 it('accepts units that are the chain’s, and what has no view of its units', () => {
@@ -64,32 +66,69 @@ it('accepts units that are the chain’s, and what has no view of its units', ()
   expect(judge(silent)).toBeNull()
 })
 
-it.each<[string, Script, string]>([
+it.each<[string, Script, string, string?]>([
   [
     'decimals of an asset',
     { [`${COLLATERAL} decimals()`]: 18n },
     'is 8 by the deployment; the chain says 18',
+    'assets',
   ],
-  ['an asset that says none', { [`${LOAN} decimals()`]: null }, 'the chain says nothing'],
-  ['a market of another loan asset', { [`${MARKET} loanAsset()`]: COLLATERAL }, 'The loanAsset of market'],
-  ['a market of another collateral', { [`${MARKET} collateralAsset()`]: LOAN }, 'The collateralAsset of'],
-  ['a market of another oracle', { [`${MARKET} oracle()`]: STRANGER }, 'The oracle of market'],
-  ['a vault of an asset that is not pinned', { [`${VAULT} asset()`]: STRANGER }, 'The asset of vault'],
+  ['an asset that says none', { [`${LOAN} decimals()`]: null }, 'the chain says nothing', 'assets'],
+  [
+    'a market of another loan asset',
+    { [`${MARKET} loanAsset()`]: COLLATERAL },
+    'The loanAsset of market',
+    'markets',
+  ],
+  [
+    'a market of another collateral',
+    { [`${MARKET} collateralAsset()`]: LOAN },
+    'The collateralAsset of',
+    'markets',
+  ],
+  ['a market of another oracle', { [`${MARKET} oracle()`]: STRANGER }, 'The oracle of market', 'markets'],
+  [
+    'a vault of an asset that is not pinned',
+    { [`${VAULT} asset()`]: STRANGER },
+    'The asset of vault',
+    'assets',
+  ],
   [
     'a share price in other units',
     { [`${VAULT} convertToAssets(uint256)`]: 1_250_000n * 10n ** 27n },
     'shares of vault',
+    'vaults',
   ],
   [
     'a share price that is not said',
     { [`${VAULT} convertToAssets(uint256)`]: null },
     'what is not known denies',
   ],
-  ['shares of fewer decimals than their asset', { [`${VAULT} decimals()`]: 5n }, 'for its shares'],
-  ['a fund of another quote asset', { [`${FUND} quoteAsset()`]: COLLATERAL }, 'The quoteAsset of fund'],
-  ['a price of another scale', { [`${oracle} read()`]: 60_000n * 10n ** 8n }, 'are worth in market'],
-])('refuses %s', (_, changes, message) => {
-  expect(judge(changes)).toContain(message)
+  ['shares of fewer decimals than their asset', { [`${VAULT} decimals()`]: 5n }, 'for its shares', 'vaults'],
+  [
+    'a fund of another quote asset',
+    { [`${FUND} quoteAsset()`]: COLLATERAL },
+    'The quoteAsset of fund',
+    'funds',
+  ],
+  [
+    'a price of another scale',
+    { [`${oracle} read()`]: 60_000n * 10n ** 8n },
+    'are worth in market',
+    'assets',
+  ],
+])('refuses %s', (_, changes, message, path) => {
+  expect(refusalOf(changes, pinned)).toMatchObject({
+    check: path === undefined ? 'read_failed' : 'units_differ',
+    message: expect.stringMatching(
+      path === undefined ? message : new RegExp(`${message}.*see deployment\\.${path}\\.$`),
+    ),
+  })
+})
+
+it('judges no price that one of the two does not say', () => {
+  expect(judge({ [`${oracle} read()`]: null })).toBeNull()
+  expect(judge({ [`${FUND} appraise(address,uint256,address)`]: null })).toBeNull()
 })
 
 it('accepts a price and a share price to ten basis points, and not one more', () => {

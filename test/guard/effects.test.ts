@@ -14,6 +14,7 @@ import {
   checkChanges,
   checkLogs,
   loggedChanges,
+  recipientsOf,
   sumChanges,
 } from '../../src/guard/effects.ts'
 import type { Subject } from '../../src/guard/policy/conditions.ts'
@@ -118,5 +119,29 @@ describe('effects', () => {
       reasonOf(checkChanges([{ token: COLLATERAL, assets }], effects, subject))
     expect(judge(1n)).toBe('fine')
     expect(reasonOf(checkChanges([], effects, subject))).toBe('token_missing')
+  })
+
+  it('say what should have come in, with its unit where it has one', () => {
+    const item = ruleset.effects.get('role.liquidator.settleLiquidationClaim')?.in[0]
+    if (item === undefined) throw new TypeError('a settlement brings collateral')
+    const message = (token: Address, gained: bigint) => {
+      const demanded = { ...item, token: { ...item.token, resolve: () => token } }
+      return checkChanges([{ token, assets: gained }], { ...NONE, in: [demanded] }, subject)?.message
+    }
+    expect(message(COLLATERAL, 0n)).toBe('0 sBTC would come in; guard.effects demands 0.00000001 sBTC.')
+    expect(message(STRANGER, 0n)).toContain(`0 base units of ${STRANGER} would come in`)
+  })
+
+  it('name whom we pay, once, by transfers of ours alone', () => {
+    const logs = [
+      transfer(LOAN, SELF, MARKET, 7n),
+      transfer(COLLATERAL, SELF, MARKET, 7n),
+      transfer(LOAN, STRANGER, COLLATERAL, 7n),
+      approval,
+      { ...approval, topics: [] },
+      { ...approval, topics: approval.topics.slice(0, 1) },
+    ]
+    expect(recipientsOf(logs, SELF)).toEqual([MARKET])
+    expect(reasonOf(checkLogs(logs.slice(4), subject, []))).toBe('fine')
   })
 })

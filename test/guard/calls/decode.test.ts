@@ -1,9 +1,9 @@
-import { encodeAbiParameters, type Hex, parseAbi, size, slice } from 'viem'
+import { encodeAbiParameters, type Hex, pad, parseAbi, size, slice } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
 import type { TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 import { BORROWER, LOAN, SELF, STRANGER } from '../fixtures.ts'
-import { answerOf, kindOf, REGISTRY } from '../kinds.ts'
+import { answerOf, deployment, kindOf, REGISTRY } from '../kinds.ts'
 import { DEPLOY_RULE, judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const { bytecode } = loadArtifacts().LendingVault
@@ -78,6 +78,21 @@ describe('a deployment', () => {
     ['both', withIntent({ transactionKind: 'contract_call', target: STRANGER })],
   ])('is refused with %s', (_name, answer) => {
     expect(reasonOf(judge(kind, ruleset, answer))).toBe('contract_creation')
+  })
+
+  it('is refused with dirt above an address', () => {
+    const clean = pad(LOAN).slice(2)
+    const [code, args] = [bytecode.length, deployed({})]
+    const at = args.indexOf(clean, code)
+    const dirty = `${args.slice(0, at)}01${args.slice(at + 2)}` as Hex
+    expect(reasonOf(judge(kind, ruleset, withData(dirty)))).toBe('calldata_not_canonical')
+  })
+
+  it('may have no arguments, and then nothing comes after its code', () => {
+    const bare = rulesetOf([{ ...DEPLOY_RULE, function: 'constructor()', params: {} }], effects, deployment)
+    const judged = (calldata: Hex) => reasonOf(judge(kind, bare, withData(calldata)))
+    expect(judged(bytecode)).not.toBe('calldata_not_canonical')
+    expect(judged(`${bytecode}00`)).toBe('calldata_not_canonical')
   })
 
   it('sends no coin along', () => {
