@@ -31,6 +31,13 @@ const { limits: stated } = textOf('liquidator')
 const named = {
   ...deployment,
   markets: deployment.markets.map((market, index) => ({ ...market, name: ['btc', 'eth'][index] })),
+  vaults: [
+    ...deployment.vaults.map((vault) => ({ ...vault, name: 'prime' })),
+    ...['d1', 'd2'].map((byte) => ({
+      ...{ address: `0x${byte.repeat(20)}` as const, codeHash: `0x${byte.repeat(32)}` as const },
+      name: 'two',
+    })),
+  ],
 }
 const rulesetOf = (...allowances: readonly Stated[]) => {
   const limits = limitsPolicy.parse({ ...(stated as object), allowances })
@@ -227,7 +234,8 @@ describe('an allowance', () => {
 describe('an allowance in a policy', () => {
   const refusal = (allowance: Stated) => {
     const parsed = limitsPolicy.safeParse({ ...(stated as object), allowances: [allowance] })
-    if (!parsed.success) return parsed.error.issues[0]?.message
+    if (!parsed.success)
+      return parsed.error.issues.map(({ path, message: said }) => `${String(path.at(-1))}: ${said}`)[0]
     try {
       rulesetOf(allowance)
       return 'taken'
@@ -236,17 +244,35 @@ describe('an allowance in a policy', () => {
     }
   }
   it.each<[string, Stated, RegExp]>([
-    ['a refill without a most', { of: 'market', refill: '1 USD', per: '1 h' }, /most and refill together/],
-    ['neither form', { of: 'market', per: '1 h' }, /either most and refill, or calls/],
-    ['both forms', { ...ofMarket, calls: '3' }, /either most and refill, or calls/],
+    [
+      'a refill without a most',
+      { of: 'market', refill: '1 USD', per: '1 h' },
+      /^most: .*most and refill together/,
+    ],
+    [
+      'a most without a refill',
+      { of: 'market', most: '1 USD', per: '1 h' },
+      /^refill: .*most and refill together/,
+    ],
+    ['neither form', { of: 'market', per: '1 h' }, /^calls: .*either most and refill, or calls/],
+    ['both forms', { ...ofMarket, calls: '3' }, /^calls: .*either most and refill, or calls/],
+    ['less than a minute', { ...ofMarket, per: '59 s' }, /^per: /],
+    ['more than a day', { ...ofMarket, per: '25 h' }, /^per: /],
+    ['another kind', { ...ofMarket, of: 'token' }, /^of: /],
+    ['nothing of nothing', { ...ofMarket, most: '0 USD' }, /^most: /],
+    ['no calls', { of: 'market', calls: '0', per: '1 h' }, /^calls: /],
+    ['no name', { ...ofMarket, named: '' }, /^named: /],
+    ['a key that it does not know', { ...ofMarket, until: '1 h' }, /./],
     [
       'what a day does not bring back',
       { ...ofMarket, most: '240,001 USD' },
-      /no more than what refill brings/,
+      /^most: .*no more than what refill brings/,
     ],
     ['a time without a unit', { ...ofMarket, per: '1' }, /amount with its unit/],
     ['no market', { ...ofMarket, named: 'gold' }, /"gold" is no market of the deployment/],
     ['a market that is not pinned', { ...ofMarket, named: STRANGER }, /is no market of the deployment/],
+    ['a vault as a market', { ...ofMarket, named: VAULT }, /is no market of the deployment/],
+    ['a name that two have', { ...ofMarket, of: 'counterparty', named: 'two' }, /the name of 2 contracts/],
     [
       'no function of the rules',
       { ...ofMarket, of: 'function', named: 'mint' },
@@ -263,6 +289,10 @@ describe('an allowance in a policy', () => {
       { ...ofMarket, named: 'btc' },
       { ...ofMarket, named: OTHER_MARKET.toUpperCase().replace('X', 'x') },
       { ...ofMarket, of: 'counterparty', named: STRANGER },
+      { ...ofMarket, of: 'counterparty', named: 'btc' },
+      { ...ofMarket, of: 'counterparty', named: 'prime' },
+      { ...ofMarket, per: '1 min' },
+      { ...ofMarket, most: '10,000 USD', per: '24 h' },
       { of: 'function', named: 'liquidate', calls: '5', per: '1 h' },
     ]
     expect(taken.map(refusal)).toEqual(taken.map(() => 'taken'))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { changeOf, comparePolicies } from '../../../src/guard/policy/compare.ts'
-import type { Said } from '../../../src/guard/policy/difference.ts'
+import { membersOf, type Said } from '../../../src/guard/policy/difference.ts'
 import { policyOf } from '../../support/policies.ts'
 
 const LIQUIDATOR = policyOf('liquidator')
@@ -17,6 +17,12 @@ function changed(said: Said, path: string, value: unknown): Said {
   else Reflect.set(holder, last, value)
   return draft
 }
+
+/** A policy that says nothing but this. */
+const saying = (path: string, value: string, role = 'liquidator'): Said => ({
+  role,
+  ...membersOf(path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)),
+})
 
 const words = (was: Said, is: Said) =>
   comparePolicies(was, is).map(({ path, direction }) => `${direction} ${path}`)
@@ -166,5 +172,179 @@ describe('two policies', () => {
     ]
     expect(words(denying(one, other), denying(other))).toEqual(['unknown guard.deny[a]'])
     expect(words(denying(one), ALLOCATOR)).toEqual(['wider guard.deny[a]'])
+  })
+
+  it.each([
+    ...['perWorkflow', 'perHour', 'perDay'].flatMap((of) => [`limits.${of}.movedMax`, `limits.${of}.gasMax`]),
+    ...['limits.perHour.revertsMax', 'limits.perDay.revertsMax', 'limits.loss.perHour', 'limits.loss.perDay'],
+    ...['freshness.ageMax', 'freshness.blockLagMax', 'freshness.headAgeMax', 'freshness.lifetimeMax'],
+    ...['fees.maxFeePerGas', 'fees.priorityFeePerGasMax', 'fees.gainShare', 'guard.sanity.priceAgeMax'],
+    ...[
+      ...['priceDivergenceMax', 'shareMax', 'utilizationMax', 'valuationAgeMax', 'raiseMax', 'positionMax'],
+      ...['borrowerMax', 'marketMax', 'pauseMax', 'bidMax', 'bindsAfterCloseMax', 'inventoryMax.sBTC'],
+      ...['lanes.liquid.priceMax', 'lanes.liquid.concentrationMax', 'oracles.nav.valueMax'],
+      ...['oracles.nav.moveMax', 'oracles.nav.chain.apartMax', 'book.leadMax', 'escrowMax.desk'],
+      ...['assets.sBTC.escrowMax.desk', 'assets.sBTC.inventoryMax'],
+    ].map((name) => `guard.sanity.${name}`),
+    ...[
+      ...['repayMax', 'repayPerHourMax', 'priceAgeMax', 'priceDivergenceMax', 'badDebt.unpaidMax', 'bidMax'],
+      ...['openBidsMax', 'collaterals.sBTC.inventoryMax', 'assets.sBTC.inventoryMax'],
+      ...['assets.sBTC.openBidsMax', 'bidding.positionMax', 'bidding.borrowerMax', 'bidding.marketMax'],
+      ...['bidding.priceAgeMax', 'bidding.priceDivergenceMax', 'bidding.lanes.liquid.concentrationMax'],
+      ...[
+        'secondPrice.sBTC.divergenceMax',
+        'secondPrice.sBTC.ageMax',
+        'rfq.raisesMax',
+        'unverifiedMarketsMax',
+      ],
+    ].map((name) => `strategy.${name}`),
+  ])('let less through where less is said of %s', (path) => {
+    expect(words(saying(path, '9 USD'), saying(path, '8 USD'))).toEqual([`narrower ${path}`])
+    expect(words(saying(path, '8 USD'), saying(path, '9 USD'))).toEqual([`wider ${path}`])
+  })
+
+  it.each([
+    ...['freshness.expiryMargin', 'guard.sanity.minCollateral', 'guard.sanity.profitMin'],
+    ...['guard.sanity.closeMargin', 'guard.sanity.oracles.nav.valueMin', 'strategy.profitMin'],
+    ...['strategy.gainMin', 'strategy.yields.gainMin', 'strategy.bidding.idleMin', 'limits.prices.sUSD'],
+  ])('let less through where more is said of %s', (path) => {
+    expect(words(saying(path, '8 USD'), saying(path, '9 USD'))).toEqual([`narrower ${path}`])
+    expect(words(saying(path, '9 USD'), saying(path, '8 USD'))).toEqual([`wider ${path}`])
+  })
+
+  it('are unknown in a setting that only looks like one of those, but for a budget of losses', () => {
+    const gone = (path: string) =>
+      words(saying(path, '9 USD'), changed(saying(path, '9 USD'), path.replaceAll('.', '/'), undefined))
+    expect(gone('limits.loss.perHour')).toContain('wider limits.loss.perHour')
+    expect(gone('limits.loss.perDay')).toContain('wider limits.loss.perDay')
+    expect(gone('strategy.profitMin')).toContain('unknown strategy.profitMin')
+    for (const path of ['strategy.rfq.profitMin', 'profitMin', 'guard.sanity.lanes.liquid.other'])
+      expect(words(saying(path, '9 USD'), saying(path, '8 USD')), path).toEqual([`unknown ${path}`])
+    for (const role of ['asset-manager', 'rfq-bidder']) {
+      const [was, is] = ['2 min', '1 min'].map((age) => saying('guard.sanity.priceAgeMax', age, role))
+      expect(words(was ?? {}, is ?? {})).toEqual(['narrower guard.sanity.priceAgeMax'])
+    }
+  })
+
+  it('are unknown in amounts of another kind, and in what is no amount', () => {
+    const path = 'strategy.repayMax'
+    const from = (was: string, is: string) => words(saying(path, was), saying(path, is))
+    for (const [was, is] of [
+      ['9 USD', '8 ETH'],
+      ['9 USD', '8'],
+      ['9 USD', '8 %'],
+      ['9 sBTC', '8 sETH'],
+      ['9 blocks', '8 gas'],
+      ['nine', '8'],
+      ['9 USD', '8 USD or so'],
+    ] as const)
+      expect(from(was, is), `${was} ${is}`).toEqual([`unknown ${path}`])
+    for (const [was, is] of [
+      ['9 sBTC', '8.999 sBTC'],
+      ['-8', '-9'],
+      ['1 min', '59 s'],
+      ['1 ETH', '999,999,999 gwei'],
+      ['10 blocks', '9 blocks'],
+      ['1,000 gas', '999 gas'],
+      ['1 %', '0.99 %'],
+    ] as const)
+      expect(from(was, is), `${was} ${is}`).toEqual([`narrower ${path}`])
+    expect(from('60 s', '1 min')).toEqual([])
+  })
+
+  it('ask of what adds up as of one: each limit narrower where it is lower, or new', () => {
+    const asking = (section: Said) => ({ role: 'allocator', approval: section })
+    const between = (was: Said, is: Said) => words(asking(was), asking(is))
+    const [none, two, three]: Said[] = [{}, { beyond: '2 %' }, { beyond: '3 %' }]
+    if (none === undefined || two === undefined || three === undefined) throw new TypeError('three')
+    expect(between(two, three)).toEqual(['wider approval.beyond'])
+    expect(between(none, three)).toEqual(['narrower approval.beyond'])
+    expect(between(three, none)).toEqual(['wider approval.beyond'])
+    expect(between({ expiresAfter: '1 h' }, { expiresAfter: '59 min' })).toEqual([
+      'narrower approval.expiresAfter',
+    ])
+    expect(between({ quorum: '2' }, {})).toEqual(['wider approval.quorum'])
+    expect(between({ aboveUsdPerDay: '1 USD' }, { aboveUsdPerDay: '2 USD' })).toEqual([
+      'wider approval.aboveUsdPerDay',
+    ])
+    const assets = (alone: string, day?: string) => ({
+      aboveAssets: { sBTC: alone },
+      ...(day === undefined ? {} : { aboveAssetsPerDay: { sBTC: day } }),
+    })
+    expect(between(assets('2 sBTC'), assets('1 sBTC'))).toEqual([
+      'narrower approval.aboveAssets.sBTC',
+      'narrower approval.aboveAssetsPerDay.sBTC',
+    ])
+    expect(between(assets('2 sBTC', '5 sBTC'), assets('2 sBTC', '6 sBTC'))).toEqual([
+      'wider approval.aboveAssetsPerDay.sBTC',
+    ])
+    expect(between({ always: ['a', 'b'] }, { always: ['b', 'c'] })).toEqual(['unknown approval.always'])
+    expect(between({ always: ['a', 'b'] }, { always: ['b'] })).toEqual(['wider approval.always'])
+  })
+
+  it('are as narrow as their rules: conditions, what comes in, and the order of calls', () => {
+    const ruled = (rules: readonly Said[], effects: Said = {}) => ({
+      role: 'liquidator',
+      guard: {
+        allow: rules.map((rule) => ({ workflowType: 'a', function: 'function f(uint256 b)', ...rule })),
+        effects: [{ workflowType: 'a', out: [], in: [], ...effects }],
+      },
+    })
+    const rule = (b: Said, more: Said = {}) => ruled([{ id: 'r', params: { b }, ...more }])
+    const at = 'guard.allow[r]'
+    const cases: readonly (readonly [Said, Said, string | null])[] = [
+      [rule({ max: '9' }), rule({ max: '8' }), `narrower ${at}.params.b.max`],
+      [rule({ min: '9' }), rule({ min: '8' }), `wider ${at}.params.b.min`],
+      [rule({ max: '2 % of $args.c' }), rule({ max: '1 % of $args.c' }), `narrower ${at}.params.b.max`],
+      [rule({ max: '$args.c' }), rule({ max: '99 % of $args.c' }), `narrower ${at}.params.b.max`],
+      [rule({ max: '$args.c' }), rule({ max: '$args.d' }), `unknown ${at}.params.b.max`],
+      [rule({ max: '2 % of $args.c' }), rule({ max: '1 % of $args.d' }), `unknown ${at}.params.b.max`],
+      [rule({ in: ['1', '2'] }), rule({ in: ['1'] }), `narrower ${at}.params.b.in`],
+      [rule({ in: ['1'] }), rule({ in: ['2'] }), `unknown ${at}.params.b.in`],
+      [rule({ in: ['1'] }), rule({ in: '$deployment.assets' }), `unknown ${at}.params.b.in`],
+      [
+        rule({ any: [{ eq: '1' }, { eq: '2' }] }),
+        rule({ any: [{ eq: '2' }] }),
+        `narrower ${at}.params.b.any`,
+      ],
+      [rule({ eq: '1' }), rule({ eq: '1', map: { a: '1' } }), `unknown ${at}.params.b.eq`],
+      [rule({ eq: '1' }), rule({ eq: '1', max: '1' }), `narrower ${at}.params.b.max`],
+      [
+        rule({ eq: '1' }, { gasMax: '2 gas' }),
+        rule({ eq: '1' }, { gasMax: '1 gas' }),
+        `narrower ${at}.gasMax`,
+      ],
+      [rule({ eq: '1' }, { gasMax: '2 gas' }), rule({ eq: '1' }), `unknown ${at}.gasMax`],
+      [
+        rule({ eq: '1' }, { valueMax: '2 wei' }),
+        rule({ eq: '1' }, { valueMax: '3 wei' }),
+        `wider ${at}.valueMax`,
+      ],
+      [ruled([{ id: 'r' }, { id: 's' }]), ruled([{ id: 's' }, { id: 'r' }]), 'unknown guard.allow[a]'],
+      [ruled([{ id: 'r' }], { moves: [1] }), ruled([{ id: 'r' }]), 'unknown guard.effects[a].moves'],
+      [
+        ruled([{ id: 'r' }], { in: [{ token: 't', assetsMin: '1' }] }),
+        ruled([{ id: 'r' }], {
+          in: [
+            { token: 't', assetsMin: '1' },
+            { token: 'u', assetsMin: '1' },
+          ],
+        }),
+        'narrower guard.effects[a].in.u',
+      ],
+      [
+        ruled([{ id: 'r' }], {
+          in: [
+            { token: 't', assetsMin: '1' },
+            { token: 't', assetsMin: '2' },
+          ],
+        }),
+        ruled([{ id: 'r' }], { in: [{ token: 't', assetsMin: '3' }] }),
+        'unknown guard.effects[a].in.t',
+      ],
+      [rule({ eq: '1' }), rule({ eq: '1' }), null],
+    ]
+    for (const [was, is, difference] of cases)
+      expect(words(was, is)).toEqual(difference === null ? [] : [difference])
   })
 })
