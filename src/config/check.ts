@@ -87,7 +87,7 @@ function describe(issue: Issue, yaml: YamlFile, schema: z.ZodType): Problem {
   const fix = issue.code === 'custom' && typeof issue.params?.fix === 'string' ? issue.params.fix : undefined
   return {
     path: issue.path,
-    text: `${name} is ${shown(issue.path, value)}; ${allowedBy(issue)}`,
+    text: `${name} is ${shown(issue.path, value)}; ${allowedBy(issue, value)}`,
     fix: fix ?? (value === undefined ? `add \`${name}\`` : `correct \`${name}\` there`),
   }
 }
@@ -96,9 +96,13 @@ const member = (value: unknown, part: PropertyKey): unknown =>
   value !== null && typeof value === 'object' ? Reflect.get(value, part) : undefined
 
 /** Say what a place takes. The schema's own sentence, where it has one, is the best text. */
-function allowedBy(issue: Issue): string {
+function allowedBy(issue: Issue, value: unknown): string {
   if (issue.code === 'invalid_value')
-    return `allowed: ${issue.values.map((value) => String(value)).join(', ')}`
+    return `allowed: ${nearestFirst(String(value), issue.values.map(String))}`
+  if (issue.code === 'invalid_key') {
+    const [first] = issue.issues
+    return first === undefined ? 'that key is not allowed' : allowedBy(first, value)
+  }
   if (issue.code === 'invalid_type') return `expected ${EXPECTED[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_format' && issue.message.startsWith('Invalid')) {
     return `expected ${issue.pattern === undefined ? issue.format : `text that matches ${issue.pattern}`}`
@@ -121,6 +125,16 @@ function keysAt(schema: z.ZodType, path: Path): readonly string[] {
   }
   const properties = member(node, 'properties')
   return properties !== null && typeof properties === 'object' ? Object.keys(properties) : []
+}
+
+/** More than this many are not read by anybody. */
+const LISTED_MAX = 12
+
+/** List what is allowed; of much, what was most likely meant. */
+function nearestFirst(text: string, allowed: readonly string[]): string {
+  if (allowed.length <= LISTED_MAX) return allowed.join(', ')
+  const ranked = allowed.toSorted((a, b) => edits(text, a) - edits(text, b)).slice(0, 3)
+  return `${ranked.join(', ')} and ${allowed.length - ranked.length} more`
 }
 
 /** The allowed key that a mistyped one most likely stands for: at most a third of it differs. */

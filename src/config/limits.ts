@@ -1,10 +1,9 @@
-import { settings, usdMicros, wei } from '../service/contract/yaml-scalars.ts'
+import { nest, spend, spendNames } from '../service/contract/spend.ts'
+import { settings } from '../service/contract/yaml-scalars.ts'
 
-const spend = settings({ usdMicrosMax: usdMicros(), gasWeiMax: wei() }, { usdMicrosMax: 'movedMax' })
+const rolling = settings(spend, spendNames)
 
 /** `limits` of a run configuration: what all roles together may move and cost in a rolling hour and day. */
-export const limits = settings({ perHour: spend, perDay: spend }).refine(
-  ({ perHour, perDay }) =>
-    perHour.usdMicrosMax <= perDay.usdMicrosMax && perHour.gasWeiMax <= perDay.gasWeiMax,
-  { path: ['perHour'], message: 'expected no limit above that of perDay' },
+export const limits = settings({ perHour: rolling, perDay: rolling }).superRefine(
+  ({ perHour, perDay }, context) => nest(context, ['perHour', perHour], ['perDay', perDay]),
 )

@@ -93,7 +93,10 @@ function checkQuorum({ approvers, quorum }: Approvers): void {
   throw new RolekeeperError(
     'policy.approval_invalid',
     `approval.quorum is ${quorum}; approval.approvers names ${names.length}.`,
-    { fix: 'name more approvers, each with a key of their own, or ask fewer.', facts: { quorum } },
+    {
+      fix: 'name more approvers, each with a key of their own, or ask fewer.',
+      facts: { quorum, path: 'approval.quorum' },
+    },
   )
 }
 

@@ -2,7 +2,7 @@ import type { YamlFile } from '../config/yaml.ts'
 import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
-import { duration, tokens, usd } from '../units.ts'
+import { counted, duration, native, tokens, usd } from '../units.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** A policy that loads, with what it was compiled to. */
@@ -19,6 +19,8 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled): readonly Weakn
   ...idleDays(compiled),
   ...idleApprovals(compiled),
   ...idleLifetime(compiled),
+  ...idleFees(compiled),
+  ...slips(compiled),
 ]
 
 /** A limit of a day that 24 hours at their own limit do not reach. */
@@ -85,4 +87,39 @@ function idleLifetime({ policy: { freshness } }: Compiled): readonly Weakness[] 
   if (expiryMarginMs < lifetimeMsMax) return []
   const problem = `freshness.expiryMargin is ${duration(expiryMarginMs)}, and lifetimeMax ${duration(lifetimeMsMax)}: nothing could ever be sent`
   return [{ path: ['freshness', 'expiryMargin'], problem, fix: 'lower it, or raise freshness.lifetimeMax' }]
+}
+
+/** No transaction takes less gas: what is offered for that much is held by another limit already. */
+const GAS_LEAST = 21_000n
+
+function idleFees({ policy: { fees, limits } }: Compiled): readonly Weakness[] {
+  const { gasWeiMax } = limits.perWorkflow
+  if (fees.maxFeePerGasWei * GAS_LEAST <= gasWeiMax) return []
+  const problem = `fees.maxFeePerGas is ${native(fees.maxFeePerGasWei)}, which for ${counted(GAS_LEAST, 'gas')} alone is more than limits.perWorkflow.gasMax, ${native(gasWeiMax)}: it never binds`
+  return [{ path: ['fees', 'maxFeePerGas'], problem, fix: 'lower it to the dearest gas that you would pay' }]
+}
+
+/** What loads, and keeps the role or its people from doing anything. */
+function slips({ policy: { limits }, approval }: Compiled): readonly Weakness[] {
+  const names = Object.keys(approval.approvers)
+  return [
+    ...(limits.loss?.perHourUsdMicros === 0n
+      ? [
+          {
+            path: ['limits', 'loss', 'perHour'],
+            problem: 'limits.loss.perHour is 0 USD: the first gas that is paid halts the role',
+            fix: 'write what an hour may cost',
+          },
+        ]
+      : []),
+    ...(names.length > 0 && approval.quorum === names.length
+      ? [
+          {
+            path: ['approval', 'quorum'],
+            problem: `approval.quorum is ${approval.quorum} of ${names.length}: what one of them submits nobody can approve, as who submits does not`,
+            fix: 'name one more in approval.approvers, or ask fewer',
+          },
+        ]
+      : []),
+  ]
 }

@@ -1,3 +1,4 @@
+import { duration } from '../units.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { type Hold, move, type Note, REJECTED, type Workflow } from '../workflow/workflow.ts'
 
@@ -37,7 +38,9 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
   if (known.approvedAtMs !== undefined) return null
   const nowMs = deps.nowMs()
   if (nowMs >= known.untilMs) {
-    const message = `Nobody approved it within ${deps.expiresAfterMs / 1_000} s.`
+    const given =
+      known.approvals.length === 0 ? 'Nobody' : `${known.approvals.length} of ${known.shown.quorum}`
+    const message = `${given} approved it within ${duration(deps.expiresAfterMs)}.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
   }
   const { approved, rejected } = await deps.answers(workflow, known.hash)
@@ -64,6 +67,12 @@ async function ask(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
   if (why === null) return null
   const { rules } = deps
   const asked = { rules, shown: await deps.show(workflow) }
+  const { approvers, quorum } = asked.shown
+  if (approvers !== null && approvers.length < quorum) {
+    const left = approvers.map(({ name }) => name).join(', ') || 'nobody'
+    const message = `${why.message} ${quorum} have to approve it, and who submits does not: that leaves ${left}. Fix: name more people in approval.approvers.`
+    return moved(move(workflow, 'refused', deps.nowMs(), { note: { check: 'approval_impossible', message } }))
+  }
   const hash = deps.hashOf(workflow, asked)
   return moved({
     ...workflow,

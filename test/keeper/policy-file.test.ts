@@ -75,6 +75,54 @@ describe('a policy that is checked before anything runs by it', () => {
     ])
   })
 
+  it.each([
+    [
+      '  loss: { perHour: "25,000 USD"',
+      '  loss: { perHour: "0 USD"',
+      /the first gas that is paid halts the role/,
+    ],
+    [
+      'fees: { maxFeePerGas: "300 gwei"',
+      'fees: { maxFeePerGas: "300 ETH"',
+      /^fees.maxFeePerGas is 300 ETH.* never binds$/,
+    ],
+    [
+      'approval:\n',
+      'approval:\n  approvers: { anna: { user: "anna@here" }, ben: { user: "ben@here" } }\n  quorum: "2"\n',
+      /^approval.quorum is 2 of 2: what one of them submits nobody can approve/,
+    ],
+  ])('loads, and says of %j what %j keeps from working', (was, is, problem) => {
+    expect(shipped).toContain(was)
+    const found = checkFile(written(shipped.replace(was, is)), CONFIG).lints
+    expect(found.map((each) => each.problem)).toContainEqual(expect.stringMatching(problem))
+  })
+
+  it.each([
+    [
+      'perHour: { movedMax: "2,000,000 USD"',
+      'perHour: { movedMax: "2.000 USD"',
+      /:\d+:\d+: limits.perWorkflow.movedMax is "[\d,]+ USD"; perHour.movedMax is 2 USD, and what perWorkflow allows is spent there as well. Fix: correct whichever of the two is the slip/,
+    ],
+    [
+      'approval:\n',
+      'approval:\n  approvers: { anna: { user: "anna@here" } }\n  quorum: "2"\n',
+      /liquidator.yaml:\d+:3: approval.quorum is 2; approval.approvers names 1/,
+    ],
+    [
+      'approval:\n',
+      'approval:\n  approvers: { Anna: { user: "anna@here" } }\n',
+      /Anna.*expected a name of lower-case/,
+    ],
+    [
+      'always: []',
+      'always: [role.liquidator.liquidation]',
+      /allowed: role.liquidator.liquidate, .* and \d\d more/,
+    ],
+  ])('is refused where %j became %j, with both values and the place', (was, is, error) => {
+    expect(shipped).toContain(was)
+    expect(() => checkFile(written(shipped.replace(was, is)), CONFIG)).toThrow(error)
+  })
+
   it('is refused where a rule of it stands', () => {
     const open = shipped.replace('recipient: { eq: $self }', 'recipient: { in: $deployment.vaults }')
     expect(() => checkFile(written(open), CONFIG)).toThrow(

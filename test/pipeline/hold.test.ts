@@ -108,6 +108,28 @@ describe('a hold', () => {
     }
   })
 
+  it('asks nobody where too few are left to approve it, and says who they are', async () => {
+    const ofTwo = (...names: string[]) => ({
+      ...deps,
+      show: async () => ({ ...SHOWN, quorum: 2, approvers: names.map((name) => ({ name })) }),
+    })
+    expect(await after(hold(workflowOf('discovered'), ofTwo('ben')))).toMatchObject({
+      state: 'refused',
+      note: {
+        check: 'approval_impossible',
+        message: expect.stringMatching(
+          /^always 2 have to approve it, and who submits does not: that leaves ben\. Fix: /,
+        ),
+      },
+    })
+    const asked = await after(hold(workflowOf('discovered'), ofTwo('ben', 'cleo')))
+    expect(isHeld(asked)).toBe(true)
+    const once = await after(hold(asked, { ...ofTwo('ben', 'cleo'), ...by('ben') }))
+    expect(await after(hold(once, { ...deps, nowMs: () => 12_000 }))).toMatchObject({
+      note: { message: '1 of 2 approved it within 10 s.' },
+    })
+  })
+
   it('expires when its time is over, and not a millisecond before, whatever the answer', async () => {
     expect(await hold(held, { ...deps, nowMs: () => 11_999 })).toEqual({ type: 'wait', ms: 1 })
     expect(await after(hold(held, { ...deps, nowMs: () => 12_000, ...by('anna') }))).toMatchObject({

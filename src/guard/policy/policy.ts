@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { hash32 } from '../../service/contract/scalars.ts'
+import { nest, spend, spendNames } from '../../service/contract/spend.ts'
 import { WORKFLOW_TYPES } from '../../service/contract/workflow-types.ts'
 import {
   blocks,
@@ -14,17 +15,7 @@ import {
 } from '../../service/contract/yaml-scalars.ts'
 import { allowancePolicy } from './allowances.ts'
 
-const spend = {
-  usdMicrosMax: usdMicros(),
-  gasWeiMax: wei(),
-}
-/** What leaves us has a name of its own: `usdMicrosMax` without its unit would say nothing. */
-const spendNames = { usdMicrosMax: 'movedMax' }
 const rolling = settings({ ...spend, revertsMax: count('reverts', 1, 1_000) }, spendNames)
-
-type Spend = { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint }
-const within = (inner: Spend, outer: Spend) =>
-  inner.usdMicrosMax <= outer.usdMicrosMax && inner.gasWeiMax <= outer.gasWeiMax
 
 /** `limits` of a policy: what one workflow and what a rolling window may move, cost and lose. */
 export const limitsPolicy = settings({
@@ -36,26 +27,17 @@ export const limitsPolicy = settings({
   loss: settings({ perHourUsdMicros: usdMicros(), perDayUsdMicros: usdMicros() })
     .refine((loss) => loss.perHourUsdMicros <= loss.perDayUsdMicros, {
       path: ['perHour'],
-      message: 'expected no limit above that of perDay',
+      message: 'expected no more than perDay, of which it is a part',
     })
     .optional(),
   /** What may move, or be called, of one market, counterparty or function, beside all of the above. */
   allowances: z.array(allowancePolicy).max(50).optional(),
   /** What one whole token counts as at least, by symbol: nothing without a price here may leave. */
   pricesUsdMicros: z.record(z.string().min(1).max(32), positiveUsdMicros()),
+}).superRefine(({ perWorkflow, perHour, perDay }, context) => {
+  nest(context, ['perWorkflow', perWorkflow], ['perHour', perHour])
+  nest(context, ['perHour', perHour], ['perDay', perDay])
 })
-  .refine((limits) => within(limits.perWorkflow, limits.perHour), {
-    path: ['perWorkflow'],
-    message: 'expected no limit above that of perHour',
-  })
-  .refine(
-    (limits) =>
-      within(limits.perHour, limits.perDay) && limits.perHour.revertsMax <= limits.perDay.revertsMax,
-    {
-      path: ['perHour'],
-      message: 'expected no limit above that of perDay',
-    },
-  )
 /** What may be moved, spent and lost: millionths of a dollar, wei, reverts. */
 export type Limits = z.output<typeof limitsPolicy>
 
