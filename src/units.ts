@@ -60,7 +60,7 @@ export function parseAmount(
 }
 
 /** Write base units as a decimal number with groups of three: `1,234.5`. Pure. */
-function decimal(amount: bigint, decimals: number): string {
+export function decimal(amount: bigint, decimals: number): string {
   const digits = String(amount < 0n ? -amount : amount).padStart(decimals + 1, '0')
   const whole = digits.slice(0, digits.length - decimals).replace(/\B(?=([0-9]{3})+$)/g, ',')
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
@@ -87,10 +87,20 @@ export function native(wei: bigint): string {
   return wei < 10n ** 6n ? counted(wei, 'wei') : `${decimal(wei, 9)} gwei`
 }
 
-/** Write milliseconds in the largest unit of which they are whole. Pure. */
+/** Write milliseconds in the largest unit of which they are whole; of a fraction, the nearest. Pure. */
 export function duration(ms: bigint | number): string {
-  const whole = BigInt(ms)
+  const whole = typeof ms === 'bigint' ? ms : BigInt(Math.round(ms))
   if (whole === 0n) return '0 s'
   const [unit, size] = [...DURATION].findLast(([, each]) => whole % each === 0n) ?? ['ms', 1n]
   return counted(whole / size, unit)
+}
+
+/** The last second that a date can say. */
+const TIME_MAX_S = 8_640_000_000_000n
+
+/** Write seconds since 1970 as a time. Pure. */
+export function time(seconds: bigint | number): string {
+  return seconds > TIME_MAX_S
+    ? counted(seconds, 's since 1970')
+    : new Date(Number(seconds) * 1_000).toISOString()
 }

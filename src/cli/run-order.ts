@@ -10,6 +10,7 @@ import type { Transition } from '../journal/journal.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import type { Submitted } from '../ops/mail.ts'
 import type { SubmissionDraft } from '../ops/orders.ts'
+import { decimal, native } from '../units.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Io } from './command.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
@@ -181,8 +182,13 @@ function shadowText(workflow: Workflow): string {
     ...(calls.length === 0 ? [] : ['Calls:', ...calls.map((call) => `  ${call}`)]),
     ...(tokens.length === 0
       ? []
-      : ['Tokens, base units:', ...tokens.map(({ token, assets }) => `  ${token}  ${assets}`)]),
-    ...(gasWei === null || gas === '0' ? [] : [`Gas: ${gas}, at most ${gasWei} wei at the fee offered`]),
+      : [
+          'Tokens, base units:',
+          ...tokens.map(({ token, assets }) => `  ${token}  ${decimal(BigInt(assets), 0)}`),
+        ]),
+    ...(gasWei === null || gas === '0'
+      ? []
+      : [`Gas: ${decimal(BigInt(gas), 0)}, at most ${native(BigInt(gasWei))} at the fee offered`]),
   ]
   return `${lines.join('\n')}\n`
 }

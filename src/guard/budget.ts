@@ -4,6 +4,7 @@ import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
 import type { Ruleset } from './ruleset.ts'
+import { amountText } from './sanity/units.ts'
 
 /** One claim of the past, as far as budgets count it. */
 export type SpendRow = {
@@ -156,7 +157,7 @@ export function checkStanding(
     if (asset === undefined || price === undefined) {
       return refuse(
         'standing_unpriced',
-        `${spender} may still take ${assets} base units of ${token}, which limits.prices does not price. Fix: revoke it, or price it.`,
+        `${spender} may still take ${amountText(assets, token, deployment)}, which limits.prices does not price. Fix: revoke it, or price it.`,
       )
     }
     usdMicros += (assets * price) / 10n ** BigInt(asset.decimals)

@@ -12,9 +12,8 @@ import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
 import { checkBlockLag, checkHeadAge } from './freshness.ts'
 import { askPins, type PinReads } from './pins.ts'
-import type { Subject } from './policy/conditions.ts'
+import type { Effects, Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
-import type { Effects } from './policy/rule.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { Judgement } from './sanity/judgement.ts'
 import { usesOf } from './uses.ts'
@@ -161,7 +160,7 @@ function checkShown(
     judgement.checkState(result.timestampS) ??
     checkRan(result, calls) ??
     checkLogs(logs, subject, allowances) ??
-    checkAllowances(allowances) ??
+    checkAllowances(allowances, subject) ??
     checkChanges(changes, effects, subject) ??
     judgement.checkOutcome({ gasWei, changeOf })
   )

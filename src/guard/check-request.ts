@@ -5,10 +5,11 @@ import type { Role } from '../service/contract/roles.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import { usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import { type Reference, type Subject, sumOf } from './policy/conditions.ts'
-import { type Effects, rulesFor } from './policy/rule.ts'
+import { type Effects, type Reference, type Subject, sumOf } from './policy/conditions.ts'
+import { rulesFor } from './policy/rule.ts'
 import { asAddress } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
+import { amountText } from './sanity/units.ts'
 
 /**
  * Judge a proposal by policy before the service hears of it: role, type, input, the contracts that it is about, its
@@ -74,9 +75,9 @@ const notAllowed = (type: string): Refusal =>
 
 /** Find what a request is about among the pinned contracts; refuse one that is not. Pure. */
 export function subjectOf(
-  { input }: Pick<Proposal, 'input'>,
+  { workflowType, input }: Pick<Proposal, 'workflowType' | 'input'>,
   signer: Address,
-  { deployment, ours = [] }: Ruleset,
+  { deployment, effects, ours = [] }: Ruleset,
 ): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
   const market = pinned(deployment.markets, input.marketAddress)
   if (market === undefined) return notPinned('market', input.marketAddress)
@@ -85,7 +86,10 @@ export function subjectOf(
   const fund = pinned(deployment.funds, input.fundAddress)
   if (fund === undefined) return notPinned('fund', input.fundAddress)
   const self: Address = `0x${signer.slice(2).toLowerCase()}`
-  return { ok: true, subject: { input, self, ours, market, vault, fund, deployment } }
+  return {
+    ok: true,
+    subject: { input, self, ours, market, vault, fund, deployment, effects: effects.get(workflowType) },
+  }
 }
 
 /** Null when the input names none, undefined when it names one that is not pinned. */
@@ -133,11 +137,13 @@ function checkExposure(
   const counted = countExposure(effects, subject, ruleset)
   if (!counted.ok) return counted
   const { token, assets, usdMicros } = counted.exposure
-  const stated = exposure.token?.toLowerCase() ?? null
+  const stated = asAddress(exposure.token) ?? null
   if (exposure.assets !== assets || (assets > 0n && stated !== token)) {
+    const say = (amount: bigint, of: Address | null) =>
+      of === null ? 'nothing' : amountText(amount, of, subject.deployment)
     return refuse(
       'exposure_mismatch',
-      `The proposal counts ${exposure.assets} base units of ${stated ?? 'nothing'}; by guard.effects ${assets} of ${token ?? 'nothing'} may leave us.`,
+      `The proposal counts ${say(exposure.assets, stated)}; by guard.effects ${say(assets, token)} may leave us.`,
     )
   }
   if (exposure.usdMicros >= usdMicros) return null

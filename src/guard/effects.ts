@@ -1,10 +1,9 @@
 import { type Address, type Hex, toEventSelector } from 'viem'
 import type { Log } from '../chain/nodes.ts'
 import { type Refusal, refuse } from '../errors.ts'
-import { tokens } from '../units.ts'
+import { counted, tokens } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
-import { type Subject, sumOf } from './policy/conditions.ts'
-import type { Effects } from './policy/rule.ts'
+import { type Effects, type Subject, sumOf } from './policy/conditions.ts'
 import { amountText } from './sanity/units.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
@@ -82,7 +81,10 @@ export function checkLogs(
 }
 
 /** Refuse an allowance that is larger afterwards, or that the bundle approved and did not use up. Pure. */
-export function checkAllowances(allowances: readonly AllowanceSeen[]): Refusal | null {
+export function checkAllowances(
+  allowances: readonly AllowanceSeen[],
+  { deployment }: Pick<Subject, 'deployment'>,
+): Refusal | null {
   for (const { token, spender, before, after, approved } of allowances) {
     if (before === null || after === null) {
       return refuse(
@@ -92,9 +94,10 @@ export function checkAllowances(allowances: readonly AllowanceSeen[]): Refusal |
     }
     const limit = approved ? 0n : before
     if (after > limit) {
+      const show = (assets: bigint) => amountText(assets, token, deployment)
       return refuse(
         'allowance_left',
-        `${spender} could still take ${after} base units of ${token} afterwards; allowed is ${limit}.`,
+        `${spender} could still take ${show(after)} afterwards; allowed is ${show(limit)}.`,
       )
     }
   }
@@ -126,7 +129,7 @@ export function checkChanges(
     if (least === null || gained < least) {
       const asset = subject.deployment.assets.find(({ address }) => address === token)
       const show = (amount: bigint) =>
-        asset === undefined ? `${amount} base units of ${token}` : tokens(amount, asset)
+        asset === undefined ? counted(amount, `base units of ${token}`) : tokens(amount, asset)
       return refuse(
         'token_missing',
         `${show(gained)} would come in; guard.effects demands ${least === null ? 'an amount that is not known' : show(least)}.`,

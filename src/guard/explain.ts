@@ -11,7 +11,7 @@ import { type Arguments, memberAt, placesOf } from './policy/paths.ts'
 import { type Leaf, type Rule, rulesFor } from './policy/rule.ts'
 import { asAddress, asValue } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
-import { nameAddress, type Scene, sceneOf, showLike, showTest } from './show.ts'
+import { nameAddress, type Scene, showLike, showTest } from './show.ts'
 
 /** What one rule says of one call: it clears it, or every condition that failed, or what already stands before those. */
 type RuleVerdict = {
@@ -55,9 +55,8 @@ export function explainPrepared(asked: {
   if (!found.ok) return { refusal: found, calls: [] }
   const deadlineS = BigInt(Math.floor(lifetimeOf(frozen, ruleset.freshness).endsAtMs / 1_000))
   const subject: Subject = { ...found.subject, deadlineS }
-  const { workflowType } = proposal
-  const scene = sceneOf(subject, ruleset.effects.get(workflowType) ?? { out: [], in: [], moves: [] }, ruleset)
-  const rules = ruleset.rules.get(workflowType) ?? []
+  const scene: Scene = { subject, ruleset }
+  const rules = ruleset.rules.get(proposal.workflowType) ?? []
   return {
     refusal: checked.ok ? null : named(checked, scene),
     calls: frozen.answer.transactions
@@ -119,7 +118,7 @@ function sayFailed({ path, kind }: Leaf, test: Condition, args: Arguments, scene
   const found = at(place)
   const name = place.reduce((text, index) => text.replace('[]', `[${index}]`), path)
   const text = 'reference' in test ? test.reference.text : ''
-  const shown = found === undefined ? 'missing' : showLike(found, text, path, scene)
+  const shown = found === undefined ? 'missing' : showLike(found, text, path, place, scene)
   const source = text.startsWith('$') ? ` (${text})` : ''
   return `${name} is ${shown}; allowed is ${showTest(test, path, place, scene)}${source}.`
 }

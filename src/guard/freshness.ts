@@ -1,4 +1,5 @@
 import { type Refusal, refuse } from '../errors.ts'
+import { duration } from '../units.ts'
 import type { FrozenAnswer } from '../workflow/workflow.ts'
 import type { Freshness } from './policy/policy.ts'
 
@@ -25,13 +26,13 @@ export function checkAnswerAge(
   if (ageMs > ageMsMax) {
     return refuse(
       'stale_snapshot',
-      `The snapshot is ${ageMs} ms old; the policy allows ${ageMsMax} ms. Fix: check the service's indexer lag, or raise freshness.ageMax.`,
+      `The snapshot is ${duration(ageMs)} old; the policy allows ${duration(ageMsMax)}. Fix: check the service's indexer lag, or raise freshness.ageMax.`,
     )
   }
   if (nowMs < notAfterMs) return null
   return refuse(
     'expired',
-    `The answer ended ${nowMs - notAfterMs} ms ago, ${expiryMarginMs} ms of margin counted.`,
+    `The answer ended ${duration(nowMs - notAfterMs)} ago, ${duration(expiryMarginMs)} of margin counted.`,
   )
 }
 
@@ -48,13 +49,13 @@ export function checkHeadAge(
   if (ageMs > headAgeMsMax) {
     return refuse(
       'head_stale',
-      `Our node's head is ${ageMs} ms old; the policy allows ${headAgeMsMax} ms. Fix: check the node, or raise freshness.headAgeMax.`,
+      `Our node's head is ${duration(ageMs)} old; the policy allows ${duration(headAgeMsMax)}. Fix: check the node, or raise freshness.headAgeMax.`,
     )
   }
   if (-ageMs <= headAgeMsMax) return null
   return refuse(
     'clock_behind',
-    `Our clock is ${-ageMs} ms behind our node's head; the policy allows ${headAgeMsMax} ms. Fix: set the clock.`,
+    `Our clock is ${duration(-ageMs)} behind our node's head; the policy allows ${duration(headAgeMsMax)}. Fix: set the clock.`,
   )
 }
 

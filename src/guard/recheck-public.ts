@@ -1,12 +1,13 @@
-import type { Address } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { type Checked, invariant, refuse } from '../errors.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { checkPrepared } from './check-prepared.ts'
 import { loggedChanges } from './effects.ts'
+import type { Subject } from './policy/conditions.ts'
 import { lookNow } from './recheck.ts'
 import type { Ruleset } from './ruleset.ts'
+import { amountText } from './sanity/units.ts'
 
 /**
  * Look again at what is public, before more is offered for it: by the rules of now, our own reads of now, and a
@@ -32,13 +33,13 @@ export async function recheckPublic(
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs: clearance.atMs })
   if (!prepared.ok) return prepared
   const looked = await lookNow({ ...prepared, proposal, ruleset, nowMs }, { nodes })
-  return looked.ok ? simulateLeft(workflow, prepared.subject.self, pending, nodes) : looked
+  return looked.ok ? simulateLeft(workflow, prepared.subject, pending, nodes) : looked
 }
 
 /** Run what is left of a workflow: it succeeds, and no more leaves than was cleared. */
 async function simulateLeft(
   { signer, slots }: Workflow,
-  self: Address,
+  { self, deployment }: Subject,
   pending: readonly SimulatedTransaction[],
   nodes: Pick<Nodes, 'simulate'>,
 ): Promise<Checked<unknown>> {
@@ -63,9 +64,10 @@ async function simulateLeft(
     self,
   ).find(({ token, assets }) => assets < 0n && assets < sumOf(token, predicted))
   if (leaving === undefined) return { ok: true }
+  const say = (assets: bigint) => amountText(assets, leaving.token, deployment)
   return refuse(
     'more_would_leave',
-    `${-leaving.assets} base units of ${leaving.token} would leave us now; ${-sumOf(leaving.token, predicted)} were cleared.`,
+    `${say(-leaving.assets)} would leave us now; ${say(-sumOf(leaving.token, predicted))} were cleared.`,
   )
 }
 

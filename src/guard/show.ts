@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { invariant } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
-import { counted, duration, native, percent, tokens, usd } from '../units.ts'
+import { duration, native, tokens, usd } from '../units.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { Shown, ShownArgument, ShownCall, ShownChange } from '../workflow/shown.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -10,13 +10,15 @@ import { subjectOf } from './check-request.ts'
 import {
   type Condition,
   describeCondition,
+  type Effects,
   elementsOf,
   type Reference,
   type Subject,
   sumOf,
 } from './policy/conditions.ts'
+import { figureText } from './policy/figures.ts'
 import { memberAt, type Place } from './policy/paths.ts'
-import { type Effects, type Leaf, type Rule, rulesFor, testsOf } from './policy/rule.ts'
+import { type Leaf, type Rule, rulesFor, testsOf } from './policy/rule.ts'
 import { asAddress, asUint, type Value } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
 
@@ -24,8 +26,6 @@ import type { Ruleset } from './ruleset.ts'
 export type Scene = {
   readonly subject: Subject
   readonly ruleset: Ruleset
-  /** The token of each amount that `guard.effects` names, by the reference's text. */
-  readonly tokenOf: ReadonlyMap<string, Address>
   /** Of a call that approves: the token that its amount is of. */
   readonly approved?: Address | undefined
 }
@@ -44,7 +44,7 @@ export function show(
   const found = subjectOf(proposal, signer, ruleset)
   const effects = ruleset.effects.get(workflowType)
   invariant(found.ok && effects !== undefined, `a ${workflowType} that is shown has passed its rules`)
-  const scene = sceneOf({ ...found.subject, deadlineS: 0n }, effects, ruleset)
+  const scene: Scene = { subject: { ...found.subject, deadlineS: 0n }, ruleset }
   const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], input)
   return {
     calls: rules.flatMap((rule) => showCalls(rule, scene)),
@@ -59,13 +59,6 @@ export function show(
     approvers: Object.keys(known.approvers).length === 0 ? null : showApprovers(proposal.askedBy, known),
   }
 }
-
-/** Say what the amounts of a request are of, by what it does to balances. Pure. */
-export const sceneOf = (subject: Subject, effects: Effects, ruleset: Ruleset): Scene => ({
-  subject,
-  ruleset,
-  tokenOf: tokensOf(effects, subject),
-})
 
 const showApprovers = (askedBy: string | undefined, known: Approvers) =>
   mayApprove(askedBy, known).map((name) => {
@@ -85,20 +78,6 @@ export function nameAddress(address: string, deployment: Deployment, self: Addre
     { address: self, name: 'our signer' },
   ].find((each) => each.address.toLowerCase() === address.toLowerCase())
   return named === undefined ? `${address} (no name of ours)` : `${named.name} ${address}`
-}
-
-function tokensOf({ out, in: into, moves }: Effects, subject: Subject): ReadonlyMap<string, Address> {
-  const amounts = [
-    ...out.map(({ token, assetsMax }) => [assetsMax, token] as const),
-    ...into.map(({ token, assetsMin }) => [assetsMin, token] as const),
-    ...moves.map(({ token, assets }) => [assets, token] as const),
-  ]
-  return new Map(
-    amounts.flatMap(([amount, token]) => {
-      const address = asAddress(token.resolve(subject))
-      return address === undefined || !amount.text.startsWith('$') ? [] : [[amount.text, address] as const]
-    }),
-  )
 }
 
 /** A call, and behind it those that it carries. */
@@ -159,7 +138,9 @@ export function showTest(test: Condition, path: string, place: Place, scene: Sce
     'reference' in test &&
     !/^\$(args|fact)\./.test(test.reference.text) &&
     !('part' in test && test.part !== null)
-  if (!isPlain) return describeCondition(test, subject, place)
+  if (!isPlain) {
+    return describeCondition(test, subject, place, (value, text) => showLike(value, text, path, place, scene))
+  }
   const { reference } = test
   // Before there is an answer, its end is not known.
   if (reference.text === '$deadline' && subject.deadlineS === 0n) {
@@ -178,7 +159,7 @@ function showValue(reference: Reference, path: string, place: Place, scene: Scen
   if (typeof stated === 'string' && typeof value !== 'string' && asUint(stated) === undefined) {
     return `${value} (${stated})`
   }
-  return showLike(value, reference.text, path, scene, stated)
+  return showLike(value, reference.text, path, place, scene, stated)
 }
 
 const memberOf = (text: string, path: string): string =>
@@ -189,15 +170,11 @@ export function showLike(
   value: Value,
   reference: string,
   path: string,
-  scene: Scene,
+  place: Place,
+  { subject, ruleset, approved }: Scene,
   stated?: unknown,
 ): string {
-  const { subject, ruleset, tokenOf, approved } = scene
-  if (typeof value === 'bigint') {
-    if (reference === '$deadline') return showTime(value)
-    const token = approved ?? tokenOf.get(reference)
-    return showFigure(value, memberOf(reference, path), token, scene)
-  }
+  if (typeof value === 'bigint') return figureText(value, { path, place, reference, approved }, subject)
   if (asAddress(value) !== undefined) return nameAddress(String(value), ruleset.deployment, subject.self)
   return showText(value, stated)
 }
@@ -205,41 +182,10 @@ export function showLike(
 const showText = (value: Value, stated: unknown): string =>
   typeof stated === 'string' && stated !== value ? `"${stated}" (${value})` : JSON.stringify(value)
 
-/** Write a figure with its unit: that of its token, else what the ending of its name says. */
-function showFigure(value: bigint, member: string, token: Address | undefined, scene: Scene): string {
-  const name = member.slice(member.lastIndexOf('.') + 1)
-  const asset = assetOf(token ?? contextOf(name, scene.subject), scene)
-  if (asset !== undefined) return tokens(value, asset)
-  if (name.endsWith('Bps')) return percent(value)
-  if (name.endsWith('Seconds')) return duration(value * 1_000n)
-  if (name.endsWith('Timestamp')) return showTime(value)
-  const { decimals } = scene.subject.input
-  if (name === 'value' && typeof decimals === 'number') return tokens(value, { symbol: 'a share', decimals })
-  if (/assets$|shares$/i.test(name)) return counted(value, 'base units')
-  return String(value)
-}
-
-/** The token that an amount is of where `guard.effects` does not say so: of the fund, the market or the request itself. */
-function contextOf(name: string, { input, fund, market }: Subject): Address | undefined {
-  if (!/assets(perepoch)?$/i.test(name)) return undefined
-  if (fund !== null) return fund.quoteAsset
-  if (market !== null) return /collateral/i.test(name) ? market.collateralAsset : market.loanAsset
-  return asAddress(input.quoteAssetAddress ?? input.baseAssetAddress)
-}
-
-const assetOf = (token: Address | undefined, { ruleset }: Scene) =>
-  ruleset.deployment.assets.find(({ address }) => address === token)
-
-/** The last second that a date can say. */
-const TIME_MAX_S = 8_640_000_000_000n
-
-const showTime = (seconds: bigint): string =>
-  seconds > TIME_MAX_S ? `${seconds} s since 1970` : new Date(Number(seconds) * 1_000).toISOString()
-
 function showEffects(effects: Effects, scene: Scene): readonly string[] {
   const amount = (token: Reference, assets: Reference) => {
     const [address, sum] = [asAddress(token.resolve(scene.subject)), sumOf(assets, scene.subject)]
-    const asset = assetOf(address, scene)
+    const asset = scene.ruleset.deployment.assets.find((each) => each.address === address)
     return asset === undefined || sum === null ? `an unknown amount of ${address}` : tokens(sum, asset)
   }
   const lines = [
@@ -255,7 +201,9 @@ function showChanges(reason: Reason, scene: Scene): readonly ShownChange[] {
   const shown = (field: string, value: Reason[string] | undefined) => {
     if (value === undefined) return null
     const figure = asUint(value)
-    return figure === undefined ? String(value) : showFigure(figure, field, undefined, scene)
+    return figure === undefined
+      ? String(value)
+      : figureText(figure, { path: field, reference: '' }, scene.subject)
   }
   return Object.keys(reason).flatMap((name) => {
     const [, field] = /^(.+)To$/.exec(name) ?? []

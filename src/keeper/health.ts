@@ -10,6 +10,7 @@ import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../o
 import { wayOut } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Feed } from '../service/events/feed.ts'
+import { duration } from '../units.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
 import { DECISION_MS_MAX, NO_QUORUM_MS_MAX, OPEN_MS_MAX, openMs } from './lookout.ts'
 import type { RoleAtWork } from './role.ts'
@@ -180,7 +181,7 @@ function readReadiness(deps: HealthDeps): Readiness {
     decision: facet(
       decisionAgeMs <= DECISION_MS_MAX,
       Number.isFinite(decisionAgeMs)
-        ? `last decision ${decisionAgeMs} ms ago; ${DECISION_MS_MAX} ms is the limit`
+        ? `last decision ${duration(decisionAgeMs)} ago; ${duration(DECISION_MS_MAX)} is the limit`
         : 'no decision yet',
     ),
   }
@@ -252,7 +253,7 @@ function nodesFacet(deps: HealthDeps): Facet {
   const reason = deps.waitsFor()
   if (reason !== null) return facet(false, `not followed yet: ${reason.message}`)
   const slotAgeMs = oldestOpenMs(liveOf(deps), deps.clock.nowMs())
-  const slots = `oldest open nonce ${slotAgeMs} ms; ${OPEN_MS_MAX} ms is stuck`
+  const slots = `oldest open nonce ${duration(slotAgeMs)}; ${duration(OPEN_MS_MAX)} is stuck`
   const nodes = deps.nodes()
   const health = nodes?.health() ?? []
   const left = health
@@ -260,7 +261,8 @@ function nodesFacet(deps: HealthDeps): Facet {
     .map(({ node, state, blocksBehind }) => `${node} is ${state}, ${blocksBehind ?? 'unknown'} blocks behind`)
   const usable = health.filter(({ state }) => state !== 'down' && state !== 'other_fork').length
   const missingMs = deps.clock.nowMs() - (nodes?.quorumMissingSinceMs() ?? deps.clock.nowMs())
-  const missing = missingMs > NO_QUORUM_MS_MAX ? [`too few agree on a newer block for ${missingMs} ms`] : []
+  const missing =
+    missingMs > NO_QUORUM_MS_MAX ? [`too few agree on a newer block for ${duration(missingMs)}`] : []
   const ok = slotAgeMs <= OPEN_MS_MAX && usable >= (nodes?.agree ?? 0) && missing.length === 0
   return facet(ok, [...missing, ...left, slots].join('; '))
 }

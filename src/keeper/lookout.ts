@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { NodeHealth, Nodes } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
+import { duration, native } from '../units.ts'
 import type { Slot } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { RoleAtWork } from './role.ts'
@@ -102,7 +103,7 @@ export function overdueOf(workflow: Workflow, nowMs: number): readonly Rolekeepe
 const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
   new RolekeeperError(
     'nonce.stuck',
-    `Nonce ${nonce} of ${signer} has been open for ${ms} ms; ${OPEN_MS_MAX} ms is stuck.`,
+    `Nonce ${nonce} of ${signer} has been open for ${duration(ms)}; ${duration(OPEN_MS_MAX)} is stuck.`,
     {
       fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGas, fees.gainShare or limits.*.gasMax.',
       facts: { workflow: id, nonce, signer },
@@ -113,7 +114,7 @@ const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
 const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms: number) =>
   new RolekeeperError(
     'nonce.not_final',
-    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${ms} ms; ${MINED_MS_MAX} ms is too long.`,
+    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${duration(ms)}; ${duration(MINED_MS_MAX)} is too long.`,
     {
       fix: 'look whether the nodes follow the chain, and whether it finalizes blocks.',
       facts: { workflow: id, nonce, signer },
@@ -124,7 +125,7 @@ const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms:
 const notEnded = ({ id }: Workflow, ms: number) =>
   new RolekeeperError(
     'workflow.not_ended',
-    `Every nonce of workflow ${id} is final, and for ${ms} ms it could not be ended; ${FINAL_MS_MAX} ms is too long.`,
+    `Every nonce of workflow ${id} is final, and for ${duration(ms)} it could not be ended; ${duration(FINAL_MS_MAX)} is too long.`,
     {
       fix: 'look whether the nodes show the blocks of its transactions, and whether fees.maxFeePerGas leaves room to take an approval back.',
       facts: { workflow: id },
@@ -135,7 +136,7 @@ const notEnded = ({ id }: Workflow, ms: number) =>
 const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =>
   new RolekeeperError(
     'workflow.not_confirmed',
-    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${ms} ms it was not ended; ${CONFIRMED_MS_MAX} ms is too long.`,
+    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${duration(ms)} it was not ended; ${duration(CONFIRMED_MS_MAX)} is too long.`,
     {
       fix: 'look in the log for why nothing happens to it, and compare the nodes.',
       facts: { workflow: id, role },
@@ -146,7 +147,7 @@ const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =
 const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
   new RolekeeperError(
     'node.no_quorum',
-    `For ${ms} ms no ${agree} nodes have shown one newer block; ${NO_QUORUM_MS_MAX} ms is too long. ${health()
+    `For ${duration(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
       .map(
         ({ node, state, lastErrorCode }) => `${node} is ${state}, its last error ${lastErrorCode ?? 'none'}.`,
       )
@@ -165,7 +166,7 @@ function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHe
   return [
     new RolekeeperError(
       'node.left_out',
-      `Node ${node} is ${state}, ${lag}, for ${nowMs - sinceMs} ms; ${LEFT_OUT_MS_MAX} ms is too long. The others are asked first.`,
+      `Node ${node} is ${state}, ${lag}, for ${duration(nowMs - sinceMs)}; ${duration(LEFT_OUT_MS_MAX)} is too long. The others are asked first.`,
       {
         fix: 'look at this node: while it is so, there is one fewer to agree.',
         facts: { node, state, blocksBehind, lastErrorCode },
@@ -192,7 +193,7 @@ function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
   const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
   return new RolekeeperError(
     'role.not_deciding',
-    `The ${role} has decided nothing for ${ms} ms; ${DECISION_MS_MAX} ms is too long. Last: ${why}`,
+    `The ${role} has decided nothing for ${duration(ms)}; ${duration(DECISION_MS_MAX)} is too long. Last: ${why}`,
     {
       fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
       facts: { role, reason: known?.code ?? 'unexpected' },
@@ -204,7 +205,7 @@ function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
 const notSigning = ({ role, signer }: Pick<Worker, 'role' | 'signer'>, said: string, ms: number) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} has signed nothing for ${ms} ms (${said}); ${KEY_MS_MAX} ms is too long.`,
+    `The key of the ${role}'s signer ${signer} has signed nothing for ${duration(ms)} (${said}); ${duration(KEY_MS_MAX)} is too long.`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
       facts: { role, signer, reason: said },
@@ -215,7 +216,7 @@ const notSigning = ({ role, signer }: Pick<Worker, 'role' | 'signer'>, said: str
 const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
   new RolekeeperError(
     'signer.low_balance',
-    `The ${role}'s signer ${signer} holds ${balanceWei} wei; one workflow may pay ${gasWeiMax} wei for gas, and ${RUNWAY_MIN} of them are the least.`,
+    `The ${role}'s signer ${signer} holds ${native(balanceWei)}; one workflow may pay ${native(gasWeiMax)} for gas, and ${RUNWAY_MIN} of them are the least.`,
     {
       fix: 'send it native coins: without them its nonces cannot even be closed.',
       facts: { role, signer, balanceWei: String(balanceWei), gasWeiMax: String(gasWeiMax) },

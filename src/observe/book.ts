@@ -5,6 +5,7 @@ import { RolekeeperError } from '../errors.ts'
 import { worstFreshness } from '../service/collection.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Freshness } from '../service/contract/resources.ts'
+import { duration } from '../units.ts'
 import { type BorrowerRows, goneOf, type Named, nameOf } from './borrower-rows.ts'
 import type { Listed } from './collections.ts'
 import { type FreshnessLimits, isFresh } from './freshness.ts'
@@ -286,7 +287,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     const ageMs = nowMs - this.#swept.beganAtMs
     const allowedMs = Math.max(this.#deps.limits.ageMsMax, 2 * this.#everyMs() + this.#swept.tookMs)
     if (ageMs <= allowedMs) return null
-    return `${this.collections.join(' and ')} were swept ${ageMs} ms ago; ${allowedMs} ms are allowed`
+    return `${this.collections.join(' and ')} were swept ${duration(ageMs)} ago; ${duration(allowedMs)} are allowed`
   }
 
   close(): void {

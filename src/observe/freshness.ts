@@ -2,6 +2,7 @@ import type { Moment } from '../../agents/agent.ts'
 import type { Head } from '../chain/nodes.ts'
 import { printable } from '../errors.ts'
 import type { Freshness } from '../service/contract/resources.ts'
+import { duration } from '../units.ts'
 import type { Listed } from './collections.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
@@ -35,12 +36,14 @@ export function freshnessOf(
   const headAgeMs = Math.max(0, sinceHeadMs)
   let ageMs = headAgeMs
   if (headAgeMs > limits.headAgeMsMax) {
-    problems.push(`our node's head is ${headAgeMs} ms old; the policy allows ${limits.headAgeMsMax} ms`)
+    problems.push(
+      `our node's head is ${duration(headAgeMs)} old; the policy allows ${duration(limits.headAgeMsMax)}`,
+    )
   }
   // By a clock that is behind, everything is young.
   if (-sinceHeadMs > limits.headAgeMsMax) {
     problems.push(
-      `our clock is ${-sinceHeadMs} ms behind our node's head; the policy allows ${limits.headAgeMsMax} ms`,
+      `our clock is ${duration(-sinceHeadMs)} behind our node's head; the policy allows ${duration(limits.headAgeMsMax)}`,
     )
   }
   for (const [name, { freshness }] of Object.entries(lists)) {
@@ -48,7 +51,7 @@ export function freshnessOf(
     ageMs = Math.max(ageMs, lagMs)
     if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${printable(freshness.status)}`)
     if (lagMs > limits.ageMsMax) {
-      problems.push(`${name} lags ${lagMs} ms; the policy allows ${limits.ageMsMax} ms`)
+      problems.push(`${name} lags ${duration(lagMs)}; the policy allows ${duration(limits.ageMsMax)}`)
     }
     const blocks = blockProblem(freshness.blockNumber, head, limits)
     if (blocks !== null) problems.push(`${name} ${blocks}`)
@@ -57,7 +60,7 @@ export function freshnessOf(
     .filter(([, list]) => list.dropped > 0)
     .map(([name, list]) => `${list.dropped} rows of ${name} could not be read`)
   const message = [...problems, ...dropped].join('; ')
-  return { ok: problems.length === 0, ageMs, message: message === '' ? `${ageMs} ms old` : message }
+  return { ok: problems.length === 0, ageMs, message: message === '' ? `${duration(ageMs)} old` : message }
 }
 
 function blockProblem(

@@ -40,7 +40,8 @@ describe.each(CASES)('a hostile service at %s', (_case, kind, ruleset) => {
       const served = attack.on(aim)
       const check = expectedOf(attack, aim, served)
       if (served === null || !isKnown(check)) continue
-      expect(await serve(aim, textOf(served)), attack.name).toEqual({ state: 'refused', check, asked: [] })
+      const ended = await serve(aim, textOf(served))
+      expect(ended, attack.name).toMatchObject({ state: 'refused', check, asked: [] })
     }
   })
 

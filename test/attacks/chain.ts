@@ -1,6 +1,6 @@
 import { type Address, decodeFunctionData, type Hex, pad, toEventSelector, toHex } from 'viem'
 import type { Call, Log, SimulationRequest, SimulationResult } from '../../src/chain/nodes.ts'
-import { RolekeeperError } from '../../src/errors.ts'
+import { type Checked, RolekeeperError } from '../../src/errors.ts'
 import { checkFinal, type FinalOptions } from '../../src/guard/check-final.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { PLAIN } from '../../src/guard/sanity/judgement.ts'
@@ -107,6 +107,16 @@ export async function clearBy(
   rules: Ruleset,
   attack: ChainAttack | null,
 ): Promise<string | null> {
+  const checked = await clearing(kind, rules, attack)
+  return checked === null ? null : checked.ok ? 'cleared' : checked.check
+}
+
+/** The same with what it says; null where the attack does not fit. */
+export async function clearing(
+  kind: Kind,
+  rules: Ruleset,
+  attack: ChainAttack | null,
+): Promise<Checked<unknown> | null> {
   const options = waiting(kind, rules)
   let fits = true
   const simulate = async (request: SimulationRequest) => {
@@ -117,8 +127,7 @@ export async function clearBy(
     return shown ?? honest
   }
   const checked = await checkFinal(options, { nodes: { chainId: CHAIN_ID, simulate } })
-  if (!fits) return null
-  return checked.ok ? 'cleared' : checked.check
+  return fits ? checked : null
 }
 
 const withLogs =

@@ -14,8 +14,13 @@ import { answerOf, type Kind, NAV_DIGEST } from '../guard/kinds.ts'
 import { workflowOf } from '../support/workflows.ts'
 import type { Aim, Attack, Served } from './attack.ts'
 
-/** How an attack ended: the state and check that the workflow came to, and each digest that a key was asked for. */
-export type Outcome = { readonly state: string; readonly check: string; readonly asked: readonly Hex[] }
+/** How an attack ended: the state and check that the workflow came to, why, and each digest that a key was asked for. */
+export type Outcome = {
+  readonly state: string
+  readonly check: string
+  readonly message: string
+  readonly asked: readonly Hex[]
+}
 
 /** A kind of workflow with the rules that hold it, as something to attack. */
 export const aimOf = (kind: Kind, ruleset: Ruleset): Aim => ({
@@ -81,8 +86,9 @@ export async function serve({ proposal, ruleset, digest: recorded }: Aim, text: 
       gate: () => ({ closed: false, paused: false }),
     })
   }
-  if (step.type === 'wait') return { state: step.type, check: '', asked }
-  return { state: step.workflow.state, check: step.workflow.note?.check ?? '', asked }
+  if (step.type === 'wait') return { state: step.type, check: '', message: '', asked }
+  const { state, note } = step.workflow
+  return { state, check: note?.check ?? '', message: note?.message ?? '', asked }
 }
 
 /** What an attack is expected to end with: what cannot be shown as it is stays outside, before a check has seen it. */

@@ -6,6 +6,7 @@ import { openProposal } from '../../src/decide/open.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { DURATION, parseAmount } from '../../src/units.ts'
 import { TERMINAL_STATES, type TerminalState } from '../../src/workflow/workflow.ts'
 import { proposalOf, SIGNER, slotOf } from '../support/workflows.ts'
 
@@ -23,6 +24,11 @@ afterEach(() => journal.close())
 const OPENER = { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false } as const
 const open = (changes: Parameters<typeof proposalOf>[0] = {}) =>
   openProposal(proposalOf(changes), OPENER, { nowMs: () => nowMs, journal, alarm })
+/** How long a refusal says to wait, ms. */
+function waitIn(message: string): number {
+  const parsed = parseAmount(/begin in (.+)\.$/.exec(message)?.[1] ?? '', DURATION)
+  return parsed.ok ? Number(parsed.amount) : Number.NaN
+}
 const opened = async () => {
   const result = await open()
   if (!result.ok) throw new TypeError(result.message)
@@ -101,7 +107,7 @@ describe('opening a proposal', () => {
       await end('refused')
       const endedMs = nowMs
       const result = await open()
-      nowMs += Number(/in (\d+) ms/.exec(result.ok ? '' : result.message)?.[1]) - 1
+      nowMs += waitIn(result.ok ? '' : result.message) - 1
       expect(await check()).toBe('backing_off')
       nowMs += 1
       waits.push(nowMs - endedMs)

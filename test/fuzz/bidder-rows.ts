@@ -17,6 +17,8 @@ const OTHERS = [RIVAL, SELLER, SELF, `0x${'e'.repeat(40)}`] as const
 /** A world of rows: what is really on offer, what others do, and how the service shows it at each look. */
 export function fuzzBidderRows(dice: Dice): {
   readonly checks: readonly string[]
+  /** What refusals said. */
+  readonly said: readonly string[]
   readonly problem: string | null
 } {
   const opening = Array.from({ length: 1 + whole(dice, 14) }, () => offer(dice))
@@ -26,10 +28,10 @@ export function fuzzBidderRows(dice: Dice): {
   for (let look = 0; look < looks; look += 1) {
     checks.push(...scene.look().map((check) => check ?? 'cleared'))
     const problem = beyondPolicy(scene)
-    if (problem !== null) return { checks, problem }
+    if (problem !== null) return { checks, said: scene.said, problem }
     scene.act(happening(dice))
   }
-  return { checks, problem: null }
+  return { checks, said: scene.said, problem: null }
 }
 
 /** An RFQ or an auction of up to 3 sBTC, its reserve between half and all of what that is worth. */

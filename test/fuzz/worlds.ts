@@ -8,6 +8,7 @@ import {
   toFunctionSelector,
 } from 'viem'
 import type { Call } from '../../src/chain/nodes.ts'
+import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { createReads } from '../../src/guard/views.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
@@ -56,23 +57,26 @@ export function rulesOf({ kind }: World): Ruleset {
 export function fuzzWorld(dice: Dice): {
   readonly kind: string
   readonly check: string
+  /** Why it is refused. */
+  readonly said: string
   readonly problem: string | null
 } {
   const world = worldOf(dice)
-  const check = judged(world, rulesOf(world))
+  const refusal = judged(world, rulesOf(world))
+  const check = refusal?.check ?? 'cleared'
   const problem =
     check === 'cleared' && world.wrong !== null ? `${world.kind}: cleared, though ${world.wrong}` : null
-  return { kind: world.kind, check, problem }
+  return { kind: world.kind, check, said: refusal?.message ?? '', problem }
 }
 
-/** Have rules judge what is done in a world: the check that refuses it, or `cleared`. */
+/** Have rules judge what is done in a world: why it is refused, or null. */
 export function judged(
   { kind, input, proposal: changes, before: was, after: is, gasWei, changeOf = () => 0n }: World,
   ruleset: Ruleset,
-): string {
+): Refusal | null {
   const { proposal: honest } = kindOf(kind)
   const sanity = ruleset.sanity.get(honest.workflowType)
-  if (sanity === undefined) return 'workflow_not_allowed'
+  if (sanity === undefined) return refuse('workflow_not_allowed', `Nothing judges ${kind}.`)
   const proposal: Proposal = { ...honest, ...changes, input }
   const find = <P extends { readonly address: Address }>(pins: readonly P[], named: unknown) =>
     pins.find(({ address }) => address === named) ?? null
@@ -86,8 +90,7 @@ export function judged(
   const judgement = sanity.judge({ subject, proposal, calls: [], before, after })
   before.fill(before.calls.map(answer(sanity.views, was)))
   after.fill(after.calls.map(answer(sanity.views, is)))
-  const refusal = judgement.checkState(NOW_S) ?? judgement.checkOutcome({ gasWei, changeOf })
-  return refusal?.check ?? 'cleared'
+  return judgement.checkState(NOW_S) ?? judgement.checkOutcome({ gasWei, changeOf })
 }
 
 const BALANCE = {

@@ -17,8 +17,7 @@ import {
   recipientsOf,
   sumChanges,
 } from '../../src/guard/effects.ts'
-import type { Subject } from '../../src/guard/policy/conditions.ts'
-import type { Effects } from '../../src/guard/policy/rule.ts'
+import type { Effects, Subject } from '../../src/guard/policy/conditions.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, REPAY, ruleset, SELF, STRANGER } from './fixtures.ts'
 
 const [market] = deployment.markets
@@ -94,13 +93,13 @@ describe('effects', () => {
   })
 
   it('demand that what was approved is used up, and that nothing else grew', () => {
-    expect(reasonOf(checkAllowances([seen]))).toBe('fine')
-    expect(reasonOf(checkAllowances([{ ...seen, after: 1n }]))).toBe('allowance_left')
-    expect(reasonOf(checkAllowances([{ ...seen, before: 5n, after: 5n }]))).toBe('allowance_left')
+    expect(reasonOf(checkAllowances([seen], subject))).toBe('fine')
+    expect(reasonOf(checkAllowances([{ ...seen, after: 1n }], subject))).toBe('allowance_left')
+    expect(reasonOf(checkAllowances([{ ...seen, before: 5n, after: 5n }], subject))).toBe('allowance_left')
     const other = { ...seen, approved: false, before: 5n }
-    expect(reasonOf(checkAllowances([{ ...other, after: 5n }]))).toBe('fine')
-    expect(reasonOf(checkAllowances([{ ...other, after: 6n }]))).toBe('allowance_left')
-    expect(reasonOf(checkAllowances([{ ...other, after: null }]))).toBe('read_failed')
+    expect(reasonOf(checkAllowances([{ ...other, after: 5n }], subject))).toBe('fine')
+    expect(reasonOf(checkAllowances([{ ...other, after: 6n }], subject))).toBe('allowance_left')
+    expect(reasonOf(checkAllowances([{ ...other, after: null }], subject))).toBe('read_failed')
   })
 
   it('let out what the policy says, and not one base unit more or another token', () => {

@@ -222,7 +222,7 @@ describe('a sweep', () => {
     world.nowMs += 5_000
     world.onPage = () => never
     await book.sweepIfDue()
-    expect(book.staleness(world.nowMs + 15_000)).toContain('20000 ms ago')
+    expect(book.staleness(world.nowMs + 15_000)).toContain('20 s ago')
   })
 
   it('that is given up with the book is said to have failed by nobody', async () => {
@@ -399,7 +399,7 @@ describe('the freshness of a book', () => {
     expect(book.staleness(world.nowMs)).toContain('not swept yet')
     await book.sweepIfDue()
     expect(book.staleness(world.nowMs + 15_000)).toBeNull()
-    expect(book.staleness(world.nowMs + 15_001)).toContain('swept 15001 ms ago; 15000 ms are allowed')
+    expect(book.staleness(world.nowMs + 15_001)).toContain('swept 15,001 ms ago; 15 s are allowed')
   })
 
   it('keeps a row that was read while the service lagged for the next look', async () => {

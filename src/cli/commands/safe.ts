@@ -4,6 +4,7 @@ import type { Evidence } from '../../fleet/evidence.ts'
 import type { Check } from '../../fleet/leave.ts'
 import type { LeavePlan } from '../../keeper/leave-safe.ts'
 import { type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
+import { native } from '../../units.ts'
 import { author } from '../author.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
@@ -236,7 +237,7 @@ function planText(signer: string, gone: readonly string[], plan: LeavePlan): str
       .slice(0, ADOPTED_SHOWN)
       .map(
         ({ nonce, hash, atMs, gasWei, reverted }) =>
-          `       nonce ${nonce}  ${hash}  ${new Date(atMs).toISOString()}  ${gasWei} wei${reverted ? '  reverted' : ''}`,
+          `       nonce ${nonce}  ${hash}  ${new Date(atMs).toISOString()}  ${native(BigInt(gasWei))}${reverted ? '  reverted' : ''}`,
       ),
     ...(more > 0 ? [`       and ${more} more; --json has all`] : []),
     'What it does:',

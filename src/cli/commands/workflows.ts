@@ -1,6 +1,7 @@
 import { printable } from '../../errors.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import { decimal } from '../../units.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
@@ -83,7 +84,8 @@ function shown(workflow: Workflow, transitions: readonly Transition[]): string {
     const why = note === undefined ? '' : `${note.check}: ${note.message}`
     return `  ${new Date(atMs).toISOString()}  ${state.padEnd(11)} ${took.padStart(8)}  ${why}`.trimEnd()
   })
-  const realized = workflow.realized?.tokens.map(({ token, assets }) => `  ${token}  ${assets}`) ?? []
+  const realized =
+    workflow.realized?.tokens.map(({ token, assets }) => `  ${token}  ${decimal(assets, 0)}`) ?? []
   return [
     `${workflow.id}  ${workflow.role}  ${proposal.workflowType}`,
     `  ${proposal.subject}`,

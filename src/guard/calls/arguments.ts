@@ -1,9 +1,10 @@
 import { maxUint256 } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
 import { describeCondition, holds, type Subject } from '../policy/conditions.ts'
+import { figureText } from '../policy/figures.ts'
 import { type Arguments, listsOf, memberAt, type Place, placesOf } from '../policy/paths.ts'
 import type { Leaf, Rule } from '../policy/rule.ts'
-import { asValue } from '../policy/values.ts'
+import { asAddress, asValue, type Value } from '../policy/values.ts'
 
 /** Demand that every value of a call's arguments passes the rule's conditions. Pure. */
 export function checkArguments(args: Arguments, rule: Rule, request: Subject): Refusal | null {
@@ -51,9 +52,15 @@ function checkValues(
     const actual = asValue(memberAt(subject.args, path, place), kind)
     const failed = tests.find((test) => actual === undefined || !holds(test, actual, subject, place))
     if (failed === undefined) continue
+    const approved = rule.isApproval ? asAddress(rule.target?.resolve(subject)) : undefined
+    const say = (value: Value, reference: string) =>
+      typeof value === 'bigint'
+        ? figureText(value, { path, place, reference, approved }, subject)
+        : String(value)
+    const compared = 'reference' in failed ? failed.reference.text : ''
     return refuse(
       rule.isApproval ? approvalCheck(actual) : checkNameOf(path),
-      `Rule ${rule.id}: ${describePath(path, place)} is ${actual ?? 'missing'}; allowed is ${describeCondition(failed, subject, place)}.`,
+      `Rule ${rule.id}: ${describePath(path, place)} is ${actual === undefined ? 'missing' : say(actual, compared)}; allowed is ${describeCondition(failed, subject, place, say)}.`,
     )
   }
   return null

@@ -1,6 +1,7 @@
 import type { Address, Hex } from 'viem'
 import { type Checked, refuse } from '../../errors.ts'
 import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
+import { native } from '../../units.ts'
 import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
 import type { Reference, Subject } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'
@@ -83,7 +84,7 @@ function checkInside(
   if (valueWei === BigInt(intent.value)) return { ok: true, inside: calls }
   return refuse(
     'value_above_cap',
-    `Rule ${id}: its calls send ${valueWei} wei of the ${intent.value} that come with it.`,
+    `Rule ${id}: its calls send ${native(valueWei)} of the ${native(BigInt(intent.value))} that come with it.`,
   )
 }
 
@@ -151,7 +152,7 @@ function checkEnvelope(
   if (value > rule.valueWeiMax) {
     return refuse(
       'value_above_cap',
-      `Intent ${order} sends ${value} wei; rule ${rule.id} allows ${rule.valueWeiMax}.`,
+      `Intent ${order} sends ${native(value)}; rule ${rule.id} allows ${native(rule.valueWeiMax)}.`,
     )
   }
   const creates = intent.transactionKind === 'contract_deployment'

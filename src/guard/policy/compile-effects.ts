@@ -1,11 +1,11 @@
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import { needReference } from './compile-condition.ts'
-import type { Reference, Scope } from './conditions.ts'
+import type { Effects, Reference, Scope } from './conditions.ts'
 import { needInputs } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
-import type { Effects, Rule } from './rule.ts'
+import type { Rule } from './rule.ts'
 
 /** Compile `guard.effects`, one entry for each type that the rules allow. Throws RolekeeperError `policy.guard_invalid`. Pure. */
 export function compileEffects(

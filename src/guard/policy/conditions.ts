@@ -26,6 +26,8 @@ export type Subject = {
   /** The fund of `input.fundAddress`; null when the input names none. */
   readonly fund: PinnedFund | null
   readonly deployment: Deployment
+  /** What its type does to balances, and so what its amounts are of; absent where no rule allows it. */
+  readonly effects?: Effects | undefined
   /** The arguments of the call that is judged; absent where no call is. */
   readonly args?: Arguments
   /** The facts of the policy that were read, by name; absent where none is read yet. */
@@ -38,6 +40,13 @@ export type Reference = {
   /** The path whose list it goes through, element by element, and whose it is; null when it is one value. */
   readonly each: { readonly path: string; readonly of: 'input' | 'args' } | null
   readonly resolve: (subject: Subject, place?: Place) => Value | undefined
+}
+
+/** What one type of workflow may take out, must bring in, and moves of others, by reference. */
+export type Effects = {
+  readonly out: readonly { readonly token: Reference; readonly assetsMax: Reference }[]
+  readonly in: readonly { readonly token: Reference; readonly assetsMin: Reference }[]
+  readonly moves: readonly { readonly token: Reference; readonly assets: Reference }[]
 }
 
 /** A part of what a reference says, as a fraction: `99 % of $args.assets` is 99 of 100. */
@@ -223,19 +232,25 @@ export function sumOf(reference: Reference, subject: Subject): bigint | null {
   }, 0n)
 }
 
-/** Say what a test demands, for a refusal. Pure. */
-export function describeCondition(condition: Condition, subject: Subject, place: Place): string {
+/** Say what a test demands, for a refusal; `say` writes a value that is compared by a reference. Pure. */
+export function describeCondition(
+  condition: Condition,
+  subject: Subject,
+  place: Place,
+  say: (value: Value, reference: string) => string,
+): string {
   if (condition.op === 'any') {
     const choices = condition.of.map((tests) =>
-      tests.map((test) => describeCondition(test, subject, place)).join(' and '),
+      tests.map((test) => describeCondition(test, subject, place, say)).join(' and '),
     )
     return choices.join(', or ')
   }
   if (condition.op === 'in') return `one of ${condition.text}`
   const wanted = condition.reference.resolve(subject, place)
+  const { text } = condition.reference
   const words = { eq: 'exactly', min: 'at least', max: 'at most' }
   const part = condition.op === 'eq' || condition.part === null ? '' : `${partText(condition.part)} of `
-  return `${words[condition.op]} ${part}${condition.reference.text} (${wanted ?? 'not given'})`
+  return `${words[condition.op]} ${part}${text} (${wanted === undefined ? 'not given' : say(wanted, text)})`
 }
 
 const partText = ({ of, over }: Part): string => `${Number(of) / (Number(over) / 100)} %`

@@ -1,10 +1,10 @@
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import { choicesOf } from './bounds.ts'
-import type { Reference } from './conditions.ts'
+import type { Effects, Reference } from './conditions.ts'
 import { inputShapes, type When } from './inputs.ts'
 import { policyError } from './policy-error.ts'
-import { type Effects, type Rule, rulesFor, testsOf } from './rule.ts'
+import { type Rule, rulesFor, testsOf } from './rule.ts'
 
 /** Members of the input that a role's judgement of a workflow type relies on, by path. */
 export type Relied = ReadonlyMap<WorkflowType, readonly string[]>

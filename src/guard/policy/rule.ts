@@ -81,13 +81,6 @@ export type Rule = {
   readonly gasMax: bigint
 }
 
-/** What one type of workflow may take out, must bring in, and moves of others, by reference. */
-export type Effects = {
-  readonly out: readonly { readonly token: Reference; readonly assetsMax: Reference }[]
-  readonly in: readonly { readonly token: Reference; readonly assetsMin: Reference }[]
-  readonly moves: readonly { readonly token: Reference; readonly assets: Reference }[]
-}
-
 /** The rules that apply to an input, in order: those whose `when` it meets. Pure. */
 export const rulesFor = (rules: readonly Rule[], input: Readonly<Record<string, unknown>>): readonly Rule[] =>
   rules.filter(({ when }) => Object.entries(when).every(([name, value]) => memberAt(input, name) === value))

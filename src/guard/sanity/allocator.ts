@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, settings } from '../../service/contract/yaml-scalars.ts'
+import { decimal, percent } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { memberAt } from '../policy/paths.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -22,7 +23,7 @@ import {
 import { BAD_DEBT_VIEWS } from './bad-debt.ts'
 import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
-import { BPS, WAD } from './units.ts'
+import { amountText, BPS, WAD } from './units.ts'
 
 const limitsSchema = settings({
   ...leavingLimits,
@@ -36,7 +37,12 @@ type Limits = z.output<typeof limitsSchema>
 /** One move of the request, in a market of the deployment; base units. */
 type Move = { readonly market: PinnedMarket; readonly assets: bigint }
 /** What a request moves within a vault. */
-type Moves = { readonly withdrawals: readonly Move[]; readonly supplies: readonly Move[] }
+type Moves = {
+  readonly withdrawals: readonly Move[]
+  readonly supplies: readonly Move[]
+  /** An amount of what the vault lends, as people read it. */
+  readonly say: (assets: bigint) => string
+}
 type Kind = 'allocate' | 'deallocate' | 'batch'
 
 /** The moves of a request; null when it names a market that is not pinned. */
@@ -54,16 +60,20 @@ function movesOf({ input, deployment }: Subject, kind: Kind): Moves | null {
   const supplies = kind === 'batch' ? list(input.supplies) : kind === 'allocate' ? list([input]) : []
   const isKnown = (moves: readonly (Move | null)[]): moves is readonly Move[] =>
     moves.every((move) => move !== null)
-  return isKnown(withdrawals) && isKnown(supplies) ? { withdrawals, supplies } : null
+  const [first] = [...withdrawals, ...supplies]
+  if (first === null || first === undefined || !isKnown(withdrawals) || !isKnown(supplies)) return null
+  const say = (assets: bigint) => amountText(assets, first.market.loanAsset, deployment)
+  return { withdrawals, supplies, say }
 }
 
 type MoveReads = ReturnType<typeof askMoves>
 
-function askMoves({ withdrawals, supplies }: Moves, vault: Address, { subject, before, after }: About) {
+function askMoves({ withdrawals, supplies, say }: Moves, vault: Address, { subject, before, after }: About) {
   return {
     isAllocator: before.ask(allocatorView(vault, subject.self)),
     sources: withdrawals.map((move) => ({
       ...move,
+      say,
       cash: before.ask(cashView(move.market.address, vault)),
     })),
     destinations: supplies.map((move) => ({ ...move, ...askDestination(before, vault, move) })),
@@ -150,13 +160,13 @@ function checkAllocator({ isAllocator }: MoveReads, self: Address, vault: Addres
   return mayMove ? null : refuse('not_allocator', `${self} may not move the assets of ${vault}.`)
 }
 
-function checkSource({ market, assets, cash }: MoveReads['sources'][number]): Refusal | null {
+function checkSource({ market, assets, cash, say }: MoveReads['sources'][number]): Refusal | null {
   const available = cash()
   if (available === null) return unread('what can be withdrawn')
   if (assets > 0n && assets <= available) return null
   return refuse(
     'market_liquidity_short',
-    `${assets} base units would be withdrawn from ${market.address}; it has ${available} for the vault.`,
+    `${say(assets)} would be withdrawn from ${market.address}; it has ${say(available)} for the vault.`,
   )
 }
 
@@ -176,17 +186,17 @@ function checkDestination(
 }
 
 /** Demand that nothing is lost, that what lies idle follows from the moves, and that buffer and queue are covered. */
-function checkBooks(was: Books, is: Books, { withdrawals, supplies }: Moves): Refusal | null {
+function checkBooks(was: Books, is: Books, { withdrawals, supplies, say }: Moves): Refusal | null {
   if (is.total < was.total) {
-    return refuse('value_lost', `The vault is worth ${was.total} base units before, and ${is.total} after.`)
+    return refuse('value_lost', `The vault is worth ${say(was.total)} before, and ${say(is.total)} after.`)
   }
   const expected = was.idle + sum(withdrawals) - sum(supplies)
   if (is.idle !== expected) {
-    return refuse('idle_differs', `${is.idle} base units would lie idle; the moves leave ${expected}.`)
+    return refuse('idle_differs', `${say(is.idle)} would lie idle; the moves leave ${say(expected)}.`)
   }
   const needed = (is.total * is.bufferBps + BPS - 1n) / BPS + is.queued
   if (supplies.length === 0 || is.idle >= needed) return null
-  return refuse('buffer_not_kept', `${is.idle} base units would lie idle; buffer and queue need ${needed}.`)
+  return refuse('buffer_not_kept', `${say(is.idle)} would lie idle; buffer and queue need ${say(needed)}.`)
 }
 
 const sum = (moves: readonly Move[]) => moves.reduce((total, { assets }) => total + assets, 0n)
@@ -195,7 +205,7 @@ const sum = (moves: readonly Move[]) => moves.reduce((total, { assets }) => tota
 function checkMarketsAfter(
   { touched }: MoveReads,
   { total }: Books,
-  { supplies }: Moves,
+  { supplies, say }: Moves,
   limits: Limits,
   isYield: boolean,
 ): Refusal | null {
@@ -208,12 +218,12 @@ function checkMarketsAfter(
     const cap = terms.absoluteCapAssets < share ? terms.absoluteCapAssets : share
     const isSupplied = supplies.some((move) => move.market.address === market)
     if (isSupplied && assets > cap) {
-      return refuse('above_cap', `${assets} base units would lie in ${market}; its cap is ${cap}.`)
+      return refuse('above_cap', `${say(assets)} would lie in ${market}; its cap is ${say(cap)}.`)
     }
     if (!isYield || lentWad <= limitWad) return null
     return refuse(
       'utilization_above_limit',
-      `${market} would be lent out to ${lentWad} wad; the policy allows ${limitWad}.`,
+      `${market} would be lent out to ${decimal(lentWad, 16)} %; the policy allows ${percent(limits.utilizationBpsMax)}.`,
     )
   })
 }

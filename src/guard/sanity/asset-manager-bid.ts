@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
 import { bps, nonEmpty, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { percent } from '../../units.ts'
+import { percent, time } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
@@ -126,7 +126,10 @@ export function judgeBid(limits: BidLimits, about: About): Judgement {
   }
 }
 
-function checkFund({ self }: Bid, { manager, impairment, flags }: BidReads): Refusal | null {
+function checkFund(
+  { self, fund, deployment }: Bid,
+  { manager, impairment, flags }: BidReads,
+): Refusal | null {
   const [who, impaired] = [manager(), impairment()]
   if (who === null || impaired === null) return unread('the fund')
   if (who !== self) return refuse('not_manager', `The fund is managed by ${who}.`)
@@ -135,7 +138,9 @@ function checkFund({ self }: Bid, { manager, impairment, flags }: BidReads): Ref
     if (value === null) return unread(name)
     if (!value) return refuse('fund_closed', `The fund's ${name} is false.`)
   }
-  return impaired === 0n ? null : refuse('fund_impaired', `The fund's impairment is ${impaired}.`)
+  if (impaired === 0n) return null
+  const lost = amountText(impaired, fund.quoteAsset, deployment)
+  return refuse('fund_impaired', `The fund's impairment is ${lost}.`)
 }
 
 function checkLot(
@@ -147,7 +152,7 @@ function checkLot(
   if (state !== OPEN_LOT_CODE || terms.closesAt < BigInt(nowS) + closeMarginS) {
     return refuse(
       'lot_closed',
-      `The lot is in state ${state} and closes at second ${terms.closesAt}; the next block is at ${nowS}.`,
+      `The lot is in state ${state} and closes at ${time(terms.closesAt)}; the next block is of ${time(nowS)}.`,
     )
   }
   if (!isOrdered && terms.positionId !== proposal.lot) {
@@ -174,7 +179,7 @@ const priceOf = ({ terms }: LotRead, { prices }: BidReads) =>
   null
 
 function checkPrice(
-  { proposal, isOrdered }: Bid,
+  { proposal, isOrdered, deployment }: Bid,
   lot: LotRead,
   reads: BidReads,
   { priceAgeSMax, priceDivergenceBpsMax }: BidLimits,
@@ -191,7 +196,9 @@ function checkPrice(
   if (price === null) return unread('the oracle')
   return (
     checkUsable(price, priceAgeSMax, timestampS) ??
-    (isOrdered ? null : checkDecided(price, proposal, priceDivergenceBpsMax))
+    (isOrdered
+      ? null
+      : checkDecided(price, proposal, priceDivergenceBpsMax, { market: place.market, deployment }))
   )
 }
 
@@ -249,11 +256,11 @@ function checkLeads(
 ): Refusal | null {
   const [lot, had, has] = [lotAfter(), idle(), idleAfter()]
   if (lot === null || had === null || has === null) return unread('the lot and the fund afterwards')
+  const paid = (amount: bigint) => amountText(amount, fund.quoteAsset, deployment)
   if (lot.bestBidder !== fund.address || lot.bestAssets !== assets) {
-    return refuse('not_leading', `Afterwards ${lot.bestBidder} leads with ${lot.bestAssets}.`)
+    return refuse('not_leading', `Afterwards ${lot.bestBidder} leads with ${paid(lot.bestAssets)}.`)
   }
   if (had - has <= assets) return null
-  const paid = (amount: bigint) => amountText(amount, fund.quoteAsset, deployment)
   return refuse('fund_overspent', `The fund would spend ${paid(had - has)} on a bid of ${paid(assets)}.`)
 }
 

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
-import { type Denomination, usd } from '../../units.ts'
+import { type Denomination, decimal, time, usd } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -99,7 +99,7 @@ function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
 }
 
 function checkMarket(
-  { proposal }: Liquidation,
+  { proposal, market, deployment }: Liquidation,
   { paused, oracle }: LiquidationReads,
   limits: LiquidationLimits,
   timestampS: number,
@@ -111,7 +111,7 @@ function checkMarket(
   if (price === null) return unread('the oracle')
   return (
     checkUsable(price, limits.priceAgeSMax, timestampS) ??
-    checkDecided(price, proposal, limits.priceDivergenceBpsMax)
+    checkDecided(price, proposal, limits.priceDivergenceBpsMax, { market, deployment })
   )
 }
 
@@ -126,7 +126,7 @@ function checkRepayment(
   if (healthWad >= WAD) {
     return refuse(
       'position_healthy',
-      `The health factor is ${healthWad} wad, not below ${WAD}: somebody was first, or the price moved.`,
+      `The health factor is ${decimal(healthWad, 18)}, not below 1: somebody was first, or the price moved.`,
     )
   }
   if (owed === null || factorBps === null) return unread('the debt and the close factor')
@@ -217,7 +217,7 @@ function judgeSettlement({ before: reads, subject }: About): Judgement {
       if (found.settleableAtS <= BigInt(timestampS)) return null
       return refuse(
         'claim_not_settleable',
-        `The claim can be settled from second ${found.settleableAtS}; the next block is at ${timestampS}.`,
+        `The claim can be settled from ${time(found.settleableAtS)} on; the next block is of ${time(timestampS)}.`,
       )
     },
     checkOutcome: ({ changeOf }) => {

@@ -2,6 +2,7 @@ import { type AbiFunction, type Address, type Hex, keccak256, parseAbi, stringTo
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { amount, bps, contractName, count, seconds, settings } from '../../service/contract/yaml-scalars.ts'
+import { duration, percent, time, tokens } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
@@ -186,10 +187,14 @@ function checkSequence(
   if (last === null) return unread('the last report')
   const ageS = BigInt(timestampS) - valuationTimeS
   if (ageS < 0n) {
-    return refuse('valuation_in_future', `The report is for ${-ageS} s after the next block.`)
+    return refuse(
+      'valuation_in_future',
+      `The report is for ${duration(-ageS * 1_000n)} after the next block.`,
+    )
   }
   if (revision === 0n && ageS > valuationAgeSMax) {
-    const message = `The report is for ${ageS} s before the next block; the policy allows ${valuationAgeSMax} s.`
+    const [age, most] = [ageS, valuationAgeSMax].map((seconds) => duration(seconds * 1_000n))
+    const message = `The report is for ${age} before the next block; the policy allows ${most}.`
     return refuse('valuation_too_old', message)
   }
   const corrects = last.submittedAt !== 0n && valuationTimeS === last.valuationTime
@@ -197,7 +202,7 @@ function checkSequence(
   if (valuationTimeS >= last.valuationTime && revision === expected) return null
   return refuse(
     'report_out_of_sequence',
-    `The report is revision ${revision} for ${valuationTimeS}; the last one is revision ${last.revision} for ${last.valuationTime}.`,
+    `The report is revision ${revision} for ${time(valuationTimeS)}; the last one is revision ${last.revision} for ${time(last.valuationTime)}.`,
   )
 }
 
@@ -207,14 +212,15 @@ function checkValue(
   { latest, chainValue }: ReportReads,
   { valueMin, valueMax, moveBpsMax, chain }: OracleLimits,
 ): Refusal | null {
+  const say = shareText(decimals)
   if (value < valueMin || value > valueMax) {
-    const message = `The value is ${value}; the policy allows ${valueMin} to ${valueMax}.`
+    const message = `The value is ${say(value)}; the policy allows ${say(valueMin)} to ${say(valueMax)}.`
     return refuse('value_out_of_bounds', message)
   }
   const last = latest()
   if (last === null) return unread('the last report')
   if (last.submittedAt !== 0n && isApart(value, last.value, moveBpsMax)) {
-    const message = `The value is ${value}, the last one ${last.value}; the policy allows ${moveBpsMax} basis points between them.`
+    const message = `The value is ${say(value)}, the last one ${say(last.value)}; the policy allows ${percent(moveBpsMax)} between them.`
     return refuse('value_moved_too_far', message)
   }
   const said = chainValue()
@@ -223,12 +229,12 @@ function checkValue(
   if (!isApart(value, own, chain.apartBpsMax)) return null
   return refuse(
     'value_apart_from_chain',
-    `The value is ${value}; the chain says ${own}, and the policy allows ${chain.apartBpsMax} basis points between them.`,
+    `The value is ${say(value)}; the chain says ${say(own)}, and the policy allows ${percent(chain.apartBpsMax)} between them.`,
   )
 }
 
 function checkShown(
-  { value, valuationTimeS, revision, self }: Report,
+  { value, decimals, valuationTimeS, revision, self }: Report,
   { latestAfter }: ReportReads,
 ): Refusal | null {
   const now = latestAfter()
@@ -243,9 +249,13 @@ function checkShown(
   }
   return refuse(
     'report_not_shown',
-    `After the run the oracle shows ${now.value} for ${now.valuationTime}, revision ${now.revision}, by ${now.reporter}.`,
+    `After the run the oracle shows ${shareText(decimals)(now.value)} for ${time(now.valuationTime)}, revision ${now.revision}, by ${now.reporter}.`,
   )
 }
+
+/** Write what one share is worth, as reports count it. */
+const shareText = (decimals: bigint) => (value: bigint) =>
+  tokens(value, { symbol: 'a share', decimals: Number(decimals) })
 
 /** More than `bps` basis points apart, of the second. */
 const isApart = (one: bigint, other: bigint, bps: bigint) =>

@@ -1,11 +1,13 @@
 import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
+import type { Deployment, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, seconds } from '../../service/contract/yaml-scalars.ts'
+import { duration, percent } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asUint } from '../policy/values.ts'
 import { createView, uint, type View } from '../views.ts'
-import { BPS } from './units.ts'
+import { BPS, priceText } from './units.ts'
 
 /** What a price is judged by: the oracle of a market. */
 export const PRICE_VIEWS = parseAbi([
@@ -48,9 +50,11 @@ export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: 
   if (price.priceWad === 0n) return refuse('oracle_not_healthy', "The oracle's price is zero.")
   const ageS = BigInt(timestampS) - price.sourceAsOfS
   // A date that is yet to come would keep a price young until then, and for as long again as the policy allows.
-  if (ageS < 0n) return refuse('price_in_future', `The price is of ${-ageS} s after the block.`)
+  if (ageS < 0n)
+    return refuse('price_in_future', `The price is of ${duration(-ageS * 1_000n)} after the block.`)
   if (ageS <= priceAgeSMax) return null
-  return refuse('price_stale', `The price is ${ageS} s old; the policy allows ${priceAgeSMax} s.`)
+  const [age, most] = [ageS, priceAgeSMax].map((seconds) => duration(seconds * 1_000n))
+  return refuse('price_stale', `The price is ${age} old; the policy allows ${most}.`)
 }
 
 /** Refuse a price that is far from the one that was decided on, or when none was stated. Pure. */
@@ -58,6 +62,8 @@ export function checkDecided(
   { priceWad }: PriceRead,
   { reason }: Proposal,
   divergenceBpsMax: bigint,
+  /** What it is a price of. */
+  { market, deployment }: { readonly market: PinnedMarket; readonly deployment: Deployment },
 ): Refusal | null {
   const decided = asUint(reason.priceWad)
   if (decided === undefined || decided === 0n) {
@@ -65,8 +71,9 @@ export function checkDecided(
   }
   const apart = priceWad > decided ? priceWad - decided : decided - priceWad
   if (apart * BPS <= decided * divergenceBpsMax) return null
+  const say = (wad: bigint) => priceText(wad, market, deployment)
   return refuse(
     'price_moved',
-    `The oracle's price is ${priceWad} wad; ${decided} was decided on, and the policy allows ${divergenceBpsMax} basis points between them.`,
+    `The oracle's price is ${say(priceWad)}; ${say(decided)} was decided on, and the policy allows ${percent(divergenceBpsMax)} between them.`,
   )
 }

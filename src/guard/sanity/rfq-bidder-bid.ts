@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { type Denomination, percent } from '../../units.ts'
+import { type Denomination, duration, percent, time } from '../../units.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, isOurs, unread } from './judgement.ts'
@@ -80,7 +81,7 @@ export function createBidJudgement(
     )
     if (market === undefined) return refuse('asset_not_priced', `No pinned market prices ${asset}.`)
     const price = market.read()
-    const wrong = checkPrice(price, timestampS)
+    const wrong = checkPrice(price, market.market, timestampS)
     if (wrong !== null) return wrong
     const [assetUnit, quoteUnit] = [unitOf(asset, deployment), unitOf(quoteAsset, deployment)]
     if (price === null || assetUnit === null || quoteUnit === null) return unread('the price')
@@ -99,12 +100,12 @@ export function createBidJudgement(
     return refuse('insufficient_balance', `We hold ${paid(have)}; the bid takes ${paid(freshAssets)}.`)
   }
 
-  function checkPrice(price: PriceRead | null, timestampS: number): Refusal | null {
+  function checkPrice(price: PriceRead | null, market: PinnedMarket, timestampS: number): Refusal | null {
     if (price === null) return unread('the oracle')
     const unusable = checkUsable(price, limits.priceAgeSMax, timestampS)
     // Who orders by hand decides on no price; the bid is held to the oracle's all the same.
     if (unusable !== null || proposal.kind === 'order') return unusable
-    return checkDecided(price, proposal, limits.priceDivergenceBpsMax)
+    return checkDecided(price, proposal, limits.priceDivergenceBpsMax, { market, deployment })
   }
   return judge
 }
@@ -113,7 +114,7 @@ export function createBidJudgement(
 export function checkOpen({ state, closesAt }: OfferRead, timestampS: number): Refusal | null {
   if (state !== OPEN) return refuse('lot_not_open', `Its state is ${state}; open is ${OPEN}.`)
   if (BigInt(timestampS) < closesAt) return null
-  return refuse('lot_closed', `It closed at second ${closesAt}; the next block is at ${timestampS}.`)
+  return refuse('lot_closed', `It closed at ${time(closesAt)}; the next block is of ${time(timestampS)}.`)
 }
 
 /** Refuse a bid on an RFQ that does not bind past its close, or binds too long. Pure. */
@@ -122,6 +123,6 @@ export function checkExpiry(about: About, { closesAt }: OfferRead, limits: BidLi
   if (expiresS > closesAt && expiresS <= closesAt + limits.bindsAfterCloseSMax) return null
   return refuse(
     'expiry_out_of_range',
-    `The bid expires at second ${expiresS}; it must bind past the close at ${closesAt}, by ${limits.bindsAfterCloseSMax} s at most.`,
+    `The bid expires at ${time(expiresS)}; it must bind past the close at ${time(closesAt)}, by ${duration(limits.bindsAfterCloseSMax * 1_000n)} at most.`,
   )
 }

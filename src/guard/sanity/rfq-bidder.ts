@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
+import { time } from '../../units.ts'
 import { type About, isOurs, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 import {
@@ -29,11 +30,17 @@ import {
 import { amountText } from './units.ts'
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
-function checkChange(token: Address, actual: bigint, expected: bigint): Refusal | null {
+function checkChange(
+  { subject: { deployment } }: About,
+  token: Address,
+  actual: bigint,
+  expected: bigint,
+): Refusal | null {
   if (actual === expected) return null
+  const say = (assets: bigint) => amountText(assets, token, deployment)
   return refuse(
     'change_unexpected',
-    `Our balance of ${token} would change by ${actual} base units; the contract's own figures say ${expected}.`,
+    `Our balance would change by ${say(actual)}; the contract's own figures say ${say(expected)}.`,
   )
 }
 
@@ -53,18 +60,20 @@ function judgePlace(limits: BidLimits, about: About): Judgement {
     checkOutcome: ({ changeOf }) => {
       const found = rfq()
       if (found === null) return unread('the RFQ')
-      return checkPaid(found, changeOf, assets) ?? checkEscrow(found)
+      return checkPaid(about, found, changeOf, assets) ?? checkEscrow(found)
     },
   }
 }
 
 /** A bid pays its escrow in the quote asset, and moves the asset neither way. */
 const checkPaid = (
+  about: About,
   { quoteAsset, asset }: OfferRead,
   changeOf: (token: Address) => bigint,
   assets: bigint,
 ): Refusal | null =>
-  checkChange(quoteAsset, changeOf(quoteAsset), -assets) ?? checkChange(asset, changeOf(asset), 0n)
+  checkChange(about, quoteAsset, changeOf(quoteAsset), -assets) ??
+  checkChange(about, asset, changeOf(asset), 0n)
 
 function judgeReplace(limits: BidLimits, about: About): Judgement {
   const assets = uintOf(about, 'bidAssets')
@@ -81,7 +90,7 @@ function judgeReplace(limits: BidLimits, about: About): Judgement {
     checkOutcome: ({ changeOf }) => {
       const [found, own] = [rfq(), bid()]
       if (found === null || own === null) return unread('the RFQ and its bid')
-      const paid = checkPaid(found, changeOf, assets - own.assets)
+      const paid = checkPaid(about, found, changeOf, assets - own.assets)
       // Above a limit, a bid may still be lowered.
       return paid ?? (assets > own.assets ? checkEscrow(found) : null)
     },
@@ -120,18 +129,19 @@ function judgeCancel(about: About): Judgement {
       const found = rfq()
       return checkOwn() ?? (found === null ? unread('the RFQ') : checkOpen(found, timestampS))
     },
-    checkOutcome: ({ changeOf }) => checkPaidBack(rfq(), bid(), changeOf),
+    checkOutcome: ({ changeOf }) => checkPaidBack(about, rfq(), bid(), changeOf),
   }
 }
 
 /** What is taken back is the whole bid. */
 function checkPaidBack(
+  about: About,
   rfq: OfferRead | null,
   bid: { readonly assets: bigint } | null,
   changeOf: (token: Address) => bigint,
 ): Refusal | null {
   if (rfq === null || bid === null) return unread('the RFQ and its bid')
-  return checkChange(rfq.quoteAsset, changeOf(rfq.quoteAsset), bid.assets)
+  return checkChange(about, rfq.quoteAsset, changeOf(rfq.quoteAsset), bid.assets)
 }
 
 function judgeClaim(about: About): Judgement {
@@ -147,13 +157,13 @@ function judgeClaim(about: About): Judgement {
       if (own.bidder !== subject.self) return refuse('bid_not_ours', `The bid is ${own.bidder}'s.`)
       return isRefundable ? null : refuse('bid_not_refundable', `Bid ${bidId} has nothing to be claimed.`)
     },
-    checkOutcome: ({ changeOf }) => checkPaidBack(rfq(), bid(), changeOf),
+    checkOutcome: ({ changeOf }) => checkPaidBack(about, rfq(), bid(), changeOf),
   }
 }
 
 /** Judge that an RFQ is closed and not finalized; what we are to win must come in whole, anything else is nothing. */
 function judgeFinalize(about: About): Judgement {
-  const { before, proposal } = about
+  const { before, proposal, subject } = about
   const rfq = before.ask(rfqView(addressOf(about, 'rfqAddress'), uintOf(about, 'rfqId')))
   return {
     checkState: (timestampS) => {
@@ -165,7 +175,7 @@ function judgeFinalize(about: About): Judgement {
       if (found.closesAt <= BigInt(timestampS)) return null
       return refuse(
         'rfq_not_closed',
-        `It closes at second ${found.closesAt}; the next block is at ${timestampS}.`,
+        `It closes at ${time(found.closesAt)}; the next block is of ${time(timestampS)}.`,
       )
     },
     checkOutcome: ({ changeOf }) => {
@@ -174,10 +184,8 @@ function judgeFinalize(about: About): Judgement {
       const gained = changeOf(found.asset)
       const mayLose = proposal.reason.wins !== 'true'
       if (gained === found.amount || (gained === 0n && mayLose)) return null
-      return refuse(
-        'win_not_paid',
-        `${gained} base units of ${found.asset} would come in; the RFQ sells ${found.amount}.`,
-      )
+      const say = (assets: bigint) => amountText(assets, found.asset, subject.deployment)
+      return refuse('win_not_paid', `${say(gained)} would come in; the RFQ sells ${say(found.amount)}.`)
     },
   }
 }
@@ -207,7 +215,7 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
     checkOutcome: ({ changeOf }) => {
       const found = lot()
       if (found === null) return unread('the lot')
-      return checkPaid(found, changeOf, assets) ?? checkEscrow(found)
+      return checkPaid(about, found, changeOf, assets) ?? checkEscrow(found)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Deployment } from '../../service/contract/deployment.ts'
+import type { Deployment, PinnedMarket } from '../../service/contract/deployment.ts'
 import { counted, tokens } from '../../units.ts'
 
 /** One, as a fraction of 10^18. */
@@ -17,4 +17,14 @@ export function unitOf(token: Address, { assets }: Pick<Deployment, 'assets'>): 
 export function amountText(amount: bigint, token: Address, { assets }: Pick<Deployment, 'assets'>): string {
   const asset = assets.find(({ address }) => address === token)
   return asset === undefined ? counted(amount, `base units of ${token}`) : tokens(amount, asset)
+}
+
+/** Write a market's price, a wad, for people: `60,000 sUSD per sBTC`. Pure. */
+export function priceText(
+  priceWad: bigint,
+  { loanAsset, collateralAsset }: Pick<PinnedMarket, 'loanAsset' | 'collateralAsset'>,
+  { assets }: Pick<Deployment, 'assets'>,
+): string {
+  const name = (token: Address) => assets.find(({ address }) => address === token)?.symbol ?? token
+  return tokens(priceWad, { symbol: `${name(loanAsset)} per ${name(collateralAsset)}`, decimals: 18 })
 }

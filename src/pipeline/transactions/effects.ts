@@ -1,5 +1,6 @@
 import { encodeEventTopics, parseAbi } from 'viem'
 import type { Receipt } from '../../chain/nodes.ts'
+import { counted } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
 
 /** Assumed: what a market logs when it opens a liquidation claim. For our accounts only; the guard reads no logs. */
@@ -32,6 +33,10 @@ export function differences(
     const is = realOf.get(token) ?? 0n
     const was = predictedOf.get(token) ?? 0n
     const least = was > 0n ? (was * 99n) / 100n : was
-    return is < least ? [`token ${token} changed by ${is} base units; the simulation predicted ${was}`] : []
+    return is < least
+      ? [
+          `token ${token} changed by ${counted(is, 'base units')}; the simulation predicted ${counted(was, 'base units')}`,
+        ]
+      : []
   })
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { type Checked, refuse } from '../../errors.ts'
 import { blocks, bps, positiveUsdMicros, settings, wei } from '../../service/contract/yaml-scalars.ts'
+import { native } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 
 /** Larger is a slip of the pen. */
@@ -111,7 +112,7 @@ export function quoteFees(
   if (capWei < baseFeePerGasWei) {
     return refuse(
       'fee_cap_below_base_fee',
-      `The base fee is ${baseFeePerGasWei} wei; the policy caps what this may offer at ${capWei} wei. Fix: wait, or raise fees.maxFeePerGas, fees.gainShare or limits.perWorkflow.gasMax.`,
+      `The base fee is ${native(baseFeePerGasWei)}; the policy caps what this may offer at ${native(capWei)}. Fix: wait, or raise fees.maxFeePerGas, fees.gainShare or limits.perWorkflow.gasMax.`,
     )
   }
   const tipWei = tipOf(policy, terms)

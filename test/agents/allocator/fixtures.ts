@@ -129,7 +129,7 @@ export const observation = (changes: Partial<Moment & AllocatorSeen> = {}): Mome
     baseFeePerGasWei: 1_000_000_000n,
     priorityFeePerGasWei: 1_000_000_000n,
   },
-  freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
+  freshness: { ok: true, ageMs: 1_000, message: '1 s old' },
   nativeBalanceWei: WAD,
   balances: {},
   deployment: {

@@ -253,7 +253,7 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
     baseFeePerGasWei: 1_000_000_000n,
     priorityFeePerGasWei: 0n,
   },
-  freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
+  freshness: { ok: true, ageMs: 1_000, message: '1 s old' },
   nativeBalanceWei: 10n ** 18n,
   balances: {},
   deployment: {

@@ -88,7 +88,7 @@ export const observation = (
   signer: SIGNER,
   chainId: 31_337,
   chain: { blockNumber: 10n, timestampS: 1_001, baseFeePerGasWei: 1_000_000_000n, priorityFeePerGasWei: 0n },
-  freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
+  freshness: { ok: true, ageMs: 1_000, message: '1 s old' },
   nativeBalanceWei: 10n ** 18n,
   balances: { [LOAN]: 1_000_000_000_000n, [BTC]: 0n },
   markets: [market()],

@@ -51,7 +51,7 @@ describe('an observation', () => {
       signer: SIGNER,
       chainId: 31_337,
       chain: { blockNumber: 10n, timestampS: 1_000, baseFeePerGasWei: 7n, priorityFeePerGasWei: 2n },
-      freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
+      freshness: { ok: true, ageMs: 1_000, message: '1 s old' },
       nativeBalanceWei: 10n ** 18n,
       balances: { [LOAN]: 5_000_000n, [BTC]: 3n },
       claims: [],
@@ -351,7 +351,7 @@ describe('eligibility', () => {
       return markets[0]?.eligibilityStale
     }
     expect(await at(0)).toBeNull()
-    expect(await at(3_600)).toContain('eligibility lags 3600000 ms')
+    expect(await at(3_600)).toContain('eligibility lags 1 h')
   })
 
   it('is not known when it cannot be read, and nothing else is lost', async () => {
@@ -395,7 +395,7 @@ describe('freshness', () => {
       ok: false,
       ageMs: 48_000,
       message:
-        'positions is stale; positions lags 48000 ms; the policy allows 15000 ms; 2 rows of positions could not be read',
+        'positions is stale; positions lags 48 s; the policy allows 15 s; 2 rows of positions could not be read',
     })
   })
 

@@ -70,7 +70,7 @@ export const moment = (changes: Partial<Moment> = {}): Moment => ({
     baseFeePerGasWei: 1_000_000_000n,
     priorityFeePerGasWei: 0n,
   },
-  freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
+  freshness: { ok: true, ageMs: 1_000, message: '1 s old' },
   nativeBalanceWei: WAD,
   balances: {},
   deployment: {

@@ -128,7 +128,7 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
     baseFeePerGasWei: 1_000_000_000n,
     priorityFeePerGasWei: 1_000_000_000n,
   },
-  freshness: { ok: true, ageMs: 1_000, message: '1000 ms old' },
+  freshness: { ok: true, ageMs: 1_000, message: '1 s old' },
   nativeBalanceWei: 10n ** 18n,
   balances: { [USD]: 1_000_000_000_000n, [BTC]: 0n },
   deployment,

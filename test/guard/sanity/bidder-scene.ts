@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decide } from '../../../agents/rfq-bidder/decide.ts'
 import type { RfqBidderSeen } from '../../../agents/rfq-bidder/seen.ts'
+import type { Refusal } from '../../../src/errors.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import type { Deployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
@@ -53,6 +54,11 @@ export function createScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen
       balanceOf: (token) => balanceOf(at, token),
       price: [PRICE, BigInt(at.nowS()), BigInt(at.nowS()), 1],
     })
+  const said: string[] = []
+  const checkOf = (refusal: Refusal | null | undefined): string | null => {
+    if (refusal) said.push(refusal.message)
+    return refusal?.check ?? null
+  }
   /** The check that refuses a proposal by what the chain shows before it and after it, or null. */
   const refused = (proposal: Proposal): string | null => {
     const [before, after] = [createReads(), createReads()]
@@ -72,12 +78,12 @@ export function createScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen
     if (judgement === undefined) throw new TypeError(`nothing judges ${proposal.workflowType}`)
     before.fill(before.calls.map(chainOf(world)))
     const wrong = judgement.checkState(world.nowS())
-    if (wrong !== null) return wrong.check
+    if (wrong !== null) return checkOf(wrong)
     const then = build()
     if (!then.carryOut(SELF, proposal)) return 'simulation_reverted'
     after.fill(after.calls.map(chainOf(then)))
     const changeOf = (token: string) => balanceOf(then, token) - balanceOf(world, token)
-    return judgement.checkOutcome({ gasWei: 1n, changeOf })?.check ?? null
+    return checkOf(judgement.checkOutcome({ gasWei: 1n, changeOf }))
   }
   const look = (): readonly (string | null)[] => {
     const read = { priceWad: PRICE, sourceAsOfS: world.nowS(), state: 1 }
@@ -106,5 +112,13 @@ export function createScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen
     deeds.push(deed)
     world = build()
   }
-  return { look, act, bidsOf, spent: () => -world.money(SELF), world: () => world }
+  return {
+    /** What refusals said so far. */
+    said,
+    look,
+    act,
+    bidsOf,
+    spent: () => -world.money(SELF),
+    world: () => world,
+  }
 }
