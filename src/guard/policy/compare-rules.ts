@@ -3,6 +3,8 @@ import {
   type Direction,
   differ,
   directionOf,
+  eachOf,
+  listOf,
   membersOf,
   ofSets,
   type Said,
@@ -13,25 +15,21 @@ import {
 export function compareRules(was: Said, is: Said): readonly Difference[] {
   const [before, after] = [was, is].map((each) => membersOf(each.guard)) as [Said, Said]
   const [allowed, stillAllowed] = [before, after].map(({ allow }) => byType(listOf(allow))) as [Types, Types]
-  const isAllowed = (type: string) => allowed.has(type) && stillAllowed.has(type)
+  // What a type may leave is nothing by itself where its calls came or went.
+  const isKept = (type: string) => allowed.has(type) === stillAllowed.has(type)
   return [
     ...eachOf(allowed, stillAllowed).flatMap(([type, old, now]) => compareType(type, old, now)),
     ...compareDenials(listOf(before.deny), listOf(after.deny)),
     ...eachOf(byType(listOf(before.effects)), byType(listOf(after.effects)))
-      .filter(([type]) => isAllowed(type))
+      .filter(([type]) => isKept(type))
       .flatMap(([type, old, now]) => compareEffects(`guard.effects[${type}]`, old, now)),
   ]
 }
 
 type Types = ReadonlyMap<string, readonly Said[]>
 
-const listOf = (value: unknown): readonly Said[] => (Array.isArray(value) ? value.map(membersOf) : [])
 const byType = (list: readonly Said[]): Types => Map.groupBy(list, ({ workflowType }) => String(workflowType))
 const idOf = ({ id }: Said): string => String(id)
-
-/** Each key of two maps, with what both have there. */
-const eachOf = <T>(was: ReadonlyMap<string, T>, is: ReadonlyMap<string, T>) =>
-  [...new Set([...is.keys(), ...was.keys()])].map((key) => [key, was.get(key), is.get(key)] as const)
 
 /** A type without rules is not allowed; with other rules, or in another order, its workflow is another one. */
 function compareType(
@@ -124,10 +122,12 @@ const ofEntry = (was: unknown, is: unknown, changed: Direction | null): Directio
 /** What must come in may be more; what may leave is exactly what is at stake, and budgets count by it. */
 function compareEffects(
   path: string,
-  [was]: readonly Said[] = [],
-  [is]: readonly Said[] = [],
+  before: readonly Said[] = [],
+  after: readonly Said[] = [],
 ): readonly Difference[] {
-  if (was === undefined || is === undefined) return differ(path, was, is, 'unknown')
+  const [[was], [is]] = [before, after]
+  const areSingle = before.length === 1 && after.length === 1
+  if (!areSingle || was === undefined || is === undefined) return differ(path, before, after, 'unknown')
   return [
     ...differ(`${path}.out`, was.out, is.out, 'unknown'),
     ...differ(`${path}.moves`, was.moves, is.moves, 'unknown'),

@@ -1,4 +1,5 @@
 import { contentHash } from '../content-hash.ts'
+import { compareAllowances } from './compare-allowances.ts'
 import { compareApproval } from './compare-approval.ts'
 import { compareRules } from './compare-rules.ts'
 import { type Difference, type Direction, directionOf, type Said, type Sense, textOf } from './difference.ts'
@@ -65,7 +66,8 @@ const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'ope
  * @returns the differences, in the order of the new file; empty where both say the same.
  */
 export function comparePolicies(was: Said, is: Said): readonly Difference[] {
-  return [...compareSettings(was, is), ...compareApproval(was, is), ...compareRules(was, is)]
+  const parts = [compareSettings, compareAllowances, compareApproval, compareRules]
+  return parts.flatMap((compare) => compare(was, is))
 }
 
 /** Say what differences come to: one that is wider or unknown outweighs all that are narrower. Pure. */
@@ -78,7 +80,7 @@ export function changeOf(differences: readonly Difference[]): Change {
 export const changeHash = (was: Said, is: Said): string => contentHash({ was, is })
 
 /** Sections of which single settings say nothing by themselves. */
-const OF_THEIR_OWN = /^(approval|guard\.(allow|deny|effects))$/
+const OF_THEIR_OWN = /^(approval|limits\.allowances|guard\.(allow|deny|effects))$/
 
 function compareSettings(was: Said, is: Said): readonly Difference[] {
   const [before, after] = [leavesOf(was), leavesOf(is)]

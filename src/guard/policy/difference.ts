@@ -49,6 +49,13 @@ export const textOf = (value: unknown): string => (typeof value === 'string' ? v
 export const membersOf = (value: unknown): Said =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? { ...value } : {}
 
+/** The mappings of a list; none where it is no list. Pure. */
+export const listOf = (value: unknown): readonly Said[] => (Array.isArray(value) ? value.map(membersOf) : [])
+
+/** Each key of two maps, with what both have there. Pure. */
+export const eachOf = <T>(was: ReadonlyMap<string, T>, is: ReadonlyMap<string, T>) =>
+  [...new Set([...is.keys(), ...was.keys()])].map((key) => [key, was.get(key), is.get(key)] as const)
+
 /** Make the difference of two values that say less and less: null says nothing at all. Empty where both say the same. Pure. */
 export function differ(
   path: string,

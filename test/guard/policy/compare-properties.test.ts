@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
 import { policySchema } from '../../../src/config/policy.ts'
+import { checkAllowances } from '../../../src/guard/allowances.ts'
 import { checkBudget } from '../../../src/guard/budget.ts'
 import { checkChanges } from '../../../src/guard/effects.ts'
 import { checkHeadAge } from '../../../src/guard/freshness.ts'
@@ -16,7 +17,7 @@ import { judged, rulesOf, worldOf } from '../../fuzz/worlds.ts'
 import { createDice, type Dice } from '../../judgement/dice.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
-import { COLLATERAL, LOAN, NOW_MS, SELF } from '../fixtures.ts'
+import { COLLATERAL, LOAN, MARKET, NOW_MS, SELF } from '../fixtures.ts'
 import { deployment } from '../kinds.ts'
 import { CASES } from '../shipped.ts'
 import { edited } from './edits.ts'
@@ -115,11 +116,20 @@ function outsideOnlyNow(
     gasWei: edge((limits) => limits[section].gasWeiMax),
   }
   const headS = NOW_MS / 1_000 - whole(dice, 60)
-  const judge = ({ effects, limits, freshness }: Ruleset): Record<string, boolean> => {
+  // Of one market each, or of one that is not known.
+  const used = { uses: chance(dice, 0.7) ? [`market ${MARKET}`, `counterparty ${MARKET}`] : ['market'] }
+  const bait = { usdMicros: BigInt(whole(dice, 25)) * 1_000_000_000n, ...used }
+  const rows = Array.from({ length: whole(dice, 4) }, () => ({
+    ...row,
+    atMs: NOW_MS - whole(dice, 7_200_000),
+    ...bait,
+  }))
+  const judge = ({ effects, limits, allowances, freshness }: Ruleset): Record<string, boolean> => {
     const held = effects.get(type)
     return {
       effects: held !== undefined && checkChanges(changes, held, subject) === null,
       budget: checkBudget({ reservations, ask, limits, nowMs: NOW_MS }).ok,
+      allowances: checkAllowances({ allowances, rows, ask: bait, nowMs: NOW_MS }).ok,
       head: checkHeadAge(headS, freshness, NOW_MS) === null,
     }
   }

@@ -348,3 +348,45 @@ describe('two policies', () => {
       expect(words(was, is)).toEqual(difference === null ? [] : [difference])
   })
 })
+
+describe('allowances', () => {
+  const any = { of: 'market', most: '100,000 USD', refill: '10,000 USD', per: '1 h' }
+  const one = { ...any, named: 'btc', most: '50,000 USD' }
+  const calls = { of: 'function', named: 'liquidate', calls: '5', per: '1 h' }
+  const day = { ...calls, calls: '20', per: '1 d' }
+  it.each<[string, readonly Said[], readonly Said[], string]>([
+    ['one more', [any], [any, one], 'narrower'],
+    ['the first', [], [any], 'narrower'],
+    ['one less', [any, one], [one], 'wider'],
+    ['the last', [any], [], 'wider'],
+    ['another order', [any, one, calls], [calls, { ...any, named: 'any' }, one], 'same'],
+    ['less at once', [any], [{ ...any, most: '90,000 USD' }], 'narrower'],
+    ['more at once', [any], [{ ...any, most: '100,001 USD' }], 'wider'],
+    ['more of it back', [any], [{ ...any, refill: '11,000 USD' }], 'wider'],
+    ['the same in a longer time', [any], [{ ...any, per: '61 min' }], 'narrower'],
+    ['the same in a shorter time', [any], [{ ...any, per: '59 min' }], 'wider'],
+    ['less back in a shorter time', [any], [{ ...any, refill: '5,000 USD', per: '30 min' }], 'wider'],
+    ['fewer calls', [calls], [{ ...calls, calls: '4' }], 'narrower'],
+    ['as many calls in a shorter time', [calls], [{ ...calls, per: '59 min' }], 'wider'],
+    ['another name', [one], [{ ...one, named: 'eth' }], 'wider'],
+    ['calls for an amount', [{ ...any, of: 'function', named: 'liquidate' }], [calls], 'wider'],
+    ['a second window', [calls], [calls, day], 'narrower'],
+    ['one window less', [calls, day], [day], 'wider'],
+    ['one of two windows', [calls, day], [calls, { ...day, calls: '19' }], 'unknown'],
+  ])('compare one by one: %s', (_name, was, is, change) => {
+    const limited = (allowances: readonly Said[]) => changed(LIQUIDATOR, 'limits/allowances', allowances)
+    expect(changeOf(comparePolicies(limited(was), limited(is)))).toBe(change)
+  })
+
+  it('say what changed of which', () => {
+    const limited = (each: Said) => changed(LIQUIDATOR, 'limits/allowances', [each])
+    expect(comparePolicies(limited(any), limited({ ...any, most: '90,000 USD' }))).toEqual([
+      {
+        path: 'limits.allowances[market any].most',
+        direction: 'narrower',
+        was: '100,000 USD',
+        is: '90,000 USD',
+      },
+    ])
+  })
+})

@@ -1,5 +1,5 @@
 import { membersOf, type Said } from '../../../src/guard/policy/difference.ts'
-import { pickFrom, whole } from '../../fuzz/dice.ts'
+import { chance, pickFrom, whole } from '../../fuzz/dice.ts'
 import type { Dice } from '../../judgement/dice.ts'
 
 /** A policy as a file says it, to change. */
@@ -113,6 +113,18 @@ const EDITS: readonly Edit[] = [
     const limits = draft.limits as Draft
     if (dice.unit() < 0.5) delete limits.loss
     else limits.loss = { perHour: '1,000 USD', perDay: '2,000 USD' }
+  },
+  (draft, _, dice) => {
+    const limits = draft.limits as Draft
+    const amount = () => `${pickFrom(dice, [1, 5, 20])},000 USD`
+    const per = pickFrom(dice, ['30 min', '1 h', '1 d'])
+    const of = pickFrom(dice, ['market', 'counterparty'])
+    const more = chance(dice, 0.3) ? { calls: '2' } : { most: amount(), refill: amount() }
+    limits.allowances = [...listOf(limits, 'allowances'), { of, per, ...more }]
+  },
+  (draft, _, dice) => {
+    const allowances = listOf(draft.limits, 'allowances')
+    allowances.splice(whole(dice, allowances.length), 1)
   },
   (draft, original, dice) => {
     const prices = (draft.limits as Draft).prices as Draft
