@@ -112,6 +112,9 @@ describe('the archive', () => {
 
   it('loses nothing when the process ends between the two files', async () => {
     await succeeded('w', 0)
+    const shadow = workflowOf('cleared', { id: 'shadow', opportunity: 'shadow', shadow: true })
+    await journal.open(shadow)
+    await journal.write(move(shadow, 'shadowed', 5_000))
     await journal.barrier()
     const before = await journal.list(10)
     const files = ['journal.sqlite', 'journal.sqlite-wal']
@@ -122,7 +125,9 @@ describe('the archive', () => {
     for (const file of files) renameSync(join(directory, `${file}.before`), join(directory, file))
     journal = openSqliteJournal(directory)
     expect(await journal.list(10)).toEqual(before)
+    expect(await journal.shadowed()).toMatchObject([{ id: 'shadow' }])
     await archiveAll()
+    expect(await journal.shadowed()).toMatchObject([{ id: 'shadow' }])
     expect(await journal.list(10)).toEqual(before)
     expect((await journal.byOpportunity('of w'))?.id).toBe('w')
   })

@@ -8,7 +8,7 @@ import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move } from '../../src/workflow/workflow.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
-import { workflowOf } from '../support/workflows.ts'
+import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 import { describeJournal, type JournalHouse } from './contract.ts'
 
 let directory: string
@@ -91,6 +91,34 @@ describe('the SQLite journal on its disk', () => {
     expect(await journal.reservations('liquidator', 0)).toEqual([reservation('w0')])
     expect(parse).not.toHaveBeenCalled()
     parse.mockRestore()
+  })
+})
+
+describe('what a journal does not have', () => {
+  it('is null, and is not tried again', async () => {
+    expect(await journal.getValue('none')).toBeNull()
+    expect(await journal.nextNonce(1, SIGNER)).toBeNull()
+    expect(await journal.byNonce(1, SIGNER, 0)).toBeNull()
+    const claiming = workflowOf('in_flight', { id: 'a', slots: [slotOf()] })
+    await journal.open({ ...claiming, state: 'cleared', slots: [] })
+    expect(await journal.claim(claiming, null)).toBe('lost')
+    // What is archived leaves the outbox.
+    await journal.postpone('0x01', 5)
+    expect(await journal.due(10, 10)).toEqual([])
+  })
+
+  it('is read of the records where it is older than what is held, of a role and of all', async () => {
+    const day = 86_400_000
+    const rows = [
+      { ...reservation('a'), atMs: day },
+      { ...reservation('b'), role: 'allocator', atMs: 2 * day },
+      { ...reservation('c'), atMs: 9 * day },
+    ]
+    for (const row of rows) await journal.settle(row)
+    const ids = async (role: string | null, times: readonly number[]) =>
+      (await journal.spending(role, times, 'none')).rows.map(({ workflowId }) => workflowId)
+    expect(await ids(null, [9 * day, day])).toEqual(['a', 'b', 'c'])
+    expect(await ids('liquidator', [day])).toEqual(['a', 'c'])
   })
 })
 

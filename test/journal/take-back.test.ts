@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { takeBack } from '../../src/journal/take-back.ts'
+import { areHeld, takeBack } from '../../src/journal/take-back.ts'
 import type { Mark } from '../../src/journal/watermark.ts'
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
@@ -116,4 +116,147 @@ it('ends what was under way of an opportunity of which a later round had claimed
     note: { check: 'ended_before_restore' },
   })
   expect((await journal.live()).map(({ id }) => id)).toEqual(['w7'])
+})
+
+const CHAIN = 31_337
+const other = attemptOf({ digest: `0x${'0a'.repeat(32)}` })
+const claimOf = (changes: Parameters<typeof workflowOf>[1]): Mark => ({
+  ...{ type: 'claim', workflow: workflowOf('in_flight', { id: 'w7', ...changes }), reservation: null },
+})
+
+it('takes a claim back as it was ordered, with its budget: what was sent, and what is not final, is for the chain to say', async () => {
+  const slots = [
+    slotOf({ nonce: 7, state: 'final', inclusion: INCLUSION, attempts: [FIRST] }),
+    slotOf({ index: 1, nonce: 8, state: 'mined', inclusion: INCLUSION, attempts: [BUMP] }),
+  ]
+  const { workflow } = { workflow: workflowOf('in_flight', { id: 'w7', slots, version: 9 }) }
+  if (mark.type !== 'attempt' || mark.reservation === undefined) throw new TypeError('with a budget')
+  const claim: Mark = { type: 'claim', workflow, reservation: mark.reservation }
+  expect(await takeBack([claim], journal)).toEqual(
+    [7, 8].map((nonce) => ({ signer: SIGNER, nonce, workflowId: 'w7', taken: true })),
+  )
+  const { raw: _raw, hash: _hash, ...ordered } = BUMP
+  expect(await journal.get('w7')).toMatchObject({ state: 'in_flight', version: 1 })
+  expect((await journal.get('w7'))?.slots).toEqual([
+    slots[0],
+    slotOf({ index: 1, nonce: 8, attempts: [{ ...ordered, state: 'ordered' }] }),
+  ])
+  expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
+  expect(await journal.reservations('liquidator', 0)).toMatchObject([{ gasWei: 300n }])
+  for (const { digest } of [FIRST, BUMP]) expect(await journal.ledgerEntry(digest)).not.toBeNull()
+  expect(await takeBack([claim], journal)).toEqual([])
+})
+
+it('goes over nonces that nobody claimed, and takes none below', async () => {
+  await journal.adoptNonce(CHAIN, SIGNER, 3)
+  expect(await takeBack([claimOf({ slots: [slotOf({})] })], journal)).toMatchObject([{ taken: true }])
+  expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
+  const below = claimOf({ id: 'w5', opportunity: 'o5', slots: [slotOf({ nonce: 5, attempts: [other] })] })
+  expect(await takeBack([below], journal)).toMatchObject([{ nonce: 5, taken: false }])
+  expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
+})
+
+it('begins nothing again whose nonce the journal holds for another, and says what to look at', async () => {
+  await restored({})
+  const late = claimOf({
+    id: 'w8',
+    opportunity: 'o8',
+    updatedAtMs: 99,
+    slots: [slotOf({ attempts: [other] })],
+  })
+  expect(await takeBack([late], journal)).toEqual([
+    { signer: SIGNER, nonce: 7, workflowId: 'w8', taken: false },
+  ])
+  expect(await journal.get('w8')).toMatchObject({
+    ...{ state: 'quarantined', updatedAtMs: 99, slots: [] },
+    note: { check: 'sent_before_restore', message: expect.stringContaining('signer show') },
+  })
+  expect(await journal.ledgerEntry(other.digest)).toMatchObject({ nonce: 7, workflowId: 'w8' })
+  expect(await takeBack([late], journal)).toEqual([])
+})
+
+it('leaves what ended, or has nonces of its own, as it is where a claim of it is lost', async () => {
+  await restored({})
+  const more = [slotOf({ attempts: [FIRST] }), slotOf({ index: 1, nonce: 3, attempts: [other] })]
+  expect(await takeBack([claimOf({ slots: more })], journal)).toMatchObject([{ nonce: 3, taken: false }])
+  expect(await journal.get('w7')).toMatchObject({ state: 'in_flight', slots: [{ nonce: 7 }] })
+  const ended = workflowOf('cleared', { id: 'w8', opportunity: 'o8' })
+  await journal.open(ended)
+  await journal.write({ ...ended, state: 'cancelled' })
+  const late = claimOf({ id: 'w8', opportunity: 'o8', slots: [slotOf({ attempts: [BUMP] })] })
+  expect(await takeBack([late], journal)).toMatchObject([{ nonce: 7, taken: false }])
+  expect(await journal.get('w8')).toMatchObject({ state: 'cancelled' })
+})
+
+it('takes what has no nonce back into the ledger', async () => {
+  const entry = {
+    ...{ digest: other.digest, kind: 'challenge' as const, signer: SIGNER },
+    ...{ workflowId: null, nonce: null, atMs: 4 },
+  }
+  const signIn: Mark = { type: 'digest', entry }
+  expect(await takeBack([signIn], journal)).toMatchObject([{ workflowId: null, nonce: null, taken: true }])
+  expect(await journal.ledgerEntry(other.digest)).toEqual(entry)
+  expect(await takeBack([signIn], journal)).toEqual([])
+})
+
+it('knows the digests of what ended from its record, where the ledger has forgotten them', async () => {
+  const ended = workflowOf('succeeded', {
+    ...{ id: 'w7', slots: [slotOf({ attempts: [FIRST] })], attestation: { digest: other.digest } },
+  })
+  const holding = (workflow: typeof ended, held: readonly string[] = []) => ({
+    get: async () => workflow,
+    ledgerEntry: async (digest: `0x${string}`) =>
+      held.includes(digest)
+        ? {
+            ...{ digest, kind: 'typed_data' as const, signer: SIGNER, workflowId: 'w7' },
+            nonce: null,
+            atMs: 1,
+          }
+        : null,
+  })
+  const all = [FIRST.digest, other.digest]
+  expect(await areHeld(all, 'w7', holding(ended))).toBe(true)
+  expect(await areHeld([...all, BUMP.digest], 'w7', holding(ended))).toBe(false)
+  expect(await areHeld([...all, BUMP.digest], 'w7', holding(ended, [BUMP.digest]))).toBe(true)
+  expect(await areHeld(all, null, holding(ended))).toBe(false)
+  expect(await areHeld(all, 'w7', holding({ ...ended, state: 'in_flight' }))).toBe(false)
+  expect(await areHeld(all, 'w7', holding({ ...ended, state: 'in_flight' }, all))).toBe(true)
+})
+
+it('orders a bump again of a workflow that is not there for the ledger alone', async () => {
+  expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: false }])
+  expect(await journal.get('w7')).toBeNull()
+  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+})
+
+it('orders the no-op that closed a slot again, also after another, and changes no other slot', async () => {
+  const slots = [0, 1, 2].map((index) =>
+    slotOf({ index, nonce: 7 + index, attempts: [attemptOf({ digest: `0x0${index}` })] }),
+  )
+  await journal.adoptNonce(CHAIN, SIGNER, 7)
+  await journal.open(workflowOf('cleared', { id: 'w7' }))
+  await journal.claim(workflowOf('in_flight', { id: 'w7', slots }), null)
+  const noop = (of: number): Mark => ({
+    ...{ type: 'attempt', workflowId: 'w7', chainId: CHAIN, signer: SIGNER, nonce: 8 },
+    attempt: attemptOf({ digest: `0x1${of}`, purpose: 'noop' }),
+  })
+  expect(await takeBack([noop(1), noop(2)], journal)).toMatchObject([{ taken: true }, { taken: true }])
+  const [first, second, third] = (await journal.get('w7'))?.slots ?? []
+  expect([first, third]).toEqual([slots[0], slots[2]])
+  expect(second?.attempts.map(({ digest }) => digest)).toEqual(['0x01', '0x11', '0x12'])
+})
+
+it.each([
+  ['a round that has nonces', { slots: [slotOf({ nonce: 6, attempts: [other] })] }, 1],
+  ['a round that came later', { round: 2 }, 1],
+  ['the same round', { id: 'w7', round: 1 }, 1],
+] as const)('ends no %s', async (_which, changes, round) => {
+  await journal.adoptNonce(CHAIN, SIGNER, 6)
+  const held = workflowOf('requested', { id: 'w0', opportunity: 'o', ...changes, slots: [] })
+  await journal.open(held)
+  if ('slots' in changes) await journal.claim({ ...held, state: 'in_flight', slots: changes.slots }, null)
+  const before = await journal.get(held.id)
+  await takeBack([claimOf({ opportunity: 'o', round, slots: [slotOf({})] })], journal)
+  if (held.id === 'w7') expect(await journal.get('w7')).toMatchObject({ state: 'in_flight' })
+  else expect(await journal.get(held.id)).toEqual(before)
 })
