@@ -12,6 +12,10 @@ export function shortSubject(subject: string, marketSymbol?: string): string {
   return `${market} ${last}`.trim()
 }
 
+/** Say that other instances of a fleet have older records, by their names. Pure. */
+export const elsewhere = (names: readonly string[]) =>
+  `What ended long ago is in the archives of ${names.join(', ')}, each on its machine.\n`
+
 /** Write a duration in the unit that reads best. Pure. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`

@@ -26,6 +26,8 @@ export type Tested = {
   readonly role: string
   /** Workflows that were looked at; not all of them came to an answer that was judged. */
   readonly looked: number
+  /** Instances that have older ones in archives of their own, where fewer were found than asked for. */
+  readonly archives: readonly string[]
   readonly types: readonly TestedType[]
 }
 
@@ -52,6 +54,7 @@ export async function testFile(
     return {
       role: ruleset.role,
       looked: workflows.length,
+      archives: workflows.length < last ? await journal.archivedBy() : [],
       types: [...byType].map(([workflowType, answers]) => sumUp(workflowType, answers)),
     }
   })

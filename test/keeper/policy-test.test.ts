@@ -1,7 +1,8 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { testFile } from '../../src/keeper/policy-test.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
@@ -22,6 +23,8 @@ import {
 } from '../guard/fixtures.ts'
 import { deployment } from '../guard/kinds.ts'
 import { runCommand } from '../support/commands.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { DURABLE, journalOf, newStore, takeSeat } from '../support/redis-fleet.ts'
 import { workflowOf } from '../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-policy-test-'))
@@ -29,20 +32,19 @@ const written = (name: string, text: string) => {
   writeFileSync(join(directory, name), text)
   return join(directory, name)
 }
-const CONFIG = written(
-  'run.yaml',
-  JSON.stringify({
-    environment: 'sandbox',
-    directory,
-    chain: { id: '31337' },
-    service: { assumptions: {} },
-    agents: [],
-    deployment: {
-      ...deployment,
-      assets: deployment.assets.map((asset) => ({ ...asset, decimals: String(asset.decimals) })),
-    },
-  }),
-)
+const ground = {
+  environment: 'sandbox',
+  chain: { id: '31337' },
+  service: { assumptions: {} },
+  deployment: {
+    ...deployment,
+    assets: deployment.assets.map((asset) => ({ ...asset, decimals: String(asset.decimals) })),
+  },
+}
+const CONFIG = written('run.yaml', JSON.stringify({ ...ground, directory, agents: [] }))
+let redis: TestRedis
+/** A run configuration of a fleet, whose journal has the same. */
+let fleetConfig: string
 const shipped = readFileSync('policies/liquidator.yaml', 'utf8').replace(
   './shared/',
   `${process.cwd()}/policies/shared/`,
@@ -56,8 +58,8 @@ const stolen = {
   ],
 }
 
-beforeAll(async () => {
-  const journal = openSqliteJournal(directory)
+/** An answer that was cleared, one that was refused, and one that nobody judged. */
+async function fill(journal: Journal): Promise<void> {
   const { clearance: _clearance, ...blank } = workflowOf('discovered')
   const open = async (id: string, prepared: Partial<Workflow>) => {
     const identified = { id: id.repeat(32), opportunity: id.repeat(64), ...bound(liquidation) }
@@ -71,11 +73,42 @@ beforeAll(async () => {
   )
   const note = { check: 'parameter_recipient', message: 'recipient is another' }
   await journal.write(move(await open('b', { prepared: freeze(stolen) }), 'refused', NOW_MS + 1, { note }))
-  // Nobody judged it.
   await journal.write(move(await open('c', { prepared: freeze(stolen) }), 'expired', NOW_MS + 60_000))
   await journal.barrier()
+}
+
+beforeAll(async () => {
+  const journal = openSqliteJournal(directory)
+  await fill(journal)
   await journal.close()
+  redis = await startRedis(DURABLE)
+  const { store, config } = await newStore(redis.port)
+  const { signer } = bound(liquidation)
+  const inRedis = await journalOf(await takeSeat(store, signer), store)
+  await fill(inRedis)
+  // Two of the three have been moved to this instance's own machine.
+  await inRedis.archiveSlice(NOW_MS + 100_000, 0)
+  store.close()
+  fleetConfig = written(
+    'fleet.yaml',
+    JSON.stringify({
+      ...ground,
+      directory: join(directory, 'another-machine'),
+      chain: { id: '31337', nodes: { read: ['env:NOT_HERE'] } },
+      journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
+      fleet: { name: config.fleet, instance: 'env:NOT_HERE', roster: ['one', 'two'], leaseMs: '1000' },
+      agents: [
+        {
+          role: 'liquidator',
+          mode: 'live',
+          policy: 'none',
+          signer: { kms: { keyId: 'none', address: signer } },
+        },
+      ],
+    }),
+  )
 })
+afterAll(() => redis.stop())
 
 const tested = (text: string) =>
   testFile(written('policy.yaml', text), CONFIG, { place: { directory }, last: 1_000 })
@@ -83,7 +116,7 @@ const tested = (text: string) =>
 it('says nothing of a policy that judges as the one did then', async () => {
   expect(await tested(shipped)).toEqual({
     role: 'liquidator',
-    looked: 3,
+    ...{ looked: 3, archives: [] },
     types: [
       {
         ...{ workflowType: 'role.liquidator.liquidate', judged: 2, clearedBoth: 1, refusedBoth: 1 },
@@ -122,4 +155,19 @@ it('is a command, whose exit code says whether anything differs', async () => {
     'cleared then, refused now: 1 by approval_not_exact\n      aaaaaaaa: Rule approve-repayment',
   )
   expect(await test(shipped, '--last', '0')).toMatchObject({ code: 2 })
+})
+
+it('judges what a fleet has in its Redis, and says whose machine has the rest', async () => {
+  const test = (text: string, ...more: readonly string[]) =>
+    runCommand(['policy', 'test', written('policy.yaml', text), '--config', fleetConfig, ...more])
+  const { code, out, err } = await test(
+    shipped.replace('{ eq: $input.repayAssets }', '{ eq: $input.repayAssets, max: "9" }'),
+  )
+  expect({ code, out, err }).toMatchObject({
+    code: 1,
+    err: 'What ended long ago is in the archives of one, each on its machine.\n',
+    out: expect.stringContaining('cleared then, refused now: 1 by approval_not_exact\n      aaaaaaaa: Rule'),
+  })
+  // As many as were asked for: nothing is missing.
+  expect(await test(shipped, '--last', '1')).toMatchObject({ code: 0, err: '' })
 })

@@ -1,6 +1,7 @@
 import { printable } from '../../errors.ts'
 import { type Tested, testFile } from '../../keeper/policy-test.ts'
 import { type Io, usageError } from '../command.ts'
+import { elsewhere } from '../format.ts'
 import { placeOf } from '../place.ts'
 
 const LAST_MAX = 10_000
@@ -21,6 +22,7 @@ export async function testPolicy(
     throw usageError(`--last is "${last}".`, `give a whole number from 1 to ${LAST_MAX}`)
   }
   const tested = await testFile(file, config, { place: await placeOf({ config }, io), last: count })
+  if (tested.archives.length > 0) io.err(elsewhere(tested.archives))
   io.out(json === true ? `${JSON.stringify(tested)}\n` : textOf(tested))
   return tested.types.some(isOther) ? 1 : 0
 }

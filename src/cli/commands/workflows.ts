@@ -6,7 +6,7 @@ import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { findWorkflow } from '../find-workflow.ts'
-import { duration, shortSubject } from '../format.ts'
+import { duration, elsewhere, shortSubject } from '../format.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 const LIST_MAX = 1_000
@@ -53,8 +53,7 @@ export const workflows = command({
 /** On one machine the archive is read with the rest; another's only there. */
 async function sayArchives(journal: JournalReads, io: Io): Promise<void> {
   const names = await journal.archivedBy()
-  if (names.length > 0)
-    io.err(`What ended long ago is in the archives of ${names.join(', ')}, each on its machine.\n`)
+  if (names.length > 0) io.err(elsewhere(names))
 }
 
 const toJson = (value: unknown) =>
