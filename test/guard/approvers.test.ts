@@ -153,6 +153,12 @@ const alike = (publicKey: string) => {
 describe('approvers of a policy', () => {
   it.each([
     ['a name with spaces', { 'a b': { user: 'a@b' } }],
+    ['a name that begins with a digit', { '1a': { user: 'a@b' } }],
+    ['a name of 41 letters', { ['a'.repeat(41)]: { user: 'a@b' } }],
+    ['a user without a machine', { anna: { user: 'anna' } }],
+    ['a user of two machines', { anna: { user: 'a@b@c' } }],
+    ['a user with a space', { anna: { user: 'a b@c' } }],
+    ['a member that is none', { anna: { user: 'a@b', email: 'a@b' } }],
     ['a key that is none', { anna: { key: 'ed25519:AAAA' } }],
     ['another kind of key', { anna: { key: `rsa:${'A'.repeat(43)}=` } }],
     ['both key and user', { anna: { key: anna.publicKey, user: 'a@b' } }],

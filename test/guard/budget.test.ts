@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkBudget, checkStanding, type SpendRow } from '../../src/guard/budget.ts'
+import { BUDGETS_MS, checkBudget, checkCap, checkStanding, type SpendRow } from '../../src/guard/budget.ts'
 import type { Limits } from '../../src/guard/policy/policy.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, STRANGER, VAULT } from './fixtures.ts'
 
@@ -77,6 +77,27 @@ describe('budgets', () => {
     const earlier = row(2 * HOUR_MS, { reverted: true })
     expect(judge([earlier, earlier])).toBe('fits')
     expect(judge([earlier, earlier, earlier])).toBe('limit_day_reverts')
+  })
+})
+
+describe('a cap over all roles', () => {
+  it('holds an hour and a day, up to the limit', () => {
+    const cap = {
+      perHour: { usdMicrosMax: 100n, gasWeiMax: 50n },
+      perDay: { usdMicrosMax: 150n, gasWeiMax: 70n },
+    }
+    const capped = (agoMs: number, usdMicros: bigint, gasWei: bigint) => {
+      const reservations = [row(agoMs, { usdMicros: 60n, gasWei: 30n })]
+      const checked = checkCap({ cap, reservations, ask: { usdMicros, gasWei }, nowMs: NOW_MS })
+      return checked.ok ? 'fits' : checked.check
+    }
+    expect(capped(1_000, 40n, 20n)).toBe('fits')
+    expect(capped(1_000, 41n, 0n)).toBe('limit_all_hour_usd')
+    expect(capped(1_000, 0n, 21n)).toBe('limit_all_hour_gas')
+    expect(capped(2 * HOUR_MS, 90n, 40n)).toBe('fits')
+    expect(capped(2 * HOUR_MS, 91n, 0n)).toBe('limit_all_day_usd')
+    expect(capped(2 * HOUR_MS, 0n, 41n)).toBe('limit_all_day_gas')
+    expect(BUDGETS_MS).toEqual([HOUR_MS, 24 * HOUR_MS])
   })
 })
 

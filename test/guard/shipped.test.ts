@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
+import { contradictionsIn } from '../../src/guard/policy/contradictions.ts'
+import { sanityOf } from '../../src/guard/sanity/by-role.ts'
+import type { SanityCheck } from '../../src/guard/sanity/judgement.ts'
+import { TOKENS } from '../support/tokens.ts'
 import { answerOf, REGISTRY } from './kinds.ts'
 import { judge, reasonOf } from './rules.ts'
 import { CASES } from './shipped.ts'
@@ -30,5 +34,136 @@ describe('the rules of a shipped policy', () => {
     const proposed = agents.flatMap(({ workflowTypes }) => workflowTypes)
     expect(proposed.filter((type) => !held.has(type))).toEqual([])
     expect(proposed).toHaveLength(17)
+  })
+})
+
+const EXPIRY = ['intent_not_expired']
+const MOVE = ['marketAddress', 'assets']
+const ALLOCATION = [
+  ...['vault_allocator', 'market_liquidity', 'market_not_paused', 'oracle_healthy', 'allocation_open'],
+  ...EXPIRY,
+]
+const ALLOCATE = [['vaultAddress', ...MOVE], ALLOCATION]
+const AUCTION = 'role.lender.distressedRecoveryFundV3AuctionBid'
+/** What each judgement reads of the request, what it proves of what the service revalidates, and where the last call goes. */
+const JUDGEMENTS: Readonly<Record<string, readonly unknown[]>> = {
+  'role.liquidator.liquidate': [
+    ['marketAddress', 'vaultAddress', 'borrowerAddress', 'repayAssets', 'minCollateralAssets'],
+    [
+      ...['position_liquidatable', 'market_not_paused', 'oracle_healthy', 'repay_within_close_factor'],
+      ...['liquidator_balance', ...EXPIRY],
+    ],
+  ],
+  'role.liquidator.settleLiquidationClaim': [
+    ['marketAddress', 'claimId'],
+    ['claim_settleable', ...EXPIRY],
+  ],
+  'role.allocator.vaultAllocate': ALLOCATE,
+  'role.allocator.vaultDeallocate': ALLOCATE,
+  'role.allocator.vaultReallocationBatch': [
+    ['vaultAddress', ...MOVE.flatMap((member) => [`withdrawals[].${member}`, `supplies[].${member}`])],
+    ALLOCATION,
+  ],
+  'role.nav_reporter.navReportSignAndSubmit': [
+    [
+      ...['oracleAddress', 'assetAddress', 'reportType', 'value', 'decimals', 'valuationTimestamp'],
+      'revision',
+    ],
+    EXPIRY,
+  ],
+  'role.asset_manager.distressedRecoveryAcquisitionV3Bid': [
+    ['fundAddress', 'acquisitionAddress', 'lotId', 'bidAssets'],
+    EXPIRY,
+  ],
+  'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet': [
+    ['fundAddress', 'channel', 'enabled', 'maxAssetsPerEpoch', 'maxPriceBps', 'maxPositionBps'],
+    EXPIRY,
+  ],
+  'role.asset_manager.vaultShareMobilityManagerAction': [
+    ['vaultAddress', 'restoreAfterTimestamp', 'transferProfile', 'recipientAddress', 'trusted'],
+    EXPIRY,
+  ],
+  ...Object.fromEntries(
+    [
+      ['PlaceBid', ['rfqId', 'bidAssets', 'expiresTimestamp']],
+      ['ReplaceBid', ['bidId', 'bidAssets', 'expiresTimestamp']],
+      ['CancelBid', ['bidId']],
+      ['Finalize', ['rfqId']],
+      ['ClaimRefund', ['bidId']],
+    ].map(([name, relies]) => [
+      `role.lender.distressedRecoveryFundV3Rfq${name}`,
+      [relies, EXPIRY, 'rfqAddress'],
+    ]),
+  ),
+  [AUCTION]: [['lotId', 'bidAssets'], EXPIRY, 'auctionAddress'],
+}
+
+describe('the judgements of a role', () => {
+  it('say what they read of the request, and what they prove', () => {
+    const said = CASES.flatMap(([, { proposal }, { sanity }]) => {
+      const { workflowType } = proposal
+      const found: SanityCheck | undefined = sanity.get(workflowType)
+      if (found === undefined) throw new TypeError(`${workflowType} is judged`)
+      const { relies, revalidations, callee } = found
+      return relies.length === 0
+        ? []
+        : [[workflowType, [relies, revalidations, ...(callee === undefined ? [] : [callee])]]]
+    })
+    expect(Object.fromEntries(said)).toEqual(JUDGEMENTS)
+  })
+
+  const AGE = ['priceAgeMax', 'guard.sanity.priceAgeMax', '2 min', '2 min', '121 s'] as const
+  const share = (name: string) => [name, `guard.sanity.${name}`, '80 %', '80 %', '80.01 %'] as const
+  it.each<[string, readonly (readonly [of: string, to: string, limit: string, at: string, past: string])[]]>([
+    [
+      'liquidator',
+      [
+        AGE,
+        ['profitMin', 'guard.sanity.profitMin', '1 USD', '1 USD', '0.99 USD'],
+        ['slippage', 'guard.sanity.minCollateral', '95 %', '5 %', '5.01 %'],
+        ['repayMax', 'limits.perWorkflow.movedMax', '9 USD', '9 USD', '10 USD'],
+      ],
+    ],
+    ['allocator', [AGE, share('shareMax'), share('utilizationMax')]],
+    ['nav-reporter', []],
+    [
+      'asset-manager',
+      [
+        AGE,
+        ...['concentrationMax', 'positionMax', 'borrowerMax', 'marketMax'].map(share),
+        ['closeMargin', 'guard.sanity.closeMargin', '2 min', '2 min', '119 s'],
+        ['pause', 'guard.sanity.pauseMax', '1 d', '24 h', '25 h'],
+        ['badDebtMax', 'guard.sanity.badDebtMax', '2 %', '2 %', '1.99 %'],
+      ],
+    ],
+    [
+      'rfq-bidder',
+      [
+        AGE,
+        ['inventoryMax', 'guard.sanity.inventoryMax', '5 sBTC', '5 sBTC', '5.1 sBTC'],
+        ['leadBy', 'guard.sanity.book.leadMax', '1 %', '1 %', '1.01 %'],
+        ['lastCall', 'guard.sanity.book.lastCall', '2 min', '2 min', '121 s'],
+        ['expiryAfterClose', 'guard.sanity.bindsAfterCloseMax', '2 min', '2 min', '121 s'],
+        ['stepMax', 'guard.sanity.raiseMax', '5 %', '5 %', '5.01 %'],
+        ['bidMax', 'limits.perWorkflow.movedMax', '9 USD', '9 USD', '10 USD'],
+      ],
+    ],
+  ])('bound what the strategy of the %s asks for', (role, bounds) => {
+    const strategy = sanityOf(role).strategy ?? []
+    expect(strategy.map(({ of }) => of)).toEqual(bounds.map(([of]) => of))
+    const nest = (path: string, value: string) =>
+      path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
+    for (const [of, to, limit, at, past] of bounds) {
+      const found = (mine: string) =>
+        contradictionsIn(Object.assign({}, nest(to, limit), nest(`strategy.a.${of}`, mine)), strategy, TOKENS)
+      expect(found(at), of).toEqual([])
+      expect(found(past), of).toEqual([
+        expect.objectContaining({
+          path: `strategy.a.${of}`,
+          isSanity: to.startsWith('guard.'),
+          fix: expect.stringMatching(/^write at (most|least) \S+ \S+, or change/),
+        }),
+      ])
+    }
   })
 })
