@@ -71,7 +71,7 @@ export async function checkFinal(
     pins.check(result) ??
     checkBlock(result, bundle.frozen, options) ??
     checkShown(result, changes, bundle, asked, options)
-  return refusal ?? withinGas(clearanceOf(result, changes, bundle, options), options)
+  return refusal ?? withinGas(clearanceOf(result, changes, bundle, asked, options), options)
 }
 
 /** What clearing a bundle would ask of the chain; null where it is refused unasked. Pure. */
@@ -238,6 +238,7 @@ const clearanceOf = (
   { block, bundle }: SimulationResult,
   predictedTokens: readonly TokenChange[],
   { calls, subject, notAfterMs }: Bundle,
+  { judgement }: Asked,
   { ruleset, nowMs }: FinalOptions,
 ): Clearance => ({
   rulesetHash: ruleset.hash,
@@ -253,6 +254,7 @@ const clearanceOf = (
     bundle.flatMap(({ logs }) => logs),
     subject,
   ),
+  ...(judgement.holdings === undefined ? {} : { holdings: judgement.holdings() }),
 })
 
 function payloadOf(

@@ -77,7 +77,7 @@ const notAllowed = (type: string): Refusal =>
 export function subjectOf(
   { workflowType, input }: Pick<Proposal, 'workflowType' | 'input'>,
   signer: Address,
-  { deployment, effects, ours = [] }: Ruleset,
+  { deployment, effects, ours = [], sharing = [] }: Ruleset,
 ): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
   const market = pinned(deployment.markets, input.marketAddress)
   if (market === undefined) return notPinned('market', input.marketAddress)
@@ -86,10 +86,8 @@ export function subjectOf(
   const fund = pinned(deployment.funds, input.fundAddress)
   if (fund === undefined) return notPinned('fund', input.fundAddress)
   const self: Address = `0x${signer.slice(2).toLowerCase()}`
-  return {
-    ok: true,
-    subject: { input, self, ours, market, vault, fund, deployment, effects: effects.get(workflowType) },
-  }
+  const about = { market, vault, fund, deployment, effects: effects.get(workflowType) }
+  return { ok: true, subject: { input, self, ours, sharing, ...about } }
 }
 
 /** Null when the input names none, undefined when it names one that is not pinned. */

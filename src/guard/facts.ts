@@ -29,9 +29,9 @@ export function judgeByFacts(check: SanityCheck, facts: ReadonlyMap<string, Fact
         quoted.map(([name, { ask }]) => [name, ask({ reads: before, subject, asked: null })] as const),
       )
       return {
+        ...judgement,
         checkState: (timestampS) =>
           judgement.checkState(timestampS) ?? checkQuoted(calls, { ...subject, facts: known }),
-        checkOutcome: judgement.checkOutcome,
       }
     },
   }

@@ -41,6 +41,8 @@ export type Ruleset = {
   readonly deployment: Deployment
   /** The signers of the run configuration, lower case: none of them is another's rival. Absent for a file alone. */
   readonly ours?: readonly Address[]
+  /** Those of them that share these limits, lower case: what they hold counts together. */
+  readonly sharing?: readonly Address[]
   /** Our name of a check by the service's, where they differ. */
   readonly revalidations: ReadonlyMap<string, Revalidation>
   /** The calls of each workflow type, in order. A type without an entry is not allowed. */

@@ -12,6 +12,17 @@ export const apartOf = (
 ): readonly Address[] =>
   agents.flatMap((each) => (each.role === role && each.policy !== policy ? [each.signer.address] : []))
 
+/** Name the signers of the live agents that share a policy file, and so its limits, lower case. Pure. */
+export const sharingOf = (
+  { role, policy }: Pick<AgentConfig, 'role' | 'policy'>,
+  agents: readonly AgentConfig[],
+): readonly Address[] =>
+  agents.flatMap((each): Address[] =>
+    each.role === role && each.policy === policy && each.mode === 'live'
+      ? [`0x${each.signer.address.slice(2).toLowerCase()}`]
+      : [],
+  )
+
 /** Whether what an agent of a role reserved counts in the limits of another: of one that is not known it does. Pure. */
 export const isLimitedWith = ({ signer }: Pick<Reservation, 'signer'>, apart: readonly Address[]): boolean =>
   signer === undefined || !apart.includes(signer)

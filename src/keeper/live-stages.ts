@@ -107,7 +107,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
             return quoteFees(view().baseFeePerGasWei, fees, { capWei, tipWei: deps.gas.tipWei() })
           },
           nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
-          checkBudget: budget,
+          checkBudget: (ask) => budget(ask, workflow),
           claim: journal.claimWithin.bind(journal),
         }),
       )

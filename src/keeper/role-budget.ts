@@ -1,18 +1,20 @@
 import type { Address } from 'viem'
-import type { Checked } from '../errors.ts'
+import type { Checked, Refusal } from '../errors.ts'
 import { checkAllowances } from '../guard/allowances.ts'
 import type { Approval } from '../guard/approval.ts'
 import { BUDGETS_MS, type Cap, checkBudget, checkCap } from '../guard/budget.ts'
+import { checkHoldings } from '../guard/holdings.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import { isLimitedWith } from './apart.ts'
 import { checkAsked } from './asking.ts'
 
 /** What one agent's claims are judged by. */
 type BudgetDeps = {
   readonly nowMs: () => number
-  readonly journal: Pick<Journal, 'spending'>
-  readonly ruleset: Pick<Ruleset, 'limits' | 'allowances'>
+  readonly journal: Pick<Journal, 'spending' | 'ofRole'>
+  readonly ruleset: Pick<Ruleset, 'limits' | 'allowances' | 'sharing' | 'deployment'>
   readonly approval: Approval
   /** Signers whose limits are others. */
   readonly apart: readonly Address[]
@@ -20,14 +22,18 @@ type BudgetDeps = {
   readonly cap?: Cap | undefined
 }
 
+/** What is about to claim. */
+type Claiming = Pick<Workflow, 'role' | 'signer' | 'clearance'>
+
 /**
  * Judge by the rolling budgets of an agent's policy, its allowances, and what is not asked about yet, and by the cap over
- * all roles: beside what the workflow that asks has reserved already.
+ * all roles: beside what the workflow that asks has reserved already. One that is about to claim is judged, too, by what it
+ * comes to on chain.
  * @returns the revision as of which there is room.
  */
 export const createBudget =
   ({ nowMs, journal, ruleset, approval, apart, cap }: BudgetDeps) =>
-  async (ask: Reservation): Promise<Checked<{ readonly revision: string }>> => {
+  async (ask: Reservation, claiming?: Claiming): Promise<Checked<{ readonly revision: string }>> => {
     const atMs = nowMs()
     const edgesMs = BUDGETS_MS.map((windowMs) => atMs - windowMs)
     const role = cap === undefined ? ask.role : null
@@ -45,7 +51,22 @@ export const createBudget =
       const checked = check()
       if (!checked.ok) return checked
     }
-    return { ok: true, revision }
+    const over = claiming === undefined ? null : await checkUnderWay(claiming, { journal, ruleset })
+    return over ?? { ok: true, revision }
   }
 
 const OK = { ok: true } as const
+
+/**
+ * Judge what a claim comes to on chain beside what other keys have claimed meanwhile that share its limits. Asked after the
+ * budget was read: what another key claims from then on outdates its revision.
+ */
+async function checkUnderWay(
+  { role, signer, clearance }: Claiming,
+  { journal, ruleset }: Pick<BudgetDeps, 'journal' | 'ruleset'>,
+): Promise<Refusal | null> {
+  const { holdings = [] } = clearance ?? {}
+  if (holdings.length === 0 || (ruleset.sharing ?? []).length < 2) return null
+  const others = (await journal.ofRole(role)).filter((each) => each.signer !== signer)
+  return checkHoldings(holdings, others, ruleset.deployment)
+}

@@ -18,7 +18,7 @@ import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Denomination } from '../units.ts'
-import { apartOf } from './apart.ts'
+import { apartOf, sharingOf } from './apart.ts'
 
 /** What a configuration staffs: an agent, and what its role is. */
 export type Position = {
@@ -66,30 +66,33 @@ export function positionOf(agent: AgentConfig): Position {
  * Load the policy of one agent, compiled.
  * @throws RolekeeperError what reading and {@link compilePolicy} throw.
  */
-export function loadRolePolicy({ agent, does }: Position, config: RunConfig): RolePolicy {
+export function loadRolePolicy(position: Position, config: RunConfig): RolePolicy {
+  const { agent, does } = position
   const yaml = loadWithIncludes(agent.policy)
   const compiled = compilePolicy(yaml, does, config)
   assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
-  const monitored = agent.monitor === undefined ? {} : { monitored: monitoredBy(agent.monitor, does, config) }
+  const monitored =
+    agent.monitor === undefined ? {} : { monitored: monitoredBy(agent.monitor, position, config) }
   return {
     agent,
     does,
     ...compiled,
-    ruleset: amongOurs(compiled.ruleset, config),
+    ruleset: amongOurs(compiled.ruleset, agent, config),
     apart: apartOf(agent, config.agents),
     ...monitored,
   }
 }
 
-const amongOurs = (ruleset: Ruleset, { agents }: RunConfig): Ruleset => ({
+const amongOurs = (ruleset: Ruleset, agent: AgentConfig, { agents }: RunConfig): Ruleset => ({
   ...ruleset,
+  sharing: sharingOf(agent, agents),
   ours: agents.map(({ signer }): Address => `0x${signer.address.slice(2).toLowerCase()}`),
 })
 
 /** A monitor decides nothing, so it does not keep its role from working either. */
-function monitoredBy(file: string, does: Agent, config: RunConfig): Ruleset | RolekeeperError {
+function monitoredBy(file: string, { agent, does }: Position, config: RunConfig): Ruleset | RolekeeperError {
   try {
-    return amongOurs(compilePolicy(loadWithIncludes(file), does, config).ruleset, config)
+    return amongOurs(compilePolicy(loadWithIncludes(file), does, config).ruleset, agent, config)
   } catch (error) {
     if (error instanceof RolekeeperError) return error
     throw error

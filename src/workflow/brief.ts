@@ -1,3 +1,4 @@
+import type { Holding } from './holding.ts'
 import { isHeld, type Workflow } from './workflow.ts'
 
 /** What of a live workflow those see who do not carry it. */
@@ -10,11 +11,14 @@ export type Brief = Pick<Workflow, 'id' | 'role' | 'signer' | 'shadow'> & {
   readonly held: boolean
   /** Nonces of its signer that it has under way; what has claimed nothing yet will take one at least. */
   readonly nonces: number
+  /** What it was cleared to come to, once it has claimed. */
+  readonly holdings?: readonly Holding[]
 }
 
 /** Say of a workflow what those see who do not carry it. Pure. */
 export function briefOf(workflow: Workflow): Brief {
-  const { id, role, signer, shadow, slots } = workflow
+  const { id, role, signer, shadow, slots, clearance } = workflow
+  const holdings = slots.length === 0 ? undefined : clearance?.holdings
   const { workflowType, kind, subject, occurrence, input, exposure, lot } = workflow.proposal
   return {
     ...{ id, role, signer, ...(shadow === undefined ? {} : { shadow }) },
@@ -24,5 +28,6 @@ export function briefOf(workflow: Workflow): Brief {
     },
     held: isHeld(workflow),
     nonces: slots.length === 0 ? 1 : slots.filter(({ state }) => state === 'open').length,
+    ...(holdings === undefined ? {} : { holdings }),
   }
 }

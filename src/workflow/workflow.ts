@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { invariant } from '../errors.ts'
 import type { CanonicalPostcondition, PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import type { Role } from '../service/contract/roles.ts'
+import type { Holding } from './holding.ts'
 import type { Proposal } from './proposal.ts'
 import type { Shown } from './shown.ts'
 import type { Slot, TokenChange } from './slot.ts'
@@ -72,6 +73,8 @@ export type Clearance = {
   readonly allowances: readonly StandingAllowance[]
   /** Absent in a journal of an earlier release. */
   readonly uses?: Uses
+  /** Absent where nothing of it counts over several keys. */
+  readonly holdings?: readonly Holding[]
 }
 
 /** An allowance that stands if the first payload lands and a later one does not. */

@@ -90,7 +90,10 @@ async function send(nonce: number, maxFeePerGasWei: bigint, changes: Partial<Wor
   const fees = { maxFeePerGasWei, maxPriorityFeePerGasWei: maxFeePerGasWei / 2n }
   const attempt = attemptOf({ ...fees, digest, state: 'sent', raw: '0x01', hash: digest, sentAtBlock: 6n })
   const claimed = await journal.claim(
-    workflowOf('in_flight', { ...whole, slots: [slotOf({ nonce, attempts: [attempt] })] }),
+    workflowOf('in_flight', {
+      ...whole,
+      slots: [slotOf({ nonce, attempts: [attempt], ...(changes.signer && { signer: changes.signer }) })],
+    }),
     null,
   )
   if (claimed === 'lost') throw new TypeError('lost')
@@ -162,4 +165,29 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
   const later = { ...allowed, spender: MARKET }
   await claim(workflowOf('cleared', { clearance: { ...clearance, allowances: [later] } }))
   expect(noted).toEqual([allowed, later])
+})
+
+it('claims nothing that passes a limit together with what another key has claimed', async () => {
+  const { claim } = createLiveStages({
+    ...joined(),
+    ...{ apart: [], window: 16, urgentOf: () => [], alone: (work) => work() },
+    ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL },
+    ...{ standing: async () => [], standingAhead: () => undefined, allowing: () => undefined },
+    ruleset: { ...ruleset, hash: 'rules', sharing: [SIGNER, VAULT] },
+  })
+  const { clearance } = workflowOf('cleared')
+  if (clearance === undefined) throw new TypeError('no clearance')
+  const held = (byKey: readonly { signer: typeof VAULT; assets: bigint }[]) => ({
+    ...clearance,
+    holdings: [{ check: 'inventory_above_limit', of: 'held', token: LOAN, assetsMax: 100n, byKey }],
+  })
+  await journal.adoptNonce(CHAIN, VAULT, 7)
+  await send(7, GWEI, { signer: VAULT, clearance: held([{ signer: VAULT, assets: 60n }]) })
+  const asks = held([
+    { signer: SIGNER, assets: 41n },
+    { signer: VAULT, assets: 0n },
+  ])
+  expect(await claim(workflowOf('cleared', { clearance: asks }))).toMatchObject({
+    workflow: { state: 'refused', note: { check: 'inventory_above_limit' } },
+  })
 })

@@ -9,10 +9,12 @@ import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
 import { limitsPolicy } from '../../src/guard/policy/policy.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { apartOf } from '../../src/keeper/apart.ts'
+import { apartOf, sharingOf } from '../../src/keeper/apart.ts'
 import { createBudget } from '../../src/keeper/role-budget.ts'
 import { claim } from '../../src/pipeline/claim.ts'
+import type { Holding } from '../../src/workflow/holding.ts'
 import type { Step } from '../../src/workflow/step.ts'
+import { deployment } from '../guard/fixtures.ts'
 import { policyOf as textOf } from '../support/policies.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../support/redis-fleet.ts'
@@ -38,13 +40,20 @@ type Agent = {
   readonly role: string
   readonly signer: `0x${string}`
   readonly apart?: readonly `0x${string}`[]
+  readonly sharing?: readonly `0x${string}`[]
 }
 const LIQUIDATOR: Agent = { role: 'liquidator', signer: SIGNER }
 const REPORTER: Agent = { role: 'nav-reporter', signer: SIGNER }
 const ALLOCATOR: Agent = { role: 'allocator', signer: OTHER }
 
 /** Open what an agent was cleared for, as the keeper's pipeline has it before its claim. */
-async function cleared(journal: Journal, { role, signer }: Agent, id: string, dollars: number) {
+async function cleared(
+  journal: Journal,
+  { role, signer }: Agent,
+  id: string,
+  dollars: number,
+  holdings: readonly Holding[] = [],
+) {
   const { clearance } = workflowOf('cleared')
   if (clearance === undefined) throw new TypeError('not cleared')
   const { payload, predicted } = slotOf()
@@ -60,6 +69,7 @@ async function cleared(journal: Journal, { role, signer }: Agent, id: string, do
         payloads: [{ payload: { ...payload, data: stringToHex(id) }, predicted }],
       },
       uses: [`market ${MARKET}`],
+      holdings,
     },
   })
   await journal.open(workflow)
@@ -71,19 +81,25 @@ async function claimFor(
   journal: Journal,
   agent: Agent,
   [id, dollars]: readonly [string, number],
-  { over = true, beside = async () => {} }: { over?: boolean; beside?: () => Promise<void> } = {},
+  {
+    over = true,
+    beside = async () => {},
+    holdings,
+  }: { over?: boolean; beside?: () => Promise<void>; holdings?: readonly Holding[] } = {},
 ): Promise<string> {
   const judge = createBudget({
     ...{ nowMs: () => NOW_MS, journal, approval, apart: agent.apart ?? [] },
-    ...{ ruleset: { limits, allowances: [] }, ...(over ? { cap } : {}) },
+    ruleset: { limits, allowances: [], deployment, ...(agent.sharing && { sharing: agent.sharing }) },
+    ...(over ? { cap } : {}),
   })
   let rest: (() => Promise<void>) | undefined = beside
-  const step = await claim(await cleared(journal, agent, id, dollars), {
+  const workflow = await cleared(journal, agent, id, dollars, holdings)
+  const step = await claim(workflow, {
     ...{ nowMs: () => NOW_MS, rulesetHash: 'rules', safe: () => null },
     fees: () => ({ ok: true, fees: { maxFeePerGasWei: 2n, maxPriorityFeePerGasWei: 1n } }),
     nextNonce: async (signer) => (await journal.nextNonce(CHAIN, signer)) ?? 0,
     checkBudget: async (ask) => {
-      const judged = await judge(ask)
+      const judged = await judge(ask, workflow)
       const once = rest
       rest = undefined
       await once?.()
@@ -106,6 +122,40 @@ function together(count: number): () => Promise<void> {
     if (left === 0) resolve()
     await promise
   }
+}
+
+/** What is held of one token that may be held up to 100, by each key once a workflow of one of them landed. */
+const held = (assets: bigint, [own, other]: readonly `0x${string}`[], before = 0n): readonly Holding[] => [
+  {
+    ...{ check: 'inventory_above_limit', of: 'held or claimed', token: MARKET, assetsMax: 100n },
+    byKey: [
+      { signer: own ?? '0x', assets },
+      { signer: other ?? '0x', assets: before },
+    ],
+  },
+]
+
+/** Hold what two keys have on chain to one limit, for a journal each: one and the same, or two of a fleet. */
+async function expectShared(one: Journal, other: Journal) {
+  const keys = [SIGNER, OTHER]
+  const [first, second] = [
+    { ...LIQUIDATOR, sharing: keys },
+    { ...LIQUIDATOR, signer: OTHER, sharing: keys },
+  ]
+  const beside = together(2)
+  const both = await Promise.all([
+    claimFor(one, first, ['a', 1], { beside, over: false, holdings: held(60n, keys) }),
+    claimFor(other, second, ['b', 1], { beside, over: false, holdings: held(60n, keys.toReversed()) }),
+  ])
+  expect(both.toSorted()).toEqual(['in_flight', 'inventory_above_limit'])
+  const loser = both[0] === 'in_flight' ? ([other, second] as const) : ([one, first] as const)
+  const ofLoser = (assets: bigint, before: bigint) =>
+    held(assets, loser[1].signer === SIGNER ? keys : keys.toReversed(), before)
+  const claimMore = (id: string, holdings: readonly Holding[]) =>
+    claimFor(loser[0], loser[1], [id, 1], { over: false, holdings })
+  // What has landed counts once, and what the chain shows above it counts whole.
+  expect(await claimMore('c', ofLoser(40n, 61n))).toBe('inventory_above_limit')
+  expect(await claimMore('d', ofLoser(40n, 60n))).toBe('in_flight')
 }
 
 /** Hold the cap to what it says, for two roles with a journal each: one and the same, or two of a fleet. */
@@ -159,6 +209,16 @@ describe('the cap over all roles', () => {
       ])
       await expectCap(one, other, async () => journalOf(await takeSeat(store), store))
     })
+
+    it('counts what two keys that share a policy hold and claim at the same instant', async () => {
+      const { store, config } = await newStore(redis.port)
+      const stores = [store, openStore({ ...config, instance: 'two' })] as const
+      await stores[1].connect()
+      await expectShared(
+        await journalOf(await takeSeat(stores[0]), stores[0]),
+        await journalOf(await takeSeat(stores[1], OTHER), stores[1]),
+      )
+    })
   })
 })
 
@@ -195,6 +255,15 @@ describe('two agents of a role', () => {
       ...['in_flight', 'limit_hour_usd'],
       ...['limit_hour_usd', 'limit_hour_usd'],
     ])
+  })
+
+  it('count together what they have on chain where they share a policy, also what is claimed at the same instant', async () => {
+    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'shared-')))
+    await expectShared(journal, journal)
+    await journal.close()
+    const [one, other] = [agentOf(SIGNER, 'a.yaml'), agentOf(OTHER, 'a.yaml')]
+    const shadow = { ...agentOf(MARKET, 'a.yaml'), mode: 'shadow' as const }
+    expect(sharingOf(one, [one, other, shadow, agentOf(MARKET, 'b.yaml')])).toEqual([SIGNER, OTHER])
   })
 
   it('count what an agent reserved that the configuration names no more', async () => {

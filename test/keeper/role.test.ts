@@ -23,8 +23,8 @@ function load(names: readonly string[], policy = 'policies/nav-reporter.yaml') {
   })
   const [agent] = config.agents
   if (agent === undefined) throw new TypeError('the example has no agent')
-  const reporter = { ...agent, role: 'nav-reporter', policy: resolve(policy) }
-  return loadRolePolicy(positionOf(reporter), config)
+  const reporter = { ...agent, mode: 'live' as const, role: 'nav-reporter', policy: resolve(policy) }
+  return loadRolePolicy(positionOf(reporter), { ...config, agents: [reporter] })
 }
 
 it('starts no role whose policy takes a value from a source that is nowhere', () => {
@@ -37,6 +37,7 @@ it('starts no role whose policy takes a value from a source that is nowhere', ()
 it('knows all signers of the configuration, so that none of them is taken for a rival', () => {
   const { agent, ruleset } = load(NAMED)
   expect(ruleset.ours).toContain(agent.signer.address.toLowerCase())
+  expect(ruleset.sharing).toEqual([agent.signer.address.toLowerCase()])
 })
 
 it('starts no role of production at the paces of the sandbox', () => {

@@ -17,6 +17,8 @@ export type Subject = {
   readonly self: Address
   /** The signers of the run configuration, lower case; absent where none is known beside this one. */
   readonly ours?: readonly Address[]
+  /** Those of them that share this policy's limits, lower case; absent: this one alone. */
+  readonly sharing?: readonly Address[]
   /** Unix seconds, rounded down: no call of ours may be valid longer. */
   readonly deadlineS: bigint
   /** The market of `input.marketAddress`; null when the input names none. */

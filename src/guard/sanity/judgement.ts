@@ -4,6 +4,7 @@ import { type Refusal, refuse } from '../../errors.ts'
 import type { Revalidation } from '../../service/contract/assumptions.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { Denomination } from '../../units.ts'
+import type { Holding } from '../../workflow/holding.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
@@ -32,6 +33,8 @@ export type Judgement = {
     /** What the bundle does to the signer's balance of a token, base units. */
     readonly changeOf: (token: Address) => bigint
   }) => Refusal | null
+  /** The sums that `checkOutcome` passed and that other keys share; absent: none. */
+  readonly holdings?: () => readonly Holding[]
 }
 
 /** Our own judgement of a workflow type. Every contract that it reads must be pinned in the deployment. */
@@ -76,6 +79,11 @@ export const PLAIN: SanityCheck = {
   revalidations: ['intent_not_expired'],
   judge: () => ({ checkState: () => null, checkOutcome: () => null }),
 }
+
+/** The keys whose holdings count in the policy's limits, the signer's own first. Pure. */
+export const keysOf = ({ self, sharing = [] }: Subject): readonly Address[] => [
+  ...new Set([self, ...sharing]),
+]
 
 /** Whether somebody is one of us: our signers and our funds neither sell to each other nor outbid each other. Pure. */
 export const isOurs = (who: Address, { self, ours = [], deployment }: Subject): boolean =>

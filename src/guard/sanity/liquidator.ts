@@ -94,7 +94,8 @@ function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
       checkMarket(liquidation, reads, limits, timestampS) ??
       checkRepayment(liquidation, reads) ??
       checkMinimum(liquidation, reads, limits),
-    checkOutcome: ({ gasWei }) => checkProfit(liquidation, reads, limits, gasWei) ?? inventory(),
+    checkOutcome: ({ gasWei }) => checkProfit(liquidation, reads, limits, gasWei) ?? inventory.check(),
+    holdings: inventory.holdings,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
-import { type Refusal, refuse } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import {
   byToken,
   contractName,
@@ -9,10 +9,11 @@ import {
   positiveAssets,
   settings,
 } from '../../service/contract/yaml-scalars.ts'
-import { type Denomination, tokens } from '../../units.ts'
-import { balanceView } from '../views.ts'
-import { type About, unread } from './judgement.ts'
-import { type CommitmentRead, commitmentsView } from './rfq-bidder-views.ts'
+import type { Denomination } from '../../units.ts'
+import { holdingOf, judgeHoldings, partsOf, readAll } from '../holdings.ts'
+import { balanceView, type Reads } from '../views.ts'
+import { type About, keysOf, unread } from './judgement.ts'
+import { commitmentsView } from './rfq-bidder-views.ts'
 
 const escrowAssetsMax = (pinned: readonly Denomination[]) =>
   byToken(pinned, nonEmpty(pinnedSymbol, positiveAssets(pinned), 'bid'))
@@ -39,38 +40,57 @@ export const escrowLimits = (pinned: readonly Denomination[]) => ({
 })
 type EscrowLimits = Readonly<z.output<z.ZodObject<ReturnType<typeof escrowLimits>>>>
 
-/** What the venues show of us in one asset and one quote asset, at one venue each. */
-type Asked = {
-  readonly asset: Address
-  readonly quoteAsset: Address
-  readonly read: () => CommitmentRead | null
+/** What is bid for, and what it is paid in. */
+type Pair = { readonly asset: Address; readonly quoteAsset: Address }
+
+/** Ask what each key has at each venue, for each asset in each quote asset, and what it holds itself. */
+function askKeys(
+  keys: readonly Address[],
+  {
+    venues,
+    assets,
+    quotes,
+  }: Readonly<Record<'venues' | 'assets' | 'quotes', readonly { address: Address }[]>>,
+  after: Reads,
+) {
+  const pairs = assets.flatMap(({ address: asset }) =>
+    quotes.flatMap(({ address: quoteAsset }) => (quoteAsset === asset ? [] : [{ asset, quoteAsset }])),
+  )
+  return {
+    asked: keys.flatMap((signer) =>
+      venues.flatMap(({ address }) =>
+        pairs.map((pair) => {
+          const view = commitmentsView(address, signer, pair.asset, pair.quoteAsset)
+          return { signer, ...pair, read: after.ask(view) }
+        }),
+      ),
+    ),
+    balances: keys.flatMap((signer) =>
+      assets.map(({ address: asset }) => {
+        return { signer, asset, read: after.ask(balanceView(asset, signer)) }
+      }),
+    ),
+  }
 }
 
 /**
- * Ask the venues what all our bids come to once a bundle ran, the one that is judged among them. The answer refuses
- * where that passes a limit; it owes nothing to what the service lists. Pure.
+ * Ask what all bids of the keys that share these limits come to once a bundle ran, the one that is judged among them, as
+ * the venues count it: it owes nothing to what the service lists. Pure.
  */
-export function askEscrow(limits: EscrowLimits, { subject, after }: About, venue: Address) {
-  const { deployment, self } = subject
+export function askEscrow(
+  limits: EscrowLimits,
+  { subject, after }: About,
+  venue: Address,
+  readOffer: () => Pair | null,
+) {
+  const { deployment } = subject
+  const keys = keysOf(subject)
   const venues = deployment.contracts.filter(({ name }) => limits.venues.includes(name))
   const quotes = deployment.assets.filter(({ symbol }) => symbol in limits.escrowAssetsMax)
-  const asked = venues.flatMap(({ address }) =>
-    deployment.assets.flatMap((asset) =>
-      quotes
-        .filter((quote) => quote.address !== asset.address)
-        .map(
-          (quote): Asked => ({
-            asset: asset.address,
-            quoteAsset: quote.address,
-            read: after.ask(commitmentsView(address, self, asset.address, quote.address)),
-          }),
-        ),
-    ),
-  )
-  const balances = new Map(
-    deployment.assets.map(({ address }) => [address, after.ask(balanceView(address, self))]),
-  )
-  return (offer: { readonly asset: Address; readonly quoteAsset: Address }): Refusal | null => {
+  const { asked, balances } = askKeys(keys, { venues, assets: deployment.assets, quotes }, after)
+  return judgeHoldings(() => {
+    const offer = readOffer()
+    if (offer === null) return unread('what is bid for')
     if (venues.length < limits.venues.length || venues.every(({ address }) => address !== venue)) {
       return refuse(
         'venue_not_counted',
@@ -86,52 +106,31 @@ export function askEscrow(limits: EscrowLimits, { subject, after }: About, venue
         'guard.sanity lists no limits for what is sold and what it is paid in.',
       )
     }
+    const isForIt = (each: { readonly asset: Address }) => each.asset === asset.address
     const known = readAll(asked)
-    const balance = balances.get(asset.address)?.() ?? null
-    if (known === null || balance === null) return unread('what our bids come to')
+    const held = readAll(balances.filter(isForIt))
+    if (known === null || held === null) return unread('what our bids come to')
     const paid = known.filter(({ quoteAsset }) => quoteAsset === quote.address)
-    const wanted = known.filter((each) => each.asset === asset.address)
-    const inAll = sum(paid, 'escrowAssets')
-    const forIt = sum(
-      paid.filter((each) => each.asset === asset.address),
-      'escrowAssets',
-    )
-    const held = balance + sum(wanted, 'winnableAmount')
-    return (
-      above('escrow_above_limit', 'in escrow', quote, inAll, limits.escrowAssetsMax[quote.symbol]) ??
-      above(
-        'asset_escrow_above_limit',
-        `in escrow for ${asset.symbol}`,
-        quote,
-        forIt,
-        own.escrowAssetsMax[quote.symbol],
-      ) ??
-      above('inventory_above_limit', 'held or to be won', asset, held, own.inventoryAssetsMax)
-    )
-  }
-}
-
-type Known = Omit<Asked, 'read'> & CommitmentRead
-
-/** Every answer; null where one is missing. */
-function readAll(asked: readonly Asked[]): readonly Known[] | null {
-  const known: Known[] = []
-  for (const { read, ...of } of asked) {
-    const found = read()
-    if (found === null) return null
-    known.push({ ...of, ...found })
-  }
-  return known
-}
-
-const sum = (known: readonly Known[], what: keyof CommitmentRead): bigint =>
-  known.reduce((total, each) => total + each[what], 0n)
-
-/** Refuse more than a limit; without a limit nothing is allowed. */
-function above(check: string, where: string, of: Denomination, assets: bigint, limit = 0n): Refusal | null {
-  if (assets <= limit) return null
-  return refuse(
-    check,
-    `With this bid ${tokens(assets, of)} would be ${where}, as the venues count it; the policy allows ${tokens(limit, of)}.`,
-  )
+    const escrowOf = (rows: typeof known) => partsOf(rows, ({ escrowAssets }) => escrowAssets)
+    const winnable = partsOf(known.filter(isForIt), ({ winnableAmount }) => winnableAmount)
+    // Without a limit nothing is allowed.
+    const inAll = {
+      ...{ check: 'escrow_above_limit', of: 'in escrow', token: quote.address },
+      assetsMax: limits.escrowAssetsMax[quote.symbol] ?? 0n,
+    }
+    const forIt = {
+      ...{ check: 'asset_escrow_above_limit', of: `in escrow for ${asset.symbol}`, token: quote.address },
+      assetsMax: own.escrowAssetsMax[quote.symbol] ?? 0n,
+    }
+    const inventory = {
+      ...{ check: 'inventory_above_limit', of: 'held or to be won', token: asset.address },
+      assetsMax: own.inventoryAssetsMax,
+    }
+    const holdings = [
+      holdingOf(inAll, keys, escrowOf(paid)),
+      holdingOf(forIt, keys, escrowOf(paid.filter(isForIt))),
+      holdingOf(inventory, keys, [...partsOf(held, (assets) => assets), ...winnable]),
+    ]
+    return { ok: true, holdings }
+  }, deployment)
 }

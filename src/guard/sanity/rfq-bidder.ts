@@ -50,7 +50,7 @@ function judgePlace(limits: BidLimits, about: About): Judgement {
   const rfqId = uintOf(about, 'rfqId')
   const rfq = about.before.ask(rfqView(desk, rfqId))
   const judge = createBidJudgement(limits, about, assets, boundByBook(limits, about, desk, rfqId, true))
-  const checkEscrow = askEscrow(limits, about, desk)
+  const escrow = askEscrow(limits, about, desk, rfq)
   return {
     checkState: (timestampS) => {
       const found = rfq()
@@ -60,8 +60,9 @@ function judgePlace(limits: BidLimits, about: About): Judgement {
     checkOutcome: ({ changeOf }) => {
       const found = rfq()
       if (found === null) return unread('the RFQ')
-      return checkPaid(about, found, changeOf, assets) ?? checkEscrow(found)
+      return checkPaid(about, found, changeOf, assets) ?? escrow.check()
     },
+    holdings: escrow.holdings,
   }
 }
 
@@ -79,7 +80,7 @@ function judgeReplace(limits: BidLimits, about: About): Judgement {
   const assets = uintOf(about, 'bidAssets')
   const { rfq, bid, checkOwn, desk, rfqId } = askOwnBid(about)
   const judge = createBidJudgement(limits, about, assets, boundByBook(limits, about, desk, rfqId, false))
-  const checkEscrow = askEscrow(limits, about, desk)
+  const escrow = askEscrow(limits, about, desk, rfq)
   return {
     checkState: (timestampS) => {
       const [found, own] = [rfq(), bid()]
@@ -92,8 +93,9 @@ function judgeReplace(limits: BidLimits, about: About): Judgement {
       if (found === null || own === null) return unread('the RFQ and its bid')
       const paid = checkPaid(about, found, changeOf, assets - own.assets)
       // Above a limit, a bid may still be lowered.
-      return paid ?? (assets > own.assets ? checkEscrow(found) : null)
+      return paid ?? (assets > own.assets ? escrow.check() : null)
     },
+    holdings: () => (assets > (bid()?.assets ?? 0n) ? escrow.holdings() : []),
   }
 }
 
@@ -200,7 +202,7 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
     if (found === null || incrementBps === null) return unread('the lot')
     return checkRaise(found, assets, incrementBps, limits, about)
   })
-  const checkEscrow = askEscrow(limits, about, auction)
+  const escrow = askEscrow(limits, about, auction, lot)
   return {
     checkState: (timestampS) => {
       const found = lot()
@@ -215,8 +217,9 @@ function judgeRaise(limits: BidLimits, about: About): Judgement {
     checkOutcome: ({ changeOf }) => {
       const found = lot()
       if (found === null) return unread('the lot')
-      return checkPaid(about, found, changeOf, assets) ?? checkEscrow(found)
+      return checkPaid(about, found, changeOf, assets) ?? escrow.check()
     },
+    holdings: escrow.holdings,
   }
 }
 

@@ -227,6 +227,28 @@ describe('a liquidation on a scripted chain', () => {
     expect(await claims(0n, { sETH: '500 sETH' })).toBe('asset_not_listed')
   })
 
+  it('counts what every key holds and claims that shares the policy, and says of each what it comes to', async () => {
+    const sharing = [STRANGER, SELF]
+    const shared = (inventoryMax: string): FinalOptions => ({
+      ...liquidating,
+      ruleset: { ...ruleset, sharing, sanity: judgedWith({ inventoryMax: { sBTC: inventoryMax } }) },
+    })
+    const script = { says: { openClaimAssets: 10n } }
+    // Of each key 7 base units in its balance, and 10 in claims at each of two markets.
+    expect(await reasonOf(script, shared('0.00000053 sBTC'))).toBe('inventory_above_limit')
+    const checked = await checkFinal(shared('0.00000054 sBTC'), { nodes: scripted(script) })
+    expect(checked).toMatchObject({
+      clearance: {
+        holdings: [
+          {
+            ...{ check: 'inventory_above_limit', token: COLLATERAL, assetsMax: 54n },
+            byKey: [SELF, STRANGER].map((signer) => ({ signer, assets: 27n })),
+          },
+        ],
+      },
+    })
+  })
+
   it('is refused without the price it was decided on', async () => {
     const proposal = { ...liquidation, reason: {} }
     expect(await reasonOf({}, { ...liquidating, workflow: { ...liquidating.workflow, proposal } })).toBe(

@@ -42,27 +42,46 @@ const subject: Subject = {
   },
 }
 
-type Commitment = readonly [venue: Address, asset: Address, quote: Address, escrow: bigint, winnable: bigint]
+type Commitment = readonly [
+  venue: Address,
+  asset: Address,
+  quote: Address,
+  escrow: bigint,
+  winnable: bigint,
+  bidder?: Address,
+]
 
-/** The check that refuses a bid for sBTC paid in sUSD, where these are our bids, and so much sBTC is held. */
-function refused(commitments: readonly Commitment[], held = 0n, venue = DESK): string | null {
+/** The check that refuses a bid for sBTC paid in sUSD, where these are our bids, and each key holds so much sBTC. */
+function refused(
+  commitments: readonly Commitment[],
+  held = 0n,
+  venue = DESK,
+  sharing: readonly Address[] = [],
+): string | null {
   const after = createReads()
-  const about = { subject, proposal: liquidation, calls: [], before: createReads(), after }
-  const check = askEscrow(limits, about, venue)
+  const about = {
+    subject: { ...subject, sharing },
+    proposal: liquidation,
+    calls: [],
+    before: createReads(),
+    after,
+  }
+  const escrow = askEscrow(limits, about, venue, () => ({ asset: COLLATERAL, quoteAsset: LOAN }))
   after.fill(
     after.calls.map(({ to, data }: Call): Hex => {
       const { functionName, args } = decodeFunctionData({ abi: ABI, data })
       if (functionName !== 'commitments') {
         return encodeFunctionResult({ abi: ABI, functionName, result: to === COLLATERAL ? held : 10n ** 30n })
       }
-      const named = args.slice(1).map((address) => String(address).toLowerCase())
+      const [bidder, ...named] = args.map((address) => String(address).toLowerCase())
       const found = commitments.find(
-        ([at, asset, quote]) => at === to && asset === named[0] && quote === named[1],
+        ([at, asset, quote, , , by = SELF]) =>
+          at === to && asset === named[0] && quote === named[1] && by === bidder,
       )
       return encodeFunctionResult({ abi: ABI, functionName, result: [found?.[3] ?? 0n, found?.[4] ?? 0n] })
     }),
   )
-  return check({ asset: COLLATERAL, quoteAsset: LOAN })?.check ?? null
+  return escrow.check()?.check ?? null
 }
 
 it('adds up both venues, what is for one asset apart from the rest, and each quote asset by itself', () => {
@@ -91,4 +110,17 @@ it('counts what is held and what bids in any quote asset may win of the asset, a
 it('refuses a bid at a venue that is pinned and not counted', () => {
   expect(refused([], 0n, AUCTION)).toBeNull()
   expect(refused([], 0n, token('07'))).toBe('venue_not_counted')
+})
+
+it('counts the bids of every key that shares the policy, and what each holds', () => {
+  const [COLLEAGUE, APART] = [token('c7'), token('a9')]
+  const bids: readonly Commitment[] = [
+    [DESK, COLLATERAL, LOAN, 30n, 300n],
+    [DESK, COLLATERAL, LOAN, 31n, 300n, COLLEAGUE],
+    [DESK, COLLATERAL, LOAN, 100n, 900n, APART],
+  ]
+  expect(refused(bids)).toBeNull()
+  expect(refused(bids, 0n, DESK, [COLLEAGUE, SELF])).toBe('asset_escrow_above_limit')
+  expect(refused(bids.slice(0, 1), 350n, DESK, [COLLEAGUE, SELF])).toBeNull()
+  expect(refused(bids.slice(0, 1), 351n, DESK, [COLLEAGUE, SELF])).toBe('inventory_above_limit')
 })
