@@ -136,7 +136,10 @@ function isAwaited(workflow: Workflow, records: Records): boolean {
 export const hashesOf = ({ slots }: Workflow): readonly Hex[] =>
   slots.flatMap(({ attempts }) => attempts.flatMap(({ hash }) => hash ?? []))
 
-function forget({ id, opportunity, round, slots, attestation }: Workflow, records: Records): void {
+function forget(workflow: Workflow, records: Records): void {
+  const { id, opportunity, round, slots, attestation } = workflow
+  const forgetDigest = (digest: Hex) =>
+    records.run('DELETE FROM digests WHERE digest = ? AND signer = ?', digest, workflow.signer.toLowerCase())
   records.run(
     'INSERT INTO archived (opportunity, round, workflow_id) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET round = excluded.round, workflow_id = excluded.workflow_id WHERE excluded.round > round',
     ...[opportunity, round, id],
@@ -144,12 +147,12 @@ function forget({ id, opportunity, round, slots, attestation }: Workflow, record
   records.run('DELETE FROM workflows WHERE id = ?', id)
   records.run('DELETE FROM transitions WHERE workflow_id = ?', id)
   records.run('DELETE FROM reservations WHERE workflow_id = ?', id)
-  if (attestation !== undefined) records.run('DELETE FROM digests WHERE digest = ?', attestation.digest)
+  if (attestation !== undefined) forgetDigest(attestation.digest)
   for (const { chainId, signer, nonce, attempts } of slots) {
     const sql = 'DELETE FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ? AND workflow_id = ?'
     records.run(sql, chainId, signer.toLowerCase(), nonce, id)
     for (const { digest, hash } of attempts) {
-      records.run('DELETE FROM digests WHERE digest = ?', digest)
+      forgetDigest(digest)
       if (hash !== undefined) records.run('DELETE FROM outbox WHERE hash = ?', hash)
     }
   }

@@ -53,6 +53,15 @@ const STEPS = [
     opportunity TEXT PRIMARY KEY, round INTEGER NOT NULL, workflow_id TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // No unsigned transaction names its sender: two keys that order the same at one nonce have one digest.
+  `
+  ALTER TABLE digests RENAME TO digests_of_any;
+  CREATE TABLE digests (
+    digest TEXT NOT NULL, signer TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (digest, signer)
+  ) STRICT;
+  INSERT INTO digests SELECT digest, lower(json_extract(body, '$.signer')), body FROM digests_of_any;
+  DROP TABLE digests_of_any;
+  `,
 ]
 
 const ARCHIVE_STEPS = [

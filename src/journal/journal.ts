@@ -50,7 +50,7 @@ export type OutboxRow = {
   readonly dueAtMs: number
 }
 
-/** Which digest may be signed, and for what: the ledger's row. */
+/** Which digest a key may sign, and for what: the ledger's row. */
 export type LedgerEntry = {
   readonly digest: Hex
   readonly kind: 'transaction' | 'challenge' | 'typed_data'
@@ -89,7 +89,8 @@ export type JournalReads = {
    * machine's. Null: nobody ever did.
    */
   readonly byNonce: (chainId: number, signer: Address, nonce: number) => Promise<Workflow | 'archived' | null>
-  readonly ledgerEntry: (digest: Hex) => Promise<LedgerEntry | null>
+  /** What a key may sign a digest for: two may have one digest, as no unsigned transaction names its sender. */
+  readonly ledgerEntry: (digest: Hex, signer: Address) => Promise<LedgerEntry | null>
   readonly reservations: (role: Role, sinceMs: number) => Promise<readonly Reservation[]>
   /** Newest first. */
   readonly decisions: (subjectPart: string, limit: number) => Promise<readonly DecisionRow[]>
@@ -152,7 +153,7 @@ export type Journal = JournalReads & {
   readonly barrier: () => Promise<void>
   /**
    * Resolve when these entries, which were entered before, are on disk as the ledger has them; before a key is asked for
-   * them. Throws BrokenInvariant where it has something else for one of the digests.
+   * them. Throws BrokenInvariant where it has something else for one of the digests and its key.
    */
   readonly ordered: (entries: readonly LedgerEntry[]) => Promise<void>
   /** Set the next nonce to what the chain has counted, or to the first above all that are held. */

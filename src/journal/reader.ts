@@ -95,8 +95,9 @@ export class RecordReader implements JournalReads {
       : this.read(String(row.id))
   }
 
-  async ledgerEntry(digest: string): Promise<LedgerEntry | null> {
-    return this.records.bodies<LedgerEntry>('SELECT body FROM digests WHERE digest = ?', digest)[0] ?? null
+  async ledgerEntry(digest: string, signer: string): Promise<LedgerEntry | null> {
+    const sql = 'SELECT body FROM digests WHERE digest = ? AND signer = ?'
+    return this.records.bodies<LedgerEntry>(sql, digest, signer.toLowerCase())[0] ?? null
   }
 
   async reservations(role: Role, sinceMs: number): Promise<readonly Reservation[]> {

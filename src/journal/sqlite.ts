@@ -171,7 +171,7 @@ export class SqliteJournal extends RecordReader implements Journal {
 
   async ordered(entries: readonly LedgerEntry[]): Promise<void> {
     await this.barrier()
-    for (const entry of entries) proveEntered(entry, await this.ledgerEntry(entry.digest))
+    for (const entry of entries) proveEntered(entry, await this.ledgerEntry(entry.digest, entry.signer))
   }
 
   async claim(workflow: Workflow, reservation: Reservation | null): Promise<Workflow | 'lost'> {

@@ -4,7 +4,7 @@ import { type Attempt, reopened, type Slot, slotAt, withNewAttempt } from '../wo
 import { isTerminal, move, type Workflow } from '../workflow/workflow.ts'
 import { entryOf } from './entered.ts'
 import type { Journal, LedgerEntry } from './journal.ts'
-import { digestsOf, type Mark, workflowIdOf } from './watermark.ts'
+import { digestsOf, type Mark, ownerOf } from './watermark.ts'
 
 /** What a journal that went back takes back from a watermark. */
 type TakeBackJournal = Pick<
@@ -31,13 +31,13 @@ export type TakenBack = {
   readonly taken: boolean
 }
 
-/** Whether a journal holds every one of some digests of a workflow: in its ledger, or with the workflow in its archive. */
+/** Whether a journal holds every one of some digests of a workflow, for its key: in its ledger, or with the workflow in its archive. */
 export async function areHeld(
   digests: readonly Hex[],
-  workflowId: string | null,
+  { workflowId, signer }: { readonly workflowId: string | null; readonly signer: Address },
   journal: Pick<Journal, 'ledgerEntry' | 'get'>,
 ): Promise<boolean> {
-  const entries = await Promise.all(digests.map((digest) => journal.ledgerEntry(digest)))
+  const entries = await Promise.all(digests.map((digest) => journal.ledgerEntry(digest, signer)))
   if (entries.every((entry) => entry !== null)) return true
   const stored = workflowId === null ? null : await journal.get(workflowId)
   // One that goes on has its digests in the ledger before they are signed.
@@ -62,7 +62,7 @@ export async function takeBack(
 ): Promise<readonly TakenBack[]> {
   const back: TakenBack[] = []
   for (const mark of marks) {
-    if (await areHeld(digestsOf(mark), workflowIdOf(mark), journal)) continue
+    if (await areHeld(digestsOf(mark), ownerOf(mark), journal)) continue
     if (mark.type === 'digest') back.push({ ...mark.entry, taken: true })
     else if (mark.type === 'attempt') back.push(...(await orderAgain(mark, journal)))
     else back.push(...(await claimAgain(mark, journal)), ...(await orderHeldAgain(mark, journal)))
@@ -130,7 +130,7 @@ async function orderHeldAgain(
   const back: TakenBack[] = []
   for (const { signer, nonce, attempts } of slots) {
     for (const attempt of attempts) {
-      const isHeld = await areHeld([attempt.digest], workflowId, journal)
+      const isHeld = await areHeld([attempt.digest], { workflowId, signer }, journal)
       if (isHeld || slotAt(await journal.get(workflowId), signer, nonce) === undefined) continue
       const mark = { type: 'attempt' as const, workflowId, chainId, signer, nonce, attempt }
       back.push(...(await orderAgain(reservation === null ? mark : { ...mark, reservation }, journal)))

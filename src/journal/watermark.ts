@@ -91,10 +91,10 @@ export function digestsOf(mark: Mark): readonly Hex[] {
   return mark.workflow.slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
 }
 
-/** The workflow that a mark is of; null for a sign-in. Pure. */
-export function workflowIdOf(mark: Mark): string | null {
-  if (mark.type === 'digest') return mark.entry.workflowId
-  return mark.type === 'attempt' ? mark.workflowId : mark.workflow.id
+/** The key that a mark is of, and its workflow; null for a sign-in. Pure. */
+export function ownerOf(mark: Mark): Pick<LedgerEntry, 'workflowId' | 'signer'> {
+  if (mark.type === 'digest') return mark.entry
+  return mark.type === 'attempt' ? mark : { workflowId: mark.workflow.id, signer: mark.workflow.signer }
 }
 
 /** Write a mark as a line. Pure. */
@@ -121,7 +121,7 @@ const ENTERED_MAX = 10_000
  * first, so that a crash between the two never leaves a watermark that is ahead.
  */
 export function withWatermark(journal: Journal, watermark: Watermark): Journal {
-  const entered = new Set<Hex>()
+  const entered = new Set<string>()
   const written = async <Answer extends Workflow | 'outdated'>(
     workflow: Workflow,
     reservation: Reservation | null | undefined,
@@ -160,9 +160,10 @@ export function withWatermark(journal: Journal, watermark: Watermark): Journal {
       await journal.enterDigest(entry)
       // Where a key does not answer, the same digest is entered at each try. That the ledger has it is not enough: a
       // crash may have come before the watermark's line.
-      if (!entered.has(entry.digest)) watermark.record({ type: 'digest', entry })
+      const line = `${entry.digest} ${entry.signer}`
+      if (!entered.has(line)) watermark.record({ type: 'digest', entry })
       if (entered.size >= ENTERED_MAX) entered.clear()
-      entered.add(entry.digest)
+      entered.add(line)
     },
     barrier: async () => {
       // Nothing that is written after this is sure to be in the journal when its barrier has passed.

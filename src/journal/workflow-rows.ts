@@ -55,9 +55,8 @@ export function addTransition({ id, state, updatedAtMs: atMs, note }: Workflow, 
 /** Enter a digest, or leave it as it was entered. */
 export function addDigest(entry: LedgerEntry, records: Records): void {
   records.run(
-    'INSERT INTO digests (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING',
-    entry.digest,
-    encodeRecord(entry),
+    'INSERT INTO digests (digest, signer, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+    ...[entry.digest, entry.signer.toLowerCase(), encodeRecord(entry)],
   )
 }
 

@@ -8,14 +8,7 @@ import type { Journal } from '../journal/journal.ts'
 import { lockDirectory } from '../journal/lock.ts'
 import { openJournal } from '../journal/open.ts'
 import { areHeld, type TakenBack, takeBack } from '../journal/take-back.ts'
-import {
-  createWatermark,
-  lineOf,
-  type Mark,
-  markOf,
-  withWatermark,
-  workflowIdOf,
-} from '../journal/watermark.ts'
+import { createWatermark, lineOf, type Mark, markOf, ownerOf, withWatermark } from '../journal/watermark.ts'
 import { type FoundWatermark, openWatermarkFile } from '../journal/watermark-file.ts'
 import { doubtAfterLastFinal } from '../pipeline/transactions/nonces.ts'
 import { createSigners, type Signers } from '../pipeline/transactions/safe.ts'
@@ -147,11 +140,11 @@ async function compare(place: Place, known: Known): Promise<void> {
       signer,
       behind(
         place.folder,
-        lost.filter((mark) => signerOf(mark) === signer),
+        lost.filter((mark) => ownerOf(mark).signer === signer),
         missed.filter((each) => each.signer === signer),
       ),
     )
-  for (const signer of new Set(lost.map(signerOf))) doubt(signer, [])
+  for (const signer of new Set(lost.map((mark) => ownerOf(mark).signer))) doubt(signer, [])
   const missed = (await takeBack(lost, journal)).filter(({ taken }) => !taken)
   for (const signer of new Set(missed.map((each) => each.signer))) doubt(signer, missed)
   const isMissing = !place.existed && (await journal.getValue(place.kept)) !== null
@@ -173,10 +166,12 @@ async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: K
   if (found !== null && found !== chainId) throw otherChain(folder, found, chainId)
   for (const line of lines.toReversed()) {
     const mark = markOf(line)
-    const workflowId = mark === null ? null : workflowIdOf(mark)
+    // Whose a line is that is no mark, nobody knows.
+    const owners = mark === null ? ours.map((signer) => ({ workflowId: null, signer })) : [ownerOf(mark)]
     // One that is spoilt says nothing, also not that it is held.
     const isWhole = line.digests.length > 0
-    if (isWhole && (await areHeld(line.digests, workflowId, journal))) {
+    const held = await Promise.all(owners.map((owner) => areHeld(line.digests, owner, journal)))
+    if (isWhole && held.includes(true)) {
       // A start that tries a key again enters its digest anew: what lies before that line may be lost all the same.
       if (mark?.type === 'digest') continue
       break
@@ -185,7 +180,7 @@ async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: K
       unread += 1
       continue
     }
-    const signer = signerOf(mark)
+    const { signer } = ownerOf(mark)
     const isOurs = ours.some((each) => each.toLowerCase() === signer.toLowerCase())
     const isKnown = isOurs || (await journal.nextNonce(chainId, signer)) !== null
     // A key that is no agent's any more and only signed in has nothing under way.
@@ -202,20 +197,20 @@ function chainOf(mark: Mark | null): number | null {
   return mark.type === 'claim' ? mark.workflow.chainId : mark.chainId
 }
 
-function signerOf(mark: Mark): Address {
-  if (mark.type === 'digest') return mark.entry.signer
-  return mark.type === 'claim' ? mark.workflow.signer : mark.signer
-}
-
 /** Write what is live and a watermark lacks into it: one that is new, or whose last lines a crash took. */
 async function complete(
   { file, lines, kept }: Place,
   places: readonly Place[],
   journal: Journal,
 ): Promise<void> {
-  const known = new Set(lines.flatMap(({ digests }) => digests))
+  const known = new Set(
+    lines.flatMap((line) => {
+      const mark = markOf(line)
+      return mark === null ? [] : line.digests.map((digest) => `${digest} ${ownerOf(mark).signer}`)
+    }),
+  )
   const absent = (await journal.live()).filter((workflow) =>
-    attemptsOf(workflow).some(({ digest }) => !known.has(digest)),
+    attemptsOf(workflow).some(({ digest }) => !known.has(`${digest} ${workflow.signer}`)),
   )
   const marks = inOrder(absent, places).map(async (workflow) => {
     const rows = await journal.reservations(workflow.role, workflow.createdAtMs)

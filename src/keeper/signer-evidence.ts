@@ -77,7 +77,7 @@ async function adoptedOf(
       nodes,
     )
     const known = await Promise.all(
-      mined.map(({ digest }) => (digest === null ? null : journal.ledgerEntry(digest))),
+      mined.map(({ digest }) => (digest === null ? null : journal.ledgerEntry(digest, signer))),
     )
     return Promise.all(mined.filter((_, index) => known[index] === null).map((each) => adopt(each, nodes)))
   } catch (error) {

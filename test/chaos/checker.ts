@@ -172,8 +172,12 @@ export async function compare(
       if (next !== counted)
         problems.push(`LEDGER: the next nonce of ${signer} is ${next}, the chain counts ${counted}`)
     }
+    const isHeld = async (digest: string) =>
+      (
+        await Promise.all(world.carriers.map(({ signer }) => journal.ledgerEntry(digest as Hex, signer)))
+      ).some((entry) => entry !== null)
     for (const digest of evidence.signed)
-      if ((await journal.ledgerEntry(digest as Hex)) === null)
+      if (!(await isHeld(digest)))
         problems.push(`LEDGER: the KMS signed ${digest.slice(0, 10)}, which the ledger does not hold`)
     // Who had no reply asks again: where the first was refused, the next may succeed.
     const done = new Set(

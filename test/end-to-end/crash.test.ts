@@ -150,8 +150,9 @@ describe('a keeper killed with SIGKILL', () => {
     const signed = world.kms
       .calls()
       .filter(({ operation, outcome }) => operation === 'Sign' && outcome === 'ok')
-    for (const { digest } of signed) {
-      expect(await journal.ledgerEntry(`0x${digest}`), `digest ${digest}`).not.toBeNull()
+    for (const { digest, keyId } of signed) {
+      const signer = world.kms.keys.find(({ arn }) => arn === keyId)?.address ?? '0x'
+      expect(await journal.ledgerEntry(`0x${digest}`, signer), `digest ${digest}`).not.toBeNull()
     }
     for (const workflow of await journal.list(1_000)) {
       for (const slot of workflow.slots) {

@@ -93,11 +93,21 @@ describe('the archive', () => {
     await journal.write(move(lot, 'shadowed', 5_000, { shadowed: { calls: [], ask: null, outcome } }))
     await archiveAll()
     expect((await journal.undecidedLots('liquidator')).map(({ id }) => id)).toEqual(['lot'])
-    expect(await journal.ledgerEntry(`0x${'0'.repeat(64)}`)).toMatchObject({ workflowId: 'w' })
+    expect(await journal.ledgerEntry(`0x${'0'.repeat(64)}`, SIGNER)).toMatchObject({ workflowId: 'w' })
     await journal.posted(hash)
     await archiveAll()
-    expect(await journal.ledgerEntry(`0x${'0'.repeat(64)}`)).toBeNull()
+    expect(await journal.ledgerEntry(`0x${'0'.repeat(64)}`, SIGNER)).toBeNull()
     expect((await journal.get('w'))?.state).toBe('succeeded')
+  })
+
+  it('forgets of two keys with one digest that whose workflow left', async () => {
+    const { slots } = await succeeded('w', 0)
+    const digest = slots[0]?.attempts[0]?.digest ?? '0x'
+    const signer = `0x${'52'.repeat(20)}` as const
+    await journal.enterDigest({ digest, kind: 'transaction', signer, workflowId: 'x', nonce: 0, atMs: 1 })
+    await archiveAll()
+    expect(await journal.ledgerEntry(digest, SIGNER)).toBeNull()
+    expect(await journal.ledgerEntry(digest, signer)).toMatchObject({ workflowId: 'x' })
   })
 
   it('is missed at the next start when it is gone', async () => {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Journal, JournalReads, Reservation, Spent } from '../../src/journal/journal.ts'
 import { usedBy } from '../../src/workflow/uses.ts'
 import { move } from '../../src/workflow/workflow.ts'
-import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+import { attemptOf, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 /** Where journals of one kind are kept, empty at first. */
 export type JournalHouse = {
@@ -233,11 +233,36 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       await journal.adoptNonce(CHAIN, SIGNER, 5)
       await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))
       await journal.claim(inFlight('a', [5]), reservation('a'))
-      expect(await journal.ledgerEntry(`0x${'5'.padStart(64, '0')}`)).toMatchObject({
+      expect(await journal.ledgerEntry(`0x${'5'.padStart(64, '0')}`, SIGNER)).toMatchObject({
         nonce: 5,
         workflowId: 'a',
       })
-      expect(await journal.ledgerEntry(`0x${'6'.padStart(64, '0')}`)).toBeNull()
+      expect(await journal.ledgerEntry(`0x${'6'.padStart(64, '0')}`, SIGNER)).toBeNull()
+    })
+
+    it('holds one digest for each of two keys that order the same at one nonce', async () => {
+      // What is signed has no sender in it: the same call, nonce and fees are the same bytes.
+      const [digest, other] = [`0x${'5'.padStart(64, '0')}` as const, `0x${'Ab'.repeat(20)}` as const]
+      const entry = { digest, kind: 'transaction' as const, nonce: 5, atMs: 1 }
+      const [theirs, ours] = [
+        { ...entry, signer: other, workflowId: 'b' },
+        { ...entry, signer: SIGNER, workflowId: 'a' },
+      ]
+      await journal.enterDigest(theirs)
+      await journal.adoptNonce(CHAIN, SIGNER, 5)
+      await journal.open(workflowOf('cleared', { id: 'a', opportunity: 'a' }))
+      expect(await journal.claim(inFlight('a', [5]), reservation('a'))).not.toBe('lost')
+      await journal.enterDigest(theirs)
+      await journal.ordered([theirs, ours])
+      expect(await journal.ledgerEntry(digest, SIGNER)).toMatchObject({ workflowId: 'a' })
+      expect(await journal.ledgerEntry(digest, other)).toMatchObject({ workflowId: 'b' })
+      expect(await journal.ledgerEntry(digest, TOKEN)).toBeNull()
+      for (const wrong of [
+        { ...ours, workflowId: 'b' },
+        { ...theirs, workflowId: 'a' },
+      ]) {
+        await expect(journal.ordered([wrong])).rejects.toThrow('does not hold the digest')
+      }
     })
 
     it('keeps an outbox row until it is posted, and never takes it again', async () => {

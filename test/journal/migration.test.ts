@@ -77,7 +77,8 @@ describe('a journal of version 1', () => {
     for (const { id, slots } of inFlight) {
       for (const { nonce, signer, attempts } of slots) {
         expect((await journal.byNonce(CHAIN, signer, nonce))?.id).toBe(id)
-        for (const { digest } of attempts) expect(await journal.ledgerEntry(digest)).toMatchObject({ nonce })
+        for (const { digest } of attempts)
+          expect(await journal.ledgerEntry(digest, signer)).toMatchObject({ nonce })
       }
     }
     expect(await journal.nextNonce(CHAIN, inFlight[0]?.signer ?? '0x')).toBe(16)
@@ -92,7 +93,7 @@ describe('a journal of version 1', () => {
 
   it('is not read by a command before a keeper brought it to today', () => {
     expect(() => readSqliteJournal(directory)).toThrow(
-      /has version 1; this release reads 2\. Fix: start the keeper/,
+      /has version 1; this release reads 3\. Fix: start the keeper/,
     )
   })
 
@@ -100,6 +101,6 @@ describe('a journal of version 1', () => {
     const db = new DatabaseSync(join(directory, 'journal.sqlite'))
     db.exec('PRAGMA user_version = 99')
     db.close()
-    expect(() => openSqliteJournal(directory)).toThrow(/has version 99; this release reads up to 2/)
+    expect(() => openSqliteJournal(directory)).toThrow(/has version 99; this release reads up to 3/)
   })
 })

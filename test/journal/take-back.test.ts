@@ -57,7 +57,7 @@ it.each<[string, Partial<Slot>]>([
     // Open again, so that the bump is looked for by its digest: nothing says that it was ever signed.
     const { raw: _raw, hash: _hash, ...ordered } = BUMP
     expect(await slot()).toEqual(slotOf({ attempts: [FIRST, { ...ordered, state: 'ordered' }] }))
-    expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+    expect(await journal.ledgerEntry(BUMP.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w7' })
     expect(await journal.reservations('liquidator', 0)).toMatchObject([{ workflowId: 'w7', gasWei: 300n }])
     expect(await takeBack([mark], journal)).toEqual([])
   },
@@ -81,7 +81,7 @@ it('takes a later bump back out of a claim that was written as it stood by then'
     reservation: null,
   }
   expect(await takeBack([late], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: true }])
-  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect(await journal.ledgerEntry(BUMP.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w7' })
   expect((await slot())?.attempts.at(-1)).toMatchObject({ digest: BUMP.digest, state: 'ordered' })
 })
 
@@ -101,7 +101,7 @@ it('leaves a workflow that has ended as it is', async () => {
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
   expect(await slot()).toMatchObject({ state: 'final', attempts: [FIRST] })
   // It is in the ledger, so that it is not lost again at each start once a person has looked.
-  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect(await journal.ledgerEntry(BUMP.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w7' })
   expect(await takeBack([mark], journal)).toEqual([])
 })
 
@@ -143,7 +143,7 @@ it('takes a claim back as it was ordered, with its budget: what was sent, and wh
   ])
   expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
   expect(await journal.reservations('liquidator', 0)).toMatchObject([{ gasWei: 300n }])
-  for (const { digest } of [FIRST, BUMP]) expect(await journal.ledgerEntry(digest)).not.toBeNull()
+  for (const { digest } of [FIRST, BUMP]) expect(await journal.ledgerEntry(digest, SIGNER)).not.toBeNull()
   expect(await takeBack([claim], journal)).toEqual([])
 })
 
@@ -171,7 +171,7 @@ it('begins nothing again whose nonce the journal holds for another, and says wha
     ...{ state: 'quarantined', updatedAtMs: 99, slots: [] },
     note: { check: 'sent_before_restore', message: expect.stringContaining('signer show') },
   })
-  expect(await journal.ledgerEntry(other.digest)).toMatchObject({ nonce: 7, workflowId: 'w8' })
+  expect(await journal.ledgerEntry(other.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w8' })
   expect(await takeBack([late], journal)).toEqual([])
 })
 
@@ -195,7 +195,7 @@ it('takes what has no nonce back into the ledger', async () => {
   }
   const signIn: Mark = { type: 'digest', entry }
   expect(await takeBack([signIn], journal)).toMatchObject([{ workflowId: null, nonce: null, taken: true }])
-  expect(await journal.ledgerEntry(other.digest)).toEqual(entry)
+  expect(await journal.ledgerEntry(other.digest, SIGNER)).toEqual(entry)
   expect(await takeBack([signIn], journal)).toEqual([])
 })
 
@@ -215,18 +215,26 @@ it('knows the digests of what ended from its record, where the ledger has forgot
         : null,
   })
   const all = [FIRST.digest, other.digest]
-  expect(await areHeld(all, 'w7', holding(ended))).toBe(true)
-  expect(await areHeld([...all, BUMP.digest], 'w7', holding(ended))).toBe(false)
-  expect(await areHeld([...all, BUMP.digest], 'w7', holding(ended, [BUMP.digest]))).toBe(true)
-  expect(await areHeld(all, null, holding(ended))).toBe(false)
-  expect(await areHeld(all, 'w7', holding({ ...ended, state: 'in_flight' }))).toBe(false)
-  expect(await areHeld(all, 'w7', holding({ ...ended, state: 'in_flight' }, all))).toBe(true)
+  expect(await areHeld(all, { workflowId: 'w7', signer: SIGNER }, holding(ended))).toBe(true)
+  expect(await areHeld([...all, BUMP.digest], { workflowId: 'w7', signer: SIGNER }, holding(ended))).toBe(
+    false,
+  )
+  expect(
+    await areHeld([...all, BUMP.digest], { workflowId: 'w7', signer: SIGNER }, holding(ended, [BUMP.digest])),
+  ).toBe(true)
+  expect(await areHeld(all, { workflowId: null, signer: SIGNER }, holding(ended))).toBe(false)
+  expect(
+    await areHeld(all, { workflowId: 'w7', signer: SIGNER }, holding({ ...ended, state: 'in_flight' })),
+  ).toBe(false)
+  expect(
+    await areHeld(all, { workflowId: 'w7', signer: SIGNER }, holding({ ...ended, state: 'in_flight' }, all)),
+  ).toBe(true)
 })
 
 it('orders a bump again of a workflow that is not there for the ledger alone', async () => {
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: false }])
   expect(await journal.get('w7')).toBeNull()
-  expect(await journal.ledgerEntry(BUMP.digest)).toMatchObject({ nonce: 7, workflowId: 'w7' })
+  expect(await journal.ledgerEntry(BUMP.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w7' })
 })
 
 it('orders the no-op that closed a slot again, also after another, and changes no other slot', async () => {

@@ -5,8 +5,8 @@ import {
   lineOf,
   type Mark,
   markOf,
+  ownerOf,
   withWatermark,
-  workflowIdOf,
 } from '../../src/journal/watermark.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
@@ -40,7 +40,7 @@ describe('a mark', () => {
     const isSignIn = mark.type === 'digest' && mark.entry.kind === 'challenge'
     expect(line).toEqual({ digests, text: line.text, ...(isSignIn ? { isSignIn } : {}) })
     expect(markOf(line)).toEqual(mark)
-    expect(workflowIdOf(mark)).toBe(workflowId)
+    expect(ownerOf(mark)).toMatchObject({ workflowId, signer: SIGNER })
   })
 
   it.each(['', 'null', '{"type":"another"}', '{', '1'])('is none in %s', (text) => {

@@ -124,5 +124,5 @@ it('remembers what had a nonce before for as long as a live workflow has somethi
   const closed = filled.workflow.slots.map((slot) => ({ ...slot, state: 'final' as const }))
   await now.write({ ...filled.workflow, state: 'cancelled', slots: closed })
   while (await now.forgetSlice(LATER + 86_400_000));
-  expect(await now.ledgerEntry(digestOf(5))).toBeNull()
+  expect(await now.ledgerEntry(digestOf(5), SIGNER)).toBeNull()
 })

@@ -50,7 +50,7 @@ async function signedSince(past: number): Promise<readonly string[]> {
     .flatMap(({ operation, digest }) => (operation === 'Sign' ? [digest] : []))
   const kinds = await Promise.all(
     digests.map(async (digest) => {
-      const entry = await journal.ledgerEntry(`0x${digest}`)
+      const entry = await journal.ledgerEntry(`0x${digest}`, world.signer)
       const workflow = await journal.get(entry?.workflowId ?? '')
       return workflow?.proposal.kind ?? entry?.kind ?? 'not in the ledger'
     }),

@@ -188,7 +188,7 @@ describe('a keeper’s records', () => {
     rmSync(join(state, 'journal.sqlite'))
     cpSync(join(root, 'backup', 'journal.sqlite'), join(state, 'journal.sqlite'))
     const back = await open()
-    expect(await back.journal.ledgerEntry(entry.digest)).toEqual(entry)
+    expect(await back.journal.ledgerEntry(entry.digest, entry.signer)).toEqual(entry)
     expect(checks(back)).toEqual(['journal_behind_watermark'])
     await back.close()
   })
@@ -251,7 +251,7 @@ describe('a keeper’s records', () => {
     await first.close()
     const archiving = await open()
     const newest = isTyped ? 71 : 70
-    await expect.poll(() => archiving.journal.ledgerEntry(digest(newest))).toBeNull()
+    await expect.poll(() => archiving.journal.ledgerEntry(digest(newest), SIGNER)).toBeNull()
     await archiving.close()
     const again = await open()
     expect(checks(again)).toEqual([])

@@ -80,7 +80,9 @@ describe('a claim', () => {
       ],
     })
     for (const slot of step.workflow.slots)
-      expect(await journal.ledgerEntry(slot.attempts[0]?.digest ?? '0x')).toMatchObject({ nonce: slot.nonce })
+      expect(await journal.ledgerEntry(slot.attempts[0]?.digest ?? '0x', slot.signer)).toMatchObject({
+        nonce: slot.nonce,
+      })
     expect(await journal.reservations('liquidator', 0)).toMatchObject([
       { usdMicros: 1_000n, gasWei: 4_000_000n, reverted: false },
     ])

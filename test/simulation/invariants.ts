@@ -95,7 +95,7 @@ export class Checker {
   /** The key is giving a signature now. */
   async signing(digest: Hex, directory: string, nowMs: number): Promise<void> {
     const journal = this.#durable(directory)
-    const entry = await journal.ledgerEntry(digest)
+    const entry = await journal.ledgerEntry(digest, SIGNER)
     if (entry === null) return this.violate(`signed ${digest}, which no commit holds`)
     const workflow = entry.workflowId === null ? null : await journal.get(entry.workflowId)
     const slot = workflow?.slots.find((each) => each.nonce === entry.nonce)

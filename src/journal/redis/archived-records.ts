@@ -127,7 +127,7 @@ export class ArchivedRecords extends WorkflowRecords {
       const holders = nonces.length === 0 ? [] : await this.texts('HMGET', counter, ...nonces)
       const others = holders.filter((holder) => holder !== '' && holder !== id)
       const records = [keys.workflow(id), left, keys.digests, counter, keys.values]
-      const args = [id, beforeMs + KEPT_ON_MS, nonces.length, requestKey(requestId)]
+      const args = [id, beforeMs + KEPT_ON_MS, nonces.length, requestKey(requestId), signer.toLowerCase()]
       await this.run('forget', [...records, ...others.map(keys.workflow)], [...args, ...nonces, ...digests])
     }
     return ids.length === SLICE

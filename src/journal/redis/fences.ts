@@ -1,17 +1,16 @@
-import type { Hex } from 'viem'
 import { type Controls, fence, type Mark } from './seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** The barriers of a term: who asks while one is under way shares the next with all others. */
 export type Fences = {
   /**
-   * Resolve when all that was written before is acknowledged, with the ledger's entries of some digests; empty where it has
-   * none. Throws what {@link fence} throws.
+   * Resolve when all that was written before is acknowledged, with what the ledger has in some fields; empty where it
+   * has nothing. Throws what {@link fence} throws.
    */
-  readonly pass: (digests: readonly Hex[]) => Promise<ReadonlyMap<Hex, string>>
+  readonly pass: (fields: readonly string[]) => Promise<ReadonlyMap<string, string>>
 }
 
-type Batch = { readonly digests: Set<Hex>; readonly passed: Promise<ReadonlyMap<Hex, string>> }
+type Batch = { readonly fields: Set<string>; readonly passed: Promise<ReadonlyMap<string, string>> }
 
 /**
  * Create the fences of a writer, whose mark is read as each begins; `onControls` is called with what each finds set for the
@@ -25,26 +24,26 @@ export function createFences(
   let following: Batch | undefined
   let underWay: Promise<unknown> = Promise.resolve()
 
-  const pass = async (digests: readonly Hex[]): Promise<ReadonlyMap<Hex, string>> => {
-    const { controls, entries } = await fence(mark(), digests, store)
+  const pass = async (fields: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+    const { controls, entries } = await fence(mark(), fields, store)
     onControls(controls)
-    return new Map(digests.map((digest, index) => [digest, entries[index] ?? '']))
+    return new Map(fields.map((field, index) => [field, entries[index] ?? '']))
   }
   const begin = (): Batch => {
-    const digests = new Set<Hex>()
+    const fields = new Set<string>()
     const passed = underWay.then(() => {
       // What is written from here on may come after this fence.
       following = undefined
-      const passing = pass([...digests])
+      const passing = pass([...fields])
       underWay = passing.catch(() => undefined)
       return passing
     })
-    return { digests, passed }
+    return { fields, passed }
   }
   return {
-    pass: (digests) => {
+    pass: (fields) => {
       following ??= begin()
-      for (const digest of digests) following.digests.add(digest)
+      for (const field of fields) following.fields.add(field)
       return following.passed
     },
   }

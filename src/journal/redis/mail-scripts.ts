@@ -6,11 +6,10 @@ const DECISIONS_MAX = 10_000
 /** Enter digests: keys are the ledger; digest and entry by turns. */
 export const ENTER = `
 for index = 8, #ARGV, 2 do
-  local known = redis.call('HGET', KEYS[3], ARGV[index])
-  if known and content(known) ~= content(ARGV[index + 1]) then return { 'OTHER', ARGV[index] } end
+  if differs(KEYS[3], ARGV[index], ARGV[index + 1]) then return { 'OTHER', ARGV[index] } end
 end
 local seq = advance()
-for index = 8, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[index], ARGV[index + 1]) end
+for index = 8, #ARGV, 2 do enter(KEYS[3], ARGV[index], ARGV[index + 1]) end
 return { 'OK', seq }`
 
 /** Set the next nonce: to what is given, or to the first above all that were claimed. */

@@ -12,7 +12,7 @@ import type {
   Transition,
 } from '../journal.ts'
 import { decodeRecord } from '../records.ts'
-import { decodeEntry } from './entries.ts'
+import { entryAmong, fieldsOf } from './entries.ts'
 import type { RedisStore } from './store.ts'
 
 /** Records that are read and decoded in one turn of the event loop: about a millisecond. */
@@ -118,9 +118,9 @@ export class RedisReads implements JournalReads {
     return nonce < Number(forgotten) ? 'archived' : null
   }
 
-  async ledgerEntry(digest: Hex): Promise<LedgerEntry | null> {
-    const entry = await this.text('HGET', this.store.keys.digests, digest)
-    return entry === null ? null : decodeEntry(digest, entry)
+  async ledgerEntry(digest: Hex, signer: Address): Promise<LedgerEntry | null> {
+    const fields = fieldsOf({ digest, signer })
+    return entryAmong({ digest, signer }, await this.texts('HMGET', this.store.keys.digests, ...fields))
   }
 
   async reservations(role: Role, sinceMs: number): Promise<readonly Reservation[]> {

@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import { invariant, RolekeeperError } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Brief } from '../../workflow/brief.ts'
@@ -10,7 +10,7 @@ import type { Journal, LedgerEntry, Reservation, Spending } from '../journal.ts'
 import { ArchivedRecords } from './archived-records.ts'
 import { Briefs } from './briefs.ts'
 import { Budgets } from './budgets.ts'
-import { decodeEntry } from './entries.ts'
+import { entryAmong, fieldsOf } from './entries.ts'
 import { createFences, type Fences } from './fences.ts'
 import type { Controls, Held } from './seat.ts'
 import type { RedisStore } from './store.ts'
@@ -122,11 +122,11 @@ class RedisJournal extends ArchivedRecords implements Journal {
     return this.#claim(workflow, reservation, revision)
   }
 
-  /** Pass a barrier, unless the seat is lost. @returns the ledger's entries of the digests. */
-  async #pass(digests: readonly Hex[]): Promise<ReadonlyMap<Hex, string>> {
+  /** Pass a barrier, unless the seat is lost. @returns what the ledger has in some fields. */
+  async #pass(fields: readonly string[]): Promise<ReadonlyMap<string, string>> {
     this.proveHeld()
     try {
-      return await this.#fences.pass(digests)
+      return await this.#fences.pass(fields)
     } catch (error) {
       throw error instanceof RolekeeperError && error.code === 'seat.lost' ? this.lose(error) : error
     }
@@ -137,10 +137,10 @@ class RedisJournal extends ArchivedRecords implements Journal {
   }
 
   async ordered(entries: readonly LedgerEntry[]): Promise<void> {
-    const found = await this.#pass(entries.map(({ digest }) => digest))
+    const found = await this.#pass(entries.flatMap(fieldsOf))
     for (const entry of entries) {
-      const text = found.get(entry.digest) ?? ''
-      proveEntered(entry, text === '' ? null : decodeEntry(entry.digest, text))
+      const texts = fieldsOf(entry).map((field) => found.get(field) ?? '')
+      proveEntered(entry, entryAmong(entry, texts))
     }
   }
 

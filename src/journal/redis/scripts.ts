@@ -31,7 +31,8 @@ if seat[1] ~= ARGV[3] then return { 'FENCED' } end`
  * What every change by a seat's holder begins with. A command that was given up may still arrive, over a slow network: once
  * its writer has used a newer line, it changes nothing. A replica that was promoted may lack what its writer was answered
  * for: then the writer knows what nobody else does, and ends. ARGV: and the writer, its line, the op, and the sequence of
- * the newest change that it was answered for.
+ * the newest change that it was answered for. In the ledger a key's entry is under its digest, or beside that of another key
+ * which had the same digest first.
  */
 const HOLDER = `
 ${SEATED}
@@ -46,7 +47,24 @@ local function advance()
   redis.call('HSET', KEYS[2], seq_name, seq)
   return seq
 end
-local function content(entry) return string.match(entry, '^%d+ (.*)$') end`
+local function content(entry) return string.match(entry, '^%d+ (.*)$') end
+local function key_of(entry) return string.match(entry, '"signer":"([^"]+)"') end
+local function field_of(ledger, digest, signer)
+  local beside = digest .. ':' .. signer
+  local known = redis.call('HGET', ledger, beside)
+  if known then return beside, known end
+  local first = redis.call('HGET', ledger, digest)
+  if first and key_of(first) ~= signer then return beside end
+  return digest, first
+end
+local function enter(ledger, digest, entry)
+  local field = field_of(ledger, digest, key_of(entry))
+  redis.call('HSETNX', ledger, field, entry)
+end
+local function differs(ledger, digest, entry)
+  local _, known = field_of(ledger, digest, key_of(entry))
+  return known and content(known) ~= content(entry)
+end`
 
 /**
  * Where Redis is full it refuses a script whole, unless it is said to go on: what concludes goes on, what begins does not.

@@ -40,7 +40,7 @@ local seq = advance()
 redis.call('HSET', KEYS[2], 'token', '', 'released', ARGV[3])
 return { 'OK', seq }`
 
-/** What a barrier begins with: a write of its own, so that WAIT covers every earlier one. Controls, and the entries of digests. */
+/** What a barrier begins with: a write of its own, so that WAIT covers every earlier one. Controls, and fields of the ledger. */
 export const FENCE = `
 if (tonumber(redis.call('HGET', KEYS[2], 'seq:' .. ARGV[4])) or 0) < tonumber(ARGV[5]) then return { 'TAIL' } end
 local seq = advance()

@@ -102,7 +102,7 @@ export type Mark = Held & { readonly writer: string; readonly answered: number }
 /** What a barrier passed by. */
 export type Fenced = {
   readonly controls: Controls
-  /** The ledger's entries of the digests that were asked about, in their order; empty where it has none. */
+  /** What the ledger has in the fields that were asked about, in their order; empty where it has nothing. */
   readonly entries: readonly string[]
 }
 
@@ -112,11 +112,11 @@ export type Fenced = {
  */
 export async function fence(
   { seat, token, writer, answered }: Mark,
-  digests: readonly string[],
+  fields: readonly string[],
   store: RedisStore,
 ): Promise<Fenced> {
   const { keys } = store
-  const args = [token, writer, answered, ...digests]
+  const args = [token, writer, answered, ...fields]
   const { code, values } = await store.fence([keys.seat(seat), keys.control, keys.digests], args)
   if (code === 'TAIL') throw tailLost(seat)
   if (code !== 'OK') throw seatLost(seat)

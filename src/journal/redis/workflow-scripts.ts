@@ -48,8 +48,7 @@ end
 
 local function differing()
   for index = 13, #ARGV, 2 do
-    local known = redis.call('HGET', KEYS[15], ARGV[index])
-    if known and content(known) ~= content(ARGV[index + 1]) then return ARGV[index] end
+    if differs(KEYS[15], ARGV[index], ARGV[index + 1]) then return ARGV[index] end
   end
 end
 
@@ -68,7 +67,7 @@ local function store(state)
     redis.call('HSET', KEYS[8], head.id, brief)
     redis.call('ZADD', briefs_key, seq, head.id)
   end
-  for index = 13, #ARGV, 2 do redis.call('HSETNX', KEYS[15], ARGV[index], ARGV[index + 1]) end
+  for index = 13, #ARGV, 2 do enter(KEYS[15], ARGV[index], ARGV[index + 1]) end
   if reservation ~= '' then
     reserve(KEYS[16], KEYS[17], KEYS[18], head.id, head.reservedAtMs, reservation, seq)
   end
@@ -183,7 +182,7 @@ return { 'OK', seq, 'left' }`
 
 /**
  * Forget the nonces, digests and request of a workflow whose body left, unless one that is live holds a nonce of them now, or it
- * was written again: when to look again, how many nonces, its request, then those, then its digests. KEYS: and who else holds any.
+ * was written again: when to look again, how many nonces, its request, its signer, then those, then its digests. KEYS: and who else holds any.
  */
 export const FORGET = `
 for index = 8, #KEYS do
@@ -197,12 +196,14 @@ local seq = advance()
 redis.call('ZREM', KEYS[4], ARGV[8])
 if redis.call('HEXISTS', KEYS[3], 'body') == 1 then return { 'OK', seq } end
 local count = tonumber(ARGV[10])
-for index = 12, 11 + count do
+for index = 13, 12 + count do
   if redis.call('HGET', KEYS[6], ARGV[index]) == ARGV[8] then redis.call('HDEL', KEYS[6], ARGV[index]) end
   local forgotten = tonumber(redis.call('HGET', KEYS[6], 'forgotten')) or 0
   if tonumber(ARGV[index]) >= forgotten then redis.call('HSET', KEYS[6], 'forgotten', ARGV[index] + 1) end
 end
-for index = 12 + count, #ARGV do redis.call('HDEL', KEYS[5], ARGV[index]) end
+for index = 13 + count, #ARGV do
+  redis.call('HDEL', KEYS[5], (field_of(KEYS[5], ARGV[index], ARGV[12])))
+end
 if redis.call('HGET', KEYS[7], ARGV[11]) == ARGV[8] then redis.call('HDEL', KEYS[7], ARGV[11]) end
 redis.call('DEL', KEYS[3])
 return { 'OK', seq }`

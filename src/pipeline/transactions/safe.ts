@@ -44,7 +44,7 @@ export async function takenBy(
 ): Promise<Doubt> {
   const held = `Nonce ${nonce} of ${signer}, which workflow ${workflowId} holds, was taken by`
   const about = { seen: `transaction ${hash} in block ${receipt.blockNumber}`, workflowId }
-  const entry = digest === null ? null : await journal.ledgerEntry(digest)
+  const entry = digest === null ? null : await journal.ledgerEntry(digest, signer)
   if (entry?.nonce === nonce)
     return {
       check: 'landed_after_all',

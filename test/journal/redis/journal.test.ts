@@ -346,6 +346,29 @@ describe('the Redis journal', () => {
     expect(await journal.open(cleared('b'))).toBe('opened')
   })
 
+  it('reads what an earlier release entered, and forgets of two keys with one digest the one whose workflow left', async () => {
+    const other = `0x${'52'.repeat(20)}` as const
+    const client = redis.client()
+    // Another key's, under the digest alone.
+    const early = `1 {"kind":"transaction","signer":"${other}","workflowId":"b","nonce":5}`
+    const theirs = { digest: digestOf(5), kind: 'transaction' as const, nonce: 5, atMs: 2 }
+    await client.hset(store.keys.digests, digestOf(5), early)
+    await journal.enterDigest({ ...theirs, signer: other, workflowId: 'b' })
+    await journal.ordered([{ ...theirs, signer: other, workflowId: 'b' }])
+    expect(await client.hgetall(store.keys.digests)).toEqual({ [digestOf(5)]: early })
+    await journal.adoptNonce(CHAIN, SIGNER, 5)
+    await journal.open(cleared('a'))
+    const claimed = await journal.claim(inFlight('a', 5), null)
+    if (claimed === 'lost') throw new TypeError(claimed)
+    expect(await journal.ledgerEntry(digestOf(5), SIGNER)).toMatchObject({ workflowId: 'a' })
+    const slots = claimed.slots.map((slot) => ({ ...slot, state: 'final' as const }))
+    await journal.write({ ...claimed, slots, state: 'succeeded', updatedAtMs: 2_000 })
+    expect(await journal.archiveSlice(3_000, 0)).toBeNull()
+    await journal.forgetSlice(3_000)
+    expect(await journal.ledgerEntry(digestOf(5), SIGNER)).toBeNull()
+    expect(await journal.ledgerEntry(digestOf(5), other)).toMatchObject({ workflowId: 'b' })
+  })
+
   it('archives what ended, and forgets its nonces, digests and request later, but never that it was', async () => {
     await journal.adoptNonce(CHAIN, SIGNER, 5)
     for (const id of ['a', 'b', 'live']) await journal.open(cleared(id))
@@ -387,14 +410,14 @@ describe('the Redis journal', () => {
       'live',
     ])
     expect(await journal.byNonce(CHAIN, SIGNER, 5)).toMatchObject({ id: 'a' })
-    expect(await journal.ledgerEntry(digestOf(5))).toMatchObject({ workflowId: 'a' })
+    expect(await journal.ledgerEntry(digestOf(5), SIGNER)).toMatchObject({ workflowId: 'a' })
     expect(await journal.open(cleared('a'))).toBe('exists')
 
     expect(await journal.forgetSlice(2_000)).toBe(false)
-    expect(await journal.ledgerEntry(digestOf(5))).toBeNull()
+    expect(await journal.ledgerEntry(digestOf(5), SIGNER)).toBeNull()
     // A server that no request ever left would be full one day.
     expect(await requests()).toEqual(['request:wf-b'])
-    expect(await journal.ledgerEntry(digestOf(6))).toMatchObject({ workflowId: 'b' })
+    expect(await journal.ledgerEntry(digestOf(6), SIGNER)).toMatchObject({ workflowId: 'b' })
     expect(await journal.byNonce(CHAIN, SIGNER, 5)).toMatchObject({ id: 'a' })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
     expect(await journal.open({ ...cleared('c'), opportunity: 'a' })).toBe('exists')
