@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { archiveFile, openArchiveDatabase } from './database.ts'
+import { requestKey } from './entered.ts'
 import { endProcess } from './faults.ts'
 import type { Transition } from './journal.ts'
 import { decodeRecord, encodeRecord, Records } from './records.ts'
@@ -137,7 +138,7 @@ export const hashesOf = ({ slots }: Workflow): readonly Hex[] =>
   slots.flatMap(({ attempts }) => attempts.flatMap(({ hash }) => hash ?? []))
 
 function forget(workflow: Workflow, records: Records): void {
-  const { id, opportunity, round, slots, attestation } = workflow
+  const { id, opportunity, round, slots, attestation, prepared } = workflow
   const forgetDigest = (digest: Hex) =>
     records.run('DELETE FROM digests WHERE digest = ? AND signer = ?', digest, workflow.signer.toLowerCase())
   records.run(
@@ -148,6 +149,10 @@ function forget(workflow: Workflow, records: Records): void {
   records.run('DELETE FROM transitions WHERE workflow_id = ?', id)
   records.run('DELETE FROM reservations WHERE workflow_id = ?', id)
   if (attestation !== undefined) forgetDigest(attestation.digest)
+  if (prepared !== undefined) {
+    const key = requestKey(prepared.answer.requestId)
+    records.run('DELETE FROM values_by_key WHERE key = ? AND value = ?', key, id)
+  }
   for (const { chainId, signer, nonce, attempts } of slots) {
     const sql = 'DELETE FROM nonces WHERE chain_id = ? AND signer = ? AND nonce = ? AND workflow_id = ?'
     records.run(sql, chainId, signer.toLowerCase(), nonce, id)

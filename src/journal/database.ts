@@ -53,7 +53,8 @@ const STEPS = [
     opportunity TEXT PRIMARY KEY, round INTEGER NOT NULL, workflow_id TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
-  // No unsigned transaction names its sender: two keys that order the same at one nonce have one digest.
+  // No unsigned transaction names its sender: two keys that order the same at one nonce have one digest. And what is
+  // archived holds no request any more.
   `
   ALTER TABLE digests RENAME TO digests_of_any;
   CREATE TABLE digests (
@@ -61,6 +62,7 @@ const STEPS = [
   ) STRICT;
   INSERT INTO digests SELECT digest, lower(json_extract(body, '$.signer')), body FROM digests_of_any;
   DROP TABLE digests_of_any;
+  DELETE FROM values_by_key WHERE substr(key, 1, 8) = 'request:' AND value NOT IN (SELECT id FROM workflows);
   `,
 ]
 

@@ -2,10 +2,11 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { requestKey } from '../../src/journal/entered.ts'
 import type { JournalReads } from '../../src/journal/journal.ts'
 import { openSqliteJournal, readSqliteJournal, type SqliteJournal } from '../../src/journal/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
-import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+import { answerOf, attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
 const LATER = 1_000_000
@@ -98,6 +99,20 @@ describe('the archive', () => {
     await archiveAll()
     expect(await journal.ledgerEntry(`0x${'0'.repeat(64)}`, SIGNER)).toBeNull()
     expect((await journal.get('w'))?.state).toBe('succeeded')
+  })
+
+  it('lets the request go with its workflow, and no other', async () => {
+    const keyOf = (of: string) => requestKey(`wf-${of}`)
+    const bound = async (id: string, nonce: number) => {
+      const ended = await succeeded(id, nonce)
+      const prepared = { bytesSha256: '', answer: answerOf({ requestId: `wf-${id}` }), receivedAtMs: 1 }
+      expect(await journal.writeBound({ ...ended, prepared }, `wf-${id}`)).not.toBe('taken')
+    }
+    await bound('w', 0)
+    await bound('x', 1)
+    await journal.setValue(keyOf('x'), 'another')
+    await archiveAll()
+    expect(await Promise.all(['w', 'x'].map((id) => journal.getValue(keyOf(id))))).toEqual([null, 'another'])
   })
 
   it('forgets of two keys with one digest that whose workflow left', async () => {

@@ -91,6 +91,19 @@ describe('a journal of version 1', () => {
     await journal.close()
   })
 
+  it('keeps what binds a request of the service’s to a workflow, but not to one that it has archived', async () => {
+    const [known] = written().keys()
+    const db = new DatabaseSync(join(directory, 'journal.sqlite'))
+    const add = db.prepare('INSERT INTO values_by_key (key, value) VALUES (?, ?)')
+    add.run('request:kept', known ?? '')
+    add.run('request:gone', 'archived')
+    db.close()
+    const journal = openSqliteJournal(directory)
+    expect(await journal.getValue('request:kept')).toBe(known)
+    expect(await journal.getValue('request:gone')).toBeNull()
+    await journal.close()
+  })
+
   it('is not read by a command before a keeper brought it to today', () => {
     expect(() => readSqliteJournal(directory)).toThrow(
       /has version 1; this release reads 3\. Fix: start the keeper/,
