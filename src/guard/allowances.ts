@@ -12,6 +12,9 @@ type UsingRow = {
   readonly used?: ReadonlyMap<string, Used>
 }
 
+/** A use of the past. */
+type Use = Used & { readonly atMs: number }
+
 type Past = readonly { readonly atMs: number; readonly used: ReadonlyMap<string, Used> }[]
 
 const MINUTE_MS = 60_000
@@ -41,8 +44,12 @@ export function checkAllowances({
     .toSorted((one, other) => one.atMs - other.atMs)
   const asked = usedBy(ask)
   for (const allowance of allowances) {
-    for (const name of namesOf(allowance, asked, past)) {
-      const refusal = judge(allowance, name, { asked, past, nowMs, usdMicros: ask.usdMicros })
+    const { of } = allowance
+    const unknown = usesOf(['', of], past)
+    for (const [name, known] of judgedBy(allowance, asked, past)) {
+      const uses = [...known, ...unknown].toSorted((one, other) => one.atMs - other.atMs)
+      const calls = callsOf([`${of} ${name}`, of, ''], asked)
+      const refusal = judge(allowance, name, { uses, calls, nowMs, usdMicros: ask.usdMicros })
       if (refusal !== null) return refusal
     }
   }
@@ -51,47 +58,70 @@ export function checkAllowances({
 
 const endOfMinute = (atMs: number) => (Math.floor(atMs / MINUTE_MS) + 1) * MINUTE_MS
 
-/** Of what an allowance has to be judged; the empty name stands for what nothing known was used of. */
-function namesOf({ of, name }: Allowance, asked: ReadonlyMap<string, Used>, past: Past): Iterable<string> {
+/** Of what an allowance has to be judged, with what was used of it; the empty name stands for what nothing known was used of. */
+function judgedBy(
+  { of, name }: Allowance,
+  asked: ReadonlyMap<string, Used>,
+  past: Past,
+): ReadonlyMap<string, readonly Use[]> {
   const isUnknown = asked.has('') || asked.has(of)
-  if (name !== null) return isUnknown || asked.has(`${of} ${name}`) ? [name] : []
-  if (!isUnknown) return namesIn(of, asked)
-  return new Set(['', ...past.flatMap(({ used }) => namesIn(of, used))])
+  if (name === null && isUnknown) return new Map([['', []], ...usesByName(of, past)])
+  const names = name === null ? namesIn(of, asked) : isUnknown || asked.has(`${of} ${name}`) ? [name] : []
+  return new Map(names.map((each) => [each, usesOf([`${of} ${each}`], past)]))
 }
 
 const namesIn = (of: UseKind, used: ReadonlyMap<string, Used>): readonly string[] =>
   [...used.keys()].flatMap((use) => (use.startsWith(`${of} `) ? [use.slice(of.length + 1)] : []))
 
-/** What was used of one, with what is not known. */
-function usedOf(of: UseKind, name: string, used: ReadonlyMap<string, Used>): Used {
-  const parts = [`${of} ${name}`, of, ''].flatMap((use) => used.get(use) ?? [])
-  return {
-    usdMicros: parts.reduce((sum, part) => sum + part.usdMicros, 0n),
-    calls: parts.reduce((sum, part) => sum + part.calls, 0),
+/** What was used of everything of a kind that has a name, in one pass: a day may know thousands of borrowers. */
+function usesByName(of: UseKind, past: Past): ReadonlyMap<string, readonly Use[]> {
+  const found = new Map<string, Use[]>()
+  for (const { atMs, used } of past) {
+    for (const [use, { usdMicros, calls }] of used) {
+      if (!use.startsWith(`${of} `)) continue
+      const name = use.slice(of.length + 1)
+      const uses = found.get(name) ?? []
+      found.set(name, uses)
+      uses.push({ atMs, usdMicros, calls })
+    }
   }
+  return found
 }
+
+function usesOf(names: readonly string[], past: Past): readonly Use[] {
+  const found: Use[] = []
+  for (const { atMs, used } of past) {
+    for (const name of names) {
+      const use = used.get(name)
+      if (use !== undefined) found.push({ atMs, ...use })
+    }
+  }
+  return found
+}
+
+const callsOf = (names: readonly string[], used: ReadonlyMap<string, Used>): number =>
+  names.reduce((sum, name) => sum + (used.get(name)?.calls ?? 0), 0)
 
 function judge(
   allowance: Allowance,
   name: string,
   {
-    asked,
-    past,
+    uses,
+    calls: asked,
     nowMs,
     usdMicros,
   }: {
-    readonly asked: ReadonlyMap<string, Used>
-    readonly past: Past
+    readonly uses: readonly Use[]
+    readonly calls: number
     readonly nowMs: number
     readonly usdMicros: bigint
   },
 ): Refusal | null {
   const { of, perMs, path } = allowance
   const what = name === '' ? `a ${of} that is not known` : `${of} ${name}`
-  const uses = past.map(({ atMs, used }) => ({ atMs, ...usedOf(of, name, used) }))
   if ('callsMax' in allowance) {
     const before = uses.reduce((sum, { atMs, calls }) => (atMs > nowMs - perMs ? sum + calls : sum), 0)
-    const calls = before + usedOf(of, name, asked).calls
+    const calls = before + asked
     if (calls <= allowance.callsMax) return null
     return refuse(
       'allowance_calls',

@@ -1,5 +1,5 @@
 import type { Role } from '../service/contract/roles.ts'
-import { addUsed } from '../workflow/uses.ts'
+import { addUsed, type Used } from '../workflow/uses.ts'
 import type { Reservation, Spent } from './journal.ts'
 import type { Records } from './records.ts'
 
@@ -14,8 +14,11 @@ type Minute = {
   readonly rows: Map<string, Reservation>
   readonly apart: Map<string, Reservation>
   /** By what they are counted by: the signer, the token that left, and whether a person approved. */
-  readonly sums: Map<string, Spent>
+  readonly sums: Map<string, Sum>
 }
+
+/** What it used is added up in place: a minute of a thousand workflows names thousands of borrowers. */
+type Sum = Spent & { readonly used: Map<string, Used> }
 
 type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<number, Minute> }
 
@@ -126,13 +129,15 @@ function remove(minutes: Map<number, Minute>, row: Reservation): void {
 }
 
 /** Add a row to the sum of its kind, or take it from there with a sign of -1. */
-function addTo(sums: Map<string, Spent>, row: Reservation, startMs: number, sign: 1n | -1n): void {
+function addTo(sums: Map<string, Sum>, row: Reservation, startMs: number, sign: 1n | -1n): void {
   const { role, signer, out, approved } = row
   const key = `${signer ?? ''} ${approved === true} ${out?.token ?? ''}`
   const sum = sums.get(key)
+  const used = sum?.used ?? new Map<string, Used>()
+  addUsed(used, row, sign)
   sums.set(key, {
     ...{ workflowId: '', role, ...(signer === undefined ? {} : { signer }), atMs: startMs, reverted: false },
-    used: addUsed(sum?.used ?? new Map(), row, sign),
+    used,
     usdMicros: (sum?.usdMicros ?? 0n) + sign * row.usdMicros,
     gasWei: (sum?.gasWei ?? 0n) + sign * row.gasWei,
     ...(out === undefined ? {} : { out: { ...out, assets: (sum?.out?.assets ?? 0n) + sign * out.assets } }),

@@ -22,18 +22,12 @@ export function usedBy({ used, uses = [''], usdMicros }: Using): ReadonlyMap<str
   return found
 }
 
-/** Add what one more workflow used to a sum, or with a sign of -1 take it away. Pure. */
-export function addUsed(
-  before: ReadonlyMap<string, Used>,
-  row: Using,
-  sign: 1n | -1n,
-): ReadonlyMap<string, Used> {
-  const sum = new Map(before)
+/** Add what one more workflow used to a sum, in place, or with a sign of -1 take it away. */
+export function addUsed(sum: Map<string, Used>, row: Using, sign: 1n | -1n): void {
   for (const [use, { usdMicros, calls }] of usedBy(row)) {
     const known = sum.get(use) ?? { usdMicros: 0n, calls: 0 }
     const left = { usdMicros: known.usdMicros + sign * usdMicros, calls: known.calls + Number(sign) * calls }
     if (left.calls === 0) sum.delete(use)
     else sum.set(use, left)
   }
-  return sum
 }
