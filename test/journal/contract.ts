@@ -468,6 +468,19 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       expect((await all()).revision).not.toBe(revision)
     })
 
+    it('forgets nothing of today where a clock ran ahead by days and was put right', async () => {
+      const nowMs = Date.now()
+      for (const id of ['a', 'b']) await journal.settle({ ...reservation(id), atMs: nowMs })
+      const sums = async () => (await journal.spending('liquidator', [nowMs - 3_600_000], 'none')).rows
+      await sums()
+      await journal.settle({ ...reservation('c'), atMs: nowMs + 9 * 86_400_000 })
+      const expectAll = async () =>
+        expect((await sums()).reduce((sum, { usdMicros }) => sum + usdMicros, 0n)).toBe(15n)
+      await expectAll()
+      journal = await house.reopen()
+      await expectAll()
+    })
+
     it('adds up what was used with the rows, by signer, over changes and a restart', async () => {
       const NOW_MS = 1_800_000_000_000
       const at = (index: number): Reservation => ({

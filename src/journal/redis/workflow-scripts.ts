@@ -3,7 +3,10 @@
 /** Briefs that ended and are remembered as such, so that others learn of it without reading all. */
 const BRIEFS_MAX = 10_000
 
-/** What a reservation changes, of its role's budget and of all of them: the same one again changes nothing. KEYS: meta. */
+/**
+ * What a reservation changes, of its role's budget and of all of them: the same one again changes nothing. What is old goes,
+ * by whichever clock is behind: one that ran ahead must not take what was spent today along. KEYS: meta.
+ */
 export const RESERVE = `
 local function reserve(key, times, changes, id, at_ms, row, seq)
   if redis.call('HGET', key, id) == row then return end
@@ -11,7 +14,8 @@ local function reserve(key, times, changes, id, at_ms, row, seq)
   redis.call('HSET', KEYS[1], 'budgets', seq)
   redis.call('ZADD', times, at_ms, id)
   redis.call('ZADD', changes, seq, id)
-  local old = redis.call('ZRANGEBYSCORE', times, '-inf', at_ms - ${8 * 86_400_000}, 'LIMIT', 0, 8)
+  local now = math.min(at_ms, redis.call('TIME')[1] * 1000)
+  local old = redis.call('ZRANGEBYSCORE', times, '-inf', now - ${8 * 86_400_000}, 'LIMIT', 0, 8)
   for _, each in ipairs(old) do
     redis.call('HDEL', key, each)
     redis.call('ZREM', times, each)
