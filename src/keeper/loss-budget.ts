@@ -113,7 +113,8 @@ export function createLossBudget(
       )
     },
     unread: () => {
-      const sinceMs = unreadSinceMs === null ? 0 : clock.nowMs() - unreadSinceMs
+      // Either way: by a clock that was put back, it would be long until five minutes have passed.
+      const sinceMs = unreadSinceMs === null ? 0 : Math.abs(clock.nowMs() - unreadSinceMs)
       return sinceMs < UNREAD_MS_MAX
         ? null
         : refuse(

@@ -92,14 +92,17 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
   }
   const word = await ask(workflow, prepared.answer.requestId, deps)
   if (!standing.includes(null) && word === 'shows it') return moved(move(workflow, 'succeeded', deps.nowMs()))
-  const waitedMs = deps.nowMs() - awaiting.sinceMs
+  const nowMs = deps.nowMs()
+  const waitedMs = nowMs - awaiting.sinceMs
+  // By a clock that was put back it would wait for as long again.
+  if (waitedMs < 0) return moved({ ...workflow, awaiting: { ...awaiting, sinceMs: nowMs } })
   if (waitedMs < deps.waitMsMax) return wait(POLL_MS)
   const error = standing.includes(null)
     ? unknownBlocks(workflow, waitedMs)
     : unconfirmed(workflow, word, waitedMs)
   deps.alarm(error)
   const note = { check: 'service_unconfirmed', message: error.message }
-  return moved(move(workflow, 'unconfirmed', deps.nowMs(), { note }))
+  return moved(move(workflow, 'unconfirmed', nowMs, { note }))
 }
 
 const unknownBlocks = ({ id }: Workflow, ms: number) =>

@@ -120,6 +120,9 @@ test('opens nothing new once what is owned could not be read for five minutes, u
   expect(budget.unread()).toBeNull()
   now.ms += 1
   expect(budget.unread()).toMatchObject({ check: 'worth_not_read' })
+  // A clock that is put back makes nothing known.
+  now.ms -= HOUR_MS
+  expect(budget.unread()).toMatchObject({ check: 'worth_not_read' })
   chain.isDown = false
   await lookAgain()
   await expect.poll(() => values.size).toBe(1)

@@ -77,6 +77,18 @@ const report = (changes: Partial<typeof SEEN>) => {
 }
 
 describe('confirming', () => {
+  it('ends within its bound also where the clock is put back meanwhile', async () => {
+    const { world, deps } = setup
+    report({ satisfied: false })
+    world.nowMs = 1_000 - 3_600_000
+    const step = await confirm(confirmed(), deps)
+    if (step.type === 'wait') throw new TypeError('waits an hour longer')
+    world.nowMs += 119_999
+    expect(await confirm(step.workflow, deps)).toMatchObject({ type: 'wait' })
+    world.nowMs += 1
+    expect(await confirm(step.workflow, deps)).toMatchObject({ workflow: { state: 'unconfirmed' } })
+  })
+
   it('succeeds when the service shows every postcondition at our block', async () => {
     expect(await state()).toBe('succeeded')
   })
