@@ -23,6 +23,8 @@ export type StandingAllowances = {
 
 /** All pairs of an asset and a contract are looked at so often; those that stand at each clearance. */
 const LOOK_EVERY_MS = 60_000
+/** Where the looks fail for so long, what stands is not known, and nothing is cleared: one token that answers no more hides all. */
+const LOOK_AGE_MS_MAX = 300_000
 /** What was asked ahead is as old as this at most. No workflow ends by a final transaction in it, and what is in flight counts by itself. */
 const AHEAD_MS = 1_000
 
@@ -38,7 +40,13 @@ export function createStandingAllowances(
   const pinned = [...new Set(pinsOf(deployment).map(({ address }) => address))]
   const spenders = pinned.filter((address) => !assets.includes(address))
   const pairs = assets.flatMap((token) => spenders.map((spender) => ({ token, spender })))
-  const all = createRenewed(() => standingOf(owner, pairs, nodes), {
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  const look = async () => {
+    const found = await standingOf(owner, pairs, nodes)
+    lookedAtMs = clock.nowMs()
+    return found
+  }
+  const all = createRenewed(look, {
     clock,
     everyMs: () => LOOK_EVERY_MS,
     onFailed: (error) => log.warn('could not look for allowances', { signer: owner }, error),
@@ -48,7 +56,8 @@ export function createStandingAllowances(
     pairs.map(({ token, spender }) => [`${token}:${spender}`, { token, spender }] as const)
   const ask = async () => {
     all.begin()
-    const known = new Map([...keyed(all.last() ?? (await all.get())), ...expected])
+    const isKnown = Math.abs(clock.nowMs() - lookedAtMs) < LOOK_AGE_MS_MAX
+    const known = new Map([...keyed((isKnown ? all.last() : null) ?? (await all.get())), ...expected])
     return known.size === 0 ? [] : standingOf(owner, [...known.values()], nodes)
   }
   let early: { readonly atMs: number; readonly asked: ReturnType<typeof ask> } | undefined

@@ -49,6 +49,26 @@ test('finds what contracts may take, whoever allowed it, and until it is gone: a
   await expect.poll(() => standing.now()).toEqual([{ token, spender: vault, assets: 5n }])
 })
 
+test('knows nothing of what stands once the looks at all have failed for five minutes: what was seen last was taken for all', async () => {
+  const { liquidator: owner, deployment } = scene
+  const [now, token] = [{ ms: 1_000 }, { answers: true }]
+  const nodes: Pick<Scene['nodes'], 'calls'> = {
+    // One of the tokens says nothing any more.
+    calls: async (calls) =>
+      token.answers || calls.length < 15 ? scene.nodes.calls(calls) : calls.map(() => null),
+  }
+  const clock = { ...systemClock, nowMs: () => now.ms }
+  const standing = createStandingAllowances(owner, deployment, { nodes, clock, log })
+  await standing.now()
+  token.answers = false
+  now.ms += 299_999
+  await standing.now()
+  now.ms += 1
+  await expect(standing.now()).rejects.toMatchObject({ code: 'allowance.not_read' })
+  token.answers = true
+  await standing.now()
+})
+
 test('finds what a workflow of ours allowed as soon as it landed, though its workflow reverted or expired before the next look', async () => {
   const { world, liquidator: owner, deployment, nodes } = scene
   const clock = { ...systemClock, nowMs: () => 1_000 }
