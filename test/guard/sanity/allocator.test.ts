@@ -116,6 +116,13 @@ describe('one move on a scripted chain', () => {
     expect(withdraw(1_299n)).toBe('idle_differs')
   })
 
+  it('is held to each market that it goes to', () => {
+    const supplies = [...input.supplies, { marketAddress: MARKET, assets: '1' }]
+    const two = { asks: { ...input, supplies } }
+    const after = { idleAssets: 999n + WITHDRAWN - SUPPLIED, [at('allocatedAssets', OTHER_MARKET)]: 5_001n }
+    expect(judge({ ...two, after })).toBe('above_cap')
+  })
+
   it('is held to the market that it goes to, and takes no more than there is', () => {
     const enough = { before: { idleAssets: 1_100n } }
     const full = { [at('allocatedAssets', OTHER_MARKET)]: 5_001n }
@@ -246,4 +253,8 @@ describe('a reallocation on a scripted chain', () => {
       expect(judge({ before: { [view]: null } })).toBe('cleared')
     },
   )
+
+  it.each(['listing', 'paused'])('leaves nothing while %s of its market cannot be read', (view) => {
+    expect(judge({ kind: 'leave', before: { [view]: null } })).toBe('read_failed')
+  })
 })

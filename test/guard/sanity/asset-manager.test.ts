@@ -230,6 +230,21 @@ describe('a bid', () => {
     // A rival, or a reserve, that the house does not know: half a per cent of 50,000 and a unit above the best is enough.
     ['bid_above_rivals', { before: lot({ bestAssets: usd(31_750) - 2n }) }],
     ['bid_above_rivals', { before: lot({ bestBidder: zeroAddress, bestAssets: 0n }) }],
+    // Nobody leads, and there is no reserve: anything is enough.
+    [
+      'bid_above_rivals',
+      {
+        input: { ...INPUTS[BID], bidAssets: String(usd(200)) },
+        before: {
+          lot: {
+            ...LOT,
+            bestBidder: zeroAddress,
+            bestAssets: 0n,
+            terms: { ...LOT.terms, reserveAssets: 0n },
+          },
+        },
+      },
+    ],
     ['position_too_large', { before: { netAssets: usd(127_999) } }],
     ['read_failed', { after: { lot: null } }],
     ['not_leading', { after: { lot: LOT } }],
@@ -317,6 +332,14 @@ describe('an action on mobility', () => {
 
   it.each<[string, Given]>([
     ['a stricter profile', profile],
+    [
+      'the profile that is there',
+      {
+        ...profile,
+        input: { ...INPUTS[MOBILITY], transferProfile: 'trusted_recipients' },
+        after: { mobilityEpoch: 5n },
+      },
+    ],
     ['a pause', pause],
     ['the longest pause', until(3_600)],
     ['a pause for an oracle', { ...pause, before: { read: [PRICE, 0n, 0n, 2] } }],
@@ -329,6 +352,9 @@ describe('an action on mobility', () => {
 
   it.each<[string, Given]>([
     ['read_failed', { ...profile, before: { transferProfile: null } }],
+    ['read_failed', { ...profile, before: { hasRole: null } }],
+    ['read_failed', { ...profile, before: { shareMobilityPaused: null } }],
+    ['read_failed', { ...profile, before: { restoreAfter: null } }],
     ['not_manager', { ...profile, before: { hasRole: false } }],
     ['not_stricter', { ...profile, input: { ...INPUTS[MOBILITY], transferProfile: 'open' } }],
     // A bad debt that the service invents.
