@@ -124,16 +124,24 @@ function askPositions({ owner, deployment }: WorthOptions, { ask }: Reads): (sec
   }))
   return (second) => {
     const worth = vaults.flatMap(({ vault, asset, shares }) => {
-      const [token, held] = [asset(), shares() ?? 0n]
+      const [token, held] = [asset(), shares()]
       if (token === null || held === 0n) return []
-      return [{ token, read: second.ask(view('convertToAssets', vault, [held], uint)) }]
+      if (held === null) throw unread(`our shares of vault ${vault}`)
+      const read = second.ask(view('convertToAssets', vault, [held], uint))
+      return [{ token, read, what: `what our shares of vault ${vault} are worth` }]
     })
     const collateral = claims.flatMap(({ market, token, ids }) =>
-      (ids() ?? []).map((id) => ({ token, read: second.ask(claimView(market, id)) })),
+      (ids() ?? []).map((id) => {
+        const claim = second.ask(claimView(market, id))
+        const read = () => claim()?.collateralAssets ?? null
+        return { token, read, what: `what claim ${id} of market ${market} holds` }
+      }),
     )
-    return () => [
-      ...worth.map(({ token, read }) => ({ token, assets: read() ?? 0n })),
-      ...collateral.map(({ token, read }) => ({ token, assets: read()?.collateralAssets ?? 0n })),
-    ]
+    return () =>
+      [...worth, ...collateral].map(({ token, read, what }) => {
+        const assets = read()
+        if (assets === null) throw unread(what)
+        return { token, assets }
+      })
   }
 }

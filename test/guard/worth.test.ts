@@ -68,5 +68,10 @@ it('says nothing where a balance or a price is not said: half a worth would look
   await expect(worth({ [`${LOAN} balanceOf(address)`]: null })).rejects.toMatchObject({
     code: 'worth.not_read',
   })
-  await expect(worth({ [`${oracle} read()`]: null })).rejects.toMatchObject({ code: 'worth.not_read' })
+  const unread = [
+    ...[`${oracle} read()`, `${VAULT} balanceOf(address)`, `${VAULT} convertToAssets(uint256)`],
+    `${MARKET} claim(uint256)`,
+  ]
+  for (const each of unread)
+    await expect(worth({ [each]: null })).rejects.toMatchObject({ code: 'worth.not_read' })
 })
