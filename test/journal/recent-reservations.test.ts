@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Reservation } from '../../src/journal/journal.ts'
 import { RecentReservations, readRecent } from '../../src/journal/recent-reservations.ts'
 import { SIGNER, TOKEN } from '../support/workflows.ts'
@@ -98,9 +98,10 @@ describe('the reservations of a minute', () => {
     const rows = [
       ...[row('a'), row('b', { signer: SIGNER }), row('c', { signer: SIGNER, approved: true })],
       ...[row('d', out(3n)), row('e', out(4n)), row('f', out(5n, SIGNER))],
+      row('h', { signer: TOKEN }),
       row('g', { uses: ['market 0x1', 'market 0x1'] }),
     ]
-    expect(sums(rows)).toEqual([
+    expect(sums(rows)).toStrictEqual([
       sum(10n, 14n, 2, {
         used: new Map([
           ['', { usdMicros: 5n, calls: 1 }],
@@ -111,6 +112,7 @@ describe('the reservations of a minute', () => {
       sum(5n, 7n, 1, { signer: SIGNER, approved: true }),
       sum(10n, 14n, 2, out(7n)),
       sum(5n, 7n, 1, out(5n, SIGNER)),
+      sum(5n, 7n, 1, { signer: TOKEN }),
     ])
   })
 
@@ -139,6 +141,14 @@ describe('the reservations of a minute', () => {
     recent.set(row('a', { atMs: T + MINUTE }))
     recent.set(row('b', { atMs: T + MINUTE }))
     expect(recent.sums('liquidator', [T - 1], 'none')).toEqual([sum(10n, 14n, 2, { atMs: T + MINUTE })])
+  })
+
+  it('are forgotten when the last of them is two days old', () => {
+    const recent = new RecentReservations([row('a'), row('b')])
+    const left = vi.spyOn(Map.prototype, 'delete')
+    onTestFinished(() => void vi.restoreAllMocks())
+    recent.set(row('c', { atMs: T + DAYS + 1 }))
+    expect(left).toHaveBeenCalledWith(T)
   })
 
   it('are those of all roles where no role is asked for', () => {

@@ -144,6 +144,7 @@ describe('a barrier', () => {
   it('fails at once where something else says that the disk fails, which is told once', async () => {
     await put('a', '1')
     const barrier = records.barrier()
+    await new Promise<void>((resolve) => process.nextTick(resolve))
     const failure = failed('file', 'it was removed')
     expect(records.fail(failure)).toBe(failure)
     await expect(barrier).rejects.toBe(failure)
@@ -165,6 +166,18 @@ describe('records', () => {
     records = new Records(openDatabase(directory), journalFile(directory), (failure) =>
       failures.push(failure),
     )
+  })
+
+  it('fail where nothing was written, too', async () => {
+    const failure = records.fail(failed('file', 'it was removed'))
+    await expect(records.barrier()).rejects.toBe(failure)
+  })
+
+  it('fail with the disk that a statement finds full', async () => {
+    records.rows('PRAGMA max_page_count = 1')
+    await expect(put('a', 'x'.repeat(100_000))).rejects.toThrow('could not be written: the disk is full')
+    expect(failures.map(({ code }) => code)).toEqual(['journal.failed'])
+    await expect(put('b', '1')).rejects.toBe(failures[0])
   })
 
   it('throw what is no fault of the disk, and go on', async () => {
