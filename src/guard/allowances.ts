@@ -1,7 +1,7 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
 import { duration, usd } from '../units.ts'
 import { type Used, type Uses, usedBy } from '../workflow/uses.ts'
-import { BUDGET_MS } from './budget.ts'
+import { BUDGET_MS, partOf, type UsedParts } from './budget.ts'
 import type { Allowance, UseKind } from './policy/allowances.ts'
 
 /** One claim of the past, or those of a minute, as far as allowances count them. */
@@ -37,17 +37,13 @@ export function checkAllowances({
   readonly nowMs: number
 }): Checked<unknown> {
   if (allowances.length === 0) return { ok: true }
-  // Those of a minute may be one row: to the end of its minute each, or until now.
-  const past = rows
-    .filter(({ atMs }) => atMs > nowMs - BUDGET_MS)
-    .map((row) => ({ atMs: Math.min(nowMs, endOfMinute(row.atMs)), used: usedBy(row) }))
-    .toSorted((one, other) => one.atMs - other.atMs)
+  const past = pastOf(rows, nowMs)
   const asked = usedBy(ask)
   for (const allowance of allowances) {
     const { of } = allowance
     const unknown = usesOf(['', of], past)
     for (const [name, known] of judgedBy(allowance, asked, past)) {
-      const uses = [...known, ...unknown].toSorted((one, other) => one.atMs - other.atMs)
+      const uses = inOrder(known, unknown)
       const calls = callsOf([`${of} ${name}`, of, ''], asked)
       const refusal = judge(allowance, name, { uses, calls, nowMs, usdMicros: ask.usdMicros })
       if (refusal !== null) return refusal
@@ -55,6 +51,50 @@ export function checkAllowances({
   }
   return { ok: true }
 }
+
+/**
+ * What part of each allowance is used, by its place in the policy; where each market, counterparty or function has one of its
+ * own, of that which has the least left. Pure.
+ */
+export function usedOfAllowances(
+  allowances: readonly Allowance[],
+  rows: readonly UsingRow[],
+  nowMs: number,
+): UsedParts {
+  const past = allowances.length === 0 ? [] : pastOf(rows, nowMs)
+  const partUsed = (allowance: Allowance, uses: readonly Use[]) => {
+    if ('callsMax' in allowance) {
+      return partOf(BigInt(callsSince(uses, nowMs - allowance.perMs)), BigInt(allowance.callsMax))
+    }
+    const { mostUsdMicros } = allowance
+    return partOf(mostUsdMicros - leftOf(allowance, uses, nowMs), mostUsdMicros)
+  }
+  return Object.fromEntries(
+    allowances.map((allowance) => {
+      const unknown = usesOf(['', allowance.of], past)
+      const parts = [...judgedBy(allowance, OF_ANY, past).values()].map((known) =>
+        partUsed(allowance, inOrder(known, unknown)),
+      )
+      return [allowance.path, Math.max(...parts)]
+    }),
+  )
+}
+
+/** What may be about anything. */
+const OF_ANY: ReadonlyMap<string, Used> = new Map([['', { usdMicros: 0n, calls: 0 }]])
+
+/** The claims of a day, oldest first. Those of a minute may be one row: to the end of its minute each, or until now. */
+const pastOf = (rows: readonly UsingRow[], nowMs: number): Past =>
+  rows
+    .filter(({ atMs }) => atMs > nowMs - BUDGET_MS)
+    .map((row) => ({ atMs: Math.min(nowMs, endOfMinute(row.atMs)), used: usedBy(row) }))
+    .toSorted((one, other) => one.atMs - other.atMs)
+
+const inOrder = (known: readonly Use[], unknown: readonly Use[]): readonly Use[] =>
+  [...known, ...unknown].toSorted((one, other) => one.atMs - other.atMs)
+
+const callsSince = (uses: readonly Use[], sinceMs: number): number =>
+  uses.reduce((sum, { atMs, calls }) => (atMs > sinceMs ? sum + calls : sum), 0)
 
 const endOfMinute = (atMs: number) => (Math.floor(atMs / MINUTE_MS) + 1) * MINUTE_MS
 
@@ -120,8 +160,7 @@ function judge(
   const { of, perMs, path } = allowance
   const what = name === '' ? `a ${of} that is not known` : `${of} ${name}`
   if ('callsMax' in allowance) {
-    const before = uses.reduce((sum, { atMs, calls }) => (atMs > nowMs - perMs ? sum + calls : sum), 0)
-    const calls = before + asked
+    const calls = callsSince(uses, nowMs - perMs) + asked
     if (calls <= allowance.callsMax) return null
     return refuse(
       'allowance_calls',

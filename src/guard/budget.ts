@@ -72,6 +72,32 @@ export function checkCap<Row extends SpendRow>({
   return { ok: true }
 }
 
+/** What part of each limit is used, by the name that pages of figures give it; 1 is all. */
+export type UsedParts = Readonly<Record<string, number>>
+
+/** What part of a limit is used; of one that allows nothing, all. Pure. */
+export const partOf = (used: bigint, most: bigint): number =>
+  most === 0n ? 1 : Number((used * 10_000n) / most) / 10_000
+
+/** What part of a role's limits, or of the cap over all, is used. Pure. */
+export const usedOfLimits = (
+  limits: Cap | Pick<Limits, keyof Cap>,
+  reservations: readonly SpendRow[],
+  nowMs: number,
+): UsedParts =>
+  Object.fromEntries(
+    windowsOf({ reservations, nowMs }).flatMap(({ key, name, spent }) => {
+      const { usdMicrosMax, gasWeiMax, ...more } = limits[key]
+      return [
+        [`usd_per_${name}`, partOf(spent.usdMicros, usdMicrosMax)],
+        [`gas_per_${name}`, partOf(spent.gasWei, gasWeiMax)],
+        ...('revertsMax' in more
+          ? [[`reverts_per_${name}`, partOf(BigInt(spent.reverts), BigInt(more.revertsMax))]]
+          : []),
+      ]
+    }),
+  )
+
 type Sum = Pick<SpendRow, 'usdMicros' | 'gasWei'>
 
 const plus = (one: Sum, other: Sum): Sum => ({

@@ -3,6 +3,7 @@ import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
+import type { Cap } from '../guard/budget.ts'
 import type { Control } from '../ops/control.ts'
 import type { FleetGauges } from '../ops/fleet-metrics.ts'
 import type { Gauges, Metrics } from '../ops/metrics.ts'
@@ -16,6 +17,7 @@ import { DECISION_MS_MAX, NO_QUORUM_MS_MAX, OPEN_MS_MAX, openMs } from './lookou
 import type { RoleAtWork } from './role.ts'
 import type { Standing } from './seating.ts'
 import type { Term } from './term.ts'
+import { readUsed, type Used } from './used.ts'
 
 /** What a keeper is looked at by, from the moment that its journal is open. */
 export type HealthDeps = {
@@ -33,6 +35,8 @@ export type HealthDeps = {
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: () => RolekeeperError | null
   readonly sweptAtMs: () => number | null
+  /** What all roles together may move; absent: each has its own limits alone. */
+  readonly cap: Cap | undefined
 }
 
 /** Start the pages that a keeper is looked at by. Throws what listening throws. */
@@ -45,8 +49,6 @@ export const startHealth = (
     metrics: async () => metrics.render(await readGauges(deps)),
     readiness: () => readReadiness(deps),
   })
-
-const HOUR_MS = 3_600_000
 
 const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())
 
@@ -65,31 +67,6 @@ const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => 
   return Math.max(0, ...ages)
 }
 
-async function budgets(
-  { role, vitals }: Pick<RoleAtWork, 'role' | 'vitals'>,
-  deps: HealthDeps,
-): Promise<Readonly<Record<string, number>>> {
-  // A role's budgets are one, also where several seats have it.
-  const [{ records } = {}] = deps.terms()
-  // Where a journal does not answer, the other figures say so, and have to be on the page.
-  const all = await records?.journal.reservations(role, deps.clock.nowMs() - HOUR_MS).catch(() => undefined)
-  if (all === undefined) return {}
-  const rows = all.filter(vitals.counts)
-  const { perHour } = vitals.limits
-  const part = (used: bigint, max: bigint) => (max === 0n ? 1 : Number((used * 10_000n) / max) / 10_000)
-  return {
-    usd_per_hour: part(
-      rows.reduce((sum, row) => sum + row.usdMicros, 0n),
-      perHour.usdMicrosMax,
-    ),
-    gas_per_hour: part(
-      rows.reduce((sum, row) => sum + row.gasWei, 0n),
-      perHour.gasWeiMax,
-    ),
-    reverts_per_hour: part(BigInt(rows.filter((row) => row.reverted).length), BigInt(perHour.revertsMax)),
-  }
-}
-
 const atWork = (deps: HealthDeps): readonly RoleAtWork[] =>
   rolesOf(deps).flatMap(({ state }) => (state.type === 'up' ? [state.role] : []))
 
@@ -106,6 +83,8 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
     ...rolesOf(deps).map(({ agent }) => agent.role),
     ...liveOf(deps).map(({ role }) => role),
   ])
+  const [{ records } = {}] = deps.terms()
+  const used = await readUsed(records?.journal, deps.cap, nowMs)
   return {
     control: deps.control(),
     feed: { mode: feed?.mode ?? 'down', messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs) },
@@ -114,11 +93,12 @@ async function readGauges(deps: HealthDeps): Promise<Gauges> {
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
     serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
     ...(fleet === null ? {} : { fleet }),
-    roles: await Promise.all([...names].map((name) => readRole(name, deps))),
+    capUsed: used.ofCap,
+    roles: [...names].map((name) => readRole(name, used, deps)),
   }
 }
 
-async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][number]> {
+function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][number] {
   const nowMs = deps.clock.nowMs()
   const mine = liveOf(deps).filter(({ role }) => role === name)
   const places = rolesOf(deps).filter(({ agent }) => agent.role === name)
@@ -140,7 +120,7 @@ async function readRole(name: Role, deps: HealthDeps): Promise<Gauges['roles'][n
     nativeBalanceWei: balancesWei.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null,
     marketsArmed: arming?.armed ?? 0,
     marketsUnarmed: arming?.unarmed ?? 0,
-    budgets: role === undefined ? {} : await budgets(role, deps),
+    ...used.ofRole(name, keys),
   }
 }
 

@@ -215,6 +215,7 @@ class ComposedKeeper implements Keeper {
       nodes: () => (isFollowing() ? this.#nodes : undefined),
       waitsFor: () => (isFollowing() ? null : this.#waitsFor),
       sweptAtMs: () => this.#sweptAtMs,
+      cap: this.#config.limits,
     })
     this.#opened.push(ops.close)
     return ops

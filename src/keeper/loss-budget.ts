@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import { type Refusal, refuse } from '../errors.ts'
+import { partOf, type UsedParts } from '../guard/budget.ts'
 import type { Limits } from '../guard/policy/policy.ts'
 import { readWorth, type WorthOptions } from '../guard/worth.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -53,6 +54,8 @@ export type LossBudget = {
   readonly look: () => void
   /** Why nothing new may begin: what it owns could not be read for five minutes. Null where it was. */
   readonly unread: () => Refusal | null
+  /** What part of each limit was used when it looked last. */
+  readonly used: () => UsedParts
 }
 
 /**
@@ -74,6 +77,7 @@ export function createLossBudget(
     { name: 'day', withinMs: DAY_MS, limit: loss.perDayUsdMicros },
   ]
   let marks: readonly Mark[] | null = null
+  let used: UsedParts = {}
   const look = async () => {
     marks ??= stored.parse(JSON.parse((await journal.getValue(key)) ?? '[]'))
     const [usdMicros, nowMs] = [await readWorth(options, nodes), clock.nowMs()]
@@ -82,6 +86,9 @@ export function createLossBudget(
       ...window,
       usdMicros: lossOf(known, usdMicros, nowMs, window.withinMs),
     }))
+    used = Object.fromEntries(
+      lost.map((each) => [`loss_per_${each.name}`, partOf(each.usdMicros, each.limit)]),
+    )
     const over = lost.find((each) => each.usdMicros > each.limit)
     marks = over === undefined ? known : [{ fromMs: nowMs, usdMicros }]
     if (over !== undefined) {
@@ -112,6 +119,7 @@ export function createLossBudget(
         },
       )
     },
+    used: () => used,
     unread: () => {
       // Either way: by a clock that was put back, it would be long until five minutes have passed.
       const sinceMs = unreadSinceMs === null ? 0 : Math.abs(clock.nowMs() - unreadSinceMs)

@@ -8,6 +8,7 @@ import { locating } from '../config/policy.ts'
 import { createRecent } from '../decide/around.ts'
 import type { Duty } from '../decide/loop.ts'
 import { type RolekeeperError, refuse } from '../errors.ts'
+import type { UsedParts } from '../guard/budget.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import { createCollections } from '../observe/collections.ts'
@@ -87,6 +88,9 @@ export type RoleAtWork = {
     /** Whether what a workflow reserved is anything to this role: what is in shadow is not to a live one. */
     readonly counts: (one: Pick<Reservation, 'shadow' | 'signer'>) => boolean
     readonly limits: Ruleset['limits']
+    readonly allowances: Ruleset['allowances']
+    /** What part of the loss budget is used; empty where it has none, or in shadow. */
+    readonly lossUsed: () => UsedParts
     readonly arming: Observer['arming']
     /** What the key's last call came to; null in shadow. */
     readonly key: () => KeyOutcome | null
@@ -179,6 +183,8 @@ export async function openRole(
     vitals: {
       counts: (row) => counts(row) && isLimitedWith(row, apart),
       limits: ruleset.limits,
+      allowances: ruleset.allowances,
+      lossUsed: signing?.lossUsed ?? (() => ({})),
       arming: observer.arming,
       key: signing?.key.outcome ?? (() => null),
     },

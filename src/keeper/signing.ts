@@ -2,6 +2,7 @@ import { type Address, type Hex, serializeSignature } from 'viem'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
+import type { UsedParts } from '../guard/budget.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
@@ -37,6 +38,8 @@ export type RoleSigning = {
   readonly lookBeside: () => void
   /** Why nothing new may begin, as it is not known what was lost; null where it is. */
   readonly unread: () => Refusal | null
+  /** What part of the loss budget was used when it was looked at last; empty where there is none. */
+  readonly lossUsed: () => UsedParts
 }
 
 /** What a live role is joined from. */
@@ -97,7 +100,14 @@ export function createRoleSigning(
     standing.begin()
     lossBudget?.look()
   }
-  return { key, session, stages, lookBeside, unread: () => lossBudget?.unread() ?? null }
+  return {
+    key,
+    session,
+    stages,
+    lookBeside,
+    unread: () => lossBudget?.unread() ?? null,
+    lossUsed: () => lossBudget?.used() ?? {},
+  }
 }
 
 function createRoleKey(

@@ -37,9 +37,13 @@ export type Gauges = {
     readonly nativeBalanceWei: bigint | null
     readonly marketsArmed: number
     readonly marketsUnarmed: number
-    /** Part of each rolling budget that is used, 1 being all; the name is the policy's. */
+    /** Part of each rolling budget that is used, 1 being all. */
     readonly budgets: Readonly<Record<string, number>>
+    /** The same of each of `limits.allowances`, by its place there. */
+    readonly allowances: Readonly<Record<string, number>>
   }[]
+  /** The same of the cap over all roles; empty where there is none. */
+  readonly capUsed: Readonly<Record<string, number>>
   /** Of an instance of a fleet. */
   readonly fleet?: FleetGauges
 }
@@ -228,6 +232,12 @@ function createGauges(registry: Registry) {
     balance: gauge('native_balance_ether', 'Native balance of the signer, for gas.', ['role']),
     markets: gauge('markets', 'Markets by whether the units were proven.', ['role', 'armed']),
     budgets: gauge('budget_used_ratio', 'Part of a rolling budget that is used.', ['role', 'budget']),
+    allowances: gauge(
+      'allowance_used_ratio',
+      'Part of an allowance that is used, by its place in the policy.',
+      ['role', 'allowance'],
+    ),
+    cap: gauge('cap_used_ratio', 'Part of the cap over all roles that is used.', ['budget']),
   }
 }
 
@@ -245,8 +255,9 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
   }
   gauges.quorumMissing.set(now.quorumMissingMs / 1_000)
   gauges.safe.reset()
-  gauges.budgets.reset()
-  for (const { role, budgets, safe, ...figures } of now.roles) {
+  for (const each of [gauges.budgets, gauges.allowances, gauges.cap]) each.reset()
+  for (const [budget, used] of Object.entries(now.capUsed)) gauges.cap.set({ budget }, used)
+  for (const { role, budgets, allowances, safe, ...figures } of now.roles) {
     for (const [check, signers] of Object.entries(safe)) gauges.safe.set({ role, check }, signers)
     gauges.up.set({ role }, Number(figures.up))
     gauges.live.set({ role }, figures.workflowsLive)
@@ -262,6 +273,9 @@ function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
       figures.nativeBalanceWei === null ? Number.NaN : Number(figures.nativeBalanceWei) / 1e18,
     )
     for (const [budget, used] of Object.entries(budgets)) gauges.budgets.set({ role, budget }, used)
+    for (const [allowance, used] of Object.entries(allowances)) {
+      gauges.allowances.set({ role, allowance }, used)
+    }
   }
 }
 

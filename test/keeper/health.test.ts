@@ -40,6 +40,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
     control: () => ({ killed: false, paused: false }),
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
     sweptAtMs: () => null,
+    cap: undefined,
   })
   try {
     const { facets } = JSON.parse(await (await fetch(`${page.url}/readyz`)).text())
@@ -69,6 +70,7 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
     standing: () => ({ ok: true, message: '1 of 1 held', isStandby: false }),
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
+    cap: undefined,
     control: () => ({ killed: false, paused: false }),
   })
   try {

@@ -19,6 +19,7 @@ const gauges: Gauges = {
   quorumMissingMs: 2_500,
   sweepAgeMs: null,
   serviceLagMs: 2_000,
+  capUsed: { usd_per_day: 0.75 },
   roles: [
     {
       role: 'liquidator',
@@ -32,7 +33,8 @@ const gauges: Gauges = {
       nativeBalanceWei: 1_500_000_000_000_000_000n,
       marketsArmed: 1,
       marketsUnarmed: 1,
-      budgets: { usdMicros1h: 0.25 },
+      budgets: { usd_per_hour: 0.25 },
+      allowances: { 'limits.allowances[0]': 0.5 },
     },
   ],
 }

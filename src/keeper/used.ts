@@ -1,0 +1,57 @@
+import { usedOfAllowances } from '../guard/allowances.ts'
+import { BUDGETS_MS, type Cap, type UsedParts, usedOfLimits } from '../guard/budget.ts'
+import type { Journal, Spent } from '../journal/journal.ts'
+import type { Role } from '../service/contract/roles.ts'
+import type { RoleAtWork } from './role.ts'
+
+/** What of the limits is used, of each role and of all roles together. */
+export type Used = {
+  readonly ofRole: (
+    role: Role,
+    atWork: readonly Pick<RoleAtWork, 'vitals'>[],
+  ) => { readonly budgets: UsedParts; readonly allowances: UsedParts }
+  readonly ofCap: UsedParts
+}
+
+/** Read what of the limits is used; empty where the journal does not answer, which other figures say. */
+export async function readUsed(
+  journal: Pick<Journal, 'spending'> | undefined,
+  cap: Cap | undefined,
+  nowMs: number,
+): Promise<Used> {
+  const edgesMs = BUDGETS_MS.map((windowMs) => nowMs - windowMs)
+  const rows = (await journal?.spending(null, edgesMs, '').catch(() => undefined))?.rows
+  if (rows === undefined) return { ofRole: () => ({ budgets: {}, allowances: {} }), ofCap: {} }
+  const live = rows.filter(({ shadow }) => shadow !== true)
+  return {
+    ofRole: (role, atWork) =>
+      usedBy(
+        atWork,
+        rows.filter((row) => row.role === role),
+        nowMs,
+      ),
+    ofCap: cap === undefined ? {} : usedOfLimits(cap, live, nowMs),
+  }
+}
+
+/** Of several policies of a role, that which has the least left says. */
+function usedBy(atWork: readonly Pick<RoleAtWork, 'vitals'>[], rows: readonly Spent[], nowMs: number) {
+  const used = atWork.map(({ vitals: { counts, limits, allowances, lossUsed } }) => {
+    const own = rows.filter(counts)
+    return {
+      budgets: { ...usedOfLimits(limits, own, nowMs), ...lossUsed() },
+      allowances: usedOfAllowances(allowances, own, nowMs),
+    }
+  })
+  return {
+    budgets: mostOf(used.map(({ budgets }) => budgets)),
+    allowances: mostOf(used.map(({ allowances }) => allowances)),
+  }
+}
+
+function mostOf(parts: readonly UsedParts[]): UsedParts {
+  const names = new Set(parts.flatMap((each) => Object.keys(each)))
+  return Object.fromEntries(
+    [...names].map((name) => [name, Math.max(...parts.map((each) => each[name] ?? 0))]),
+  )
+}
