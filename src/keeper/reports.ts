@@ -41,9 +41,10 @@ export function createReports(
 ): Reports {
   const listeners = new Set<(event: KeeperEvent) => void>()
   const tally = createTally(clock.nowMs())
-  const rulesetHash = candidates
-    .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
-    .join(',')
+  const rulesetHash = () =>
+    candidates
+      .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
+      .join(',')
   const isInFleet = fleet !== undefined
   const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash, isInFleet })
   const emit = (event: KeeperEvent): void => {

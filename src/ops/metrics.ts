@@ -79,12 +79,13 @@ export type Metrics = {
 /** Media type of {@link Metrics.render}. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** What does not change while the process runs. */
+/** What runs. */
 type KeeperFacts = {
   readonly version: string
   readonly environment: string
   readonly configHash: string
-  readonly rulesetHash: string
+  /** By now: a policy that is tightened is another one. */
+  readonly rulesetHash: () => string
   readonly isInFleet: boolean
 }
 
@@ -99,15 +100,6 @@ export function createMetrics(facts: KeeperFacts): Metrics {
   const counters = createCounters(registry)
   const gauges = createGauges(registry)
   const fleet = facts.isInFleet ? createFleetMetrics(registry, name) : null
-  gauges.info.set(
-    {
-      version: facts.version,
-      environment: facts.environment,
-      config_hash: facts.configHash,
-      ruleset_hash: facts.rulesetHash,
-    },
-    1,
-  )
   return {
     workflowMoved: (role, type, state, durationMs) => {
       counters.states.inc({ role, type, state })
@@ -133,6 +125,9 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
     fleet,
     render: (now) => {
+      const { version, environment, configHash: config_hash } = facts
+      gauges.info.reset()
+      gauges.info.set({ version, environment, config_hash, ruleset_hash: facts.rulesetHash() }, 1)
       setGauges(gauges, now)
       if (now.fleet !== undefined) fleet?.set(now.fleet)
       return registry.metrics()

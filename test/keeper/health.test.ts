@@ -23,7 +23,7 @@ const FACTS = {
   version: '0.0.0',
   environment: 'sandbox',
   configHash: '0x',
-  rulesetHash: '0x',
+  rulesetHash: () => '0x',
   isInFleet: false,
 }
 

@@ -13,7 +13,7 @@ it('leaves what is quarantined to its own times: a head would wake a step that f
       version: '',
       environment: '',
       configHash: '',
-      rulesetHash: '',
+      rulesetHash: () => '',
       isInFleet: false,
     }),
     ...{ emit: () => {}, alarm: () => {}, role: () => undefined, register: () => {}, onEnded: () => {} },

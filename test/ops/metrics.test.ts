@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { createMetrics, type Gauges } from '../../src/ops/metrics.ts'
 
 const facts = {
-  ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: 'a1' },
+  ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: () => 'a1' },
   isInFleet: false,
 }
 const gauges: Gauges = {
@@ -99,6 +99,16 @@ describe('metrics', () => {
     const asked = rules.flatMap(({ expr }) => [...expr.matchAll(/rolekeeper_\w+/g)].map(([name]) => name))
     expect(asked.length).toBeGreaterThan(8)
     expect(asked.filter((name) => !known.has(name))).toEqual([])
+  })
+
+  it('name the rules of now: those of a policy that was tightened were those of the start', async () => {
+    let hash = 'a1'
+    const { render } = createMetrics({ ...facts, rulesetHash: () => hash })
+    expect(await render(gauges)).toContain('ruleset_hash="a1"')
+    hash = 'b2'
+    const page = await render(gauges)
+    expect(page).toContain('ruleset_hash="b2"')
+    expect(page).not.toContain('ruleset_hash="a1"')
   })
 
   it('tells what is not known apart from zero', async () => {
