@@ -15,7 +15,6 @@ export type Reported = {
   readonly revision: number
 }
 
-const BPS = 10_000n
 /** What carries a report, the first and every revision of it. */
 const RESTATES = 'role.nav_reporter.navReportSignAndSubmit'
 
@@ -43,7 +42,6 @@ export function restatementOf(reported: Reported, valueText: string, label: stri
   const role = agentRoleOf(RESTATES)
   invariant(role !== null, `an agent proposes ${RESTATES}`)
   const shown = (units: bigint) => decimal(units, decimals, 6)
-  const apart = value > reported.value ? value - reported.value : reported.value - value
   return {
     role,
     workflowType: RESTATES,
@@ -61,7 +59,5 @@ export function restatementOf(reported: Reported, valueText: string, label: stri
     subject: `${asset}:${oracle}:${reportType}`,
     summary: `restate ${reportType} of ${new Date(Number(valuationTimeS) * 1_000).toISOString()} as revision ${revision}: from ${shown(reported.value)} to ${shown(value)}, ${label}`,
     reason: { before: String(reported.value), value: String(value), revision, revisionLabel: label },
-    // Rounded up, so that a limit is never passed by rounding.
-    deviationBps: Number((apart * BPS + reported.value - 1n) / reported.value),
   }
 }

@@ -128,13 +128,14 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
     return { check: 'approval_above_usd', message }
   }
   if (approval.beyondBps === undefined) return null
-  if (deviationBps !== undefined && deviationBps > approval.beyondBps) {
-    const message = `It is ${percent(deviationBps)} from what was done last; the policy asks beyond ${percent(approval.beyondBps)}.`
+  // What a person says of their own order binds nobody.
+  if (kind === 'order') {
+    const message = `A person submitted it, so how far it is from what was done last is not known; the policy asks beyond ${percent(approval.beyondBps)}.`
     return { check: 'approval_beyond_bps', message }
   }
-  // An agent states none where nothing was done before; of a person's order it is not known.
-  if (deviationBps === undefined && kind === 'order') {
-    const message = `How far it is from what was done last is not said; the policy asks beyond ${percent(approval.beyondBps)}.`
+  // An agent states none where nothing was done before.
+  if (deviationBps !== undefined && deviationBps > approval.beyondBps) {
+    const message = `It is ${percent(deviationBps)} from what was done last; the policy asks beyond ${percent(approval.beyondBps)}.`
     return { check: 'approval_beyond_bps', message }
   }
   return null

@@ -53,7 +53,8 @@ export function show(
       `counts as ${usd(exposure.usdMicros)}`,
       `gas: at most ${native(ruleset.limits.perWorkflow.gasWeiMax)}`,
     ],
-    changes: showChanges(reason, scene),
+    // Whoever submits it writes its reason too: what they say was there before is no comparison of ours.
+    changes: proposal.askedBy === undefined ? showChanges(reason, scene) : [],
     askedBy: proposal.askedBy ?? `the agent of the ${role}`,
     quorum: known.quorum,
     approvers: Object.keys(known.approvers).length === 0 ? null : showApprovers(proposal.askedBy, known),

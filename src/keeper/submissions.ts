@@ -53,7 +53,7 @@ function proposalOf(
   const { by, ...order } = submission
   const asked = staffed.askerOf({ id, contentHash: contentHash(order), by })
   if (!asked.ok) return asked
-  const { workflowType: named, input, subject, summary, reason, deviationBps } = order
+  const { workflowType: named, input, subject, summary, reason } = order
   const workflowType = WORKFLOW_TYPES.find((type) => type === named)
   if (workflowType === undefined || !knowsInput(workflowType)) {
     return refuse('type_unknown', `What ${named} takes is not known here.`)
@@ -67,7 +67,6 @@ function proposalOf(
     occurrence: id,
     input,
     exposure: counted.exposure,
-    ...(deviationBps === undefined ? {} : { deviationBps }),
     summary: summary ?? `submitted by hand as order ${id}`,
     askedBy: asked.asker,
     reason: reason ?? {},

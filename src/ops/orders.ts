@@ -47,7 +47,6 @@ const submission = z.strictObject({
   subject: z.string().min(1).max(400).optional(),
   summary: z.string().min(1).max(400).optional(),
   reason: z.record(z.string().max(60), z.union([z.string(), z.number(), z.boolean()])).optional(),
-  deviationBps: z.number().int().min(0).optional(),
 })
 export type Submission = z.infer<typeof submission>
 /** A submission before it is said who submits it. */

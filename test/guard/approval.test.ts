@@ -31,9 +31,9 @@ describe('an approval policy', () => {
     expect(check({ beyond: '0 %' })).toBeNull()
   })
 
-  it('asks about an order that does not say how far it is from what was done last', () => {
+  it('asks about every order where it asks beyond a distance, whatever the order says of its own', () => {
     expect(check({ beyond: '2 %' }, { kind: 'order' })).toBe('approval_beyond_bps')
-    expect(check({ beyond: '2 %' }, { kind: 'order', deviationBps: 200 })).toBeNull()
+    expect(check({ beyond: '2 %' }, { kind: 'order', deviationBps: 0 })).toBe('approval_beyond_bps')
     expect(check({}, { kind: 'order' })).toBeNull()
   })
 

@@ -122,6 +122,8 @@ gas: at most 0.3 ETH`,
   channel = "acquisition" (0x6163717569736974696f6e`)
     expect(textOf(seen)).toContain('  maxAssetsPerEpoch = 250,000 sUSD\n  maxPriceBps = 94 %')
     expect(seen.changes).toEqual([{ field: 'maxPriceBps', from: '93 %', to: '94 %' }])
+    // Who submits it may write there what they like.
+    expect(shown({ ...proposal, askedBy: 'anna' }, 'asset-manager').changes).toEqual([])
     expect(seen.effects).toContain('moves no token, ours or of others')
   })
 

@@ -134,7 +134,7 @@ describe('a submission', () => {
 
   it('carries what a proposal says besides, where it is given', async () => {
     const { world, take } = createWorld()
-    const said = { subject: 'a:b', summary: 'restate', reason: { value: '1' }, deviationBps: 30 }
+    const said = { subject: 'a:b', summary: 'restate', reason: { value: '1' } }
     writeSubmission(directory, UUID, { ...submission, ...said, shadow: true })
     await take()
     expect(world.opened).toMatchObject([[said, true]])
