@@ -93,6 +93,17 @@ export function compileRuleset(
   }
 }
 
+/** The same among our signers, which a verdict rests on as well: none of them is taken for a rival. Pure. */
+export function amongOurs(
+  ruleset: Ruleset,
+  signers: { readonly ours: readonly Address[]; readonly sharing: readonly Address[] },
+): Ruleset {
+  const listed = (list: readonly Address[]) =>
+    list.map((each): Address => `0x${each.slice(2).toLowerCase()}`).toSorted()
+  const [ours, sharing] = [listed(signers.ours), listed(signers.sharing)]
+  return { ...ruleset, ours, sharing, hash: contentHash([ruleset.hash, ours, sharing]) }
+}
+
 function checkDeployment({ assets, markets, funds }: Deployment): void {
   const known = new Set(assets.map(({ address }) => address))
   const used = [

@@ -12,7 +12,7 @@ import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { membersOf, type Said } from '../guard/policy/difference.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
 import { policyError } from '../guard/policy/policy-error.ts'
-import { compileRuleset, type Ruleset } from '../guard/ruleset.ts'
+import { amongOurs, compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
@@ -77,22 +77,22 @@ export function loadRolePolicy(position: Position, config: RunConfig): RolePolic
     agent,
     does,
     ...compiled,
-    ruleset: amongOurs(compiled.ruleset, agent, config),
+    ruleset: among(compiled.ruleset, agent, config),
     apart: apartOf(agent, config.agents),
     ...monitored,
   }
 }
 
-const amongOurs = (ruleset: Ruleset, agent: AgentConfig, { agents }: RunConfig): Ruleset => ({
-  ...ruleset,
-  sharing: sharingOf(agent, agents),
-  ours: agents.map(({ signer }): Address => `0x${signer.address.slice(2).toLowerCase()}`),
-})
+const among = (ruleset: Ruleset, agent: AgentConfig, { agents }: RunConfig): Ruleset =>
+  amongOurs(ruleset, {
+    ours: agents.map(({ signer }) => signer.address),
+    sharing: sharingOf(agent, agents),
+  })
 
 /** A monitor decides nothing, so it does not keep its role from working either. */
 function monitoredBy(file: string, { agent, does }: Position, config: RunConfig): Ruleset | RolekeeperError {
   try {
-    return amongOurs(compilePolicy(loadWithIncludes(file), does, config).ruleset, agent, config)
+    return among(compilePolicy(loadWithIncludes(file), does, config).ruleset, agent, config)
   } catch (error) {
     if (error instanceof RolekeeperError) return error
     throw error

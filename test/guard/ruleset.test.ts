@@ -1,8 +1,10 @@
+import { relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { CODE_HASH } from '../../src/guard/code-hash.ts'
+import { CODE_HASH, HASHED } from '../../src/guard/code-hash.ts'
 import type { GuardPolicy } from '../../src/guard/policy/policy.ts'
-import { compileRuleset } from '../../src/guard/ruleset.ts'
-import { deployment, ruleset, STRANGER, sections } from './fixtures.ts'
+import { amongOurs, compileRuleset } from '../../src/guard/ruleset.ts'
+import { readTree } from '../architecture/tree.ts'
+import { deployment, ruleset, SELF, STRANGER, sections } from './fixtures.ts'
 
 type SourceRule = GuardPolicy['allow'][number]
 
@@ -197,4 +199,26 @@ describe('a ruleset', () => {
     )
     expect([...withGuard({ allow, effects }).rules.keys()]).toContain('settleLiquidationClaim')
   })
+})
+
+it('is of all the code that verdicts rest on', () => {
+  const hashed = new Set(HASHED.map((file) => relative(process.cwd(), file)))
+  const { files } = readTree()
+  const used = files
+    .filter(({ path }) => hashed.has(path))
+    .flatMap(({ edges }) => edges.filter(({ typeOnly }) => !typeOnly).map(({ to }) => to))
+    .filter((to) => to.startsWith('src/'))
+  expect(used.length).toBeGreaterThan(100)
+  expect(used.filter((to) => !hashed.has(to))).toEqual([])
+  expect(hashed).toContain('package.json')
+})
+
+it('is another among other signers, in whatever order they are named', () => {
+  const [one, two, three] = [[SELF], [SELF, STRANGER], [STRANGER, SELF]].map((ours) =>
+    amongOurs(ruleset, { ours, sharing: [SELF] }),
+  )
+  const alone = amongOurs(ruleset, { ours: [SELF], sharing: [] })
+  expect(one?.ours).toEqual([SELF])
+  expect(new Set([ruleset, alone, one, two].map((each) => each?.hash)).size).toBe(4)
+  expect(three).toEqual(two)
 })
