@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
 import type { Nodes } from '../chain/nodes.ts'
@@ -132,19 +133,22 @@ async function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): Pr
 }
 
 /**
- * Whether a slot's last attempt may go one step further now. A payload that no node has yet also needs a clearance
+ * Slots whose last attempt may go one step further now. A payload that no node has yet also needs a clearance
  * that has not run out; a no-op or a revocation only closes what is open.
  */
-function mayProceed(workflow: Workflow, slot: Slot, deps: CarryDeps): boolean {
+function mayProceed(workflow: Workflow, slots: readonly Slot[], deps: CarryDeps): readonly Slot[] {
+  // Read once for all of them, in this turn: it asks the disk.
   const gate = deps.gate()
-  if (gate.closed) return false
-  if (lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
-  // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
-  if (slot.closing !== undefined) return false
-  if (isPublic(slot)) return true
-  return (
-    !gate.paused && gate.safe === undefined && latestMs(deps.view()) < (workflow.clearance?.notAfterMs ?? 0)
-  )
+  return slots.filter((slot) => {
+    if (gate.closed) return false
+    if (lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
+    // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
+    if (slot.closing !== undefined) return false
+    if (isPublic(slot)) return true
+    return (
+      !gate.paused && gate.safe === undefined && latestMs(deps.view()) < (workflow.clearance?.notAfterMs ?? 0)
+    )
+  })
 }
 
 async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promise<Slot> {
@@ -158,16 +162,16 @@ async function signSlot(slot: Slot, signal: AbortSignal, deps: CarryDeps): Promi
   })
 }
 
-/** Ask the KMS for every ordered digest at once, while the last looks are taken. */
+/** Ask the KMS for every ordered digest at once, and then, while it signs, take the last looks. */
 async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDeps): Promise<Step> {
   await deps.journal.ordered(ordered.map((slot) => entryOf(slot, lastAttempt(slot), workflow.id)))
-  const ready = ordered.filter((slot) => mayProceed(workflow, slot, deps))
+  const ready = mayProceed(workflow, ordered, deps)
   if (ready.length === 0) return wait(HELD_MS)
   const [looked, ...results] = await untilClosed(
     () => deps.gate().closed,
     (signal) =>
       Promise.all([
-        ready.some(isFirstSend) ? deps.recheck(workflow) : ({ ok: true } as const),
+        ready.some(isFirstSend) ? nextTurn().then(() => deps.recheck(workflow)) : ({ ok: true } as const),
         ...ready.map((slot) =>
           signSlot(slot, signal, deps).catch((error: unknown) => {
             if (error instanceof RolekeeperError) return error
@@ -210,14 +214,13 @@ function withClosed(workflow: Workflow, { check, message }: Note): Workflow {
 async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps): Promise<Step> {
   if (signed.length === 0) return wait(IDLE_MS)
   await deps.journal.barrier()
-  const mayGo = () => signed.filter((slot) => mayProceed(workflow, slot, deps))
   // Either way: by a clock that was put back, every look is fresh.
   const lookAgeMs = Math.abs(deps.view().nowMs - workflow.updatedAtMs)
-  if (mayGo().some(isFirstSend) && lookAgeMs > LOOK_AGE_MS_MAX) {
+  if (lookAgeMs > LOOK_AGE_MS_MAX && mayProceed(workflow, signed, deps).some(isFirstSend)) {
     const looked = await deps.recheck(workflow)
     if (!looked.ok) return moved(withClosed(withSlots(workflow, workflow.slots, deps.view().nowMs), looked))
   }
-  const ready = mayGo()
+  const ready = mayProceed(workflow, signed, deps)
   if (ready.length === 0) return wait(HELD_MS)
   const { headNumber } = deps.view()
   await Promise.all(ready.map((slot) => sendRaw(slot, lastAttempt(slot), deps)))

@@ -11,11 +11,11 @@ beforeEach(() => {
 })
 
 describe('carrying a workflow in flight', () => {
-  it('signs once per slot, behind a barrier, then sends behind another', async () => {
+  it('signs once per slot and looks once more while the key does, behind a barrier, then sends behind another', async () => {
     const { workflow } = await setup.settle(pair())
     expect(workflow.slots.map(purposes)).toEqual([['payload sent'], ['payload sent']])
     const shape = setup.world.log.map((line) => line.split(' ')[0])
-    expect(shape).toEqual(['barrier', 'kms', 'kms', 'barrier', 'send', 'send', 'outbox', 'outbox'])
+    expect(shape).toEqual(['barrier', 'kms', 'kms', 'look', 'barrier', 'send', 'send', 'outbox', 'outbox'])
   })
 
   it('signs the stored digest after a crash, never another', async () => {

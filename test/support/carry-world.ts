@@ -172,7 +172,10 @@ export const createWorld = () => {
       if (world.registerFails !== null) throw world.registerFails
       world.log.push(...registrations(workflow, atMs).map((row) => `outbox ${row.order}`))
     },
-    recheck: async () => world.recheck,
+    recheck: async () => {
+      world.log.push('look')
+      return world.recheck
+    },
     alarm: (error) => {
       world.alarms.push(error.code)
     },
