@@ -155,8 +155,10 @@ async function startKeeper(world: ReactionWorld) {
   const live = new Set<string>()
   child.on('message', (told: Told) => {
     if (told === 'ready') return
-    if (TERMINAL.has(told.state)) live.delete(told.id)
-    else live.add(told.id)
+    for (const { id, state } of told) {
+      if (TERMINAL.has(state)) live.delete(id)
+      else live.add(id)
+    }
   })
   await untilReady(child)
   return {
