@@ -6,6 +6,7 @@ import {
   encodeFunctionData,
   type Hex,
   parseAbi,
+  toFunctionSelector,
 } from 'viem'
 import { z } from 'zod'
 import type { Call } from '../chain/nodes.ts'
@@ -34,6 +35,15 @@ export const address = z
   .regex(/^0x[0-9a-fA-F]{40}$/)
   .transform((text): Address => `0x${text.slice(2).toLowerCase()}`)
 
+/** Hashed once: of a read that is asked at each look nothing else costs as much. */
+const selectors = new WeakMap<AbiFunction, Hex>()
+
+function selectorOf(item: AbiFunction): Hex {
+  const selector = selectors.get(item) ?? toFunctionSelector(item)
+  selectors.set(item, selector)
+  return selector
+}
+
 /** Build reads of these functions; each has a name of its own here. Pure. */
 export const createView =
   <const A extends readonly AbiFunction[]>(items: A) =>
@@ -48,7 +58,7 @@ export const createView =
     const named = item.inputs.map((input, index) => [input.name ?? '', args[index]] as const)
     return {
       asked: { name, to, args: Object.fromEntries(named), parse },
-      call: { to, data: encodeFunctionData({ abi: [item], functionName, args }) },
+      call: { to, data: encodeFunctionData({ abi: [item], functionName: selectorOf(item), args }) },
       decode: (data) => {
         try {
           // A read that failed is no bytes at all, which no view's answer is.

@@ -76,16 +76,20 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
   const { gasWeiMax } = ruleset.limits.perWorkflow
   const requesting = createRequestStages({
     ...deps,
+    client: {
+      // Beside the service's answer: a clearance needs it next.
+      prepareWorkflow: (call) => {
+        const answer = deps.client.prepareWorkflow(call)
+        deps.standingAhead()
+        return answer
+      },
+    },
     mayPrepare: () => ({ ok: true }),
     hold: createHold(deps),
     checkBudget: budget,
   })
   return {
     ...requesting,
-    prepare: (workflow) => {
-      deps.standingAhead()
-      return requesting.prepare(workflow)
-    },
     attest: async (workflow) => endUnapproved(workflow, deps) ?? attest(workflow, deps),
     clear: async (workflow, inLine = () => []) => {
       const ended = endUnapproved(workflow, deps)

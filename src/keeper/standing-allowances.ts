@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
@@ -67,7 +68,8 @@ export function createStandingAllowances(
     now: () => shared() ?? ask(),
     ahead: () => {
       if (shared() !== undefined) return
-      early = { atMs: clock.nowMs(), asked: ask() }
+      // Behind what its caller has just begun.
+      early = { atMs: clock.nowMs(), asked: nextTurn().then(ask) }
       // Who shares it hears of it, and who comes later asks anew.
       early.asked.catch(() => {
         early = undefined

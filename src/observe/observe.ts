@@ -125,12 +125,10 @@ const withSweeps = (lists: Lists, book: KeptBook<unknown> | null): Lists =>
         ),
       }
 
-const balanceQuestions = ({ deployment, signer }: Known): readonly Question[] =>
-  deployment.assets.map(({ address }) => ({
-    kind: 'call',
-    to: address,
-    data: encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [signer] }),
-  }))
+function balanceQuestions({ deployment, signer }: Known): readonly Question[] {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [signer] })
+  return deployment.assets.map(({ address }) => ({ kind: 'call', to: address, data }))
+}
 
 /** The balances that could be read, from the answers that begin with them. */
 function knownBalances({ assets }: Known['deployment'], answers: readonly Answer[]): Moment['balances'] {
