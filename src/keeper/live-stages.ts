@@ -76,14 +76,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
   const { gasWeiMax } = ruleset.limits.perWorkflow
   const requesting = createRequestStages({
     ...deps,
-    client: {
-      // Beside the service's answer: a clearance needs it next.
-      prepareWorkflow: (call) => {
-        const answer = deps.client.prepareWorkflow(call)
-        deps.standingAhead()
-        return answer
-      },
-    },
+    client: askingAhead(deps),
     mayPrepare: () => ({ ok: true }),
     hold: createHold(deps),
     checkBudget: budget,
@@ -139,6 +132,15 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     }),
   }
 }
+
+/** Ask beside the service's answer for what a clearance needs next. */
+const askingAhead = ({ client, standingAhead }: LiveStagesDeps): Pick<ServiceClient, 'prepareWorkflow'> => ({
+  prepareWorkflow: (call) => {
+    const answer = client.prepareWorkflow(call)
+    standingAhead()
+    return answer
+  },
+})
 
 /** What the stages after the claim are joined from: a role that does not work has no rules, but may have these. */
 export type FollowingStagesDeps = Pick<
