@@ -42,9 +42,12 @@ type Part = keyof typeof PARTS
 
 const SCORE_MIN = 0.9
 /** Tests that start a chain, or processes, would take a day; they could only notice more. */
-const SLOW = /createScene|startSandbox|createWorld|startAnvil|\bspawn/
-/** Longer than any test may take: a judge that says nothing for so long is stuck in a loop that passes no mutant. */
-const SILENCE_MS_MAX = 60_000
+const SLOW = /createScene|startSandbox|createWorld|startAnvil|shapes-scene|\bspawn/
+/**
+ * A judge that says nothing for so long is stuck in a loop that passes no mutant. Far longer than any test may take: on a busy
+ * machine one that only waits for its turn would count as noticed.
+ */
+const SILENCE_MS_MAX = 300_000
 
 const { values } = parseArgs({
   options: {
@@ -95,6 +98,15 @@ async function judgePart(part: Part): Promise<number> {
     const atLoad = by === AT_LOAD
     judged.set(id, { type: 'judged', id, by: atLoad || by === '' ? null : by, atLoad, tests: 0 })
   }
+  const alone = (file: string, left: readonly number[], isAnew: boolean): Order => {
+    const own = mutants.filter((mutant) => mutant.file === file).map(({ id }) => id)
+    const place = { files: [file], tests: nearest(tests, file), numbersFrom: own[0] ?? 0, covering: null }
+    return { ...place, only: left.filter((id) => own.includes(id)), isAnew }
+  }
+  // Most are noticed by the tests of their file, which are few; what is left is asked of all.
+  const left = only.filter((id) => !judged.has(id))
+  for (const file of files) await judgeTogether(alone(file, left, false), judged, true)
+  for (const id of left) if (judged.get(id)?.by === null) judged.delete(id)
   await judgeTogether({ files, tests, only, isAnew: false, numbersFrom: 0, covering: null }, judged)
   // What is computed as the code loads was computed before a mutant was on.
   const again = [...judged.values()].filter(
@@ -105,12 +117,8 @@ async function judgePart(part: Part): Promise<number> {
     report(part, mutants, new Map([...judged].filter(([, { by, atLoad }]) => by !== null || !atLoad)))
   }
   for (const { id } of again) judged.delete(id)
-  for (const file of files) {
-    const own = mutants.filter((mutant) => mutant.file === file).map(({ id }) => id)
-    const left = again.map(({ id }) => id).filter((id) => own.includes(id))
-    const alone = { files: [file], tests: nearest(tests, file), only: left, numbersFrom: own[0] ?? 0 }
-    await judgeTogether({ ...alone, isAnew: true, covering: null }, judged)
-  }
+  const ids = again.map(({ id }) => id)
+  for (const file of files) await judgeTogether(alone(file, ids, true), judged)
   return report(part, mutants, judged)
 }
 
@@ -139,33 +147,32 @@ function mutantsOf(files: readonly string[]): readonly Mutant[] {
 }
 
 /** Have a process judge until all are judged; one that got stuck, or was left in disorder, is followed by the next. */
-async function judgeTogether(order: Order, judged: Map<number, Judged>): Promise<void> {
+async function judgeTogether(order: Order, judged: Map<number, Judged>, isFirst = false): Promise<void> {
   let covering: Covering | null = null
   const found = (by: Covering) => {
     covering = by
   }
+  const keep = (said: Judged) => {
+    judged.set(said.id, said)
+    // Of what the nearest tests do not notice, all others are asked.
+    if (values.results === '' || (isFirst && said.by === null)) return
+    const by = said.by ?? (said.atLoad && !order.isAnew ? AT_LOAD : '')
+    appendFileSync(values.results, `${keys.get(said.id)}\t${by.replaceAll(/\s+/g, ' ')}\n`)
+    if (judged.size % 200 === 0) say(`${judged.size} judged`)
+  }
   for (;;) {
     const only = order.only.filter((id) => !judged.has(id))
     if (only.length === 0) return
-    const stuck = await judge({ ...order, only, covering }, judged, found)
+    const stuck = await judge({ ...order, only, covering }, { keep, found })
     if (stuck === null) continue
-    const by = 'it never ends'
-    keep({ type: 'judged', id: stuck, by, atLoad: order.isAnew, tests: 0 }, order, judged)
+    keep({ type: 'judged', id: stuck, by: 'it never ends', atLoad: order.isAnew, tests: 0 })
   }
-}
-
-function keep(said: Judged, { isAnew }: Order, judged: Map<number, Judged>): void {
-  judged.set(said.id, said)
-  if (values.results === '') return
-  const by = said.by ?? (said.atLoad && !isAnew ? AT_LOAD : '')
-  appendFileSync(values.results, `${keys.get(said.id)}\t${by.replaceAll(/\s+/g, ' ')}\n`)
 }
 
 /** The mutant that the process was stuck at; null where it ended by itself. */
 function judge(
   order: Order,
-  judged: Map<number, Judged>,
-  found: (covering: Covering) => void,
+  on: { readonly keep: (said: Judged) => void; readonly found: (covering: Covering) => void },
 ): Promise<number | null> {
   const file = new URL('judge.ts', import.meta.url)
   const child: ChildProcess = fork(file, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
@@ -185,13 +192,12 @@ function judge(
       hasStarted = true
     }
     if (said.type === 'judged') {
-      keep(said, order, judged)
+      on.keep(said)
       current = null
-      if (judged.size % 200 === 0) say(`${judged.size} judged`)
     }
     if (said.type === 'counted') {
       hasStarted = true
-      found(said.covering)
+      on.found(said.covering)
       say(`${said.mutants} mutants, ${said.tests} tests`)
     }
     if (said.type === 'broken') say(`without a mutant fails: ${said.test}: ${said.why}`)
