@@ -7,7 +7,7 @@ import { type Io, usageError } from './command.ts'
 import { findWorkflow } from './find-workflow.ts'
 import { order } from './outgoing.ts'
 import { identify, readPersonKey } from './person-key.ts'
-import { type GivenPlace, placeOf } from './place.ts'
+import { type GivenPlace, placeOf, placeText } from './place.ts'
 
 /** A workflow that waits for a person. */
 export type Held = Workflow & { readonly hold: Hold }
@@ -40,7 +40,7 @@ export async function answerHeld(
     if (shownHash !== undefined && shownHash !== hash) {
       throw usageError(
         `What waits as ${workflow.id} is not what ${shownHash} names: nothing was approved.`,
-        `read what waits now: rolekeeper approve ${workflow.id.slice(0, 8)}`,
+        `read what waits now: rolekeeper approve ${workflow.id.slice(0, 8)}${placeText(given)}`,
       )
     }
     const key = keyFile === undefined ? null : readPersonKey(keyFile)

@@ -30,6 +30,13 @@ export const PLACE = {
 /** What was given of {@link PLACE}. */
 export type GivenPlace = { readonly config?: string; readonly directory?: string }
 
+/** Write what leads another command to the same place, a space before it; empty for the default. Pure. */
+export function placeText({ config, directory }: GivenPlace): string {
+  const [option, path] = config === undefined ? ['--directory', directory] : ['--config', config]
+  if (path === undefined) return ''
+  return ` ${option} ${/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`}`
+}
+
 /** What an instance of a fleet leaves in its directory, so that commands find the fleet's records from there. */
 type Left = { readonly config: string; readonly instance: string }
 

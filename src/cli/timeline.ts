@@ -157,6 +157,12 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       const text = `${name(event.id)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
       return [row('+', 'gained', clean(text), 'green')]
     }
+    case 'policy': {
+      const { role, ruleset } = event
+      return [
+        row('●', 'policy', `${role}: the narrower one is taken up, rules ${ruleset.slice(0, 12)}`, 'green'),
+      ]
+    }
     case 'monitor': {
       const { id, verdict, check, message } = event
       const word = verdict === 'would_refuse' ? 'would refuse' : 'would clear what is refused'

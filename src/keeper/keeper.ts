@@ -144,7 +144,7 @@ class ComposedKeeper implements Keeper {
 
   #watchPolicies(): () => Promise<void> {
     return watchPolicies(this.#candidates, {
-      ...{ clock: this.#clock, log: this.#log, alarm: this.#reports.alarm },
+      ...{ clock: this.#clock, emit: this.#reports.emit, alarm: this.#reports.alarm },
       load: (position) => loadRolePolicy(position, this.#config),
       isKept: (agent) => [...this.#terms].some((term) => isKeptDown(agent, term.states())),
       renew: async (agent) => {

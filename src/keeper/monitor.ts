@@ -63,5 +63,8 @@ export const monitorRefused = (role: string, { code, shortMessage, fix }: Roleke
   new RolekeeperError(
     'policy.monitor_refused',
     `The policy that the ${role} has as its monitor is refused (${code}): ${shortMessage}`,
-    { ...(fix === undefined ? {} : { fix }), facts: { role } },
+    {
+      fix: `${fix ?? 'correct it'}. It is read again at the next start, and when the policy beside it is taken up.`,
+      facts: { role, problem: shortMessage },
+    },
   )

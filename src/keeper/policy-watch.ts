@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { AgentConfig } from '../config/config.ts'
 import { loadWithIncludes } from '../config/include.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Log } from '../ops/log.ts'
+import type { KeeperEvent } from '../ops/events.ts'
 import { refusalOfLoosening } from './loosening.ts'
 import type { Position, RolePolicy } from './role-policy.ts'
 
@@ -12,8 +12,8 @@ export type Watched = Position & { policy: RolePolicy | RolekeeperError; tighten
 
 /** What watching policies needs. */
 type WatchDeps = {
-  readonly clock: Pick<Clock, 'sleep'>
-  readonly log: Pick<Log, 'info'>
+  readonly clock: Pick<Clock, 'sleep' | 'nowMs'>
+  readonly emit: (event: KeeperEvent) => void
   /** Load the policy of a position, as a start does. */
   readonly load: (position: Position) => RolePolicy
   /** Work by the policy that a position has now; what it worked by is looked up then, as at a start. */
@@ -55,7 +55,10 @@ export function watchPolicies(watched: readonly Watched[], deps: WatchDeps): () 
  * Create the look at one policy: what it finds for the first time is only remembered, and again is taken up or refused. What
  * cannot be read is tried at each look: it may include what is not there yet.
  */
-function createLook(watched: Watched, { load, renew, isKept, alarm, log }: WatchDeps): () => Promise<void> {
+function createLook(
+  watched: Watched,
+  { clock, load, renew, isKept, alarm, emit }: WatchDeps,
+): () => Promise<void> {
   const { agent } = watched
   let files: readonly string[] = [agent.policy]
   let known: string | null = null
@@ -81,9 +84,11 @@ function createLook(watched: Watched, { load, renew, isKept, alarm, log }: Watch
       const refusal = said === null || kept ? null : refusalOfLoosening(agent, said, next.said)
       if (refusal !== null) throw refusal
       watched.policy = next
-      if (!kept) watched.tightened += 1
-      const what = kept ? 'a policy that was changed is tried' : 'a narrower policy is taken up'
-      log.info(what, { role: agent.role, ruleset: next.ruleset.hash })
+      if (!kept) {
+        watched.tightened += 1
+        const at = new Date(clock.nowMs()).toISOString()
+        emit({ type: 'policy', at, role: next.ruleset.role, ruleset: next.ruleset.hash })
+      }
     } catch (error) {
       if (!(error instanceof RolekeeperError)) throw error
       if (error.shortMessage === refused) return
@@ -110,5 +115,5 @@ const notTakenUp = ({ role, policy }: AgentConfig, error: RolekeeperError): Role
     ? error
     : new RolekeeperError('policy.not_taken_up', `${policy} changed and is refused: ${error.shortMessage}`, {
         fix: `${error.fix ?? 'correct it'}. The ${role} goes on by the policy that it has; a start would refuse this one.`,
-        facts: { role, reason: error.code },
+        facts: { role, reason: error.code, problem: error.shortMessage },
       })

@@ -6,9 +6,9 @@ const REPEAT_MS = 60_000
 const ALARMS_MAX = 1_000
 
 /** What tells alarms of one code apart. */
-const ABOUT = ['workflowId', 'role', 'signer', 'check', 'node'] as const
+const ABOUT = ['workflowId', 'role', 'signer', 'check', 'node', 'hash', 'problem'] as const
 
-/** Limit alarms: each of one code about one workflow, role, signer, check or node is raised at most once a minute. */
+/** Limit alarms: each of one code about one thing is raised at most once a minute. */
 export function createAlarms(
   raise: (error: RolekeeperError, nowMs: number) => void,
   nowMs: () => number,

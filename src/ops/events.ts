@@ -152,6 +152,15 @@ export type SummaryEvent = {
   readonly profitUsdMicros: string
 }
 
+/** A role works by a narrower policy, which was saved while it worked. */
+type PolicyEvent = {
+  readonly type: 'policy'
+  readonly at: string
+  readonly role: Role
+  /** Names its rules; 64 hex digits. */
+  readonly ruleset: string
+}
+
 /**
  * What the keeper reports: the timeline draws it, `--json` prints it one a line. Plain JSON; times are
  * ISO 8601, amounts decimal strings.
@@ -169,6 +178,7 @@ export type KeeperEvent =
   | RoleEvent
   | SeatEvent
   | MonitorEvent
+  | PolicyEvent
   | SummaryEvent
 
 const iso = (ms: number) => new Date(ms).toISOString()

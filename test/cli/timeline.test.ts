@@ -243,6 +243,13 @@ describe('what waits for a person, and what is in shadow', () => {
     ])
   })
 
+  it('says that a policy which was saved is at work', () => {
+    const event = { type: 'policy', at: at(0), role: 'liquidator', ruleset: 'c0'.repeat(32) } as const
+    expect(createTimeline({ colour: false })([event])).toEqual([
+      '    0.0s  ● policy     liquidator: the narrower one is taken up, rules c0c0c0c0c0c0',
+    ])
+  })
+
   it('shows an alarm with the command that mends it whole, so that it can be typed', () => {
     const fix = `wait; then \`rolekeeper signer release 0x${'5a'.repeat(20)}\`.`
     const message = `0x${'5a'.repeat(20)} is SAFE: ${'the counts differ, '.repeat(25)}`

@@ -75,7 +75,7 @@ async function startAll(fleet: string): Promise<Readonly<Record<Name, TestKeeper
 
 const WIDE = '2,000,000 USD'
 const NARROW = '1,500,000 USD'
-const SEATED = { timeout: 20_000 }
+const SEATED = { timeout: 40_000 }
 
 /** Wait until each instance holds so many seats, with as many roles at work. */
 const holding = (counts: Partial<Record<Name, number>>) =>
@@ -90,8 +90,11 @@ const holding = (counts: Partial<Record<Name, number>>) =>
     }, SEATED)
     .toEqual(counts)
 
+/** Why each had none of the duty, and where a role had a policy that it may not work by. */
 const codes = ({ events }: TestKeeper) =>
-  events.flatMap((event) => (event.type === 'alarm' && event.code !== 'fleet.unattested' ? [event.code] : []))
+  events.flatMap((event) =>
+    event.type === 'alarm' && /^(fleet.stands_by|policy)/.test(event.code) ? [event.code] : [],
+  )
 
 it('works by the narrower policy that its newest instance took up, and shares again once all have it', async () => {
   const { a, b, c } = await startAll('tighten')
@@ -104,7 +107,7 @@ it('works by the narrower policy that its newest instance took up, and shares ag
   expect([a, b, c].map(codes)).toEqual([['fleet.stands_by'], ['fleet.stands_by'], []])
   const borrower = await world.openUnderWater()
   await Promise.race([a, b, c].map((each) => each.until(liquidationOf(borrower)('succeeded'))))
-}, 60_000)
+}, 150_000)
 
 it('is not loosened by the death of who was tightened, and goes on where the file is saved', async () => {
   const { a, b, c } = await startAll('dies')
@@ -125,4 +128,4 @@ it('is not loosened by the death of who was tightened, and goes on where the fil
       return pages.map((page) => JSON.parse(page).facets.roles.ok)
     }, SEATED)
     .toEqual([true, true])
-}, 60_000)
+}, 150_000)

@@ -24,6 +24,19 @@ it('tells an alarm of one code and workflow once a minute, also after the clock 
   expect(told.slice(3)).toEqual(['1 82860000'])
 })
 
+it('tells each change of a policy and each problem of one, however close one follows another', () => {
+  const told: string[] = []
+  const alarm = createAlarms(
+    ({ facts }) => void told.push(String(facts.hash ?? facts.problem)),
+    () => 0,
+  )
+  for (const hash of ['5d41', '5d42', '5d41'])
+    alarm(new RolekeeperError('policy.loosened', 'No.', { facts: { role: 'liquidator', hash } }))
+  for (const problem of ['it is gone', 'no unit', 'no unit'])
+    alarm(new RolekeeperError('policy.not_taken_up', 'No.', { facts: { role: 'liquidator', problem } }))
+  expect(told).toEqual(['5d41', '5d42', 'it is gone', 'no unit'])
+})
+
 it('tells each reason of a signer that is SAFE, however close one follows another', () => {
   const told: string[] = []
   const alarm = createAlarms(

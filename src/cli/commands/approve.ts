@@ -6,7 +6,7 @@ import { answerHeld, findHeld, type Held } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
 import { duration } from '../format.ts'
 import { KEY } from '../person-key.ts'
-import { PLACE, placeOf } from '../place.ts'
+import { PLACE, placeOf, placeText } from '../place.ts'
 
 /** `rolekeeper approve`: what waits for a person, all of one of it, and the answer yes. */
 export const approve = command({
@@ -37,10 +37,15 @@ shortened, the hash may not.
     )
     if (!('hold' in held)) {
       if (json === true) io.out(held.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))
-      else io.out(held.length === 0 ? 'Nothing waits.\n' : held.map(heldText).join('\n'))
+      else
+        io.out(
+          held.length === 0
+            ? 'Nothing waits.\n'
+            : held.map((each) => heldText(each, placeText(given))).join('\n'),
+        )
       return 0
     }
-    io.out(json === true ? `${JSON.stringify(heldJson(held))}\n` : screenOf(held))
+    io.out(json === true ? `${JSON.stringify(heldJson(held))}\n` : screenOf(held, placeText(given)))
     return 0
   },
 })
@@ -67,11 +72,12 @@ const headOf = (workflow: Workflow) => [
   `  ${workflow.hold?.check}: ${line(workflow.hold?.message ?? '')}`,
 ]
 
-const heldText = (workflow: Workflow) =>
+/** @param at what leads a command to where this was read. */
+const heldText = (workflow: Workflow, at: string) =>
   [
     ...headOf(workflow),
     `  expires in ${duration(expiresInMs(workflow))}, hash ${workflow.hold?.hash}`,
-    `  see all of it: rolekeeper approve ${workflow.id.slice(0, 8)}`,
+    `  see all of it: rolekeeper approve ${workflow.id.slice(0, 8)}${at}`,
     '',
   ].join('\n')
 
@@ -82,7 +88,7 @@ const line = (text: string) => printable(text, 400)
 const VALUE_MAX = 10_000
 
 /** All that is approved by a hash, on one screen. */
-function screenOf(workflow: Held): string {
+function screenOf(workflow: Held, at: string): string {
   const { id, signer, chainId, hold } = workflow
   const { calls, effects, changes, askedBy, day } = hold.shown
   const key = hold.shown.approvers?.some(({ user }) => user === undefined) ? ' --key FILE' : ''
@@ -104,7 +110,7 @@ function screenOf(workflow: Held): string {
     ...approvalLines(hold),
     '',
     `To approve exactly this:`,
-    `  rolekeeper approve ${id.slice(0, 8)} --hash ${hold.hash}${key}`,
+    `  rolekeeper approve ${id.slice(0, 8)} --hash ${hold.hash}${key}${at}`,
     '',
   ].join('\n')
 }

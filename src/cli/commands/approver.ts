@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { RolekeeperError } from '../../errors.ts'
+import { printable, RolekeeperError } from '../../errors.ts'
 import { createPersonKey } from '../../guard/person.ts'
 import { command, usageError } from '../command.ts'
 import type { PersonKey } from '../person-key.ts'
@@ -17,7 +17,10 @@ only you may read, and goes nowhere else; the public half is for approval.approv
   run: async ({ out }, [what, name], io) => {
     if (what !== 'new' || name === undefined) throw usageError('Say what to do.', 'write `new NAME`')
     if (!/^[a-z][a-z0-9-]{0,39}$/.test(name)) {
-      throw usageError('The name is none.', 'write lower-case letters, digits and hyphens, at most 40')
+      throw usageError(
+        `"${printable(name)}" is no name of a person.`,
+        'write lower-case letters, digits and hyphens, at most 40',
+      )
     }
     const file = out ?? `${name}.key`
     const { publicKey, privatePem } = createPersonKey()

@@ -108,7 +108,10 @@ describe('an approval', () => {
     expect(out).toContain('\n  maxPriceBps: 93 % → 94 %\n')
     expect(out).toContain('\n  leaves us: at most 41,650.5 sUSD\n')
     expect(out).toContain('\n  adds up to: 90,000 USD in 24 h with this one\n')
-    expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash}\n`)
+    expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash} --directory ${directory}\n`)
+    expect((await run()).out).toContain(
+      `see all of it: rolekeeper approve a1a1a1a1 --directory ${directory}\n`,
+    )
     expect(out.split('\n').length).toBeLessThan(30)
     expect(out).not.toContain('\u001b')
   })
@@ -147,7 +150,7 @@ describe('an approval', () => {
     const { out } = await run('c3c3')
     expect(out).toContain('  asked by ben, expires in')
     expect(out).toContain('Approved by: carla (1970-01-01T00:00:01.000Z)\nNeeded: 1 more of anna\n')
-    expect(out).toContain(`--hash ${hashOfTwo} --key FILE\n`)
+    expect(out).toContain(`--hash ${hashOfTwo} --key FILE --directory ${directory}\n`)
     await expect(run(...two)).rejects.toThrow('is none of those who may approve it: anna, carla.')
     await expect(run(...two, '--key', mallory.file)).rejects.toThrow('mallory is none of those')
     chmodSync(anna.file, 0o644)
