@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -63,6 +63,8 @@ describe('the archive', () => {
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(20)
     expect(await journal.live()).toEqual([live])
     await journal.close()
+    // The last connection of a database takes its log away.
+    expect(existsSync(join(directory, 'archive.sqlite-wal'))).toBe(false)
     const reader = readSqliteJournal(directory)
     expect(await asked(reader)).toEqual(before)
     await reader.close()

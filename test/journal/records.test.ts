@@ -1,5 +1,6 @@
-import { mkdirSync, mkdtempSync, renameSync } from 'node:fs'
+import fs, { mkdirSync, mkdtempSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,10 +16,12 @@ const GET = 'SELECT value FROM values_by_key WHERE key = ?'
 let directory: string
 let records: Records
 let failures: RolekeeperError[]
+const reopened = () =>
+  new Records(openDatabase(directory), journalFile(directory), (failure) => failures.push(failure))
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'records-'))
   failures = []
-  records = new Records(openDatabase(directory), journalFile(directory), (failure) => failures.push(failure))
+  records = reopened()
 })
 afterEach(async () => {
   vi.restoreAllMocks()
@@ -163,6 +166,40 @@ describe('records', () => {
     expect(synced).not.toHaveBeenCalled()
     expect(seen('a')).toBe('1')
     expect(failures).toEqual([])
+    records = new Records(openDatabase(directory), journalFile(directory), (failure) =>
+      failures.push(failure),
+    )
+  })
+
+  it('are synced when they are closed, where they are not yet', async () => {
+    const [synced, closed] = [vi.spyOn(fs, 'fdatasyncSync'), vi.spyOn(fs, 'closeSync')]
+    syncBuiltinESMExports()
+    await put('a', '1')
+    await records.close()
+    records = reopened()
+    expect([synced, closed].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
+    await put('b', '2')
+    await records.barrier()
+    await records.close()
+    expect(synced).toHaveBeenCalledTimes(1)
+    vi.restoreAllMocks()
+    syncBuiltinESMExports()
+    records = reopened()
+  })
+
+  it('are closed while the disk is busy, and a barrier that waits for it passes: the end has synced', async () => {
+    const [busy, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    vi.spyOn(await handles(), 'datasync').mockImplementation(() => {
+      begun.resolve()
+      return busy.promise
+    })
+    await put('a', '1')
+    const barrier = records.barrier()
+    await begun.promise
+    await records.close()
+    busy.reject(new Error('EBADF'))
+    await barrier
+    expect([seen('a'), failures]).toEqual(['1', []])
     records = new Records(openDatabase(directory), journalFile(directory), (failure) =>
       failures.push(failure),
     )

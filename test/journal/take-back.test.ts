@@ -18,16 +18,12 @@ const INCLUSION: Inclusion = {
   ...{ hash: `0x${'f1'.repeat(32)}`, purpose: 'payload', blockNumber: 5n, blockHash: `0x${'b1'.repeat(32)}` },
   ...{ status: 'success', gasUsed: 80_000n, effectiveGasPriceWei: 1n, tokens: [] },
 }
+const RESERVATION = {
+  ...{ workflowId: 'w7', role: 'liquidator', atMs: 5, usdMicros: 1n, gasWei: 300n, reverted: false },
+}
 const mark: Mark = {
   ...{ type: 'attempt', workflowId: 'w7', chainId: 31_337, signer: SIGNER, nonce: 7, attempt: BUMP },
-  reservation: {
-    workflowId: 'w7',
-    role: 'liquidator',
-    atMs: 5,
-    usdMicros: 1n,
-    gasWei: 300n,
-    reverted: false,
-  },
+  reservation: RESERVATION,
 }
 
 let journal: Journal
@@ -78,15 +74,17 @@ it('takes a later bump back out of a claim that was written as it stood by then'
   const late: Mark = {
     type: 'claim',
     workflow: workflowOf('in_flight', { id: 'w7', slots }),
-    reservation: null,
+    reservation: RESERVATION,
   }
   expect(await takeBack([late], journal)).toMatchObject([{ nonce: 7, workflowId: 'w7', taken: true }])
+  expect(await journal.reservations('liquidator', 0)).toEqual([RESERVATION])
   expect(await journal.ledgerEntry(BUMP.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w7' })
   expect((await slot())?.attempts.at(-1)).toMatchObject({ digest: BUMP.digest, state: 'ordered' })
 })
 
 it('leaves a slot that is closed by a no-op since as it is', async () => {
-  const changes = { attempts: [FIRST, attemptOf({ ...BUMP, digest: '0x03', purpose: 'noop' })] }
+  const noop = attemptOf({ ...BUMP, digest: '0x03', purpose: 'noop' })
+  const changes = { attempts: [FIRST, attemptOf({ ...BUMP, digest: '0x04' }), noop] }
   await restored(changes)
   expect(await takeBack([mark], journal)).toMatchObject([{ nonce: 7, taken: false }])
   expect(await slot()).toEqual(slotOf(changes))
@@ -129,9 +127,8 @@ it('takes a claim back as it was ordered, with its budget: what was sent, and wh
     slotOf({ nonce: 7, state: 'final', inclusion: INCLUSION, attempts: [FIRST] }),
     slotOf({ index: 1, nonce: 8, state: 'mined', inclusion: INCLUSION, attempts: [BUMP] }),
   ]
-  const { workflow } = { workflow: workflowOf('in_flight', { id: 'w7', slots, version: 9 }) }
-  if (mark.type !== 'attempt' || mark.reservation === undefined) throw new TypeError('with a budget')
-  const claim: Mark = { type: 'claim', workflow, reservation: mark.reservation }
+  const workflow = workflowOf('in_flight', { id: 'w7', slots, version: 9 })
+  const claim: Mark = { type: 'claim', workflow, reservation: RESERVATION }
   expect(await takeBack([claim], journal)).toEqual(
     [7, 8].map((nonce) => ({ signer: SIGNER, nonce, workflowId: 'w7', taken: true })),
   )
@@ -154,6 +151,12 @@ it('goes over nonces that nobody claimed, and takes none below', async () => {
   const below = claimOf({ id: 'w5', opportunity: 'o5', slots: [slotOf({ nonce: 5, attempts: [other] })] })
   expect(await takeBack([below], journal)).toMatchObject([{ nonce: 5, taken: false }])
   expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
+})
+
+it('takes no nonce that the chain has counted by now', async () => {
+  await journal.adoptNonce(CHAIN, SIGNER, 9)
+  expect(await takeBack([claimOf({ slots: [slotOf({})] })], journal)).toMatchObject([{ taken: false }])
+  expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
 })
 
 it('begins nothing again whose nonce the journal holds for another, and says what to look at', async () => {
@@ -265,6 +268,7 @@ it.each([
   if ('slots' in changes) await journal.claim({ ...held, state: 'in_flight', slots: changes.slots }, null)
   const before = await journal.get(held.id)
   await takeBack([claimOf({ opportunity: 'o', round, slots: [slotOf({})] })], journal)
+  expect((await journal.transitions(held.id)).map(({ state }) => state)).not.toContain('cancelled')
   if (held.id === 'w7') expect(await journal.get('w7')).toMatchObject({ state: 'in_flight' })
   else expect(await journal.get(held.id)).toEqual(before)
 })

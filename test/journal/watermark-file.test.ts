@@ -1,4 +1,13 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+} from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,13 +65,18 @@ it('what is spoilt of the sign-ins is left out, for it moves nothing', async () 
   await found([signIn('x')])
   appendFileSync(file('watermark.sign-ins.log'), 'spoilt\n')
   expect((await found()).lines).toEqual([{ digests: [A], text: 'x' }])
+  expect(readFileSync(file('watermark.sign-ins.log'), 'utf8')).toContain(A)
 })
 
 it('was there before where only its old file is', async () => {
-  expect(await openWatermarkFile(folder)).toMatchObject({ existed: false })
+  const none = await openWatermarkFile(folder)
+  await none.file.close()
+  expect(none).toMatchObject({ existed: false, lines: [] })
   await found([{ digests: [A], text: 'x' }])
   renameSync(file('watermark.log'), file('watermark.old.log'))
-  expect(await openWatermarkFile(folder)).toMatchObject({ existed: true, lines: [{ digests: [A] }] })
+  const again = await openWatermarkFile(folder)
+  await again.file.close()
+  expect(again).toMatchObject({ existed: true, lines: [{ digests: [A], text: 'x' }] })
 })
 
 it('is not opened where its old file cannot be read', async () => {
@@ -78,6 +92,28 @@ it('begins another file once, also where a start found it full', async () => {
   expect(lines.map(({ text }) => text.slice(0, 9))).toEqual(['xxxxxxxxx', '1', '2', '3'])
 })
 
+it('is full once it is longer than a megabyte, and then closed', async () => {
+  const first = await openWatermarkFile(folder)
+  const old = file('watermark.sign-ins.old.log')
+  // With its checksum, its digest, two spaces and its end a line of a million bytes.
+  await first.file.append([signIn('x'.repeat(1_000_000 - 8 - A.length - 3))])
+  await first.file.append([signIn('1')])
+  expect(existsSync(old)).toBe(false)
+  await first.file.append([signIn('2')])
+  expect(existsSync(old)).toBe(true)
+  const opened = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      // The list's own is closed by now.
+      return ''
+    }
+  })
+  expect(opened).toContain(file('watermark.sign-ins.log'))
+  expect(opened).not.toContain(old)
+  await first.file.close()
+})
+
 it('is on disk before it is said to be, and takes nothing once it is closed', async () => {
   const handle = await open(file('any'), 'w')
   const synced = vi.spyOn(Object.getPrototypeOf(handle) as { datasync: () => Promise<void> }, 'datasync')
@@ -85,6 +121,8 @@ it('is on disk before it is said to be, and takes nothing once it is closed', as
   const first = await openWatermarkFile(folder)
   await first.file.append([{ digests: [A], text: 'x' }, signIn('y')])
   expect(synced).toHaveBeenCalledTimes(2)
+  await first.file.append([signIn('z')])
+  expect(synced).toHaveBeenCalledTimes(3)
   await first.file.close()
   for (const line of [{ digests: [A], text: 'x' }, signIn('y')])
     await expect(first.file.append([line])).rejects.toThrow()

@@ -201,6 +201,17 @@ describe('a journal with a watermark', () => {
     await raw.close()
   })
 
+  it('writes no mark that was recorded after what a flush is for', async () => {
+    const written: number[] = []
+    const watermark = createWatermark([{ append: async (lines) => void written.push(lines.length) }], never)
+    watermark.record(attempt(1))
+    await watermark.flush(1)
+    for (const of of [2, 3]) watermark.record(attempt(of))
+    await watermark.flush(2)
+    expect(written).toEqual([1, 1])
+    await raw.close()
+  })
+
   it('shares one sync among all that wait while the disk is busy', async () => {
     const written: number[] = []
     const busy = Promise.withResolvers<void>()
