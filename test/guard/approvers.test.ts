@@ -1,6 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { type Approvers, approvers, askerOf, countAnswers, isApproved } from '../../src/guard/approvers.ts'
-import { answerText, createPersonKey, signText, submissionText } from '../../src/guard/person.ts'
+import {
+  type Approvers,
+  approvers,
+  approversIn,
+  askerOf,
+  countAnswers,
+  isApproved,
+  whoLoosens,
+} from '../../src/guard/approvers.ts'
+import {
+  answerText,
+  createPersonKey,
+  looseningText,
+  signText,
+  submissionText,
+} from '../../src/guard/person.ts'
 import { proposalOf, workflowOf } from '../support/workflows.ts'
 
 const HASH = 'a1'.repeat(32)
@@ -115,6 +129,31 @@ describe('a workflow that was approved', () => {
     expect(isApproved(given(1, signed('anna', anna)), KNOWN)).toBe(false)
     expect(isApproved(given(1, signed('anna', anna), signed('ben', mallory)), KNOWN)).toBe(false)
     expect(isApproved({ id: 'w', proposal: proposalOf() }, { approvers: {}, quorum: 0 })).toBe(false)
+  })
+})
+
+describe('who approves a looser policy', () => {
+  const by = (name: string, key: typeof anna, hash = HASH) => ({
+    ...{ user: 'x@y', name, signature: signText(looseningText(hash), key.privatePem) },
+  })
+  it('is each approver whose key proves it for this very change, once', () => {
+    const given = [
+      by('anna', anna),
+      by('anna', anna),
+      by('ben', mallory),
+      by('ben', ben, 'b2'),
+      by('ben', ben),
+    ]
+    expect(whoLoosens(HASH, given, KNOWN)).toEqual(['anna', 'ben'])
+    expect(whoLoosens(HASH, given.slice(2, 4), KNOWN)).toEqual([])
+  })
+
+  it('is whom the policy names, nobody where it names nobody', () => {
+    const named = { approvers: { anna: { user: 'a@b' } }, quorum: '1' }
+    expect(approversIn({ role: 'liquidator', approval: { ...named, always: [] } })).toMatchObject({
+      ...{ approvers: named.approvers, quorum: 1 },
+    })
+    expect(approversIn({ role: 'liquidator' })).toEqual({ approvers: {}, quorum: 1 })
   })
 })
 

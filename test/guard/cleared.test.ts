@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { SimulationRequest, SimulationResult } from '../../src/chain/nodes.ts'
 import { askedBy, checkFinal, type FinalOptions } from '../../src/guard/check-final.ts'
 import { recheck } from '../../src/guard/recheck.ts'
-import { balanceView } from '../../src/guard/views.ts'
+import { allowanceView, balanceView } from '../../src/guard/views.ts'
 import { honestly, waiting } from '../attacks/chain.ts'
-import { CHAIN_ID, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from './fixtures.ts'
+import { CHAIN_ID, COLLATERAL, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from './fixtures.ts'
 import { CASES } from './shipped.ts'
 
 const found = CASES.find(([, { name }]) => name === 'liquidate')
@@ -15,9 +15,10 @@ const options = waiting(kind, shipped)
 const { ruleset, signer } = options
 const { exposure, workflowType } = kind.proposal
 
-const nodesThat = (show: (honest: SimulationResult) => SimulationResult = (honest) => honest) => ({
+type Show = (honest: SimulationResult, request: SimulationRequest) => SimulationResult
+const nodesThat = (show: Show = (honest) => honest) => ({
   chainId: CHAIN_ID,
-  simulate: async (request: SimulationRequest) => show(honestly(kind, request)),
+  simulate: async (request: SimulationRequest) => show(honestly(kind, request), request),
 })
 const clear = async (given: Partial<FinalOptions> = {}, nodes = nodesThat()) => {
   const checked = await checkFinal({ ...options, ...given }, { nodes })
@@ -69,6 +70,24 @@ describe('a bundle that is cleared', () => {
     expect(await clear({ signer: { ...signer, standing: stands(VAULT) } })).toMatchObject({
       check: 'limit_standing',
     })
+  })
+
+  it('uses up what it approves, and leaves what it does not as it was', async () => {
+    const standing = (token: typeof LOAN) =>
+      nodesThat((honest, request) => {
+        const { data } = allowanceView(token, SELF, MARKET).call
+        const five = (said: SimulationResult['after'], asked: SimulationRequest['after']) =>
+          said.map((word, index) =>
+            asked[index]?.to === token && asked[index].data === data ? toHex(5n, { size: 32 }) : word,
+          )
+        return {
+          ...honest,
+          before: five(honest.before, request.before),
+          after: five(honest.after, request.after),
+        }
+      })
+    expect(await clear({}, standing(LOAN))).toMatchObject({ check: 'allowance_left' })
+    expect(await clear({}, standing(COLLATERAL))).toHaveProperty('payloads')
   })
 
   it('is refused where it would be judged by a contract that is not pinned', async () => {
