@@ -115,12 +115,20 @@ export function isApproved(workflow: Pick<Workflow, 'id' | 'proposal' | 'hold'>,
   return countAnswers(workflow, answers, known).approved.length >= known.quorum
 }
 
+/** Find who of the approvers said a text. Pure. */
+const allWhoSaid = (text: string, given: readonly Identity[], known: Pick<Approvers, 'approvers'>) => [
+  ...new Set(given.flatMap((by) => whoSaid(text, by, known) ?? [])),
+]
+
 /** Find who of the approvers approved a change of their policy, by its hash. Nobody submitted it to them. Pure. */
 export const whoLoosens = (
   hash: string,
   given: readonly Identity[],
   known: Pick<Approvers, 'approvers'>,
-): readonly string[] => [...new Set(given.flatMap((by) => whoSaid(looseningText(hash), by, known) ?? []))]
+): readonly string[] => allWhoSaid(looseningText(hash), given, known)
+
+/** Find who of the approvers released a signer from its reasons, by `releaseText`. Pure. */
+export const whoReleases = allWhoSaid
 
 const named = z.looseObject({ approval: z.looseObject({ approvers, quorum }).optional() })
 

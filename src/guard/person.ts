@@ -63,3 +63,7 @@ export const submissionText = (orderId: string, contentHash: string): string =>
 
 /** The text that who approves a looser policy signs: exactly one change, by the hash of both policies. Pure. */
 export const looseningText = (hash: string): string => ['rolekeeper loosening', hash].join('\n')
+
+/** The text that who releases a signer signs: for these reasons as they stand, by their hash, and no later ones. Pure. */
+export const releaseText = (chainId: number, signer: string, hash: string): string =>
+  ['rolekeeper release', chainId, signer.toLowerCase(), hash].join('\n')

@@ -2,11 +2,12 @@ import type { Address } from 'viem'
 import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { SignerOrder } from '../ops/orders.ts'
 import { type Doubt, isOfForgotten, type SafeReason, usedElsewhere } from '../pipeline/transactions/safe.ts'
+import type { Releases } from './releases.ts'
 import { type OrderDeps, PLANS, unheldAt } from './signer-plans.ts'
 import { counts, isTrailing, readStanding, type Standing, type StandingDeps } from './signer-standing.ts'
 
 /** What looking after signers needs. */
-export type SignerDeskDeps = StandingDeps & OrderDeps
+export type SignerDeskDeps = StandingDeps & OrderDeps & { readonly releases: Releases }
 
 /** Holds the journal against the chain for each signer, and does what people order about one. */
 export type SignerDesk = {
@@ -74,21 +75,30 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
         for (const reason of deps.signers.reasonsOf(signer)) deps.signers.safe(signer, reason)
       }
     },
-    take: async (order) => {
-      const signer = deps.addresses.find((each) => each.toLowerCase() === order.signer.toLowerCase())
-      if (signer === undefined)
-        return refuse(
-          'signer_unknown',
-          `${order.signer} is no signer of this keeper. Fix: rolekeeper signer show has them.`,
-        )
-      const standing = await readStanding(signer, deps)
-      if (standing === null) return refuse('signer_unknown', `${signer} has no nonce in the journal yet.`)
-      const planned = await PLANS[order.verb]({ ...deps, signer, standing, nonce: order.nonce })
-      if (!planned.ok || !order.yes) return planned
-      const acted = await planned.act()
-      return acted.ok ? { ok: true, said: `${planned.said} Done.` } : acted
-    },
+    take: (order) => take(order, deps),
   }
+}
+
+/** Do what a person ordered about a signer, as {@link SignerDesk} says. */
+async function take(order: SignerOrder, deps: SignerDeskDeps): Promise<Checked<{ readonly said: string }>> {
+  const signer = deps.addresses.find((each) => each.toLowerCase() === order.signer.toLowerCase())
+  if (signer === undefined)
+    return refuse(
+      'signer_unknown',
+      `${order.signer} is no signer of this keeper. Fix: rolekeeper signer show has them.`,
+    )
+  const standing = await readStanding(signer, deps)
+  if (standing === null) return refuse('signer_unknown', `${signer} has no nonce in the journal yet.`)
+  const planned = await PLANS[order.verb]({ ...deps, signer, standing, nonce: order.nonce })
+  if (!planned.ok || !order.yes) return planned
+  if (order.verb === 'release') {
+    const released = deps.releases(signer, deps.signers.reasonsOf(signer), order.by)
+    if (!released.ok) return released
+    if (released.missing !== null)
+      return { ok: true, said: `${planned.said} Not yet: it takes ${released.missing}.` }
+  }
+  const acted = await planned.act()
+  return acted.ok ? { ok: true, said: `${planned.said} Done.` } : acted
 }
 
 /** Of what nobody remembers, the nonces are closed one by one, and none of them is held before. Pure. */

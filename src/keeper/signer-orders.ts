@@ -6,6 +6,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { type Filler, fillNonce } from './fill-nonce.ts'
 import type { Ground } from './ground.ts'
 import type { KeeperRecords } from './records.ts'
+import { createReleases } from './releases.ts'
 import { createSignerDesk, type SignerDesk } from './signer-desk.ts'
 import type { Candidate } from './staff.ts'
 
@@ -26,6 +27,7 @@ export async function openSignerDesk(parts: DeskParts): Promise<SignerDesk> {
   const { nodes, chain, gas } = ground
   const desk = createSignerDesk({
     ...{ nodes, journal, chain, signers, addresses, onChanged, nowMs: clock.nowMs },
+    releases: createReleases(nodes.chainId, candidates),
     fill: (signer, nonce, filling) =>
       fillNonce(signer, nonce, filling, {
         ...{ nowMs: clock.nowMs, chainId: nodes.chainId, journal, noopGas: gas.noopGas },

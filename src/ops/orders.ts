@@ -58,6 +58,8 @@ const signerOrder = z.strictObject({
   signer: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
   nonce: z.number().int().min(0).optional(),
   yes: z.boolean(),
+  /** Who releases it; absent in every other order. */
+  by: by.optional(),
 })
 export type SignerOrder = z.infer<typeof signerOrder>
 

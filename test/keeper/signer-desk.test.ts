@@ -5,12 +5,20 @@ import type { Address, Hex } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { MinedTransaction } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
+import { createPersonKey, releaseText, signText } from '../../src/guard/person.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal, type SqliteJournal } from '../../src/journal/sqlite.ts'
 import { type Filling, fillNonce } from '../../src/keeper/fill-nonce.ts'
+import { createReleases } from '../../src/keeper/releases.ts'
 import { createSignerDesk } from '../../src/keeper/signer-desk.ts'
 import type { FeePolicy } from '../../src/pipeline/transactions/fees.ts'
-import { createSigners, forgottenNonces, type Signers } from '../../src/pipeline/transactions/safe.ts'
+import {
+  createSigners,
+  forgottenNonces,
+  hashOfReasons,
+  type Signers,
+} from '../../src/pipeline/transactions/safe.ts'
 import type { Inclusion } from '../../src/workflow/slot.ts'
 import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
@@ -59,7 +67,10 @@ const fill = (
     fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
   })
 
-const createWorld = (addresses: readonly Address[] = [SIGNER]) => {
+const createWorld = (
+  addresses: readonly Address[] = [SIGNER],
+  candidates: Parameters<typeof createReleases>[1] = [],
+) => {
   const world = {
     finalized: 7,
     latest: 7,
@@ -103,6 +114,7 @@ const createWorld = (addresses: readonly Address[] = [SIGNER]) => {
     journal,
     signers,
     addresses,
+    releases: createReleases(CHAIN, candidates),
     nowMs: () => 9,
     chain: {
       facts: () => ({
@@ -606,6 +618,77 @@ it.each([
   expect(did.ok).toBe(true)
   expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
   expect(checks()).toEqual([])
+})
+
+describe('release, where a policy names approvers', () => {
+  const people = { anna: createPersonKey(), ben: createPersonKey(), eve: createPersonKey() }
+  const agent = {
+    ...{ role: 'liquidator', mode: 'live' as const, policy: 'liquidator.yaml' },
+    signer: { kind: 'kms' as const, keyId: 'key', address: SIGNER, window: 4 },
+  }
+  const approval = compileApproval(
+    approvalPolicy([]).parse({
+      ...{ always: [], aboveAssets: {}, expiresAfter: '15 min', quorum: '2' },
+      approvers: { anna: { key: people.anna.publicKey }, ben: { key: people.ben.publicKey } },
+    }),
+    { assets: [] },
+  )
+  const doubt = { check: 'loss_above_limit', message: 'It lost.', seen: '', toLeave: '' }
+  const saidBy = (name: 'anna' | 'ben' | 'eve', reasons = signers.reasonsOf(SIGNER)) => ({
+    ...{ user: 'x@y', name: name === 'eve' ? 'anna' : name },
+    signature: signText(releaseText(CHAIN, SIGNER, hashOfReasons(reasons)), people[name].privatePem),
+  })
+  const releaseIn =
+    ({ desk }: ReturnType<typeof createWorld>) =>
+    async (by?: ReturnType<typeof saidBy>) => {
+      const order = {
+        verb: 'release',
+        signer: SIGNER,
+        yes: true,
+        ...(by === undefined ? {} : { by }),
+      } as const
+      const taken = await desk.take(order)
+      return taken.ok ? taken.said : taken.check
+    }
+
+  it('takes the quorum’s word for the very reasons that stand, and nobody else’s', async () => {
+    const release = releaseIn(createWorld([SIGNER], [{ agent, policy: { approval } }]))
+    signers.safe(SIGNER, doubt)
+    const early = saidBy('ben')
+    signers.safe(SIGNER, { ...doubt, check: 'effects_differ' })
+    for (const by of [undefined, saidBy('eve'), early, { user: 'anna@y', name: 'anna' }])
+      expect(await release(by as ReturnType<typeof saidBy>)).toBe('release_unproven')
+    expect(await release(saidBy('anna'))).toMatch(/Not yet: it takes 1 more of ben for the liquidator\.$/)
+    expect(await release(saidBy('anna'))).toContain('Not yet')
+    expect(checks()).toEqual(['loss_above_limit', 'effects_differ'])
+    expect(await release(saidBy('ben'))).toMatch(/Done\.$/)
+    expect(checks()).toEqual([])
+  })
+
+  it('forgets who said so of other reasons', async () => {
+    const release = releaseIn(createWorld([SIGNER], [{ agent, policy: { approval } }]))
+    signers.safe(SIGNER, doubt)
+    expect(await release(saidBy('anna'))).toContain('Not yet')
+    signers.safe(SIGNER, { ...doubt, check: 'effects_differ' })
+    expect(await release(saidBy('ben'))).toMatch(/it takes 1 more of anna/)
+    expect(await release(saidBy('anna'))).toContain('Done.')
+  })
+
+  it('asks nobody of another signer or of a shadow, and releases nobody whose policy does not load', async () => {
+    const other = { ...agent, signer: { ...agent.signer, address: MARKET } }
+    const world = createWorld(
+      [SIGNER],
+      [
+        { agent: other, policy: { approval } },
+        { agent: { ...agent, mode: 'shadow' }, policy: { approval } },
+      ],
+    )
+    signers.safe(SIGNER, doubt)
+    expect(await releaseIn(world)()).toContain('Done.')
+    signers.safe(SIGNER, doubt)
+    const broken = createWorld([SIGNER], [{ agent, policy: new RolekeeperError('config.invalid', 'No.') }])
+    expect(await releaseIn(broken)()).toBe('approvers_unknown')
+  })
 })
 
 it('release gives others their turn while it looks through many nonces', async () => {

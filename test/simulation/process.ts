@@ -285,6 +285,7 @@ export class Process {
     const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
     const desk = createSignerDesk({
       ...{ nodes, journal, chain, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
+      releases: () => ({ ok: true, missing: null }),
       fill: (signer, nonce, filling) =>
         fillNonce(signer, nonce, filling, {
           ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },

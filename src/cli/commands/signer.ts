@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { Address } from 'viem'
+import { type Identity, releaseText } from '../../guard/person.ts'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { SignerOrder } from '../../ops/orders.ts'
-import { readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
+import { hashOfReasons, readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { replyTo } from '../order-reply.ts'
 import { order } from '../outgoing.ts'
+import { identify, KEY, readPersonKey } from '../person-key.ts'
 import { PLACE, type Place, placeOf } from '../place.ts'
+
+const isAddress = (text: string): text is Address => /^0x[0-9a-fA-F]{40}$/.test(text)
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
 
@@ -21,24 +25,25 @@ do, and does it with --yes.
 
   fill     close nonces that nobody holds with no-ops
   cancel   replace an open payload by a no-op
-  release  leave SAFE, once what must be proven is proven
+  release  leave SAFE, once what must be proven is proven; where a policy names approvers, with --key of one of them
   resync   set the next nonce to the first that is neither final on the chain nor held
 
   rolekeeper signer show
   rolekeeper signer release 0x51… --yes`,
   options: {
     ...PLACE,
+    ...KEY,
     yes: { help: 'do it, instead of saying what would be done' },
     json: { help: 'print what is shown as JSON, one object a line' },
   },
   argumentsMax: 3,
-  run: async ({ yes, json, ...given }, [what, address, nonce], io) => {
+  run: async ({ yes, json, key, ...given }, [what, address, nonce], io) => {
     if (what === 'show' && address !== undefined)
       throw usageError(`There is no place for "${address}".`, 'write `show`: it shows every signer')
     if (what === 'show') return show(await placeOf(given, io), json === true, io)
     const verb = VERBS.find((each) => each === what)
     if (verb === undefined) throw usageError('Say what to do.', `write show, ${VERBS.join(', ')}`)
-    if (address === undefined || !/^0x[0-9a-fA-F]{40}$/.test(address))
+    if (address === undefined || !isAddress(address))
       throw usageError('Say which signer.', 'give its address; `rolekeeper signer show` has them')
     if (nonce !== undefined && !/^\d{1,15}$/.test(nonce))
       throw usageError(`"${nonce}" is no nonce.`, 'give a whole number')
@@ -46,7 +51,9 @@ do, and does it with --yes.
       throw usageError('Say which nonce.', `write \`cancel ${address} NONCE\`; \`show\` has the open ones`)
     const about = nonce === undefined ? {} : { nonce: Number(nonce) }
     const place = await placeOf(given, io)
-    const said = await orderAbout(place, { verb, signer: address, yes: yes === true, ...about })
+    const isReleased = verb === 'release' && yes === true
+    const by = isReleased ? { by: await releasedBy(place, address, key) } : {}
+    const said = await orderAbout(place, { verb, signer: address, yes: yes === true, ...about, ...by })
     io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
     return 0
   },
@@ -113,6 +120,16 @@ const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
     ),
     '',
   ].join('\n')
+
+/** Say who releases a signer: from the reasons that the journal has now. Throws what reading a key throws. */
+async function releasedBy(place: Place, signer: Address, key: string | undefined): Promise<Identity> {
+  const person = key === undefined ? null : readPersonKey(key)
+  return readJournal(place, async (journal) => {
+    const { chainId } = (await signersOf(journal, place)) ?? { chainId: 0 }
+    const reasons = await readSafe(journal, chainId, signer)
+    return identify(releaseText(chainId, signer, hashOfReasons(reasons)), person)
+  })
+}
 
 /** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
 const orderAbout = (place: Place, given: SignerOrder): Promise<string> =>

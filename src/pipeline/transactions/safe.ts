@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { MinedTransaction } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
+import { contentHash } from '../../guard/content-hash.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Slot } from '../../workflow/slot.ts'
 
@@ -108,6 +109,10 @@ export async function readSafe(
   const text = await journal.getValue(safeKey(chainId, signer))
   return text === null ? [] : (JSON.parse(text) as readonly SafeReason[])
 }
+
+/** Name the reasons of a signer as they stand: what is approved by this is approved for no others. Pure. */
+export const hashOfReasons = (reasons: readonly SafeReason[]): string =>
+  contentHash(JSON.parse(JSON.stringify(reasons)))
 
 const isSame = (one: Pick<SafeReason, 'check' | 'workflowId'>, other: typeof one): boolean =>
   one.check === other.check && one.workflowId === other.workflowId

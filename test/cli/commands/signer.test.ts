@@ -1,16 +1,19 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { author } from '../../../src/cli/author.ts'
 import { signer } from '../../../src/cli/commands/signer.ts'
 import { type Refusal, refuse } from '../../../src/errors.ts'
+import { whoReleases } from '../../../src/guard/approvers.ts'
+import { createPersonKey, releaseText } from '../../../src/guard/person.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { SIGNERS_KEY } from '../../../src/keeper/records.ts'
 import { takeSignerOrders } from '../../../src/keeper/signer-orders.ts'
 import { fileMail } from '../../../src/ops/mail.ts'
 import { forgetOrder, type SignerOrder, writeSignerOrder } from '../../../src/ops/orders.ts'
-import { createSigners } from '../../../src/pipeline/transactions/safe.ts'
+import { createSigners, hashOfReasons } from '../../../src/pipeline/transactions/safe.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -104,9 +107,25 @@ describe('an order about a signer', () => {
     expect(out).toBe('It would.\nNothing was done; --yes does it.\n')
     out = ''
     expect(await beside(said, 'release', SIGNER, '--yes')).toEqual([
-      { verb: 'release', signer: SIGNER, yes: true },
+      { verb: 'release', signer: SIGNER, yes: true, by: { user: author().by } },
     ])
     expect(out).toBe('It would.\n')
+  })
+
+  it('releases by the key of who orders it, from the reasons that stand', async () => {
+    await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId: CHAIN, addresses: [SIGNER] }))
+    const signers = await createSigners([SIGNER], {
+      ...{ nowMs: () => 0, chainId: CHAIN, journal, alarm: () => {} },
+    })
+    signers.safe(SIGNER, { check: 'effects_differ', message: 'm', seen: 's', toLeave: 't' })
+    await journal.barrier()
+    const { publicKey, privatePem } = createPersonKey()
+    const key = join(directory, 'anna.key')
+    writeFileSync(key, JSON.stringify({ name: 'anna', privatePem }), { mode: 0o600 })
+    const [order] = await beside({ ok: true, said: 'Done.' }, 'release', SIGNER, '--yes', '--key', key)
+    const text = releaseText(CHAIN, SIGNER, hashOfReasons(signers.reasonsOf(SIGNER)))
+    const known = { approvers: { anna: { key: publicKey } } }
+    expect(whoReleases(text, order?.by === undefined ? [] : [order.by], known)).toEqual(['anna'])
   })
 
   it('is done once, also by a keeper that died between its reply and the end of the order', async () => {
