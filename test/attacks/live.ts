@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { keccak256, stringToHex } from 'viem'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { AgentConfig, RunConfig } from '../../src/config/config.ts'
@@ -265,6 +266,15 @@ function kmsOf({ kms }: RunConfig, { signer }: AgentConfig): Parameters<typeof c
     ...(endpoint === undefined ? {} : { endpoint }),
     credentials: { accessKeyId, secretAccessKey: secretAccessKey.reveal() },
   }
+}
+
+/** The key of the first live agent, as something that a name is signed with: the KMS writes it into its log. */
+export async function keyOf(stage: Stage): Promise<(name: string) => Promise<void>> {
+  const { config } = stage.session
+  const [agent] = config.agents
+  invariant(agent !== undefined, 'the sandbox staffs agents')
+  const signer = await createKmsSigner(kmsOf(config, agent))
+  return async (name) => void (await signer.signDigest(keccak256(stringToHex(name))))
 }
 
 /** Let the agents decide with a service that answers each prepare request with another attack. */

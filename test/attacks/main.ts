@@ -1,14 +1,20 @@
 /**
  * `npm run attacks [-- --seconds N] [--json]`: plays every attack end to end against the sandbox, with the log of its
  * KMS as the witness. First the agents work with an honest service until each workflow type has come by; then each
- * attack is served to client, rules and keys for every answer that it fits; then the keeper of all roles decides for
- * N seconds with a service that answers nothing but attacks. Exits 1 when an attack was not refused by its check, or
- * when the KMS was asked for a signature.
+ * attack is served to client, rules and keys for every answer that it fits; then what is no answer is done, by people who
+ * approve, by rows, nodes and contracts, and a signature is asked for wherever nothing refuses it; then the keeper of all
+ * roles decides for N seconds with a service that answers nothing but attacks. Exits 1 when an attack was not refused by
+ * its check, or when the KMS was asked for a signature.
  */
 import { parseArgs } from 'node:util'
 import { ATTACKS } from './all.ts'
-import { createStage, honestRun, hostileRun, type Played, playAll } from './live.ts'
+import { type Deed, playDeeds } from './deeds.ts'
+import { createStage, honestRun, hostileRun, keyOf, type Played, playAll } from './live.ts'
+import { MODEL_DEEDS } from './model.ts'
+import { createMoments } from './moments.ts'
+import { PEOPLE_DEEDS } from './people.ts'
 import { isKnown } from './play.ts'
+import { ROW_DEEDS } from './rows.ts'
 
 /** In the sandbox's first two minutes each type has its occasion; a loaded machine gets more. */
 const HONEST_MS_MAX = 180_000
@@ -30,25 +36,40 @@ try {
   const before = stage.signatures()
   say(`${captured.length} answers are attacked`)
   const played = await playAll(stage, captured)
+  const { deeds, done } = await doAll()
   say(`the agents work with a hostile service for ${values.seconds} s`)
   const decided = await hostileRun(stage, Number(values.seconds) * 1_000)
-  report({ played, decided, types: captured.length, signatures: stage.signatures() - before })
+  const signatures = stage.signatures() - before
+  report({ deeds, played: [...played, ...done], decided, types: captured.length, signatures })
 } finally {
   await stage.stop()
 }
 
+/** Do what is no answer, with a chain of its own for what happens on one. */
+async function doAll() {
+  const moments = await createMoments()
+  try {
+    const deeds = [...PEOPLE_DEEDS, ...ROW_DEEDS, ...MODEL_DEEDS, ...moments.deeds]
+    say(`${deeds.length} deeds are done`)
+    return { deeds, done: await playDeeds(deeds, await keyOf(stage)) }
+  } finally {
+    await moments.stop()
+  }
+}
+
 type Report = {
+  readonly deeds: readonly Deed[]
   readonly played: readonly Played[]
   readonly decided: readonly Played[]
   readonly types: number
   readonly signatures: number
 }
 
-function report({ played, decided, types, signatures }: Report): void {
+function report({ deeds, played, decided, types, signatures }: Report): void {
   const all = [...played, ...decided]
   const wrong = all.filter(({ state, check, expected }) => state !== 'refused' || check !== expected)
   const open = ATTACKS.filter(({ check }) => typeof check === 'string' && !isKnown(check))
-  for (const { name, incident, check } of ATTACKS) {
+  for (const { name, incident, check } of [...ATTACKS, ...deeds]) {
     const rows = all.filter(({ attack }) => attack === name)
     const checks = [...new Set(rows.map((row) => row.check))]
     const refused = rows.filter(({ state }) => state === 'refused').length
@@ -68,7 +89,7 @@ function report({ played, decided, types, signatures }: Report): void {
   }
   const sum = {
     ...{
-      attacks: ATTACKS.length,
+      attacks: ATTACKS.length + deeds.length,
       open: open.length,
       answers: types,
       plays: played.length,

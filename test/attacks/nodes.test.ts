@@ -1,19 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { CASES } from '../guard/shipped.ts'
-import { CHAIN_ATTACKS, type ChainAttack } from './chain.ts'
+import type { ChainAttack } from './chain.ts'
+import { SHOWN, SOME } from './model.ts'
 import { clearByThree } from './nodes.ts'
 
-/** What a simulation can show: heads are agreed on before, and errors are our own. */
-const SHOWN = CHAIN_ATTACKS.filter(
-  ({ name, check }) =>
-    !['head_stale', 'clock_behind', 'snapshot_behind', 'node_behind', 'nodes_disagree'].includes(check) &&
-    !['insufficient_native', 'fee_below_base_fee'].includes(check) &&
-    name !== 'the last call is not shown at all',
-)
-/** One kind of each role, and one that creates a contract. */
-const SOME = CASES.filter(([, { name }]) =>
-  ['liquidate', 'reallocate', 'report', 'acquire', 'deploy', 'rfq-place'].includes(name),
-)
 const [liquidation] = SOME
 /** Another lie than the one: nothing has code. */
 const OTHER: ChainAttack = {

@@ -52,9 +52,9 @@ describe.each(CASES)('what people read of %s', (_case, kind, ruleset) => {
 
 describe('what people read of a world that forbids it', () => {
   it('has its amounts with their units, whatever forbids it', () => {
-    const found = seeds(1_500).map(fuzzWorld)
+    const found = seeds(700).map(fuzzWorld)
     expect(new Set(found.map(({ check }) => check)).size).toBeGreaterThan(40)
     expect(bare(found.map(({ said }) => said))).toEqual([])
-    expect(bare(seeds(30).flatMap((dice) => fuzzBidderRows(dice).said))).toEqual([])
+    expect(bare(seeds(15).flatMap((dice) => fuzzBidderRows(dice).said))).toEqual([])
   })
 })

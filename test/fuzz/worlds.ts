@@ -22,7 +22,7 @@ import { chance, pickFrom, whole } from './dice.ts'
 type Says = (name: string, to: Address, args: readonly unknown[]) => unknown
 
 /** What rows had us ask for, on a chain that is as it is. */
-type World = {
+export type World = {
   readonly kind: string
   readonly input: Proposal['input']
   readonly proposal: Partial<Proposal>
@@ -44,7 +44,8 @@ const HOUSE = deployment.contracts.find(({ name }) => name === 'acquisitionHouse
 
 /** Make a world that one of the roles acts in. */
 export const worldOf = (dice: Dice): World =>
-  pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld, reportWorld])(dice)
+  // A bid is held to more than anything else, so that fewer are cleared.
+  pickFrom(dice, [liquidationWorld, allocationWorld, acquisitionWorld, acquisitionWorld, reportWorld])(dice)
 
 /** The shipped rules that judge what is done in a world. */
 export function rulesOf({ kind }: World): Ruleset {
@@ -324,15 +325,18 @@ function acquisitionWorld(dice: Dice): World {
   const decided = decidedOn(dice, oracle.priceWad)
   const amount = BigInt(1 + whole(dice, 3_000)) * 100_000n
   const worth = (amount * oracle.priceWad * LOAN_UNIT) / (COLLATERAL_UNIT * WAD)
-  const net = near(dice, worth * 4n)
+  const net = chance(dice, 0.4) ? near(dice, worth * 4n) : worth * BigInt(4 + whole(dice, 9))
   const lane = chance(dice, 0.1) ? 'private' : pickFrom(dice, Object.keys(LANES))
   const isLed = chance(dice, 0.5)
-  const bestAssets = isLed ? upTo(dice, worth) : 0n
-  const reserveAssets = upTo(dice, worth)
+  // Below what it is worth, where a bid may lead.
+  const asked = chance(dice, 0.6) ? (worth * 3n) / 4n : worth
+  const bestAssets = isLed ? upTo(dice, asked) : 0n
+  const reserveAssets = upTo(dice, asked)
   const laneMost = (worth * (LANES[lane] ?? 0n)) / 10_000n
   const raised = isLed && bestAssets > 0n ? bestAssets + (worth * 50n) / 10_000n + 1n : 0n
   const enough = raised > reserveAssets ? raised : reserveAssets
-  const assets = near(dice, pickFrom(dice, [laneMost, enough, (net * 2_500n) / 10_000n, bestAssets + 1n]))
+  const limit = pickFrom(dice, [laneMost, enough, (net * 2_500n) / 10_000n, bestAssets + 1n])
+  const assets = chance(dice, 0.6) ? enough + BigInt(whole(dice, 2)) : near(dice, limit)
   const [manager, seller] = [
     chance(dice, 0.97) ? SELF : STRANGER,
     chance(dice, 0.97) ? STRANGER : pickFrom(dice, [SELF, FUND]),

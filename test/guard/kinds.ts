@@ -40,7 +40,7 @@ const address = (byte: string): Address => `0x${byte.repeat(20)}`
 const FUND = address('f0')
 export const DESK = address('d0')
 const AUCTION = address('d1')
-const HOUSE = address('d2')
+export const HOUSE = address('d2')
 const FACTORY = address('d3')
 export const NAV_ORACLE = address('d4')
 export const REGISTRY = address('d5')
