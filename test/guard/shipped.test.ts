@@ -121,7 +121,9 @@ describe('the judgements of a role', () => {
         AGE,
         ['profitMin', 'guard.sanity.profitMin', '1 USD', '1 USD', '0.99 USD'],
         ['slippage', 'guard.sanity.minCollateral', '95 %', '5 %', '5.01 %'],
+        ['inventoryMax', 'guard.sanity.inventoryMax.*', '5 sBTC', '5 sBTC', '5.1 sBTC'],
         ['repayMax', 'limits.perWorkflow.movedMax', '9 USD', '9 USD', '10 USD'],
+        ['repayPerHourMax', 'limits.perHour.movedMax', '9 USD', '9 USD', '10 USD'],
       ],
     ],
     ['allocator', [AGE, share('shareMax'), share('utilizationMax')]],
@@ -154,8 +156,14 @@ describe('the judgements of a role', () => {
     const nest = (path: string, value: string) =>
       path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
     for (const [of, to, limit, at, past] of bounds) {
+      // The one of a token is about settings of that token.
+      const one = to.replace('*', 'a')
       const found = (mine: string) =>
-        contradictionsIn(Object.assign({}, nest(to, limit), nest(`strategy.a.${of}`, mine)), strategy, TOKENS)
+        contradictionsIn(
+          Object.assign({}, nest(one, limit), nest(`strategy.a.${of}`, mine)),
+          strategy,
+          TOKENS,
+        )
       expect(found(at), of).toEqual([])
       expect(found(past), of).toEqual([
         expect.objectContaining({

@@ -38,12 +38,15 @@ export function contradictionsIn(
     const section = to.split('.').slice(0, -1)
     const name = to.split('.').at(-1)
     const limits = all.filter(
-      ({ path }) => path.at(-1) === name && section.every((part, index) => path[index] === part),
+      ({ path }) =>
+        (name === '*' || path.at(-1) === name) && section.every((part, index) => path[index] === part),
     )
     const stated = all.filter(({ path }) => path[0] === 'strategy' && path.at(-1) === of)
     return stated.flatMap((mine) => {
       // A limit of one lane or token is about settings of the same one.
-      const limit = limits.find(({ path }) => isWithin(path.slice(section.length, -1), mine.path))
+      const limit = limits.find(({ path }) =>
+        isWithin(path.slice(section.length, name === '*' ? undefined : -1), mine.path),
+      )
       return limit === undefined || fits(mine.text, is, limit.text, assets) ? [] : [say(mine, is, limit)]
     })
   })

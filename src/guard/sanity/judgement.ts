@@ -58,7 +58,7 @@ export type SanityCheck = {
 export type StrategyBound = {
   readonly of: string
   readonly is: 'atMost' | 'atLeast' | 'leaves'
-  /** From the top of the policy: `guard.sanity.priceAgeMax`. */
+  /** From the top of the policy: `guard.sanity.priceAgeMax`; `guard.sanity.inventoryMax.*` has one of each token. */
   readonly to: string
 }
 

@@ -242,7 +242,9 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
     { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
     { of: 'profitMin', is: 'atLeast', to: 'guard.sanity.profitMin' },
     { of: 'slippage', is: 'leaves', to: 'guard.sanity.minCollateral' },
+    { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax.*' },
     { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
+    { of: 'repayPerHourMax', is: 'atMost', to: 'limits.perHour.movedMax' },
   ],
   checks: (limits) => [
     [

@@ -112,6 +112,9 @@ describe('a strategy that asks for what is always refused', () => {
     expect(refused('allocator', 'shareMax: "80 %" # of', 'shareMax: "95 %" # of')).toThrow(
       'strategy.collaterals.sBTC.shareMax: it is 95 %',
     )
+    expect(refused('liquidator', 'inventoryMax: "5 sBTC"', 'inventoryMax: "5.1 sBTC"')).toThrow(
+      'strategy.collaterals.sBTC.inventoryMax: it is 5.1 sBTC, and guard.sanity.inventoryMax.sBTC 5 sBTC',
+    )
     expect(refused('rfq-bidder', 'leadBy: "0.1 %"', 'leadBy: "0.3 %"')).toThrow(
       'guard.sanity.book.leadMax 0.2 %',
     )
