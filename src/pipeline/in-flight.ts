@@ -6,7 +6,6 @@ import type { Sought } from '../chain/seek.ts'
 import { type Checked, invariant, RolekeeperError } from '../errors.ts'
 import { entryOf } from '../journal/entered.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Gate } from '../ops/control.ts'
 import type { Signer } from '../sign/signer.ts'
 import { untilClosed } from '../sign/until-closed.ts'
 import { type Attempt, type Slot, withLastAttempt } from '../workflow/slot.ts'
@@ -33,7 +32,6 @@ type SentHere = {
 /** What carrying a workflow in flight needs. */
 export type CarryDeps = {
   readonly view: () => ReplaceView
-  readonly gate: () => Gate
   /** What replacements are held to now. */
   readonly terms: () => ReplaceTerms
   readonly signer: Signer

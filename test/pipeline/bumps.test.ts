@@ -50,6 +50,15 @@ describe('a bump', () => {
     expect(closed.note?.check).toBe('no_longer_runs')
   })
 
+  it('is not made where the gate closed while it was looked at, as where its policy was left', async () => {
+    const workflow = await stuck()
+    setup.world.onLook = () => {
+      setup.world.gate = { closed: true, paused: false }
+    }
+    expect((await setup.settle(workflow)).workflow).toBe(workflow)
+    expect(setup.world.reserved).toEqual([])
+  })
+
   it('is left for later where nodes do not show the chain as it is, and the same bytes go out again', async () => {
     const workflow = await stuck()
     setup.world.headNumber = 14n

@@ -48,6 +48,7 @@ export const createWorld = () => {
     /** What looking again at what is public comes to, and what the role's budgets say to more gas. */
     lookAgain: { ok: true } as Awaited<ReturnType<CarryDeps['lookAgain']>>,
     lookFails: null as RolekeeperError | null,
+    onLook: () => {},
     budget: { ok: true } as Awaited<ReturnType<CarryDeps['checkBudget']>>,
     /** The gas that was reserved, wei: the newest last. */
     reserved: [] as bigint[],
@@ -159,6 +160,7 @@ export const createWorld = () => {
     },
     lookAgain: async () => {
       world.log.push('look again')
+      world.onLook()
       if (world.lookFails !== null) throw world.lookFails
       return world.lookAgain
     },

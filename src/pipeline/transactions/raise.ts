@@ -1,11 +1,13 @@
 import { type Checked, type Refusal, RolekeeperError } from '../../errors.ts'
 import type { Journal, Reservation } from '../../journal/journal.ts'
+import type { Gate } from '../../ops/control.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { reservationOf } from './reservation.ts'
 
 /** What writing replacements needs. */
 export type RaiseDeps = {
+  readonly gate: () => Gate
   readonly journal: Pick<Journal, 'write'>
   /** Whether what is public would still do what it was cleared for: by our own reads and a simulation of now. */
   readonly lookAgain: (workflow: Workflow) => Promise<Checked<unknown>>
@@ -57,7 +59,8 @@ async function judge(
   if (!(await deps.checkBudget(reservation)).ok) return 'leave'
   try {
     const looked = await deps.lookAgain(workflow)
-    if (looked.ok) return 'raise'
+    // What it was judged by may have been left meanwhile: the rules that came after judge it anew.
+    if (looked.ok) return deps.gate().closed ? 'leave' : 'raise'
     return UNSEEN.has(looked.check) ? 'leave' : { check: looked.check, message: looked.message }
   } catch (error) {
     if (error instanceof RolekeeperError && error.retry !== 'never') return 'leave'
