@@ -7,18 +7,23 @@ const SHOWN_MAX = 120
 
 /**
  * Check what a file holds against its schema.
+ * @param read keys that the file may have too, and that were read before.
  * @returns the schema's output.
  * @throws RolekeeperError `config.invalid`, one line for the first problem: file, line and column, path, value, what
  *   is allowed, and the fix; facts `file`, `path` and how many `problems` there are. A secret's value is not shown.
  */
-export function checkYaml<S extends z.ZodType>(yaml: YamlFile, schema: S): z.output<S> {
+export function checkYaml<S extends z.ZodType>(
+  yaml: YamlFile,
+  schema: S,
+  read: readonly string[] = [],
+): z.output<S> {
   const result = schema.safeParse(yaml.value)
   if (result.success) return result.data
   const { issues } = result.error
   // A mistyped key is two problems, one unknown and one missing: the unknown one says more.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   invariant(first !== undefined, 'a failed check has an issue')
-  const problem = describe(innermost(first), yaml, schema)
+  const problem = describe(innermost(first), yaml, { schema, read })
   throw configError(yaml, problem, issues.length)
 }
 
@@ -70,11 +75,15 @@ function innermost(issue: Issue): Issue {
   return innermost({ ...deepest, path: [...issue.path, ...deepest.path] })
 }
 
-function describe(issue: Issue, yaml: YamlFile, schema: z.ZodType): Problem {
+function describe(
+  issue: Issue,
+  yaml: YamlFile,
+  { schema, read }: { readonly schema: z.ZodType; readonly read: readonly string[] },
+): Problem {
   if (issue.code === 'unrecognized_keys') {
     const key = issue.keys[0] ?? ''
     const path = [...issue.path, key]
-    const allowed = keysAt(schema, issue.path)
+    const allowed = [...keysAt(schema, issue.path), ...(issue.path.length === 0 ? read : [])]
     const near = nearest(key, allowed)
     return {
       path,

@@ -29,7 +29,7 @@ export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
       facts: { file },
     })
   }
-  const other = loadWithIncludes(isAbsolute(include) ? include : join(dirname(file), include), depth + 1)
+  const other = included(isAbsolute(include) ? include : join(dirname(file), include), depth + 1, own.at)
   return {
     file,
     files: [file, ...other.files],
@@ -38,6 +38,20 @@ export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
       const there = inOther(said, path)
       return has(said, path) || !has(other.value, there) ? own.at(path) : other.at(there)
     },
+  }
+}
+
+/** Read what is included; where it cannot be, say too which line names it. */
+function included(file: string, depth: number, at: YamlFile['at']): YamlWithIncludes {
+  try {
+    return loadWithIncludes(file, depth)
+  } catch (error) {
+    if (!(error instanceof RolekeeperError) || error.code !== 'config.unreadable') throw error
+    const { code, shortMessage, facts, cause } = error
+    throw new RolekeeperError(code, `${at(['include'])}: ${shortMessage}`, {
+      fix: 'correct the path, which is from the folder of the file that names it, or put the file there',
+      ...{ facts, cause },
+    })
   }
 }
 

@@ -43,7 +43,16 @@ export function checkPolicy<S extends PolicySections>(yaml: YamlFile, role: Role
       facts: { file },
     })
   }
-  return checkYaml(yaml, policySchema(role, sections))
+  const said: unknown = Reflect.get(Object(value), 'role')
+  if (typeof said === 'string' && said !== role) {
+    // Else each setting of the other role would read as a mistake.
+    const problem = `role is ${JSON.stringify(said.slice(0, 40))}, and it is read as the policy of the ${role}`
+    throw new RolekeeperError('config.invalid', `${yaml.at(['role'])}: ${problem}.`, {
+      fix: `name a policy of the ${role} where this one is named`,
+      facts: { file },
+    })
+  }
+  return checkYaml(yaml, policySchema(role, sections), ['include'])
 }
 
 /** Describe a schema's input for editors, as JSON Schema 2020-12. Pure. */

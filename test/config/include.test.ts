@@ -60,6 +60,23 @@ it.each([
   expect(() => loadWithIncludes(write('circle.yaml', text))).toThrow(problem)
 })
 
+it('is refused with the line that names what is not there, and with what a slip most likely means', () => {
+  const lacks = write('lacks.yaml', 'version: "2"\ninclude: ./nowhere.yaml\n')
+  expect(() => loadWithIncludes(lacks)).toThrow(
+    /lacks\.yaml:2:1: .*nowhere\.yaml cannot be read \(ENOENT\)\. Fix: correct the path, which is from the folder/,
+  )
+  const [agent] = agents.filter(({ role }) => role === 'liquidator')
+  if (agent === undefined) throw new TypeError('there is a liquidator')
+  const checked = (text: string) =>
+    checkPolicy(loadWithIncludes(write('slip.yaml', text)), 'liquidator', sectionsOf(agent, TOKENS))
+  expect(() => checked('includes: ./shared.yaml\nversion: "2"\n')).toThrow(
+    /slip\.yaml:1:1: includes is not a known key.* Fix: write `include`, or remove it/,
+  )
+  expect(() => checked('version: "2"\nrole: allocator\nstrategy: { yields: {} }\n')).toThrow(
+    /slip\.yaml:2:1: role is "allocator", and it is read as the policy of the liquidator\. Fix: name a policy of the liquidator/,
+  )
+})
+
 it('is refused in the place of its path, where keys hold dots and brackets', () => {
   const yaml = loadWithIncludes(
     write('rule.yaml', 'allow:\n  - params:\n      legs[].by.to: { eq: $self }\n'),

@@ -48,7 +48,12 @@ describe('a policy', () => {
       '30s',
       '5:14: freshness.ageMsMax is "30s"; expected a whole number in base units.',
     ],
-    ['another role', 'role: liquidator', 'role: allocator', '2:1: role is "allocator"; allowed: liquidator.'],
+    [
+      'another role',
+      'role: liquidator',
+      'role: allocator',
+      '2:1: role is "allocator", and it is read as the policy of the liquidator',
+    ],
     ['another version', '"2"', '"3"', '1:1: version is "3"; allowed: 2.'],
     [
       'amounts without units',
