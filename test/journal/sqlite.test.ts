@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { failed } from '../../src/journal/faults.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
@@ -94,12 +95,53 @@ describe('the SQLite journal on its disk', () => {
   })
 })
 
+describe('a write of the SQLite journal', () => {
+  it('is a state that was reached only where the state is another', async () => {
+    await journal.open(discovered('a'))
+    const moved = await journal.write(move(discovered('a'), 'requested', 2))
+    await journal.write({ ...moved, updatedAtMs: 3 })
+    expect((await journal.transitions('a')).map(({ state }) => state)).toEqual(['discovered', 'requested'])
+  })
+
+  it('takes the next nonce to close it as any other', async () => {
+    await journal.adoptNonce(31_337, SIGNER, 7)
+    await journal.open(discovered('a'))
+    const closing = workflowOf('in_flight', { id: 'a', slots: [slotOf({ nonce: 7, closing: 'x' })] })
+    expect(await journal.claim(closing, null)).not.toBe('lost')
+    expect(await journal.nextNonce(31_337, SIGNER)).toBe(8)
+  })
+
+  it('is none once something outside the database says that its disk fails', async () => {
+    const told: string[] = []
+    const failing = openSqliteJournal(mkdtempSync(join(tmpdir(), 'journal-')), ({ code }) => told.push(code))
+    const failure = failed('file', 'it was removed')
+    failing.fail(failure)
+    await expect(failing.setValue('a', '1')).rejects.toBe(failure)
+    expect(told).toEqual(['journal.failed'])
+    await failing.close()
+  })
+})
+
 describe('what a journal does not have', () => {
+  it('is not said to be ordered before it is on disk', async () => {
+    const digest = `0x${'0d'.repeat(32)}` as const
+    const entry = {
+      ...{ digest, kind: 'typed_data' as const, signer: SIGNER },
+      ...{ workflowId: 'a', nonce: null, atMs: 1 },
+    }
+    await journal.enterDigest(entry)
+    const reader = readSqliteJournal(directory)
+    expect(await reader.ledgerEntry(digest, SIGNER)).toBeNull()
+    await journal.ordered([entry])
+    expect(await reader.ledgerEntry(digest, SIGNER)).toEqual(entry)
+    await reader.close()
+  })
+
   it('is null, and is not tried again', async () => {
     expect(await journal.getValue('none')).toBeNull()
     expect(await journal.nextNonce(1, SIGNER)).toBeNull()
     expect(await journal.byNonce(1, SIGNER, 0)).toBeNull()
-    const claiming = workflowOf('in_flight', { id: 'a', slots: [slotOf()] })
+    const claiming = workflowOf('in_flight', { id: 'a', slots: [slotOf({ nonce: 0 })] })
     await journal.open({ ...claiming, state: 'cleared', slots: [] })
     expect(await journal.claim(claiming, null)).toBe('lost')
     // What is archived leaves the outbox.

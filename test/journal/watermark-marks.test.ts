@@ -102,7 +102,8 @@ describe('what a watermark records', () => {
   })
 
   it('is each digest once of the last 10,000', async () => {
-    const { marks, journal } = recording({ enterDigest: async () => {} })
+    const enterDigest = vi.fn(async () => {})
+    const { marks, journal } = recording({ enterDigest })
     const enter = (of: number) =>
       journal.enterDigest({
         ...{ digest: digest(of), kind: 'typed_data', signer: SIGNER, workflowId: 'w', nonce: null, atMs: 1 },
@@ -115,6 +116,7 @@ describe('what a watermark records', () => {
     expect(marks).toHaveLength(10_000)
     await enter(1)
     expect(marks).toHaveLength(10_001)
+    expect(enterDigest).toHaveBeenCalledTimes(10_003)
   })
 
   it('is on disk before a digest is said to be ordered, and what the journal has besides is as it was', async () => {

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
+import { equivalentIn } from './equivalent.ts'
 import type { Covering, Order, Report } from './judge.ts'
 import { type Mutant, mutate } from './mutants.ts'
 
@@ -212,24 +213,33 @@ function judge(
 }
 
 function report(part: Part, mutants: readonly Mutant[], judged: ReadonlyMap<number, Judged>): number {
-  const survivors = mutants.filter(({ id }) => judged.has(id) && judged.get(id)?.by === null)
+  const equivalent = new Set(
+    [...new Set(mutants.map(({ file }) => file))].flatMap((file) => {
+      const own = mutants.filter((mutant) => mutant.file === file)
+      return [...equivalentIn(file, readFileSync(file, 'utf8'), own).values()].flat()
+    }),
+  )
+  const live = mutants.filter(({ id }) => judged.has(id) && judged.get(id)?.by === null)
+  const survivors = live.filter((mutant) => !equivalent.has(mutant))
+  const count = judged.size - (live.length - survivors.length)
   for (const { file, line, kind, was, is, id } of survivors) {
     const text = (code: string) => code.replaceAll(/\s+/g, ' ').slice(0, 100)
     const tests = judged.get(id)?.tests ?? 0
     if (values.json) print(JSON.stringify({ part, file, line, kind, was, is, tests }))
     else print(`${file}:${line}  ${kind}  ${text(was)}  ->  ${text(is)}  (${tests} tests pass it)`)
   }
-  const score = 1 - survivors.length / Math.max(1, judged.size)
+  const score = 1 - survivors.length / Math.max(1, count)
   const sum = {
     part,
-    mutants: judged.size,
+    mutants: count,
+    equivalent: judged.size - count,
     survived: survivors.length,
     score: Math.round(score * 10_000) / 100,
   }
   print(
     values.json
       ? JSON.stringify(sum)
-      : `${part}: ${sum.mutants} mutants, ${sum.survived} survived: ${sum.score} %`,
+      : `${part}: ${sum.mutants} mutants, ${sum.survived} survived: ${sum.score} %; ${sum.equivalent} more are equivalent`,
   )
   return score
 }

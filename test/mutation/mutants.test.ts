@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parseSync } from 'oxc-parser'
 import { describe, expect, it } from 'vitest'
+import { declaredFiles, equivalentIn } from './equivalent.ts'
 import { mutate, SWITCH } from './mutants.ts'
 
 const SOURCE = `import { a } from './a.ts'
@@ -64,4 +65,10 @@ describe('the code that decides about money', () => {
     expect(parseSync(file, text).errors).toEqual([])
     expect(new Set(mutants.map(({ id }) => id)).size).toBe(mutants.length)
   })
+})
+
+it.each(declaredFiles())('what is declared equivalent is there: %s', (file) => {
+  const source = readFileSync(file, 'utf8')
+  for (const [declared, mutants] of equivalentIn(file, source, mutate(file, source, 0).mutants))
+    expect([declared.line, mutants.length > 0]).toEqual([declared.line, true])
 })
