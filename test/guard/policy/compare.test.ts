@@ -215,6 +215,11 @@ describe('two policies', () => {
   it('are unknown in a setting that only looks like one of those, but for a budget of losses', () => {
     const gone = (path: string) =>
       words(saying(path, '9 USD'), changed(saying(path, '9 USD'), path.replaceAll('.', '/'), undefined))
+    const come = (path: string) =>
+      words(changed(saying(path, '9 USD'), path.replaceAll('.', '/'), undefined), saying(path, '9 USD'))
+    expect(come('limits.loss.perHour')).toContain('narrower limits.loss.perHour')
+    expect(come('limits.prices.sUSD')).toContain('wider limits.prices.sUSD')
+    expect(gone('limits.prices.sUSD')).toContain('narrower limits.prices.sUSD')
     expect(gone('limits.loss.perHour')).toContain('wider limits.loss.perHour')
     expect(gone('limits.loss.perDay')).toContain('wider limits.loss.perDay')
     expect(gone('strategy.profitMin')).toContain('unknown strategy.profitMin')
