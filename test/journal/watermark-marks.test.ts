@@ -108,7 +108,7 @@ describe('what a watermark records', () => {
       journal.enterDigest({
         ...{ digest: digest(of), kind: 'typed_data', signer: SIGNER, workflowId: 'w', nonce: null, atMs: 1 },
       })
-    for (let of = 0; of < 10_000; of += 1) await enter(of)
+    for (let count = 0; count < 10_000; count += 1) await enter(count)
     await enter(0)
     expect(marks).toHaveLength(10_000)
     // That was the last before they are forgotten.

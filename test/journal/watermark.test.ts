@@ -206,7 +206,7 @@ describe('a journal with a watermark', () => {
     const watermark = createWatermark([{ append: async (lines) => void written.push(lines.length) }], never)
     watermark.record(attempt(1))
     await watermark.flush(1)
-    for (const of of [2, 3]) watermark.record(attempt(of))
+    for (const nonce of [2, 3]) watermark.record(attempt(nonce))
     await watermark.flush(2)
     expect(written).toEqual([1, 1])
     await raw.close()
