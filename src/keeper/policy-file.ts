@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { agents } from '../../agents/index.ts'
 import { assumptions } from '../config/assumptions.ts'
@@ -39,8 +41,27 @@ export function migrateFile(
   const text = readFileSync(file, 'utf8')
   if (Reflect.get(Object(yaml.value), 'version') === '2') return { text, changed: 0 }
   const { text: migrated, changed } = migratePolicy(yaml, text, policySchema(agent.role, sections), assets)
-  checkPolicy(parseYaml(file, migrated), agent.role, sections)
+  try {
+    checkPolicy(parseYaml(file, migrated), agent.role, sections)
+  } catch (error) {
+    throw error instanceof RolekeeperError ? withExample(error, file, agent.role) : error
+  }
   return { text: migrated, changed }
+}
+
+const SHIPPED = fileURLToPath(new URL('../../policies/', import.meta.url))
+
+/** Say of what an old policy never had what the one that is shipped says there. */
+function withExample(error: RolekeeperError, file: string, role: string): RolekeeperError {
+  const { code, shortMessage, facts, retry } = error
+  const path = String(facts.path)
+  const shipped = loadWithIncludes(join(SHIPPED, `${role}.yaml`)).value
+  const value = path.split('.').reduce<unknown>((inner, name) => membersOf(inner)[name], shipped)
+  if (value === undefined || !shortMessage.includes(`${path} is missing`)) return error
+  return new RolekeeperError(code, shortMessage, {
+    fix: `version 1 had none: write it into ${file} with its units and migrate again, for example ${path.split('.').at(-1)}: ${JSON.stringify(value)}`,
+    ...{ facts, retry },
+  })
 }
 
 /**

@@ -48,6 +48,15 @@ describe('a policy of version 1', () => {
     )
     expect(() => migrateFile(written('role: cook'), CONFIG)).toThrow('role is no role of this release')
   })
+
+  it('is said what to add, where version 1 had nothing of it, and is rewritten once that is there', () => {
+    const without = VERSION_1.replace(/^ {4}inventoryAssetsMax: .*\n/m, '')
+    expect(() => migrateFile(written(without), CONFIG)).toThrow(
+      /liquidator\.yaml:106:3: guard\.sanity\.inventoryMax is missing; .* Fix: version 1 had none: write it into .*liquidator\.yaml with its units and migrate again, for example inventoryMax: \{"sBTC":"5 sBTC","sETH":"100 sETH"\}$/,
+    )
+    const added = without.replace('  sanity:\n', '  sanity:\n    inventoryMax: {"cbBTC":"5 cbBTC"}\n')
+    expect(migrateFile(written(added), CONFIG).text).toContain('    inventoryMax: {"cbBTC":"5 cbBTC"}\n')
+  })
 })
 
 // The shipped one, for the tokens of the example.
