@@ -1,6 +1,7 @@
-import { type Address, decodeFunctionData, type Hex } from 'viem'
+import { type Address, decodeFunctionData, type Hex, keccak256, stringToHex, toHex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { askedBy, checkFinal, type FinalOptions } from '../../src/guard/check-final.ts'
+import { slotsOf } from '../../src/guard/pins.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { PLAIN } from '../../src/guard/sanity/judgement.ts'
 import { TOKEN_VIEWS } from '../../src/guard/views.ts'
@@ -73,6 +74,13 @@ describe('what a bundle relies on', () => {
     ['rfq-cancel', [LOAN, DESK]],
   ])('has its code read: %s', (name, contracts) => {
     expect(askedFor(name).codeAt).toEqual(expect.arrayContaining([...contracts]))
+  })
+
+  it('has what a proxy runs read where EIP-1967 keeps it', () => {
+    const slots = ['implementation', 'beacon'].map((name) =>
+      toHex(BigInt(keccak256(stringToHex(`eip1967.proxy.${name}`))) - 1n, { size: 32 }),
+    )
+    expect(slotsOf(VAULT)).toEqual(slots.map((slot) => ({ of: VAULT, slot })))
   })
 
   it('is nothing more than that', () => {

@@ -237,6 +237,10 @@ describe('the static guard', () => {
     })
   })
 
+  it('takes what is current for fresh, and what is healthy', () => {
+    for (const status of ['current', 'healthy']) expect(reasonOf(withFreshness({ status }))).toBe('accepted')
+  })
+
   it('accepts an honest settlement', () => {
     expect(reasonOf(settlementAnswer(), settlement)).toBe('accepted')
   })
