@@ -1,7 +1,9 @@
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
+import { counted } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
+import { priceText } from '../protocol/text.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
 
@@ -20,7 +22,7 @@ export function impairment(
   }
   if (pausedOnChain === true) return { check: 'market_paused', message: 'The market is paused.' }
   if (oracle !== null && (oracle.state !== ORACLE_HEALTHY || oracle.priceWad === 0n)) {
-    const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`
+    const message = `Our reading of the oracle is state ${oracle.state}, price ${priceText(oracle.priceWad)}; state 1 and a price are needed.`
     return { check: 'oracle_not_healthy', message }
   }
   const ageS = oracle === null ? 0 : Math.abs(chain.timestampS - oracle.sourceAsOfS)
@@ -31,7 +33,7 @@ export function impairment(
   if (badDebtAssets === null || debtAssets === null || cashAssets === null) return null
   const limit = ((debtAssets + cashAssets) * BigInt(leaving.badDebtBpsMax)) / BPS
   if (badDebtAssets <= limit) return null
-  const message = `Its bad debt is ${badDebtAssets} base units; the policy allows ${limit}.`
+  const message = `Its bad debt is ${counted(badDebtAssets, 'base units')}; the policy allows ${counted(limit, 'base units')}.`
   return { check: 'bad_debt', message }
 }
 

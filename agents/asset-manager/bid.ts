@@ -1,3 +1,4 @@
+import { native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
@@ -31,7 +32,10 @@ export function candidateOf(lot: OpenLot, { fund }: Purse, policy: Bidding): Can
     return { check: 'not_appraised', message: `The fund ${row.address} does not appraise the position.` }
   }
   if (isApart(lot.worthAssets, at.appraisedAssets, policy.priceDivergenceBpsMax)) {
-    const message = `By our arithmetic the position is worth ${lot.worthAssets} base units; the fund appraises it at ${at.appraisedAssets}.`
+    const [ours, theirs] = [lot.worthAssets, at.appraisedAssets].map((assets) =>
+      tokens(assets, quote.decimals, quote.symbol),
+    )
+    const message = `By our arithmetic the position is worth ${ours}; the fund appraises it at ${theirs}.`
     return { check: 'value_disputed', message }
   }
   const value = valuate(lot.worthAssets, lot.rivals, lot.lane, quote, policy)
@@ -63,7 +67,7 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
   const bidAssets = wantedAssets < tightest.assets ? wantedAssets : tightest.assets
   const gasWei = gasOf(moment, policy)
   if (moment.nativeBalanceWei < gasWei) {
-    const message = `It needs ${gasWei} wei for gas; ${moment.nativeBalanceWei} wei are left. Fix: send native coin to ${moment.signer}.`
+    const message = `It needs ${native(gasWei)} for gas; ${native(moment.nativeBalanceWei)} are left. Fix: send native coin to ${moment.signer}.`
     return { check: 'out_of_funds', message, reason }
   }
   const gasUsdMicros = (gasWei * policy.nativePriceUsdMicros) / WAD

@@ -1,4 +1,5 @@
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
+import { counted } from '../../src/units.ts'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { InFlight, Moment, Stop } from '../agent.ts'
 import type { OpenFund } from './fund.ts'
@@ -75,7 +76,7 @@ export function unreleased({ row, figures }: FundSeen, { lots }: ManagerSeen): S
   const waiting = figures.reservedAssets - leads
   if (waiting <= 0n) return null
   const newest = row.currentEpoch?.activeReservationId ?? 'not shown'
-  const message = `${waiting} base units wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
+  const message = `${counted(waiting, 'base units')} wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
   return { check: 'reservation_not_released', message, reason: { waitingAssets: String(waiting) } }
 }
 

@@ -1,9 +1,11 @@
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
+import { counted } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
+import { percent, priceText } from '../protocol/text.ts'
 import type { Lane, ManagerPolicy } from './policy.ts'
 import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
 
@@ -43,7 +45,7 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
     return { check: 'lot_closed', message: `The house says that lot ${row.lotId} is not open.` }
   const ours = ourFunds(seen)
   if (house.bestFundAddress !== null && ours.has(house.bestFundAddress)) {
-    const message = `Our fund ${house.bestFundAddress} leads with ${house.bestAssets} base units.`
+    const message = `Our fund ${house.bestFundAddress} leads with ${counted(house.bestAssets, 'base units')}.`
     return { check: 'our_bid_leads', message, reason: { bestAssets: String(house.bestAssets) } }
   }
   if (house.lane !== row.lane) {
@@ -112,7 +114,7 @@ function priceOf(row: AcquisitionResource, seen: Seen, { bidding }: ManagerPolic
     return { check: 'price_unknown', message: `Our read of the oracle of ${row.marketAddress} failed.` }
   }
   if (oracle.state !== ORACLE_HEALTHY || oracle.priceWad <= 0n || !isHealthy(market)) {
-    const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; the service says ${market.row.oracleState}.`
+    const message = `Our reading of the oracle is state ${oracle.state}, price ${priceText(oracle.priceWad)}; the service says ${market.row.oracleState}.`
     return { check: 'oracle_not_healthy', message }
   }
   const ageS = Math.abs(seen.chain.timestampS - oracle.sourceAsOfS)
@@ -122,7 +124,7 @@ function priceOf(row: AcquisitionResource, seen: Seen, { bidding }: ManagerPolic
   }
   const service = market.row.oracle?.priceWad
   if (service == null || isApart(BigInt(service), oracle.priceWad, bidding.priceDivergenceBpsMax)) {
-    const message = `The service's price is ${service}, the oracle's ${oracle.priceWad}; the policy allows ${bidding.priceDivergenceBpsMax} bps between them.`
+    const message = `The service's price is ${service == null ? 'not known' : priceText(BigInt(service))}, the oracle's ${priceText(oracle.priceWad)}; the policy allows ${percent(BigInt(bidding.priceDivergenceBpsMax))} between them.`
     return { check: 'price_diverges', message }
   }
   const { priceWad } = oracle

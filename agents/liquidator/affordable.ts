@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { counted, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Decision, PassedOver } from '../agent.ts'
 import { repayThatFits } from '../protocol/liquidation.ts'
@@ -96,7 +97,7 @@ function takeOne(
     return passOver(wanted, 'hour_limit_reached', message, { hourUsdMicros: String(funds.hourUsdMicros) })
   }
   if (funds.reverts < 1n) {
-    const message = `Were it to revert, the hour's reverted gas could pass the policy's ${policy.lostRace.revertedGasPerHourMax}.`
+    const message = `Were it to revert, the hour's reverted gas could pass the policy's ${counted(policy.lostRace.revertedGasPerHourMax, 'gas')}.`
     return passOver(wanted, 'revert_budget_spent', message)
   }
 
@@ -107,7 +108,7 @@ function takeOne(
   if (short || funds.nativeWei < funds.liquidation.wei) {
     const need = short
       ? `${loan(hourly.repayAssets)}; ${loan(haveAssets)} are left`
-      : `${funds.liquidation.wei} wei for gas; ${funds.nativeWei} wei are left`
+      : `${native(funds.liquidation.wei)} for gas; ${native(funds.nativeWei)} are left`
     return passOver(wanted, 'out_of_funds', `It needs ${need}. Fix: send it to ${signer}.`, {
       haveAssets: String(haveAssets),
       needAssets: String(hourly.repayAssets),

@@ -2,7 +2,7 @@ import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/co
 import type { Observation, PassedOver } from '../agent.ts'
 import type { Price } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
-import { dollars } from '../protocol/text.ts'
+import { dollars, percent, priceText } from '../protocol/text.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen, MarketSeen } from './seen.ts'
@@ -99,7 +99,7 @@ function priceStop(
 ): Stop | null {
   const { oracle, servicePriceWad } = figures
   if (oracle.state !== ORACLE_HEALTHY || oracle.priceWad <= 0n) {
-    const message = `Our reading of the oracle is state ${oracle.state}, price ${oracle.priceWad}; state 1 and a price are needed.`
+    const message = `Our reading of the oracle is state ${oracle.state}, price ${priceText(oracle.priceWad)}; state 1 and a price are needed.`
     return { check: 'oracle_not_healthy', message }
   }
   // Read beside the head, a price may be a block newer than it; one that lies further ahead is as wrong as an old one.
@@ -111,7 +111,7 @@ function priceStop(
   const apart = servicePriceWad - oracle.priceWad
   const apartWad = apart < 0n ? -apart : apart
   if (apartWad * 10_000n > oracle.priceWad * BigInt(policy.priceDivergenceBpsMax)) {
-    const message = `The service's price ${servicePriceWad} and the oracle's ${oracle.priceWad} lie more than ${policy.priceDivergenceBpsMax} bps apart.`
+    const message = `The service's price ${priceText(servicePriceWad)} and the oracle's ${priceText(oracle.priceWad)} lie more than ${percent(BigInt(policy.priceDivergenceBpsMax))} apart.`
     return { check: 'price_diverges', message }
   }
   const band = policy.loans[figures.loanSymbol]
@@ -145,7 +145,7 @@ function secondPriceOf(
   if (read === null) return missing(`of ${pair} could not be read at ${terms.contract}`)
   if (read.state !== ORACLE_HEALTHY || read.priceWad <= 0n)
     return missing(
-      `of ${pair} is state ${read.state}, price ${read.priceWad}; state 1 and a price are needed`,
+      `of ${pair} is state ${read.state}, price ${priceText(read.priceWad)}; state 1 and a price are needed`,
     )
   const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
   if (ageS > terms.ageSMax)
@@ -155,7 +155,7 @@ function secondPriceOf(
   if (apartWad * 10_000n <= oracle.priceWad * BigInt(terms.divergenceBpsMax)) return read.priceWad
   return {
     check: 'price_sources_diverge',
-    message: `${terms.contract} says ${read.priceWad} and the oracle ${oracle.priceWad}, more than ${terms.divergenceBpsMax} bps apart.`,
+    message: `${terms.contract} says ${priceText(read.priceWad)} and the oracle ${priceText(oracle.priceWad)}, more than ${percent(BigInt(terms.divergenceBpsMax))} apart.`,
     reason: { priceWad: String(oracle.priceWad), secondPriceWad: String(read.priceWad) },
   }
 }

@@ -1,3 +1,4 @@
+import { counted, duration, native, time } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import { tokenUnit, WAD } from '../protocol/health.ts'
@@ -28,21 +29,21 @@ export function settle(
   }
   const waitS = claim.settleableAtS - seen.chain.timestampS
   if (waitS > 0) {
-    const message = `Claim ${claim.claimId} can be settled at ${claim.settleableAtS}, in ${waitS} s.`
+    const message = `Claim ${claim.claimId} can be settled from ${time(claim.settleableAtS)} on, in ${duration(waitS * 1_000)}.`
     return { subject, check: 'claim_not_settleable', message, reason }
   }
   if (busy.has(subject)) {
     return { subject, check: 'already_in_flight', message: 'A workflow of ours settles it already.', reason }
   }
   if (funds.nativeWei < funds.settlement.wei) {
-    const message = `Settling needs ${funds.settlement.wei} wei for gas; ${funds.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
+    const message = `Settling needs ${native(funds.settlement.wei)} for gas; ${native(funds.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`
     return { subject, check: 'out_of_funds', message, reason }
   }
   funds.nativeWei -= funds.settlement.wei
   const market = seen.markets.find(({ address }) => address === claim.marketAddress)
   const amount =
     market?.collateralDecimals == null || market.collateralSymbol === null
-      ? `${claim.collateralAssets} base units`
+      ? counted(claim.collateralAssets, 'base units')
       : tokens(claim.collateralAssets, market.collateralDecimals, market.collateralSymbol)
   return {
     workflowType: 'role.liquidator.settleLiquidationClaim',

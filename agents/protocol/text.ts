@@ -1,3 +1,5 @@
+import { decimal as exactly } from '../../src/units.ts'
+
 /** Write a whole number with thousands separators. Pure. */
 const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ',')
 
@@ -21,6 +23,9 @@ export const dollars = (usdMicros: bigint): string =>
   usdMicros > 0n && usdMicros < 10_000n
     ? '<$0.01'
     : `${usdMicros < 0n ? '−' : ''}$${decimal(usdMicros < 0n ? -usdMicros : usdMicros, 6, 2)}`
+
+/** Write a price that is times 10^18, exactly. Pure. */
+export const priceText = (priceWad: bigint): string => exactly(priceWad, 18)
 
 /** Write basis points as per cent with two places. Pure. */
 export const percent = (bps: bigint): string => `${decimal(bps, 2, 2)} %`

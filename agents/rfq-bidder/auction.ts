@@ -1,3 +1,4 @@
+import { counted, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
@@ -21,7 +22,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   if (lot.bestBidder === self) {
     return passOver(lot.id, {
       check: 'leads',
-      message: `We lead with ${lot.bestAssets} base units.`,
+      message: `We lead with ${counted(lot.bestAssets ?? 0n, 'base units')}.`,
       reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS },
     })
   }
@@ -61,7 +62,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     return passOver(lot.id, { check: 'before_window', message, reason: { ...figures, leftS } })
   }
   if (commitments.nativeWei < commitments.bidGas.wei) {
-    const message = `A bid needs ${commitments.bidGas.wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`
+    const message = `A bid needs ${native(commitments.bidGas.wei)} for gas; ${native(commitments.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`
     return passOver(lot.id, { check: 'out_of_gas', message })
   }
   const stepped = steppedBid(lot, leastAssets, most, worth.gasAssets, policy.auction.stepBpsMax)

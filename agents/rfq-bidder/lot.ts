@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
+import { tokens } from '../protocol/text.ts'
 import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf } from './price.ts'
@@ -38,7 +39,11 @@ export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: S
   }
   const { inventoryAssetsMax } = priced.terms
   if (heldAssets + offer.amount > inventoryAssetsMax) {
-    const message = `We hold or may win ${heldAssets} base units of ${priced.asset.symbol}, and this is ${offer.amount}; the policy allows ${inventoryAssetsMax}.`
+    const { decimals, symbol } = priced.asset
+    const [held, more, most] = [heldAssets, offer.amount, inventoryAssetsMax].map((assets) =>
+      tokens(assets, decimals, symbol),
+    )
+    const message = `We hold or may win ${held}, and this is ${more}; the policy allows ${most}.`
     return { check: 'inventory_full', message, reason: { heldAssets: String(heldAssets) } }
   }
   const worth = worthOf(

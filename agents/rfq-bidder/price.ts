@@ -3,6 +3,7 @@ import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
+import { percent, priceText } from '../protocol/text.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Observed, PriceRead, PriceSeen } from './seen.ts'
 
@@ -86,7 +87,7 @@ function judgeSource(source: PriceSeen, seen: Observed, policy: RfqBidderPolicy)
   ] as const) {
     const apartWad = priceWad > oracle.priceWad ? priceWad - oracle.priceWad : oracle.priceWad - priceWad
     if (apartWad * BPS <= oracle.priceWad * BigInt(policy.priceDivergenceBpsMax)) continue
-    const message = `The ${name} says ${priceWad}, the oracle ${oracle.priceWad}: more than ${policy.priceDivergenceBpsMax} bps apart.`
+    const message = `The ${name} says ${priceText(priceWad)}, the oracle ${priceText(oracle.priceWad)}: more than ${percent(BigInt(policy.priceDivergenceBpsMax))} apart.`
     return { check: 'price_diverges', message }
   }
   return oracle.priceWad
@@ -100,7 +101,7 @@ function judgeRead(
 ): Stop | null {
   if (read === null) return { check: 'price_unknown', message: `The ${name} could not be read.` }
   if (read.state !== ORACLE_HEALTHY || read.priceWad <= 0n) {
-    const message = `The ${name} reads state ${read.state}, price ${read.priceWad}; state ${ORACLE_HEALTHY} and a price are needed.`
+    const message = `The ${name} reads state ${read.state}, price ${priceText(read.priceWad)}; state ${ORACLE_HEALTHY} and a price are needed.`
     return { check: 'oracle_not_healthy', message }
   }
   // Read beside the head, a price may be a block newer than it; one that lies further ahead is as wrong as an old one.

@@ -1,3 +1,4 @@
+import { native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
@@ -231,6 +232,6 @@ const stands = (rfq: RfqSeen, { priced, worth }: Valued, { bidId, assets }: RfqB
 
 const outOfGas = ({ seen, commitments }: Scene): Stop => ({
   check: 'out_of_gas',
-  message: `A bid needs ${commitments.bidGas.wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${seen.signer}.`,
+  message: `A bid needs ${native(commitments.bidGas.wei)} for gas; ${native(commitments.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`,
   reason: { haveWei: String(commitments.nativeWei), needWei: String(commitments.bidGas.wei) },
 })

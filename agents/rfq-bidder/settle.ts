@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { counted, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import type { Commitments } from './commitments.ts'
@@ -60,7 +61,7 @@ export function reportOwed(lot: AuctionSeen, self: Address): readonly PassedOver
           {
             subject: `${lot.id}:owed`,
             check: 'owed_not_withdrawable',
-            message: `${lot.venue} owes ${self} ${lot.owedAssets} base units of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
+            message: `${lot.venue} owes ${self} ${counted(lot.owedAssets, 'base units')} of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
             reason: { owedAssets: String(lot.owedAssets) },
           },
         ]
@@ -86,7 +87,7 @@ const byAssets = (one: RfqBidSeen, other: RfqBidSeen) =>
 function gasStop(commitments: Commitments, signer: Address): Stop | null {
   const { wei } = commitments.settleGas
   if (commitments.nativeWei < wei) {
-    const message = `It needs ${wei} wei for gas; ${commitments.nativeWei} wei are left. Fix: send native coin to ${signer}.`
+    const message = `It needs ${native(wei)} for gas; ${native(commitments.nativeWei)} are left. Fix: send native coin to ${signer}.`
     return {
       check: 'out_of_gas',
       message,

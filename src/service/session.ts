@@ -3,6 +3,7 @@ import { type Address, type Hex, hashMessage, isAddressEqual, size } from 'viem'
 import { createSiweMessage, parseSiweMessage } from 'viem/siwe'
 import type { Clock } from '../clock.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { duration } from '../units.ts'
 import type { ServiceClient } from './client.ts'
 import type { Assumptions } from './contract/assumptions.ts'
 
@@ -77,13 +78,13 @@ export function checkChallenge(
 
 function checkTimes(issuedAtMs: number, expiresAtMs: number, nowMs: number): Refusal | undefined {
   if (issuedAtMs > nowMs + CLOCK_SKEW_MS)
-    return refuse('challenge_time', `The challenge was issued ${issuedAtMs - nowMs} ms from now.`)
+    return refuse('challenge_time', `The challenge was issued ${duration(issuedAtMs - nowMs)} from now.`)
   if (expiresAtMs <= nowMs)
-    return refuse('challenge_time', `The challenge expired ${nowMs - expiresAtMs} ms ago.`)
+    return refuse('challenge_time', `The challenge expired ${duration(nowMs - expiresAtMs)} ago.`)
   if (expiresAtMs > nowMs + CHALLENGE_LIFE_MS_MAX)
     return refuse(
       'challenge_time',
-      `The challenge lives ${expiresAtMs - nowMs} ms more; ${CHALLENGE_LIFE_MS_MAX} ms are allowed.`,
+      `The challenge lives ${duration(expiresAtMs - nowMs)} more; ${duration(CHALLENGE_LIFE_MS_MAX)} are allowed.`,
     )
   return undefined
 }
@@ -175,7 +176,7 @@ export function createWalletSession(
     if (opening === undefined && nowMs < openAgainAtMs)
       return refuse(
         'session_too_soon',
-        `A session may be opened in ${openAgainAtMs - nowMs} ms: one try every ${OPEN_EVERY_MS_MIN} ms is allowed.`,
+        `A session may be opened in ${duration(openAgainAtMs - nowMs)}: one try every ${duration(OPEN_EVERY_MS_MIN)} is allowed.`,
       )
     opening ??= open().finally(() => {
       opening = undefined
