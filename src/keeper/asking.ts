@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { type Checked, refuse } from '../errors.ts'
+import { type Checked, type Refusal, refuse } from '../errors.ts'
 import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
 import { type Day, dayOf, showDay, whyAskOfDay } from '../guard/approval-day.ts'
 import { countAnswers, isApproved } from '../guard/approvers.ts'
@@ -69,19 +69,29 @@ export function endUnapproved(
   workflow: Workflow,
   deps: Pick<AskingDeps, 'ruleset' | 'approval' | 'nowMs'>,
 ): Step | null {
-  const { approval, ruleset, nowMs } = deps
+  const note = refusalOfApproval(workflow, deps)
+  return note === null ? null : moved(move(workflow, 'refused', deps.nowMs(), { note }))
+}
+
+/** Why a workflow lacks the approvals that the rules of now ask for; null where it has them. Pure. */
+export function refusalOfApproval(
+  workflow: Workflow,
+  deps: Pick<AskingDeps, 'ruleset' | 'approval'>,
+): Refusal | null {
+  const { approval, ruleset } = deps
   const { hold } = workflow
-  const end = (check: string, message: string) =>
-    moved(move(workflow, 'refused', nowMs(), { note: { check, message } }))
   if (hold === undefined) {
     const why = whyAsk(workflow.proposal, approval)
-    return why === null ? null : end('approval_missing', `Nobody was asked about it. ${why.message}`)
+    return why === null ? null : refuse('approval_missing', `Nobody was asked about it. ${why.message}`)
   }
   if (hold.rules !== rulesOf(ruleset, approval) || hold.hash !== hashBy(deps)(workflow, hold)) {
-    return end('approval_outdated', 'It was approved under other rules than those of now.')
+    return refuse('approval_outdated', 'It was approved under other rules than those of now.')
   }
   if (isApproved(workflow, approval)) return null
-  return end('approval_missing', 'Its record keeps fewer answers that approve it than the policy asks for.')
+  return refuse(
+    'approval_missing',
+    'Its record keeps fewer answers that approve it than the policy asks for.',
+  )
 }
 
 /**

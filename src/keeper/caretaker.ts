@@ -44,6 +44,7 @@ type CaretakerDeps = Omit<
   | 'gasWeiMax'
   | 'confirmationMsMax'
   | 'recheck'
+  | 'prove'
   | 'lookAgain'
   | 'checkBudget'
   | 'reserve'
@@ -75,6 +76,8 @@ function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerD
         throw roleAbsent(role, signer)
       },
     },
+    // Nothing is signed.
+    prove: () => null,
     ...{ recheck: refused, lookAgain: refused, checkBudget: refused, reserve: refused },
   })
   return { ...stages, carry: unhurried(stages.carry), confirm: unhurried(stages.confirm) }

@@ -29,6 +29,7 @@ import type { Signer } from '../sign/signer.ts'
 import { wait } from '../workflow/step.ts'
 import type { StandingAllowance, Workflow } from '../workflow/workflow.ts'
 import { createHold, endUnapproved } from './asking.ts'
+import { createRecordProof } from './prove-record.ts'
 import { createRequestStages } from './request-stages.ts'
 import { createBudget } from './role-budget.ts'
 import { createTogether } from './together.ts'
@@ -114,6 +115,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       gasWeiMax,
       rulesetHash: ruleset.hash,
       confirmationMsMax: ruleset.freshness.confirmationMsMax ?? CONFIRMATION_MS_MAX,
+      prove: createRecordProof(deps),
       recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
       lookAgain: async (each) => {
         const pending = pendingOf(await journal.ofSigner(each.signer), view().chainNonce, each)
@@ -159,7 +161,7 @@ export type FollowingStagesDeps = Pick<
   | 'alarm'
 > &
   Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
-  Pick<CarryDeps, 'recheck' | 'lookAgain' | 'checkBudget' | 'reserve'> & {
+  Pick<CarryDeps, 'recheck' | 'prove' | 'lookAgain' | 'checkBudget' | 'reserve'> & {
     readonly confirmationMsMax: number
   }
 

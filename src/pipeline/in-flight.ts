@@ -3,7 +3,7 @@ import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
-import { type Checked, invariant, RolekeeperError } from '../errors.ts'
+import { type Checked, invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import { entryOf } from '../journal/entered.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Signer } from '../sign/signer.ts'
@@ -49,6 +49,8 @@ export type CarryDeps = {
   readonly register: (workflow: Workflow, atMs: number) => Promise<void>
   /** The service's `revalidateAtExecution` and our own last looks; asked while the KMS signs. */
   readonly recheck: (workflow: Workflow) => Promise<Checked<unknown>>
+  /** Why our rules let nothing of a record be signed, before a key is asked; null where they do. */
+  readonly prove: (workflow: Workflow) => Refusal | null
   readonly alarm: (error: RolekeeperError) => void
   /** What happens once every slot is final. */
   readonly conclude: (workflow: Workflow) => Promise<Step>
@@ -165,6 +167,9 @@ async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDep
   await deps.journal.ordered(ordered.map((slot) => entryOf(slot, lastAttempt(slot), workflow.id)))
   const ready = mayProceed(workflow, ordered, deps)
   if (ready.length === 0) return wait(HELD_MS)
+  const payloads = ready.filter((slot) => slot.kind === 'intent' && lastAttempt(slot).purpose === 'payload')
+  const forged = payloads.length === 0 ? null : deps.prove(workflow)
+  if (forged !== null) return moved(withClosed(workflow, forged, payloads))
   const [looked, ...results] = await untilClosed(
     () => deps.gate().closed,
     (signal) =>
@@ -198,11 +203,11 @@ const quarantineOf = ({ quarantined }: Workflow): Note | undefined =>
   quarantined === undefined ? undefined : { ...quarantined.note, check: 'quarantined' }
 
 /**
- * Close every intent that no node has: the last look refused, the workflow is quarantined, or its signer is SAFE.
+ * Close every intent that no node has, and `others`: the last look refused, the workflow is quarantined, or its signer is SAFE.
  * @returns the same object where nothing is left to close.
  */
-function withClosed(workflow: Workflow, { check, message }: Note): Workflow {
-  const isOpen = (slot: Slot) => isFirstSend(slot) && slot.state === 'open'
+function withClosed(workflow: Workflow, { check, message }: Note, others: readonly Slot[] = []): Workflow {
+  const isOpen = (slot: Slot) => (isFirstSend(slot) && slot.state === 'open') || others.includes(slot)
   if (!workflow.slots.some((slot) => isOpen(slot) && slot.closing === undefined)) return workflow
   const slots = workflow.slots.map((slot) => (isOpen(slot) ? { ...slot, closing: check } : slot))
   return { ...workflow, slots, note: { check, message } }

@@ -108,6 +108,7 @@ it('offers for a report what the urgent payload of another role behind it at the
     ...joined(),
     ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, recheck: never },
     urgentOf: (signer) => behind.filter((other) => other.signer === signer),
+    prove: () => null,
     lookAgain: async () => ({ ok: true }),
     checkBudget: async () => ({ ok: true }),
     reserve: journal.write.bind(journal),

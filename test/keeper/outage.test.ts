@@ -111,6 +111,7 @@ async function createScene(): Promise<Scene> {
     gate: () => ({ closed: false, paused: false }),
     client: { prepareWorkflow: absent, getWorkflow: absent },
     recheck: async () => ({ ok: true }),
+    prove: () => null,
     lookAgain: async () => ({ ok: true }),
     checkBudget: async () => ({ ok: true }),
     reserve: async (workflow, reservation) => journal.write(workflow, reservation),

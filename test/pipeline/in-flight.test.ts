@@ -84,6 +84,20 @@ describe('carrying a workflow in flight', () => {
     expect(workflow.note?.check).toBe('position_healthy')
   })
 
+  it('asks no key for a payload of a record that its rules do not let be signed, also where some form of it is public', async () => {
+    const { workflow: sent } = await setup.settle(pair())
+    setup.world.proof = { ok: false, check: 'record_not_cleared', message: 'forged' }
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([
+      ['payload ordered', 'noop sent'],
+      ['payload ordered', 'noop sent'],
+    ])
+    expect(workflow.note?.check).toBe('record_not_cleared')
+    setup.world.headNumber = 13n
+    const { workflow: bumped } = await setup.settle(sent)
+    expect(purposes(bumped.slots[0])).toEqual(['payload sent', 'payload ordered', 'noop sent'])
+  })
+
   it('closes with no-ops what a changed ruleset no longer covers', async () => {
     setup.world.rulesetHash = 'other'
     const { workflow } = await setup.settle(pair())

@@ -46,6 +46,8 @@ export const createWorld = () => {
     gasWeiMax: 10n ** 18n,
     noopGas: 21_000n,
     /** What looking again at what is public comes to, and what the role's budgets say to more gas. */
+    /** What proving a record before it is signed comes to. */
+    proof: null as ReturnType<CarryDeps['prove']>,
     lookAgain: { ok: true } as Awaited<ReturnType<CarryDeps['lookAgain']>>,
     lookFails: null as RolekeeperError | null,
     onLook: () => {},
@@ -158,6 +160,7 @@ export const createWorld = () => {
         return workflow
       },
     },
+    prove: () => world.proof,
     lookAgain: async () => {
       world.log.push('look again')
       world.onLook()

@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest'
+import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
+import { createRecordProof } from '../../src/keeper/prove-record.ts'
+import type { Slot } from '../../src/workflow/slot.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import {
+  approve,
+  CHAIN_ID,
+  freeze,
+  intent,
+  LOAN,
+  liquidate,
+  liquidation,
+  liquidationAnswer,
+  liquidationArgs,
+  MARKET,
+  NOW_MS,
+  REPAY,
+  ruleset,
+  SELF,
+  STRANGER,
+} from '../guard/fixtures.ts'
+import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
+
+const calls = [
+  { to: LOAN, data: approve(MARKET, REPAY) },
+  { to: MARKET, data: liquidate(liquidationArgs) },
+]
+const approvalOf = (aboveUsd: string | undefined) =>
+  compileApproval(
+    approvalPolicy([]).parse({
+      always: [],
+      aboveAssets: {},
+      expiresAfter: '15 min',
+      ...(aboveUsd && { aboveUsd }),
+    }),
+    { assets: [] },
+  )
+const proof = (changes: Partial<Parameters<typeof createRecordProof>[0]> = {}) =>
+  createRecordProof({
+    ...{
+      nowMs: () => NOW_MS,
+      ruleset,
+      approval: approvalOf(undefined),
+      fees: { maxFeePerGasWei: 10n ** 12n },
+    },
+    ...changes,
+  })
+
+/** A record that claims to be cleared, with its payloads ordered. */
+function recorded(changes: (slot: Slot) => Partial<Slot> = () => ({}), of: Partial<Workflow> = {}): Workflow {
+  const { clearance } = workflowOf('cleared')
+  if (clearance === undefined) throw new TypeError('no clearance')
+  const slots = calls.map((call, index) => {
+    const slot = slotOf({
+      ...{ index, nonce: index, signer: SELF, chainId: CHAIN_ID },
+      payload: { ...call, valueWei: 0n, gasLimit: 100_000n },
+    })
+    return { ...slot, ...changes(slot) }
+  })
+  return workflowOf('in_flight', {
+    ...{ signer: SELF, chainId: CHAIN_ID, proposal: liquidation, slots },
+    prepared: freeze({
+      ...liquidationAnswer(),
+      transactions: calls.map(({ to, data }, index) => intent(index, to, data)),
+    }),
+    clearance: { ...clearance, atMs: NOW_MS, rulesetHash: ruleset.hash },
+    ...of,
+  })
+}
+const judge = (workflow: Workflow, changes?: Parameters<typeof proof>[0]) =>
+  proof(changes)(workflow)?.check ?? 'proven'
+/** Change the payload of the last call alone. */
+const last = (payload: Partial<Slot['payload']>) => (slot: Slot) =>
+  slot.index === 1 ? { payload: { ...slot.payload, ...payload } } : {}
+
+it('proves a record as it was written', () => {
+  expect(judge(recorded())).toBe('proven')
+})
+
+it.each([
+  ['pays somebody else', last({ data: liquidate({ ...liquidationArgs, recipient: STRANGER }) })],
+  ['calls another contract', last({ to: STRANGER })],
+  ['sends native coin', last({ valueWei: 1n })],
+  ['may burn more gas', last({ gasLimit: 10n ** 9n })],
+  ['is of another key', () => ({ signer: STRANGER })],
+  ['has a payload more', (slot: Slot) => ({ index: slot.index + 1 })],
+  ['offers more', () => ({ attempts: [attemptOf({ maxFeePerGasWei: 10n ** 12n + 1n })] })],
+])('gives a key nothing of a record that %s', (_, changes) => {
+  expect(judge(recorded(changes as (slot: Slot) => Partial<Slot>))).toBe('record_not_cleared')
+})
+
+it('judges the answer that a record keeps by our own rules', () => {
+  const data = liquidate({ ...liquidationArgs, recipient: STRANGER })
+  const forged = freeze({
+    ...liquidationAnswer(),
+    transactions: [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, data)],
+  })
+  // Both say the same, and the rules do not.
+  expect(judge(recorded(last({ data }), { prepared: forged }))).not.toBe('proven')
+  expect(judge(recorded(undefined, { clearance: undefined as never }))).toBe('record_not_cleared')
+})
+
+it('holds it to the limit of one workflow, and to approvals until something of it is public', () => {
+  const { perWorkflow, ...others } = ruleset.limits
+  const usdMicrosMax = liquidation.exposure.usdMicros - 1n
+  const small = { ...ruleset, limits: { ...others, perWorkflow: { ...perWorkflow, usdMicrosMax } } }
+  expect(judge(recorded(), { ruleset: small })).toBe('limit_workflow_usd')
+  const approval = approvalOf('1 USD')
+  expect(judge(recorded(), { approval })).toBe('approval_missing')
+  const sent = recorded(() => ({ attempts: [attemptOf({ state: 'sent', raw: '0x01' })] }))
+  expect(judge(sent, { approval })).toBe('proven')
+})
