@@ -17,7 +17,8 @@ type Wanted = {
 
 /**
  * Prove that the chain has the views which a role is judged by: a workflow could only be refused for one that is nowhere.
- * Asked are those without arguments; what another one answers depends on what it is asked about.
+ * Asked are those without arguments. Another one may revert for arguments that nobody has (`claim(0)`), and the code of a
+ * proxy holds no selector of what it runs: to look for either would keep a role down that is sound. Its reads deny instead.
  * Throws RolekeeperError `policy.guard_invalid` with the view's place in the policy, and `node.*` when too few nodes answer.
  */
 export async function proveViews(
