@@ -160,7 +160,8 @@ export function argument(
         value = change(held, aim)
         return value
       })
-      if (value === undefined) return null
+      // An empty list has no element to serve again.
+      if (value === undefined || (Array.isArray(value) && value.includes(undefined))) return null
       const calldata = call.encode(Object(args))
       if (calldata === call.intent.calldata) return null
       return withEach(aim.answer, (intent) => (intent === call.intent ? { ...intent, calldata } : intent))
