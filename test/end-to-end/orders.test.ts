@@ -52,6 +52,7 @@ function policyFile(always: readonly string[]): string {
   const out = [{ token: '$asset.sUSD', assetsMax: '$input.assets' }]
   policy.guard.effects.push({ workflowType: 'deposit', out, in: [] })
   policy.approval.always = always
+  policy.limits.allowances = [{ of: 'function', named: 'depositNow', calls: '100', per: '1 h' }]
   const written = join(world.directory, `policy-${always.length}.yaml`)
   writeFileSync(written, stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' }))
   return written
@@ -116,10 +117,12 @@ describe('a workflow submitted by hand', () => {
     const { code, out } = await submit('1000000', '--shadow', '--directory', directory())
     expect(code).toBe(0)
     expect(out).toContain('Nothing was signed; the guard clears it.')
-    expect(out).toMatch(/0x[0-9a-f]{40}\.approve\(spender: 0x[0-9a-fA-F]{40}, amount: 1000000\)/)
-    expect(out).toMatch(/0x[0-9a-f]{40}\.depositNow\(assets: 1000000, receiver: 0x\w{40}, minShares: 1\)/)
-    expect(out).toMatch(/0x[0-9a-f]{40} {2}-1000000\n/)
-    expect(out).toMatch(/Gas: \d+, at most \d+ wei/)
+    expect(out).toMatch(/0x[0-9a-f]{40}\.approve\(spender: 0x[0-9a-fA-F]{40}, amount: 1 sUSD\)/)
+    expect(out).toMatch(
+      /0x[0-9a-f]{40}\.depositNow\(assets: 1 sUSD, receiver: 0x\w{40}, minShares: 1 base units\)/,
+    )
+    expect(out).toMatch(/0x[0-9a-f]{40} {2}-1,000,000\n/)
+    expect(out).toMatch(/Gas: [\d,]+, at most [\d,.]+ gwei/)
     expect(await sent()).toBe(before)
     expect(await shares()).toBe(0n)
   })
@@ -332,7 +335,12 @@ describe('the metrics of a keeper', () => {
     const webhook = { host: '127.0.0.1', port, path: '/webhooks', secrets: ['env:TEST_SECRET_KEY'] }
     const service = { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook }
     const { chain, liar, laggard } = await threeNodes()
-    const begun = await keeperOf(['deposit'], { service, chain })
+    const most = { movedMax: '1,000 USD', gasMax: '1 ETH' }
+    const begun = await keeperOf(['deposit'], {
+      service,
+      chain,
+      limits: { perHour: { ...most }, perDay: { ...most } },
+    })
     const scrape = async () => {
       const families = familiesOf(await begun.page('/metrics'))
       for (const name of families.fed) fed.add(name)
