@@ -106,7 +106,7 @@ export const importsExist: Rule = ({ files }) => {
 const PURE: Readonly<Record<string, readonly string[]>> = {
   'agents/rows.ts': ['service/contract'],
   'agents/agent.ts': ['units', 'workflow', 'service/contract', 'agents/rows.ts'],
-  'agents/protocol': ['agents/agent.ts'],
+  'agents/protocol': ['units', 'agents/agent.ts'],
   // errors.ts makes texts of others printable, which is pure.
   'agents/ROLE': [
     'errors',
