@@ -152,6 +152,7 @@ function writePolicy(role: Carrier['role'], directory: string): string {
     policy.strategy.secondPrice = 'none'
     policy.strategy.repayPerHourMax = '1,000,000,000 USD'
     policy.strategy.collaterals.sBTC.inventoryMax = '25,000 sBTC'
+    policy.guard.sanity.inventoryMax.sBTC = '25,000 sBTC'
     policy.strategy.lostRace.revertedGasPerHourMax = '900,000,000 gas'
   }
   // A person would have to approve them.
