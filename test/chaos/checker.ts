@@ -82,7 +82,8 @@ export async function gather(world: Ground, orders: readonly Order[]): Promise<E
 async function minedBy({ scene: { scene }, carriers }: Ground): Promise<readonly Mined[]> {
   const signers = new Set(carriers.map(({ signer }) => signer.toLowerCase()))
   const { client } = scene
-  const head = await client.getBlockNumber()
+  // What was remembered a moment ago may have been taken back.
+  const head = await client.getBlockNumber({ cacheTime: 0 })
   const mined: Mined[] = []
   for (let number = 0n; number <= head; number += 1n) {
     const block = await client.getBlock({ blockNumber: number, includeTransactions: true })
