@@ -24,7 +24,11 @@ type PartOf = {
 const PARTS = {
   guard: {
     files: ['src/guard/**/*.ts'],
-    tests: ['test/guard/**/*.test.ts', 'test/attacks/*.test.ts', 'test/keeper/{policy-*,prove-record}.test.ts'],
+    tests: [
+      'test/guard/**/*.test.ts',
+      'test/attacks/*.test.ts',
+      'test/keeper/{policy-*,prove-record}.test.ts',
+    ],
   },
   ledger: {
     files: [
