@@ -83,12 +83,11 @@ export function usedOfAllowances(
 /** What may be about anything. */
 const OF_ANY: ReadonlyMap<string, Used> = new Map([['', { usdMicros: 0n, calls: 0 }]])
 
-/** The claims of a day, oldest first. Those of a minute may be one row: to the end of its minute each, or until now. */
+/** The claims of a day. Those of a minute may be one row: to the end of its minute each, or until now. */
 const pastOf = (rows: readonly UsingRow[], nowMs: number): Past =>
   rows
     .filter(({ atMs }) => atMs > nowMs - BUDGET_MS)
     .map((row) => ({ atMs: Math.min(nowMs, endOfMinute(row.atMs)), used: usedBy(row) }))
-    .toSorted((one, other) => one.atMs - other.atMs)
 
 const inOrder = (known: readonly Use[], unknown: readonly Use[]): readonly Use[] =>
   [...known, ...unknown].toSorted((one, other) => one.atMs - other.atMs)

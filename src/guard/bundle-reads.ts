@@ -77,9 +77,7 @@ const calleesOf = (calls: readonly ClearedCall[]): readonly Address[] =>
 
 /** Addresses among a call's arguments. */
 const addressesIn = (args: Arguments, { leaves }: Rule): readonly (Address | undefined)[] =>
-  leaves
-    .filter(({ kind }) => kind === 'address')
-    .flatMap(({ path }) => placesOf(args, path).map((place) => asAddress(memberAt(args, path, place))))
+  leaves.flatMap(({ path }) => placesOf(args, path).map((place) => asAddress(memberAt(args, path, place))))
 
 /** Tokens that the bundle may move: those it goes to, those its effects name, and its market's. */
 function tokensOf(

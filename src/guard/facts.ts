@@ -48,10 +48,7 @@ function askFor<T>(
   const fact = facts.get(name)
   if (fact === undefined) return reads.ask(view)
   const found = fact.ask({ reads, subject, asked: { to, args } })
-  return () => {
-    const value = found()
-    return value === undefined ? null : parse(value)
-  }
+  return () => parse(found())
 }
 
 /** Demand what conditions say of facts that are read, once they are. */

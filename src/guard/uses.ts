@@ -48,9 +48,9 @@ export function usesAhead(proposal: Proposal, signer: Address, ruleset: Ruleset)
 
 /** The addresses that a call goes to or names, each once. */
 function addressesOf({ to, rule, args }: ClearedCall): readonly Address[] {
-  const named = rule.leaves
-    .filter(({ kind }) => kind === 'address')
-    .flatMap(({ path }) => placesOf(args, path).map((place) => asAddress(memberAt(args, path, place))))
+  const named = rule.leaves.flatMap(({ path }) =>
+    placesOf(args, path).map((place) => asAddress(memberAt(args, path, place))),
+  )
   const all = [to ?? undefined, ...named].filter((each) => each !== undefined)
   return [...new Set(all)]
 }

@@ -27,7 +27,7 @@ import {
   VAULT,
 } from '../guard/fixtures.ts'
 import { answerOf, deployment, HOUSE } from '../guard/kinds.ts'
-import { createScene, usd } from '../guard/sanity/bidder-scene.ts'
+import { createBidderScene, usd } from '../guard/sanity/bidder-scene.ts'
 import { CASES, shippedSections } from '../guard/shipped.ts'
 import { workflowOf } from '../support/workflows.ts'
 import type { Deed } from './deeds.ts'
@@ -36,13 +36,13 @@ import type { Deed } from './deeds.ts'
 const openings = (count: number) =>
   Array.from(
     { length: count },
-    () => (world: Parameters<Parameters<typeof createScene>[0][number]>[0]) =>
+    () => (world: Parameters<Parameters<typeof createBidderScene>[0][number]>[0]) =>
       world.openRfq({ amount: 100_000_000n, reserveAssets: usd(40_000), closesAtS: NOW_S + 600 }),
   )
 
 /** Our bidder looks at RFQs whose rows are a lie, until twenty looks have gone by: what refused its bids. */
 function bidding(count: number, lie: (shown: RfqBidderSeen) => RfqBidderSeen): readonly (string | null)[] {
-  const scene = createScene(openings(count), lie)
+  const scene = createBidderScene(openings(count), lie)
   const answers = Array.from({ length: 20 }, () => scene.look()).flat()
   const placed = answers.filter((check) => check === null).length
   // One on each RFQ, and half a million at most: those are wanted.

@@ -1,6 +1,6 @@
 import type { AuctionSeen, RfqBidderSeen, RfqBidSeen, RfqSeen } from '../../agents/rfq-bidder/seen.ts'
 import { BTC, NOW_S, RIVAL, SELF, SELLER, USD } from '../agents/rfq-bidder/fixtures.ts'
-import { createScene, type Deed, PRICE, usd } from '../guard/sanity/bidder-scene.ts'
+import { createBidderScene, type Deed, PRICE, usd } from '../guard/sanity/bidder-scene.ts'
 import type { Dice } from '../judgement/dice.ts'
 import { chance, pickFrom, whole } from './dice.ts'
 
@@ -22,7 +22,7 @@ export function fuzzBidderRows(dice: Dice): {
   readonly problem: string | null
 } {
   const opening = Array.from({ length: 1 + whole(dice, 14) }, () => offer(dice))
-  const scene = createScene(opening, (shown) => lie(shown, dice))
+  const scene = createBidderScene(opening, (shown) => lie(shown, dice))
   const checks: string[] = []
   const looks = 2 + whole(dice, 4)
   for (let look = 0; look < looks; look += 1) {
@@ -70,7 +70,7 @@ function happening(dice: Dice): Deed {
 }
 
 /** Say what at stake passes the policy, by the world itself; null where nothing does. */
-function beyondPolicy(scene: ReturnType<typeof createScene>): string | null {
+function beyondPolicy(scene: ReturnType<typeof createBidderScene>): string | null {
   const world = scene.world()
   const { rfqs, auctions } = world.shownTo(SELF)
   const waiting = (status: RfqBidSeen['status']) => !['won', 'cancelled', 'refunded'].includes(status)

@@ -27,6 +27,7 @@ import {
 } from './fixtures.ts'
 
 type Stated = Readonly<Record<string, string>>
+const { workflowType } = liquidation
 const { limits: stated } = textOf('liquidator')
 const named = {
   ...deployment,
@@ -99,11 +100,34 @@ describe('what calls are about', () => {
     expect(about([to(MARKET)])).toEqual(about())
   })
 
+  it('is a market and a counterparty that are not known where the calls name none', () => {
+    const { effects } = rulesetOf()
+    const subject = { input: {}, self: SELF, deadlineS: 0n, deployment, effects: effects.get(workflowType) }
+    const nowhere = { ...subject, market: null, vault: null, fund: null }
+    const [, rule] = rulesetOf().rules.get(workflowType) ?? []
+    if (rule === undefined) throw new TypeError('a liquidation approves, and liquidates')
+    // It creates a contract, so that it goes to nobody.
+    const creates = {
+      ...{ rule: { ...rule, leaves: [] }, to: null, data: '0x' as const, valueWei: 0n, args: {} },
+      ...{ inside: [], approval: null, digest: null },
+    } as const
+    expect(usesOf([creates], [], nowhere)).toEqual(['market', 'counterparty', 'function liquidate'])
+  })
+
   it('is known ahead as far as the rules and the request say it', () => {
     expect(usesAhead(liquidation, SELF, rulesetOf())).toEqual([
       ...[`market ${MARKET}`, `counterparty ${MARKET}`, `counterparty ${VAULT}`],
       ...['function approve', 'function liquidate'],
     ])
+  })
+
+  it('is not known ahead of a call that need not be there, nor of a market that is not pinned', () => {
+    const ruleset = rulesetOf()
+    const rules = ruleset.rules.get(workflowType) ?? []
+    const optional = new Map([[workflowType, rules.map((rule, at) => ({ ...rule, optional: at === 0 }))]])
+    expect(usesAhead(liquidation, SELF, { ...ruleset, rules: optional })).not.toContain('function approve')
+    const elsewhere = { ...liquidation, input: { ...liquidation.input, marketAddress: STRANGER } }
+    expect(usesAhead(elsewhere, SELF, ruleset)).toEqual([])
   })
 })
 
@@ -186,6 +210,10 @@ describe('an allowance', () => {
     expect(judge([{ ...ofMarket, named: 'btc' }], drained, [10_000, bid])).toBe('allowance_market')
     expect(judge([{ ...ofMarket, named: 'eth' }], drained, [10_000, bid])).toBe('fits')
     expect(judge([{ ...ofMarket, of: 'counterparty' }], drained, [10_000, bid])).toBe('fits')
+    // Each of its kind is judged, and nothing of another kind.
+    const used = (...uses: Uses) => judge([ofMarket], [claimed(95_000, 1, uses)], [10_000, bid])
+    expect(used(`market ${MARKET}`)).toBe('allowance_market')
+    expect(used(`counterparty ${STRANGER}`)).toBe('fits')
   })
 
   it('is of one counterparty, or of each', () => {
@@ -210,6 +238,8 @@ describe('an allowance', () => {
       'allowance_calls',
     )
     expect(judge([calls], [free(1), free(2), free(3)], [0, ['function settle']])).toBe('fits')
+    // What calls nothing that is known may call it.
+    expect(judge([calls], [free(1), free(2), free(3)], [0])).toBe('allowance_calls')
   })
 
   it('forgets what is a whole day old, and counts in order whichever row was read first', () => {
@@ -233,6 +263,7 @@ describe('an allowance', () => {
       `10 USD would move with market ${MARKET}; of limits.allowances[0] 0 USD are left, of 100,000 USD`,
     )
     expect(say([claimed(500_000, 1)])).toContain('with a market that is not known; of')
+    expect(say(spent, ['market'])).toContain(`with market ${MARKET}; of`)
   })
 
   it('is not used by what is about another, or about none of its kind', () => {

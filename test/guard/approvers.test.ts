@@ -102,6 +102,9 @@ describe('who approves', () => {
     const annas = workflowOfAsker('anna')
     expect(count([signed('anna', anna), signed('ben', ben)], annas).approved).toEqual(['ben'])
     expect(count([signed('anna', anna, 'reject')], annas)).toEqual({ approved: [], rejected: 'anna' })
+    // A rejection that nobody proved hides none that is.
+    const rejections = [signed('anna', mallory, 'reject'), signed('ben', ben, 'reject')]
+    expect(count(rejections, annas).rejected).toBe('ben')
     const alone: Approvers = { approvers: approvers.parse({ anna: { key: anna.publicKey } }), quorum: 1 }
     expect(count([signed('anna', anna)], annas, alone).approved).toEqual([])
   })

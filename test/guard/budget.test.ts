@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { BUDGETS_MS, checkBudget, checkCap, checkStanding, type SpendRow } from '../../src/guard/budget.ts'
+import {
+  BUDGETS_MS,
+  checkBudget,
+  checkCap,
+  checkStanding,
+  partOf,
+  type SpendRow,
+} from '../../src/guard/budget.ts'
 import type { Limits } from '../../src/guard/policy/policy.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, STRANGER, VAULT } from './fixtures.ts'
 
@@ -57,6 +64,15 @@ describe('budgets', () => {
     expect(judge([row(24 * HOUR_MS, { usdMicros: 400n })], { usdMicros: 1n })).toBe('fits')
   })
 
+  it('say by how much one is past which limit of the policy', () => {
+    const options = { reservations: [], limits, nowMs: NOW_MS }
+    expect(checkBudget({ ...options, ask: { usdMicros: 101n, gasWei: 0n } })).toMatchObject({
+      message: expect.stringContaining(
+        'With this one, 0.000101 USD would move in one workflow; the policy allows 0.0001 USD.',
+      ),
+    })
+  })
+
   it('count what is asked for alone', () => {
     const options = { ask: { usdMicros: 1n, gasWei: 0n }, limits, nowMs: NOW_MS }
     const reservations = [row(1_000, { usdMicros: 250n })]
@@ -78,6 +94,11 @@ describe('budgets', () => {
     expect(judge([earlier, earlier])).toBe('fits')
     expect(judge([earlier, earlier, earlier])).toBe('limit_day_reverts')
   })
+})
+
+it('are used in parts, in ten-thousandths; one that allows nothing is used up', () => {
+  expect([partOf(0n, 3n), partOf(1n, 3n), partOf(3n, 3n), partOf(4n, 3n)]).toEqual([0, 0.3333, 1, 1.3333])
+  expect(partOf(0n, 0n)).toBe(1)
 })
 
 describe('a cap over all roles', () => {

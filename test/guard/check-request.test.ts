@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkRequest, exposureOf } from '../../src/guard/check-request.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import { SELF, STRANGER } from './fixtures.ts'
+import { COLLATERAL, LOAN, MARKET, SELF, STRANGER } from './fixtures.ts'
 import { deployment } from './kinds.ts'
 import { CASES } from './shipped.ts'
 
@@ -50,17 +50,12 @@ describe('what a workflow that a person asks for exposes', () => {
   })
 
   it('names the member of the input that is not valid', () => {
-    const { proposal, ruleset } = caseOf('liquidate')
-    const input = { ...proposal.input, repayAssets: 'all' }
-    const checked = checkRequest({
-      proposal: { ...proposal, input },
-      role: 'liquidator',
-      signer: SELF,
-      ruleset,
-    })
-    expect(checked).toMatchObject({
+    const { proposal, ruleset } = caseOf('reallocate')
+    const input = { ...proposal.input, withdrawals: [{ marketAddress: MARKET, assets: 'all' }] }
+    const request = { proposal: { ...proposal, input }, role: ruleset.role, signer: SELF, ruleset }
+    expect(checkRequest(request)).toMatchObject({
       check: 'input_invalid',
-      message: expect.stringContaining('"repayAssets"'),
+      message: expect.stringContaining('"withdrawals.0.assets"'),
     })
   })
 
@@ -69,5 +64,33 @@ describe('what a workflow that a person asks for exposes', () => {
     const [market] = deployment.markets
     const found = checkRequest({ proposal, role: 'liquidator', signer: SELF, ruleset })
     expect(found).toMatchObject({ subject: { self: SELF, market, vault: deployment.vaults[0], fund: null } })
+  })
+})
+
+describe('what a proposal counts itself', () => {
+  const { proposal, ruleset } = caseOf('liquidate')
+  const settle = caseOf('settle').proposal
+  const judge = (of: Proposal, exposure: Partial<Proposal['exposure']>, rules = ruleset) => {
+    const request = { proposal: { ...of, exposure: { ...of.exposure, ...exposure } }, ruleset: rules }
+    const checked = checkRequest({ ...request, role: 'liquidator', signer: SELF })
+    return checked.ok ? 'so' : `${checked.check}: ${checked.message}`
+  }
+
+  it('is exactly what may leave us, of the token that does', () => {
+    expect(judge(proposal, {})).toBe('so')
+    const other = judge(proposal, { token: COLLATERAL })
+    expect(other).toContain('exposure_mismatch: The proposal counts 10 sBTC; by guard.effects 1,000 sUSD')
+    expect(judge(proposal, { token: null })).toContain('counts nothing; by guard.effects 1,000 sUSD')
+    expect(judge(proposal, { assets: 999_999_999n })).toContain('counts 999.999999 sUSD;')
+    // Of nothing, it need not be said of what.
+    expect(judge(settle, { token: LOAN })).toBe('so')
+    expect(judge(settle, { token: LOAN, assets: 1n })).toContain('by guard.effects nothing may leave us')
+  })
+
+  it('is not taken where the policy cannot count it, or where it is about what is not pinned', () => {
+    const unpriced = { ...ruleset, limits: { ...ruleset.limits, pricesUsdMicros: {} } }
+    expect(judge(proposal, {}, unpriced)).toContain('exposure_unpriced')
+    const elsewhere = { ...proposal, input: { ...proposal.input, marketAddress: STRANGER } }
+    expect(judge(elsewhere, {})).toContain('market_not_pinned')
   })
 })

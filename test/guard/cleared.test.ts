@@ -5,7 +5,8 @@ import { askedBy, checkFinal, type FinalOptions } from '../../src/guard/check-fi
 import { recheck } from '../../src/guard/recheck.ts'
 import { allowanceView, balanceView } from '../../src/guard/views.ts'
 import { honestly, waiting } from '../attacks/chain.ts'
-import { CHAIN_ID, COLLATERAL, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from './fixtures.ts'
+import { CHAIN_ID, COLLATERAL, freeze, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from './fixtures.ts'
+import { answerOf } from './kinds.ts'
 import { CASES } from './shipped.ts'
 
 const found = CASES.find(([, { name }]) => name === 'liquidate')
@@ -46,6 +47,30 @@ describe('a bundle that is cleared', () => {
     // Two calls of 60,000 gas with 30 % of head room, at ten wei.
     expect(await gasMax(1_560_000n)).toMatchObject({ payloads: [{}, {}] })
     expect(await gasMax(1_559_999n)).toMatchObject({ check: 'limit_workflow_gas' })
+  })
+
+  it('counts what its calls send beside their gas', async () => {
+    const rules = new Map([
+      [workflowType, (ruleset.rules.get(workflowType) ?? []).map((rule) => ({ ...rule, valueWeiMax: 9n }))],
+    ])
+    const { answer } = options.workflow.prepared ?? freeze(answerOf(kind, kind.drafts))
+    const transactions = answer.transactions.map((each, index) => ({ ...each, value: String(index + 3) }))
+    const workflow = { ...options.workflow, prepared: freeze({ ...answer, transactions }) }
+    const costing = (gasWeiMax: bigint) => {
+      const { perWorkflow } = ruleset.limits
+      const limits = { ...ruleset.limits, perWorkflow: { ...perWorkflow, gasWeiMax } }
+      return clear({ workflow, ruleset: { ...ruleset, rules, gasHeadroomBps: 13_000n, limits } })
+    }
+    expect(await costing(1_560_007n)).toMatchObject({ payloads: [{}, {}] })
+    expect(await costing(1_560_006n)).toMatchObject({ check: 'limit_workflow_gas' })
+  })
+
+  it('is one whose answer passes: nothing is asked of the chain for another', async () => {
+    const prepared = freeze({ ...answerOf(kind, kind.drafts), ok: false })
+    const unasked = { chainId: CHAIN_ID, simulate: () => Promise.reject(new Error('nothing is asked')) }
+    expect(await clear({ workflow: { ...options.workflow, prepared } }, unasked)).toMatchObject({
+      check: 'answer_not_ok',
+    })
   })
 
   it('says what it approves, and what its logs show', async () => {

@@ -4,6 +4,7 @@ import {
   createPersonKey,
   isSigned,
   looseningText,
+  releaseText,
   signText,
   submissionText,
 } from '../../src/guard/person.ts'
@@ -12,6 +13,7 @@ it('signs texts that name what they are, each part on a line of its own', () => 
   expect(answerText('approve', 'w1', 'ab')).toBe('rolekeeper answer\napprove\nw1\nab')
   expect(submissionText('o1', 'ab')).toBe('rolekeeper submission\no1\nab')
   expect(looseningText('ab')).toBe('rolekeeper loosening\nab')
+  expect(releaseText(1, '0xAb', 'cd')).toBe('rolekeeper release\n1\n0xab\ncd')
 })
 
 it('proves nothing by a key that is none, whatever the signature', () => {

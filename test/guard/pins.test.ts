@@ -1,11 +1,8 @@
 import { type Address, concatHex, type Hex, keccak256, padHex } from 'viem'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Shown } from '../../src/chain/nodes.ts'
 import { checkFinal, type FinalOptions } from '../../src/guard/check-final.ts'
-import { askPins } from '../../src/guard/pins.ts'
 import { recheck } from '../../src/guard/recheck.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
-import { createReads } from '../../src/guard/views.ts'
 import { provePins } from '../../src/keeper/startup-checks.ts'
 import type { Deployment, PinnedContract } from '../../src/service/contract/deployment.ts'
 import { usd } from '../sandbox/contracts/world.ts'
@@ -100,38 +97,5 @@ describe('a proxy whose implementation is swapped', () => {
       code: 'deployment.proxy_not_pinned',
       facts: { address: token },
     })
-  })
-})
-
-describe('a proxy with a beacon', () => {
-  const hash = (byte: string): Hex => `0x${byte.repeat(32)}`
-  const [PROXIED, BEACON] = [at('33'), at('44')]
-  const pin = {
-    ...{ address: PROXIED, codeHash: hash('a1') },
-    proxy: {
-      implementation: IMPLEMENTATION,
-      codeHash: hash('a2'),
-      beacon: { address: BEACON, codeHash: hash('a3') },
-    },
-  }
-  const honest: Shown['codeHashes'] = [hash('a1'), hash('a2'), hash('a3')]
-
-  /** What the look comes to where the beacon runs this, and the proxy's slots hold these. */
-  function look(runs: Address | null, words: readonly bigint[], codeHashes = honest) {
-    const reads = createReads()
-    const asked = askPins([pin], reads)
-    expect(asked.codeAt).toEqual([PROXIED, IMPLEMENTATION, BEACON])
-    expect(reads.calls.map(({ to }) => to)).toEqual([BEACON])
-    reads.fill([runs === null ? null : padHex(runs)])
-    return asked.check({ codeHashes, words })?.check ?? 'so'
-  }
-
-  it('runs what its beacon says, and is refused where either is another', () => {
-    expect(look(IMPLEMENTATION, [0n, BigInt(BEACON)])).toBe('so')
-    expect(look(OTHER, [0n, BigInt(BEACON)])).toBe('implementation_changed')
-    expect(look(null, [0n, BigInt(BEACON)])).toBe('implementation_changed')
-    expect(look(IMPLEMENTATION, [0n, BigInt(OTHER)])).toBe('implementation_changed')
-    expect(look(IMPLEMENTATION, [])).toBe('implementation_changed')
-    expect(look(IMPLEMENTATION, [0n, BigInt(BEACON)], honest.with(2, hash('ff')))).toBe('code_changed')
   })
 })

@@ -78,6 +78,15 @@ it('proves a record as it was written', () => {
   expect(judge(recorded())).toBe('proven')
 })
 
+it('proves gas up to what the rule allows, and asks of a revocation no call', () => {
+  const gasMax = ruleset.rules.get(liquidation.workflowType)?.[1]?.gasMax ?? 0n
+  expect(judge(recorded(last({ gasLimit: gasMax })))).toBe('proven')
+  expect(judge(recorded(last({ gasLimit: gasMax + 1n })))).toBe('record_not_cleared')
+  const record = recorded()
+  const revoking = record.slots.map((slot) => ({ ...slot, index: slot.index + 2, kind: 'revoke' as const }))
+  expect(judge({ ...record, slots: [...record.slots, ...revoking] })).toBe('proven')
+})
+
 it.each([
   ['pays somebody else', last({ data: liquidate({ ...liquidationArgs, recipient: STRANGER }) })],
   ['calls another contract', last({ to: STRANGER })],

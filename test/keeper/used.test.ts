@@ -78,6 +78,15 @@ it('counts what is about a market that is not known against each of them', async
   const { allowances } = await read()
   expect(allowances['limits.allowances[0]']).toBeCloseTo(0.5, 2)
   expect(allowances['limits.allowances[1]']).toBeCloseTo(0.5, 2)
+  expect(allowances['limits.allowances[2]']).toBe(0)
+})
+
+it('counts what is about nothing that is known against every allowance', async () => {
+  const { uses: _uses, ...unknown } = reserved(1_000, 60_000)
+  await journal.settle(unknown)
+  const { allowances } = await read()
+  expect(allowances['limits.allowances[1]']).toBeCloseTo(0.5, 2)
+  expect(allowances['limits.allowances[2]']).toBe(0.125)
 })
 
 it('says nothing of limits, and of no other figure, where the journal does not answer', async () => {

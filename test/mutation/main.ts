@@ -27,7 +27,7 @@ const PARTS = {
     tests: [
       'test/guard/**/*.test.ts',
       'test/attacks/*.test.ts',
-      'test/keeper/{policy-*,prove-record}.test.ts',
+      'test/keeper/{policy-*,prove-record,used}.test.ts',
     ],
   },
   ledger: {

@@ -60,8 +60,9 @@ function movesOf({ input, deployment }: Subject, kind: Kind): Moves | null {
   const supplies = kind === 'batch' ? list(input.supplies) : kind === 'allocate' ? list([input]) : []
   const isKnown = (moves: readonly (Move | null)[]): moves is readonly Move[] =>
     moves.every((move) => move !== null)
+  if (!isKnown(withdrawals) || !isKnown(supplies)) return null
   const [first] = [...withdrawals, ...supplies]
-  if (first === null || first === undefined || !isKnown(withdrawals) || !isKnown(supplies)) return null
+  if (first === undefined) return null
   const say = (assets: bigint) => amountText(assets, first.market.loanAsset, deployment)
   return { withdrawals, supplies, say }
 }

@@ -62,8 +62,7 @@ export function createBidJudgement(
   const funds = before.ask(balanceView(token, self))
   const paid = (amount: bigint) => amountText(amount, token, deployment)
 
-  function judge(found: OfferRead | null, timestampS: number, freshAssets: bigint): Refusal | null {
-    if (found === null) return unread('the lot')
+  function judge(found: OfferRead, timestampS: number, freshAssets: bigint): Refusal | null {
     const { seller, asset, quoteAsset, reserveAssets } = found
     const closed = checkOpen(found, timestampS)
     if (closed !== null) return closed
@@ -81,10 +80,11 @@ export function createBidJudgement(
     )
     if (market === undefined) return refuse('asset_not_priced', `No pinned market prices ${asset}.`)
     const price = market.read()
+    if (price === null) return unread('the oracle')
     const wrong = checkPrice(price, market.market, timestampS)
     if (wrong !== null) return wrong
     const [assetUnit, quoteUnit] = [unitOf(asset, deployment), unitOf(quoteAsset, deployment)]
-    if (price === null || assetUnit === null || quoteUnit === null) return unread('the price')
+    if (assetUnit === null || quoteUnit === null) return unread('the price')
     const most = (found.amount * price.priceWad * quoteUnit * limits.bidBpsMax) / (assetUnit * WAD * BPS)
     if (assets > most) {
       return refuse(
@@ -100,8 +100,7 @@ export function createBidJudgement(
     return refuse('insufficient_balance', `We hold ${paid(have)}; the bid takes ${paid(freshAssets)}.`)
   }
 
-  function checkPrice(price: PriceRead | null, market: PinnedMarket, timestampS: number): Refusal | null {
-    if (price === null) return unread('the oracle')
+  function checkPrice(price: PriceRead, market: PinnedMarket, timestampS: number): Refusal | null {
     const unusable = checkUsable(price, limits.priceAgeSMax, timestampS)
     // Who orders by hand decides on no price; the bid is held to the oracle's all the same.
     if (unusable !== null || proposal.kind === 'order') return unusable

@@ -54,8 +54,8 @@ function judgePlace(limits: BidLimits, about: About): Judgement {
   return {
     checkState: (timestampS) => {
       const found = rfq()
-      const wrong = judge(found, timestampS, assets)
-      return wrong ?? (found === null ? unread('the RFQ') : checkExpiry(about, found, limits))
+      if (found === null) return unread('the RFQ')
+      return judge(found, timestampS, assets) ?? checkExpiry(about, found, limits)
     },
     checkOutcome: ({ changeOf }) => {
       const found = rfq()
@@ -85,7 +85,8 @@ function judgeReplace(limits: BidLimits, about: About): Judgement {
     checkState: (timestampS) => {
       const [found, own] = [rfq(), bid()]
       if (found === null || own === null) return unread('the RFQ and its bid')
-      const more = assets > own.assets ? assets - own.assets : 0n
+      // A lower bid takes less than nothing of our balance.
+      const more = assets - own.assets
       return checkOwn() ?? judge(found, timestampS, more) ?? checkExpiry(about, found, limits)
     },
     checkOutcome: ({ changeOf }) => {

@@ -38,7 +38,7 @@ const pinned: Deployment = {
 export type Deed = (world: TradeWorld) => void
 
 /** A desk and an auction, our bidder with its shipped policy, and a service between them that says what it likes. */
-export function createScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen) => RfqBidderSeen) {
+export function createBidderScene(opening: readonly Deed[], lie: (shown: RfqBidderSeen) => RfqBidderSeen) {
   const deeds = [...opening]
   const build = () => {
     const world = createTradeWorld(NOW_S)

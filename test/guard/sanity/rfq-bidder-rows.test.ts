@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RfqBidderSeen } from '../../../agents/rfq-bidder/seen.ts'
 import { auction, bid, NOW_S, RIVAL, SELF } from '../../agents/rfq-bidder/fixtures.ts'
-import { COLLEAGUE, createScene, type Deed, usd } from './bidder-scene.ts'
+import { COLLEAGUE, createBidderScene, type Deed, usd } from './bidder-scene.ts'
 
 /** RFQs of 1 sBTC each at most, for 40,000 sUSD at least, that stay open. */
 const OPENINGS = Array.from(
@@ -37,7 +37,7 @@ describe('own bids that the service shows otherwise', () => {
     ['not at all', ours(null)],
     ['as of somebody else', ours({ bidder: RIVAL, assets: usd(30_000) })],
   ])('%s: one bid an RFQ, and no more in escrow than the policy says', (_, lie) => {
-    const scene = createScene(OPENINGS, lie)
+    const scene = createBidderScene(OPENINGS, lie)
     const answers = Array.from({ length: 20 }, () => scene.look()).flat()
     expect(answers.filter((check) => check === null).length).toBe(scene.bidsOf().length)
     expect(scene.bidsOf()).toHaveLength(12)
@@ -56,7 +56,7 @@ describe('a bidder of ours that the service hides', () => {
       world.place(COLLEAGUE, number, usd(9_000), NOW_S + 900)
     }
     // As somebody's, so that the agent takes part.
-    const scene = createScene([opening], (shown) => ({
+    const scene = createBidderScene([opening], (shown) => ({
       ...shown,
       rfqs: shown.rfqs.map((rfq) => ({
         ...rfq,
@@ -71,7 +71,7 @@ describe('a bidder of ours that the service hides', () => {
       const number = world.openAuction({ closesAtS: NOW_S + 15 })
       world.raise(COLLEAGUE, number, usd(8_500))
     }
-    const scene = createScene([opening], (shown) => ({
+    const scene = createBidderScene([opening], (shown) => ({
       ...shown,
       auctions: shown.auctions.map((lot) => ({ ...lot, bestBidder: RIVAL, bids: [] })),
     }))
@@ -83,7 +83,7 @@ describe('a rival that the service invents', () => {
   it.each([1, 3])('%i of them raise no bid on an RFQ: its reserve is the price', (rivals) => {
     const opening: Deed = (world) => world.openRfq({ closesAtS: NOW_S + 600 })
     let highest = 8_200
-    const scene = createScene([opening], (shown) => ({
+    const scene = createBidderScene([opening], (shown) => ({
       ...shown,
       rfqs: shown.rfqs.map((rfq) => ({
         ...rfq,
@@ -103,7 +103,7 @@ describe('a rival that the service invents', () => {
 
   it('raises no bid at an auction either', () => {
     const opening: Deed = (world) => world.openAuction({ closesAtS: NOW_S + 15 })
-    const scene = createScene([opening], (shown) => ({
+    const scene = createBidderScene([opening], (shown) => ({
       ...shown,
       auctions: shown.auctions.map((lot) =>
         auction({
@@ -127,7 +127,7 @@ it('bids as before where the service says what is there', () => {
     world.openAuction({ closesAtS: NOW_S + 15, amount: 30_000_000n })
     world.raise(RIVAL, '1', usd(8_500))
   }
-  const scene = createScene([opening], (shown) => shown)
+  const scene = createBidderScene([opening], (shown) => shown)
   expect(scene.look()).toEqual([null, null])
   expect(scene.look()).toEqual([])
   expect(scene.bidsOf().map(({ assets }) => assets)).toEqual([8_508_500_000n])
