@@ -82,6 +82,28 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     hold: createHold(deps),
     checkBudget: budget,
   })
+  const following = createFollowingStages({
+    ...deps,
+    gasWeiMax,
+    rulesetHash: ruleset.hash,
+    confirmationMsMax: ruleset.freshness.confirmationMsMax ?? CONFIRMATION_MS_MAX,
+    prove: createRecordProof(deps),
+    recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
+    lookAgain: async (each) => {
+      const pending = pendingOf(await journal.ofSigner(each.signer), view().chainNonce, each)
+      return recheckPublic({ workflow: each, ruleset, pending, nowMs: nowMs() }, { nodes })
+    },
+    checkBudget: budget,
+    reserve: (each, reservation) =>
+      deps.alone(async () => {
+        for (;;) {
+          const affordable = await budget(reservation)
+          if (!affordable.ok) return affordable
+          const reserved = await journal.writeWithin(each, reservation, affordable.revision)
+          if (reserved !== 'outdated') return reserved
+        }
+      }),
+  })
   return {
     ...requesting,
     attest: async (workflow) => endUnapproved(workflow, deps) ?? attest(workflow, deps),
@@ -93,9 +115,8 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       const signer = { ...(await signerState(workflow, deps)), isShared: inLine().length > 0 }
       return clear(workflow, signer, { nowMs, ruleset, fees, nodesFor, newest: nodes.recent })
     },
-    claim: (workflow) => {
-      deps.allowing(allowancesOf(workflow))
-      return deps.alone(() =>
+    claim: (workflow) =>
+      deps.alone(() =>
         claim(workflow, {
           nowMs,
           rulesetHash: ruleset.hash,
@@ -108,30 +129,13 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           checkBudget: (ask) => budget(ask, workflow),
           claim: journal.claimWithin.bind(journal),
         }),
-      )
+      ),
+    ...following,
+    carry: (workflow) => {
+      // Before anything of it is sent, and after a restart before it ends.
+      deps.allowing(allowancesOf(workflow))
+      return following.carry(workflow)
     },
-    ...createFollowingStages({
-      ...deps,
-      gasWeiMax,
-      rulesetHash: ruleset.hash,
-      confirmationMsMax: ruleset.freshness.confirmationMsMax ?? CONFIRMATION_MS_MAX,
-      prove: createRecordProof(deps),
-      recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
-      lookAgain: async (each) => {
-        const pending = pendingOf(await journal.ofSigner(each.signer), view().chainNonce, each)
-        return recheckPublic({ workflow: each, ruleset, pending, nowMs: nowMs() }, { nodes })
-      },
-      checkBudget: budget,
-      reserve: (each, reservation) =>
-        deps.alone(async () => {
-          for (;;) {
-            const affordable = await budget(reservation)
-            if (!affordable.ok) return affordable
-            const reserved = await journal.writeWithin(each, reservation, affordable.revision)
-            if (reserved !== 'outdated') return reserved
-          }
-        }),
-    }),
   }
 }
 
