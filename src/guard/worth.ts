@@ -20,7 +20,8 @@ const view = createView(
 
 /** Who owns, where, and what counts for how much. */
 export type WorthOptions = {
-  readonly owner: Address
+  /** What all of them own counts together. */
+  readonly owners: readonly Address[]
   readonly deployment: Deployment
   /** Millionths of a dollar for one whole token, by symbol; a market's collateral counts at its oracle's price. */
   readonly pricesUsdMicros: Readonly<Record<string, bigint>>
@@ -30,30 +31,42 @@ export type WorthOptions = {
 type Held = { readonly token: Address; readonly assets: bigint }
 type Asked = () => readonly Held[]
 
+/** What was owned, millionths of a dollar, and the time of the block that says so, Unix milliseconds. */
+export type Worth = { readonly usdMicros: bigint; readonly atMs: number }
+
 /**
- * Read what a signer owns at one block, in millionths of a dollar: native coin, tokens, shares of vaults, collateral of
- * liquidation claims that are not settled, and what it has in escrow at the deployment's contracts. A token without a price
+ * Read what signers own at one block, in millionths of a dollar: native coin, tokens, shares of vaults, collateral of
+ * liquidation claims that are not settled, and what they have in escrow at the deployment's contracts. A token without a price
  * counts nothing. Throws RolekeeperError `worth.not_read` where a balance or a price is not said, and `node.*`.
  */
 export async function readWorth(
   options: WorthOptions,
   nodes: Pick<Nodes, 'recent' | 'calls' | 'balanceWei'>,
-): Promise<bigint> {
+): Promise<Worth> {
+  const { owners, deployment, nativePriceUsdMicros } = options
   const head = await nodes.recent()
   const first = createReads()
   const prices = askPrices(options, first)
-  const tokens = askBalances(options, first)
-  const escrow = askEscrow(options, first)
-  const positions = askPositions(options, first)
-  const [, wei] = await Promise.all([fill(first, head, nodes), nodes.balanceWei(options.owner)])
+  const asked = owners.map((owner) => ({
+    tokens: askBalances(owner, deployment, first),
+    escrow: askEscrow(owner, deployment, first),
+    positions: askPositions(owner, deployment, first),
+  }))
+  const [, ...weis] = await Promise.all([
+    fill(first, head, nodes),
+    ...owners.map((owner) => nodes.balanceWei(owner)),
+  ])
   const second = createReads()
-  const rest = positions(second)
+  const rest = asked.map(({ positions }) => positions(second))
   await fill(second, head, nodes)
   const worthOf = prices()
-  return [...tokens(), ...escrow(), ...rest()].reduce(
-    (sum, held) => sum + worthOf(held),
-    (wei * options.nativePriceUsdMicros) / WAD,
-  )
+  const held = [
+    ...asked.flatMap(({ tokens, escrow }) => [...tokens(), ...escrow()]),
+    ...rest.flatMap((each) => each()),
+  ]
+  const wei = weis.reduce((sum, each) => sum + each, 0n)
+  const usdMicros = held.reduce((sum, each) => sum + worthOf(each), (wei * nativePriceUsdMicros) / WAD)
+  return { usdMicros, atMs: head.timestampS * 1_000 }
 }
 
 async function fill(reads: Reads, head: Head, nodes: Pick<Nodes, 'calls'>): Promise<void> {
@@ -87,7 +100,7 @@ function askPrices(
   }
 }
 
-function askBalances({ owner, deployment }: WorthOptions, { ask }: Reads): Asked {
+function askBalances(owner: Address, deployment: Deployment, { ask }: Reads): Asked {
   const balances = deployment.assets.map(({ address: token }) => ({
     token,
     read: ask(balanceView(token, owner)),
@@ -95,13 +108,13 @@ function askBalances({ owner, deployment }: WorthOptions, { ask }: Reads): Asked
   return () =>
     balances.map(({ token, read }) => {
       const assets = read()
-      if (assets === null) throw unread(`our balance of ${token}`)
+      if (assets === null) throw unread(`the balance of ${token} of ${owner}`)
       return { token, assets }
     })
 }
 
 /** What is in escrow counts as what it was paid in, until it comes back or is won. */
-function askEscrow({ owner, deployment }: WorthOptions, { ask }: Reads): Asked {
+function askEscrow(owner: Address, deployment: Deployment, { ask }: Reads): Asked {
   const asked = deployment.contracts.flatMap(({ address: venue }) =>
     deployment.markets.map(({ loanAsset: token, collateralAsset }) => ({
       token,
@@ -112,7 +125,7 @@ function askEscrow({ owner, deployment }: WorthOptions, { ask }: Reads): Asked {
 }
 
 /** Shares of vaults and claims, which take a second read: of what the first one found. */
-function askPositions({ owner, deployment }: WorthOptions, { ask }: Reads): (second: Reads) => Asked {
+function askPositions(owner: Address, deployment: Deployment, { ask }: Reads): (second: Reads) => Asked {
   const vaults = deployment.vaults.map(({ address: vault }) => ({
     vault,
     asset: ask(view('asset', vault, [], address)),
@@ -126,9 +139,9 @@ function askPositions({ owner, deployment }: WorthOptions, { ask }: Reads): (sec
     const worth = vaults.flatMap(({ vault, asset, shares }) => {
       const [token, held] = [asset(), shares()]
       if (token === null || held === 0n) return []
-      if (held === null) throw unread(`our shares of vault ${vault}`)
+      if (held === null) throw unread(`the shares of vault ${vault} of ${owner}`)
       const read = second.ask(view('convertToAssets', vault, [held], uint))
-      return [{ token, read, what: `what our shares of vault ${vault} are worth` }]
+      return [{ token, read, what: `what the shares of vault ${vault} of ${owner} are worth` }]
     })
     const collateral = claims.flatMap(({ market, token, ids }) =>
       (ids() ?? []).map((id) => {

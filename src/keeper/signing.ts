@@ -87,12 +87,8 @@ export function createRoleSigning(
   })
   const { loss, pricesUsdMicros } = ruleset.limits
   const { nativePriceUsdMicros } = policy.fees
-  const owns = {
-    owner: signer.address,
-    deployment: ruleset.deployment,
-    pricesUsdMicros,
-    nativePriceUsdMicros,
-  }
+  const { deployment, sharing = [] } = ruleset
+  const owns = { signer: signer.address, sharing, deployment, pricesUsdMicros, nativePriceUsdMicros }
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })

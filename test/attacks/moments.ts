@@ -187,7 +187,7 @@ function watchLosses(
   const values = new Map<string, string>()
   const budget = createLossBudget(
     {
-      ...{ owner, deployment, role: 'liquidator', nativePriceUsdMicros: 0n },
+      ...{ signer: owner, sharing: [], deployment, role: 'liquidator', nativePriceUsdMicros: 0n },
       pricesUsdMicros: { sUSD: 1_000_000n },
       loss: { perHourUsdMicros: usd('2000'), perDayUsdMicros: usd('3000') },
     },
@@ -197,7 +197,8 @@ function watchLosses(
         getValue: async (key) => values.get(key) ?? null,
         setValue: async (key, value) => {
           values.set(key, value ?? '')
-          looked()
+          // The last that a look writes.
+          if (key.startsWith('worth:')) looked()
         },
       },
       signers: { safe: (_signer, { check }) => safe.push(check) },

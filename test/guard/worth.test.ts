@@ -1,7 +1,7 @@
 import { type Address, encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
 import { expect, it } from 'vitest'
 import { readWorth } from '../../src/guard/worth.ts'
-import { COLLATERAL, deployment, LOAN, MARKET, OTHER_MARKET, SELF, VAULT } from './fixtures.ts'
+import { COLLATERAL, deployment, LOAN, MARKET, OTHER_MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 
 const DESK: Address = `0x${'d0'.repeat(20)}`
 const pinned = {
@@ -26,11 +26,11 @@ const TRUE: Readonly<Record<string, readonly bigint[] | null>> = {
   [`${DESK} commitments(address,address,address)`]: [20_000_000n, 9n],
 }
 
-const worth = (changes: typeof TRUE = {}) => {
+const read = (changes: typeof TRUE = {}, owners = [SELF]) => {
   const script = Object.entries({ ...TRUE, ...changes })
   return readWorth(
     {
-      ...{ owner: SELF, deployment: pinned },
+      ...{ owners, deployment: pinned },
       ...{ pricesUsdMicros: { sUSD: 500_000n }, nativePriceUsdMicros: 3_000_000_000n },
     },
     {
@@ -55,6 +55,8 @@ const worth = (changes: typeof TRUE = {}) => {
   )
 }
 
+const worth = async (changes?: typeof TRUE) => (await read(changes)).usdMicros
+
 it('counts native coin, tokens, shares, claims and escrow, all at one block', async () => {
   // At 50 cents: 300 native; 500 sUSD; 15,000 of 0.5 sBTC; 100 in the vault; 3,000 in the claim; 20 in escrow.
   expect(await worth()).toBe(18_920_000_000n)
@@ -62,6 +64,10 @@ it('counts native coin, tokens, shares, claims and escrow, all at one block', as
   expect(await worth({ ...none, [`${DESK} commitments(address,address,address)`]: null })).toBe(
     15_800_000_000n,
   )
+})
+
+it('adds up what several keys own, and says as of which block', async () => {
+  expect(await read({}, [SELF, STRANGER])).toEqual({ usdMicros: 37_840_000_000n, atMs: 1_000 })
 })
 
 it('says nothing where a balance or a price is not said: half a worth would look like a loss', async () => {

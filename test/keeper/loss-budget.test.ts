@@ -1,8 +1,15 @@
+import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { checkFinal } from '../../src/guard/check-final.ts'
 import { readWorth } from '../../src/guard/worth.ts'
-import { createLossBudget, lossOf, type Mark, withMark } from '../../src/keeper/loss-budget.ts'
+import {
+  createLossBudget,
+  type LossBudget,
+  lossOf,
+  type Mark,
+  withMark,
+} from '../../src/keeper/loss-budget.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { carryOut, createScene, liquidationOf, type Scene } from '../guard/scene.ts'
 import { by, usd } from '../sandbox/contracts/world.ts'
@@ -20,13 +27,13 @@ afterAll(async () => {
 })
 
 /** Gas costs nothing here: what is lost is tokens. */
-const owned = () => ({
-  ...{ owner: scene.liquidator, deployment: scene.deployment },
-  ...{ pricesUsdMicros: { sUSD: 1_000_000n }, nativePriceUsdMicros: 0n },
+const counted = () => ({
+  ...{ deployment: scene.deployment, nativePriceUsdMicros: 0n },
+  pricesUsdMicros: { sUSD: 1_000_000n },
 })
 const worth = async () => {
   await scene.nodes.head()
-  return readWorth(owned(), scene.nodes)
+  return (await readWorth({ ...counted(), owners: [scene.liquidator] }, scene.nodes)).usdMicros
 }
 
 test('a liquidation is no loss while its claim is not settled: its collateral counts at the oracle’s price', async () => {
@@ -43,80 +50,123 @@ test('a liquidation is no loss while its claim is not settled: its collateral co
   expect(await worth()).toBe(before - usd('5000') + (usd('5350') * 4n) / 5n)
 })
 
-test('a role that loses more than its policy allows is halted: nothing but outflow was counted', async () => {
-  const [now, safe, values] = [{ ms: 10 * HOUR_MS }, [] as string[], new Map<string, string>()]
-  const loss = { perHourUsdMicros: usd('2000'), perDayUsdMicros: usd('3000') }
-  const create = () =>
+/** Loss budgets of 2,000 USD an hour and 3,000 a day, over one journal, and what they made SAFE. */
+function createWatch(limit = usd('2000')) {
+  const [now, asked, chain] = [{ ms: 10 * HOUR_MS }, { count: 0 }, { isDown: false }]
+  const [safe, values] = [[] as string[], new Map<string, string>()]
+  let looks = 0
+  const create = (signer = scene.liquidator, sharing: readonly Address[] = []) =>
     createLossBudget(
-      { ...owned(), role: 'liquidator', loss },
       {
-        ...{ nodes: scene.nodes, log, clock: { ...systemClock, nowMs: () => now.ms } },
+        ...{ ...counted(), role: 'liquidator', signer, sharing },
+        loss: { perHourUsdMicros: limit, perDayUsdMicros: (limit * 3n) / 2n },
+      },
+      {
+        nodes: {
+          ...scene.nodes,
+          recent: () => {
+            asked.count += 1
+            return chain.isDown ? Promise.reject(new TypeError('no node')) : scene.nodes.recent()
+          },
+        },
+        ...{ log, clock: { ...systemClock, nowMs: () => now.ms } },
         journal: {
           getValue: async (key) => values.get(key) ?? null,
-          setValue: async (key, value) => void values.set(key, value ?? ''),
+          setValue: async (key, value) => {
+            values.set(key, value ?? '')
+            // The last that a look writes.
+            if (key.startsWith('worth:')) looks += 1
+          },
         },
-        signers: { safe: (signer, { check, message }) => safe.push(`${signer} ${check}: ${message}`) },
+        signers: { safe: (who, { check, message }) => safe.push(`${who} ${check}: ${message}`) },
       },
     )
-  let { look } = create()
-  const lookAfter = async (ms: number) => {
-    const before = [...values.values()].join()
-    now.ms += ms
-    await scene.nodes.head()
-    look()
-    await expect.poll(() => [...values.values()].join()).not.toBe(before)
+  return {
+    ...{ now, chain, safe, create },
+    /** Look once more, after so long by every clock. */
+    look: async (budget: LossBudget, afterMs = 6 * MINUTE_MS) => {
+      const before = looks
+      now.ms += afterMs
+      await scene.world.pass(afterMs / 1_000)
+      await scene.nodes.head()
+      budget.look()
+      await expect.poll(() => looks).toBeGreaterThan(before)
+    },
+    /** Look where nothing answers. */
+    lookInVain: async (budget: LossBudget) => {
+      const before = asked.count
+      budget.look()
+      await expect.poll(() => asked.count).toBeGreaterThan(before)
+      await new Promise(setImmediate)
+    },
   }
-  const lose = async (assets: bigint) =>
-    scene.world.sUSD.write.transfer([scene.world.market.address, assets], by(scene.liquidator))
-  await lookAfter(0)
+}
+const lose = async (assets: bigint, from = scene.liquidator) =>
+  scene.world.sUSD.write.transfer([scene.world.market.address, assets], by(from))
+
+test('a role that loses more than its policy allows is halted: nothing but outflow was counted', async () => {
+  const { safe, create, look } = createWatch()
+  let budget = create()
+  await look(budget)
   await lose(usd('1500'))
-  await lookAfter(6 * MINUTE_MS)
+  await look(budget)
   // Another start knows what was owned before.
-  look = create().look
+  budget = create()
   await lose(usd('500'))
-  await lookAfter(6 * MINUTE_MS)
+  await look(budget)
   expect(safe).toEqual([])
   await lose(1n)
-  await lookAfter(6 * MINUTE_MS)
+  await look(budget)
   expect(safe).toEqual([
     `${scene.liquidator} loss_above_limit: The liquidator lost 2,000.000001 USD in the last hour; the policy allows 2,000 USD.`,
   ])
   // Released, it has one budget more: what was lost before is not lost again.
   await lose(usd('1000'))
-  await lookAfter(6 * MINUTE_MS)
+  await look(budget)
   expect(safe).toHaveLength(1)
 })
 
-test('opens nothing new once what is owned could not be read for five minutes, until it is read again', async () => {
-  const [now, failed, chain] = [{ ms: 10 * HOUR_MS }, { count: 0 }, { isDown: true }]
-  const values = new Map<string, string>()
-  const budget = createLossBudget(
-    { ...owned(), role: 'liquidator', loss: { perHourUsdMicros: 1n, perDayUsdMicros: 1n } },
-    {
-      nodes: {
-        ...scene.nodes,
-        recent: () => {
-          failed.count += 1
-          return chain.isDown ? Promise.reject(new TypeError('no node')) : scene.nodes.recent()
-        },
-      },
-      ...{ log, clock: { ...systemClock, nowMs: () => now.ms }, signers: { safe: () => undefined } },
-      journal: {
-        getValue: async (key) => values.get(key) ?? null,
-        setValue: async (key, value) => void values.set(key, value ?? ''),
-      },
-    },
-  )
-  const lookAgain = async () => {
-    const before = failed.count
-    budget.look()
-    await expect.poll(() => failed.count).toBeGreaterThan(before)
-    await new Promise(setImmediate)
+test('a clock that ran two days ahead and was put back hides no loss: by it, what was owned before was a day old', async () => {
+  const { now, safe, create, look } = createWatch()
+  const budget = create()
+  await look(budget)
+  await lose(usd('1500'))
+  now.ms += 48 * HOUR_MS
+  await look(budget)
+  now.ms -= 48 * HOUR_MS
+  await lose(usd('501'))
+  await look(budget)
+  expect(safe).toHaveLength(1)
+})
+
+test('keys that share a policy share its budget, and lose nothing to each other: each had one of its own', async () => {
+  const other = await scene.world.person(usd('50000'), 0n)
+  const { safe, create, look } = createWatch()
+  const keys = [scene.liquidator, `0x${other.slice(2).toLowerCase()}`] as const
+  const budgets = keys.map((key) => create(key, keys))
+  const lookAll = async () => {
+    for (const budget of budgets) await look(budget)
   }
+  await lookAll()
+  await scene.world.sUSD.write.transfer([scene.liquidator, usd('40000')], by(other))
+  await lose(usd('1500'))
+  await lookAll()
+  expect(safe).toEqual([])
+  await lose(usd('501'), other)
+  await lookAll()
+  expect(safe.map((each) => each.split(' ').slice(0, 2))).toEqual(
+    keys.map((key) => [key, 'loss_above_limit:']),
+  )
+})
+
+test('opens nothing new once what is owned could not be read for five minutes, until it is read again', async () => {
+  const { now, chain, create, look, lookInVain } = createWatch()
+  const budget = create()
+  chain.isDown = true
   expect(budget.unread()).toBeNull()
-  await lookAgain()
+  await lookInVain(budget)
   now.ms += 5 * MINUTE_MS - 1
-  await lookAgain()
+  await lookInVain(budget)
   expect(budget.unread()).toBeNull()
   now.ms += 1
   expect(budget.unread()).toMatchObject({ check: 'worth_not_read' })
@@ -124,28 +174,51 @@ test('opens nothing new once what is owned could not be read for five minutes, u
   now.ms -= HOUR_MS
   expect(budget.unread()).toMatchObject({ check: 'worth_not_read' })
   chain.isDown = false
-  await lookAgain()
-  await expect.poll(() => values.size).toBe(1)
-  await expect.poll(() => budget.unread()).toBeNull()
+  await look(budget)
+  expect(budget.unread()).toBeNull()
+})
+
+test('halts, too, where it is started anew every few minutes: each start had five minutes of its own', async () => {
+  const { now, chain, create, look, lookInVain } = createWatch()
+  chain.isDown = true
+  for (const isRead of [false, true]) {
+    if (isRead) {
+      chain.isDown = false
+      await look(create())
+      chain.isDown = true
+    }
+    const checks = []
+    for (let starts = 0; starts < 3; starts += 1) {
+      const budget = create()
+      await lookInVain(budget)
+      checks.push(budget.unread()?.check)
+      now.ms += 4 * MINUTE_MS
+    }
+    expect(checks).toEqual([undefined, undefined, 'worth_not_read'])
+  }
 })
 
 const marksOf = (...marks: readonly (readonly [minutes: number, usdMicros: bigint])[]): readonly Mark[] =>
   marks.map(([minutes, usdMicros]) => ({ fromMs: minutes * MINUTE_MS, usdMicros }))
 
 test('a mark keeps the most of five minutes, and goes once all of it is older than a day', () => {
-  expect(withMark([], 5n, 0)).toEqual(marksOf([0, 5n]))
-  expect(withMark(marksOf([0, 5n]), 4n, 299_999)).toEqual(marksOf([0, 5n]))
-  expect(withMark(marksOf([0, 5n]), 6n, 299_999)).toEqual(marksOf([0, 6n]))
-  expect(withMark(marksOf([0, 5n]), 4n, 300_000)).toEqual(marksOf([0, 5n], [5, 4n]))
+  expect(withMark([], { usdMicros: 5n, atMs: 0 })).toEqual(marksOf([0, 5n]))
+  expect(withMark(marksOf([0, 5n]), { usdMicros: 4n, atMs: 299_999 })).toEqual(marksOf([0, 5n]))
+  expect(withMark(marksOf([0, 5n]), { usdMicros: 6n, atMs: 299_999 })).toEqual(marksOf([0, 6n]))
+  expect(withMark(marksOf([0, 5n]), { usdMicros: 4n, atMs: 300_000 })).toEqual(marksOf([0, 5n], [5, 4n]))
   const day = 24 * 60
-  expect(withMark(marksOf([0, 5n]), 4n, (day + 5) * MINUTE_MS - 1)[0]).toEqual(marksOf([0, 5n])[0])
-  expect(withMark(marksOf([0, 5n]), 4n, (day + 5) * MINUTE_MS)).toEqual(marksOf([day + 5, 4n]))
+  expect(withMark(marksOf([0, 5n]), { usdMicros: 4n, atMs: (day + 5) * MINUTE_MS - 1 })[0]).toEqual(
+    marksOf([0, 5n])[0],
+  )
+  expect(withMark(marksOf([0, 5n]), { usdMicros: 4n, atMs: (day + 5) * MINUTE_MS })).toEqual(
+    marksOf([day + 5, 4n]),
+  )
 })
 
 test('a loss is from the most that was owned in the window, and a gain is none', () => {
   const marks = marksOf([0, 9n], [30, 7n], [60, 8n])
-  expect(lossOf(marks, 6n, 60 * MINUTE_MS, HOUR_MS)).toBe(3n)
-  expect(lossOf(marks, 6n, 65 * MINUTE_MS - 1, HOUR_MS)).toBe(3n)
-  expect(lossOf(marks, 6n, 65 * MINUTE_MS, HOUR_MS)).toBe(2n)
-  expect(lossOf(marks, 10n, 60 * MINUTE_MS, HOUR_MS)).toBe(0n)
+  expect(lossOf(marks, { usdMicros: 6n, atMs: 60 * MINUTE_MS }, HOUR_MS)).toBe(3n)
+  expect(lossOf(marks, { usdMicros: 6n, atMs: 65 * MINUTE_MS - 1 }, HOUR_MS)).toBe(3n)
+  expect(lossOf(marks, { usdMicros: 6n, atMs: 65 * MINUTE_MS }, HOUR_MS)).toBe(2n)
+  expect(lossOf(marks, { usdMicros: 10n, atMs: 60 * MINUTE_MS }, HOUR_MS)).toBe(0n)
 })
