@@ -9,7 +9,9 @@ export const SCENARIOS = [
   'rfq-competition',
   'indexer-stall',
 ] as const
-export type ScenarioName = (typeof SCENARIOS)[number]
+/** Worlds that are played offline alone, of one role each; their ranges stand where they are played. */
+const WORLDS = ['lagging-sources', 'mixed-days', 'shared-upstream', 'crystallised-fee'] as const
+export type ScenarioName = (typeof SCENARIOS)[number] | (typeof WORLDS)[number]
 
 /** One figure of one scenario and seed: ours beside the obvious baseline's, in the same unit; null has no baseline. */
 export type Score = { readonly ours: number; readonly baseline: number | null }

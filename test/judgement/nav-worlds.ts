@@ -1,0 +1,223 @@
+import { decide } from '../../agents/nav-reporter/decide.ts'
+import type { NavReporterPolicy } from '../../agents/nav-reporter/policy.ts'
+import { afterFees } from '../../agents/nav-reporter/propose.ts'
+import { median } from '../../agents/nav-reporter/quorum.ts'
+import type { Accepted, NavReporterSeen } from '../../agents/nav-reporter/see.ts'
+import { fund, holding, iso, later, NONE, NOW_S, policy, WAD, word } from '../agents/nav-reporter/fixtures.ts'
+import { look, type World } from '../agents/nav-reporter/world.ts'
+import { createDice, type Dice } from './dice.ts'
+import type { Judge, ScenarioName, Score } from './judgement.ts'
+import { type Books, createBooks, DAY_S, GRAIN, START_S } from './nav-books.ts'
+
+/** Valuation times of each world and seed, a day apart: 100 seeds are 600. */
+const DAYS = 6
+/** How far before its valuation time a value may be. */
+const AGE_S = 300
+const WRONG_BPS = 20
+const SUPPLY = 500_000n * WAD
+/** Values that a source with a history still says. */
+const HISTORY = 100
+
+const SOURCES = ['administrator', 'custodian', 'chain', 'holdings'] as const
+type SourceName = (typeof SOURCES)[number]
+
+/** Ranges that each seed of a world draws from. Every source is honest, but for the vendor where there is one. */
+type Climate = {
+  /** Hours that administrator and custodian say things late, each its own. */
+  readonly lagHours: readonly [number, number]
+  /** Administrator and custodian have their values of one vendor: half of the days it is wrong by so many basis points. */
+  readonly vendorOffBps?: readonly [number, number]
+  /** The chance that fees are paid out in a day; the fund then moves by the hour, so that a fee can be told exactly. */
+  readonly crystallises?: number
+  /** Of each value, in parts of one. */
+  readonly noiseMax: number
+}
+const HONEST: Climate = { lagHours: [0, 24], noiseMax: 0.0002 }
+const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
+  'lagging-sources': HONEST,
+  'mixed-days': { ...HONEST, lagHours: [20, 28] },
+  'shared-upstream': { ...HONEST, lagHours: [0, 1], vendorOffBps: [30, 900] },
+  'crystallised-fee': { lagHours: [0, 1], crystallises: 0.5, noiseMax: 0 },
+}
+/** Of every world. */
+const VOLATILITY = [0.02, 0.2] as const
+/** Seconds between the values of administrator and custodian. */
+const CADENCES_S = [300, 900, 3_600, DAY_S] as const
+const HISTORY_CHANCE = 0.7
+/** That the keeper is down at a valuation time, and then for so many hours. */
+const DOWN = { chance: 0.15, hours: [0, 4] } as const
+/** That the chain, or the service's row, says nothing around a valuation time. */
+const SILENT_CHANCE = 0.1
+
+const within = (dice: Dice, [least, most]: readonly [number, number]) => least + (most - least) * dice.unit()
+
+/** A value that a source states, before fees. */
+type Told = { readonly asOfS: number; readonly valueWad: bigint }
+/** What each source states when it is looked at, oldest first; nothing where it is silent. */
+type Sayings = Readonly<Record<SourceName, readonly Told[]>>
+
+const BASE = policy()
+/** The shipped policy with reports by the day, and no interim ones. */
+function worldPolicy(): NavReporterPolicy {
+  if (BASE.reports.recoveryFund === undefined) throw new TypeError('the policy has no report of the fund')
+  const { interim: _, ...report } = BASE.reports.recoveryFund
+  const aged = Object.entries(report.sources).map(([name, one]) => [name, { ...one, ageSMax: AGE_S }])
+  const daily = { schedule: { everyS: DAY_S }, lateSMax: DAY_S, pollS: 10, sources: Object.fromEntries(aged) }
+  return { ...BASE, reports: { recoveryFund: { ...report, ...daily } } }
+}
+
+/** Draw how administrator, custodian, chain and holdings speak, and give what they say at a time. */
+function createSources(climate: Climate, books: Books, seed: number, dice: Dice): (atS: number) => Sayings {
+  const noiseMax = climate.noiseMax * dice.unit()
+  const noise = (source: number, asOfS: number) =>
+    noiseMax * (2 * createDice(seed * 65_537 + source * 4_099 + asOfS).unit() - 1)
+  const days = Array.from({ length: DAYS + 2 }, () => ({
+    vendorOff:
+      climate.vendorOffBps === undefined || dice.unit() < 0.5 ? 0 : offBy(climate.vendorOffBps, dice),
+    silent: SOURCES.map((source) => source === 'chain' || source === 'holdings').map(
+      (may) => may && dice.unit() < SILENT_CHANCE,
+    ),
+  }))
+  const dayOf = (atS: number) => days[Math.max(0, Math.round((atS - START_S) / DAY_S))]
+  const say = (index: number, asOfS: number, off: number): Told => {
+    const parts = BigInt(Math.round((1 + noise(index, asOfS)) * (1 + off) * 1e9))
+    return { asOfS, valueWad: ((books.beforeFees(asOfS) * parts) / 10n ** 9n / GRAIN) * GRAIN }
+  }
+  const outside = [0, 1].map((index) => {
+    const cadenceS = dice.pick(CADENCES_S)
+    const lagS = 3_600 * within(dice, climate.lagHours)
+    const values = dice.unit() < HISTORY_CHANCE ? HISTORY : 1
+    return (atS: number): readonly Told[] => {
+      const newest = Math.floor((atS - lagS) / cadenceS)
+      const marks = Array.from({ length: values }, (_, back) => (newest - values + 1 + back) * cadenceS)
+      return marks
+        .filter((markS) => markS > START_S - DAY_S)
+        .map((markS) => say(index, markS, dayOf(markS)?.vendorOff ?? 0))
+    }
+  })
+  return (atS) => ({
+    administrator: outside[0]?.(atS) ?? [],
+    custodian: outside[1]?.(atS) ?? [],
+    chain: dayOf(atS)?.silent[2] ? [] : [say(2, atS, 0)],
+    holdings: dayOf(atS)?.silent[3] ? [] : [say(3, atS, 0)],
+  })
+}
+
+const offBy = (range: readonly [number, number], dice: Dice) =>
+  ((dice.unit() < 0.5 ? -1 : 1) * within(dice, range)) / 10_000
+
+const decimalOf = (wad: bigint) => `${wad / WAD}.${String(wad % WAD).padStart(18, '0')}`
+
+/** What the keeper can ask for, as each source writes it. */
+function worldOf({ administrator, custodian, chain, holdings }: Sayings, nav: Accepted): World {
+  const entries = administrator.map(({ valueWad, asOfS }) => ({
+    value: decimalOf(valueWad),
+    asOf: iso(asOfS),
+  }))
+  const lines = custodian.map(({ valueWad, asOfS }) => `${iso(asOfS)},${valueWad / GRAIN}\n`)
+  const built = holdings.map(({ valueWad }) => String((valueWad * SUPPLY) / 10n ** 30n))
+  return {
+    nav,
+    interim: NONE,
+    administrator: JSON.stringify({ perShare: entries.at(-1), history: entries }),
+    custodian: `asOf,microsPerShare\n${lines.join('')}`,
+    lens: chain[0] === undefined ? null : word(chain[0].valueWad),
+    idle: word(0n),
+    fund: fund({
+      totalHoldings: 1,
+      holdings: [{ ...holding('1', 'liquid'), recoveryValueAssets: built[0] ?? null }],
+    }),
+  }
+}
+
+/** When the keeper looks between one valuation time and the next: right before, right after, then every two hours. */
+function looksOf(dueS: number, dice: Dice): readonly number[] {
+  const downS = dice.unit() < DOWN.chance ? 3_600 * within(dice, DOWN.hours) : -20
+  const after = Array.from({ length: 11 }, (_, index) => dueS + 40 + (index + 1) * 7_200)
+  return [...(downS < 0 ? [dueS - 10] : []), ...[dueS + 20, ...after].filter((atS) => atS > dueS + downS)]
+}
+
+/** Whether enough sources of different upstreams have said what was so at a time. */
+function isKnown(known: ReadonlySet<SourceName>, climate: Climate, quorum: number): boolean {
+  const votes = [...known].map((source) =>
+    climate.vendorOffBps !== undefined && source === 'custodian' ? 'administrator' : source,
+  )
+  return new Set(votes).size >= quorum
+}
+
+function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Score>> {
+  const climate = CLIMATES[scenario]
+  const by = worldPolicy()
+  const report = by.reports.recoveryFund
+  if (climate === undefined || report?.fees === undefined) throw new RangeError(`no world is ${scenario}`)
+  const dice = createDice(seed)
+  const { highWaterValue: valueWad, accruesSince: sinceS } = report.fees
+  const { crystallises } = climate
+  const books = createBooks(
+    {
+      ...{ days: DAYS, volatility: within(dice, VOLATILITY), byTheHour: crystallises !== undefined },
+      ...{ crystallises: crystallises ?? 0, mark: { valueWad, sinceS } },
+    },
+    dice,
+  )
+  const saysAt = createSources(climate, books, seed, dice)
+  const [ours, plain]: [number[], number[]] = [[], []]
+  const tally = { known: 0, made: 0 }
+  let [nav, previous]: [Accepted, NavReporterSeen | null] = [NONE, null]
+  for (let day = 0; day < DAYS; day += 1) {
+    const dueS = START_S + day * DAY_S
+    const known = new Set<SourceName>()
+    let isMade = false
+    const looks = looksOf(dueS, dice)
+    const firstS = looks.find((atS) => atS > dueS)
+    for (const atS of looks) {
+      const sayings = saysAt(atS)
+      for (const source of SOURCES)
+        if (sayings[source].some(({ asOfS }) => asOfS <= dueS && asOfS >= dueS - AGE_S)) known.add(source)
+      const at = later(atS - NOW_S - 1)
+      const { seen } = look(worldOf(sayings, nav), at, by, previous)
+      previous = seen
+      for (const { input } of decide({ ...at, ...seen }, by).proposals) {
+        const valuationTimeS = Number(input.valuationTimestamp)
+        nav = { value: BigInt(String(input.value)), valuationTimeS, revision: 0, submittedAtS: atS }
+        ours.push(errorBps(nav.value, books.net(valuationTimeS)))
+        isMade ||= valuationTimeS === dueS
+      }
+      // A professional's plain way: the median of what all say now, less the fees on the mark that was agreed.
+      const middle = median(SOURCES.flatMap((source) => sayings[source].at(-1)?.valueWad ?? []))
+      if (atS === firstS && middle !== null)
+        plain.push(errorBps(afterFees(middle, report, dueS).value, books.net(dueS)))
+    }
+    if (isKnown(known, climate, report.quorum)) tally.known += 1
+    if (isMade) tally.made += 1
+  }
+  return scoresOf(tally, ours, plain)
+}
+
+const errorBps = (value: bigint, really: bigint) =>
+  (10_000 * Math.abs(Number(value - really))) / Number(really)
+
+function scoresOf(
+  { known, made }: { readonly known: number; readonly made: number },
+  ours: readonly number[],
+  plain: readonly number[],
+): Readonly<Record<string, Score>> {
+  const mean = (errors: readonly number[]) => errors.reduce((sum, one) => sum + one, 0) / (errors.length || 1)
+  const both = (of: (errors: readonly number[]) => number): Score => ({ ours: of(ours), baseline: of(plain) })
+  return {
+    meanErrorBps: both(mean),
+    worstErrorBps: both((errors) => Math.max(0, ...errors)),
+    wrongReports: both((errors) => errors.filter((one) => one > WRONG_BPS).length),
+    daysKnown: { ours: known, baseline: null },
+    reportedOfKnownPercent: { ours: known === 0 ? 100 : (100 * made) / known, baseline: null },
+  }
+}
+
+/** Honest sources that speak late, of one another's day, of one vendor, and of a fund that pays out its fees. */
+export const navWorldsJudge: Judge = {
+  role: 'nav-reporter',
+  baseline: 'a plain median of what the sources say now',
+  scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream', 'crystallised-fee'],
+  bounds: {},
+  play,
+}
