@@ -5,10 +5,11 @@ import type { Role } from '../src/service/contract/roles.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
+import type { Experience } from './protocol/experience.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
 
 /** What the keeper does already. */
-export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues'>
+export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues' | 'experience'>
 
 /** What an agent reads, and which events are hints to look again; it looks every few seconds whatever they say. */
 type Watch = {
@@ -112,6 +113,8 @@ export type Moment = {
   readonly inFlight: readonly InFlight[]
   readonly recent: readonly Ended[]
   readonly colleagues: readonly Colleague[]
+  /** What became of what this role said before, by its ledger. */
+  readonly experience: readonly Experience[]
 }
 
 /** Everything an agent may know when it decides: no more, and nothing that is not here. */

@@ -140,6 +140,7 @@ function createDecider(deps: DutyDeps) {
         inFlight: own.map(inFlight),
         recent: deps.recent(),
         colleagues: onLots.filter(({ role }) => role !== deps.role).map(colleague),
+        experience: [],
       })
       const startedAtMs = performance.now()
       const decision = deps.decide(seen)

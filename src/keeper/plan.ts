@@ -112,10 +112,11 @@ async function around(config: RunConfig, role: Role): Promise<Around> {
           .map((workflow) => inFlight(briefOf(workflow))),
         recent: createRecent(newest, systemClock.nowMs).list(),
         colleagues: [],
+        experience: [],
       }
     })
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'journal.absent') throw error
-    return { inFlight: [], recent: [], colleagues: [] }
+    return { inFlight: [], recent: [], colleagues: [], experience: [] }
   }
 }

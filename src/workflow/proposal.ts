@@ -15,6 +15,14 @@ export type ProposalInput = Readonly<Record<string, InputValue>>
 /** Numbers and words that explain a decision; amounts in base units as decimal strings. */
 export type Reason = Readonly<Record<string, string | number | boolean>>
 
+/** What is said to come, before experience changes anything of it, and what the error is a part of. */
+type Said = {
+  /** Names that tell such things apart, the broadest first: `bid`, `asset:sBTC`, `seller:0x…`. */
+  readonly of: readonly string[]
+  readonly worthUsdMicros: bigint
+  readonly markUsdMicros: bigint
+}
+
 /** One thing an agent wants done. Pure data; amounts are base units. */
 export type Proposal = {
   readonly workflowType: WorkflowType
@@ -31,6 +39,8 @@ export type Proposal = {
   readonly gainUsdMicros?: bigint
   /** What it brings, or saves, before its gas: of that its gas may cost a share. Absent for a duty that brings nothing. */
   readonly worthUsdMicros?: bigint
+  /** What its ledger compares with what comes of it; absent where nothing is learned from it. */
+  readonly said?: Said
   /** How far it lies from what was done last, for `approval.beyond`; absent where nothing is compared. */
   readonly deviationBps?: number
   /** It takes a protection away: a person is asked first, whatever `approval` says. */

@@ -105,7 +105,7 @@ export const importsExist: Rule = ({ files }) => {
 /** What may be known in agents/, beside one's own files: pure nouns, and for a role the contract and the arithmetic. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
   'agents/rows.ts': ['service/contract'],
-  'agents/agent.ts': ['units', 'workflow', 'service/contract', 'agents/rows.ts'],
+  'agents/agent.ts': ['units', 'workflow', 'service/contract', 'agents/rows.ts', 'agents/protocol'],
   'agents/protocol': ['units', 'agents/agent.ts'],
   // errors.ts makes texts of others printable, which is pure.
   'agents/ROLE': [

@@ -101,7 +101,7 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     },
   )
   const look = async () => {
-    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [] })
+    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [], experience: [] })
     return liquidator.decide(seen as Moment & LiquidatorSeen, strategy)
   }
   try {

@@ -112,7 +112,7 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     },
   )
   const decide = async () => {
-    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [] })
+    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [], experience: [] })
     const { proposals, passedOver } = treasurer.decide(seen, strategy)
     return [...proposals.map(({ kind }) => kind), ...passedOver.map(({ check }) => check)]
   }

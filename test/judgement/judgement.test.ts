@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Judge } from './judgement.ts'
 import { judges } from './judges.ts'
+import { mutants } from './mutants.ts'
 import { judgeScenario } from './tally.ts'
 
 /** A few seeds of each; `npm run judgement` plays a hundred. */
@@ -14,6 +15,13 @@ describe.each(judges.map((judge) => [judge.role, judge] as const))('the %s', (_r
     expect(failures).toEqual([])
   })
 })
+
+it.each(mutants.map((mutant) => [mutant.judge.role, mutant.name, mutant] as const))(
+  'the %s fails with: %s',
+  (_role, _name, { judge, scenario }) => {
+    expect(judgeScenario(judge, scenario, SEEDS).flatMap(({ failures }) => failures)).not.toEqual([])
+  },
+)
 
 describe('the frame', () => {
   const judge = (ours: number, bounds: Judge['bounds']): Judge => ({

@@ -33,3 +33,16 @@ export type Judge = {
   readonly bounds: Readonly<Record<string, Bound>>
   readonly play: (scenario: ScenarioName, seed: number) => Readonly<Record<string, Score>>
 }
+
+/**
+ * A role with one deadly mistake in its `decide`, played in the worlds of its judge: the judge must fail it there. Data
+ * that is kept: a judgement that passes one of them says nothing.
+ */
+export type Mutant = {
+  /** What is wrong with it, for example `gain doubled`. */
+  readonly name: string
+  /** The judge of its role, with the mutated `decide` in it. */
+  readonly judge: Judge
+  /** Where it is found out. */
+  readonly scenario: ScenarioName
+}

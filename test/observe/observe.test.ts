@@ -66,7 +66,15 @@ const observe = (asks: ReturnType<typeof agent>, previous: Seen | null = null) =
     { previous: previous as never, book: null, armed: new Map() },
     deps,
     {
-      ...{ signer: SIGNER, chainId: 1, ours: [SIGNER], inFlight: [], recent: [], colleagues: [] },
+      ...{
+        signer: SIGNER,
+        chainId: 1,
+        ours: [SIGNER],
+        inFlight: [],
+        recent: [],
+        colleagues: [],
+        experience: [],
+      },
       ...{ deployment: pins, priorityFeePerGasWei: 2n },
       limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },
     },

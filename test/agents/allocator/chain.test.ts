@@ -107,7 +107,15 @@ async function observe(
     outside: async () => ({ ok: false, check: 'none', message: 'none' }),
   }
   return observeAgent(allocator, policy(), { previous, book: null, armed: new Map() }, deps, {
-    ...{ signer, chainId: scene.chain.chainId, ours: [signer], inFlight: [], recent: [], colleagues: [] },
+    ...{
+      signer,
+      chainId: scene.chain.chainId,
+      ours: [signer],
+      inFlight: [],
+      recent: [],
+      colleagues: [],
+      experience: [],
+    },
     ...{ deployment: pins, priorityFeePerGasWei: 1_000_000_000n },
     limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
   })

@@ -150,6 +150,7 @@ export const observation = (changes: Partial<Moment & AllocatorSeen> = {}): Mome
   inFlight: [],
   recent: [],
   colleagues: [],
+  experience: [],
   vaults: [vault()],
   markets: [market(), ethMarket()],
   intelligence: [],

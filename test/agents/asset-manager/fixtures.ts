@@ -270,6 +270,7 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
   inFlight: [],
   recent: [],
   colleagues: [],
+  experience: [],
   funds: [fund()],
   lots: [lot()],
   markets: [market()],

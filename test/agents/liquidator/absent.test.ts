@@ -125,6 +125,7 @@ async function decideOn(words: Said): Promise<Decision | null> {
           inFlight: [],
           recent: [],
           colleagues: [],
+          experience: [],
           priorityFeePerGasWei: 0n,
           previous: null,
         },

@@ -93,6 +93,7 @@ async function look(
       inFlight: [],
       recent: [],
       colleagues: [],
+      experience: [],
       armed,
       priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },

@@ -103,5 +103,6 @@ export const observation = (
   inFlight: [],
   recent: [],
   colleagues: [],
+  experience: [],
   ...changes,
 })

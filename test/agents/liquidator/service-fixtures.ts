@@ -285,6 +285,7 @@ export const input = (changes: Partial<LookInput> = {}): LookInput => ({
   inFlight: [],
   recent: [],
   colleagues: [],
+  experience: [],
   armed: new Map([[MARKET, { ok: true }]]),
   priorityFeePerGasWei: 2n,
   limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },

@@ -88,6 +88,7 @@ export const moment = (changes: Partial<Moment> = {}): Moment => ({
   inFlight: [],
   recent: [],
   colleagues: [],
+  experience: [],
   ...changes,
 })
 

@@ -136,6 +136,7 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
   inFlight: [],
   recent: [],
   colleagues: [],
+  experience: [],
   rfqs: [],
   auctions: [],
   prices: [price()],

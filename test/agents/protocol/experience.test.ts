@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type Case,
+  type Experience,
+  expectError,
+  type Prior,
+  withCase,
+} from '../../../agents/protocol/experience.ts'
+import { createDice } from '../../judgement/dice.ts'
+
+const PRIOR: Prior = { mean: -0.01, noise: 0.02, samples: 10, most: 0.05 }
+const after = (cases: readonly Case[]) => cases.reduce(withCase, [] as readonly Experience[])
+const times = (count: number, of: readonly string[], error: number | null) =>
+  Array.from({ length: count }, () => ({ of, error }))
+
+describe('what became of what was said', () => {
+  it('counts a case under each of its names once, lost ones without an error', () => {
+    expect(after([{ of: ['bid', 'bid', 'asset:A'], error: -0.5 }])).toEqual([
+      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25 },
+      { of: 'asset:A', decided: 1, won: 1, errors: -0.5, squares: 0.25 },
+    ])
+    expect(after(times(1, ['bid'], null))).toEqual([{ of: 'bid', decided: 1, won: 0, errors: 0, squares: 0 }])
+  })
+  it('is the prior before anything came, and by name until as many came as it weighs', () => {
+    expect(expectError(after(times(50, ['bid'], null)), ['bid'], PRIOR)).toEqual({
+      ...{ mean: -0.01, noise: 0.02, won: 0, basis: 'prior', isBelow: false },
+    })
+    const basis = (count: number) => expectError(after(times(count, ['bid'], 0)), ['bid'], PRIOR).basis
+    expect([basis(9), basis(11)]).toEqual(['prior', 'measured'])
+  })
+  it('weighs the prior as so many cases, the noise too', () => {
+    const { mean, noise } = expectError(
+      [{ of: 'bid', decided: 10, won: 10, errors: -0.3, squares: 0.009 + 0.001 }],
+      ['bid'],
+      PRIOR,
+    )
+    // Halfway between −1 % and −3 %; both means lie 1 % from it.
+    expect(mean).toBeCloseTo(-0.02, 12)
+    expect(noise ** 2).toBeCloseTo((0.0004 + 0.0001 + 0.0001 + 0.0001) / 2, 12)
+  })
+  it('takes who is new for one of those known, and whom it knows by what came', () => {
+    const bad = after([...times(40, ['bid', 'seller:bad'], -0.04), ...times(40, ['bid', 'seller:good'], 0)])
+    const of = (seller: string) => expectError(bad, ['bid', `seller:${seller}`], PRIOR).mean
+    expect(of('new')).toBeCloseTo(expectError(bad, ['bid'], PRIOR).mean, 12)
+    expect(of('bad')).toBeLessThan(-0.033)
+    expect(of('good')).toBeGreaterThan(-0.005)
+  })
+  it('goes no further than the prior allows, and says that it would', () => {
+    const lemons = after(times(40, ['bid'], -0.2))
+    expect(expectError(lemons, ['bid'], PRIOR)).toMatchObject({ mean: -0.05, isBelow: true })
+    const gems = after(times(40, ['bid'], 0.2))
+    expect(expectError(gems, ['bid'], PRIOR)).toMatchObject({ mean: 0.05, isBelow: false })
+  })
+  it('measures mean and noise within their own uncertainty', () => {
+    const dice = createDice(7)
+    const drawn = Array.from({ length: 400 }, () => ({ of: ['bid'], error: -0.015 + 0.03 * dice.normal() }))
+    const { mean, noise } = expectError(after(drawn), ['bid'], PRIOR)
+    expect(Math.abs(mean + 0.015)).toBeLessThan(0.004)
+    expect(Math.abs(noise / 0.03 - 1)).toBeLessThan(0.1)
+  })
+  it('forgets: a thousand good cases after a thousand bad ones are as good as alone', () => {
+    const turned = after([...times(1_000, ['bid'], -0.04), ...times(1_000, ['bid'], 0.01)])
+    expect(expectError(turned, ['bid'], PRIOR).mean).toBeGreaterThan(0.004)
+    expect(turned[0]?.won).toBeLessThanOrEqual(400)
+  })
+})
