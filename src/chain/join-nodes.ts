@@ -23,6 +23,7 @@ import {
   sendTo,
   simulateOn,
   transactionOn,
+  transfersOn,
   viewCallOn,
 } from './node-reads.ts'
 import type { Head, Nodes } from './nodes.ts'
@@ -148,7 +149,10 @@ const blockAt = (height: bigint): Question<Header | null> => ({
   ask: (node) => headerAt(node, height),
 })
 
-type Reads = Pick<Nodes, 'calls' | 'codeHashes' | 'balanceWei' | 'blockOf' | 'transaction' | 'simulate'>
+type Reads = Pick<
+  Nodes,
+  'calls' | 'codeHashes' | 'balanceWei' | 'transfers' | 'blockOf' | 'transaction' | 'simulate'
+>
 
 /** What is read at one block, or of one block. */
 function createReads(
@@ -173,10 +177,12 @@ function createReads(
         ask: (node) => Promise.all(addresses.map((address) => codeHash(node, address, hash))),
       })
     },
-    balanceWei: async (address) => {
-      const { hash } = await recent()
+    balanceWei: async (address, at) => {
+      const { hash } = at ?? (await recent())
       return ask({ method: 'eth_getBalance', block: hash, ask: (node) => balanceOn(node, address, hash) })
     },
+    transfers: (of) =>
+      ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => transfersOn(node, of) }),
     blockOf: (hash, senders) =>
       ask({ method: 'eth_getBlockByHash', block: hash, ask: (node) => blockOfOn(node, hash, senders) }),
     transaction: (hash) =>

@@ -1,4 +1,4 @@
-import { type Address, type Hex, keccak256 } from 'viem'
+import { type Address, type Hex, keccak256, pad, toEventSelector } from 'viem'
 import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { badAnswer, type Endpoint, quantity, refused } from './endpoint.ts'
@@ -12,6 +12,8 @@ import type {
   SendOutcome,
   SimulationResult,
   StorageSlot,
+  Transfer,
+  TransfersOf,
 } from './nodes.ts'
 import type { SimulationOrder } from './simulation.ts'
 import {
@@ -25,6 +27,7 @@ import {
   wireReceipts,
   wireSimulation,
   wireTransaction,
+  wireTransfers,
   wireUint,
 } from './wire.ts'
 
@@ -77,6 +80,36 @@ export async function newestHeader(node: Endpoint): Promise<Header> {
 /** Read a balance, wei. */
 export const balanceOn = (node: Endpoint, address: Address, at: StateAt): Promise<bigint> =>
   read(node, 'eth_getBalance', [address, stateParam(at)], wireUint)
+
+/** Source: EIP-20. */
+const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
+
+/** Read the transfers of tokens to and from an account, oldest first. */
+export async function transfersOn(node: Endpoint, of: TransfersOf): Promise<readonly Transfer[]> {
+  const { tokens, account, fromBlock, toBlock } = of
+  const method = 'eth_getLogs'
+  const range = { address: tokens, fromBlock: quantity(fromBlock), toBlock: quantity(toBlock) }
+  const own = pad(account)
+  const found = await Promise.all(
+    [
+      [TRANSFER, own],
+      [TRANSFER, null, own],
+    ].map((topics) => read(node, method, [{ ...range, topics }], wireTransfers)),
+  )
+  const byPlace = new Map(found.flat().map((each) => [`${each.blockNumber}:${each.index}`, each]))
+  const all = [...byPlace.values()].toSorted(
+    (one, other) => Number(one.blockNumber - other.blockNumber) || one.index - other.index,
+  )
+  const isOurs = ({ token, from, to, blockNumber }: Transfer) =>
+    tokens.some((each) => each.toLowerCase() === token) &&
+    [from, to].includes(lower(account)) &&
+    blockNumber >= fromBlock &&
+    blockNumber <= toBlock
+  if (!all.every(isOurs)) throw badAnswer(node.name, method)
+  return all
+}
+
+const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 /** Count the transactions that an address has sent. */
 export const countOn = (node: Endpoint, address: Address, at: StateAt): Promise<number> =>

@@ -25,6 +25,28 @@ export type Receipt = {
   readonly logs: readonly Log[]
 }
 
+/** A token that moved, as its contract logged it; assets in base units. */
+export type Transfer = {
+  readonly token: Address
+  readonly from: Address
+  readonly to: Address
+  readonly assets: bigint
+  readonly blockNumber: bigint
+  readonly blockHash: Hex
+  /** Of the transaction. */
+  readonly hash: Hex
+  /** Of the log, in its block. */
+  readonly index: number
+}
+
+/** What to look for transfers of: both ends of the range count. */
+export type TransfersOf = {
+  readonly tokens: readonly Address[]
+  readonly account: Address
+  readonly fromBlock: bigint
+  readonly toBlock: bigint
+}
+
 /** A transaction that is in a block, with its receipt. */
 export type MinedTransaction = {
   readonly hash: Hex
@@ -159,7 +181,9 @@ export type Nodes = {
   readonly calls: (calls: readonly Call[], at?: Head | bigint) => Promise<readonly (Hex | null)[]>
   /** keccak-256 of the code at each address at the recent agreed head; null where there is none. */
   readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
-  readonly balanceWei: (address: Address) => Promise<bigint>
+  readonly balanceWei: (address: Address, at?: Head) => Promise<bigint>
+  /** What moved to and from an account, oldest first. */
+  readonly transfers: (of: TransfersOf) => Promise<readonly Transfer[]>
   /**
    * Transactions of an address counted at a block (by hash or height), or at the agreed finalized one. At `pending` nodes
    * cannot agree, as each has a pool of its own: it is the highest count but those of as many nodes as need not agree, where

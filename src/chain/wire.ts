@@ -1,6 +1,6 @@
 import { type Address, type Hex, keccak256, serializeTransaction } from 'viem'
 import { z } from 'zod'
-import type { Head, Log, MinedTransaction, Receipt } from './nodes.ts'
+import type { Head, Log, MinedTransaction, Receipt, Transfer } from './nodes.ts'
 
 const hex = z
   .string()
@@ -73,6 +73,38 @@ const ITEMS_MAX = 100_000
 const wireLog: z.ZodType<Log> = z.object({ address, topics: listOf(hash, 4), data: hex })
 const wireLogs = listOf(wireLog, ITEMS_MAX)
 const wireStatus = z.enum(['0x0', '0x1']).transform((status) => (status === '0x1' ? 'success' : 'reverted'))
+
+const asAccount = (topic: Hex | undefined): Address => `0x${topic?.slice(26) ?? ''}`
+
+/** Source: execution-apis, eth_getLogs; of EIP-20's event `Transfer` alone: another with its name has four topics. */
+export const wireTransfers = z
+  .unknown()
+  .transform((found) =>
+    Array.isArray(found)
+      ? found.filter((log) => !Array.isArray(log?.topics) || log.topics.length === 3)
+      : found,
+  )
+  .pipe(
+    listOf(
+      z.object({
+        address,
+        topics: listOf(hash, 3),
+        data: uint,
+        blockNumber: uint,
+        blockHash: hash,
+        transactionHash: hash,
+        logIndex: safeInt,
+        removed: z.literal(false).nullish(),
+      }),
+      ITEMS_MAX,
+    ),
+  )
+  .transform((logs): readonly Transfer[] =>
+    logs.map(({ address: token, topics: [, from, to], data: assets, transactionHash, logIndex, ...at }) => ({
+      ...{ token, from: asAccount(from), to: asAccount(to), assets },
+      ...{ blockNumber: at.blockNumber, blockHash: at.blockHash, hash: transactionHash, index: logIndex },
+    })),
+  )
 
 /** Source: execution-apis, eth_getTransactionReceipt. */
 export const wireReceipt = z

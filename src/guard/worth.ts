@@ -28,23 +28,56 @@ export type WorthOptions = {
   readonly nativePriceUsdMicros: bigint
 }
 
-type Held = { readonly token: Address; readonly assets: bigint }
+/** Base units of a token, or wei where it is null. */
+type Held = { readonly token: Address | null; readonly assets: bigint }
 type Asked = () => readonly Held[]
+
+/** What is owned at one block, and what a whole token was worth there, in millionths of a dollar. */
+export type Owned = {
+  readonly wallet: readonly Held[]
+  /** At the deployment's contracts: in escrow, in shares of vaults, in liquidation claims that are not settled. */
+  readonly positions: readonly Held[]
+  /** Of the native coin, where the token is null; one without a price is not there, and counts nothing. */
+  readonly prices: ReadonlyMap<Address | null, bigint>
+}
 
 /** What was owned, millionths of a dollar, and the time of the block that says so, Unix milliseconds. */
 export type Worth = { readonly usdMicros: bigint; readonly atMs: number }
 
-/**
- * Read what signers own at one block, in millionths of a dollar: native coin, tokens, shares of vaults, collateral of
- * liquidation claims that are not settled, and what they have in escrow at the deployment's contracts. A token without a price
- * counts nothing. Throws RolekeeperError `worth.not_read` where a balance or a price is not said, and `node.*`.
- */
+/** Read what signers own at the newest block, in money. Throws as {@link readOwned}. */
 export async function readWorth(
   options: WorthOptions,
   nodes: Pick<Nodes, 'recent' | 'calls' | 'balanceWei'>,
 ): Promise<Worth> {
-  const { owners, deployment, nativePriceUsdMicros } = options
   const head = await nodes.recent()
+  const { wallet, positions, prices } = await readOwned(options, nodes, head)
+  const usdMicros = [...wallet, ...positions].reduce(
+    (sum, held) => sum + moneyOf(held, prices, options.deployment),
+    0n,
+  )
+  return { usdMicros, atMs: head.timestampS * 1_000 }
+}
+
+/** What an amount is worth by these prices, millionths of a dollar. Pure. */
+export function moneyOf(
+  { token, assets }: Held,
+  prices: Owned['prices'],
+  { assets: known }: Pick<Deployment, 'assets'>,
+): bigint {
+  const decimals = token === null ? 18 : known.find(({ address: at }) => at === token)?.decimals
+  return decimals === undefined ? 0n : (assets * (prices.get(token) ?? 0n)) / 10n ** BigInt(decimals)
+}
+
+/**
+ * Read what signers own at one block: native coin, tokens, and what they have at the deployment's contracts. Throws
+ * RolekeeperError `worth.not_read` where a balance or a price is not said, and `node.*`.
+ */
+export async function readOwned(
+  options: WorthOptions,
+  nodes: Pick<Nodes, 'calls' | 'balanceWei'>,
+  head: Head,
+): Promise<Owned> {
+  const { owners, deployment } = options
   const first = createReads()
   const prices = askPrices(options, first)
   const asked = owners.map((owner) => ({
@@ -54,19 +87,16 @@ export async function readWorth(
   }))
   const [, ...weis] = await Promise.all([
     fill(first, head, nodes),
-    ...owners.map((owner) => nodes.balanceWei(owner)),
+    ...owners.map((owner) => nodes.balanceWei(owner, head)),
   ])
   const second = createReads()
   const rest = asked.map(({ positions }) => positions(second))
   await fill(second, head, nodes)
-  const worthOf = prices()
-  const held = [
-    ...asked.flatMap(({ tokens, escrow }) => [...tokens(), ...escrow()]),
-    ...rest.flatMap((each) => each()),
-  ]
-  const wei = weis.reduce((sum, each) => sum + each, 0n)
-  const usdMicros = held.reduce((sum, each) => sum + worthOf(each), (wei * nativePriceUsdMicros) / WAD)
-  return { usdMicros, atMs: head.timestampS * 1_000 }
+  return {
+    wallet: [...weis.map((assets) => ({ token: null, assets })), ...asked.flatMap(({ tokens }) => tokens())],
+    positions: [...asked.flatMap(({ escrow }) => escrow()), ...rest.flatMap((each) => each())],
+    prices: prices(),
+  }
 }
 
 async function fill(reads: Reads, head: Head, nodes: Pick<Nodes, 'calls'>): Promise<void> {
@@ -78,25 +108,25 @@ const unread = (what: string) =>
 
 /** Prices by token: a market's collateral by its oracle in its loan asset, all else by the policy. */
 function askPrices(
-  { deployment, pricesUsdMicros }: WorthOptions,
+  { deployment, pricesUsdMicros, nativePriceUsdMicros }: WorthOptions,
   { ask }: Reads,
-): () => (held: Held) => bigint {
+): () => Owned['prices'] {
   const oracles = deployment.markets.map((market) => ({ market, price: ask(priceView(market.oracle)) }))
-  const assetOf = (token: Address) => deployment.assets.find(({ address: at }) => at === token)
-  const policyPrice = (token: Address) => pricesUsdMicros[assetOf(token)?.symbol ?? ''] ?? 0n
   return () => {
-    const prices = new Map(deployment.assets.map(({ address: at }) => [at, policyPrice(at)]))
+    const prices = new Map<Address | null, bigint>([[null, nativePriceUsdMicros]])
+    for (const { address: at, symbol } of deployment.assets) {
+      const stated = pricesUsdMicros[symbol] ?? 0n
+      if (stated > 0n) prices.set(at, stated)
+    }
+    const stated = new Map(prices)
     for (const { market, price } of oracles) {
-      const loan = policyPrice(market.loanAsset)
+      const loan = stated.get(market.loanAsset)
       const priceWad = price()?.priceWad ?? 0n
-      if (loan === 0n) continue
+      if (loan === undefined) continue
       if (priceWad === 0n) throw unread(`the price of market ${market.address}`)
       prices.set(market.collateralAsset, (priceWad * loan) / WAD)
     }
-    return ({ token, assets }) => {
-      const asset = assetOf(token)
-      return asset === undefined ? 0n : (assets * (prices.get(token) ?? 0n)) / 10n ** BigInt(asset.decimals)
-    }
+    return prices
   }
 }
 

@@ -82,11 +82,28 @@ const ARCHIVE_STEPS = [
   `,
 ]
 
+/** What signers had and what moved it, a file of its own: it is read whole, by people, and nothing waits for it. */
+const ACCOUNTS_STEPS = [
+  `
+  CREATE TABLE pages (
+    chain_id INTEGER NOT NULL, signer TEXT NOT NULL, to_block INTEGER NOT NULL, at_ms INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (chain_id, signer, to_block)
+  ) STRICT;
+  CREATE INDEX pages_by_age ON pages (at_ms);
+  `,
+]
+
 /** The journal's file in a directory. Pure. */
 export const journalFile = (directory: string) => join(directory, 'journal.sqlite')
 
 /** The archive's file in a directory. Pure. */
 export const archiveFile = (directory: string) => join(directory, 'archive.sqlite')
+
+/** The accounts' file in a directory. Pure. */
+export const accountsFile = (directory: string) => join(directory, 'accounts.sqlite')
+
+/** Whether accounts were opened in a directory. */
+export const hasAccounts = (directory: string): boolean => existsSync(accountsFile(directory))
 
 /** Whether anything of a directory was archived. */
 export const hasArchive = (directory: string): boolean => existsSync(archiveFile(directory))
@@ -126,6 +143,10 @@ const versionOf = (db: DatabaseSync) => Number(db.prepare('PRAGMA user_version')
 export const readArchiveDatabase = (directory: string): DatabaseSync | null =>
   hasArchive(directory) ? new DatabaseSync(archiveFile(directory), { readOnly: true }) : null
 
+/** Open the accounts of a directory for reading. */
+export const readAccountsDatabase = (directory: string): DatabaseSync =>
+  new DatabaseSync(accountsFile(directory), { readOnly: true })
+
 /**
  * Open (or create) the database of a directory that this process has locked, bring an older version to today's, and
  * check that it is whole. Throws RolekeeperError `journal.version` for one of a newer release, `journal.corrupt` for one
@@ -152,6 +173,10 @@ export function openDatabase(directory: string): DatabaseSync {
 /** Open (or create) the archive of a directory that this process has locked. Throws as {@link openDatabase} does. */
 export const openArchiveDatabase = (directory: string): DatabaseSync =>
   openFile(archiveFile(directory), ARCHIVE_STEPS, false)
+
+/** Open (or create) the accounts of a directory that this process has locked. Throws as {@link openDatabase} does. */
+export const openAccountsDatabase = (directory: string): DatabaseSync =>
+  openFile(accountsFile(directory), ACCOUNTS_STEPS)
 
 /** A commit is in the log, and on disk after the next barrier. The archive grows for years, and is not read through. */
 function openFile(file: string, steps: readonly string[], checked = true): DatabaseSync {

@@ -2,6 +2,7 @@ import type { Nodes } from '../chain/nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
+import { type Accounts, openAccounts } from '../journal/accounts.ts'
 import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
@@ -117,10 +118,12 @@ class ComposedKeeper implements Keeper {
     const seating = await this.#sit()
     this.#seating = seating
     const ops = await this.#startOps(seating)
+    const accounts = openAccounts(this.#config.directory)
+    this.#opened.push(accounts.close)
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
     this.#opened.push(() => client.close())
     const nodes = await this.#connect(seating)
-    await seating.hold((seat) => this.#hold(seat, nodes, client), nodes)
+    await seating.hold((seat) => this.#hold(seat, accounts, nodes, client), nodes)
     const terms = [...this.#terms]
     const refusal = refusalOfAll(terms.flatMap((term) => term.states()))
     if (refusal !== null && seating.resumed === 0) throw refusal
@@ -177,10 +180,17 @@ class ComposedKeeper implements Keeper {
     return nodes
   }
 
-  #hold(seat: HeldSeat, nodes: Nodes, client: ServiceClient): Tenure {
+  #hold(seat: HeldSeat, accounts: Accounts, nodes: Nodes, client: ServiceClient): Tenure {
     const term = createTerm(seat, {
       ...{ clock: this.#clock, log: this.#log, reports: this.#reports, decides: this.#decides },
-      ...{ nodes, client, sources: this.#sources, stop: this.#ending.signal, hurry: this.#hurry.signal },
+      ...{
+        accounts,
+        nodes,
+        client,
+        sources: this.#sources,
+        stop: this.#ending.signal,
+        hurry: this.#hurry.signal,
+      },
       loosens: this.#loosens,
       ...{ onFailed: this.#onFailed, hears: () => this.#feed !== undefined },
     })

@@ -1,8 +1,10 @@
 import { type Address, type Hex, serializeSignature } from 'viem'
+import { addNextPage } from '../accounts/next-page.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import type { UsedParts } from '../guard/budget.ts'
+import type { Accounts } from '../journal/accounts.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
@@ -14,8 +16,12 @@ import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import { createLossBudget } from './loss-budget.ts'
+import { createRenewed } from './renewed.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createStandingAllowances } from './standing-allowances.ts'
+
+/** What is final is entered within so long. */
+const ACCOUNTS_EVERY_MS = 15_000
 
 /** The key of a live agent. It opens by itself; until then each request for a signature throws `sign.not_open`. */
 type RoleKey = {
@@ -34,7 +40,7 @@ export type RoleSigning = {
   readonly key: RoleKey
   readonly session: WalletSession
   readonly stages: Stages
-  /** Look at what stands, and at what was lost, where that is due; nothing waits for it. */
+  /** Look at what stands, what was lost and what moved, where that is due; nothing waits for it. */
   readonly lookBeside: () => void
   /** Why nothing new may begin, as it is not known what was lost; null where it is. */
   readonly unread: () => Refusal | null
@@ -47,6 +53,7 @@ type SigningDeps = Pick<
   LiveStagesDeps,
   'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone' | 'mail'
 > & {
+  readonly accounts: Accounts
   readonly client: ServiceClient
   readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits'>
   readonly clock: Clock
@@ -92,9 +99,14 @@ export function createRoleSigning(
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
+  const accounts = createRenewed(() => addNextPage({ ...owns, role }, deps), {
+    ...{ clock, everyMs: () => ACCOUNTS_EVERY_MS },
+    onFailed: (error) => log.warn('could not keep accounts', { role, signer: signer.address }, error),
+  })
   const lookBeside = () => {
     standing.begin()
     lossBudget?.look()
+    accounts.begin()
   }
   return {
     key,

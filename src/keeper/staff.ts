@@ -1,5 +1,6 @@
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
+import type { Accounts } from '../journal/accounts.ts'
 import { closedForNow } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
@@ -51,6 +52,7 @@ export type RoleState =
 
 /** What staffing needs. */
 export type StaffDeps = RoleDeps & {
+  readonly accounts: Accounts
   /** The changes of policies that this start may take up though they loosen, by their hashes. */
   readonly loosens: readonly string[]
   /** Called when a role comes up, or goes down for another reason than before. */

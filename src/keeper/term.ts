@@ -2,6 +2,7 @@ import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig } from '../config/config.ts'
 import type { Refusal, RolekeeperError } from '../errors.ts'
+import type { Accounts } from '../journal/accounts.ts'
 import type { Sources } from '../observe/sources.ts'
 import { closedForNow, stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
@@ -29,6 +30,7 @@ export type TermDeps = {
   readonly log: Log
   readonly reports: Reports
   readonly nodes: Nodes
+  readonly accounts: Accounts
   readonly client: ServiceClient
   readonly sources: Sources
   /** Whether agents decide, or only what is in flight and what people order is carried. */
@@ -198,10 +200,10 @@ function staffOf(
   deps: Deps,
 ): Staff {
   const { journal, signers } = deps.records
-  const { client, sources, config, mail, clock, log, gate, reports, loosens } = deps
+  const { accounts, client, sources, config, mail, clock, log, gate, reports, loosens } = deps
   const { metrics, emit, alarm } = reports
   return createStaff(deps.candidates, {
-    ...{ journal, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
+    ...{ journal, accounts, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
     ...{ config, mail, clock, log, gate, alone, loosens, urgentOf: live.urgentOf },
     onOpened: (workflow) => live.moved(null, workflow),
     onMove: live.moved,

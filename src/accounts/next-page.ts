@@ -1,0 +1,166 @@
+import type { Address } from 'viem'
+import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
+import { RolekeeperError } from '../errors.ts'
+import { readOwned, type WorthOptions } from '../guard/worth.ts'
+import type { Accounts, Balance, Line, Page, Point } from '../journal/accounts.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Role } from '../service/contract/roles.ts'
+import { type Slot, slotAt } from '../workflow/slot.ts'
+
+/** Whose accounts, and how what it has is read. */
+export type AccountsOf = Omit<WorthOptions, 'owners'> & {
+  readonly role: Role
+  readonly signer: Address
+}
+
+/** What keeping accounts needs. */
+export type AccountsDeps = {
+  readonly nodes: Pick<
+    Nodes,
+    'chainId' | 'finalized' | 'block' | 'transactionCount' | 'transfers' | 'calls' | 'balanceWei'
+  >
+  readonly journal: Pick<Journal, 'byNonce'>
+  readonly accounts: Pick<Accounts, 'last' | 'add'>
+}
+
+const NATIVE_COIN = { token: null, symbol: 'ETH', decimals: 18 } as const
+
+/** Blocks whose logs are asked for at once. */
+const BLOCKS_MAX = 2_000n
+/** A page is begun so often where nothing moves: what is held is marked then. */
+const QUIET_MS_MAX = 3_600_000
+
+/**
+ * Add a page up to the newest final block where anything moved since the last one, or an hour passed. What is in it never
+ * changes: all of it is final, and whatever no log and no transaction of ours explains is a line that says so.
+ * Throws RolekeeperError `accounts.forked`, `worth.not_read` and `node.*`.
+ */
+export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<void> {
+  const { nodes, accounts } = deps
+  const { role, deployment } = of
+  const signer: Address = `0x${of.signer.slice(2).toLowerCase()}`
+  const last = await accounts.last(nodes.chainId, signer)
+  const final = await nodes.finalized()
+  const to = pointOf(final)
+  if (last !== null && last.to.number >= to.number) return
+  const count = await nodes.transactionCount(signer, final.hash)
+  const named = last === null ? [] : await linesSince(last, { ...of, signer }, final, count, deps)
+  // A transaction that our own record has not closed yet.
+  if (named === null) return
+  if (last !== null && named.length === 0 && to.atMs - last.to.atMs < QUIET_MS_MAX) return
+  const owned = await readOwned({ ...of, owners: [signer] }, nodes, final)
+  const page = {
+    ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },
+    tokens: [
+      ...deployment.assets.map(({ address: token, symbol, decimals }) => ({ token, symbol, decimals })),
+      NATIVE_COIN,
+    ],
+    closing: owned.wallet,
+    positions: summed(owned.positions),
+    prices: [...owned.prices].map(([token, usdMicros]) => ({ token, usdMicros })),
+  }
+  const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
+  await accounts.add({ ...page, lines })
+}
+
+const pointOf = ({ number, hash, timestampS }: Head): Point => ({ number, hash, atMs: timestampS * 1_000 })
+
+const held = (balances: readonly Balance[], token: Address | null) =>
+  balances.filter((each) => each.token === token)
+
+function summed(balances: readonly Balance[]): readonly Balance[] {
+  return [...Map.groupBy(balances, ({ token }) => token)]
+    .map(([token, each]) => ({ token, assets: each.reduce((sum, { assets }) => sum + assets, 0n) }))
+    .filter(({ assets }) => assets !== 0n)
+}
+
+/** What moved since a page, by logs and by our own transactions; null while one of these has no end in the journal. */
+async function linesSince(
+  last: Page,
+  of: AccountsOf,
+  final: Head,
+  count: number,
+  { nodes, journal }: AccountsDeps,
+): Promise<readonly Line[] | null> {
+  const { signer, deployment } = of
+  if ((await nodes.block(last.to.number))?.hash !== last.to.hash) throw forked(last)
+  const ours: { readonly workflowId: string; readonly slot: Slot }[] = []
+  for (let nonce = last.count; nonce < count; nonce += 1) {
+    const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
+    // What our record does not know, the balance of the native coin tells.
+    const slot = workflow === 'archived' ? undefined : slotAt(workflow, signer, nonce)
+    if (workflow === null || workflow === 'archived' || slot === undefined || slot.consumedByOther) continue
+    if (slot.state !== 'final') return null
+    ours.push({ workflowId: workflow.id, slot })
+  }
+  const workflowOf = new Map(ours.map(({ workflowId, slot }) => [slot.inclusion?.hash, workflowId]))
+  // One that was not listed then opens with this page.
+  const tokens = deployment.assets.flatMap(({ address }) =>
+    held(last.closing, address).length === 0 ? [] : address,
+  )
+  const transfers: Transfer[] = []
+  for (let fromBlock = last.to.number + 1n; fromBlock <= final.number; fromBlock += BLOCKS_MAX) {
+    const end = fromBlock + BLOCKS_MAX - 1n
+    const toBlock = end < final.number ? end : final.number
+    transfers.push(...(await nodes.transfers({ tokens, account: signer, fromBlock, toBlock })))
+  }
+  const moved = transfers
+    .filter(({ from, to }) => from !== to)
+    .map(({ token, from, to, assets, blockNumber, hash }): Line => {
+      const isOut = from === signer
+      const counterparty = isOut ? to : from
+      const workflowId = workflowOf.get(hash) ?? null
+      return {
+        kind: 'moved',
+        token,
+        assets: isOut ? -assets : assets,
+        blockNumber,
+        hash,
+        counterparty,
+        workflowId,
+      }
+    })
+  return [...moved, ...ours.flatMap(({ workflowId, slot }) => nativeLines(slot, workflowId))]
+}
+
+/** What a transaction took of the native coin. */
+function nativeLines({ inclusion, payload }: Slot, workflowId: string): readonly Line[] {
+  if (inclusion === undefined) return []
+  const { hash, blockNumber, gasUsed, effectiveGasPriceWei, status, purpose } = inclusion
+  const line = { token: null, blockNumber, hash, workflowId }
+  const isSent = status === 'success' && purpose === 'payload' && payload.valueWei > 0n
+  return [
+    { ...line, kind: 'gas', assets: -gasUsed * effectiveGasPriceWei, counterparty: null },
+    ...(isSent
+      ? [{ ...line, kind: 'sent' as const, assets: -payload.valueWei, counterparty: payload.to }]
+      : []),
+  ]
+}
+
+/** What a balance changed by, and no line says why. */
+function unexplained(
+  last: Page,
+  lines: readonly Line[],
+  { closing, to }: Pick<Page, 'closing' | 'to'>,
+): readonly Line[] {
+  return closing.flatMap(({ token, assets }) => {
+    const opening = last.closing.find((each) => each.token === token)
+    if (opening === undefined) return []
+    const known = lines.filter((line) => line.token === token)
+    const missing = assets - opening.assets - known.reduce((sum, line) => sum + line.assets, 0n)
+    if (missing === 0n) return []
+    const line = { token, assets: missing, blockNumber: to.number, hash: null, counterparty: null }
+    return [{ ...line, kind: 'unexplained' as const, workflowId: null }]
+  })
+}
+
+const forked = ({ signer, to }: Page) =>
+  new RolekeeperError(
+    'accounts.forked',
+    `The accounts of ${signer} close a page at block ${to.number} ${to.hash}, which the chain has left.`,
+    {
+      fix: "keep accounts.sqlite of the keeper's directory aside and start it again: the accounts open anew from there.",
+      facts: { signer },
+      retry: 'later',
+    },
+  )

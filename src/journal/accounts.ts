@@ -1,0 +1,108 @@
+import type { Address, Hex } from 'viem'
+import type { Role } from '../service/contract/roles.ts'
+import type { Denomination } from '../units.ts'
+import { accountsFile, hasAccounts, openAccountsDatabase, readAccountsDatabase } from './database.ts'
+import { endProcess } from './faults.ts'
+import { encodeRecord, Records } from './records.ts'
+
+/** A block, and when it was: Unix milliseconds by its own time. */
+export type Point = { readonly number: bigint; readonly hash: Hex; readonly atMs: number }
+
+/**
+ * What changed a balance. `moved`: a token, as its contract logged it; `gas`; `sent`: native coin with a call of ours;
+ * `unexplained`: the balance says so and nothing else does, as of native coin that a contract paid, or of a token that moves
+ * without a log.
+ */
+export type Line = {
+  readonly kind: 'moved' | 'gas' | 'sent' | 'unexplained'
+  /** Null is the native coin. */
+  readonly token: Address | null
+  /** Base units, or wei; negative left us. */
+  readonly assets: bigint
+  readonly blockNumber: bigint
+  /** The transaction; null where none is known. */
+  readonly hash: Hex | null
+  /** Who gave or got it; null where that is not known. */
+  readonly counterparty: Address | null
+  /** Whose transaction it was; null where it was none of ours. */
+  readonly workflowId: string | null
+}
+
+/** What is held of a token, or in wei. */
+export type Balance = { readonly token: Address | null; readonly assets: bigint }
+
+/** What a whole token, or coin, was worth: millionths of a US dollar. */
+export type Price = { readonly token: Address | null; readonly usdMicros: bigint }
+
+/** One page of a signer's accounts: what it had at the end, what led there from the page before, and what that was worth. */
+export type Page = {
+  readonly chainId: number
+  readonly signer: Address
+  readonly role: Role
+  /** The end of the page before; null on the first, which opens the accounts and has no lines. */
+  readonly from: Point | null
+  readonly to: Point
+  /** Transactions of the signer up to there. */
+  readonly count: number
+  readonly lines: readonly Line[]
+  /** What has an account, with its unit. */
+  readonly tokens: readonly (Denomination & Pick<Balance, 'token'>)[]
+  readonly closing: readonly Balance[]
+  /** In what it has at the deployment's contracts: escrow, claims and shares of vaults. */
+  readonly positions: readonly Balance[]
+  readonly prices: readonly Price[]
+}
+
+/** The accounts of a directory's signers, oldest page first. */
+export type AccountsReads = {
+  readonly pages: () => Promise<readonly Page[]>
+  readonly close: () => Promise<void>
+}
+
+/** The same, for the process that keeps them. */
+export type Accounts = AccountsReads & {
+  readonly last: (chainId: number, signer: Address) => Promise<Page | null>
+  /** Add a page, and resolve once it is on disk; false, and nothing is written, where it does not follow the last. */
+  readonly add: (page: Page) => Promise<boolean>
+}
+
+const NEWEST = 'SELECT body FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC LIMIT 1'
+
+/** Open (or create) the accounts of a directory that this process has locked. Throws as opening its journal does. */
+export function openAccounts(directory: string, onFailed = endProcess): Accounts {
+  const records = new Records(openAccountsDatabase(directory), accountsFile(directory), onFailed)
+  const last = (chainId: number, signer: Address) =>
+    records.bodies<Page>(NEWEST, chainId, signer.toLowerCase())[0] ?? null
+  return {
+    ...readsOf(records),
+    last: async (chainId, signer) => last(chainId, signer),
+    add: async (page) => {
+      const { chainId, signer, from, to } = page
+      const added = await records.change(() => {
+        if ((last(chainId, signer)?.to.hash ?? null) !== (from?.hash ?? null)) return false
+        records.run(
+          'INSERT INTO pages (chain_id, signer, to_block, at_ms, body) VALUES (?, ?, ?, ?, ?)',
+          ...[chainId, signer.toLowerCase(), to.number, to.atMs, encodeRecord(page)],
+        )
+        return true
+      })
+      await records.barrier()
+      return added
+    },
+  }
+}
+
+/** Open the accounts of a directory for reading, beside the process that keeps them; null where there are none yet. */
+export function readAccounts(directory: string): AccountsReads | null {
+  if (!hasAccounts(directory)) return null
+  return readsOf(new Records(readAccountsDatabase(directory), accountsFile(directory), () => {}))
+}
+
+const readsOf = (records: Records): AccountsReads => ({
+  pages: () =>
+    records.bodiesByTurns<Page>(
+      records.rows('SELECT rowid FROM pages ORDER BY at_ms, signer'),
+      'SELECT body FROM pages WHERE rowid = ?',
+    ),
+  close: () => records.close(),
+})
