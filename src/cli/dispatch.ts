@@ -31,6 +31,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'correct a NAV report, as its next revision',
     load: async () => (await import('./commands/restate.ts')).restate,
   },
+  pnl: {
+    summary: 'what was said, and what came of it',
+    load: async () => (await import('./commands/pnl.ts')).pnl,
+  },
   shadow: {
     summary: 'what roles in shadow would have done, and gained',
     load: async () => (await import('./commands/shadow.ts')).shadow,
