@@ -47,7 +47,8 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<v
   const named = last === null ? [] : await linesSince(last, { ...of, signer }, final, count, deps)
   // A transaction that our own record has not closed yet.
   if (named === null) return
-  if (last !== null && named.length === 0 && to.atMs - last.to.atMs < QUIET_MS_MAX) return
+  const isQuiet = last?.count === count && named.length === 0
+  if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return
   const owned = await readOwned({ ...of, owners: [signer] }, nodes, final)
   const page = {
     ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },

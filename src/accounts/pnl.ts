@@ -69,7 +69,7 @@ const isReturnOf = (line: Line, page: Page, { line: gave, page: of }: Entry): bo
   gave.assets === -line.assets
 
 /** What an amount was worth at the end of a page, millionths of a US dollar; nothing where it had no price. Pure. */
-export function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): bigint {
+function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): bigint {
   const price = prices.find((each) => each.token === token)?.usdMicros ?? 0n
   const decimals = tokens.find((each) => each.token === token)?.decimals ?? 0
   return (assets * price) / 10n ** BigInt(decimals)
@@ -84,6 +84,11 @@ export function resultsOf(
   const entries = entriesOf(period)
   const said = saidOf(entries, workflows)
   const groups = Map.groupBy(entries, (entry) => keyOf(entry, by, workflows))
+  // Said once: where its workflow moved something, or paid gas alone.
+  const home = new Map<string | null, string>()
+  for (const entry of entries.toSorted((one, other) => Number(isGas(one)) - Number(isGas(other)))) {
+    if (!home.has(entry.workflowId)) home.set(entry.workflowId, keyOf(entry, by, workflows))
+  }
   const parts = by === 'role' || by === 'day' ? Map.groupBy(period, ({ page }) => partOf(page, by)) : null
   const keys = [...new Set([...groups.keys(), ...(parts?.keys() ?? [])])].toSorted()
   return keys.map((key) => {
@@ -92,9 +97,9 @@ export function resultsOf(
     const part = parts?.get(key) ?? []
     return {
       key,
-      said: ids.reduce((sum, id) => sum + (said.get(id) ?? 0n), 0n),
-      moved: sum(own.filter(({ line }) => line.kind !== 'gas')),
-      gas: sum(own.filter(({ line }) => line.kind === 'gas')),
+      said: ids.reduce((total, id) => total + (home.get(id) === key ? (said.get(id) ?? 0n) : 0n), 0n),
+      moved: sum(own.filter((entry) => !isGas(entry))),
+      gas: sum(own.filter(isGas)),
       positions: parts === null ? null : part.reduce((all, each) => all + positionsOf(each), 0n),
       marked: parts === null ? null : part.reduce((all, each) => all + markedOf(each), 0n),
       workflows: ids,
@@ -102,6 +107,8 @@ export function resultsOf(
     }
   })
 }
+
+const isGas = ({ line }: Entry) => line.kind === 'gas'
 
 const sum = (entries: readonly Entry[]) => entries.reduce((all, { usdMicros }) => all + usdMicros, 0n)
 

@@ -59,7 +59,7 @@ export async function readWorth(
 }
 
 /** What an amount is worth by these prices, millionths of a dollar. Pure. */
-export function moneyOf(
+function moneyOf(
   { token, assets }: Held,
   prices: Owned['prices'],
   { assets: known }: Pick<Deployment, 'assets'>,

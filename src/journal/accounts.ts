@@ -32,7 +32,7 @@ export type Line = {
 export type Balance = { readonly token: Address | null; readonly assets: bigint }
 
 /** What a whole token, or coin, was worth: millionths of a US dollar. */
-export type Price = { readonly token: Address | null; readonly usdMicros: bigint }
+type Price = { readonly token: Address | null; readonly usdMicros: bigint }
 
 /** One page of a signer's accounts: what it had at the end, what led there from the page before, and what that was worth. */
 export type Page = {
@@ -81,8 +81,8 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
       const added = await records.change(() => {
         if ((last(chainId, signer)?.to.hash ?? null) !== (from?.hash ?? null)) return false
         records.run(
-          'INSERT INTO pages (chain_id, signer, to_block, at_ms, body) VALUES (?, ?, ?, ?, ?)',
-          ...[chainId, signer.toLowerCase(), to.number, to.atMs, encodeRecord(page)],
+          'INSERT INTO pages (chain_id, signer, to_block, body) VALUES (?, ?, ?, ?)',
+          ...[chainId, signer.toLowerCase(), to.number, encodeRecord(page)],
         )
         return true
       })
@@ -101,7 +101,7 @@ export function readAccounts(directory: string): AccountsReads | null {
 const readsOf = (records: Records): AccountsReads => ({
   pages: () =>
     records.bodiesByTurns<Page>(
-      records.rows('SELECT rowid FROM pages ORDER BY at_ms, signer'),
+      records.rows('SELECT rowid FROM pages ORDER BY chain_id, to_block, signer'),
       'SELECT body FROM pages WHERE rowid = ?',
     ),
   close: () => records.close(),

@@ -86,10 +86,9 @@ const ARCHIVE_STEPS = [
 const ACCOUNTS_STEPS = [
   `
   CREATE TABLE pages (
-    chain_id INTEGER NOT NULL, signer TEXT NOT NULL, to_block INTEGER NOT NULL, at_ms INTEGER NOT NULL, body TEXT NOT NULL,
+    chain_id INTEGER NOT NULL, signer TEXT NOT NULL, to_block INTEGER NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (chain_id, signer, to_block)
   ) STRICT;
-  CREATE INDEX pages_by_age ON pages (at_ms);
   `,
 ]
 

@@ -12,7 +12,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['agents/agent.ts'],
   ['observe', 'config', 'agents/ROLE'],
   ['guard', 'journal', 'queue', 'ops', 'agents/index.ts'],
-  ['decide', 'pipeline', 'fleet'],
+  ['decide', 'pipeline', 'fleet', 'accounts'],
   ['keeper'],
   ['cli'],
 ]

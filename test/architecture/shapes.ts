@@ -10,7 +10,7 @@ import { type Rule, type SourceFile, shown } from './tree.ts'
 const FUNCTION_LINES_MAX = 70
 const FILE_LINES_MAX = 300
 const MEDIAN_LINES_MAX = 150
-const ENTRIES_MAX = 18
+const ENTRIES_MAX = 19
 
 /** Files that may be longer, because each is one table. */
 const TABLES: Readonly<Record<string, string>> = {
@@ -63,7 +63,7 @@ export const mostFilesAreSmall: Rule = ({ files }) => {
   return median < MEDIAN_LINES_MAX ? [] : [`half of the files have ${median} lines or more`]
 }
 
-/** At most 18 entries stand directly under src/. */
+/** At most 19 entries stand directly under src/. */
 export const srcIsSurveyable: Rule = ({ files }) => {
   const entries = new Set(files.flatMap(({ path }) => /^src\/([^/]+)/.exec(path)?.[1] ?? []))
   return entries.size <= ENTRIES_MAX ? [] : [`src/ has ${entries.size} entries: ${[...entries].join(', ')}`]

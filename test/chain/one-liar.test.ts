@@ -7,7 +7,8 @@ import { wireBlock } from './scripted-node.ts'
 
 const OURS = `0x${'ad'.repeat(20)}` as const
 const TOKEN = `0x${'bb'.repeat(20)}` as const
-const word = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const word = (number: number | bigint) => `0x${number.toString(16).padStart(64, '0')}` as const
 
 const receipt = {
   ...{ transactionHash: word(777), from: OURS, blockNumber: '0xa', blockHash: word(10), status: '0x1' },
@@ -35,6 +36,12 @@ const HONEST: Readonly<Record<string, Answer>> = {
   eth_getStorageAt: () => word(7),
   eth_estimateGas: () => '0x5300',
   eth_feeHistory: () => ({ reward: Array.from({ length: 10 }, () => ['0x5']) }),
+  eth_getLogs: () => [
+    {
+      ...{ address: TOKEN, topics: [TRANSFER, word(BigInt(OURS)), word(2)], data: word(5), removed: false },
+      ...{ blockNumber: '0x8', blockHash: word(8), transactionHash: word(777), logIndex: '0x1' },
+    },
+  ],
   eth_simulateV1: () => [{ calls: [ran, { ...ran, returnData: word(7) }, ran, ran] }],
 }
 
@@ -113,6 +120,11 @@ const READS: readonly (readonly [
     'a transaction',
     ['eth_getTransactionByHash', 'eth_getTransactionReceipt'],
     (nodes) => nodes.transaction(word(777)),
+  ],
+  [
+    'what moved',
+    ['eth_getLogs'],
+    (nodes) => nodes.transfers({ tokens: [TOKEN], account: OURS, fromBlock: 7n, toBlock: 9n }),
   ],
   ['tips', ['eth_feeHistory'], (nodes) => nodes.feeHistory()],
   ['the gas of a no-op', ['eth_estimateGas'], (nodes) => nodes.estimateNoopGas(OURS)],

@@ -1,12 +1,38 @@
+import { type Address, createPublicClient, erc20Abi, http } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
+import { balancesOf, periodOf } from '../../src/accounts/pnl.ts'
+import { readAccounts } from '../../src/journal/accounts.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 
 /** What the roles are for; each must come from an agent's own decision. */
 const WORKFLOW_TYPES = agents.flatMap(({ workflowTypes }) => workflowTypes)
 /** It takes 60 to 75 s; a loaded machine gets more. */
 const MS_MAX = 110_000
+
+/** Opening, all lines and closing of each account, and the chain at the block that each closes at, to the base unit. */
+async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<void> {
+  const accounts = readAccounts(config.directory)
+  const period = periodOf((await accounts?.pages()) ?? [], 0)
+  await accounts?.close()
+  expect(new Set(period.map(({ page }) => page.signer)).size).toBe(config.agents.length)
+  const client = createPublicClient({ transport: http(sandbox.info.rpcUrl) })
+  for (const row of balancesOf(period)) {
+    const { role, symbol, opening, received, paid, gas, unexplained, closing, block: blockNumber } = row
+    const asset = config.deployment.assets.find((each) => each.symbol === symbol)
+    const address = row.signer as Address
+    const onChain =
+      asset === undefined
+        ? client.getBalance({ address, blockNumber })
+        : client.readContract({
+            ...{ address: asset.address, abi: erc20Abi, functionName: 'balanceOf', args: [address] },
+            blockNumber,
+          })
+    expect([role, symbol, unexplained, opening + received + paid + gas]).toEqual([role, symbol, 0n, closing])
+    expect([role, symbol, await onChain]).toEqual([role, symbol, closing])
+  }
+}
 
 let session: RoleSession
 beforeAll(async () => {
@@ -32,6 +58,7 @@ it(
     expect([...missing]).toEqual([])
 
     await keeper.stop({ drainMs: 0 })
+    await expectAccountsToSum(session)
     const { workflows } = keeper.summary()
     for (const [role, { succeeded, quarantined }] of Object.entries(workflows)) {
       expect([role, succeeded > 0, quarantined]).toEqual([role, true, 0])

@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Address, Hex } from 'viem'
+import { zeroAddress } from 'viem'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { addNextPage } from '../../src/accounts/next-page.ts'
+import { balancesOf, periodOf, resultsOf } from '../../src/accounts/pnl.ts'
+import { checkFinal } from '../../src/guard/check-final.ts'
+import { type Accounts, openAccounts, type Page, readAccounts } from '../../src/journal/accounts.ts'
+import type { Slot } from '../../src/workflow/slot.ts'
+import type { Workflow } from '../../src/workflow/workflow.ts'
+import { carryOut, createScene, liquidationOf, type Scene } from '../guard/scene.ts'
+import { by, eth, usd } from '../sandbox/contracts/world.ts'
+import { slotOf, workflowOf } from '../support/workflows.ts'
+
+let scene: Scene
+beforeAll(async () => {
+  scene = await createScene()
+})
+afterAll(() => scene?.stop())
+
+let [directory, accounts, done] = ['', {} as Accounts, [] as Workflow[]]
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'accounts-'))
+  accounts = openAccounts(directory)
+  done = []
+  return async () => {
+    await accounts.close()
+    rmSync(directory, { recursive: true })
+  }
+})
+
+const look = async (): Promise<readonly Page[]> => {
+  // What was just mined is final once the chain has gone on.
+  await scene.world.client.mine({ blocks: 70 })
+  const of = {
+    ...({ role: 'liquidator', signer: scene.liquidator, deployment: scene.deployment } as const),
+    ...{ pricesUsdMicros: { sUSD: 1_000_000n }, nativePriceUsdMicros: 3_000_000_000n },
+  }
+  const byNonce = async (_chain: number, _signer: Address, nonce: number) =>
+    done.find(({ slots }) => slots.some((slot) => slot.nonce === nonce)) ?? null
+  await addNextPage(of, { nodes: scene.nodes, journal: { byNonce }, accounts })
+  return accounts.pages()
+}
+
+/** A workflow of ours with these transactions, as its receipts have them. */
+async function recorded(id: string, hashes: readonly Hex[], state: Slot['state'] = 'final'): Promise<void> {
+  const { client } = scene.world
+  const slots = await Promise.all(
+    hashes.map(async (hash, index) => {
+      const [receipt, { nonce, to, input: data, value: valueWei, gas: gasLimit }] = await Promise.all([
+        client.getTransactionReceipt({ hash }),
+        client.getTransaction({ hash }),
+      ])
+      const inclusion = { hash, purpose: 'payload', ...receipt } as const
+      const effectiveGasPriceWei = receipt.effectiveGasPrice
+      const payload = { to, data, valueWei, gasLimit }
+      return slotOf({
+        index,
+        nonce,
+        signer: scene.liquidator,
+        state,
+        payload,
+        inclusion: { ...inclusion, effectiveGasPriceWei },
+      })
+    }),
+  )
+  done.push(workflowOf('succeeded', { id, slots }))
+}
+
+const sent = (to: Address, value: bigint) =>
+  scene.world.client.sendTransaction({ ...by(scene.liquidator), to, value })
+
+it('sums to the balances on chain, to the base unit: tokens, gas, coin that was sent, and what others gave', async () => {
+  const { world, liquidator } = scene
+  const borrower = await scene.borrow()
+  await world.price('2500')
+  expect(await look()).toMatchObject([{ from: null, lines: [] }])
+  const cleared = await checkFinal(await liquidationOf(scene, { borrower, repay: usd('5000') }), scene)
+  if (!cleared.ok) throw new TypeError(cleared.message)
+  await recorded('one', await carryOut(cleared.clearance, scene))
+  await recorded('two', [await sent(borrower, eth('0.5'))])
+  await world.sUSD.write.mint([liquidator, usd('70')], by(world.admin))
+  const pages = await look()
+  const period = periodOf(pages, 0)
+  expect(period[0]?.page.lines).toMatchObject([
+    {
+      kind: 'moved',
+      assets: -usd('5000'),
+      workflowId: 'one',
+      counterparty: scene.deployment.markets[0]?.address,
+    },
+    { kind: 'moved', assets: usd('70'), workflowId: null, counterparty: zeroAddress },
+    { kind: 'gas', token: null, workflowId: 'one' },
+    { kind: 'gas', token: null, workflowId: 'one' },
+    { kind: 'gas', token: null, workflowId: 'two' },
+    { kind: 'sent', token: null, assets: -eth('0.5'), workflowId: 'two', counterparty: borrower },
+  ])
+  for (const { opening, received, paid, gas, unexplained, closing } of balancesOf(period)) {
+    expect(unexplained).toBe(0n)
+    expect(opening + received + paid + gas).toBe(closing)
+  }
+  const { blockNumber, ...at } = { blockNumber: period[0]?.page.to.number, address: liquidator }
+  const closing = Object.fromEntries(balancesOf(period).map((row) => [row.symbol, row.closing]))
+  expect(closing.sUSD).toBe(await world.sUSD.read.balanceOf([liquidator], { blockNumber: blockNumber ?? 0n }))
+  expect(closing.ETH).toBe(await world.client.getBalance({ ...at, blockNumber: blockNumber ?? 0n }))
+  // 5,000 was repaid and 70 given; the claim holds 5,350 of sETH.
+  const [result] = resultsOf(period, 'role', new Map())
+  expect(result).toMatchObject({ moved: -usd('4930') - 1_500_000_000n, positions: usd('5350'), marked: 0n })
+})
+
+it('marks what was held at the price of each page', async () => {
+  const { world } = scene
+  const held = await world.sETH.read.balanceOf([scene.liquidator])
+  await world.price('2000')
+  await look()
+  await world.sETH.write.mint([scene.liquidator, eth('2') - held], by(world.admin))
+  await look()
+  await world.price('2100')
+  await world.sUSD.write.mint([scene.liquidator, 1n], by(world.admin))
+  const period = periodOf(await look(), 0).slice(-1)
+  const last = period[0]?.page
+  const [result] = resultsOf(period, 'role', new Map())
+  const claimed =
+    last?.positions.find(({ token }) => token === scene.deployment.assets[2]?.address)?.assets ?? 0n
+  expect(result).toMatchObject({ moved: 1n, positions: 0n, marked: usd('200') + claimed / 10n ** 10n })
+})
+
+it('says so where nothing explains a balance, and never enters it twice', async () => {
+  await look()
+  await sent(scene.world.admin, eth('1'))
+  const pages = await look()
+  const [line, ...more] = pages[1]?.lines ?? []
+  expect([line?.kind, line?.token, more]).toEqual(['unexplained', null, []])
+  expect(line?.assets).toBeLessThan(-eth('1'))
+  expect(await look()).toHaveLength(2)
+})
+
+it('waits for what our own record has not closed', async () => {
+  await look()
+  await recorded('one', [await sent(scene.world.admin, eth('1'))], 'mined')
+  expect(await look()).toHaveLength(1)
+  done = done.map((workflow) => ({
+    ...workflow,
+    slots: workflow.slots.map((slot) => ({ ...slot, state: 'final' })),
+  }))
+  expect(await look()).toHaveLength(2)
+})
+
+it('refuses to go on from a block that the chain has left, and takes a page only after the last', async () => {
+  const [first] = await look()
+  if (first === undefined) throw new TypeError('no page')
+  const other = { number: first.to.number + 1n, hash: `0x${'99'.repeat(32)}` as const, atMs: first.to.atMs }
+  expect(await accounts.add({ ...first, from: null, to: other })).toBe(false)
+  expect(await accounts.add({ ...first, from: first.to, to: other })).toBe(true)
+  await expect(look()).rejects.toMatchObject({ code: 'accounts.forked' })
+})
+
+it('is read beside the keeper that keeps it', async () => {
+  expect(readAccounts(join(directory, 'none'))).toBeNull()
+  const pages = await look()
+  const reader = readAccounts(directory)
+  expect(await reader?.pages()).toEqual(pages)
+  await reader?.close()
+})
