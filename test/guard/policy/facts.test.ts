@@ -78,7 +78,11 @@ describe('a fact of the policy', () => {
 
   it('may be computed from others, each of which is asked once', () => {
     const ruleset = compile(
-      { mine: MINE, least: '$fact.mine - 1', most: '($fact.mine + 1) * 2 / 2' },
+      {
+        ...{ mine: MINE, least: '$fact.mine - 1', most: '($fact.mine + 1) * 2 / 2' },
+        // What no condition names is not asked at all.
+        idle: { ...MINE, function: 'function oldest(address owner) view returns (uint256 id)' },
+      },
       { eq: '$input.bidId', min: '$fact.least', max: '$fact.most' },
     )
     const outcomes = [7n, 8n, 9n, 10n, 11n].map((id) => judged(ruleset, () => newest(id)))
