@@ -194,6 +194,12 @@ describe('concluding a failure', () => {
     }
   })
 
+  it('misses nothing of what a payload that did not land was to bring', async () => {
+    const predicted = { gasUsed: 1n, tokens: [{ token: TOKEN, assets: 5n }] }
+    await concluded([approved(), finalSlot(1, { status: 'reverted' }, { predicted })])
+    expect(setup.world.safe).toEqual([])
+  })
+
   it('makes the signer SAFE also where a part that landed did more than was simulated', async () => {
     const slots = [
       finalSlot(0, { tokens: [{ token: TOKEN, assets: -1n }] }),
