@@ -109,9 +109,14 @@ RUN is a run configuration: its deployment says which contracts there are, and h
 
 async function check(file: string, config: string, io: Io): Promise<number> {
   const { checkFile } = await import('../../keeper/policy-file.ts')
-  const { role, hash, lints } = checkFile(file, config)
+  const { role, hash, isStaffed, lints } = checkFile(file, config)
   for (const { at, problem, fix } of lints) io.out(`${printable(at)}: ${problem}. Fix: ${fix}\n`)
-  io.out(`${printable(file)}: a policy of the ${role}, which loads; its rules are ${hash.slice(0, 12)}.\n`)
+  const among = isStaffed
+    ? ''
+    : ` without signers, as no agent of ${config} names it: a keeper's hash differs`
+  io.out(
+    `${printable(file)}: a policy of the ${role}, which loads; its rules are ${hash.slice(0, 12)}${printable(among, 300)}.\n`,
+  )
   return lints.length === 0 ? 0 : 1
 }
 
