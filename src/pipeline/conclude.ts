@@ -3,6 +3,7 @@ import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import type { Inclusion, Slot } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
 import {
@@ -31,6 +32,8 @@ export type ConcludeDeps = {
   readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'write'>
   readonly alarm: (error: RolekeeperError) => void
   readonly safe: Signers['safe']
+  /** Whose amounts are written with their units. */
+  readonly deployment: Pick<Deployment, 'assets'>
 }
 
 /** The selector of `approve`. Source: EIP-20. */
@@ -145,10 +148,10 @@ function realizedBy(included: readonly Inclusion[], atMs: number): NonNullable<W
 function compareEffects(
   { id: workflowId, signer, slots }: Workflow,
   { tokens }: NonNullable<Workflow['realized']>,
-  { safe }: Pick<ConcludeDeps, 'safe'>,
+  { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
 ): void {
   const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
-  const unexpected = differences(predicted, tokens)
+  const unexpected = differences(predicted, tokens, deployment)
   if (unexpected.length === 0) return
   const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
   safe(signer, {

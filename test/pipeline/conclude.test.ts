@@ -80,6 +80,7 @@ const createWorld = () => {
     stands: () => world.stands,
     journal,
     alarm: (error) => world.alarms.push(error.code),
+    deployment: { assets: [] },
     safe: (signer, { check, workflowId }) => world.safe.push(`${signer} ${check} ${workflowId}`),
   }
   return { world, deps }

@@ -36,7 +36,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const interrupts = createInterrupts(() => {})
     try {
       const keeper = createKeeper(config, { log, version, loosens: hashesOf(loosen) })
-      const show = await createShow(io, json === true)
+      const show = await createShow(io, { json: json === true, config: file })
       const isInFleet = config.fleet !== undefined
       return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })
     } finally {
