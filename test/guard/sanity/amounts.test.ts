@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkDecided, checkUsable, isHealthy } from '../../../src/guard/sanity/price.ts'
-import { amountText, priceText, unitOf, WAD } from '../../../src/guard/sanity/units.ts'
+import { priceText, unitOf, WAD } from '../../../src/guard/sanity/units.ts'
+import { amountText } from '../../../src/units.ts'
 import { COLLATERAL, deployment, LOAN, liquidation, STRANGER } from '../fixtures.ts'
 
 const [market] = deployment.markets
