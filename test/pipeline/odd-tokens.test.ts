@@ -55,6 +55,7 @@ async function liquidated(token: string, taken = (logged: readonly TokenChange[]
     journal: { claim: async () => 'lost', nextNonce: async () => 0, write: async (each) => each },
     alarm: () => undefined,
     safe: (_signer, { check }) => safe.push(check),
+    deployment: { assets: [] },
   })
   const changeOf = (of: Address) => clearance.predictedTokens.find((change) => change.token === of)?.assets
   return { safe, left: changeOf(loan), came: changeOf(collateral) }
