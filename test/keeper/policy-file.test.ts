@@ -253,5 +253,8 @@ describe('two policies of a role', () => {
     expect(() => readFileSync(`${now}.approvals`)).toThrow('ENOENT')
     expect(await approve('--hash', hash, '--key', hers)).toBe(0)
     expect(JSON.parse(readFileSync(`${now}.approvals`, 'utf8'))).toMatchObject({ name: 'anna' })
+    // The same change once more, as a keeper names it then.
+    expect(await approve('--hash', `${hash}.2`, '--key', hers)).toBe(0)
+    expect(said).toContain(`Approved by anna: ${hash}.2, in `)
   })
 })
