@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkAllowances } from '../../src/guard/allowances.ts'
+import { checkAllowances, usedOfAllowances } from '../../src/guard/allowances.ts'
 import { checkBudget } from '../../src/guard/budget.ts'
 import { checkPrepared } from '../../src/guard/check-prepared.ts'
 import { limitsPolicy } from '../../src/guard/policy/policy.ts'
@@ -275,6 +275,19 @@ describe('an allowance', () => {
     // What is not known was of every market; a call that is about none is judged by no market's.
     expect(judge([ofMarket], [claimed(500_000, 1)], [10, ['counterparty 0xab']])).toBe('fits')
     expect(judge([ofMarket], [claimed(500_000, 1)], [10])).toBe('allowance_market')
+  })
+
+  it('is used in parts: where it is of each market, that of the one with the least left', () => {
+    const { allowances } = rulesetOf(ofMarket, { ...ofMarket, named: 'eth' })
+    const rows = [claimed(25_000, 0, usesAt(MARKET)), claimed(10_000, 0, usesAt(OTHER_MARKET))]
+    const used = (more: readonly Spent[]) =>
+      Object.values(usedOfAllowances(allowances, [...rows, ...more], NOW_MS))
+    expect(used([])).toEqual([0.25, 0.1])
+    expect(used([claimed(50_000, 0)])).toEqual([0.75, 0.6])
+    expect(usedOfAllowances(allowances, [], NOW_MS)).toEqual({
+      'limits.allowances[0]': 0,
+      'limits.allowances[1]': 0,
+    })
   })
 
   it('is in nobody’s way who moves nothing', () => {
