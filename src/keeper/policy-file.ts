@@ -16,6 +16,7 @@ import { type Change, changeHash, changeOf, comparePolicies } from '../guard/pol
 import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
 import { deployment } from '../service/contract/deployment.ts'
 import { addr } from '../service/contract/scalars.ts'
+import type { Codes } from './policy-functions.ts'
 import { lintsOf } from './policy-lints.ts'
 import { among, compilePolicy, sectionsOf } from './role-policy.ts'
 
@@ -30,21 +31,23 @@ const located = z.looseObject({ address: addr })
 
 /** Who works by which policy: a verdict rests on whose signers are ours as well. */
 const staffed = pinned.extend({
-  agents: z.array(
-    z
-      .looseObject({
-        role: z.string(),
-        mode: z.enum(['live', 'shadow']),
-        policy: z.string(),
-        signer: z.looseObject({ kms: located.optional(), keystore: located.optional() }),
-      })
-      .transform(({ signer: { kms, keystore }, ...agent }, context) => {
-        const signer = kms ?? keystore
-        if (signer !== undefined) return { ...agent, signer }
-        context.addIssue({ code: 'custom', path: ['signer'], message: 'expected kms or keystore' })
-        return z.NEVER
-      }),
-  ),
+  agents: z
+    .array(
+      z
+        .looseObject({
+          role: z.string(),
+          mode: z.enum(['live', 'shadow']),
+          policy: z.string(),
+          signer: z.looseObject({ kms: located.optional(), keystore: located.optional() }),
+        })
+        .transform(({ signer: { kms, keystore }, ...agent }, context) => {
+          const signer = kms ?? keystore
+          if (signer !== undefined) return { ...agent, signer }
+          context.addIssue({ code: 'custom', path: ['signer'], message: 'expected kms or keystore' })
+          return z.NEVER
+        }),
+    )
+    .default([]),
 })
 
 /**
@@ -116,11 +119,12 @@ type CheckedFile = {
 
 /**
  * Check a policy file whole, as a start does, against the deployment of a run configuration.
+ * @param codes what is pinned, where a node was asked for it.
  * @throws RolekeeperError what a start would throw of it, with file, line, column and fix.
  */
-export function checkFile(file: string, config: string): CheckedFile {
+export function checkFile(file: string, config: string, codes: Codes = new Map()): CheckedFile {
   const { yaml, role, policy, ruleset, approval, isStaffed } = openPolicy(file, config)
-  const lints = lintsOf(yaml, { policy, ruleset, approval }).map(({ path, problem, fix }) => ({
+  const lints = lintsOf(yaml, { policy, ruleset, approval }, codes).map(({ path, problem, fix }) => ({
     ...{ at: yaml.at(path), problem, fix },
   }))
   return { role, hash: ruleset.hash, isStaffed, lints }
