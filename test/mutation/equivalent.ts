@@ -1,12 +1,13 @@
+import { GUARD } from './equivalent-guard.ts'
 import type { Mutant } from './mutants.ts'
 
 /**
  * A mutant that no test could notice: what the code does stays the same, or only how fast and in how much memory. It is
  * asked about as any other, and left out of the score where it lives.
  */
-type Equivalent = {
+export type Equivalent = {
   readonly file: string
-  /** How the source line begins that it begins in, without the space before it. */
+  /** How the source line begins that it begins in, without the space before it; empty for every line of the file. */
   readonly line: string
   readonly was: string
   readonly is: string
@@ -32,6 +33,7 @@ export function equivalentIn(
 export const declaredFiles = (): readonly string[] => [...new Set(EQUIVALENT.map(({ file }) => file))]
 
 const EQUIVALENT: readonly Equivalent[] = [
+  ...GUARD,
   {
     file: 'src/journal/live-index.ts',
     line: 'if (lot !== undefined) this.#byLot.remove(lot, id)',
