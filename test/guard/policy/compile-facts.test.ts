@@ -1,4 +1,4 @@
-import { encodeAbiParameters, type Hex, parseAbi } from 'viem'
+import { type Abi, encodeAbiParameters, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { compileFacts, type Fact } from '../../../src/guard/policy/compile-facts.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
@@ -6,12 +6,13 @@ import { inputShape } from '../../../src/guard/policy/inputs.ts'
 import type { GuardPolicy } from '../../../src/guard/policy/policy.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import { BORROWER, SELF } from '../fixtures.ts'
-import { deployment } from '../kinds.ts'
+import { deployment, REGISTRY } from '../kinds.ts'
 
 const VIEWS = parseAbi([
   'function terms() view returns ((uint8 kind, uint64 notice) found)',
   'function read(address who) view returns (uint256 price, bool open)',
   'function ids() view returns (uint256[] all)',
+  'function debt(address who) view returns (uint256)',
   'function both() view returns ((uint8 kind) first, uint8 second)',
 ])
 const scope = {
@@ -59,6 +60,21 @@ describe('a view that answers in parts', () => {
       })
     }
   })
+})
+
+it('a view is read otherwise of whom and about whom the judgement asks', () => {
+  const owed = { target: '$asked', function: 'function owed(address by) view returns (uint256)' }
+  const abi: Abi = parseAbi(['function owed(address by) view returns (uint256)'])
+  const fact = factOf({ debt: { ...owed, args: ['$asked.who'] } }, 'debt')
+  const reads = createReads()
+  const value = fact.ask({ reads, subject, asked: { to: REGISTRY, args: { who: BORROWER } } })
+  reads.fill([nine])
+  expect(value()).toBe(9n)
+  expect(reads.calls).toEqual([
+    { to: REGISTRY, data: encodeFunctionData({ abi, functionName: 'owed', args: [BORROWER] }) },
+  ])
+  const nobody = fact.ask({ reads: createReads(), subject, asked: null })
+  expect(nobody()).toBeUndefined()
 })
 
 describe('a fact', () => {

@@ -113,7 +113,9 @@ describe('a fact of the policy', () => {
     ['has an argument of another kind', { mine: { ...MINE, args: ['$input.bidId'] } }, 'facts.mine.args[0]'],
     [
       'has an argument of no kind',
-      { mine: { ...MINE, function: 'function newest(uint256[] ids) view returns (uint256 id)' } },
+      {
+        mine: { ...MINE, function: 'function newest(uint256[] ids) view returns (uint256 id)', args: ['5'] },
+      },
       'facts.mine.args[0]',
     ],
     [

@@ -375,36 +375,3 @@ it('a list of which nothing is pinned is refused', () => {
   expect(compile(deployment.funds)).not.toThrow()
   expect(compile([])).toThrow(expect.objectContaining({ facts: { path: 'guard.allow[0].params.at.in' } }))
 })
-
-describe('functions that give away more than one action needs', () => {
-  it.each([
-    'function transfer(address to, uint256 value)',
-    'function transferFrom(address from, address to, uint256 value)',
-    'function transferAndCall(address to, uint256 value)',
-    'function safeTransferFrom(address from, address to, uint256 id, bytes data)',
-    'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',
-    'function increaseApproval(address spender, uint256 value)',
-    'function approveAndCall(address spender, uint256 value, bytes data)',
-    'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
-    'function grantRole(bytes32 role, address account)',
-    'function upgradeTo(address implementation)',
-    'function aDelegateCall(address to)',
-    'function multicall(bytes[] data)',
-    'function multicall(uint256 deadline, bytes[] data)',
-    'function execute(address target, uint256 value, bytes data)',
-    'function transferAndCall(address to, uint256 value, bytes data)',
-    'function safeTransferFrom(address from, address to, uint256 id)',
-    'function increaseAllowance(address spender, uint256 value)',
-    'function approveAndCall(address spender, uint256 value)',
-    'function approveDelegation(address delegatee, uint256 amount)',
-    'function setAuthorization(address authorized, bool on)',
-    'function setApprovalForAll(address operator, bool approved)',
-    'function permit(address holder, address spender, uint256 nonce, uint256 expiry, bool allowed, uint8 v, bytes32 r, bytes32 s)',
-    'function approve(address token, address spender, uint160 amount, uint48 expiration)',
-    'function upgradeToAndCall(address implementation, bytes data)',
-    'function transferOwnership(address owner)',
-    'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 a, uint256 b, uint256 c, address d, address e, bytes f)',
-  ])('are never allowed: %s', (signature) => {
-    expect(refused(signature, {})).toBe('guard.allow[0].function')
-  })
-})
