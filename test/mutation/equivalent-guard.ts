@@ -1,5 +1,3 @@
-import type { Equivalent } from './equivalent.ts'
-
 /** Of the guard, by their reason: the file in `src/guard`, how the line begins, what it was and is. */
 const BY_REASON: Readonly<
   Record<string, readonly (readonly [file: string, line: string, was: string, is: string])[]>
@@ -151,6 +149,6 @@ const BY_REASON: Readonly<
   ],
 }
 
-export const GUARD: readonly Equivalent[] = Object.entries(BY_REASON).flatMap(([why, each]) =>
+export const GUARD = Object.entries(BY_REASON).flatMap(([why, each]) =>
   each.map(([file, line, was, is]) => ({ file: `src/guard/${file}`, line, was, is, why })),
 )

@@ -5,7 +5,7 @@ import type { Mutant } from './mutants.ts'
  * A mutant that no test could notice: what the code does stays the same, or only how fast and in how much memory. It is
  * asked about as any other, and left out of the score where it lives.
  */
-export type Equivalent = {
+type Equivalent = {
   readonly file: string
   /** How the source line begins that it begins in, without the space before it; empty for every line of the file. */
   readonly line: string
