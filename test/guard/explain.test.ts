@@ -43,6 +43,7 @@ const written = (name: string, value: unknown) => {
 }
 const CONFIG = written('run.yaml', {
   environment: 'sandbox',
+  agents: [],
   service: { assumptions: {} },
   deployment: {
     ...deployment,

@@ -16,6 +16,7 @@ writeFileSync(
   CONFIG,
   JSON.stringify({
     environment: 'sandbox',
+    agents: [],
     service: { assumptions: {} },
     deployment: { ...deployment, assets },
   }),
