@@ -27,7 +27,7 @@ import {
   SELF,
   STRANGER,
 } from './fixtures.ts'
-import { answerOf, deployment, type Kind, kindOf } from './kinds.ts'
+import { answerOf, DESK, deployment, type Kind, kindOf } from './kinds.ts'
 import { rulesetOf } from './rules.ts'
 import { CASES } from './shipped.ts'
 
@@ -270,13 +270,16 @@ describe('a call that a rule does not clear', () => {
     expect(whyOf(cancel, holding({ eq: '$input.bidId', max: '8' }))).toEqual([
       'bidId is 9; allowed is at most 8.',
     ])
+    expect(whyOf(cancel, holding({ any: [{ eq: '8' }, { max: '7' }] }))).toEqual([
+      'bidId is 9; allowed is exactly 8 (8), or at most 7 (7).',
+    ])
   })
 
   it('says amounts that it approves in the token that it goes to, though no effect is of them', () => {
-    const { kind, ruleset } = caseOf('liquidate')
+    const { kind, ruleset } = caseOf('rfq-place')
     const effects = new Map([[kind.proposal.workflowType, { out: [], in: [], moves: [] }]])
-    const other = { ...kind, drafts: [approval(LOAN, MARKET, 1_000_000_001n), ...kind.drafts.slice(1)] }
-    const unlike = 'amount is 1,000.000001 sUSD; allowed is 1,000 sUSD ($input.repayAssets).'
-    expect(whyOf(kind, { ...ruleset, effects }, answerOf(other, other.drafts))).toContain(unlike)
+    const drafts = [approval(LOAN, DESK, 5_000_000_001n), ...kind.drafts.slice(1)]
+    const unlike = 'amount is 5,000.000001 sUSD; allowed is 5,000 sUSD ($input.bidAssets).'
+    expect(whyOf(kind, { ...ruleset, effects }, answerOf(kind, drafts))).toContain(unlike)
   })
 })

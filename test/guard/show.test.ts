@@ -12,6 +12,7 @@ import { TOKENS } from '../support/tokens.ts'
 import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 import { deployment as everything, kindOf } from './kinds.ts'
 import { rulesetOf as plainRules, ROLE } from './rules.ts'
+import { CASES } from './shipped.ts'
 
 const FUND = `0x${'fd'.repeat(20)}` as const
 const pin = (byte: string, name: string) =>
@@ -96,7 +97,10 @@ gas: at most 0.3 ETH`,
       show({ role: 'asset-manager', proposal, signer: SELF }, rulesetOf('asset-manager'), {
         ...{ approvers, quorum: 1 },
       }).approvers
-    expect(asked({ ...KNOWN.approvers, ben })).toEqual([{ name: 'anna', user: 'anna@ops1' }, { name: 'ben' }])
+    expect(asked({ ...KNOWN.approvers, ben })).toStrictEqual([
+      { name: 'anna', user: 'anna@ops1' },
+      { name: 'ben' },
+    ])
     expect(asked({})).toBeNull()
   })
 
@@ -199,21 +203,21 @@ describe('what a rule demands', () => {
   })
 
   it('is said with what is sent and carried, and in the token that an approval goes to', () => {
-    const ruleset = rulesetOf('liquidator')
-    const { proposal: liquidating } = kindOf('liquidate')
-    const type = liquidating.workflowType
-    const [approve, liquidate] = ruleset.rules.get(type) ?? []
-    if (approve === undefined || liquidate === undefined) throw new TypeError('it approves, and liquidates')
-    const inside = { data: 'calls[]', target: null, value: null, rules: [liquidate] }
-    const rules = new Map([[type, [{ ...approve, inside, valueWeiMax: 5n * 10n ** 15n }]]])
-    const effects = new Map([[type, { out: [], in: [], moves: [] }]])
-    const given = { role: 'liquidator', proposal: liquidating, signer: SELF } as const
+    const [, , ruleset] = CASES.find(([, { name }]) => name === kind.name) ?? []
+    const [approve, bid] = ruleset?.rules.get(workflowType) ?? []
+    if (ruleset === undefined || approve === undefined || bid === undefined)
+      throw new TypeError('a bid is approved, and placed')
+    const inside = { data: 'calls[]', target: null, value: null, rules: [bid] }
+    const rules = new Map([[workflowType, [{ ...approve, inside, valueWeiMax: 5n * 10n ** 15n }]]])
+    // Neither an effect nor a market says what its amount is of.
+    const effects = new Map([[workflowType, { out: [], in: [], moves: [] }]])
+    const given = { role: ruleset.role, proposal, signer: SELF }
     const { calls } = show(given, { ...ruleset, rules, effects }, KNOWN)
     expect(calls.map(({ notes }) => notes)).toEqual([
       ['carries the next 1 calls', 'sends at most 0.005 ETH'],
       [],
     ])
-    expect(calls[0]?.arguments.find(({ name }) => name === 'amount')?.value).toBe('1,000 sUSD')
+    expect(calls[0]?.arguments.find(({ name }) => name === 'amount')?.value).toBe('5,000 sUSD')
   })
 
   it('moves an unknown amount of what is not pinned, or of what the request does not say', () => {
