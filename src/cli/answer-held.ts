@@ -55,11 +55,17 @@ export async function answerHeld(
 
 /** Say at once what the keeper would not count; it is the keeper that decides. */
 function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { hold }: Held): void {
-  const { approvers, askedBy } = hold.shown
+  const { approvers, askedBy, quorum } = hold.shown
   if (approvers === null) return
+  const found = approvers.find((one) => (one.user === undefined ? one.name === name : one.user === user))
+  if (verdict === 'approve' && hold.approvals.some(({ by }) => by === found?.name)) {
+    throw usageError(
+      `${found?.name} has approved it already; ${quorum} are needed, each of somebody else.`,
+      'ask another one of the approvers',
+    )
+  }
   const isAsker = verdict === 'reject' && name === askedBy
-  if (isAsker || approvers.some((one) => (one.user === undefined ? one.name === name : one.user === user)))
-    return
+  if (isAsker || found !== undefined) return
   throw usageError(
     `${name ?? user} is none of those who may ${verdict} it: ${approvers.map((one) => one.name).join(', ')}.`,
     name === askedBy ? 'ask one of them: who submits does not approve' : 'give --key FILE of one of them',
