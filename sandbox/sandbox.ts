@@ -117,7 +117,8 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const { directory, keys, clock, started, onProgress } = start
   const onChain = await startChainWithContracts(start)
   const { chain, deployment, transactions } = onChain
-  const { rpcUrl } = chain
+  const front = started(await startNodeFront(chain.rpcUrl))
+  const { url: rpcUrl } = front
   const pins = await readPins(rpcUrl, deployment)
   await chain.mineEvery(BLOCK_TIME_S)
 
@@ -126,14 +127,13 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
     createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
     startKeys(start).then(started),
   ])
-  const front = started(await startNodeFront(rpcUrl))
   // Of this run alone: one of an earlier run is worth nothing.
   const controlToken = newToken('ctl')
   const service = started(await startServiceOn(start, onChain, canonical, controlToken))
   const { sources, weather } = await startStory(
     {
       ...start,
-      ...{ rpcUrl, chainId: keys.chainId, deployment, transactions, canonical, service },
+      ...{ rpcUrl, chain, chainId: keys.chainId, deployment, transactions, canonical, service },
       ...{ begins: start.weather, fault: start.fault ?? {} },
       weatherFile: join(start.folder, 'weather.json'),
     },
@@ -142,7 +142,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const info: SandboxInfo = {
     serviceUrl: service.url,
     streamUrl: service.streamUrl,
-    rpcUrl: front.url,
+    rpcUrl,
     chainId: keys.chainId,
     kmsUrl: kms.url,
     kmsRegion: KMS_REGION,

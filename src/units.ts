@@ -78,6 +78,22 @@ export const usd = (micros: bigint): string => `${decimal(micros, 6)} USD`
 export const tokens = (amount: bigint, { symbol, decimals }: Denomination): string =>
   `${decimal(amount, decimals)} ${symbol}`
 
+/** A number of base units, where nobody knows what a whole one is. Pure. */
+export const baseUnits = (amount: bigint): string =>
+  counted(amount, amount === 1n || amount === -1n ? 'base unit' : 'base units')
+
+/** Write base units of a token by its address; of one that is not among these, as base units. Pure. */
+export function amountText(
+  amount: bigint,
+  token: string | undefined,
+  { assets }: { readonly assets: readonly (Denomination & { readonly address: string })[] },
+): string {
+  const asset = assets.find(({ address }) => address === token?.toLowerCase())
+  return asset === undefined
+    ? `${baseUnits(amount)} of ${token ?? 'an unknown token'}`
+    : tokens(amount, asset)
+}
+
 /** Write basis points. Pure. */
 export const percent = (bps: bigint | number): string => `${decimal(BigInt(bps), 2)} %`
 

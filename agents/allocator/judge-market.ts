@@ -1,5 +1,5 @@
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
-import { counted } from '../../src/units.ts'
+import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
@@ -12,10 +12,10 @@ import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from '.
  * only keeps us from supplying more.
  */
 export function impairment(
-  { pausedOnChain, oracle, badDebtAssets, debtAssets, cashAssets }: MarketLook,
+  { address, pausedOnChain, oracle, badDebtAssets, debtAssets, cashAssets }: MarketLook,
   { listing }: AllocationSeen,
   { leaving }: AllocatorPolicy,
-  { chain }: Moment,
+  { chain, deployment }: Moment,
 ): Stop | null {
   if (listing?.approved === false) {
     return { check: 'market_delisted', message: 'The vault lists this market no longer.' }
@@ -33,7 +33,9 @@ export function impairment(
   if (badDebtAssets === null || debtAssets === null || cashAssets === null) return null
   const limit = ((debtAssets + cashAssets) * BigInt(leaving.badDebtBpsMax)) / BPS
   if (badDebtAssets <= limit) return null
-  const message = `Its bad debt is ${counted(badDebtAssets, 'base units')}; the policy allows ${counted(limit, 'base units')}.`
+  const pinned = deployment.markets.find((market) => market.address === address)
+  const loan = (assets: bigint) => amountText(assets, pinned?.loanAsset, deployment)
+  const message = `Its bad debt is ${loan(badDebtAssets)}; the policy allows ${loan(limit)}.`
   return { check: 'bad_debt', message }
 }
 

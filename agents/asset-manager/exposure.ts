@@ -1,5 +1,5 @@
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
-import { counted } from '../../src/units.ts'
+import { amountText } from '../../src/units.ts'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { InFlight, Moment, Stop } from '../agent.ts'
 import type { OpenFund } from './fund.ts'
@@ -16,6 +16,7 @@ export type Purse = {
   readonly held: Map<string, bigint>
 }
 
+type Seen = Moment & ManagerSeen
 type Place = Pick<AcquisitionResource, 'lane' | 'marketAddress' | 'borrowerAddress'>
 
 /** The heaps that a position counts into. Pure. */
@@ -34,7 +35,7 @@ export function hold({ held }: Pick<Purse, 'held'>, place: Place, assets: bigint
  * Count what a fund holds and what its bids wait in, with everything in flight already taken. Pure. A holding counts
  * at what it cost or what it is worth, whichever is more; a figure that is missing stops the fund.
  */
-export function purseOf(fund: OpenFund, seen: Moment & ManagerSeen): Purse | Stop {
+export function purseOf(fund: OpenFund, seen: Seen): Purse | Stop {
   const { row } = fund
   const purse: Purse = {
     fund,
@@ -70,13 +71,14 @@ export function purseOf(fund: OpenFund, seen: Moment & ManagerSeen): Purse | Sto
  * Say what of a fund's money waits in bids that lead nothing any more; null when none does. Pure. No workflow releases
  * it: anyone may, at the fund, and the fund's next bid for the same position does.
  */
-export function unreleased({ row, figures }: FundSeen, { lots }: ManagerSeen): Stop | null {
+export function unreleased({ row, figures }: FundSeen, { lots, deployment }: Seen): Stop | null {
   if (figures === null) return null
   const leads = lots.reduce((sum, lot) => sum + leadOf(lot, row.address), 0n)
   const waiting = figures.reservedAssets - leads
   if (waiting <= 0n) return null
+  const fund = deployment.funds.find(({ address }) => address === row.address)
   const newest = row.currentEpoch?.activeReservationId ?? 'not shown'
-  const message = `${counted(waiting, 'base units')} wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
+  const message = `${amountText(waiting, fund?.quoteAsset, deployment)} wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
   return { check: 'reservation_not_released', message, reason: { waitingAssets: String(waiting) } }
 }
 

@@ -1,7 +1,7 @@
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
-import { counted } from '../../src/units.ts'
+import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
@@ -45,7 +45,7 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
     return { check: 'lot_closed', message: `The house says that lot ${row.lotId} is not open.` }
   const ours = ourFunds(seen)
   if (house.bestFundAddress !== null && ours.has(house.bestFundAddress)) {
-    const message = `Our fund ${house.bestFundAddress} leads with ${counted(house.bestAssets, 'base units')}.`
+    const message = `Our fund ${house.bestFundAddress} leads with ${amountText(house.bestAssets, row.quoteAssetAddress, seen.deployment)}.`
     return { check: 'our_bid_leads', message, reason: { bestAssets: String(house.bestAssets) } }
   }
   if (house.lane !== row.lane) {

@@ -1,4 +1,4 @@
-import { counted, duration, native, time } from '../../src/units.ts'
+import { baseUnits, duration, native, time } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import { tokenUnit, WAD } from '../protocol/health.ts'
@@ -43,7 +43,7 @@ export function settle(
   const market = seen.markets.find(({ address }) => address === claim.marketAddress)
   const amount =
     market?.collateralDecimals == null || market.collateralSymbol === null
-      ? counted(claim.collateralAssets, 'base units')
+      ? baseUnits(claim.collateralAssets)
       : tokens(claim.collateralAssets, market.collateralDecimals, market.collateralSymbol)
   return {
     workflowType: 'role.liquidator.settleLiquidationClaim',

@@ -1,4 +1,4 @@
-import { counted, native } from '../../src/units.ts'
+import { amountText, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
@@ -22,7 +22,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   if (lot.bestBidder === self) {
     return passOver(lot.id, {
       check: 'leads',
-      message: `We lead with ${counted(lot.bestAssets ?? 0n, 'base units')}.`,
+      message: `We lead with ${amountText(lot.bestAssets ?? 0n, lot.quoteAsset, seen.deployment)}.`,
       reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS },
     })
   }

@@ -19,7 +19,7 @@ export function decide(seen: Observed, policy: RfqBidderPolicy): Decision {
   const scene: Scene = { seen, policy, self, commitments: commitmentsOf(seen, self, policy) }
   const answers = [
     ...(seen.freshness.ok ? seen.rfqs.flatMap((rfq) => settle(rfq, scene)) : []),
-    ...seen.auctions.flatMap((lot) => reportOwed(lot, self)),
+    ...seen.auctions.flatMap((lot) => reportOwed(lot, self, seen.deployment)),
     ...openOffers(scene).map((offer) =>
       'terms' in offer ? answerRfq(offer, scene) : bidAtAuction(offer, scene),
     ),

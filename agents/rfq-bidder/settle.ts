@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
-import { counted, native } from '../../src/units.ts'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
+import { amountText, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import type { Commitments } from './commitments.ts'
@@ -53,7 +54,11 @@ export function finalizeClosed(
 }
 
 /** Say what an auction that is over still has of ours. Pure. */
-export function reportOwed(lot: AuctionSeen, self: Address): readonly PassedOver[] {
+export function reportOwed(
+  lot: AuctionSeen,
+  self: Address,
+  deployment: PinnedDeployment,
+): readonly PassedOver[] {
   const owed: readonly PassedOver[] =
     lot.owedAssets === 0n
       ? []
@@ -61,7 +66,7 @@ export function reportOwed(lot: AuctionSeen, self: Address): readonly PassedOver
           {
             subject: `${lot.id}:owed`,
             check: 'owed_not_withdrawable',
-            message: `${lot.venue} owes ${self} ${counted(lot.owedAssets, 'base units')} of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
+            message: `${lot.venue} owes ${self} ${amountText(lot.owedAssets, lot.quoteAsset, deployment)} of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
             reason: { owedAssets: String(lot.owedAssets) },
           },
         ]

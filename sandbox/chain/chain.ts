@@ -14,6 +14,8 @@ export type Chain = {
   readonly pid: number
   /** Mine a block every so many seconds from now on, whether or not there are transactions; 0 mines each at once. */
   readonly mineEvery: (seconds: number) => Promise<void>
+  /** Give the next block this base fee, in wei. */
+  readonly setNextBaseFee: (baseFeePerGasWei: bigint) => Promise<void>
   /** Resolves with why when the chain ends without being asked to; else never. */
   readonly died: Promise<RolekeeperError>
   /** Save the state and end the chain, in under two seconds. */
@@ -85,6 +87,7 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
     pid: started.pid,
     mineEvery: (seconds) =>
       seconds === 0 ? client.setAutomine(true) : client.setIntervalMining({ interval: seconds }),
+    setNextBaseFee: (baseFeePerGas) => client.setNextBlockBaseFeePerGas({ baseFeePerGas }),
     died,
     stop,
   }

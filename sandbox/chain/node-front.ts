@@ -28,9 +28,18 @@ const RULES: Readonly<Record<string, (params: readonly unknown[], ask: Ask) => P
 }
 
 /**
+ * What reads the state of a block. Of its head anvil may answer with the state of the block that it mines meanwhile, at
+ * the time of the head: interest that is accrued in the next block then underflows.
+ */
+const OF_STATE = new Set([
+  ...['eth_call', 'eth_simulateV1', 'eth_estimateGas', 'eth_getBalance', 'eth_getCode', 'eth_getStorageAt'],
+  'eth_getTransactionCount',
+])
+
+/**
  * Start a JSON-RPC node over HTTP on loopback in front of anvil: it enforces what geth enforces where anvil does not
- * (`node-front-rules.ts`), does not offer what runs the chain (`anvil_setBalance` and its like), and passes
- * everything else through. No WebSocket.
+ * (`node-front-rules.ts`), reads each block's own state, does not offer what runs the chain (`anvil_setBalance` and its
+ * like), and passes everything else through. No WebSocket.
  * @param nodeUrl of anvil, on this machine.
  */
 export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
@@ -72,12 +81,27 @@ async function serve(
   const requests = Array.isArray(parsed) ? parsed : [parsed]
   // Serialized anew: what was judged is what anvil gets, not what it would make of a key given twice.
   if (requests.every(isPlain)) return upstream.pass(JSON.stringify(parsed), reply)
-  const ask = upstream.createAsk()
-  const answers = await Promise.all(requests.map((one) => answerOne(one, ask)))
+  const answers = await answerAll(requests, upstream.createAsk())
   answer(reply, 200, JSON.stringify(Array.isArray(parsed) ? answers : answers[0]))
 }
 
-const isPlain = ({ method }: RpcRequest) => refusal(method) === null && RULES[method] === undefined
+const isPlain = ({ method }: RpcRequest) => refusal(method) === null && !OF_STATE.has(method)
+
+/** Answer each; what reads a state is asked again while a block comes in between: then its block is no head any more. */
+async function answerAll(requests: readonly RpcRequest[], ask: Ask): Promise<readonly unknown[]> {
+  const head = async () => JSON.stringify(await ask('eth_blockNumber', []))
+  const answers = new Map<RpcRequest, unknown>()
+  let due = requests
+  while (due.length > 0) {
+    // Asked first, in the same turn.
+    const [before] = await Promise.all([
+      head(),
+      ...due.map(async (one) => answers.set(one, await answerOne(one, ask))),
+    ])
+    due = before === (await head()) ? [] : requests.filter(({ method }) => OF_STATE.has(method))
+  }
+  return requests.map((one) => answers.get(one))
+}
 
 async function answerOne({ method, params, id }: RpcRequest, ask: Ask) {
   const refused = refusal(method)

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import type { Chain } from '../chain/chain.ts'
 import type { Transactions } from '../chain/transactions.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import type { Canonical } from '../indexer/canonical.ts'
@@ -22,6 +23,7 @@ type StoryOptions = {
   readonly begins: Beginning
   readonly clock: Clock
   readonly rpcUrl: string
+  readonly chain: Chain
   readonly chainId: number
   readonly deployment: Deployment
   readonly keys: SandboxKeys

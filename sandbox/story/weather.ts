@@ -1,8 +1,9 @@
-import { type Address, createPublicClient, createTestClient, encodeFunctionData, type Hex, http } from 'viem'
+import { type Address, createPublicClient, encodeFunctionData, type Hex, http } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
 import { invariant } from '../../src/errors.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import type { Chain } from '../chain/chain.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -21,6 +22,7 @@ export type SideStory = (nowS: bigint, tick: number) => Promise<readonly Call[]>
 /** What the weather works on. */
 type WeatherOptions = {
   readonly rpcUrl: string
+  readonly chain: Pick<Chain, 'setNextBaseFee'>
   readonly deployment: Deployment
   readonly keys: SandboxKeys
   readonly transactions: Transactions
@@ -129,10 +131,9 @@ const BPS = 10_000n
 
 /** Carry out ticks. What a market's switches are is known from what was sent last; at the start, nothing is. */
 function createPerformance(options: WeatherOptions, seed: number): Performance {
-  const { rpcUrl, deployment, keys, transactions, scenario, sideStories } = options
+  const { rpcUrl, chain, deployment, keys, transactions, scenario, sideStories } = options
   const transport = http(rpcUrl, { retryCount: 0, timeout: 5_000 })
   const reader = createPublicClient({ cacheTime: 0, transport })
-  const tester = createTestClient({ mode: 'anvil', transport })
   const borrowerCalls = createBorrowerCalls(rpcUrl, deployment, keys)
   const last = new Map<MarketName, MarketWeather>()
 
@@ -159,7 +160,7 @@ function createPerformance(options: WeatherOptions, seed: number): Performance {
     const [{ timestamp }, calls] = await Promise.all([reader.getBlock(), borrowerCalls(acts, markets)])
     const beside = await Promise.all(sideStories.map((story) => story(timestamp, tick)))
     const weather = markets.flatMap((market) => marketCalls(market, tick, timestamp))
-    if (baseFeePerGasWei !== null) await tester.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFeePerGasWei })
+    if (baseFeePerGasWei !== null) await chain.setNextBaseFee(baseFeePerGasWei)
     const sent = (await transactions.send([...weather, ...calls, ...beside.flat()])).at(-1)
     for (const market of markets) last.set(market.market, market)
     invariant(sent !== undefined, 'every tick sends prices')

@@ -177,11 +177,15 @@ export async function viewCallOn(node: Endpoint, call: Call, at: StateAt): Promi
   return parsed(node.name, 'eth_call', wireHex, answer)
 }
 
+/** Read the code at an address; `0x` where there is none. */
+export const codeOn = (node: Endpoint, address: Address, at: StateAt): Promise<Hex> =>
+  read(node, 'eth_getCode', [address, stateParam(at)], wireHex)
+
 /** Hash the code at addresses, each code once: a contract's thousands of bytes cost a millisecond or two. */
 export function createCodeHasher() {
   const known = new Map<Address, { readonly code: Hex; readonly hash: Hex }>()
   return async (node: Endpoint, address: Address, at: StateAt): Promise<Hex | null> => {
-    const code = await read(node, 'eth_getCode', [address, stateParam(at)], wireHex)
+    const code = await codeOn(node, address, at)
     if (code === '0x') return null
     const last = known.get(address)
     if (last?.code === code) return last.hash

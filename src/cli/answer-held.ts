@@ -35,7 +35,7 @@ export async function answerHeld(
   io: Io,
 ): Promise<number> {
   return order(await placeOf(given, io), async ({ mail, journal }) => {
-    const workflow = await findHeld(journal, id)
+    const workflow = await findHeld(journal, id, placeText(given))
     const { hash } = workflow.hold
     if (shownHash !== undefined && shownHash !== hash) {
       throw usageError(
@@ -55,11 +55,17 @@ export async function answerHeld(
 
 /** Say at once what the keeper would not count; it is the keeper that decides. */
 function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { hold }: Held): void {
-  const { approvers, askedBy } = hold.shown
+  const { approvers, askedBy, quorum } = hold.shown
   if (approvers === null) return
+  const found = approvers.find((one) => (one.user === undefined ? one.name === name : one.user === user))
+  if (verdict === 'approve' && hold.approvals.some(({ by }) => by === found?.name)) {
+    throw usageError(
+      `${found?.name} has approved it already; ${quorum} are needed, each of somebody else.`,
+      'ask another one of the approvers',
+    )
+  }
   const isAsker = verdict === 'reject' && name === askedBy
-  if (isAsker || approvers.some((one) => (one.user === undefined ? one.name === name : one.user === user)))
-    return
+  if (isAsker || found !== undefined) return
   throw usageError(
     `${name ?? user} is none of those who may ${verdict} it: ${approvers.map((one) => one.name).join(', ')}.`,
     name === askedBy ? 'ask one of them: who submits does not approve' : 'give --key FILE of one of them',
@@ -68,17 +74,18 @@ function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { 
 
 /**
  * Find a workflow that waits for a person, by its id or the beginning of it, with a hash that names what is recorded.
+ * @param at what leads a command to where it was read.
  * @throws RolekeeperError `usage` for one that does not wait, and for a record that its hash does not name.
  */
-export async function findHeld(journal: JournalReads, id: string): Promise<Held> {
+export async function findHeld(journal: JournalReads, id: string, at: string): Promise<Held> {
   const workflow = await findWorkflow(journal, id)
   const { hold } = workflow
   if (!isHeld(workflow) || hold === undefined) {
     const state = hold?.approvedAtMs === undefined ? workflow.state : `${workflow.state}, approved already`
-    throw usageError(`Workflow ${workflow.id} does not wait; it is ${state}.`, 'see: rolekeeper approve')
+    throw usageError(`Workflow ${workflow.id} does not wait; it is ${state}.`, `see: rolekeeper approve${at}`)
   }
   if (Date.now() >= hold.untilMs)
-    throw usageError(`Workflow ${workflow.id} has expired.`, 'see: rolekeeper approve')
+    throw usageError(`Workflow ${workflow.id} has expired.`, `see: rolekeeper approve${at}`)
   if (approvalHash(workflow, hold) !== hold.hash) {
     throw usageError(
       `What is recorded of ${workflow.id} is not what its hash names.`,

@@ -10,9 +10,11 @@ import type { Transition } from '../journal/journal.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import type { Submitted } from '../ops/mail.ts'
 import type { SubmissionDraft } from '../ops/orders.ts'
-import { decimal, native } from '../units.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+import { counted, native } from '../units.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Io } from './command.ts'
+import { changeLines, deploymentAt } from './figures.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
 import { LOOK_MS, replyTo } from './order-reply.ts'
 import { type Desk, order } from './outgoing.ts'
@@ -40,7 +42,7 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
   const isTaken = at.shared !== undefined || (await isRunning(at.directory))
   const keeper = isTaken ? undefined : await createOwnKeeper(await configAt(place, io), io)
   const interrupts = createInterrupts(() => {})
-  const show = await createShow(io, place.json)
+  const show = await createShow(io, place)
   try {
     await keeper?.start()
     const workflow = await order(at, async (desk) => {
@@ -56,7 +58,7 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
     if (workflow === undefined) return 1
     show.end()
     if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
-    else if (workflow.shadow === true) io.out(shadowText(workflow))
+    else if (workflow.shadow === true) io.out(shadowText(workflow, deploymentAt(place, at)))
     return workflow.state === 'succeeded' || workflow.state === 'shadowed' ? 0 : 1
   } finally {
     show.end()
@@ -174,7 +176,7 @@ function verdictOf({ state, shadowed }: Workflow): string {
     : 'the guard clears it'
 }
 
-function shadowText(workflow: Workflow): string {
+function shadowText(workflow: Workflow, known: Deployment): string {
   const { calls, ask, tokens, gas, gasWei } = shadowJson(workflow)
   const lines = [
     `Nothing was signed; ${verdictOf(workflow)}.`,
@@ -182,13 +184,10 @@ function shadowText(workflow: Workflow): string {
     ...(calls.length === 0 ? [] : ['Calls:', ...calls.map((call) => `  ${call}`)]),
     ...(tokens.length === 0
       ? []
-      : [
-          'Tokens, base units:',
-          ...tokens.map(({ token, assets }) => `  ${token}  ${decimal(BigInt(assets), 0)}`),
-        ]),
+      : ['Tokens:', ...changeLines(workflow.clearance?.predictedTokens ?? [], known)]),
     ...(gasWei === null || gas === '0'
       ? []
-      : [`Gas: ${decimal(BigInt(gas), 0)}, at most ${native(BigInt(gasWei))} at the fee offered`]),
+      : [`Gas: ${counted(BigInt(gas), 'gas')}, at most ${native(BigInt(gasWei))} at the fee offered`]),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -1,6 +1,7 @@
 import type { Keeper } from '../keeper/keeper.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { Io } from './command.ts'
+import { type GivenPlace, placeText } from './place.ts'
 
 /** What ends a session early. */
 type Interrupts = {
@@ -107,11 +108,14 @@ export type Show = {
   readonly end: () => void
 }
 
-/** Show events as the options ask: one JSON object a line, or the timeline, turn by turn. */
-export async function createShow(io: Io, json: boolean): Promise<Show> {
-  if (json) return { event: (event) => io.out(`${JSON.stringify(event)}\n`), end: () => {} }
+/**
+ * Show events as the options ask: one JSON object a line, or the timeline, turn by turn, whose commands lead to the place
+ * that was given.
+ */
+export async function createShow(io: Io, given: GivenPlace & { readonly json: boolean }): Promise<Show> {
+  if (given.json) return { event: (event) => io.out(`${JSON.stringify(event)}\n`), end: () => {} }
   const { createTimeline } = await import('./timeline.ts')
-  const draw = createTimeline({ colour: io.outIsTty && io.env.NO_COLOR === undefined })
+  const draw = createTimeline({ colour: io.outIsTty && io.env.NO_COLOR === undefined, at: placeText(given) })
   let turn: KeeperEvent[] = []
   const end = () => {
     const lines = draw(turn)

@@ -25,9 +25,15 @@ export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
 /**
  * Create a timeline: aligned columns of time, mark, word and what it is about. One role is drawn step by step; of
  * several, what each decided and how it ended: `workflows show` has the steps. It remembers only what it drew, and
- * reads no clock: the same events give the same lines.
+ * reads no clock: the same events give the same lines. `at` is what leads a command to the keeper's records.
  */
-export function createTimeline({ colour }: { readonly colour: boolean }): Timeline {
+export function createTimeline({
+  colour,
+  at = '',
+}: {
+  readonly colour: boolean
+  readonly at?: string
+}): Timeline {
   const seen: Seen = {
     beganMs: null,
     drawnMs: 0,
@@ -36,6 +42,7 @@ export function createTimeline({ colour }: { readonly colour: boolean }): Timeli
     healths: new Map(),
     begun: new Map(),
     several: false,
+    at,
   }
   return (events) =>
     together(events).flatMap((event) => {
@@ -99,6 +106,7 @@ type Seen = {
   readonly begun: Map<string, number>
   /** Whether several roles are at work. */
   several: boolean
+  readonly at: string
 }
 
 type Row = { readonly mark: string; readonly word: string; readonly text: string; readonly colour: Colour }
@@ -148,7 +156,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
     case 'workflow':
       return drawWorkflow(event, seen, atMs)
     case 'held': {
-      const how = `approve with: rolekeeper approve ${event.id.slice(0, 8)}, within ${duration(Date.parse(event.expiresAt) - atMs)}`
+      const how = `approve within ${duration(Date.parse(event.expiresAt) - atMs)} with: rolekeeper approve ${event.id.slice(0, 8)}${seen.at}`
       const text = `${name(event.id)}  ${event.check}: ${event.message}`
       return [row('?', 'held', clean(text), 'yellow'), row(' ', '', how)]
     }

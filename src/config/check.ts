@@ -146,8 +146,8 @@ function nearestFirst(text: string, allowed: readonly string[]): string {
   return `${ranked.join(', ')} and ${allowed.length - ranked.length} more`
 }
 
-/** The allowed key that a mistyped one most likely stands for: at most a third of it differs. */
-function nearest(key: string, allowed: readonly string[]): string | undefined {
+/** Find which of these a mistyped name most likely stands for: at most a third of it differs. Pure. */
+export function nearest(key: string, allowed: readonly string[]): string | undefined {
   const ranked = allowed.map((name) => ({ name, steps: edits(key.toLowerCase(), name.toLowerCase()) }))
   const best = ranked.toSorted((a, b) => a.steps - b.steps)[0]
   return best !== undefined && best.steps * 3 <= Math.max(key.length, best.name.length)

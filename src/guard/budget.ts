@@ -1,10 +1,9 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
-import { native, usd } from '../units.ts'
+import { amountText, native, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
 import type { Ruleset } from './ruleset.ts'
-import { amountText } from './sanity/units.ts'
 
 /** One claim of the past, as far as budgets count it. */
 export type SpendRow = {

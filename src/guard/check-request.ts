@@ -3,13 +3,12 @@ import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { PinnedContract } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
-import { usd } from '../units.ts'
+import { amountText, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { type Effects, type Reference, type Subject, sumOf } from './policy/conditions.ts'
 import { rulesFor } from './policy/rule.ts'
 import { asAddress } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
-import { amountText } from './sanity/units.ts'
 
 /**
  * Judge a proposal by policy before the service hears of it: role, type, input, the contracts that it is about, its

@@ -1,10 +1,9 @@
 import { type Address, type Hex, toEventSelector } from 'viem'
 import type { Log } from '../chain/nodes.ts'
 import { type Refusal, refuse } from '../errors.ts'
-import { counted, tokens } from '../units.ts'
+import { amountText } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import { type Effects, type Subject, sumOf } from './policy/conditions.ts'
-import { amountText } from './sanity/units.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
@@ -127,9 +126,8 @@ export function checkChanges(
     const least = sumOf(item.assetsMin, subject)
     const gained = changes.find((change) => change.token === token)?.assets ?? 0n
     if (least === null || gained < least) {
-      const asset = subject.deployment.assets.find(({ address }) => address === token)
       const show = (amount: bigint) =>
-        asset === undefined ? counted(amount, `base units of ${token}`) : tokens(amount, asset)
+        amountText(amount, typeof token === 'string' ? token : undefined, subject.deployment)
       return refuse(
         'token_missing',
         `${show(gained)} would come in; guard.effects demands ${least === null ? 'an amount that is not known' : show(least)}.`,

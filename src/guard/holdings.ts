@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
+import { amountText } from '../units.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Holding } from '../workflow/holding.ts'
-import { amountText } from './sanity/units.ts'
 
 /** What one key has of a sum. */
 type Part = Holding['byKey'][number]

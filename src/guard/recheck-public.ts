@@ -1,5 +1,6 @@
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { type Checked, invariant, refuse } from '../errors.ts'
+import { amountText } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { checkPrepared } from './check-prepared.ts'
@@ -7,7 +8,6 @@ import { loggedChanges } from './effects.ts'
 import type { Subject } from './policy/conditions.ts'
 import { lookNow } from './recheck.ts'
 import type { Ruleset } from './ruleset.ts'
-import { amountText } from './sanity/units.ts'
 
 /**
  * Look again at what is public, before more is offered for it: by the rules of now, our own reads of now, and a

@@ -12,7 +12,7 @@ import type { Mail } from '../ops/mail.ts'
 import { attest } from '../pipeline/attest.ts'
 import { claim } from '../pipeline/claim.ts'
 import { clear, type SignerState } from '../pipeline/clear.ts'
-import { conclude } from '../pipeline/conclude.ts'
+import { type ConcludeDeps, conclude } from '../pipeline/conclude.ts'
 import { CONFIRMATION_MS_MAX, confirm } from '../pipeline/confirm.ts'
 import { type CarryDeps, carry, resend } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
@@ -86,6 +86,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     ...deps,
     gasWeiMax,
     rulesetHash: ruleset.hash,
+    deployment: ruleset.deployment,
     confirmationMsMax: ruleset.freshness.confirmationMsMax ?? CONFIRMATION_MS_MAX,
     prove: createRecordProof(deps),
     recheck: (each) => recheck({ workflow: each, ruleset, nowMs: nowMs() }, { nodes }),
@@ -167,6 +168,7 @@ export type FollowingStagesDeps = Pick<
   Pick<ReplaceTerms, 'rulesetHash' | 'gasWeiMax'> &
   Pick<CarryDeps, 'recheck' | 'prove' | 'lookAgain' | 'checkBudget' | 'reserve'> & {
     readonly confirmationMsMax: number
+    readonly deployment: ConcludeDeps['deployment']
   }
 
 /** Raw bytes that are remembered as sent; when they are more, all go out once again, which does no harm. */
@@ -191,8 +193,7 @@ export function createFollowingStages(
   const view = () => chain.of(signer.address)
   const sentHere = createSentHere()
   const baseFeePerGasWei = () => view().baseFeePerGasWei
-  const { safe } = deps.signers
-  const ending = { nowMs, baseFeePerGasWei, fees, nodes, stands: chain.stands, journal, alarm, safe }
+  const ending = { ...deps, baseFeePerGasWei, stands: chain.stands, safe: deps.signers.safe }
   return {
     carry: (workflow) =>
       carry(workflow, {

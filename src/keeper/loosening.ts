@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { z } from 'zod'
+import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import { approversIn, whoLoosens } from '../guard/approvers.ts'
@@ -7,13 +9,16 @@ import type { Identity } from '../guard/person.ts'
 import { changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
 import type { Difference, Said } from '../guard/policy/difference.ts'
 import type { Journal } from '../journal/journal.ts'
+import type { Log } from '../ops/log.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** What a policy is admitted by. */
 export type AdmitDeps = {
   readonly journal: Pick<Journal, 'getValue' | 'setValue' | 'barrier'>
   readonly config: Pick<RunConfig, 'environment'>
-  /** The changes that this start may take up though they loosen, by their hashes. */
+  readonly clock: Pick<Clock, 'nowMs'>
+  readonly log: Pick<Log, 'info'>
+  /** The changes that this start may take up though they loosen, by their names. */
   readonly loosens: readonly string[]
 }
 
@@ -21,15 +26,33 @@ export type AdmitDeps = {
 const ranKey = ({ role, signer }: AgentConfig) => `policy:${role}:${signer.address}`
 const ran = z.record(z.string(), z.unknown())
 
+/** Where it keeps the loosenings that they took up: each name lets its change through once. Pure. */
+const takenKey = ({ role, signer }: AgentConfig) => `loosened:${role}:${signer.address}`
+const taken = z.array(
+  z.object({
+    change: z.string(),
+    at: z.string(),
+    /** Who started the keeper with its name, and who of the approvers had approved it. */
+    startedBy: z.string(),
+    approvedBy: z.array(z.string()),
+  }),
+)
+
+/** Name a loosening: by the hash of the change, the second time with `.2` behind it. Pure. */
+function nameOf(hash: string, before: z.output<typeof taken>): string {
+  const times = before.filter(({ change }) => change.split('.')[0] === hash).length
+  return times === 0 ? hash : `${hash}.${times + 1}`
+}
+
 /**
  * Let a live role work by its policy, and keep in the journal that it does: the first one, one that is narrower than the
- * one before, or one whose very change this start names and the approvers of the one before have approved. In a sandbox
- * nobody has to say so, and a shadow signs nothing.
+ * one before, or one whose very change this start names and the approvers of the one before have approved: once, for the
+ * name may stay in a service file. In a sandbox nobody has to say so, and a shadow signs nothing.
  * @throws RolekeeperError `policy.loosened`, `policy.loosening_unapproved`.
  */
 export async function admitPolicy(
   { agent, said }: Pick<RolePolicy, 'agent' | 'said'>,
-  { journal, config, loosens }: AdmitDeps,
+  { journal, config, loosens, clock, log }: AdmitDeps,
 ): Promise<void> {
   if (agent.mode === 'shadow') return
   const key = ranKey(agent)
@@ -38,11 +61,20 @@ export async function admitPolicy(
   if (before === now) return
   if (before !== null && config.environment !== 'sandbox') {
     const was = ran.parse(JSON.parse(before))
-    const refusal = refusalOfLoosening(agent, was, said)
+    const done = taken.parse(JSON.parse((await journal.getValue(takenKey(agent))) ?? '[]'))
+    const change = nameOf(changeHash(was, said), done)
+    const refusal = refusalOfLoosening(agent, was, said, change)
     if (refusal !== null) {
-      const hash = changeHash(was, said)
-      if (!loosens.includes(hash)) throw refusal
-      checkApproved(agent, was, hash)
+      if (!loosens.includes(change)) throw refusal
+      const approvedBy = checkApproved(agent, was, change)
+      const at = new Date(clock.nowMs()).toISOString()
+      const startedBy = `${userInfo().username}@${hostname()}`
+      const entry = { change, at, startedBy, approvedBy: [...approvedBy] }
+      // First, so that nothing lets it through twice.
+      await journal.setValue(takenKey(agent), JSON.stringify([...done, entry]))
+      log.info('a looser policy is taken up', {
+        ...{ role: agent.role, change, startedBy, approvedBy: approvedBy.join(', ') },
+      })
     }
   }
   await journal.setValue(key, now)
@@ -54,18 +86,18 @@ export function refusalOfLoosening(
   { role, policy }: AgentConfig,
   was: Said,
   is: Said,
+  name = changeHash(was, is),
 ): RolekeeperError | null {
   const differences = comparePolicies(was, is)
   const change = changeOf(differences)
   if (change === 'same' || change === 'narrower') return null
-  const hash = changeHash(was, is)
   const word = change === 'wider' ? 'is wider than' : 'may be wider than'
   return new RolekeeperError(
     'policy.loosened',
     `The policy of the ${role} ${word} the one that it worked by: ${listOf(differences)}.`,
     {
-      fix: `write into ${policy} what it worked by, in a fleet what its other instances have; or, to let more through, stop, and start once with: rolekeeper run --config FILE --loosen ${hash}`,
-      facts: { role, change, hash },
+      fix: `write into ${policy} what it worked by, in a fleet what its other instances have; or, to let more through, stop, and start once with: rolekeeper run --config FILE --loosen ${name}`,
+      facts: { role, change, hash: name },
     },
   )
 }
@@ -84,12 +116,12 @@ function listOf(differences: readonly Difference[]): string {
 /** Where who approves a loosening leaves it: beside the policy that is looser. Pure. */
 export const approvalsFileOf = (policy: string) => `${policy}.approvals`
 
-/** The approvers of the policy that is left decide, not those of the one that comes. */
-function checkApproved({ role, policy }: AgentConfig, was: Said, hash: string): void {
+/** The approvers of the policy that is left decide, not those of the one that comes. @returns who approved. */
+function checkApproved({ role, policy }: AgentConfig, was: Said, hash: string): readonly string[] {
   const known = approversIn(was)
-  if (Object.keys(known.approvers).length === 0) return
+  if (Object.keys(known.approvers).length === 0) return []
   const given = whoLoosens(hash, readApprovals(policy), known)
-  if (given.length >= known.quorum) return
+  if (given.length >= known.quorum) return given
   throw new RolekeeperError(
     'policy.loosening_unapproved',
     `The ${role} is to work by a looser policy, and ${given.length} of ${known.quorum} approvals of ${hash} are in ${approvalsFileOf(policy)}.`,

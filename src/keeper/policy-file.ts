@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { agents } from '../../agents/index.ts'
@@ -15,14 +15,39 @@ import type { Identity } from '../guard/person.ts'
 import { type Change, changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
 import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
 import { deployment } from '../service/contract/deployment.ts'
+import { addr } from '../service/contract/scalars.ts'
+import type { Codes } from './policy-functions.ts'
 import { lintsOf } from './policy-lints.ts'
-import { compilePolicy, sectionsOf } from './role-policy.ts'
+import { among, compilePolicy, sectionsOf } from './role-policy.ts'
 
 /** What of a run configuration a policy is read by: no secret has to be there. */
 const pinned = z.looseObject({
   environment: z.enum(['sandbox', 'production']),
   deployment,
   service: z.looseObject({ assumptions }),
+})
+
+const located = z.looseObject({ address: addr })
+
+/** Who works by which policy: a verdict rests on whose signers are ours as well. */
+const staffed = pinned.extend({
+  agents: z
+    .array(
+      z
+        .looseObject({
+          role: z.string(),
+          mode: z.enum(['live', 'shadow']),
+          policy: z.string(),
+          signer: z.looseObject({ kms: located.optional(), keystore: located.optional() }),
+        })
+        .transform(({ signer: { kms, keystore }, ...agent }, context) => {
+          const signer = kms ?? keystore
+          if (signer !== undefined) return { ...agent, signer }
+          context.addIssue({ code: 'custom', path: ['signer'], message: 'expected kms or keystore' })
+          return z.NEVER
+        }),
+    )
+    .default([]),
 })
 
 /**
@@ -65,32 +90,44 @@ function withExample(error: RolekeeperError, file: string, role: string): Roleke
 }
 
 /**
- * Read and compile a policy file against the deployment of a run configuration, of which no secret has to be there.
+ * Read and compile a policy file as the run configuration's agent of it does, of which no secret has to be there; for a file
+ * that no agent of it names, among no signers.
  * @throws RolekeeperError what a start would throw of it, with file, line, column and fix.
  */
 export function openPolicy(file: string, config: string) {
   const yaml = loadWithIncludes(file)
-  const agent = agentOf(yaml)
-  return { yaml, agent, ...compilePolicy(yaml, agent, checkYaml(loadYaml(config), pinned)) }
+  const does = agentOf(yaml)
+  const { agents, ...ground } = checkYaml(loadYaml(config), staffed)
+  const compiled = compilePolicy(yaml, does, ground)
+  const placed = agents.map((each) => ({ ...each, policy: resolve(dirname(config), each.policy) }))
+  const agent = placed.find(({ role, policy }) => role === does.role && policy === resolve(file))
+  const ruleset = agent === undefined ? compiled.ruleset : among(compiled.ruleset, agent, { agents: placed })
+  return { yaml, role: does.role, ...compiled, ruleset, isStaffed: agent !== undefined }
 }
 
 /** What is weak in a policy that loads: where, what, and what to do about it. */
 type Lint = { readonly at: string; readonly problem: string; readonly fix: string }
 
+/** What a check of a policy file came to. */
+type CheckedFile = {
+  readonly role: string
+  /** The ruleset's, as a keeper of this run configuration names it; without signers where no agent names the file. */
+  readonly hash: string
+  readonly isStaffed: boolean
+  readonly lints: readonly Lint[]
+}
+
 /**
  * Check a policy file whole, as a start does, against the deployment of a run configuration.
- * @returns its role, its ruleset's hash, and what in it binds nothing.
+ * @param codes what is pinned, where a node was asked for it.
  * @throws RolekeeperError what a start would throw of it, with file, line, column and fix.
  */
-export function checkFile(
-  file: string,
-  config: string,
-): { readonly role: string; readonly hash: string; readonly lints: readonly Lint[] } {
-  const { yaml, agent, policy, ruleset, approval } = openPolicy(file, config)
-  const lints = lintsOf(yaml, { policy, ruleset, approval }).map(({ path, problem, fix }) => ({
+export function checkFile(file: string, config: string, codes: Codes = new Map()): CheckedFile {
+  const { yaml, role, policy, ruleset, approval, isStaffed } = openPolicy(file, config)
+  const lints = lintsOf(yaml, { policy, ruleset, approval }, codes).map(({ path, problem, fix }) => ({
     ...{ at: yaml.at(path), problem, fix },
   }))
-  return { role: agent.role, hash: ruleset.hash, lints }
+  return { role, hash: ruleset.hash, isStaffed, lints }
 }
 
 /**

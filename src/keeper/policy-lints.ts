@@ -3,13 +3,15 @@ import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { counted, duration, native, tokens, usd } from '../units.ts'
+import { type Codes, misnamedIn } from './policy-functions.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** A policy that loads, with what it was compiled to. */
 type Compiled = Pick<RolePolicy, 'policy' | 'ruleset' | 'approval'>
 
 /** Find what in a policy binds nothing, or less than it says. Pure. */
-export const lintsOf = ({ value }: YamlFile, compiled: Compiled): readonly Weakness[] => [
+export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): readonly Weakness[] => [
+  ...misnamedIn(compiled.policy.guard, compiled.ruleset.deployment, codes),
   ...weaknessesIn(compiled.policy.guard, compiled.ruleset),
   ...contradictionsIn(
     value,

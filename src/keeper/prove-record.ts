@@ -1,6 +1,5 @@
 import { type Refusal, refuse } from '../errors.ts'
 import type { Approval } from '../guard/approval.ts'
-import { checkBudget } from '../guard/budget.ts'
 import { checkRecord } from '../guard/check-record.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
@@ -9,7 +8,6 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { refusalOfApproval } from './asking.ts'
 
 type ProofDeps = {
-  readonly nowMs: () => number
   readonly ruleset: Ruleset
   readonly approval: Approval
   readonly fees: Pick<FeePolicy, 'maxFeePerGasWei'>
@@ -17,11 +15,11 @@ type ProofDeps = {
 
 /**
  * Judge a record again before a key is asked for what it orders, by nothing but our own rules: its payloads, what one
- * workflow may move and cost, and before anything of it is public, that enough people approved it. Budgets of an hour and a
+ * workflow may move, what they offer, and before anything of it is public, that enough people approved it. Budgets of an hour and a
  * day were judged when it was claimed; what whoever writes records makes of those is bounded by this.
  */
 export const createRecordProof =
-  ({ nowMs, ruleset, approval, fees }: ProofDeps) =>
+  ({ ruleset, approval, fees }: ProofDeps) =>
   (workflow: Workflow): Refusal | null => {
     const recorded = checkRecord(workflow, ruleset)
     if (!recorded.ok) return recorded
@@ -30,8 +28,5 @@ export const createRecordProof =
       .filter(({ purpose }) => purpose === 'payload')
     if (payloads.some(({ maxFeePerGasWei }) => maxFeePerGasWei > fees.maxFeePerGasWei))
       return refuse('record_not_cleared', 'A payload of it offers more than fees.maxFeePerGas.')
-    const ask = { usdMicros: workflow.proposal.exposure.usdMicros, gasWei: 0n }
-    const alone = checkBudget({ reservations: [], ask, limits: ruleset.limits, nowMs: nowMs() })
-    if (!alone.ok) return alone
     return workflow.slots.some(isPublic) ? null : refusalOfApproval(workflow, { ruleset, approval })
   }

@@ -57,8 +57,8 @@ export async function proveViews(
   )
 }
 
-/** The one contract that a target names; null where it depends on the request. */
-function namedBy(target: string, { contracts, assets }: Deployment): readonly Address[] | null {
+/** The one contract that a target names; null where it depends on the request. Pure. */
+export function namedBy(target: string, { contracts, assets }: Deployment): readonly Address[] | null {
   const [, list, name] = /^\$(contract|asset)\.(.+)$/.exec(target) ?? []
   if (list === undefined) return null
   const found =

@@ -18,7 +18,7 @@ import { assertViews } from '../observe/views.ts'
 import { feePolicy } from '../pipeline/transactions/fees.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Denomination } from '../units.ts'
-import { apartOf, sharingOf } from './apart.ts'
+import { apartOf, type Sharing, sharingOf } from './apart.ts'
 
 /** What a configuration staffs: an agent, and what its role is. */
 export type Position = {
@@ -83,7 +83,12 @@ export function loadRolePolicy(position: Position, config: RunConfig): RolePolic
   }
 }
 
-const among = (ruleset: Ruleset, agent: AgentConfig, { agents }: RunConfig): Ruleset =>
+/** The rules of an agent among the signers of its run configuration. Pure. */
+export const among = (
+  ruleset: Ruleset,
+  agent: Pick<AgentConfig, 'role' | 'policy'>,
+  { agents }: { readonly agents: readonly Sharing[] },
+): Ruleset =>
   amongOurs(ruleset, {
     ours: agents.map(({ signer }) => signer.address),
     sharing: sharingOf(agent, agents),

@@ -117,7 +117,8 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
       const post = postOf(workflow)
       const state = post?.state()
       if (state?.type === 'up') return state.role.workflows.stagesOf(workflow)
-      const care = { ...deps, nowMs: deps.clock.nowMs, gate: gateOf(workflow.signer, deps) }
+      const { deployment } = deps.config
+      const care = { ...deps, deployment, nowMs: deps.clock.nowMs, gate: gateOf(workflow.signer, deps) }
       return caretakerStages(workflow, post?.signing()?.stages ?? null, care)
     },
     renew: async (agent) => posts.find((post) => post.agent === agent)?.renew(),

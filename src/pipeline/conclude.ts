@@ -3,6 +3,7 @@ import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import type { Inclusion, Slot } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
 import {
@@ -31,6 +32,8 @@ export type ConcludeDeps = {
   readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'write'>
   readonly alarm: (error: RolekeeperError) => void
   readonly safe: Signers['safe']
+  /** Whose amounts are written with their units. */
+  readonly deployment: Pick<Deployment, 'assets'>
 }
 
 /** The selector of `approve`. Source: EIP-20. */
@@ -62,13 +65,12 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     return fail(workflow, realizedBy(included, nowMs), standing !== null || hasEffect(workflow), deps)
   }
   const realized = realizedBy(included, nowMs)
-  const { gasWei, tokens } = realized
-  compareEffects(workflow, differences(workflow.clearance?.predictedTokens ?? [], tokens), deps)
+  compareEffects(workflow, realized, deps)
   const last = included.reduce((max, each) => (each.blockNumber > max ? each.blockNumber : max), 0n)
   const postconditions = workflow.prepared?.answer.canonicalPostconditions ?? []
   const awaiting = { blockNumber: last, postconditions, sinceMs: nowMs }
   const confirmed = move(workflow, 'confirmed', nowMs, { realized, awaiting })
-  return settled(confirmed, spent(workflow, gasWei, true, nowMs), deps)
+  return settled(confirmed, spent(workflow, realized.gasWei, true, nowMs), deps)
 }
 
 /** Write an end with what was really spent, in one step: a slot may be open again before another could follow. */
@@ -111,9 +113,7 @@ async function fail(
     )
   if (quarantined !== undefined) return end('quarantined', quarantined.note)
   const note = failureNote(workflow)
-  const landed = workflow.slots.filter(hasLanded)
-  const predicted = sumChanges(landed.flatMap((slot) => slot.predicted.tokens))
-  compareEffects(workflow, differences(predicted, realized.tokens), deps)
+  compareEffects(workflow, realized, deps)
   if (!stands) return end(failure(workflow), note)
   deps.alarm(partial(workflow, note.message))
   return end('partial', note)
@@ -142,13 +142,16 @@ function realizedBy(included: readonly Inclusion[], atMs: number): NonNullable<W
 
 /**
  * Trip the breaker where something else happened than was simulated: whatever made it so, a contract or a node, may do it
- * again, and a person looks first.
+ * again, and a person looks first. Both are read from logs: what a token moves without saying so, or says and does not move,
+ * it does in a simulation too.
  */
 function compareEffects(
   { id: workflowId, signer, slots }: Workflow,
-  unexpected: readonly string[],
-  { safe }: Pick<ConcludeDeps, 'safe'>,
+  { tokens }: NonNullable<Workflow['realized']>,
+  { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
 ): void {
+  const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
+  const unexpected = differences(predicted, tokens, deployment)
   if (unexpected.length === 0) return
   const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
   safe(signer, {

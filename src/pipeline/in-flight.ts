@@ -14,6 +14,7 @@ import type { Note, Workflow } from '../workflow/workflow.ts'
 import { finalBefore, follow, isSettled, soughtFor } from './transactions/follow.ts'
 import { type RaiseDeps, writeReplacements } from './transactions/raise.ts'
 import {
+  isAboveCap,
   isPublic,
   latestMs,
   orderReplacements,
@@ -141,7 +142,8 @@ function mayProceed(workflow: Workflow, slots: readonly Slot[], deps: CarryDeps)
   const gate = deps.gate()
   return slots.filter((slot) => {
     if (gate.closed) return false
-    if (lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke') return true
+    if (lastAttempt(slot).purpose === 'noop' || slot.kind === 'revoke')
+      return !isAboveCap(slot, deps.terms().fees)
     // Its no-op cannot be afforded yet: until then its payload goes nowhere either.
     if (slot.closing !== undefined) return false
     if (isPublic(slot)) return true

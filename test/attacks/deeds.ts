@@ -6,10 +6,11 @@ export type Deed = {
   readonly name: string
   /** The real incident that it repeats. */
   readonly incident?: string
+  /** What must refuse it; of honest work that it must not stop, how that ends. */
   readonly check: string
   /**
    * Do it to all that it fits.
-   * @returns what refused it each time; null where nothing did, and a key would be asked next.
+   * @returns what refused it each time, or how the work ended; null where nothing did, and a key would be asked next.
    */
   readonly play: () => Promise<readonly (string | null)[]>
 }

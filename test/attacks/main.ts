@@ -2,12 +2,13 @@
  * `npm run attacks [-- --seconds N] [--json]`: plays every attack end to end against the sandbox, with the log of its
  * KMS as the witness. First the agents work with an honest service until each workflow type has come by; then each
  * attack is served to client, rules and keys for every answer that it fits; then what is no answer is done, by people who
- * approve, by rows, nodes and contracts, and a signature is asked for wherever nothing refuses it; then the keeper of all
- * roles decides for N seconds with a service that answers nothing but attacks. Exits 1 when an attack was not refused by
- * its check, or when the KMS was asked for a signature.
+ * approve, by rows, nodes and contracts, and by one node of three beneath a keeper, and a signature is asked for wherever
+ * nothing refuses it; then the keeper of all roles decides for N seconds with a service that answers nothing but attacks.
+ * Exits 1 when an attack was not refused by its check, or when the KMS was asked for a signature.
  */
 import { parseArgs } from 'node:util'
 import { ATTACKS } from './all.ts'
+import { createBeneath } from './beneath.ts'
 import { type Deed, playDeeds } from './deeds.ts'
 import { createStage, honestRun, hostileRun, keyOf, type Played, playAll } from './live.ts'
 import { MODEL_DEEDS } from './model.ts'
@@ -34,9 +35,13 @@ try {
   say('the agents work with an honest service')
   const captured = await honestRun(stage, HONEST_MS_MAX)
   const before = stage.signatures()
+  // Nothing else happens while plays keep this process busy for seconds.
+  const { weather } = stage.session.sandbox
+  await weather.pause()
   say(`${captured.length} answers are attacked`)
   const played = await playAll(stage, captured)
   const { deeds, done } = await doAll()
+  weather.resume()
   say(`the agents work with a hostile service for ${values.seconds} s`)
   const decided = await hostileRun(stage, Number(values.seconds) * 1_000)
   const signatures = stage.signatures() - before
@@ -45,15 +50,16 @@ try {
   await stage.stop()
 }
 
-/** Do what is no answer, with a chain of its own for what happens on one. */
+/** Do what is no answer, with chains of its own for what happens on one. */
 async function doAll() {
-  const moments = await createMoments()
+  const [moments, beneath] = await Promise.all([createMoments(), createBeneath()])
   try {
-    const deeds = [...PEOPLE_DEEDS, ...ROW_DEEDS, ...MODEL_DEEDS, ...moments.deeds]
+    const deeds = [...PEOPLE_DEEDS, ...ROW_DEEDS, ...MODEL_DEEDS, ...moments.deeds, ...beneath.deeds]
     say(`${deeds.length} deeds are done`)
     return { deeds, done: await playDeeds(deeds, await keyOf(stage)) }
   } finally {
     await moments.stop()
+    await beneath.stop()
   }
 }
 

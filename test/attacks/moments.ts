@@ -123,6 +123,16 @@ export async function createMoments(): Promise<{
       },
     },
     {
+      name: 'between clearing and signature: a record says cleared, and keeps no clearance',
+      check: 'not_cleared',
+      play: async () => {
+        await begin()
+        const { ruleset, nowMs, workflow } = (await clear()).options
+        const looked = await recheck({ workflow, ruleset, nowMs }, { nodes })
+        return [looked.ok ? null : looked.check]
+      },
+    },
+    {
       name: 'between clearing and signature: the rules are others',
       check: 'ruleset_changed',
       play: async () => {

@@ -122,6 +122,16 @@ function soundVault(): World {
     ...{ before: (name) => says[name], after: (name) => says[name], gasWei: 1n, wrong: 'nothing is wrong' },
   }
 }
+/** A vault that stands still for a bad debt, which rows say is gone. */
+function troubledVault(): World {
+  const sound = soundVault()
+  const says: World['before'] = (name, ...of) => {
+    if (name === 'shareMobilityPaused') return true
+    return name === 'totalBadDebt' ? usd(500) : sound.before(name, ...of)
+  }
+  const input = { vaultAddress: VAULT, action: 'restore', reason: 'bad debt' }
+  return { ...sound, input, proposal: { kind: 'restore' }, before: says, after: says }
+}
 const judging = (name: string, check: string, worldOf: () => World): Deed => ({
   ...{ name, check },
   play: async () => {
@@ -249,6 +259,7 @@ export const ROW_DEEDS: readonly Deed[] = [
   },
   judging('rows: a restricted lane is shown as liquid', 'bid_above_worth', restrictedLot),
   judging('rows: a bad debt is invented', 'no_trouble', soundVault),
+  judging('rows: a bad debt is said to be gone', 'trouble_stands', troubledVault),
   coming('an id is made of escape sequences', { rfqId: '\u001b[2J\u001b]52;c;aGk=\u0007' }),
   coming('an id turns the line around', { rfqId: 'rfq-\u202e1' }),
   coming('an id has 100 kB', { rfqId: 'x'.repeat(100_000) }),

@@ -285,7 +285,7 @@ describe('the journal on the command line', () => {
       role: 'liquidator',
       subject,
       atMs: Date.UTC(2026, 10, 21),
-      reason: { healthFactorWad: '1013' },
+      reason: { healthFactorWad: '1013000000000000000' },
     } as const
     await journal.addDecisions([
       { ...row, check: 'health_above_one', message: 'Health is 1.013; below 1 is liquidatable.' },
@@ -318,7 +318,7 @@ describe('the journal on the command line', () => {
 
   it('explains in numbers why it acted, and how it ended', async () => {
     const { out } = await ask('explain', id)
-    expect(out).toContain('repayAssets      1234500000')
+    expect(out).toContain('repayAssets      1,234,500,000 base units')
     expect(out).toContain('It is refused: target_not_allowed. Target 0xbad is not allowed.')
   })
 
@@ -326,7 +326,7 @@ describe('the journal on the command line', () => {
     const { code, out } = await ask('explain', `0x${'C3'.repeat(20)}`)
     expect(code).toBe(0)
     expect(out).toContain('health_above_one: Health is 1.013; below 1 is liquidatable.')
-    expect(out).toContain('healthFactorWad  1013')
+    expect(out).toContain('healthFactorWad  1.013')
     expect((await ask('explain', '0xdead')).err).toContain('Nothing was decided about "0xdead".')
   })
 })

@@ -118,7 +118,7 @@ describe('a session', () => {
       errIsTty: false,
       env: {},
     }
-    const show = await createShow(io, true)
+    const show = await createShow(io, { json: true })
     show.event(summary())
     show.event(summary())
     expect(out.split('\n').map((line) => line && JSON.parse(line))).toEqual([summary(), summary(), ''])
@@ -129,7 +129,7 @@ describe('a session', () => {
       let out = ''
       const show = await createShow(
         { out: (text) => (out += text), err: () => {}, outIsTty, errIsTty: false, env },
-        false,
+        { json: false },
       )
       show.event(summary())
       show.end()

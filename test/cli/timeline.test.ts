@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { placeText } from '../../src/cli/place.ts'
 import { createTimeline } from '../../src/cli/timeline.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 
@@ -239,8 +240,13 @@ describe('what waits for a person, and what is in shadow', () => {
     }
     expect(drawn([held])).toEqual([
       '    0.0s  ? held       a1b2c3  approval_always: The policy asks.',
-      '                       approve with: rolekeeper approve a1b2c3d4, within 15.0 min',
+      '                       approve within 15.0 min with: rolekeeper approve a1b2c3d4',
     ])
+    // Pasted into a terminal it has to reach this keeper, not the one of the folder.
+    const place = placeText({ config: 'config/my keeper.yaml' })
+    expect(createTimeline({ colour: false, at: place })([held])[1]).toMatch(
+      /rolekeeper approve a1b2c3d4 --config 'config\/my keeper.yaml'$/,
+    )
   })
 
   it('says that a policy which was saved is at work', () => {

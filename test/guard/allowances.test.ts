@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkAllowances } from '../../src/guard/allowances.ts'
+import { checkAllowances, usedOfAllowances } from '../../src/guard/allowances.ts'
 import { checkBudget } from '../../src/guard/budget.ts'
 import { checkPrepared } from '../../src/guard/check-prepared.ts'
 import { limitsPolicy } from '../../src/guard/policy/policy.ts'
@@ -277,76 +277,20 @@ describe('an allowance', () => {
     expect(judge([ofMarket], [claimed(500_000, 1)], [10])).toBe('allowance_market')
   })
 
+  it('is used in parts: where it is of each market, that of the one with the least left', () => {
+    const { allowances } = rulesetOf(ofMarket, { ...ofMarket, named: 'eth' })
+    const rows = [claimed(25_000, 0, usesAt(MARKET)), claimed(10_000, 0, usesAt(OTHER_MARKET))]
+    const used = (more: readonly Spent[]) =>
+      Object.values(usedOfAllowances(allowances, [...rows, ...more], NOW_MS))
+    expect(used([])).toEqual([0.25, 0.1])
+    expect(used([claimed(50_000, 0)])).toEqual([0.75, 0.6])
+    expect(usedOfAllowances(allowances, [], NOW_MS)).toEqual({
+      'limits.allowances[0]': 0,
+      'limits.allowances[1]': 0,
+    })
+  })
+
   it('is in nobody’s way who moves nothing', () => {
     expect(judge([ofMarket], [claimed(500_000, 1, usesAt(MARKET))], [0, usesAt(MARKET)])).toBe('fits')
-  })
-})
-
-describe('an allowance in a policy', () => {
-  const refusal = (allowance: Stated) => {
-    const parsed = limitsPolicy.safeParse({ ...(stated as object), allowances: [allowance] })
-    if (!parsed.success)
-      return parsed.error.issues.map(({ path, message: said }) => `${String(path.at(-1))}: ${said}`)[0]
-    try {
-      rulesetOf(allowance)
-      return 'taken'
-    } catch (error) {
-      return (error as Error).message
-    }
-  }
-  it.each<[string, Stated, RegExp]>([
-    [
-      'a refill without a most',
-      { of: 'market', refill: '1 USD', per: '1 h' },
-      /^most: .*most and refill together/,
-    ],
-    [
-      'a most without a refill',
-      { of: 'market', most: '1 USD', per: '1 h' },
-      /^refill: .*most and refill together/,
-    ],
-    ['neither form', { of: 'market', per: '1 h' }, /^calls: .*either most and refill, or calls/],
-    ['both forms', { ...ofMarket, calls: '3' }, /^calls: .*either most and refill, or calls/],
-    ['less than a minute', { ...ofMarket, per: '59 s' }, /^per: /],
-    ['more than a day', { ...ofMarket, per: '25 h' }, /^per: /],
-    ['another kind', { ...ofMarket, of: 'token' }, /^of: /],
-    ['nothing of nothing', { ...ofMarket, most: '0 USD' }, /^most: /],
-    ['no calls', { of: 'market', calls: '0', per: '1 h' }, /^calls: /],
-    ['no name', { ...ofMarket, named: '' }, /^named: /],
-    ['a key that it does not know', { ...ofMarket, until: '1 h' }, /./],
-    [
-      'what a day does not bring back',
-      { ...ofMarket, most: '240,001 USD' },
-      /^most: .*no more than what refill brings/,
-    ],
-    ['a time without a unit', { ...ofMarket, per: '1' }, /amount with its unit/],
-    ['no market', { ...ofMarket, named: 'gold' }, /"gold" is no market of the deployment/],
-    ['a market that is not pinned', { ...ofMarket, named: STRANGER }, /is no market of the deployment/],
-    ['a vault as a market', { ...ofMarket, named: VAULT }, /is no market of the deployment/],
-    ['a name that two have', { ...ofMarket, of: 'counterparty', named: 'two' }, /the name of 2 contracts/],
-    [
-      'no function of the rules',
-      { ...ofMarket, of: 'function', named: 'mint' },
-      /no function of guard.allow/,
-    ],
-    ['no counterparty', { ...ofMarket, of: 'counterparty', named: 'bob' }, /no counterparty/],
-  ])('is refused with %s', (_name, allowance, message) => {
-    expect(refusal(allowance)).toMatch(message)
-  })
-
-  it('is taken with a name of the deployment, an address, or a function of the rules', () => {
-    const taken = [
-      { ...ofMarket, most: '240,000 USD' },
-      { ...ofMarket, named: 'btc' },
-      { ...ofMarket, named: OTHER_MARKET.toUpperCase().replace('X', 'x') },
-      { ...ofMarket, of: 'counterparty', named: STRANGER },
-      { ...ofMarket, of: 'counterparty', named: 'btc' },
-      { ...ofMarket, of: 'counterparty', named: 'prime' },
-      { ...ofMarket, per: '1 min' },
-      { ...ofMarket, most: '10,000 USD', per: '24 h' },
-      { of: 'function', named: 'liquidate', calls: '5', per: '1 h' },
-    ]
-    expect(taken.map(refusal)).toEqual(taken.map(() => 'taken'))
-    expect(rulesetOf(...taken).hash).not.toBe(rulesetOf().hash)
   })
 })

@@ -2,8 +2,10 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { approval } from '../../sandbox/service/workflows/intents.ts'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { explainPrepared } from '../../src/guard/explain.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { explainFile } from '../../src/keeper/policy-explain.ts'
 import { policyFileOf } from '../support/policies.ts'
 import {
@@ -20,11 +22,13 @@ import {
   liquidationArgs,
   MARKET,
   NOW_MS,
+  OTHER_MARKET,
   REPAY,
   SELF,
   STRANGER,
 } from './fixtures.ts'
-import { answerOf, deployment } from './kinds.ts'
+import { answerOf, DESK, deployment, type Kind, kindOf } from './kinds.ts'
+import { rulesetOf } from './rules.ts'
 import { CASES } from './shipped.ts'
 
 const POLICY = policyFileOf('liquidator')
@@ -39,6 +43,7 @@ const written = (name: string, value: unknown) => {
 }
 const CONFIG = written('run.yaml', {
   environment: 'sandbox',
+  agents: [],
   service: { assumptions: {} },
   deployment: {
     ...deployment,
@@ -201,5 +206,80 @@ it('names a list of another length than the request has', () => {
   expect(calls[0]?.rules[0]?.why[0]).toMatchObject({
     check: 'parameter_withdrawals_length',
     message: expect.stringContaining('withdrawals has 1 elements'),
+  })
+})
+
+describe('a call that a rule does not clear', () => {
+  const caseOf = (name: string) => {
+    const [, kind, ruleset] = CASES.find(([, each]) => each.name === name) ?? []
+    if (kind === undefined || ruleset === undefined) throw new TypeError(`a shipped policy allows ${name}`)
+    return { kind, ruleset }
+  }
+  const explain = (kind: Kind, ruleset: Ruleset, answer = answerOf(kind, kind.drafts)) =>
+    explainPrepared({
+      workflow: { ...bound(kind.proposal), role: ruleset.role },
+      frozen: freeze(answer),
+      ruleset,
+      nowMs: NOW_MS,
+    }).calls
+  const whyOf = (...given: Parameters<typeof explain>) =>
+    explain(...given).flatMap(({ rules }) => rules.flatMap(({ why }) => why.map(({ message }) => message)))
+
+  it('is told in the order that it runs in, whichever the service sent first', () => {
+    const { kind, ruleset } = caseOf('liquidate')
+    const answer = answerOf(kind, kind.drafts)
+    const transactions = answer.transactions.toReversed()
+    expect(explain(kind, ruleset, { ...answer, transactions }).map(({ calls }) => calls)).toEqual([
+      'approve',
+      'liquidate',
+    ])
+  })
+
+  it('may be one of another request', () => {
+    const { kind, ruleset } = caseOf('pause')
+    const [call] = explain(kind, ruleset)
+    const restoring = call?.rules.find(({ why }) => why[0]?.message.includes('action restore'))
+    expect(restoring?.why).toMatchObject([
+      { check: 'other_request', message: 'It is for a request with action restore.' },
+    ])
+  })
+
+  it('is named by its element where it is one of a list, and by no reference where the policy has a figure', () => {
+    const { kind, ruleset } = caseOf('reallocate')
+    const supplies = [
+      { marketAddress: OTHER_MARKET, assets: '200000' },
+      { marketAddress: MARKET, assets: '100001' },
+    ]
+    const asked = { ...kind, proposal: { ...kind.proposal, input: { ...kind.proposal.input, supplies } } }
+    const less = 'supplies[1].assets is 0.1 sUSD; allowed is 0.100001 sUSD ($input.supplies[].assets).'
+    expect(whyOf(asked, ruleset)).toEqual([less])
+    const cancel = kindOf('rfq-cancel')
+    const { workflowType } = cancel.proposal
+    const holding = (bidId: object) =>
+      rulesetOf(
+        [
+          {
+            workflowType,
+            target: '$contract.rfqDesk',
+            function: 'function cancelBid(uint256 bidId)',
+            params: { bidId },
+          },
+        ],
+        [{ workflowType }],
+      )
+    expect(whyOf(cancel, holding({ eq: '$input.bidId', max: '8' }))).toEqual([
+      'bidId is 9; allowed is at most 8.',
+    ])
+    expect(whyOf(cancel, holding({ any: [{ eq: '8' }, { max: '7' }] }))).toEqual([
+      'bidId is 9; allowed is exactly 8 (8), or at most 7 (7).',
+    ])
+  })
+
+  it('says amounts that it approves in the token that it goes to, though no effect is of them', () => {
+    const { kind, ruleset } = caseOf('rfq-place')
+    const effects = new Map([[kind.proposal.workflowType, { out: [], in: [], moves: [] }]])
+    const drafts = [approval(LOAN, DESK, 5_000_000_001n), ...kind.drafts.slice(1)]
+    const unlike = 'amount is 5,000.000001 sUSD; allowed is 5,000 sUSD ($input.bidAssets).'
+    expect(whyOf(kind, { ...ruleset, effects }, answerOf(kind, drafts))).toContain(unlike)
   })
 })

@@ -1,10 +1,13 @@
+import { type Hex, keccak256, stringToHex, toFunctionSelector } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
 import { contradictionsIn } from '../../src/guard/policy/contradictions.ts'
+import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { sanityOf } from '../../src/guard/sanity/by-role.ts'
 import type { SanityCheck } from '../../src/guard/sanity/judgement.ts'
+import { createReads, TOKEN_VIEWS } from '../../src/guard/views.ts'
 import { TOKENS } from '../support/tokens.ts'
-import { answerOf, REGISTRY } from './kinds.ts'
+import { answerOf, type Kind, REGISTRY } from './kinds.ts'
 import { judge, reasonOf } from './rules.ts'
 import { CASES } from './shipped.ts'
 
@@ -99,6 +102,36 @@ const JUDGEMENTS: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 describe('the judgements of a role', () => {
+  const callsOf = (kind: Kind, ruleset: Ruleset) => {
+    const checked = judge(kind, ruleset)
+    const sanity = ruleset.sanity.get(kind.proposal.workflowType)
+    if (!checked.ok || sanity === undefined) throw new TypeError(`${kind.name} is allowed and judged`)
+    const [before, after] = [createReads(), createReads()]
+    sanity.judge({ ...checked, proposal: kind.proposal, before, after })
+    return { sanity, calls: [...before.calls, ...after.calls] }
+  }
+
+  it.each(CASES)('list each view that they read: %s', (_name, kind, ruleset) => {
+    const { sanity, calls } = callsOf(kind, ruleset)
+    const listed = new Set([...TOKEN_VIEWS, ...sanity.views].map((view) => toFunctionSelector(view)))
+    // What the policy itself names of the chain for a report's value.
+    if (kind.name === 'report') listed.add(toFunctionSelector('shareValueWad(address)'))
+    expect(calls.filter(({ data }) => !listed.has(data.slice(0, 10) as Hex))).toEqual([])
+  })
+
+  it.each([
+    ['allocate', 'ALLOCATOR_ROLE'],
+    ['report', 'REPORTER_ROLE'],
+    ['pause', 'MANAGER_ROLE'],
+  ])('ask for a role by the hash of its name: %s', (name, role) => {
+    const [, kind, ruleset] = CASES.find(([, each]) => each.name === name) ?? []
+    if (kind === undefined || ruleset === undefined) throw new TypeError(`a shipped policy allows ${name}`)
+    const { calls } = callsOf(kind, ruleset)
+    const selector = toFunctionSelector('hasRole(bytes32,address)')
+    const asked = calls.filter(({ data }) => data.startsWith(selector)).map(({ data }) => data.slice(10, 74))
+    expect(asked).toEqual([keccak256(stringToHex(role)).slice(2)])
+  })
+
   it('say what they read of the request, and what they prove', () => {
     const said = CASES.flatMap(([, { proposal }, { sanity }]) => {
       const { workflowType } = proposal

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { Approvers } from '../../src/guard/approvers.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../src/guard/ruleset.ts'
 import { sanityOf } from '../../src/guard/sanity/by-role.ts'
@@ -9,6 +10,9 @@ import type { Shown } from '../../src/workflow/shown.ts'
 import { policyOf } from '../support/policies.ts'
 import { TOKENS } from '../support/tokens.ts'
 import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
+import { deployment as everything, kindOf } from './kinds.ts'
+import { rulesetOf as plainRules, ROLE } from './rules.ts'
+import { CASES } from './shipped.ts'
 
 const FUND = `0x${'fd'.repeat(20)}` as const
 const pin = (byte: string, name: string) =>
@@ -88,6 +92,16 @@ gas: at most 0.3 ETH`,
       approvers: [{ name: 'anna', user: 'anna@ops1' }],
     })
     expect(annas).toMatchObject({ askedBy: 'anna', quorum: 1, approvers: [] })
+    const ben = { key: 'ed25519:AA==' }
+    const asked = (approvers: Approvers['approvers']) =>
+      show({ role: 'asset-manager', proposal, signer: SELF }, rulesetOf('asset-manager'), {
+        ...{ approvers, quorum: 1 },
+      }).approvers
+    expect(asked({ ...KNOWN.approvers, ben })).toStrictEqual([
+      { name: 'anna', user: 'anna@ops1' },
+      { name: 'ben' },
+    ])
+    expect(asked({})).toBeNull()
   })
 
   it('is each element of a list', () => {
@@ -122,6 +136,12 @@ gas: at most 0.3 ETH`,
   channel = "acquisition" (0x6163717569736974696f6e`)
     expect(textOf(seen)).toContain('  maxAssetsPerEpoch = 250,000 sUSD\n  maxPriceBps = 94 %')
     expect(seen.changes).toEqual([{ field: 'maxPriceBps', from: '93 %', to: '94 %' }])
+    // What was not there before, and what is no figure.
+    const others = { maxPriceBpsTo: '9400', modeFrom: 'slow', modeTo: 'fast', mode: 'none' }
+    expect(shown({ ...proposal, reason: others }, 'asset-manager').changes).toEqual([
+      { field: 'maxPriceBps', from: null, to: '94 %' },
+      { field: 'mode', from: 'slow', to: 'fast' },
+    ])
     // Who submits it may write there what they like.
     expect(shown({ ...proposal, askedBy: 'anna' }, 'asset-manager').changes).toEqual([])
     expect(seen.effects).toContain('moves no token, ours or of others')
@@ -134,5 +154,87 @@ gas: at most 0.3 ETH`,
     const workflowType = 'role.asset_manager.vaultShareMobilityManagerAction'
     const seen = shown(proposalOf({ workflowType, input }), 'asset-manager')
     expect(textOf(seen)).toContain(`  recipient = ${STRANGER} (no name of ours)\n  trusted = true`)
+  })
+})
+
+describe('what a rule demands', () => {
+  const kind = kindOf('rfq-place')
+  const { proposal } = kind
+  const { workflowType } = proposal
+  const place = 'function placeBid(uint256 rfqId, uint256 bidAssets, uint64 expiresTimestamp)'
+  const params = {
+    rfqId: { eq: '$input.rfqId' },
+    bidAssets: { eq: '$input.bidAssets' },
+    expiresTimestamp: { eq: '$input.expiresTimestamp' },
+  }
+  /** What is shown of an argument under these conditions. */
+  const said = (name: keyof typeof params, tests: unknown, input = proposal.input) => {
+    const facts = { most: '$input.rfqId + 1' }
+    const ruleset = plainRules(
+      [{ workflowType, target: '$contract.rfqDesk', function: place, params: { ...params, [name]: tests } }],
+      [{ workflowType }],
+      everything,
+      { facts },
+    )
+    const { calls } = show({ role: ROLE, proposal: { ...proposal, input }, signer: SELF }, ruleset, KNOWN)
+    return calls[0]?.arguments.find((each) => each.name === name)?.value
+  }
+
+  it.each<[string, keyof typeof params, unknown]>([
+    ['3', 'rfqId', { eq: '$input.rfqId' }],
+    // What is not known before there is a call is said as it is written.
+    ['at least 3, at most $fact.most (not given)', 'rfqId', { min: '$input.rfqId', max: '$fact.most' }],
+    [
+      'at least 3, at most $args.expiresTimestamp (not given)',
+      'rfqId',
+      { min: '$input.rfqId', max: '$args.expiresTimestamp' },
+    ],
+    [
+      'at least 99 % of $input.bidAssets (5,000,000,000 base units), at most 5,000,000,000 base units',
+      'bidAssets',
+      { min: '99 % of $input.bidAssets', max: '$input.bidAssets' },
+    ],
+    ['exactly $input.rfqId (3), or at most 2 (2)', 'rfqId', { any: [{ eq: '$input.rfqId' }, { max: '2' }] }],
+  ])('is said as %s', (text, name, tests) => expect(said(name, tests)).toBe(text))
+
+  it('is NOTHING where the request does not say it', () => {
+    const { rfqId: _rfqId, ...input } = proposal.input
+    expect(said('rfqId', { eq: '$input.rfqId' }, input)).toBe('NOTHING that is known')
+  })
+
+  it('is said with what is sent and carried, and in the token that an approval goes to', () => {
+    const [, , ruleset] = CASES.find(([, { name }]) => name === kind.name) ?? []
+    const [approve, bid] = ruleset?.rules.get(workflowType) ?? []
+    if (ruleset === undefined || approve === undefined || bid === undefined)
+      throw new TypeError('a bid is approved, and placed')
+    const inside = { data: 'calls[]', target: null, value: null, rules: [bid] }
+    const rules = new Map([[workflowType, [{ ...approve, inside, valueWeiMax: 5n * 10n ** 15n }]]])
+    // Neither an effect nor a market says what its amount is of.
+    const effects = new Map([[workflowType, { out: [], in: [], moves: [] }]])
+    const given = { role: ruleset.role, proposal, signer: SELF }
+    const { calls } = show(given, { ...ruleset, rules, effects }, KNOWN)
+    expect(calls.map(({ notes }) => notes)).toEqual([
+      ['carries the next 1 calls', 'sends at most 0.005 ETH'],
+      [],
+    ])
+    expect(calls[0]?.arguments.find(({ name }) => name === 'amount')?.value).toBe('5,000 sUSD')
+  })
+
+  it('moves an unknown amount of what is not pinned, or of what the request does not say', () => {
+    const ruleset = rulesetOf('liquidator')
+    const { proposal: liquidating } = kindOf('liquidate')
+    const [known] = ruleset.effects.get(liquidating.workflowType)?.out ?? []
+    if (known === undefined) throw new TypeError('a repayment leaves us')
+    const unknown = { text: '$input.other', each: null, resolve: () => undefined }
+    const out = [
+      { ...known, token: { ...known.token, resolve: () => STRANGER } },
+      { ...known, assetsMax: unknown },
+    ]
+    const effects = new Map([[liquidating.workflowType, { out, in: [], moves: [] }]])
+    const given = { role: 'liquidator', proposal: liquidating, signer: SELF } as const
+    expect(show(given, { ...ruleset, effects }, KNOWN).effects.slice(0, 2)).toEqual([
+      `leaves us: at most an unknown amount of ${STRANGER}`,
+      `leaves us: at most an unknown amount of ${LOAN}`,
+    ])
   })
 })

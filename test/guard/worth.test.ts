@@ -1,6 +1,6 @@
 import { type Address, encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
 import { expect, it } from 'vitest'
-import { readWorth } from '../../src/guard/worth.ts'
+import { readWorth, type WorthOptions } from '../../src/guard/worth.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, OTHER_MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 
 const DESK: Address = `0x${'d0'.repeat(20)}`
@@ -26,17 +26,22 @@ const TRUE: Readonly<Record<string, readonly bigint[] | null>> = {
   [`${DESK} commitments(address,address,address)`]: [20_000_000n, 9n],
 }
 
-const read = (changes: typeof TRUE = {}, owners = [SELF]) => {
+/** How many reads went to the nodes together, each time. */
+const asked: number[] = []
+const read = (changes: typeof TRUE = {}, options: Partial<WorthOptions> = {}) => {
   const script = Object.entries({ ...TRUE, ...changes })
+  asked.splice(0)
   return readWorth(
     {
-      ...{ owners, deployment: pinned },
+      ...{ owners: [SELF], deployment: pinned },
       ...{ pricesUsdMicros: { sUSD: 500_000n }, nativePriceUsdMicros: 3_000_000_000n },
+      ...options,
     },
     {
       recent: async () => HEAD,
       balanceWei: async () => 10n ** 17n,
       calls: async (calls, at) => {
+        asked.push(calls.length)
         expect(at).toEqual(HEAD)
         return calls.map(({ to, data }): Hex | null => {
           const said = script.find(([name]) => {
@@ -67,7 +72,27 @@ it('counts native coin, tokens, shares, claims and escrow, all at one block', as
 })
 
 it('adds up what several keys own, and says as of which block', async () => {
-  expect(await read({}, [SELF, STRANGER])).toEqual({ usdMicros: 37_840_000_000n, atMs: 1_000 })
+  expect(await read({}, { owners: [SELF, STRANGER] })).toEqual({ usdMicros: 37_840_000_000n, atMs: 1_000 })
+})
+
+it('counts a vault of a token that is not ours to price as nothing, and asks no second time for nothing', async () => {
+  const none = { [`${VAULT} asset()`]: null, [`${MARKET} openClaims(address)`]: null }
+  const all = await worth(none)
+  expect(asked).toHaveLength(1)
+  // Neither does it matter then what our shares of it are, nor is anything asked about none.
+  expect(await worth({ ...none, [`${VAULT} balanceOf(address)`]: null })).toBe(all)
+  const noShares = { ...none, [`${VAULT} asset()`]: [BigInt(LOAN)], [`${VAULT} balanceOf(address)`]: [0n] }
+  expect(await worth(noShares)).toBe(all)
+  expect(asked).toHaveLength(1)
+  expect(await worth({ ...none, [`${VAULT} asset()`]: [BigInt(DESK)] })).toBe(all)
+  expect(asked).toHaveLength(2)
+})
+
+it('counts collateral at the policy’s own price where what it is lent against has none', async () => {
+  const pricesUsdMicros = { sBTC: 50_000_000_000n }
+  // 300 native; 0.5 sBTC of ours and 0.1 in a claim at 50,000; nothing else has a price.
+  for (const changes of [{}, { [`${oracle} read()`]: null }])
+    expect(await read(changes, { pricesUsdMicros })).toMatchObject({ usdMicros: 30_300_000_000n })
 })
 
 it('says nothing where a balance or a price is not said: half a worth would look like a loss', async () => {

@@ -481,6 +481,16 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       await expectAll()
     })
 
+    it('misses nothing of what leaves once it is eight days old', async () => {
+      const nowMs = Date.now()
+      const sums = async () => (await journal.spending('liquidator', [nowMs - 3_600_000], 'none')).rows
+      await journal.settle({ ...reservation('a'), atMs: nowMs - 9 * 86_400_000 })
+      await sums()
+      await journal.settle({ ...reservation('b'), atMs: nowMs })
+      await sums()
+      expect(await sums()).toHaveLength(1)
+    })
+
     it('adds up what was used with the rows, by signer, over changes and a restart', async () => {
       const NOW_MS = 1_800_000_000_000
       const at = (index: number): Reservation => ({

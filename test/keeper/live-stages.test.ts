@@ -105,6 +105,7 @@ it('offers for a report what the urgent payload of another role behind it at the
   const report = await send(7, 2n * GWEI, { role: 'nav-reporter' })
   const { carry } = createFollowingStages({
     confirmationMsMax: 120_000,
+    deployment: { assets: [] },
     ...joined(),
     ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, recheck: never },
     urgentOf: (signer) => behind.filter((other) => other.signer === signer),

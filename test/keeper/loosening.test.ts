@@ -1,5 +1,5 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AgentConfig } from '../../src/config/config.ts'
@@ -31,7 +31,9 @@ function role(environment: 'production' | 'sandbox' = 'production', mode: AgentC
     setValue: async (key: string, value: string | null) => void values.set(key, value),
     barrier: async () => {},
   }
+  const deps = { journal, config: { environment }, clock: { nowMs: () => 1_000 }, log: { info: () => {} } }
   return {
+    taken: () => JSON.parse(values.get(`loosened:liquidator:${SIGNER}`) ?? '[]'),
     approve: (name: string, privatePem: string, hash: string) =>
       writeFileSync(
         approvalsFileOf(policy),
@@ -39,12 +41,11 @@ function role(environment: 'production' | 'sandbox' = 'production', mode: AgentC
         { flag: 'a' },
       ),
     starts: (said: Said, ...loosens: readonly string[]) =>
-      admitPolicy({ agent, said }, { journal, config: { environment }, loosens }).then(
+      admitPolicy({ agent, said }, { ...deps, loosens }).then(
         () => 'works',
         (error: unknown) => (error instanceof RolekeeperError ? error.code : String(error)),
       ),
-    refusal: (said: Said) =>
-      admitPolicy({ agent, said }, { journal, config: { environment }, loosens: [] }).catch((error) => error),
+    refusal: (said: Said) => admitPolicy({ agent, said }, { ...deps, loosens: [] }).catch((error) => error),
   }
 }
 
@@ -73,9 +74,27 @@ describe('a role that starts', () => {
     expect(await starts(is, changeHash(was, is))).toBe('works')
     // The flag of that start lets nothing else through, however long it stands in a service file.
     expect(await starts(policyOf('300 USD'), changeHash(was, is))).toBe('policy.loosened')
-    // It names that change each time, though: what was tightened back is loosened again by it.
-    expect(await starts(was)).toBe('works')
-    expect(await starts(is, changeHash(was, is))).toBe('works')
+  })
+
+  it('is let by a name that stays in a service file through once, and says the name of the next time', async () => {
+    const { starts, refusal, taken } = role()
+    const [was, is] = [policyOf('100 USD'), policyOf('200 USD')]
+    const change = changeHash(was, is)
+    await starts(was)
+    expect(await starts(is, change)).toBe('works')
+    // It goes on by it, restart by restart.
+    expect(await starts(is, change)).toBe('works')
+    expect(await starts(was, change)).toBe('works')
+    expect(await starts(is, change)).toBe('policy.loosened')
+    expect((await refusal(is)).fix).toMatch(new RegExp(`--loosen ${change}\\.2$`))
+    expect(await starts(is, `${change}.2`)).toBe('works')
+    await starts(was)
+    expect(await starts(is, change, `${change}.2`)).toBe('policy.loosened')
+    const [by, at] = [`${userInfo().username}@${hostname()}`, '1970-01-01T00:00:01.000Z']
+    expect(taken()).toEqual([
+      { change, at, startedBy: by, approvedBy: [] },
+      { change: `${change}.2`, at, startedBy: by, approvedBy: [] },
+    ])
   })
 
   it('takes what nobody can compare for looser', async () => {
@@ -88,7 +107,7 @@ describe('a role that starts', () => {
   })
 
   it('needs the approvers of the policy that it leaves, not of the one that comes', async () => {
-    const { starts, approve } = role()
+    const { starts, approve, taken } = role()
     const mallory = createPersonKey()
     const was = policyOf('100 USD', { approvers, quorum: '2' })
     const is = policyOf('200 USD', { approvers: { mallory: { key: mallory.publicKey } } })
@@ -104,6 +123,20 @@ describe('a role that starts', () => {
     // Approved is not started: the flag is needed still.
     expect(await starts(is)).toBe('policy.loosened')
     expect(await starts(is, hash)).toBe('works')
+    expect(taken()).toMatchObject([{ change: hash, approvedBy: ['anna', 'ben'] }])
+  })
+
+  it('needs approvals of its own each time that the same change loosens again', async () => {
+    const { starts, approve } = role()
+    const [was, is] = [policyOf('100 USD', { approvers }), policyOf('200 USD', { approvers })]
+    const hash = changeHash(was, is)
+    await starts(was)
+    approve('anna', anna.privatePem, hash)
+    expect(await starts(is, hash)).toBe('works')
+    expect(await starts(was)).toBe('works')
+    expect(await starts(is, `${hash}.2`)).toBe('policy.loosening_unapproved')
+    approve('ben', ben.privatePem, `${hash}.2`)
+    expect(await starts(is, `${hash}.2`)).toBe('works')
   })
 
   it('is asked nothing in a sandbox, and in shadow', async () => {

@@ -52,9 +52,9 @@ test('a liquidation is no loss while its claim is not settled: its collateral co
 
 /** Loss budgets of 2,000 USD an hour and 3,000 a day, over one journal, and what they made SAFE. */
 function createWatch(limit = usd('2000')) {
-  const [now, asked, chain] = [{ ms: 10 * HOUR_MS }, { count: 0 }, { isDown: false }]
+  const [now, chain] = [{ ms: 10 * HOUR_MS }, { isDown: false }]
   const [safe, values] = [[] as string[], new Map<string, string>()]
-  let looks = 0
+  let [asked, looked] = [() => {}, () => {}]
   const create = (signer = scene.liquidator, sharing: readonly Address[] = []) =>
     createLossBudget(
       {
@@ -65,7 +65,7 @@ function createWatch(limit = usd('2000')) {
         nodes: {
           ...scene.nodes,
           recent: () => {
-            asked.count += 1
+            asked()
             return chain.isDown ? Promise.reject(new TypeError('no node')) : scene.nodes.recent()
           },
         },
@@ -75,7 +75,7 @@ function createWatch(limit = usd('2000')) {
           setValue: async (key, value) => {
             values.set(key, value ?? '')
             // The last that a look writes.
-            if (key.startsWith('worth:')) looks += 1
+            if (key.startsWith('worth:')) looked()
           },
         },
         signers: { safe: (who, { check, message }) => safe.push(`${who} ${check}: ${message}`) },
@@ -85,18 +85,20 @@ function createWatch(limit = usd('2000')) {
     ...{ now, chain, safe, create },
     /** Look once more, after so long by every clock. */
     look: async (budget: LossBudget, afterMs = 6 * MINUTE_MS) => {
-      const before = looks
       now.ms += afterMs
       await scene.world.pass(afterMs / 1_000)
       await scene.nodes.head()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      looked = resolve
       budget.look()
-      await expect.poll(() => looks).toBeGreaterThan(before)
+      await promise
     },
     /** Look where nothing answers. */
     lookInVain: async (budget: LossBudget) => {
-      const before = asked.count
+      const { promise, resolve } = Promise.withResolvers<void>()
+      asked = resolve
       budget.look()
-      await expect.poll(() => asked.count).toBeGreaterThan(before)
+      await promise
       await new Promise(setImmediate)
     },
   }

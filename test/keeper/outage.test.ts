@@ -106,6 +106,7 @@ async function createScene(): Promise<Scene> {
   const gas = createGasMarket({ nodes, nowMs })
   const following = createFollowingStages({
     confirmationMsMax: 120_000,
+    deployment: { assets: [] },
     ...{ nowMs, journal, nodes, chain, gas, signer, signers, alarm, fees: FEE_POLICY },
     ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, urgentOf: () => [] },
     gate: () => ({ closed: false, paused: false }),

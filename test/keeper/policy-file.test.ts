@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
+import { type AgentConfig, loadRunConfig } from '../../src/config/config.ts'
 import { createPersonKey } from '../../src/guard/person.ts'
 import { checkFile, migrateFile } from '../../src/keeper/policy-file.ts'
+import { loadRolePolicy, positionOf } from '../../src/keeper/role-policy.ts'
 
 const CONFIG = 'config/example.yaml'
 const VERSION_1 = readFileSync(new URL('policy-version-1.yaml', import.meta.url), 'utf8')
@@ -82,6 +84,33 @@ describe('a policy that is checked before anything runs by it', () => {
     expect(checkFile(written(idle), CONFIG).lints).toMatchObject([
       { problem: "limits.perDay.movedMax is no less than 24 times the hour's: it never binds" },
     ])
+  })
+
+  it('has the hash that a keeper of the same configuration shows, and says so where no agent names it', async () => {
+    const file = written(shipped)
+    const example = readFileSync(CONFIG, 'utf8').replace('../policies/liquidator.yaml', 'liquidator.yaml')
+    const config = join(file, '..', 'run.yaml')
+    writeFileSync(config, example)
+    const secrets = { ROLEKEEPER_NODE_A: 'https://a.example', ROLEKEEPER_NODE_B: 'https://b.example' }
+    const run = loadRunConfig(config, {
+      env: { ...secrets, ROLEKEEPER_NODE_SEND: 'https://c.example', ROLEKEEPER_SECRET_KEY: 'key' },
+      isWellKnown: () => false,
+    })
+    const [agent] = run.agents
+    const { ruleset } = loadRolePolicy(positionOf(agent as AgentConfig), run)
+    expect(checkFile(file, config)).toMatchObject({ hash: ruleset.hash, isStaffed: true })
+    const other = written(shipped)
+    expect(checkFile(other, config).hash).not.toBe(ruleset.hash)
+    let out = ''
+    const io = { out: (text: string) => (out += text), err: (text: string) => (out += text) }
+    const check = (...args: readonly string[]) =>
+      rolekeeper(['policy', 'check', ...args], { ...io, outIsTty: false, errIsTty: false, env: {} })
+    expect(await check(file, '--config', config)).toBe(0)
+    expect(out).toMatch(new RegExp(`its rules are ${ruleset.hash.slice(0, 12)}\\.\n`))
+    expect(await check(other, '--config', config)).toBe(0)
+    expect(out).toMatch(
+      /[0-9a-f]{12} without signers, as no agent of \S*run\.yaml names it: a keeper's hash differs\.\n/,
+    )
   })
 
   it.each([
@@ -226,5 +255,8 @@ describe('two policies of a role', () => {
     expect(() => readFileSync(`${now}.approvals`)).toThrow('ENOENT')
     expect(await approve('--hash', hash, '--key', hers)).toBe(0)
     expect(JSON.parse(readFileSync(`${now}.approvals`, 'utf8'))).toMatchObject({ name: 'anna' })
+    // The same change once more, as a keeper names it then.
+    expect(await approve('--hash', `${hash}.2`, '--key', hers)).toBe(0)
+    expect(said).toContain(`Approved by anna: ${hash}.2, in `)
   })
 })

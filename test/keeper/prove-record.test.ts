@@ -36,14 +36,10 @@ const approvalOf = (aboveUsd: string | undefined) =>
     }),
     { assets: [] },
   )
+const CAP_WEI = 10n ** 12n
 const proof = (changes: Partial<Parameters<typeof createRecordProof>[0]> = {}) =>
   createRecordProof({
-    ...{
-      nowMs: () => NOW_MS,
-      ruleset,
-      approval: approvalOf(undefined),
-      fees: { maxFeePerGasWei: 10n ** 12n },
-    },
+    ...{ ruleset, approval: approvalOf(undefined), fees: { maxFeePerGasWei: CAP_WEI } },
     ...changes,
   })
 
@@ -74,8 +70,10 @@ const judge = (workflow: Workflow, changes?: Parameters<typeof proof>[0]) =>
 const last = (payload: Partial<Slot['payload']>) => (slot: Slot) =>
   slot.index === 1 ? { payload: { ...slot.payload, ...payload } } : {}
 
-it('proves a record as it was written', () => {
-  expect(judge(recorded())).toBe('proven')
+it('proves a record as it was written, whatever a no-op in it once offered', () => {
+  const noop = attemptOf({ purpose: 'noop', maxFeePerGasWei: CAP_WEI + 1n })
+  const attempts = [attemptOf({ maxFeePerGasWei: CAP_WEI }), noop]
+  expect(judge(recorded(() => ({ attempts })))).toBe('proven')
 })
 
 it('proves gas up to what the rule allows, and asks of a revocation no call', () => {
@@ -93,10 +91,17 @@ it.each([
   ['sends native coin', last({ valueWei: 1n })],
   ['may burn more gas', last({ gasLimit: 10n ** 9n })],
   ['is of another key', () => ({ signer: STRANGER })],
-  ['has a payload more', (slot: Slot) => ({ index: slot.index + 1 })],
-  ['offers more', () => ({ attempts: [attemptOf({ maxFeePerGasWei: 10n ** 12n + 1n })] })],
+  ['is of another chain', () => ({ chainId: CHAIN_ID + 1 })],
+  ['has its payloads in another order', (slot: Slot) => ({ index: 1 - slot.index })],
+  ['offers more', () => ({ attempts: [attemptOf({ maxFeePerGasWei: CAP_WEI + 1n })] })],
 ])('gives a key nothing of a record that %s', (_, changes) => {
   expect(judge(recorded(changes as (slot: Slot) => Partial<Slot>))).toBe('record_not_cleared')
+})
+
+it('gives a key nothing of a record that has a payload more', () => {
+  const { slots, ...workflow } = recorded()
+  const more = slots.map((slot) => ({ ...slot, index: slots.length }))
+  expect(judge({ ...workflow, slots: [...slots, ...more.slice(1)] })).toBe('record_not_cleared')
 })
 
 it('judges the answer that a record keeps by our own rules', () => {

@@ -5,6 +5,7 @@ import { stringToHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AgentConfig } from '../../src/config/config.ts'
 import { limits as capOf } from '../../src/config/limits.ts'
+import { withWitness } from '../../src/fleet/witnessed-journal.ts'
 import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
 import { limitsPolicy } from '../../src/guard/policy/policy.ts'
 import type { Journal } from '../../src/journal/journal.ts'
@@ -22,7 +23,8 @@ import { MARKET, proposalOf, SIGNER, slotOf, workflowOf } from '../support/workf
 
 const OTHER = `0x${'52'.repeat(20)}` as const
 const CHAIN = 31_337
-const NOW_MS = 1_800_000_000_000
+/** A server forgets by its own clock what is old. */
+const NOW_MS = Date.now()
 const approval = compileApproval(
   approvalPolicy([]).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min' }),
   { assets: [] },
@@ -209,6 +211,44 @@ describe('the cap over all roles', () => {
       ])
       await expectCap(one, other, async () => journalOf(await takeSeat(store), store))
     })
+
+    it.each([
+      ['and nothing is written meanwhile', []],
+      ['and one is settled meanwhile', ['b']],
+    ])(
+      'says where Redis has forgotten what was reserved, %s, and counts on what is in memory; a new process has the chain’s own facts, and the limit of one workflow',
+      async (_, settled) => {
+        const { store, config } = await newStore(redis.port)
+        const told: string[] = []
+        const journal = withWitness(await journalOf(await takeSeat(store), store), {
+          acknowledged: async () => {},
+          onError: ({ shortMessage }) => told.push(shortMessage),
+        })
+        expect(await claimFor(journal, LIQUIDATOR, ['a', 500])).toBe('in_flight')
+        expect(await claimFor(journal, LIQUIDATOR, ['b', 400])).toBe('in_flight')
+        const rows = await journal.reservations('liquidator', 0)
+        await journal.spending('liquidator', [0], 'none')
+        const { budget, budgetTimes, budgetChanges } = store.keys
+        await redis.client().del([budget, budgetTimes, budgetChanges].map((keyOf) => keyOf('liquidator')))
+        for (const row of rows) if (settled.includes(row.workflowId)) await journal.settle(row)
+        await expect(claimFor(journal, LIQUIDATOR, ['c', 200])).rejects.toMatchObject({
+          code: 'journal.amnesia',
+        })
+        expect(told).toEqual([expect.stringContaining('nothing is left of what workflow a reserved')])
+        expect(await claimFor(journal, LIQUIDATOR, ['d', 200])).toBe('limit_hour_usd')
+        expect(await claimFor(journal, LIQUIDATOR, ['h', 50], { over: false })).toBe('in_flight')
+        const next = openStore({ ...config, instance: 'two' })
+        const anew = await journalOf(await takeSeat(next), next)
+        const sharing = { ...LIQUIDATOR, sharing: [SIGNER, OTHER] }
+        expect(await claimFor(anew, sharing, ['e', 1], { holdings: held(101n, [SIGNER, OTHER]) })).toBe(
+          'inventory_above_limit',
+        )
+        expect(await claimFor(anew, LIQUIDATOR, ['f', 1_001])).toBe('limit_workflow_usd')
+        expect(await claimFor(anew, LIQUIDATOR, ['g', 500])).toBe('in_flight')
+        next.close()
+        store.close()
+      },
+    )
 
     it('counts what two keys that share a policy hold and claim at the same instant', async () => {
       const { store, config } = await newStore(redis.port)

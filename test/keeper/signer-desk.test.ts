@@ -661,8 +661,31 @@ describe('release, where a policy names approvers', () => {
     expect(await release(saidBy('anna'))).toMatch(/Not yet: it takes 1 more of ben for the liquidator\.$/)
     expect(await release(saidBy('anna'))).toContain('Not yet')
     expect(checks()).toEqual(['loss_above_limit', 'effects_differ'])
-    expect(await release(saidBy('ben'))).toMatch(/Done\.$/)
+    const [annas, bens] = [saidBy('anna'), saidBy('ben')]
+    expect(await release(bens)).toMatch(/Done\.$/)
     expect(checks()).toEqual([])
+    // The same checks again are other reasons.
+    for (const check of ['loss_above_limit', 'effects_differ'])
+      signers.safe(SIGNER, { ...doubt, check, message: 'Again.' })
+    for (const by of [annas, bens]) expect(await release(by)).toBe('release_unproven')
+  })
+
+  it('asks the quorum of every policy that the signer works by', async () => {
+    const only = (name: 'anna' | 'ben') => ({
+      approval: { ...approval, quorum: 1, approvers: { [name]: { key: people[name].publicKey } } },
+    })
+    const release = releaseIn(
+      createWorld(
+        [SIGNER],
+        [
+          { agent, policy: only('anna') },
+          { agent: { ...agent, role: 'nav-reporter' }, policy: only('ben') },
+        ],
+      ),
+    )
+    signers.safe(SIGNER, doubt)
+    expect(await release(saidBy('anna'))).toMatch(/Not yet: it takes 1 more of ben for the nav-reporter\.$/)
+    expect(await release(saidBy('ben'))).toContain('Done.')
   })
 
   it('forgets who said so of other reasons', async () => {
@@ -674,13 +697,14 @@ describe('release, where a policy names approvers', () => {
     expect(await release(saidBy('anna'))).toContain('Done.')
   })
 
-  it('asks nobody of another signer or of a shadow, and releases nobody whose policy does not load', async () => {
+  it('asks nobody of another signer, of a shadow or of a policy that names nobody, and releases nobody whose policy does not load', async () => {
     const other = { ...agent, signer: { ...agent.signer, address: MARKET } }
     const world = createWorld(
       [SIGNER],
       [
         { agent: other, policy: { approval } },
         { agent: { ...agent, mode: 'shadow' }, policy: { approval } },
+        { agent, policy: { approval: { ...approval, quorum: 1, approvers: {} } } },
       ],
     )
     signers.safe(SIGNER, doubt)

@@ -117,7 +117,13 @@ async function inFlight(rulesetHash: string, attempt: Partial<Attempt>, closing?
 it('offers nothing by a policy that may not work, for what is public of its role either', async () => {
   const fees = { maxFeePerGasWei: 20n * GWEI, maxPriorityFeePerGasWei: GWEI }
   const noop = { ...fees, purpose: 'noop', state: 'sent', raw: '0x02', sentAtBlock: 1n } as const
-  const deps = { journal, config: { environment: 'production' as const }, loosens: [] }
+  const deps = {
+    journal,
+    config: { environment: 'production' as const },
+    loosens: [],
+    clock: systemClock,
+    log: { info: () => {} },
+  }
   const before = policyOf('20 gwei')
   await admitPolicy(before, deps)
   // It is due for a higher offer, and is at all that the policy allows.

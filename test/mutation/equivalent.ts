@@ -1,3 +1,4 @@
+import { GUARD } from './equivalent-guard.ts'
 import type { Mutant } from './mutants.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { Mutant } from './mutants.ts'
  */
 type Equivalent = {
   readonly file: string
-  /** How the source line begins that it begins in, without the space before it. */
+  /** How the source line begins that it begins in, without the space before it; empty for every line of the file. */
   readonly line: string
   readonly was: string
   readonly is: string
@@ -32,6 +33,7 @@ export function equivalentIn(
 export const declaredFiles = (): readonly string[] => [...new Set(EQUIVALENT.map(({ file }) => file))]
 
 const EQUIVALENT: readonly Equivalent[] = [
+  ...GUARD,
   {
     file: 'src/journal/live-index.ts',
     line: 'if (lot !== undefined) this.#byLot.remove(lot, id)',

@@ -80,6 +80,7 @@ const createWorld = () => {
     stands: () => world.stands,
     journal,
     alarm: (error) => world.alarms.push(error.code),
+    deployment: { assets: [] },
     safe: (signer, { check, workflowId }) => world.safe.push(`${signer} ${check} ${workflowId}`),
   }
   return { world, deps }
@@ -192,6 +193,12 @@ describe('concluding a failure', () => {
       })
       expect(await journal.nextNonce(31_337, SIGNER)).toBe(10)
     }
+  })
+
+  it('misses nothing of what a payload that did not land was to bring', async () => {
+    const predicted = { gasUsed: 1n, tokens: [{ token: TOKEN, assets: 5n }] }
+    await concluded([approved(), finalSlot(1, { status: 'reverted' }, { predicted })])
+    expect(setup.world.safe).toEqual([])
   })
 
   it('makes the signer SAFE also where a part that landed did more than was simulated', async () => {

@@ -1,9 +1,12 @@
 import { serializeTransaction } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError, refuse } from '../../src/errors.ts'
-import { orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
+import { orderAttempt, revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
+import type { Slot } from '../../src/workflow/slot.ts'
 import { createWorld, FEES, freshSlot, pair, purposes, receiptOf } from '../support/carry-world.ts'
-import { workflowOf } from '../support/workflows.ts'
+import { FEE_POLICY, MARKET, TOKEN, workflowOf } from '../support/workflows.ts'
+
+const REVOCATION = revocationPayload({ token: TOKEN, spender: MARKET, assets: 1n })
 
 let setup: ReturnType<typeof createWorld>
 beforeEach(() => {
@@ -96,6 +99,47 @@ describe('carrying a workflow in flight', () => {
     setup.world.headNumber = 13n
     const { workflow: bumped } = await setup.settle(sent)
     expect(purposes(bumped.slots[0])).toEqual(['payload sent', 'payload ordered', 'noop sent'])
+  })
+
+  it('offers no more than the policy allows for what closes a nonce: who wrote the record gave all of our native coin to who mines it', async () => {
+    const { workflow: sent } = await setup.settle(pair())
+    const dear = { maxFeePerGasWei: 10n ** 15n, maxPriorityFeePerGasWei: 10n ** 15n }
+    const { maxFeePerGasWei: capWei } = FEE_POLICY
+    const closing = (slot: Slot, purpose: 'noop' | 'payload', before: Slot['attempts'] = []): Slot => {
+      const revoking = { ...slot, kind: 'revoke', payload: REVOCATION } as const
+      const bare = purpose === 'noop' ? { ...slot, closing: 'expired' } : revoking
+      return { ...bare, attempts: [...before, orderAttempt(bare, purpose, dear, 1_000)] }
+    }
+    const slots = [
+      closing(freshSlot(0), 'noop'),
+      closing(freshSlot(1), 'noop', sent.slots[1]?.attempts),
+      closing(freshSlot(2), 'payload'),
+      // No raise of what is public fits below the cap: nodes that dropped it take what does.
+      closing(freshSlot(3), 'noop', [
+        {
+          ...orderAttempt(freshSlot(3), 'payload', { ...FEES, maxFeePerGasWei: capWei }, 1_000),
+          state: 'sent',
+          raw: '0x01',
+        },
+      ]),
+    ]
+    setup.world.asked = []
+    const { workflow } = await setup.settle({ ...pair(), slots })
+    expect(workflow.slots.map(purposes)).toEqual([
+      ['noop ordered', 'noop sent'],
+      ['payload sent', 'noop ordered', 'noop sent'],
+      ['payload ordered', 'payload sent'],
+      ['payload sent', 'noop ordered', 'noop sent'],
+    ])
+    const last = workflow.slots.map(({ attempts }) => attempts.at(-1))
+    expect(setup.world.asked).toEqual(last.map((attempt) => attempt?.digest))
+    for (const attempt of last) expect(attempt?.maxFeePerGasWei).toBeLessThanOrEqual(capWei)
+    // What was public is raised by as much as nodes demand.
+    expect(last[1]?.maxFeePerGasWei).toBeGreaterThan(FEES.maxFeePerGasWei)
+    setup.world.asked = []
+    setup.world.baseFeePerGasWei = capWei + 1n
+    await setup.settle({ ...pair(), slots: slots.slice(0, 1) })
+    expect(setup.world.asked).toEqual([])
   })
 
   it('closes with no-ops what a changed ruleset no longer covers', async () => {

@@ -33,7 +33,7 @@ shortened, the hash may not.
       return answerHeld('approve', given, { id, shownHash: hash, keyFile: key }, io)
     }
     const held = await readJournal(await placeOf(given, io), async (journal) =>
-      id === undefined ? (await journal.live()).filter(isHeld) : findHeld(journal, id),
+      id === undefined ? (await journal.live()).filter(isHeld) : findHeld(journal, id, placeText(given)),
     )
     if (!('hold' in held)) {
       if (json === true) io.out(held.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))

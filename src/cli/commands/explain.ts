@@ -1,9 +1,10 @@
 import { printable } from '../../errors.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
-import type { Reason } from '../../workflow/proposal.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
+import { deploymentAt, reasonText } from '../figures.ts'
 import { findWorkflow } from '../find-workflow.ts'
 import { PLACE, placeOf } from '../place.ts'
 
@@ -25,44 +26,44 @@ of market:vault:borrower), what was last decided about it and why.
   run: async (given, [what], io) => {
     if (what === undefined || what.length < 4)
       throw usageError('Say what to explain.', 'give an id or a part of a subject, at least 4 characters')
-    await readJournal(await placeOf(given, io), async (journal) => {
+    const place = await placeOf(given, io)
+    const known = deploymentAt(given, place)
+    await readJournal(place, async (journal) => {
       const subject = /[:x]/i.test(what)
       const rows = subject ? await journal.decisions(what.toLowerCase(), DECISIONS_MAX) : []
-      if (rows.length > 0) io.out(decisionsText(rows))
+      if (rows.length > 0) io.out(decisionsText(rows, known))
       else if (subject)
         throw usageError(`Nothing was decided about "${what}".`, 'see: rolekeeper workflows list')
-      else io.out(workflowText(await findWorkflow(journal, what)))
+      else io.out(workflowText(await findWorkflow(journal, what), known))
     })
     return 0
   },
 })
 
-function workflowText({ id, role, state, proposal, note, createdAtMs }: Workflow): string {
+function workflowText({ id, role, state, proposal, note, createdAtMs }: Workflow, known: Deployment): string {
   const ending =
     note === undefined ? [] : ['', `It is ${state}: ${note.check}. ${printable(note.message, LINE_MAX)}`]
   return [
     `${id}  ${role}  ${proposal.kind}  ${printable(proposal.subject, LINE_MAX)}`,
     `decided ${new Date(createdAtMs).toISOString()}: ${printable(proposal.summary, LINE_MAX)}`,
-    ...reasonLines(proposal.reason),
+    ...reasonLines(reasonText(proposal.reason, proposal.input, known)),
     ...(ending.length > 0 ? ending : ['', `It is ${state}.`]),
     '',
   ].join('\n')
 }
 
-function decisionsText(rows: readonly DecisionRow[]): string {
+function decisionsText(rows: readonly DecisionRow[], known: Deployment): string {
   const blocks = rows.map(({ atMs, role, subject, check, message, reason }) =>
     [
       `${new Date(atMs).toISOString()}  ${role}  ${printable(subject, LINE_MAX)}`,
       `${check}: ${printable(message, LINE_MAX)}`,
-      ...reasonLines(reason),
+      ...reasonLines(reasonText(reason, undefined, known)),
     ].join('\n'),
   )
   return `${blocks.join('\n\n')}\n`
 }
 
-function reasonLines(reason: Reason): readonly string[] {
-  const width = Math.max(0, ...Object.keys(reason).map(({ length }) => length))
-  return Object.entries(reason).map(
-    ([name, value]) => `  ${name.padEnd(width)}  ${printable(String(value), LINE_MAX)}`,
-  )
+function reasonLines(figures: ReturnType<typeof reasonText>): readonly string[] {
+  const width = Math.max(0, ...figures.map(([name]) => name.length))
+  return figures.map(([name, text]) => `  ${name.padEnd(width)}  ${printable(text, LINE_MAX)}`)
 }

@@ -46,14 +46,15 @@ export function approvePolicy(
     return 1
   }
   const { hash } = compareFiles(old, now, config)
-  if (shown !== hash) {
+  // Of a change that was taken up before, the keeper says the time that it is.
+  if (shown.replace(/\.\d+$/, '') !== hash) {
     throw usageError(
       `The change is ${hash}, not what --hash names: nothing was approved.`,
       `read it: rolekeeper policy diff ${old} ${now} --config ${config}`,
     )
   }
-  const by = identify(looseningText(hash), keyFile === undefined ? null : readPersonKey(keyFile))
-  const name = approverOf(old, hash, by)
+  const by = identify(looseningText(shown), keyFile === undefined ? null : readPersonKey(keyFile))
+  const name = approverOf(old, shown, by)
   if (name === null) {
     throw usageError(
       `${by.name ?? by.user} is no approver of ${old}.`,
@@ -61,7 +62,7 @@ export function approvePolicy(
     )
   }
   writeFileSync(approvalsFileOf(now), `${JSON.stringify(by)}\n`, { flag: 'a' })
-  io.out(`Approved by ${name}: ${hash}, in ${printable(approvalsFileOf(now))}\n`)
+  io.out(`Approved by ${name}: ${shown}, in ${printable(approvalsFileOf(now))}\n`)
   return 0
 }
 

@@ -68,7 +68,8 @@ export const policy = command({
   help: `new: write a role's policy for the deployment of RUN into FILE, which must not be there: it proves that chain and service are
 what RUN says, reads prices, and asks for the rest on standard input; an answer may stand in the command too, as NAME=VALUE.
 check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
-nothing is, 1 when something binds nothing, 1 or 2 when it is refused.
+nothing is, 1 when something binds nothing, 1 or 2 when it is refused. Where a node of RUN answers, each function is looked for in
+the code that RUN pins.
 explain: say of an answer that the service prepared which rule clears each of its calls, and why each other does not: every
 condition that failed, with both values. It asks nobody, needs no key and signs nothing. PREPARED.json is what
 \`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused.
@@ -109,9 +110,18 @@ RUN is a run configuration: its deployment says which contracts there are, and h
 
 async function check(file: string, config: string, io: Io): Promise<number> {
   const { checkFile } = await import('../../keeper/policy-file.ts')
-  const { role, hash, lints } = checkFile(file, config)
+  const { readCodes } = await import('../../keeper/policy-functions.ts')
+  const codes = await readCodes(config, io.env)
+  const { role, hash, isStaffed, lints } = checkFile(file, config, codes)
   for (const { at, problem, fix } of lints) io.out(`${printable(at)}: ${problem}. Fix: ${fix}\n`)
-  io.out(`${printable(file)}: a policy of the ${role}, which loads; its rules are ${hash.slice(0, 12)}.\n`)
+  const among = isStaffed
+    ? ''
+    : ` without signers, as no agent of ${printable(config)} names it: a keeper's hash differs`
+  io.out(
+    `${printable(file)}: a policy of the ${role}, which loads; its rules are ${hash.slice(0, 12)}${among}.\n`,
+  )
+  if (codes.size === 0)
+    io.out('No node was asked: functions are compared with the shipped policies, by name alone.\n')
   return lints.length === 0 ? 0 : 1
 }
 

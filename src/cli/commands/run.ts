@@ -36,7 +36,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const interrupts = createInterrupts(() => {})
     try {
       const keeper = createKeeper(config, { log, version, loosens: hashesOf(loosen) })
-      const show = await createShow(io, json === true)
+      const show = await createShow(io, { json: json === true, config: file })
       const isInFleet = config.fleet !== undefined
       return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })
     } finally {
@@ -45,9 +45,9 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
   },
 })
 
-/** Read the changes that a start may take up. Throws RolekeeperError `usage` for what is none. */
+/** Read the changes that a start may take up, each by its hash, the second time with `.2` behind it. Throws RolekeeperError `usage` for what is none. */
 function hashesOf(text: string | undefined): readonly string[] {
   const hashes = text?.split(',') ?? []
-  if (hashes.every((hash) => /^[0-9a-f]{64}$/.test(hash))) return hashes
+  if (hashes.every((hash) => /^[0-9a-f]{64}(\.[1-9]\d{0,3})?$/.test(hash))) return hashes
   throw usageError('--loosen is no hash of a change.', 'see: rolekeeper policy diff OLD NEW')
 }

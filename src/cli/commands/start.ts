@@ -56,7 +56,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
         if (type === 'ready') begin()
       })
       return await runSession(keeper, {
-        show: await createShow(io, json),
+        show: await createShow(io, { json, ...given }),
         interrupted: interrupts.first,
         broken: sandbox.ended,
         forMs,

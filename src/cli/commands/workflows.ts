@@ -1,10 +1,11 @@
 import { printable } from '../../errors.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
-import { decimal } from '../../units.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { changeLines, deploymentAt } from '../figures.ts'
 import { findWorkflow } from '../find-workflow.ts'
 import { duration, elsewhere, shortSubject } from '../format.ts'
 import { PLACE, placeOf } from '../place.ts'
@@ -34,7 +35,8 @@ export const workflows = command({
     if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
       throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
     }
-    await readJournal(await placeOf(given, io), async (journal) => {
+    const place = await placeOf(given, io)
+    await readJournal(place, async (journal) => {
       if (what === 'list') {
         const rows = await journal.list(count)
         io.out(json === true ? rows.map((row) => `${toJson(row)}\n`).join('') : listing(rows))
@@ -44,7 +46,8 @@ export const workflows = command({
       if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
       const workflow = await findWorkflow(journal, id)
       const transitions = await journal.transitions(workflow.id)
-      io.out(json === true ? `${toJson({ ...workflow, transitions })}\n` : shown(workflow, transitions))
+      if (json === true) io.out(`${toJson({ ...workflow, transitions })}\n`)
+      else io.out(shown(workflow, transitions, deploymentAt(given, place)))
     })
     return 0
   },
@@ -75,7 +78,7 @@ function listing(rows: readonly Workflow[]): string {
   return `${lines.map((line) => line.trimEnd()).join('\n')}\n`
 }
 
-function shown(workflow: Workflow, transitions: readonly Transition[]): string {
+function shown(workflow: Workflow, transitions: readonly Transition[], known: Deployment): string {
   const { proposal } = workflow
   const states = transitions.map(({ state, atMs, note }, index) => {
     const before = transitions[index - 1]
@@ -83,8 +86,7 @@ function shown(workflow: Workflow, transitions: readonly Transition[]): string {
     const why = note === undefined ? '' : `${note.check}: ${note.message}`
     return `  ${new Date(atMs).toISOString()}  ${state.padEnd(11)} ${took.padStart(8)}  ${why}`.trimEnd()
   })
-  const realized =
-    workflow.realized?.tokens.map(({ token, assets }) => `  ${token}  ${decimal(assets, 0)}`) ?? []
+  const realized = changeLines(workflow.realized?.tokens ?? [], known)
   return [
     `${workflow.id}  ${workflow.role}  ${proposal.workflowType}`,
     `  ${proposal.subject}`,
@@ -94,7 +96,7 @@ function shown(workflow: Workflow, transitions: readonly Transition[]): string {
     ...states,
     ...(workflow.hold === undefined ? [] : ['', ...holdLines(workflow.hold)]),
     ...(workflow.slots.length > 0 ? ['', 'Nonces:', ...workflow.slots.map(slotLine)] : []),
-    ...(realized.length > 0 ? ['', 'Really moved (base units):', ...realized] : []),
+    ...(realized.length > 0 ? ['', 'Really moved:', ...realized] : []),
     '',
   ].join('\n')
 }

@@ -38,9 +38,7 @@ function checkElements(
 
 /** How long each list on a path is: of an empty one the elements below do not tell. */
 const shapeOf = (root: unknown, path: string): string =>
-  listsOf(path)
-    .map((list) => placesOf(root, `${list}[]`).join(';'))
-    .join('|')
+  JSON.stringify(listsOf(path).map((list) => placesOf(root, `${list}[]`)))
 
 function checkValues(
   places: readonly Place[],

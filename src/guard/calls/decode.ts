@@ -39,7 +39,7 @@ export function decodeCreation(
   { id, abi }: Rule,
   { codeHash, codeBytes }: NonNullable<Rule['creation']>,
 ): Checked<{ readonly args: Arguments }> {
-  const code: Hex = size(calldata) > codeBytes ? slice(calldata, 0, codeBytes) : calldata
+  const code = slice(calldata, 0, codeBytes)
   const found = hashed.get(codeHash) === code ? codeHash : keccak256(code)
   if (found !== codeHash) {
     return refuse(

@@ -60,8 +60,9 @@ export const choicesOf = (tests: readonly Condition[]): readonly (readonly Plain
     [[]],
   )
 
-const referencesOf = (tests: readonly Plain[], ...ops: readonly Plain['op'][]): readonly string[] =>
-  tests.flatMap((test) => (test.op !== 'in' && ops.includes(test.op) ? [test.reference.text] : []))
+/** What a value must equal. */
+const equalsOf = (tests: readonly Plain[]): readonly string[] =>
+  tests.flatMap((test) => (test.op === 'eq' ? [test.reference.text] : []))
 
 function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: string): void {
   const isNamed = (text: string) =>
@@ -71,7 +72,7 @@ function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: 
     relies.some((member) => RECIPIENT.test(nameOf(member)) && text === `$input.${member}`)
   const areNamed = (test: Plain) =>
     test.op === 'in' && !test.text.startsWith('$deployment.') && test.among.every(({ text }) => isNamed(text))
-  if (referencesOf(tests, 'eq').some(isNamed) || tests.some(areNamed)) return
+  if (equalsOf(tests).some(isNamed) || tests.some(areNamed)) return
   throw policyError(
     at,
     'it may pay somebody whom the policy does not name.',
@@ -80,7 +81,7 @@ function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: 
 }
 
 function checkPlain(tests: readonly Plain[], at: string): void {
-  if (referencesOf(tests, 'eq').some((text) => text === '0' || text === 'false')) return
+  if (equalsOf(tests).some((text) => text === '0' || text === 'false')) return
   throw policyError(at, 'it may delegate a call, which is never allowed.', 'use eq with 0, or with false.')
 }
 

@@ -29,7 +29,7 @@ export function compareAllowances(was: Said, is: Said): readonly Difference[] {
     if (old.length === 1 && now.length === 1 && one !== undefined && other !== undefined) {
       return compareOne(path, one, other)
     }
-    const [texts, others] = [old, now].map((list) => list.map(textOf).toSorted()) as [string[], string[]]
+    const [texts, others] = [old, now].map((list) => list.map(textOf)) as [string[], string[]]
     const [text, changed] = [texts, others].map((list) => (list.length === 0 ? null : list.join(', ')))
     return differ(path, text, changed, ofSets(texts, others, 'more'))
   })

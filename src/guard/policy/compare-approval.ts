@@ -31,7 +31,6 @@ const namesOf = (value: unknown): readonly string[] => (Array.isArray(value) ? v
 
 /** Less is asked about earlier; nothing is never asked about. Pure. */
 function lower(was: unknown, is: unknown): Direction | null {
-  if (was === undefined && is === undefined) return null
   if (was === undefined) return 'narrower'
   return is === undefined ? 'wider' : directionOf(String(was), String(is), 'less')
 }
@@ -48,15 +47,14 @@ type Thresholds = ReadonlyMap<string, unknown>
 
 function thresholdsOf({ aboveUsd, aboveUsdPerDay, ...said }: Said): Thresholds {
   const [alone, perDay] = [membersOf(said.aboveAssets), membersOf(said.aboveAssetsPerDay)]
-  const found = [
+  return new Map([
     ['approval.aboveUsd', aboveUsd] as const,
     ['approval.aboveUsdPerDay', aboveUsdPerDay ?? aboveUsd] as const,
     ...Object.entries(alone).map(([symbol, each]) => [`approval.aboveAssets.${symbol}`, each] as const),
     ...Object.entries({ ...alone, ...perDay }).map(
       ([symbol, each]) => [`approval.aboveAssetsPerDay.${symbol}`, each] as const,
     ),
-  ]
-  return new Map(found.filter(([, each]) => each !== undefined))
+  ])
 }
 
 /** Who is there more may approve more; but with nobody, whoever writes to the records may. Pure. */

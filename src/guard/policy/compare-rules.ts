@@ -50,19 +50,16 @@ function compareType(
   ]
 }
 
-/** Gas limits and values sent, of which less is narrower; conditions; and all else, which is another call. */
+/** Gas limits and values sent, of which less is narrower; conditions; and all else, which is no amount: another call. */
 function compareRule(was: Said, is: Said): readonly Difference[] {
   const { params: before, ...old } = was
   const { params: after, ...now } = is
   const path = `guard.allow[${idOf(is)}]`
   const isSigned = /\bint\d*\b/.test(String(is.function))
   return [
-    ...[...new Set([...Object.keys(now), ...Object.keys(old)])].flatMap((key) => {
-      const isLimit =
-        (key === 'gasMax' || key === 'valueMax') && old[key] !== undefined && now[key] !== undefined
-      const direction = isLimit ? directionOf(String(old[key]), String(now[key]), 'less') : 'unknown'
-      return differ(`${path}.${key}`, old[key], now[key], direction)
-    }),
+    ...[...new Set([...Object.keys(now), ...Object.keys(old)])].flatMap((key) =>
+      differ(`${path}.${key}`, old[key], now[key], directionOf(String(old[key]), String(now[key]), 'less')),
+    ),
     ...eachOf(mapOf(before), mapOf(after)).flatMap(([name, each, other]) =>
       each === undefined || other === undefined
         ? differ(`${path}.params.${name}`, each, other, 'unknown')
@@ -75,10 +72,8 @@ const mapOf = (value: unknown): ReadonlyMap<string, unknown> => new Map(Object.e
 
 /** All tests of a parameter hold together: one more lets less through, one less lets more. */
 function compareCondition(path: string, was: Said, is: Said, isSigned: boolean): readonly Difference[] {
-  const [before, after] = [was, is].map(({ eq, map, ...rest }) => ({
-    ...rest,
-    ...(map === undefined ? (eq === undefined ? {} : { eq }) : { eq: { eq, map } }),
-  })) as [Said, Said]
+  const said = ({ eq, map, ...rest }: Said): Said => ({ ...rest, eq: map === undefined ? eq : { eq, map } })
+  const [before, after] = [said(was), said(is)]
   return [...new Set([...Object.keys(after), ...Object.keys(before)])].flatMap((test) => {
     const [old, now] = [before[test], after[test]]
     return differ(`${path}.${test}`, old, now, ofEntry(old, now, ofTest(test, old, now, isSigned)))
@@ -97,7 +92,7 @@ function ofTest(test: string, was: unknown, is: unknown, isSigned: boolean): Dir
     partOf(is),
   ] as const
   // A part of what may be below zero turns its sense around.
-  if (of !== null && isSigned) return was === is ? null : 'unknown'
+  if (of !== null && isSigned) return 'unknown'
   return of === ofOther ? directionOf(part, other, sense) : 'unknown'
 }
 
@@ -126,8 +121,7 @@ function compareEffects(
   after: readonly Said[] = [],
 ): readonly Difference[] {
   const [[was], [is]] = [before, after]
-  const areSingle = before.length === 1 && after.length === 1
-  if (!areSingle || was === undefined || is === undefined) return differ(path, before, after, 'unknown')
+  if (was === undefined || is === undefined) return differ(path, before, after, 'unknown')
   return [
     ...differ(`${path}.out`, was.out, is.out, 'unknown'),
     ...differ(`${path}.moves`, was.moves, is.moves, 'unknown'),

@@ -85,7 +85,7 @@ function compileFact(name: string, context: Context): Fact {
     if (view === null || outputs === null) {
       throw policyError(path, 'only a view of the judgement has several results.', 'state a fact for each.')
     }
-    return compileParts(source.results, view, outputs, { ...context, above: [...above, name] }, path)
+    return compileParts(source.results, view, outputs, context, path)
   }
   if (outputs !== null && outputs.length !== 1) {
     throw policyError(path, `${name} answers in several parts.`, 'state each under results, by its name.')
@@ -196,7 +196,7 @@ function compileCall(source: SourceCall, context: Context, path: string): Fact {
   const named = item.outputs.map(
     (output, index): AbiParameter => ({ ...output, name: output.name || String(index) }),
   )
-  const result = source.result ?? (named.length === 1 ? (named[0]?.name ?? '') : '')
+  const result = source.result ?? (named.length === 1 ? named[0]?.name : undefined) ?? ''
   const kind = shapesIn(named, `${path}.function`).get(result)
   if (kind === undefined || depthOf(result) > 0) {
     throw policyError(

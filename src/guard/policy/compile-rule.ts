@@ -39,7 +39,7 @@ export function compileRule(
     target === null
       ? parseConstructor(source.function, `${path}.function`)
       : parseCallable(source.function, `${path}.function`, source.calls !== undefined)
-  const selector = target === null ? '0x' : toFunctionSelector(abi)
+  const selector = toFunctionSelector(abi)
   const isApproval = selector === APPROVE
   const typedData =
     source.typedData === undefined ? null : compileTypedData(source.typedData, abi, `${path}.typedData`)
@@ -141,9 +141,9 @@ function compileTarget({ target: text, creation }: SourceRule, scope: Scope, pat
 
 /** An approval is for what the request names, and for no more. */
 function checkApproval(leaves: readonly Leaf[], sources: SourceRule['params'], path: string): void {
-  for (const { path: name, kind } of leaves) {
+  for (const { path: name } of leaves) {
     const tests = sources[name]
-    const bound = kind === 'uint' ? (tests?.eq ?? tests?.max) : tests?.eq
+    const bound = tests?.eq ?? tests?.max
     if (bound?.startsWith('$') === true) continue
     throw policyError(
       `${path}.params.${name}`,

@@ -22,7 +22,7 @@ export function compileTypedData(
     const [, type = '', name = ''] = /^(\w+) (\w+)$/.exec(member) ?? []
     return { name, type }
   })
-  if (primaryType === '' || fields.some(({ type }) => kindOf(type) === null)) {
+  if (fields.some(({ type }) => kindOf(type) === null)) {
     throw policyError(
       `${path}.type`,
       `"${source.type}" is no EIP-712 type.`,

@@ -219,9 +219,9 @@ export function isMet(condition: Condition, actual: Value, subject: Subject, pla
   )
 }
 
-/** Find the elements of the list that a reference goes through; null when it is one value. Pure. */
-export const elementsOf = ({ each }: Reference, { input, args }: Subject): readonly Place[] | null =>
-  each === null ? null : placesOf(each.of === 'input' ? input : args, each.path)
+/** Find the elements of the list of the input that a reference goes through; null when it is one value. Pure. */
+export const elementsOf = ({ each }: Reference, { input }: Subject): readonly Place[] | null =>
+  each === null ? null : placesOf(input, each.path)
 
 /** Add up what a reference names: one value, or each element of its list; null when it names no amount. Pure. */
 export function sumOf(reference: Reference, subject: Subject): bigint | null {

@@ -21,7 +21,7 @@ export const pinsOf = ({
 
 /** Find a contract that the deployment pins; undefined when it is not pinned. Pure. */
 export const pinOf = (address: Address | undefined, deployment: Deployment): PinnedContract | undefined =>
-  address === undefined ? undefined : pinsOf(deployment).find((pin) => pin.address === address)
+  pinsOf(deployment).find((pin) => pin.address === address)
 
 /** Refuse reads of a contract that is not pinned: they prove nothing. Pure. */
 export function checkReads(reads: readonly Call[], deployment: Deployment): Refusal | null {

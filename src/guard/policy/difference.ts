@@ -63,10 +63,9 @@ export function differ(
   is: unknown,
   direction: Direction | null,
 ): readonly Difference[] {
-  const [old, now] = [was, is].map((each) => (each === undefined || each === null ? null : textOf(each)))
-  return direction === null || old === undefined || now === undefined || old === now
-    ? []
-    : [{ path, direction, was: old, is: now }]
+  const said = (value: unknown) => (value === undefined || value === null ? null : textOf(value))
+  const [old, now] = [said(was), said(is)]
+  return direction === null || old === now ? [] : [{ path, direction, was: old, is: now }]
 }
 
 /** Compare two sets of which a larger one lets more through, or less. Pure. */

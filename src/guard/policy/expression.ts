@@ -43,8 +43,7 @@ function chain(
 ): Expression | null {
   let left = part(cursor)
   for (;;) {
-    const sign = cursor.tokens[cursor.at] ?? ''
-    const operator = Object.hasOwn(operators, sign) ? operators[sign] : undefined
+    const operator = operators[cursor.tokens[cursor.at] ?? '']
     if (left === null || operator === undefined) return left
     cursor.at += 1
     left = join(left, part(cursor), operator)

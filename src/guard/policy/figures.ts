@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { counted, decimal, duration, percent, time, tokens } from '../../units.ts'
+import { baseUnits, decimal, duration, percent, time, tokens } from '../../units.ts'
 import type { Subject } from './conditions.ts'
 import { memberAt, type Place } from './paths.ts'
 import { asAddress } from './values.ts'
@@ -27,10 +27,10 @@ export function figureText(
   if (asset !== undefined) return tokens(value, asset)
   if (name.endsWith('Bps')) return percent(value)
   if (name.endsWith('Seconds')) return duration(value * 1_000n)
-  if (name.endsWith('Timestamp')) return time(value)
+  if (name.endsWith('Timestamp')) return value === 0n ? 'none' : time(value)
   const { decimals } = subject.input
   if (name === 'value' && typeof decimals === 'number') return tokens(value, { symbol: 'a share', decimals })
-  if (/assets$|shares$/i.test(name)) return counted(value, 'base units')
+  if (/assets$|shares$/i.test(name)) return baseUnits(value)
   return name.endsWith('Id') ? String(value) : decimal(value, 0)
 }
 

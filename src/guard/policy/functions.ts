@@ -80,11 +80,11 @@ export function parseConstructor(text: string, path: string): AbiFunction {
   )
 }
 
-/** The one item that a text says; undefined for none or several. */
+/** The item that a text says; undefined for none. */
 function parsed(text: string): unknown {
   try {
-    const items: readonly unknown[] = parseAbi([text])
-    return items.length === 1 ? items[0] : undefined
+    const [item]: readonly unknown[] = parseAbi([text])
+    return item
   } catch {
     // The parser's own words come in several lines; what matters is which text, and what one looks like.
     return undefined

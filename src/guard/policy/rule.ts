@@ -66,7 +66,6 @@ export type Rule = {
   readonly creation: { readonly codeHash: Hex; readonly codeBytes: number } | null
   /** A constructor is a function of this name here. */
   readonly abi: AbiFunction
-  /** Empty for a constructor. */
   readonly selector: Hex
   readonly isApproval: boolean
   readonly leaves: readonly Leaf[]

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, settings } from '../../service/contract/yaml-scalars.ts'
-import { decimal, percent } from '../../units.ts'
+import { amountText, decimal, percent } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { memberAt } from '../policy/paths.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -23,7 +23,7 @@ import {
 import { BAD_DEBT_VIEWS } from './bad-debt.ts'
 import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
-import { amountText, BPS, WAD } from './units.ts'
+import { BPS, WAD } from './units.ts'
 
 const limitsSchema = settings({
   ...leavingLimits,

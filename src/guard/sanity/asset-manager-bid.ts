@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
 import { bps, nonEmpty, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { percent, time } from '../../units.ts'
+import { amountText, percent, time } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import {
@@ -17,7 +17,7 @@ import {
 } from './asset-manager-views.ts'
 import { type About, isOurs, type Judgement, unread } from './judgement.ts'
 import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
-import { amountText, BPS, unitOf, WAD } from './units.ts'
+import { BPS, unitOf, WAD } from './units.ts'
 
 /** Members of the asset manager's `guard.sanity` that its bids keep. */
 export const bidLimits = {

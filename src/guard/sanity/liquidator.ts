@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
-import { type Denomination, decimal, time, usd } from '../../units.ts'
+import { amountText, type Denomination, decimal, time, usd } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -22,7 +22,7 @@ import {
   pausedView,
 } from './liquidator-views.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
-import { amountText, BPS, unitOf, WAD } from './units.ts'
+import { BPS, unitOf, WAD } from './units.ts'
 
 const liquidationLimits = (pinned: readonly Denomination[]) =>
   settings({

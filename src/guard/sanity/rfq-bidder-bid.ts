@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { type Denomination, duration, percent, time } from '../../units.ts'
+import { amountText, type Denomination, duration, percent, time } from '../../units.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, isOurs, unread } from './judgement.ts'
@@ -11,7 +11,7 @@ import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } fro
 import { escrowLimits } from './rfq-bidder-escrow.ts'
 import { type Bound, rivalLimits } from './rfq-bidder-rivals.ts'
 import type { OfferRead } from './rfq-bidder-views.ts'
-import { amountText, BPS, unitOf, WAD } from './units.ts'
+import { BPS, unitOf, WAD } from './units.ts'
 
 /** `guard.sanity` of the RFQ bidder. */
 export const bidLimits = (pinned: readonly Denomination[]) =>

@@ -2,9 +2,10 @@ import type { Address } from 'viem'
 import type { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
+import { amountText } from '../../units.ts'
 import { type About, isOurs, unread } from './judgement.ts'
 import { type BidRead, BOOKED, bookView, type LotRead, type OfferRead } from './rfq-bidder-views.ts'
-import { amountText, BPS } from './units.ts'
+import { BPS } from './units.ts'
 
 /** Members of the RFQ bidder's `guard.sanity` that bound a bid by the bids of others, as the venue itself shows them. */
 export const rivalLimits = {

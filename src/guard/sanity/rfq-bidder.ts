@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
-import { time } from '../../units.ts'
+import { amountText, time } from '../../units.ts'
 import { type About, isOurs, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
 import {
@@ -27,7 +27,6 @@ import {
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'
-import { amountText } from './units.ts'
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
 function checkChange(

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Deployment, PinnedMarket } from '../../service/contract/deployment.ts'
-import { counted, tokens } from '../../units.ts'
+import { tokens } from '../../units.ts'
 
 /** One, as a fraction of 10^18. */
 export const WAD = 10n ** 18n
@@ -11,12 +11,6 @@ export const BPS = 10_000n
 export function unitOf(token: Address, { assets }: Pick<Deployment, 'assets'>): bigint | null {
   const decimals = assets.find(({ address }) => address === token)?.decimals
   return decimals === undefined ? null : 10n ** BigInt(decimals)
-}
-
-/** Write an amount of a token for people; in base units where the deployment does not pin it. Pure. */
-export function amountText(amount: bigint, token: Address, { assets }: Pick<Deployment, 'assets'>): string {
-  const asset = assets.find(({ address }) => address === token)
-  return asset === undefined ? counted(amount, `base units of ${token}`) : tokens(amount, asset)
 }
 
 /** Write a market's price, a wad, for people: `60,000 sUSD per sBTC`. Pure. */

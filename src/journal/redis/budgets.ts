@@ -1,11 +1,22 @@
+import type { RolekeeperError } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { JournalReads, Reservation, Spending } from '../journal.ts'
 import { KEPT_MS, RecentReservations } from '../recent-reservations.ts'
 import { decodeRecord } from '../records.ts'
 import { OF_ALL } from './change.ts'
+import { amnesia } from './faults.ts'
 import type { RedisStore } from './store.ts'
 
-type Held = { readonly recent: RecentReservations; readonly runId: string; revision: string }
+type Held = {
+  readonly recent: RecentReservations
+  readonly runId: string
+  revision: string
+  /** The last that changed, id to time: as long as they are young, Redis has them. */
+  readonly last: Map<string, number>
+}
+
+/** So many are asked for again: one alone may have been reserved anew after all others were erased. */
+const LAST_MAX = 8
 
 /** The reservations of the last two days, of each role that was asked for: only what changed since is read. */
 export class Budgets {
@@ -44,17 +55,28 @@ export class Budgets {
     const { keys } = this.#store
     const asked = this.#byRole.get(role) ?? (await this.#load(role))
     const budget = [keys.budget(role), keys.budgetTimes(role), keys.budgetChanges(role)]
-    const { values } = await this.#store.run('spent', budget, [asked.revision])
+    const { code, values } = await this.#store.run('spent', budget, [
+      asked.revision,
+      ...[...asked.last].flat(),
+    ])
     const held = this.#byRole.get(role)
     // A replica that was promoted may have had other changes by the same numbers.
     if (held !== asked || held.runId !== this.#store.runId()) {
       if (held === asked) this.#byRole.delete(role)
       return this.#read(role)
     }
+    if (code === 'FORGOTTEN') throw forgotten(role, String(values[0]), held)
     const [, revision = '0', ...rows] = values.map(String)
     // Of two that were asked at once, the later answer holds all of the earlier one.
     if (Number(revision) < Number(held.revision)) return held
-    for (const row of rows) held.recent.set(decodeRecord<Reservation>(row))
+    for (const row of rows) {
+      const reservation = decodeRecord<Reservation>(row)
+      held.recent.set(reservation)
+      held.last.delete(reservation.workflowId)
+      held.last.set(reservation.workflowId, reservation.atMs)
+      const [oldest = ''] = held.last.keys()
+      if (held.last.size > LAST_MAX) held.last.delete(oldest)
+    }
     held.revision = revision
     return held
   }
@@ -62,16 +84,30 @@ export class Budgets {
   async #load(role: Role): Promise<Held> {
     const { keys } = this.#store
     const runId = this.#store.runId()
-    const [, newestMs = 0] = listOf(
-      await this.#store.read('ZREVRANGE', keys.budgetTimes(role), 0, 0, 'WITHSCORES'),
+    const times = listOf(
+      await this.#store.read('ZREVRANGE', keys.budgetTimes(role), 0, LAST_MAX - 1, 'WITHSCORES'),
+    )
+    const newestMs = Number(times[1] ?? 0)
+    const last = new Map(
+      times.flatMap((id, index) =>
+        index % 2 === 1 ? [] : [[String(id), Number(times[index + 1])] as const],
+      ),
     )
     // First: what is reserved while the rows are read comes again with what changed since.
     const revision = (await this.#store.read('HGET', keys.budget(role), 'rev')) ?? '0'
-    const rows = await this.#reservations(role, Number(newestMs) - KEPT_MS)
-    const held = { recent: new RecentReservations(rows), runId, revision: String(revision) }
+    const rows = await this.#reservations(role, newestMs - KEPT_MS)
+    const held = { recent: new RecentReservations(rows), runId, revision: String(revision), last }
     this.#byRole.set(role, held)
     return held
   }
+}
+
+/** Said once: the rows in memory count on until the term ends, beside those that Redis has from now on. */
+function forgotten(role: Role, workflowId: string, held: Held): RolekeeperError {
+  held.revision = '0'
+  held.last.clear()
+  const seen = `nothing is left of what workflow ${workflowId} reserved`
+  return amnesia({ seen, expected: `it is in the budget of the ${role}` })
 }
 
 const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])

@@ -62,8 +62,15 @@ redis.call('HSET', KEYS[4], ARGV[8], op)
 redis.call('SADD', KEYS[5], ARGV[8])
 return { 'OK', seq }`
 
-/** What of a budget changed after a revision: the newest revision, then the rows. */
+/**
+ * What of a budget changed after a revision: the newest revision, then the rows; `FORGOTTEN` with the id of a row that was known
+ * by then and is gone before its time. ARGV: the revision, then id and time of some that are known.
+ */
 export const SPENT = `
+for index = 4, #ARGV, 2 do
+  local is_young = tonumber(ARGV[index + 1]) > redis.call('TIME')[1] * 1000 - ${7 * 86_400_000}
+  if is_young and redis.call('HEXISTS', KEYS[2], ARGV[index]) == 0 then return { 'FORGOTTEN', ARGV[index] } end
+end
 local rev = redis.call('HGET', KEYS[2], 'rev') or '0'
 local answer = { 'OK', seq_now, rev }
 if rev == ARGV[3] then return answer end

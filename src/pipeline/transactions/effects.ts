@@ -1,6 +1,7 @@
 import { encodeEventTopics, parseAbi } from 'viem'
 import type { Receipt } from '../../chain/nodes.ts'
-import { counted } from '../../units.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
+import { amountText } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
 
 /** Assumed: what a market logs when it opens a liquidation claim. For our accounts only; the guard reads no logs. */
@@ -25,6 +26,7 @@ export function openedClaim({ logs }: Pick<Receipt, 'logs'>): bigint | null {
 export function differences(
   predicted: readonly TokenChange[],
   real: readonly TokenChange[],
+  deployment: Pick<Deployment, 'assets'>,
 ): readonly string[] {
   const realOf = new Map(real.map((change) => [change.token.toLowerCase(), change.assets]))
   const predictedOf = new Map(predicted.map((change) => [change.token.toLowerCase(), change.assets]))
@@ -35,7 +37,7 @@ export function differences(
     const least = was > 0n ? (was * 99n) / 100n : was
     return is < least
       ? [
-          `token ${token} changed by ${counted(is, 'base units')}; the simulation predicted ${counted(was, 'base units')}`,
+          `our balance changed by ${amountText(is, token, deployment)}; the simulation predicted ${amountText(was, token, deployment)}`,
         ]
       : []
   })

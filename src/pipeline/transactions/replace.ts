@@ -79,6 +79,16 @@ function capOf(
   return payloadCapWei(terms.fees, proposal, { ...gasOf(payloads), weiMax })
 }
 
+/**
+ * Whether a no-op or a revocation that no key has signed offers more than the policy allows: the policy may be another by now,
+ * and who writes records could give all that we have to who mines them. Pure.
+ */
+export function isAboveCap({ kind, attempts }: Slot, { maxFeePerGasWei }: FeePolicy): boolean {
+  const last = attempts.at(-1)
+  if (last?.state !== 'ordered' || (kind === 'intent' && last.purpose === 'payload')) return false
+  return last.maxFeePerGasWei > maxFeePerGasWei
+}
+
 function nextFees(
   last: Attempt,
   slot: Slot,
@@ -88,10 +98,11 @@ function nextFees(
   { fees }: ReplaceTerms,
 ): Fees | null {
   // Bytes that exist may be public: a process that died between a send and its record does not know.
-  const mustRaise = slot.attempts.some(({ raw }) => raw !== undefined)
-  const raised = mustRaise ? bumpFees(last, baseFeePerGasWei, fees, offer) : null
+  const signed = slot.attempts.findLast(({ raw }) => raw !== undefined)
+  const isOver = isAboveCap(slot, fees)
+  const raised = signed === undefined ? null : bumpFees(isOver ? signed : last, baseFeePerGasWei, fees, offer)
   // Where the cap leaves no room, a nonce is still closed: nodes that dropped the payload take the no-op as new.
-  if (raised !== null || (mustRaise && purpose === last.purpose)) return raised
+  if (raised !== null || (signed !== undefined && purpose === last.purpose && !isOver)) return raised
   const quoted = quoteFees(baseFeePerGasWei, fees, offer)
   return quoted.ok ? quoted.fees : null
 }
@@ -135,7 +146,7 @@ function withReplacement(slot: Slot, workflow: Workflow, view: ReplaceView, term
   const purpose = mustClose ? 'noop' : last.purpose
   const capWei = capOf(slot, purpose, workflow, terms)
   const atLeast = last.state === 'sent' ? overtakenBy(slot, last, capWei, view, terms) : null
-  if (!mustClose && !isStuck && atLeast === null) return slot
+  if (!mustClose && !isStuck && atLeast === null && !isAboveCap(slot, terms.fees)) return slot
   const offer = { capWei, tipWei: terms.tipWei, ...(atLeast === null ? {} : { atLeast }) }
   const fees = nextFees(last, slot, purpose, offer, view, terms)
   if (fees === null) return slot

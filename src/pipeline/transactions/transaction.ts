@@ -95,10 +95,11 @@ export async function assembleRaw(
 /** `approve` of any spender, and nothing but zeros. */
 const REVOCATION = /^0x095ea7b30{24}[0-9a-f]{40}0{64}$/i
 
-const isRevocation = ({ data, valueWei }: Payload): boolean => valueWei === 0n && REVOCATION.test(data)
-
 /** Most gas that taking an approval back may use: a token clears one slot and logs it. */
 const REVOCATION_GAS = 100_000n
+
+const isRevocation = ({ data, valueWei, gasLimit }: Payload): boolean =>
+  valueWei === 0n && gasLimit <= REVOCATION_GAS && REVOCATION.test(data)
 
 /**
  * Build the payload that takes a standing approval back. Built by us alone: nobody prepares it, and it can only lower

@@ -145,7 +145,7 @@ describe('an approval', () => {
   })
 
   it('of those whom the policy names is signed with their own key, and nobody else’s is taken', async () => {
-    const [anna, mallory] = [await make('anna'), await make('mallory')]
+    const [anna, mallory, carla] = [await make('anna'), await make('mallory'), await make('carla')]
     const two = ['c3'.repeat(16), '--hash', hashOfTwo]
     const { out } = await run('c3c3')
     expect(out).toContain('  asked by ben, expires in')
@@ -153,6 +153,9 @@ describe('an approval', () => {
     expect(out).toContain(`--hash ${hashOfTwo} --key FILE --directory ${directory}\n`)
     await expect(run(...two)).rejects.toThrow('is none of those who may approve it: anna, carla.')
     await expect(run(...two, '--key', mallory.file)).rejects.toThrow('mallory is none of those')
+    await expect(run(...two, '--key', carla.file)).rejects.toThrow(
+      'carla has approved it already; 2 are needed',
+    )
     chmodSync(anna.file, 0o644)
     await expect(run(...two, '--key', anna.file)).rejects.toThrow(/Others than its owner may read/)
     chmodSync(anna.file, 0o600)

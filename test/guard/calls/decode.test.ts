@@ -106,6 +106,18 @@ describe('a rule for a deployment', () => {
     ['its code', uncreated, 'creation'],
     ['no target beside its code', { ...DEPLOY_RULE, target: '$contract.registry' }, 'creation'],
     ['a constructor', { ...DEPLOY_RULE, function: 'function setUp(address asset)' }, 'function'],
+    [
+      'no signature',
+      {
+        ...{ ...DEPLOY_RULE, function: 'constructor((address asset) report, bytes signature)' },
+        params: { 'report.asset': { eq: '$input.baseAssetAddress' }, signature: { eq: '$signature' } },
+        typedData: {
+          ...{ name: 'NavOracle', version: '1', type: 'NavReport(address asset)' },
+          ...{ message: 'report', signature: 'signature' },
+        },
+      },
+      'typedData',
+    ],
   ])('demands %s', (_name, rule, member) => {
     expect(creation.codeBytes).toMatch(/^\d+$/)
     expect(() => rulesetOf([rule], effects)).toThrow(

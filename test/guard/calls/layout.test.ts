@@ -41,6 +41,7 @@ it('takes what is dynamic in order behind the heads, once and without a gap, and
   expect(laid('bytes a, uint256 b', 64, 7, 1, 0)).toBe(true)
   expect(laid('bytes a, uint256 b', 96, 7, 1, 0)).toBe(false)
   expect(laid('bytes a, uint256 b', 64, 7, 1, 0, 0)).toBe(false)
+  expect(laid('bytes a, bytes b', 32, 0)).toBe(false)
   expect(laid('bytes[] a', 32, 1, 32, 1, 0)).toBe(true)
   expect(laid('bytes[] a', 32, 1, 64, 1, 0)).toBe(false)
   expect(laid('bytes[] a', 32, 2 ** 40)).toBe(false)

@@ -34,4 +34,13 @@ describe('the intents of an answer', () => {
     ).toBe('sequence_mismatch')
     expect(check(answer.transactions, [])).toBe('sequence_mismatch')
   })
+
+  it('are said to be as many as they may be', () => {
+    const said = (by: readonly Rule[]) => {
+      const checked = checkSequence({ ...answer, transactions: [] }, CHAIN_ID, by, subject)
+      return checked.ok ? 'fits' : checked.message
+    }
+    expect(said(rules)).toContain('has 0 intents; role.liquidator.liquidate is 2 by')
+    expect(said(rules.map((rule, index) => ({ ...rule, optional: index === 0 })))).toContain('is 1 or 2 by')
+  })
 })

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { assetManager } from '../../../agents/asset-manager/agent.ts'
+import { checkBounds } from '../../../src/guard/policy/bounds.ts'
+import type { Condition } from '../../../src/guard/policy/conditions.ts'
 import type { GuardPolicy } from '../../../src/guard/policy/policy.ts'
+import type { ValueKind } from '../../../src/guard/policy/values.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import type { Deployment } from '../../../src/service/contract/deployment.ts'
 import { deployment, MARKET, SELF, STRANGER, sections } from '../fixtures.ts'
@@ -88,5 +91,62 @@ describe('what a judgement reads of one choice of the input', () => {
     expect(manager({ action: 'pause' })).toThrow(refusal(''))
     // For every action, whatever it says.
     expect(manager(undefined)).toThrow(refusal(''))
+  })
+})
+
+describe('conditions of one parameter', () => {
+  const reference = (text: string) => ({ text, each: null, resolve: () => undefined })
+  const eq = (text: string): Condition => ({ op: 'eq', reference: reference(text) })
+  const min = (text: string): Condition => ({ op: 'min', reference: reference(text), part: null })
+  const max = (text: string): Condition => ({ op: 'max', reference: reference(text), part: null })
+  const among = (...texts: readonly string[]): Condition => ({
+    ...{ op: 'in', text: texts.join(', '), among: texts.map(reference) },
+  })
+  const any = (...of: readonly (readonly Condition[])[]): Condition => ({ op: 'any', of })
+  const check = (path: string, kind: ValueKind, ...tests: readonly Condition[]) => {
+    try {
+      checkBounds([{ path, kind, tests, quoted: [] }], [], 'params')
+      return 'bound'
+    } catch (error) {
+      return (error as Error).message.replace(/^.*?: |\. Fix.*$/g, '')
+    }
+  }
+  const PAYS = 'it may pay somebody whom the policy does not name'
+  const DELEGATES = 'it may delegate a call, which is never allowed'
+  const LASTS = 'the call may stay valid after its clearance'
+  const stranger = eq('$input.toAddress')
+
+  it.each<[string, ValueKind, Condition, string]>([
+    ['to', 'address', stranger, PAYS],
+    ['_to', 'address', stranger, PAYS],
+    ['to_', 'address', stranger, PAYS],
+    ['recipients[]', 'address', stranger, PAYS],
+    ['payments[].receivers[2]', 'address', stranger, PAYS],
+    ['toAddress', 'address', stranger, PAYS],
+    ['to', 'bool', stranger, 'bound'],
+    ['from', 'address', stranger, 'bound'],
+    ['to', 'address', eq('$contract.rfqDesk'), 'bound'],
+    ['to', 'address', any([eq('$self')], [eq('0x99')]), 'bound'],
+    ['to', 'address', any([eq('$self')], [stranger]), PAYS],
+    ['operation', 'uint', eq('1'), DELEGATES],
+    ['callType', 'uint', eq('1'), DELEGATES],
+    ['isDelegateCall', 'bool', eq('true'), DELEGATES],
+    ['delegate_call', 'bool', eq('$input.trusted'), DELEGATES],
+    ['isDelegateCall', 'bool', eq('false'), 'bound'],
+    ['operation', 'uint', eq('0'), 'bound'],
+    ['operations', 'uint', eq('1'), 'bound'],
+    ['deadline', 'uint', eq('$deadline'), 'bound'],
+    ['deadline', 'uint', eq('$input.until'), LASTS],
+    ['fee', 'uint', any([eq('0')], [max('5')]), 'bound'],
+    ['fee', 'uint', any([eq('0')], [min('5')]), 'it may be any amount above its minimum'],
+  ])('%s, a %s', (path, kind, test, outcome) => {
+    expect(check(path, kind, test)).toBe(outcome)
+  })
+
+  it('hold together: one that binds is enough', () => {
+    expect(check('to', 'address', among('$self', '0x99'), stranger)).toBe('bound')
+    expect(check('to', 'address', among('$self', '$input.toAddress'), stranger)).toBe(PAYS)
+    expect(check('deadline', 'uint', min('5'), max('$deadline'))).toBe('bound')
+    expect(check('deadline', 'uint', min('5'), max('9'))).toBe(LASTS)
   })
 })

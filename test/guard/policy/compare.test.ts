@@ -27,6 +27,10 @@ const saying = (path: string, value: string, role = 'liquidator'): Said => ({
 const words = (was: Said, is: Said) =>
   comparePolicies(was, is).map(({ path, direction }) => `${direction} ${path}`)
 
+it('what is no mapping has no members', () => {
+  expect(['ab', ['a'], null, 5].map(membersOf)).toEqual([{}, {}, {}, {}])
+})
+
 describe('two policies', () => {
   it('are the same where they say the same, in other units and another order', () => {
     const other = changed(
@@ -242,6 +246,8 @@ describe('two policies', () => {
       ['9 blocks', '8 gas'],
       ['nine', '8'],
       ['9 USD', '8 USD or so'],
+      // Finer than there is.
+      ['0.00000001 USD', '0.00000002 USD'],
     ] as const)
       expect(from(was, is), `${was} ${is}`).toEqual([`unknown ${path}`])
     for (const [was, is] of [
@@ -285,6 +291,7 @@ describe('two policies', () => {
     ])
     expect(between({ always: ['a', 'b'] }, { always: ['b', 'c'] })).toEqual(['unknown approval.always'])
     expect(between({ always: ['a', 'b'] }, { always: ['b'] })).toEqual(['wider approval.always'])
+    expect(between({ always: ['a', 'b'] }, { always: ['b', 'a'] })).toEqual([])
   })
 
   it('are as narrow as their rules: conditions, what comes in, and the order of calls', () => {
@@ -392,6 +399,10 @@ describe('allowances', () => {
         was: '100,000 USD',
         is: '90,000 USD',
       },
+    ])
+    const none = changed(LIQUIDATOR, 'limits/allowances', undefined)
+    expect(comparePolicies(none, limited(any))).toMatchObject([
+      { path: 'limits.allowances[market any]', was: null },
     ])
   })
 })

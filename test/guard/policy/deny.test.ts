@@ -97,6 +97,7 @@ describe('what is denied', () => {
       'one of two conditions',
       params({ 'supplies[].market': { eq: OTHER_MARKET }, 'supplies[].assets': { min: '200001' } }),
     ],
+    ['an amount between', params({ 'supplies[].assets': { min: '100001', max: '199999' } })],
     ['another type', { workflowType: 'role.allocator.vaultAllocate', function: REALLOCATE }],
   ])('leaves the rest alone: %s', (_name, deny) => {
     expect(moved(deny)).toBe('accepted')
@@ -146,6 +147,14 @@ describe('what is denied', () => {
       { target: 'deploy', function: 'constructor(uint256 cap)', params: { cap: { max: '1' } } },
       'denied',
     ],
+    [
+      'one whose lists it cannot read',
+      {
+        ...{ target: 'deploy', function: 'constructor(uint256[] caps)' },
+        params: { 'caps[]': { max: '1' } },
+      },
+      'denied',
+    ],
     ['one with another argument', created({ 'setup.owner': { eq: STRANGER } }), 'accepted'],
     ['one of another type', { target: 'deploy', workflowType: BATCH }, 'accepted'],
     ['a call of its asset', { target: LOAN }, 'accepted'],
@@ -188,6 +197,10 @@ describe('what is denied', () => {
   ])('must be said in full, not of %s', (_name, deny, path) => {
     const facts = path === undefined ? {} : { facts: { path: `guard.deny[0].${path}` } }
     expect(() => moved(deny)).toThrow(expect.objectContaining(facts))
+  })
+
+  it('says how a creation is denied', () => {
+    expect(() => moved({ function: DEPLOY_RULE.function })).toThrow('add target: deploy')
   })
 
   it('has an id of its own', () => {

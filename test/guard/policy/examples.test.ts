@@ -24,7 +24,7 @@ const assets = deployment.assets.map((asset) => ({ ...asset, decimals: String(as
 const service = { assumptions: {} }
 writeFileSync(
   CONFIG,
-  JSON.stringify({ environment: 'sandbox', service, deployment: { ...deployment, assets } }),
+  JSON.stringify({ environment: 'sandbox', agents: [], service, deployment: { ...deployment, assets } }),
 )
 
 const PAGES = ['README.md', ...readdirSync('docs').map((name) => `docs/${name}`)]

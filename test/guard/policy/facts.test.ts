@@ -20,9 +20,12 @@ describe('arithmetic', () => {
     ['$fact.a / $input.b', 3n],
     ['$fact.a / ($input.b - 3)', null],
     ['$fact.c + 1', null],
+    ['10 ^ 100', 10n ** 100n],
     ['10 ^ 101', null],
+    ['5 ^ 0', 1n],
     ['2 +', undefined],
     ['(2', undefined],
+    ['(2 3', undefined],
     ['2)', undefined],
     ['2 3', undefined],
     ['2.5', undefined],
@@ -75,7 +78,11 @@ describe('a fact of the policy', () => {
 
   it('may be computed from others, each of which is asked once', () => {
     const ruleset = compile(
-      { mine: MINE, least: '$fact.mine - 1', most: '($fact.mine + 1) * 2 / 2' },
+      {
+        ...{ mine: MINE, least: '$fact.mine - 1', most: '($fact.mine + 1) * 2 / 2' },
+        // What no condition names is not asked at all.
+        idle: { ...MINE, function: 'function oldest(address owner) view returns (uint256 id)' },
+      },
       { eq: '$input.bidId', min: '$fact.least', max: '$fact.most' },
     )
     const outcomes = [7n, 8n, 9n, 10n, 11n].map((id) => judged(ruleset, () => newest(id)))
@@ -104,6 +111,13 @@ describe('a fact of the policy', () => {
     ['is one of several', { mine: { ...MINE, result: undefined } }, 'facts.mine.result'],
     ['lacks an argument', { mine: { ...MINE, args: [] } }, 'facts.mine.args'],
     ['has an argument of another kind', { mine: { ...MINE, args: ['$input.bidId'] } }, 'facts.mine.args[0]'],
+    [
+      'has an argument of no kind',
+      {
+        mine: { ...MINE, function: 'function newest(uint256[] ids) view returns (uint256 id)', args: ['5'] },
+      },
+      'facts.mine.args[0]',
+    ],
     [
       'changes something',
       { mine: { ...MINE, function: 'function newest(address owner) returns (uint256 id)' } },
@@ -165,7 +179,8 @@ describe('a view of the judgement', () => {
     const read = { priceWad: '1', sourceAsOf: '1', updatedAt: '1', state: '1' }
     expect(renamed({ read: { results: read } })).not.toThrow()
     expect(renamed({ read: '1' })).toThrow(/several parts/)
-    expect(renamed({ read: { results: { ...read, state: undefined as never } } })).toThrow()
+    const { state: _state, ...others } = read
+    expect(renamed({ read: { results: others } })).toThrow(/results\.state/)
     expect(renamed({ read: { results: { ...read, age: '1' } } })).toThrow(/results\.age/)
   })
 

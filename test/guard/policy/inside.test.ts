@@ -148,13 +148,24 @@ describe('calls inside of a call', () => {
     expect(() => compile([named, cancel])).toThrow(/never allowed/)
   })
 
-  it.each<[string, readonly Source[]]>([
-    ['without a rule of their own', [{ ...wrapper, calls: undefined }]],
+  it('bound the list that they are in', () => {
+    const gassed = {
+      ...wrapper,
+      function: 'function batch((address to, uint256 gas, bytes data)[] calls)',
+      params: { 'calls[].gas': { max: '50000' } },
+      calls: { data: 'calls[].data', target: 'calls[].to', inside: ['cancel'] },
+    }
+    expect(() => compile([gassed, cancel])).not.toThrow()
+  })
+
+  it.each<[string, readonly Source[], string]>([
+    ['without a rule of their own', [{ ...wrapper, calls: undefined }], '[0].function'],
     [
       'as bytes of any kind',
       [{ ...wrapper, calls: undefined, params: { 'data[]': { eq: '0x' }, 'data.length': { max: '1' } } }],
+      '[0].function',
     ],
-    ['by a rule that is not there', [wrapper, cancel]],
+    ['by a rule that is not there', [wrapper, cancel], '[0].calls.inside[1]'],
     [
       'as approvals',
       [
@@ -167,15 +178,54 @@ describe('calls inside of a call', () => {
           params: { spender: { eq: '$contract.rfqDesk' }, amount: { eq: '$input.bidId' } },
         },
       ],
+      '[2]',
     ],
-    ['that may be missing', [wrapper, cancel, { ...touch, optional: 'true' }]],
+    ['that may be missing', [wrapper, cancel, { ...touch, optional: 'true' }], '[2]'],
     [
-      'at a place of another type',
+      'to a place of another type',
       [{ ...wrapper, calls: { ...wrapper.calls, target: 'data[]' } }, cancel, touch],
+      '[0].calls.target',
     ],
-    ['at no place', [{ ...wrapper, calls: { ...wrapper.calls, data: 'calls[]' } }, cancel, touch]],
-    ['with a value that nobody counts', [{ ...wrapper, valueMax: '1 wei' }, cancel, touch]],
-  ])('are not allowed %s', (_name, sources) => {
-    expect(() => compile(sources)).toThrow(expect.objectContaining({ code: 'policy.guard_invalid' }))
+    [
+      'with a value of another type',
+      [{ ...wrapper, calls: { ...wrapper.calls, value: 'data[]' } }, cancel, touch],
+      '[0].calls.value',
+    ],
+    [
+      'at no place',
+      [{ ...wrapper, calls: { ...wrapper.calls, data: 'calls[]' } }, cancel, touch],
+      '[0].calls.data',
+    ],
+    [
+      'of which several have one place',
+      [
+        {
+          ...{ ...wrapper, function: SIGNATURES.execute, params: { operation: { eq: '0' } } },
+          calls: { data: 'data', target: 'target', value: 'value', inside: ['cancel', 'touch'] },
+        },
+        ...[cancel, touch],
+      ],
+      '[0].calls.data',
+    ],
+    [
+      'in lists of lists',
+      [
+        {
+          ...{ ...wrapper, function: 'function batches(bytes[][] data)', params: {} },
+          calls: { data: 'data[][]', inside: ['cancel'] },
+        },
+        cancel,
+      ],
+      '[0].calls.data',
+    ],
+    [
+      'with a value that nobody counts',
+      [{ ...wrapper, valueMax: '1 wei' }, cancel, touch],
+      '[0].calls.value',
+    ],
+  ])('are not allowed %s', (_name, sources, path) => {
+    expect(() => compile(sources)).toThrow(
+      expect.objectContaining({ code: 'policy.guard_invalid', facts: { path: `guard.allow${path}` } }),
+    )
   })
 })

@@ -257,7 +257,17 @@ describe('targets', () => {
     const input = { ...kind.proposal.input, rfqAddress: STRANGER }
     const draft = kind.drafts.map((each) => ({ ...each, target: STRANGER }))
     const other = { ...kind, drafts: draft, proposal: { ...kind.proposal, input } }
-    expect(reasonOf(judge(other, rulesetOf([rule('$input.rfqAddress')], effects)))).toBe('target_not_pinned')
+    expect(judge(other, rulesetOf([rule('$input.rfqAddress')], effects))).toMatchObject({
+      check: 'target_not_pinned',
+      message: expect.stringContaining('which is not in the deployment.'),
+    })
+  })
+
+  it('may not be a whole list', () => {
+    expect(badRule(batchRule, { target: '$input.supplies[].marketAddress' })).toBe('guard.allow[0].target')
+    const token = '$input.supplies[].marketAddress'
+    const list = { ...batchEffect, out: [{ token, assetsMax: '5' }] }
+    expect(paths(() => rulesetOf([batchRule], [list]))).toBe('guard.effects[0].out[0].token')
   })
 
   it.each([DESK, '$contract.desk', '$asset.USD', '$fund', '$market', '$vault', '$input.rfqId', '$deadline'])(
@@ -314,7 +324,10 @@ describe('calls that may be missing', () => {
 
   it('approve tokens of the deployment alone', () => {
     const token = { ...approve, target: '$contract.rfqDesk' }
-    expect(reasonOf(judge(up, rulesetOf([token, replace], effects)))).toBe('target_not_pinned')
+    expect(judge(up, rulesetOf([token, replace], effects))).toMatchObject({
+      check: 'target_not_pinned',
+      message: expect.stringContaining('which is not in deployment.assets.'),
+    })
     expect(up.proposal.exposure.token).toBe(LOAN)
   })
 })

@@ -7,6 +7,7 @@ import { weaknessesIn } from '../../../src/guard/policy/lints.ts'
 import { checkFile } from '../../../src/keeper/policy-file.ts'
 import { policyFileOf } from '../../support/policies.ts'
 import { deployment } from '../kinds.ts'
+import { type RuleText, rulesetOf } from '../rules.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-lints-'))
 const CONFIG = join(folder, 'run.yaml')
@@ -15,6 +16,7 @@ writeFileSync(
   CONFIG,
   JSON.stringify({
     environment: 'sandbox',
+    agents: [],
     service: { assumptions: {} },
     deployment: { ...deployment, assets },
   }),
@@ -91,8 +93,59 @@ describe('what loads and binds little', () => {
     expect(said([{ workflowType, out, in: [{ token: '$vault', assetsMin: '1' }] }])).toEqual([
       ['guard.effects.0.in.0.assetsMin', 'what has to come in is next to nothing'],
     ])
+    expect(said([{ workflowType, out, in: [{ token: '$vault', assetsMin: '10' }] }])).toEqual([])
     expect(said([{ workflowType, out: [], in: [] }])).toEqual([])
     expect(check('allocator', ['in: []', 'in: [{ token: $asset.sUSD, assetsMin: "1" }]'])).toEqual([])
+  })
+})
+
+describe('a parameter that is weak', () => {
+  const workflowType = 'role.lender.distressedRecoveryFundV3RfqCancelBid'
+  const cancel = {
+    ...{ id: 'cancel', workflowType, target: '$contract.rfqDesk' },
+    function: 'function f(uint256 fee, address to, uint256 bidId)',
+  }
+  const bound = { fee: { eq: '5' }, to: { eq: '$self' }, bidId: { eq: '$input.bidId' } }
+  const wrapper = {
+    ...{ ...cancel, id: 'wrap', function: 'function multicall(bytes[] data)', params: {} },
+    calls: { data: 'data[]', inside: ['cancel'] },
+  }
+  const said = (...allow: readonly RuleText[]) => {
+    const ruleset = rulesetOf(allow, [{ workflowType }])
+    const effects = [{ workflowType, out: [], in: [] }] as Parameters<typeof weaknessesIn>[0]['effects']
+    return weaknessesIn({ allow: allow as never, effects }, ruleset).map(
+      ({ path, problem }) => `${path.join('.')}: ${problem}`,
+    )
+  }
+  const weakIn = (params: object) => said({ ...cancel, params: { ...bound, ...params } })
+  const at = 'guard.allow.0.params'
+  const least = `${at}.fee: fee has a minimum of next to nothing`
+  const loose = `${at}.bidId: bidId may be another than the request says by $input.bidId`
+
+  it.each<[string, object, readonly string[]]>([
+    ['nothing', {}, []],
+    ['a minimum of 0', { fee: { min: '0', max: '9' } }, [least]],
+    ['a minimum of 1', { fee: { any: [{ min: '1', max: '9' }, { eq: '5' }] } }, [least]],
+    ['a minimum of 10', { fee: { min: '10', max: '11' } }, []],
+    ['a minimum beside what is exact', { fee: { min: '1', eq: '5' } }, []],
+    ['a maximum of 1', { fee: { max: '1' } }, []],
+    ['one choice that is not exact', { bidId: { any: [{ eq: '$input.bidId' }, { max: '5' }] } }, [loose]],
+    ['choices that are exact', { bidId: { any: [{ eq: '$input.bidId' }, { eq: '5' }] } }, []],
+    [
+      'a contract that is paid',
+      { to: { eq: '$contract.registry' } },
+      [`${at}.to: to may be $contract.registry, which is not our signer`],
+    ],
+    ['an amount beside who is paid', { fee: { in: ['5', '6'] } }, []],
+  ])('is told: %s', (_name, params, problems) => {
+    expect(weakIn(params)).toEqual(problems)
+  })
+
+  it('is told of the calls inside of a call, at their own rules', () => {
+    const weak = { ...cancel, params: { ...bound, fee: { min: '1', max: '9' } } }
+    expect(said(wrapper, weak)).toEqual([least.replace('allow.0', 'allow.1')])
+    const outer = { ...wrapper, id: 'outer', calls: { data: 'data[]', inside: ['wrap'] } }
+    expect(said(outer, wrapper, weak)).toEqual([least.replace('allow.0', 'allow.2')])
   })
 })
 

@@ -125,6 +125,23 @@ describe('a policy', () => {
     expect(refusedAt(guard, { ...stated, ...changes })).toBe('')
   })
 
+  it('says what is counted, and what is part of what', () => {
+    const said = (schema: z.ZodType, value: unknown) =>
+      schema.safeParse(value).error?.issues.map(({ message }) => message) ?? []
+    expect(said(limitsPolicy, { ...valid, perDay: { ...rolling, revertsMax: '1001' } })).toEqual([
+      'allowed: 1 to 1000 reverts',
+    ])
+    expect(said(limitsPolicy, { ...valid, perHour: { ...rolling, gasMax: '11 wei' } })).toEqual([
+      expect.stringMatching(/^perDay\.gasMax is 10 wei, and what perHour allows/),
+    ])
+    expect(said(limitsPolicy, { ...valid, perWorkflow: { ...spend, gasMax: '11 wei' } })).toEqual([
+      expect.stringMatching(/^perHour\.gasMax is 10 wei, and what perWorkflow allows/),
+    ])
+    expect(said(guard, { ...stated, ...rule({ creation: { ...creation, codeBytes: '0' } }) })).toEqual([
+      'allowed: 1 to 49152 bytes',
+    ])
+  })
+
   it.each<[string, object, string]>([
     ['a key that it does not know', { more: [] }, ''],
     ['no view', { views: [] }, 'views'],

@@ -60,8 +60,8 @@ export const HELD = 10n ** 19n
 
 export type Shapes = Awaited<ReturnType<typeof createShapes>>
 
-/** A chain with a pool and a singleton, a borrower under water in both, and a liquidator with funds. */
-export async function createShapes() {
+/** A chain with a pool and a singleton, a borrower under water in both, and a liquidator with funds of a kind of token. */
+export async function createShapes(token = 'Token') {
   const chain = await startAnvil()
   const front = await startNodeFront(chain.rpcUrl)
   const nodes = await createNodes({
@@ -93,7 +93,7 @@ export async function createShapes() {
   const write = async (name: string, address: Address, functionName: string, args: readonly unknown[]) =>
     mined(await client.writeContract({ ...by, address, abi: abiOf(name), functionName, args: [...args] }))
 
-  const [loan, collateral] = [await deploy('Token', [6]), await deploy('Token', [18])]
+  const [loan, collateral] = [await deploy(token, [6]), await deploy(token, [18])]
   const [debt, deposits] = [await deploy('Token', [6]), await deploy('Token', [18])]
   const [dollars, scaled] = [await deploy('DollarPrices', []), await deploy('ScaledPrice', [])]
   const pool = await deploy('PooledMarket', [loan, collateral, debt, deposits, dollars])

@@ -1,7 +1,7 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { BORROWER, STRANGER } from '../fixtures.ts'
-import { answerOf, DESK, kindOf } from '../kinds.ts'
+import { answerOf, DESK, deployment, kindOf } from '../kinds.ts'
 import { judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const kind = kindOf('rfq-cancel')
@@ -58,6 +58,28 @@ describe('every type of the ABI', () => {
       [[1, 2]],
       [[1, 3]],
       'pair_1',
+    ],
+    ['int of the input', 'function f(int256 by)', { by: { eq: '$input.bidId' } }, [9n], [-9n], 'by'],
+    [
+      'lists of pairs',
+      'function f(uint8[2][] xs)',
+      { 'xs[][0]': { eq: '1' }, 'xs[][1]': { eq: '2' }, 'xs.length': { max: '2' } },
+      [[[1, 2]]],
+      [
+        [
+          [1, 2],
+          [1, 3],
+        ],
+      ],
+      'xs_1',
+    ],
+    [
+      'arrays of sixteen',
+      'function f(uint8[16] xs)',
+      Object.fromEntries(Array.from({ length: 16 }, (_, index) => [`xs[${index}]`, { eq: `${index}` }])),
+      [Array.from({ length: 16 }, (_, index) => index)],
+      [Array.from({ length: 16 }, () => 0)],
+      'xs_1',
     ],
     [
       'bounded lists',
@@ -150,6 +172,25 @@ describe('every type of the ABI', () => {
       '.xs[].a',
     ],
     [
+      'a list whose member is as long as the word for its length',
+      'function f((uint8 abcd)[] xs)',
+      { 'xs[].abcd': { max: '9' } },
+      '.xs[].abcd',
+    ],
+    [
+      'inner lists that are as long as each other',
+      'function f(((uint8 a, uint8 b)[] ls)[] xs, ((uint8 a, uint8 b)[] ls)[] ys)',
+      {
+        'xs.length': { max: '2' },
+        'ys.length': { max: '2' },
+        'xs[].ls[].a': { eq: '$args.ys[].ls[].a' },
+        'ys[].ls[].a': { max: '9' },
+        'ys[].ls[].b': { eq: '$args.xs[].ls[].b' },
+        'xs[].ls[].b': { max: '9' },
+      },
+      '.xs[].ls[].a',
+    ],
+    [
       'a length of any size',
       'function f(uint8[] xs)',
       { 'xs[]': { max: '9' }, 'xs.length': { min: '1' } },
@@ -164,7 +205,7 @@ describe('every type of the ABI', () => {
     ['text longer than a word', 'function f(bytes32 id)', { id: { eq: 'a'.repeat(33) } }, '.id.eq'],
     ['half a byte', 'function f(bytes data)', { data: { eq: '0x123' } }, '.data.eq'],
     ['integers with no lower end', 'function f(int256 by)', { by: { max: '5' } }, '.by'],
-    ['functions as values', 'function f(function g)', {}, '.g'],
+    ['functions as values', 'function f(function g)', { g: { eq: '0x' } }, '.g'],
     ['fixed-point numbers', 'function f(fixed128x18 by)', {}, 'guard.allow[0].function'],
   ])('does not allow %s', (_name, signature, params, path) => {
     expect(refused(signature, params)).toBe(path)
@@ -210,6 +251,13 @@ describe('conditions', () => {
     ).toBe('parameter_xs')
     expect(outcome(pairs, bounded, [[8, 2], [4]])).toBe('parameter_xs_length')
     expect(outcome(pairs, bounded, [[8], [4, 1]])).toBe('parameter_xs_length')
+  })
+
+  it('compare each of a list with one value', () => {
+    const capped = { 'xs[]': { max: '$args.cap' }, 'xs.length': { max: '3' }, cap: { max: '9' } }
+    const signature = 'function f(uint8[] xs, uint8 cap)'
+    expect(outcome(signature, capped, [[3, 4], 4])).toBe('accepted')
+    expect(outcome(signature, capped, [[3, 5], 4])).toBe('parameter_xs')
   })
 
   it('compare lists of lists at every depth, empty ones too', () => {
@@ -264,6 +312,7 @@ describe('conditions', () => {
       undefined as never,
     ],
     ['an empty list', 'function f(uint256 fee)', { fee: { in: [] } }, undefined as never],
+    ['a list of contracts', 'function f(uint256 fee)', { fee: { in: '$deployment.assets' } }, '.fee.in'],
     ['a list of another kind', 'function f(uint256 fee)', { fee: { in: ['5', 'five'] } }, '.fee.in[1]'],
     ['an argument that is not there', 'function f(uint256 fee)', { fee: { max: '$args.cost' } }, '.fee.max'],
     [
@@ -318,35 +367,11 @@ describe('conditions', () => {
   })
 })
 
-describe('functions that give away more than one action needs', () => {
-  it.each([
-    'function transfer(address to, uint256 value)',
-    'function transferFrom(address from, address to, uint256 value)',
-    'function transferAndCall(address to, uint256 value)',
-    'function safeTransferFrom(address from, address to, uint256 id, bytes data)',
-    'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',
-    'function increaseApproval(address spender, uint256 value)',
-    'function approveAndCall(address spender, uint256 value, bytes data)',
-    'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
-    'function grantRole(bytes32 role, address account)',
-    'function upgradeTo(address implementation)',
-    'function aDelegateCall(address to)',
-    'function multicall(bytes[] data)',
-    'function multicall(uint256 deadline, bytes[] data)',
-    'function execute(address target, uint256 value, bytes data)',
-    'function transferAndCall(address to, uint256 value, bytes data)',
-    'function safeTransferFrom(address from, address to, uint256 id)',
-    'function increaseAllowance(address spender, uint256 value)',
-    'function approveAndCall(address spender, uint256 value)',
-    'function approveDelegation(address delegatee, uint256 amount)',
-    'function setAuthorization(address authorized, bool on)',
-    'function setApprovalForAll(address operator, bool approved)',
-    'function permit(address holder, address spender, uint256 nonce, uint256 expiry, bool allowed, uint8 v, bytes32 r, bytes32 s)',
-    'function approve(address token, address spender, uint160 amount, uint48 expiration)',
-    'function upgradeToAndCall(address implementation, bytes data)',
-    'function transferOwnership(address owner)',
-    'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 a, uint256 b, uint256 c, address d, address e, bytes f)',
-  ])('are never allowed: %s', (signature) => {
-    expect(refused(signature, {})).toBe('guard.allow[0].function')
-  })
+it('a list of which nothing is pinned is refused', () => {
+  const rule = { workflowType, target: '$contract.rfqDesk', function: 'function f(address at)' }
+  const params = { at: { in: '$deployment.funds' } }
+  const compile = (funds: typeof deployment.funds) => () =>
+    rulesetOf([{ ...rule, params }], [{ workflowType }], { ...deployment, funds })
+  expect(compile(deployment.funds)).not.toThrow()
+  expect(compile([])).toThrow(expect.objectContaining({ facts: { path: 'guard.allow[0].params.at.in' } }))
 })

@@ -210,6 +210,10 @@ describe('a reallocation on a scripted chain', () => {
     const asking = (changes: object) => judge({ asks: { ...input, ...changes } })
     expect(asking({ supplies: [{ marketAddress: STRANGER, assets: '1' }] })).toBe('market_not_pinned')
     expect(asking({ withdrawals: 'all' })).toBe('market_not_pinned')
+    const unknown = { marketAddress: STRANGER, assets: '1' }
+    expect(asking({ withdrawals: [...input.withdrawals, unknown] })).toBe('market_not_pinned')
+    expect(asking({ supplies: [...input.supplies, unknown] })).toBe('market_not_pinned')
+    expect(asking({ withdrawals: [], supplies: [] })).toBe('market_not_pinned')
     expect(asking({ supplies: [{ marketAddress: OTHER_MARKET, assets: '0' }] })).toBe('amount_is_zero')
     expect(asking({ withdrawals: [{ marketAddress: MARKET, assets: '0' }] })).toBe('market_liquidity_short')
   })

@@ -281,6 +281,13 @@ describe('a bid', () => {
   })
 })
 
+it.each(['', 'a b', 'a'.repeat(33), 'lïquid'])('a lane cannot be called %j', (name) => {
+  const lanes = file.sanity.lanes as Readonly<Record<string, unknown>>
+  const limits = { ...file.sanity, lanes: { ...lanes, [name]: lanes.liquid } }
+  expect(() => judgementsOf('asset-manager', limits)).toThrow()
+  expect(() => judgementsOf('asset-manager', file.sanity)).not.toThrow()
+})
+
 describe('a channel policy', () => {
   const then = { channelPolicy: [true, usd(200_000), 9_000, 2_500] }
   const set = (given: Given = {}) => judged(CHANNEL, { after: then, ...given })
@@ -338,6 +345,14 @@ describe('an action on mobility', () => {
         ...profile,
         input: { ...INPUTS[MOBILITY], transferProfile: 'trusted_recipients' },
         after: { mobilityEpoch: 5n },
+      },
+    ],
+    [
+      'the loosest profile, where that is said to loosen',
+      {
+        input: { ...INPUTS[MOBILITY], transferProfile: 'open' },
+        proposal: { kind: 'loosen', loosens: true },
+        after: { transferProfile: 0, mobilityEpoch: 5n },
       },
     ],
     ['a pause', pause],

@@ -11,6 +11,8 @@ import {
 import { describe, expect, it } from 'vitest'
 import type { Call, Log, SimulationRequest, SimulationResult } from '../../../src/chain/nodes.ts'
 import { checkFinal, type FinalOptions } from '../../../src/guard/check-final.ts'
+import { recheck } from '../../../src/guard/recheck.ts'
+import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import { CLAIM_VIEWS, LIQUIDATION_VIEWS } from '../../../src/guard/sanity/liquidator-views.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { TOKEN_VIEWS } from '../../../src/guard/views.ts'
@@ -31,6 +33,7 @@ import {
   ruleset,
   SELF,
   STRANGER,
+  sections,
   settlement,
   settlementAnswer,
 } from '../fixtures.ts'
@@ -190,6 +193,50 @@ describe('a liquidation on a scripted chain', () => {
     expect(await reasonOf({ says: { liquidationBonusBps: 900, collateralOf: least } })).toBe('cleared')
   })
 
+  it('insists on the policy’s part of what is due, and not on one base unit less', async () => {
+    // 0.0175 sBTC are due; 97.14 % of it are 1,699,950 base units, 97.15 % are 1,700,125.
+    const part = (minCollateral: string): FinalOptions => ({
+      ...liquidating,
+      ruleset: { ...ruleset, sanity: judgedWith({ minCollateral }) },
+    })
+    expect(await reasonOf({}, part('97.14 %'))).toBe('cleared')
+    expect(await reasonOf({}, part('97.15 %'))).toBe('min_collateral_too_low')
+    // 1,700,000 of 1,700,000 that are there.
+    const all = { says: { collateralOf: MIN_COLLATERAL } }
+    expect(await reasonOf(all, part('100 %'))).toBe('cleared')
+  })
+
+  it('is not looked at once more by a balance that is not known', async () => {
+    const checked = await checkFinal(liquidating, { nodes: scripted({}) })
+    if (!checked.ok) throw new TypeError(checked.message)
+    const workflow = { ...liquidating.workflow, clearance: checked.clearance }
+    const again = (says: Script['says'] = {}) =>
+      recheck({ workflow, ruleset, nowMs: NOW_MS }, { nodes: scripted({ says }) })
+    expect(await again()).toEqual({ ok: true })
+    expect(await again({ balanceOf: null })).toMatchObject({ check: 'read_failed' })
+  })
+
+  it('is judged by the facts of a policy where it states one for a view, and by those that its rules name', async () => {
+    const { guard } = sections
+    const allow = guard.allow.map((rule) => {
+      const { repayAssets = {} } = rule.params
+      return rule.id === 'liquidate'
+        ? { ...rule, params: { ...rule.params, repayAssets: { ...repayAssets, max: '$fact.most' } } }
+        : rule
+    })
+    const by = (facts: NonNullable<typeof guard.facts>, rules = guard.allow): FinalOptions => ({
+      ...liquidating,
+      ruleset: compileRuleset({ ...sections, guard: { ...guard, facts, allow: rules } }, deployment),
+    })
+    const unsaid = { says: { closeFactorBps: null } }
+    expect(await reasonOf(unsaid, by({ closeFactorBps: '5000' }))).toBe('cleared')
+    expect(await reasonOf({}, by({ closeFactorBps: '4999' }))).toBe('repay_above_close_factor')
+    expect(await reasonOf({}, by({ closeFactorBps: '1 - 2' }))).toBe('read_failed')
+    expect(await reasonOf({}, by({ most: '$input.repayAssets' }, allow))).toBe('cleared')
+    // The second of two calls.
+    expect(await reasonOf({}, by({ most: '$input.repayAssets - 1' }, allow))).toBe('parameter_repay_assets')
+  })
+
   it('is judged by a price as old as the policy allows, and not a second older', async () => {
     const at = (ageS: number) => ({ says: { read: [PRICE, BigInt(NOW_S - ageS), 0n, 1] } })
     expect(await reasonOf(at(120))).toBe('cleared')
@@ -225,6 +272,13 @@ describe('a liquidation on a scripted chain', () => {
     expect(await claims(50_000_000n, { sBTC: '1.00000007 sBTC' })).toBe('cleared')
     expect(await claims(50_000_000n, { sBTC: '1.00000006 sBTC' })).toBe('inventory_above_limit')
     expect(await claims(0n, { sETH: '500 sETH' })).toBe('asset_not_listed')
+    // A market that seizes another token is not asked.
+    const [first, other] = deployment.markets
+    if (first === undefined || other === undefined) throw new TypeError('there are two markets')
+    const ownOnly = { ...deployment, markets: [first, { ...other, collateralAsset: LOAN }] }
+    const sanity = judgedWith({ inventoryMax: { sBTC: '0.50000007 sBTC' } })
+    const options = { ...liquidating, ruleset: { ...ruleset, deployment: ownOnly, sanity } }
+    expect(await reasonOf({ says: { openClaimAssets: 50_000_000n } }, options)).toBe('cleared')
   })
 
   it('counts what every key holds and claims that shares the policy, and says of each what it comes to', async () => {

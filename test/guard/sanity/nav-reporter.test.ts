@@ -92,8 +92,9 @@ function fill(reads: Reads, answers: Answers) {
   reads.fill(reads.calls.map(({ data }) => bySelector.get(data.slice(0, 10) as Hex) ?? null))
 }
 
-/** What the last judgement asked the chain before the run. */
+/** What the last judgement asked the chain before the run, and what it said of the position. */
 let calls: readonly string[] = []
+let said: string | undefined
 const asked = (given: Given) => {
   judged(given)
   return calls
@@ -139,12 +140,20 @@ function judged({
   calls = reads.calls.map(({ to, data }) => `${to} ${data}`)
   fill(reads, { ...honest, ...before })
   fill(afterwards, { 'latest(bytes32)': after })
-  return [
-    judgement.checkState(timestampS)?.check ?? null,
-    judgement.checkOutcome({ gasWei: 0n, changeOf: () => 0n })?.check ?? null,
-  ]
+  const refusal = judgement.checkState(timestampS)
+  said = refusal?.message
+  return [refusal?.check ?? null, judgement.checkOutcome({ gasWei: 0n, changeOf: () => 0n })?.check ?? null]
 }
 const position = (given: Given) => judged(given)[0]
+
+/** The limits with one oracle's changed. */
+function limitsWith(change: (oracle: Readonly<Record<string, unknown>>) => object) {
+  const { oracles } = z
+    .object({ oracles: z.record(z.string(), z.record(z.string(), z.unknown())) })
+    .parse(sanity)
+  const fundNavOracle = { ...oracles.fundNavOracle, ...change(oracles.fundNavOracle ?? {}) }
+  return navReporterSanity.limits([]).safeParse({ ...sanity, oracles: { ...oracles, fundNavOracle } })
+}
 
 describe("the guard's own judgement of a NAV report", () => {
   it('passes an honest one, and one that is the first of its oracle', () => {
@@ -174,6 +183,7 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(position({ timestampS: NOW_S - 1 })).toBe('valuation_in_future')
     expect(position({ timestampS: NOW_S + 360 })).toBeNull()
     expect(position({ timestampS: NOW_S + 361 })).toBe('valuation_too_old')
+    expect(said).toBe('The report is for 361 s before the next block; the policy allows 6 min.')
     const last = (valuationTime: number, revision = 0) => ({
       'latest(bytes32)': latest({ valuationTime: BigInt(valuationTime), revision }),
     })
@@ -243,16 +253,24 @@ describe("the guard's own judgement of a NAV report", () => {
   })
 
   it.each([
-    ['a view that changes something', { function: 'function a() returns (uint256)' }],
-    ['arguments that do not fit', { args: [] }],
-    ['a number for an address', { args: ['1'] }],
-  ])('its limits refuse %s', (_, changes) => {
-    const { oracles } = z
-      .object({ oracles: z.record(z.string(), z.record(z.string(), z.unknown())) })
-      .parse(sanity)
-    const [first] = Object.values(oracles)
-    const chain = { ...(first?.chain as object), ...changes }
-    const changed = { ...sanity, oracles: { ...oracles, fundNavOracle: { ...first, chain } } }
-    expect(navReporterSanity.limits([]).safeParse(changed).success).toBe(false)
+    ['a view that changes something', { function: 'function a() returns (uint256)' }, 'function'],
+    ['what is no function', { function: 'event A(address a)' }, 'function'],
+    ['what nobody can read', { function: 'price' }, 'function'],
+    ['arguments that do not fit', { args: [] }, 'args'],
+    ['a number for an address', { args: ['1'] }, 'args'],
+    [
+      'one of two arguments that does not fit',
+      { function: 'function a(address a, uint256 b) view returns (uint256)', args: ['$asset', '$asset'] },
+      'args',
+    ],
+  ])('its limits refuse %s', (_, changes, path) => {
+    const { error } = limitsWith(({ chain }) => ({ chain: { ...(chain as object), ...changes } }))
+    expect(error?.issues.map((issue) => issue.path.at(-1))).toEqual([path])
+  })
+
+  it('its limits refuse a least value above the most, and take one alone', () => {
+    const bounds = (valueMin: string, valueMax: string) => limitsWith(() => ({ valueMin, valueMax }))
+    expect(bounds('5', '5').success).toBe(true)
+    expect(bounds('6', '5').error?.issues.map(({ path }) => path.at(-1))).toEqual(['valueMin'])
   })
 })

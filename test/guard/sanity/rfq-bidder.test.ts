@@ -29,6 +29,8 @@ const PREFIX = 'role.lender.distressedRecoveryFundV3'
 const DESK: Address = `0x${'de'.repeat(20)}`
 const AUCTION: Address = `0x${'ac'.repeat(20)}`
 const FUND: Address = `0x${'f0'.repeat(20)}`
+/** Another signer of ours. */
+const COLLEAGUE: Address = `0x${'c7'.repeat(20)}`
 const NOW_S = 1_800_000_000
 const WAD = 10n ** 18n
 const PRICE = 50_000n * WAD
@@ -155,6 +157,11 @@ type Given = {
 
 /** The first refusal's name, of the position or of the outcome; null when it may be signed. */
 function judged(name: string, given: Given = {}) {
+  const { checkState, checkOutcome } = judgementOf(name, given)
+  return (checkState() ?? checkOutcome())?.check ?? null
+}
+
+function judgementOf(name: string, given: Given = {}) {
   const { says = {}, limits = {}, kind = 'any', input = {}, reason, changes, timestampS = NOW_S } = given
   const judgements = judgementsOf('rfq-bidder', { ...sanity, ...limits })
   const type = `${PREFIX}${name}` as WorkflowType
@@ -174,6 +181,7 @@ function judged(name: string, given: Given = {}) {
   const subject: Subject = {
     input: proposal.input,
     self: SELF,
+    ours: [COLLEAGUE],
     deadlineS: BigInt(NOW_S + 60),
     market: null,
     vault: null,
@@ -194,7 +202,11 @@ function judged(name: string, given: Given = {}) {
   for (const reads of [before, after]) reads.fill(reads.calls.map((call) => encode(call, said)))
   const [quote, asset] = changes ?? CHANGES[name] ?? [0n, 0n]
   const changeOf = (token: Address) => (token === LOAN ? quote : token === COLLATERAL ? asset : 0n)
-  return (judged.checkState(timestampS) ?? judged.checkOutcome({ gasWei: 1n, changeOf }))?.check ?? null
+  return {
+    checkState: () => judged.checkState(timestampS),
+    checkOutcome: () => judged.checkOutcome({ gasWei: 1n, changeOf }),
+    holdings: () => judged.holdings?.() ?? [],
+  }
 }
 
 describe('what is as it says', () => {
@@ -202,6 +214,18 @@ describe('what is as it says', () => {
     expect(judged(name)).toBeNull()
   })
 })
+
+it.each(Object.keys(INPUTS))(
+  '%s is refused by what it leaves, too, where what it is about cannot be read',
+  (name) => {
+    const unknown = ({ checkOutcome }: ReturnType<typeof judgementOf>) => checkOutcome()?.check
+    expect(unknown(judgementOf(name, { says: { rfq: null, lot: null } }))).toBe('read_failed')
+    const { holdings } = judgementOf(name, { says: { rfq: null, lot: null, bid: null } })
+    expect(holdings()).toEqual([])
+    const isOfBid = ['RfqReplaceBid', 'RfqCancelBid', 'RfqClaimRefund'].includes(name)
+    if (isOfBid) expect(unknown(judgementOf(name, { says: { bid: null } }))).toBe('read_failed')
+  },
+)
 
 const BIDS = ['RfqPlaceBid', 'RfqReplaceBid', 'AuctionBid']
 const onLot = (changes: object): Said => ({ ...but('rfq', changes), ...but('lot', changes) })
@@ -279,6 +303,9 @@ describe.each(['RfqPlaceBid', 'RfqReplaceBid'])('%s', (name) => {
       expect(bids(usd(8_801), [rival(usd(8_800), gone)])).toBe('bid_above_rivals')
     }
     expect(bids(usd(8_801), [], { kind: 'order' })).toBeNull()
+    // Who orders by hand decides on no price.
+    expect(bids(usd(8_801), [], { kind: 'order', reason: {} })).toBeNull()
+    expect(bids(usd(8_801), [rival(usd(8_800), { bidder: COLLEAGUE })])).toBe('bidder_is_ours')
     expect(bids(usd(8_801), [], { limits: { book: undefined } })).toBeNull()
   })
 
@@ -328,8 +355,24 @@ it('is one bid an RFQ: where the book holds ours, it may be changed, and no othe
 
 it('may be lowered while too much is in escrow', () => {
   const says = { ...but('bid', { assets: usd(9_000) }), commitments: [usd(1_000_000), 0n] }
-  const lower = { input: { bidAssets: String(usd(8_000)) }, changes: [usd(1_000), 0n] } as const
-  expect(judged('RfqReplaceBid', { ...lower, says })).toBeNull()
+  const bidding = (assets: bigint): Given => ({
+    ...{ input: { bidAssets: String(assets) }, changes: [usd(9_000) - assets, 0n] },
+    // Rivals that drive it so far.
+    says: { ...says, bookedBids: [rival(usd(9_300))] },
+  })
+  expect(judged('RfqReplaceBid', bidding(usd(8_000)))).toBeNull()
+  // So may its expiry be put off.
+  expect(judged('RfqReplaceBid', bidding(usd(9_000)))).toBeNull()
+  expect(judged('RfqReplaceBid', bidding(usd(9_000) + 1n))).toBe('escrow_above_limit')
+  const sums = (assets: bigint) => judgementOf('RfqReplaceBid', bidding(assets)).holdings().length
+  expect([usd(8_000), usd(9_000), usd(9_000) + 1n].map(sums)).toEqual([0, 0, 3])
+})
+
+it('goes no further than the reserve where nobody bids, though that be nothing', () => {
+  const says = { ...but('rfq', { reserveAssets: 0n }), bookedBids: [] }
+  expect(judged('RfqPlaceBid', { says, input: { bidAssets: '1' }, changes: [-1n, 0n] })).toBe(
+    'bid_above_rivals',
+  )
 })
 
 it('pays back the difference where the new bid is lower, and takes the difference alone where it is higher', () => {
@@ -377,6 +420,7 @@ describe('RfqFinalize', () => {
 describe('AuctionBid', () => {
   it.each<[string, Given]>([
     ['leads_already', { says: but('lot', { bestBidder: SELF }) }],
+    ['bidder_is_ours', { says: but('lot', { bestBidder: COLLEAGUE }) }],
     ['below_increment', { says: but('lot', { bestAssets: usd(9_000) }) }],
     // A hundredth of it, rounded up, is just too much.
     ['below_increment', { says: but('lot', { bestAssets: 8_910_891_090n }) }],

@@ -3,8 +3,13 @@ import { privateKeyToAccount, sign } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { BrokenInvariant } from '../../../src/errors.ts'
 import { NOOP_GAS, nativeAtMostWei, payloadOf } from '../../../src/pipeline/transactions/reservation.ts'
-import { assembleRaw, orderAttempt } from '../../../src/pipeline/transactions/transaction.ts'
-import type { Attempt } from '../../../src/workflow/slot.ts'
+import {
+  assembleRaw,
+  orderAttempt,
+  proveOrdered,
+  revocationPayload,
+} from '../../../src/pipeline/transactions/transaction.ts'
+import type { Attempt, Payload } from '../../../src/workflow/slot.ts'
 import { slotOf } from '../../support/workflows.ts'
 
 const KEY = `0x${'42'.repeat(32)}` as const
@@ -45,6 +50,22 @@ describe('an order', () => {
       orderAttempt({ ...slot, payload: { ...slot.payload, data: '0x1235' } }, 'payload', FEES, 5),
     ].map(({ digest }) => digest)
     expect(new Set(digests).size).toBe(digests.length)
+  })
+
+  it('of a revocation takes an approval back, and does and burns nothing more', () => {
+    const takesBack = revocationPayload({
+      token: `0x${'a2'.repeat(20)}`,
+      spender: account.address,
+      assets: 1n,
+    })
+    const prove = (changes: Partial<Payload>) => {
+      const revoking = { ...slot, kind: 'revoke', payload: { ...takesBack, ...changes } } as const
+      proveOrdered(revoking, orderAttempt(revoking, 'payload', FEES, 5))
+    }
+    prove({})
+    const { data, gasLimit } = takesBack
+    const forged = [{ valueWei: 1n }, { gasLimit: gasLimit + 1n }, { data: `${data.slice(0, -1)}1` as const }]
+    for (const changes of forged) expect(() => prove(changes as Partial<Payload>)).toThrow(BrokenInvariant)
   })
 
   it('of a no-op is an empty transfer to ourselves', () => {

@@ -9,6 +9,7 @@ import { type NodeFront, startNodeFront } from '../../../sandbox/chain/node-fron
 import { createNodes } from '../../../src/chain/http-nodes.ts'
 import type { SimulatedTransaction } from '../../../src/chain/nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { startScriptedNode } from '../../chain/scripted-node.ts'
 import { startAnvil } from '../../support/anvil.ts'
 
 const RECIPIENT = `0x${'b2'.repeat(20)}` as const
@@ -254,6 +255,32 @@ describe('the front', () => {
       { id: 3, error: { code: -38010 } },
       { id: 4, result: '0x0' },
     ])
+  })
+
+  it('reads a block again when the next one came meanwhile, and sends nothing twice', async () => {
+    const node = await startScriptedNode(chain.chainId, 5)
+    const torn = await startNodeFront(node.url)
+    let reads = 0
+    // Anvil shows the next block's state as its head's while it mines it.
+    Object.assign(node.answers, {
+      eth_blockNumber: () => hex(reads === 0 ? 5 : 6),
+      eth_getBalance: () => hex([1, 2, 3][reads++] ?? 0),
+      eth_sendRawTransaction: () => '0x01',
+    })
+    try {
+      const one = (method: string) => ({ jsonrpc: '2.0', id: method, method, params: [] })
+      const asked = [one('eth_getBalance'), one('eth_sendRawTransaction')]
+      expect((await post(asked, torn.url)).json).toMatchObject([{ result: '0x2' }, { result: '0x01' }])
+      expect(node.requests).toEqual([
+        ['eth_blockNumber', 'eth_getBalance', 'eth_sendRawTransaction'],
+        ['eth_blockNumber'],
+        ['eth_blockNumber', 'eth_getBalance'],
+        ['eth_blockNumber'],
+      ])
+    } finally {
+      await torn.stop()
+      await node.stop()
+    }
   })
 
   it('judges what it passes on: of a key given twice the last', async () => {

@@ -73,6 +73,7 @@ function start(lastTick: number, seed: number | undefined, begins: Beginning) {
   const scenario = SCENARIOS.lively
   const options = {
     rpcUrl,
+    chain,
     deployment,
     keys,
     transactions,

@@ -39,9 +39,74 @@ contract Token {
         return _move(from, to, amount);
     }
 
-    function _move(address from, address to, uint256 amount) private returns (bool) {
+    function _move(address from, address to, uint256 amount) internal virtual returns (bool) {
         balanceOf[from] -= amount;
         balanceOf[to] += amount;
+        emit Transfer(from, to, amount);
+        return true;
+    }
+}
+
+/// @title A token that keeps a hundredth of what it moves, and says that all of it arrived.
+contract SkimmingToken is Token {
+    constructor(uint8 decimals_) Token(decimals_) {}
+
+    function _move(address from, address to, uint256 amount) internal override returns (bool) {
+        balanceOf[from] -= amount;
+        balanceOf[to] += amount * 99 / 100;
+        emit Transfer(from, to, amount);
+        return true;
+    }
+}
+
+/// @title A token that moves and says nothing.
+contract SilentToken is Token {
+    constructor(uint8 decimals_) Token(decimals_) {}
+
+    function _move(address from, address to, uint256 amount) internal override returns (bool) {
+        balanceOf[from] -= amount;
+        balanceOf[to] += amount;
+        return true;
+    }
+}
+
+/// @title A token as those that rebase: it keeps shares, here of 1.1 each, and says what it was asked to move.
+contract RebasingToken {
+    mapping(address => uint256) private shares;
+    mapping(address => mapping(address => uint256)) public allowance;
+    uint8 public immutable decimals;
+
+    event Transfer(address indexed from, address indexed to, uint256 value);
+
+    constructor(uint8 decimals_) {
+        decimals = decimals_;
+    }
+
+    function balanceOf(address owner) external view returns (uint256) {
+        return shares[owner] * 11 / 10;
+    }
+
+    function mint(address to, uint256 amount) external {
+        shares[to] += amount * 10 / 11;
+    }
+
+    function approve(address spender, uint256 amount) external returns (bool) {
+        allowance[msg.sender][spender] = amount;
+        return true;
+    }
+
+    function transfer(address to, uint256 amount) external returns (bool) {
+        return move(msg.sender, to, amount);
+    }
+
+    function transferFrom(address from, address to, uint256 amount) external returns (bool) {
+        allowance[from][msg.sender] -= amount;
+        return move(from, to, amount);
+    }
+
+    function move(address from, address to, uint256 amount) private returns (bool) {
+        shares[from] -= amount * 10 / 11;
+        shares[to] += amount * 10 / 11;
         emit Transfer(from, to, amount);
         return true;
     }

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import { changeLines, deploymentAt, reasonText } from '../../src/cli/figures.ts'
+
+const [USDC, MARKET] = [`0x${'11'.repeat(20)}`, `0x${'33'.repeat(20)}`] as const
+const OTHER = `0x${'99'.repeat(20)}` as const
+const place = { directory: 'config', file: '' }
+const known = deploymentAt({ config: 'config/example.yaml' }, place)
+
+it('writes each figure of a decision with the unit that its name says', () => {
+  const reason = {
+    ...{ repayAssets: '1234500000', seizeAssets: '1', gasUsdMicros: '1500000', gasWei: '30000000000' },
+    ...{ healthFactorWad: '987000000000000000', haircutBps: 125, gas: '450000', ageMs: 1_500 },
+    ...{ leftS: 90, settleableAtS: 1_792_000_000, atMs: 1_792_000_000_000, state: 'open', claimId: '7' },
+  }
+  const input = { marketAddress: MARKET, repayAssets: '1234500000' }
+  expect(Object.fromEntries(reasonText(reason, input, known))).toEqual({
+    ...{
+      repayAssets: '1,234.5 USDC',
+      seizeAssets: '1 base unit',
+      gasUsdMicros: '1.5 USD',
+      gasWei: '30 gwei',
+    },
+    ...{ healthFactorWad: '0.987', haircutBps: '1.25 %', gas: '450,000 gas', ageMs: '1,500 ms' },
+    ...{ leftS: '90 s', settleableAtS: '2026-10-14T17:46:40.000Z', atMs: '2026-10-14T17:46:40.000Z' },
+    ...{ state: 'open', claimId: '7' },
+  })
+})
+
+it('writes what moved in the token’s own unit, and in base units of one that nobody pins', () => {
+  const changes = [
+    { token: USDC, assets: -1_500_000n },
+    { token: OTHER, assets: 1n },
+  ]
+  expect(changeLines(changes, known)).toEqual([`  ${USDC}  -1.5 USDC`, `  ${OTHER}  1 base unit of ${OTHER}`])
+})
+
+it('knows of no token where only a directory without a run configuration is named', () => {
+  expect(deploymentAt({}, { directory: 'docs', file: '' }).assets).toEqual([])
+})
