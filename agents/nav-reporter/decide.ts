@@ -1,17 +1,16 @@
 import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
 import { type Decision, type Moment, type Observation, passOver, type Stop } from '../agent.ts'
-import { type Due, interimDue, nextLook, scheduledDue } from './due.ts'
+import { type Due, interimDue, nextLook, scheduledDue, valuationTime } from './due.ts'
+import { termsAt } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
 import { type Agreement, agree } from './quorum.ts'
-import type { NavReporterSeen, ReportSeen, TypeSeen } from './see.ts'
+import { type NavReporterSeen, type ReportSeen, reachedS, type TypeSeen } from './see.ts'
+import type { FeeTerms } from './valuation.ts'
 
-/**
- * Decide which reports to make, and say of everything else why not. Pure. Time is what both our clock and the chain's
- * have reached, so that neither makes a report by running ahead.
- */
+/** Decide which reports to make, and say of everything else why not. Pure. */
 export function decide(seen: Observation<NavReporterSeen>, policy: NavReporterPolicy): Decision {
-  const nowS = Math.min(Math.floor(seen.nowMs / 1_000), seen.chain.timestampS)
+  const nowS = reachedS(seen)
   const stop = clockStop(seen, policy.clockApartSMax) ?? freshnessStop(seen)
   const decisions = seen.reports.map((report) => {
     const one = policy.reports[report.name]
@@ -75,20 +74,12 @@ function readied(report: ReportSeen, policy: ReportPolicy, seen: Moment, nowS: n
     const message = `The last report is for a time ${aheadS} s ahead of ours: the clock has gone back.`
     return { check: 'report_from_future', message }
   }
-  const stop = policy.fees === undefined ? null : termsStop(fund, policy.fees, nowS)
+  const stop = policy.fees === undefined ? null : termsStop(fund, policy.fees)
   return stop ?? { ...report, oracle, asset, scheduled }
 }
 
 /** Fees are the fund's terms: what the policy says of them must be what the service says. */
-function termsStop(
-  fund: ReportSeen['fund'],
-  fees: NonNullable<ReportPolicy['fees']>,
-  nowS: number,
-): Stop | null {
-  if (fees.accruesSince > nowS) {
-    const message = `The policy's fees accrue from ${fees.accruesSince - nowS} s ahead of now.`
-    return { check: 'fees_not_begun', message }
-  }
+function termsStop(fund: ReportSeen['fund'], fees: NonNullable<ReportPolicy['fees']>): Stop | null {
   for (const rate of ['performanceFeeBps', 'carryRateBps', 'preferredReturnBps'] as const) {
     const stated = fund?.[rate]
     if (stated != null && BigInt(stated) === fees[rate]) continue
@@ -101,19 +92,39 @@ function termsStop(
 /** Judge one report, of which everything is known. */
 function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number): Decision {
   const { name, readings } = report
-  const latestS = Math.max(Math.floor(seen.nowMs / 1_000), seen.chain.timestampS)
-  const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, latestS)
   const { due: scheduled, missed } = scheduledDue(report, policy, nowS)
+  const atS = valuationTime(report, policy, scheduled, nowS)
+  const terms = termsAt(policy.fees, report.marks, atS)
+  const when = {
+    atS,
+    nowS: Math.max(Math.floor(seen.nowMs / 1_000), seen.chain.timestampS),
+    paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
+  }
+  const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, when)
   const passedOver = [
     ...agreement.rejected.map(({ source, ...why }) => passOver(`${name}:${source}`, why)),
     ...missed.map(({ valuationTimeS, message }) =>
       passOver(`${name}:${valuationTimeS}`, { check: 'period_missed', message }),
     ),
   ]
-  const made = make(report, policy, seen, nowS, agreement, scheduled)
+  const made =
+    terms !== null && 'check' in terms
+      ? terms
+      : make(report, policy, seen, { nowS, atS, agreement, terms, scheduled })
   return 'check' in made
     ? { proposals: [], passedOver: [...passedOver, passOver(name, made)] }
     : { proposals: [made], passedOver }
+}
+
+/** What is known of a value at the time that it is for. */
+type Judged = {
+  readonly nowS: number
+  /** What the value is for. */
+  readonly atS: number
+  readonly agreement: Agreement
+  /** Null where there are no fees. */
+  readonly terms: FeeTerms | null
+  readonly scheduled: Due | Stop
 }
 
 /** Make the report that is due, or say why none is made. */
@@ -121,12 +132,10 @@ function make(
   report: Ready,
   policy: ReportPolicy,
   seen: Moment,
-  nowS: number,
-  agreement: Agreement,
-  scheduled: Due | Stop,
+  { nowS, atS, agreement, terms, scheduled }: Judged,
 ): Proposal | Stop {
-  if (agreement.value === null) return shortOf(agreement, policy)
-  const value = afterFees(agreement.value, policy, 'check' in scheduled ? nowS : scheduled.valuationTimeS)
+  if (agreement.value === null) return shortOf(agreement, policy, nowS - atS)
+  const value = afterFees(agreement.value, terms, atS)
   const due = 'check' in scheduled ? unscheduledDue(report, policy, value.value, nowS, scheduled) : scheduled
   if ('check' in due) return due
   if (seen.inFlight.some(({ input }) => inputText(input, 'oracleAddress') === report.oracle)) {
@@ -155,11 +164,20 @@ function unscheduledDue(
   return (interim.near ?? 0) > (scheduled.near ?? 0) ? interim : scheduled
 }
 
-function shortOf({ accepted, rejected }: Agreement, { quorum }: ReportPolicy): Stop {
+function shortOf(
+  { accepted, rejected, waiting }: Agreement,
+  { quorum, lateSMax }: ReportPolicy,
+  lateS: number,
+): Stop {
   // Nobody is wrong: a fund that has issued nothing has no value a share.
   if (rejected.some(({ check }) => check === 'fund_without_shares'))
     return { check: 'fund_without_shares', message: 'The fund has no shares yet: there is nothing to value.' }
   const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
+  // Sources that speak late are waited for, without a word to a person for half of the time that there is.
+  if (accepted.length + waiting >= quorum && lateS * 2 <= lateSMax) {
+    const message = `${accepted.length} sources agree on the value ${lateS} s ago, ${waiting} have not come to it yet; the policy demands ${quorum}: ${why}.`
+    return { check: 'sources_behind', message }
+  }
   return {
     check: 'quorum_short',
     alarm: {

@@ -1,4 +1,5 @@
 import type { Stop } from '../agent.ts'
+import { interimAt } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { distanceBps } from './quorum.ts'
 import { dueBetween, latestDue, nextDue } from './schedule.ts'
@@ -90,7 +91,7 @@ export function interimDue(
     const message = `The value is ${apartBps} basis points from the last report, ${ageS} s old; an interim one is due at ${deviationBps} or ${heartbeatS} s.`
     return { check: 'not_due', message, near: Math.min(near, 1) }
   }
-  const valuationTimeS = Math.floor(nowS / everyS) * everyS
+  const valuationTimeS = interimAt(policy, nowS)
   if (valuationTimeS <= last.valuationTimeS) {
     const message = `The value has moved, and there is a report of ${timeText(last.valuationTimeS)} already; interim ones are ${everyS} s apart.`
     return { check: 'interim_waits', message }
@@ -103,6 +104,21 @@ export function interimDue(
     valuationTimeS,
     type: interim,
   }
+}
+
+/**
+ * Return the time that a value would be reported for: that of the scheduled report that is due, else of an interim one
+ * that could be, else now. Pure.
+ */
+export function valuationTime(
+  report: ReportSeen,
+  { interim }: ReportPolicy,
+  due: Due | Stop,
+  nowS: number,
+): number {
+  if (!('check' in due)) return due.valuationTimeS
+  const interimS = interim === undefined ? 0 : interimAt(interim, nowS)
+  return interimS > (newest(report)?.valuationTimeS ?? 0) ? interimS : nowS
 }
 
 /** Return when something is due next by time alone, Unix milliseconds; null when nothing is. Pure. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { bps, count, name, seconds, settings } from '../../src/service/contract/yaml-scalars.ts'
 import { DAY_S, isTimeZone, parseCron } from './calendar.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
-import { sourcePolicy, value } from './source-policy.ts'
+import { feeMark, sourcePolicy, value } from './source-policy.ts'
 
 const date = z
   .string()
@@ -56,13 +56,21 @@ const fees = settings({
   performanceFeeBps: bps().transform(BigInt),
   carryRateBps: bps().transform(BigInt),
   preferredReturnBps: bps().transform(BigInt),
+  /** Where the chain keeps the two below, which every payment of fees changes. */
+  mark: feeMark.optional(),
   /** Value of one share, before fees, up to which nothing is owed. */
-  highWaterValue: value(),
+  highWaterValue: value().optional(),
   /** From when the preferred return counts. */
   accruesSince: z.iso
     .datetime({ offset: true, error: 'expected a date and time, for example 2026-01-01T00:00:00Z' })
-    .transform((text) => Math.floor(Date.parse(text) / 1_000)),
-})
+    .transform((text) => Math.floor(Date.parse(text) / 1_000))
+    .optional(),
+}).refine(
+  ({ mark, highWaterValue, accruesSince }) =>
+    (mark === undefined) === (highWaterValue !== undefined) &&
+    (mark === undefined) === (accruesSince !== undefined),
+  { error: 'expected either mark, or both highWaterValue and accruesSince' },
+)
 
 const reportType = z.string().regex(/^[a-z_]{1,32}$/, 'expected lower-case letters and underscores')
 const label = z.string().min(1).max(64)
@@ -79,6 +87,10 @@ const interim = settings({
   heartbeatLabel: label,
 })
 
+/** The upstreams that have a vote each. Pure. */
+export const votersOf = (sources: Readonly<Record<string, { readonly upstream?: string | undefined }>>) =>
+  new Set(Object.entries(sources).map(([source, { upstream }]) => upstream ?? source))
+
 const report = settings({
   /** A name of deployment.contracts; what it is the oracle of, it says itself. */
   oracle: name,
@@ -86,13 +98,13 @@ const report = settings({
   reportType,
   revisionLabel: label,
   schedule,
-  /** A report that is later than this is missed: sources speak of now. */
+  /** A report that is later than this is missed: so long it is waited for sources that speak late. */
   lateSMax: seconds(1, 31_536_000),
   interim: interim.optional(),
   sources: z.record(name, sourcePolicy),
-  /** How many sources must agree. */
+  /** How many sources must agree; those of one upstream count once. */
   quorum: count('sources', 1, 100),
-  /** How far a source may be from the median of all. */
+  /** How far the vote of an upstream may be from the median of all. */
   outlierBps: bps(1).transform(BigInt),
   /** Sources are asked again after this time. */
   pollS: seconds(1, 86_400),
@@ -100,7 +112,7 @@ const report = settings({
 }).superRefine((one, context) => {
   const refuse = (path: string[], message: string, fix: string) =>
     context.addIssue({ code: 'custom', path, message, params: { fix } })
-  const sources = Object.keys(one.sources).length
+  const sources = votersOf(one.sources).size
   if (sources === 0) {
     refuse(['sources'], 'expected at least one source', 'add one, for example of kind http')
   } else if (one.quorum > sources) {

@@ -4,10 +4,11 @@ import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { decimal, percent } from '../protocol/text.ts'
 import { type Due, timeText } from './due.ts'
-import type { ReportPolicy } from './policy.ts'
+import { termsAt } from './marks.ts'
+import { type ReportPolicy, votersOf } from './policy.ts'
 import { type Agreement, distanceBps } from './quorum.ts'
 import { newest, type ReportSeen } from './see.ts'
-import { accruedFees, type Bridge, bridgeOf, builtValue } from './valuation.ts'
+import { accruedFees, type Bridge, bridgeOf, builtValue, type FeeTerms } from './valuation.ts'
 
 /** What would be reported of one share, and what was taken off for fees. */
 export type Value = {
@@ -17,12 +18,10 @@ export type Value = {
   readonly carry: bigint
 }
 
-/** Take accrued fees off what the sources agree on. Pure. */
-export function afterFees(beforeFees: bigint, { fees }: ReportPolicy, atS: number): Value {
+/** Take accrued fees off what the sources agree on; null terms have none. Pure. */
+export function afterFees(beforeFees: bigint, terms: FeeTerms | null, atS: number): Value {
   const { performance, carry } =
-    fees === undefined
-      ? { performance: 0n, carry: 0n }
-      : accruedFees(beforeFees, { ...fees, accruesSinceS: fees.accruesSince }, atS)
+    terms === null ? { performance: 0n, carry: 0n } : accruedFees(beforeFees, terms, atS)
   return { value: beforeFees - performance - carry, beforeFees, performance, carry }
 }
 
@@ -78,7 +77,7 @@ export function propose(
     },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
     ...(move === null ? {} : { deviationBps: Number(move) }),
-    summary: `report ${name} ${reportType} of ${timeText(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${report.readings.length} sources${steps}`,
+    summary: `report ${name} ${reportType} of ${timeText(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} sources${steps}`,
     reason: reasonOf(report, agreement, value, bridge),
   }
 }
@@ -98,16 +97,17 @@ function beyondOracle(value: bigint, { type }: Due): Stop | null {
 
 /** The bridge from the last report; where it is not known what either was made of, all of it is `other`. */
 function bridgeFrom(
-  { parts, partsBefore, scale }: ReportSeen,
+  { parts, partsBefore, scale, marks }: ReportSeen,
   policy: ReportPolicy,
   last: { readonly value: bigint; readonly valuationTimeS: number },
   to: Value,
 ): Partial<Bridge> {
   const fees = to.performance + to.carry
-  if (parts === null || partsBefore === null || scale === null) {
+  const terms = termsAt(policy.fees, marks, last.valuationTimeS)
+  if (parts === null || partsBefore === null || scale === null || (terms !== null && 'check' in terms)) {
     return { other: to.value - last.value }
   }
-  const then = afterFees(builtValue(partsBefore, scale), policy, last.valuationTimeS)
+  const then = afterFees(builtValue(partsBefore, scale), terms, last.valuationTimeS)
   return bridgeOf(
     { value: last.value, fees: then.performance + then.carry, parts: partsBefore },
     { value: to.value, fees, parts },
@@ -132,7 +132,11 @@ function reasonOf(
     performanceFee: String(performance),
     carry: String(carry),
     sources: readings.length,
-    accepted: accepted.map((one) => `${one.source} ${one.value}`).join(', '),
+    accepted: accepted
+      .flatMap(({ said }) =>
+        said.map(({ source, value: one, asOfS }) => `${source} ${one} of ${timeText(asOfS)}`),
+      )
+      .join(', '),
     rejected: rejected.map((one) => `${one.source} ${one.check}`).join(', '),
     ...Object.fromEntries(made),
     ...Object.fromEntries(steps),

@@ -1,77 +1,128 @@
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
+import { AHEAD_S_MAX, lastAt } from './memory.ts'
 import type { Statement } from './statement.ts'
 
-/** What one source brought: a statement, or why it counts for nothing. */
-export type Reading = { readonly source: string } & (
-  | ({ readonly ok: true } & Statement)
+/** What one source brought: whether it speaks, or why it counts for nothing; and all that is known of what it stated. */
+export type Reading = { readonly source: string; readonly known: readonly Statement[] } & (
+  | { readonly ok: true }
   | ({ readonly ok: false } & Stop)
 )
 
 /** How far a source is believed. Values are units of 10^-decimals of the report. */
-export type Trust = { readonly ageSMax: number; readonly valueMin: bigint; readonly valueMax: bigint }
+export type Trust = {
+  readonly ageSMax: number
+  readonly valueMin: bigint
+  readonly valueMax: bigint
+  /** Sources with the same have one vote together; absent, the source is its own. */
+  readonly upstream?: string | undefined
+}
+
+/** The times of one judgement, Unix seconds. */
+export type When = {
+  /** What the value is for. */
+  readonly atS: number
+  readonly nowS: number
+  /** When fees were paid out last: a value of before still has them in it. */
+  readonly paidAtS?: number | undefined
+}
+
+/** What it takes to agree. */
+export type Rule = { readonly quorum: number; readonly outlierBps: bigint; readonly lateSMax: number }
 
 /** A source that does not count, and why. */
 type Rejected = { readonly source: string } & Stop
 
+/** What a source says of the valuation time, and of when that is. */
+type Said = Statement & { readonly source: string }
+
 /** What sources agree on. */
 export type Agreement = {
-  /** The median of the accepted ones; null short of a quorum. */
+  /** The median of the accepted votes; null short of a quorum. */
   readonly value: bigint | null
-  readonly accepted: readonly { readonly source: string; readonly value: bigint }[]
+  /** One vote for each upstream: the median of its sources. */
+  readonly accepted: readonly { readonly value: bigint; readonly said: readonly Said[] }[]
   readonly rejected: readonly Rejected[]
+  /** Votes of sources that have not come to the valuation time yet, and still may in time. */
+  readonly waiting: number
 }
 
-/** Clocks differ by a little: a value this far ahead of our time is still of now. */
-const AHEAD_S_MAX = 5
-
-/** Judge what a source stated by its age and bounds. Pure. */
-function judge(reading: Reading, trust: Trust | undefined, nowS: number): Stop | null {
-  if (!reading.ok) return reading
+/** Find what a source says of a time by what it stated for that time or last before it, or why that does not count. */
+function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: When): Statement | Stop {
+  const { atS, nowS, paidAtS } = when
+  const newestS = Math.max(...reading.known.map(({ asOfS }) => asOfS))
+  // What it said of a time is final once it has spoken of a later one, whatever has become of it since.
+  if (!reading.ok && newestS < atS) return reading
   if (trust === undefined) return { check: 'source_not_listed', message: 'The policy does not list it.' }
-  const ageS = nowS - reading.asOfS
   const { ageSMax, valueMin, valueMax } = trust
+  if (newestS > nowS + AHEAD_S_MAX) {
+    return {
+      check: 'source_from_future',
+      message: `Its value is dated ${newestS - nowS} s ahead of our time.`,
+    }
+  }
+  const said = lastAt(reading.known, atS)
+  if (said === undefined) {
+    const message = `Its first value that is known is of after the valuation time. Fix: read it from its history.`
+    return { check: 'source_begins_after', message }
+  }
+  const ageS = atS - said.asOfS
   if (ageS > ageSMax) {
-    return { check: 'source_stale', message: `Its value is ${ageS} s old; the policy allows ${ageSMax} s.` }
+    const message = `Its last value before the valuation time is ${ageS} s older; the policy allows ${ageSMax} s.`
+    // It has nothing to add once it has spoken of a later time, or is further behind than reports may be late.
+    const isBehind = newestS < atS && nowS - newestS <= rule.lateSMax
+    return { check: isBehind ? 'source_behind' : 'source_stale', message }
   }
-  if (ageS < -AHEAD_S_MAX) {
-    return { check: 'source_from_future', message: `Its value is dated ${-ageS} s ahead of our time.` }
+  if (paidAtS !== undefined && said.asOfS < paidAtS) {
+    const message = `Its value is of ${paidAtS - said.asOfS} s before fees were paid out, and has them in it still.`
+    return { check: 'source_before_fees', message }
   }
-  if (reading.value >= valueMin && reading.value <= valueMax) return null
-  return {
-    check: 'source_out_of_bounds',
-    message: `Its value is ${reading.value}; the policy believes ${valueMin} to ${valueMax}.`,
-  }
+  if (said.value >= valueMin && said.value <= valueMax) return said
+  const message = `Its value is ${said.value}; the policy believes ${valueMin} to ${valueMax}.`
+  return { check: 'source_out_of_bounds', message }
 }
 
 /**
- * Find what sources agree on: those within age and bounds and within `outlierBps` of the median of those, and, if they
- * are a quorum, their median. Pure; the order of the readings does not matter. With a quorum of 2f + 1, f hostile
- * sources never move the value out of the range of the honest ones.
+ * Find what sources agree on for a time: of each upstream one vote, which is the median of its sources that are within age
+ * and bounds; those votes that are within `outlierBps` of the median of all; and, if they are a quorum, their median. Pure;
+ * the order of the readings does not matter. With a quorum of 2f + 1, f hostile upstreams never move the value out of
+ * the range of the honest ones.
  */
 export function agree(
   readings: readonly Reading[],
   trusts: ReadonlyMap<string, Trust>,
-  { quorum, outlierBps }: { readonly quorum: number; readonly outlierBps: bigint },
-  nowS: number,
+  rule: Rule,
+  when: When,
 ): Agreement {
   const rejected: Rejected[] = []
-  const sound: { readonly source: string; readonly value: bigint }[] = []
+  const votes = new Map<string, Said[]>()
+  const behind = new Set<string>()
   for (const reading of readings.toSorted((a, b) => (a.source < b.source ? -1 : 1))) {
-    const why = judge(reading, trusts.get(reading.source), nowS)
-    if (why !== null) rejected.push({ source: reading.source, check: why.check, message: why.message })
-    else if (reading.ok) sound.push({ source: reading.source, value: reading.value })
+    const { source } = reading
+    const trust = trusts.get(source)
+    const upstream = trust?.upstream ?? source
+    const found = judge(reading, trust, rule, when)
+    if (!('check' in found)) votes.set(upstream, [...(votes.get(upstream) ?? []), { ...found, source }])
+    else {
+      rejected.push({ source, check: found.check, message: found.message })
+      if (found.check === 'source_behind') behind.add(upstream)
+    }
   }
+  const sound = [...votes.values()].map((said) => ({
+    value: median(said.map(({ value }) => value)) ?? 0n,
+    said,
+  }))
   const middle = median(sound.map(({ value }) => value))
-  const accepted = sound.filter(({ source, value }) => {
+  const accepted = sound.filter(({ value, said }) => {
     const apartBps = middle === null ? 0n : distanceBps(value, middle)
-    if (apartBps <= outlierBps) return true
-    const message = `Its value is ${value}, ${apartBps} basis points from the median ${middle}; the policy allows ${outlierBps}.`
-    rejected.push({ source, check: 'source_outlier', message })
+    if (apartBps <= rule.outlierBps) return true
+    const message = `Its value is ${value}, ${apartBps} basis points from the median ${middle}; the policy allows ${rule.outlierBps}.`
+    rejected.push(...said.map(({ source }) => ({ source, check: 'source_outlier', message })))
     return false
   })
-  const value = accepted.length < quorum ? null : median(accepted.map((one) => one.value))
-  return { value, accepted, rejected }
+  const value = accepted.length < rule.quorum ? null : median(accepted.map((one) => one.value))
+  const waiting = [...behind].filter((upstream) => !votes.has(upstream)).length
+  return { value, accepted, rejected, waiting }
 }
 
 /** Return how far a value lies from another, in basis points of the other, rounded up. Pure; the other is above 0. */

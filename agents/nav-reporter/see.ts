@@ -4,9 +4,12 @@ import type { Answer, Look, Moment, Question, Stop } from '../agent.ts'
 import { NAV_ORACLE_VIEWS, reportTypeWord } from '../protocol/nav.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
+import { type Mark, rememberMark } from './marks.ts'
+import { AHEAD_S_MAX, remember, timesOf } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
-import { askChain, askHoldings, type Read, readOutside } from './source-kinds.ts'
+import { latestDue } from './schedule.ts'
+import { askChain, askHoldings, askMark, type Read, readOutside } from './source-kinds.ts'
 import type { Statement } from './statement.ts'
 import type { Parts, Scale } from './valuation.ts'
 
@@ -43,6 +46,8 @@ export type ReportSeen = OracleSeen & {
   /** The service's row of the fund that is reported on; null for anything else. */
   readonly fund: FundResource | null
   readonly readings: readonly Reading[]
+  /** What fees were counted from, oldest first; empty where the policy says it. */
+  readonly marks: readonly Mark[]
   /** When outside sources were asked, Unix milliseconds; null when never. */
   readonly askedAtMs: number | null
   /** What the fund is made of now, and was made of when it was reported last; null when not known. */
@@ -159,8 +164,17 @@ type Context = {
   readonly oracle: OracleSeen
 }
 type Finished = Omit<ReportSeen, 'name' | 'oracle'>
+/** What one source said; null where it was not asked. */
+type Said = readonly Statement[] | (Statement & { readonly parts?: Parts }) | Stop | null
 
-/** Ask all sources of a report; outside ones only after `pollS`, and what they said stands until then. */
+/** Our time: what both our clock and the chain's have reached, so that neither makes a report by running ahead. Pure. */
+export const reachedS = ({ nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>): number =>
+  Math.min(Math.floor(nowMs / 1_000), chain.timestampS)
+
+/**
+ * Ask all sources of a report; outside ones only after `pollS`, or once a report has come due since, and what they said
+ * stands until then.
+ */
 function askSources(
   { rows, moment, report, before, oracle }: Context,
   wave: Wave,
@@ -169,44 +183,68 @@ function askSources(
   const { asset } = oracle
   // Asked by a clock that has gone back since, they are asked anew.
   const sinceMs = before?.askedAtMs == null ? -1 : moment.nowMs - before.askedAtMs
-  const isDue = before === null || sinceMs < 0 || sinceMs >= report.pollS * 1_000
+  const nowS = reachedS(moment)
+  const dueMs = (latestDue(report.schedule, nowS) ?? 0) * 1_000
+  const isDue =
+    before?.askedAtMs == null || sinceMs < 0 || sinceMs >= report.pollS * 1_000 || before.askedAtMs < dueMs
+  const times = timesOf(report, nowS)
+  const mark = askMark(wave, report, moment, asset)
   const fund = rows.funds?.find(({ address }) => address === asset) ?? null
   const scale = scaleOf(moment, report, asset)
+  const readBefore = (source: string) => before?.readings.find((reading) => reading.source === source)
   const sources = Object.entries(report.sources).map(([source, policy]) => {
     if (policy.kind === 'chain') return { source, read: askChain(wave, policy, report, moment, asset) }
     if (policy.kind === 'holdings') {
       return { source, built: askHoldings(wave, policy, fund, scale, moment, asset) }
     }
-    const stated = before?.readings.find((reading) => reading.source === source)
-    if (!isDue && stated !== undefined) return { source, read: () => stated }
+    if (!isDue && readBefore(source) !== undefined) return { source, read: () => null }
     const index = outside.push({ kind: 'source', name: policy.source, timeoutMs: policy.timeoutMs }) - 1
     return {
       source,
       read: (_: readonly Answer[], ofSources: readonly Answer[]) =>
-        readOutside(ofSources[index], policy, report.decimals),
+        unlessBack(
+          readOutside(ofSources[index], policy, report.decimals),
+          readBefore(source)?.known ?? [],
+          nowS,
+        ),
     }
   })
   return (answers, ofSources) => {
     let parts: Parts | null = null
     const readings = sources.map(({ source, read, built }): Reading => {
-      if (read !== undefined) return readingOf(source, read(answers, ofSources))
-      const made = built(answers)
-      if ('check' in made) return readingOf(source, made)
-      parts = made.parts
-      return readingOf(source, made)
+      const said: Said = read === undefined ? built(answers) : read(answers, ofSources)
+      const earlier = readBefore(source)
+      if (said === null) return earlier ?? { source, ok: true, known: [] }
+      if ('parts' in said) parts = said.parts
+      const known = earlier?.known ?? []
+      if ('check' in said) return { source, ok: false, check: said.check, message: said.message, known }
+      const stated = 'value' in said ? [{ value: said.value, asOfS: said.asOfS }] : said
+      return { source, ok: true, known: remember(known, stated, times) }
     })
+    const marks = rememberMark(before?.marks ?? [], mark(answers))
     const isSame =
       newest(oracle)?.submittedAtS === (before === null ? undefined : newest(before)?.submittedAtS)
     const partsBefore = isSame ? (before?.partsBefore ?? null) : (before?.parts ?? null)
     const askedAtMs = isDue ? moment.nowMs : before.askedAtMs
-    return { ...oracle, fund, readings, askedAtMs, parts, partsBefore, scale }
+    return { ...oracle, fund, readings, marks, askedAtMs, parts, partsBefore, scale }
   }
 }
 
-const readingOf = (source: string, said: Statement | Stop): Reading =>
-  'check' in said
-    ? { source, ok: false, check: said.check, message: said.message }
-    : { source, ok: true, value: said.value, asOfS: said.asOfS }
+/** Refuse a source that speaks of an older time than before: which of the two it means is not known. */
+function unlessBack(
+  said: readonly Statement[] | Stop,
+  before: readonly Statement[],
+  nowS: number,
+): readonly Statement[] | Stop {
+  if ('check' in said) return said
+  const newestS = (of: readonly Statement[]) => Math.max(...of.map(({ asOfS }) => asOfS))
+  const backS = newestS(before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX)) - newestS(said)
+  if (!(backS > 0)) return said
+  return {
+    check: 'source_went_back',
+    message: `Its newest value is ${backS} s older than the one it gave before.`,
+  }
+}
 
 /** The report that the oracle took last, of either type. Pure. */
 export function newest({ scheduled, interim }: Pick<OracleSeen, 'scheduled' | 'interim'>): Accepted | null {

@@ -1,11 +1,12 @@
-import type { Address } from 'viem'
+import type { AbiFunction, Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { Answer, Moment, Stop } from '../agent.ts'
 import { askUint } from '../protocol/nav.ts'
 import type { Wave } from '../protocol/reading.ts'
+import type { Mark } from './marks.ts'
 import type { ReportPolicy } from './policy.ts'
 import type { SourcePolicy } from './source-policy.ts'
-import { readStatement, type Statement } from './statement.ts'
+import { readStatements, type Statement } from './statement.ts'
 import { buildUp, builtValue, type Parts, type Scale } from './valuation.ts'
 
 /** Finds what was asked among the answers of its wave. */
@@ -15,32 +16,63 @@ type ChainSource = Extract<SourcePolicy, { kind: 'chain' }>
 type HoldingsSource = Extract<SourcePolicy, { kind: 'holdings' }>
 type OutsideSource = Exclude<SourcePolicy, ChainSource | HoldingsSource>
 
+type ChainPlace = Pick<ChainSource, 'contract' | 'args'>
+
+/** Ask views of a pinned contract that take the same; null where nothing is pinned there. */
+function askViews(
+  wave: Wave,
+  views: readonly AbiFunction[],
+  { contract, args }: ChainPlace,
+  { deployment }: Moment,
+  asset: Address | null,
+): readonly Read<bigint | null>[] | null {
+  const to =
+    contract === '$asset' ? asset : deployment.contracts.find(({ name }) => name === contract)?.address
+  if (to == null || asset === null) return null
+  const given = args.map((arg) => (arg === '$asset' ? asset : arg))
+  return views.map((view) => {
+    const answer = askUint(wave, view, to, given)
+    return (answers) => asUint(answer(answers))
+  })
+}
+
+const scaled = (units: bigint, from: number, to: number) => (units * 10n ** BigInt(to)) / 10n ** BigInt(from)
+
 /** Ask a view of a pinned contract. */
 export function askChain(
   wave: Wave,
   policy: ChainSource,
   report: ReportPolicy,
-  { deployment, chain }: Moment,
+  moment: Moment,
   asset: Address | null,
 ): Read<Statement | Stop> {
-  const { contract } = policy
-  const to =
-    contract === '$asset' ? asset : deployment.contracts.find(({ name }) => name === contract)?.address
-  if (to == null || asset === null) {
-    const message = `The deployment pins no contract ${contract}, or the oracle does not say its asset.`
+  const [answer] = askViews(wave, [policy.function], policy, moment, asset) ?? []
+  if (answer === undefined) {
+    const message = `The deployment pins no contract ${policy.contract}, or the oracle does not say its asset.`
     return () => ({ check: 'source_not_pinned', message })
   }
-  const answer = askUint(
-    wave,
-    policy.function,
-    to,
-    policy.args.map((arg) => (arg === '$asset' ? asset : arg)),
-  )
   return (answers) => {
-    const said = asUint(answer(answers))
+    const said = answer(answers)
     if (said === null) return { check: 'source_unreadable', message: 'The chain did not answer.' }
-    const value = (said * 10n ** BigInt(report.decimals)) / 10n ** BigInt(policy.decimals)
-    return { value, asOfS: chain.timestampS }
+    return { value: scaled(said, policy.decimals, report.decimals), asOfS: moment.chain.timestampS }
+  }
+}
+
+/** Ask what fees are counted from, where the policy names views of it; null is not known. */
+export function askMark(
+  wave: Wave,
+  { fees, decimals }: ReportPolicy,
+  moment: Moment,
+  asset: Address | null,
+): Read<Mark | null> {
+  const mark = fees?.mark
+  if (mark === undefined) return () => null
+  const [value, since] = askViews(wave, [mark.highWaterValue, mark.accruesSince], mark, moment, asset) ?? []
+  return (answers) => {
+    const [units, sinceS] = [value?.(answers) ?? null, since?.(answers) ?? null]
+    if (units === null || sinceS === null) return null
+    const highWaterValue = scaled(units, mark.decimals, decimals)
+    return { highWaterValue, accruesSinceS: Number(sinceS), seenAtS: moment.chain.timestampS }
   }
 }
 
@@ -82,12 +114,17 @@ export function readOutside(
   answer: Answer | undefined,
   policy: OutsideSource,
   wanted: number,
-): Statement | Stop {
+): readonly Statement[] | Stop {
   if (answer === undefined) return { check: 'source_unreadable', message: 'It was not asked.' }
   if (!answer.ok) return { check: answer.check, message: answer.message }
   const layout =
     policy.kind === 'csv-file'
       ? { format: 'csv' as const, value: policy.valueColumn, asOf: policy.asOfColumn }
-      : { format: 'json' as const, value: policy.valuePointer, asOf: policy.asOfPointer }
-  return readStatement(answer.text, layout, policy.decimals, wanted)
+      : {
+          format: 'json' as const,
+          history: policy.historyPointer,
+          value: policy.valuePointer,
+          asOf: policy.asOfPointer,
+        }
+  return readStatements(answer.text, layout, policy.decimals, wanted)
 }

@@ -15,7 +15,10 @@ export const value = () => amount("units of 10^-decimals of the report's value")
 
 /** How far a source is believed; its values are counted in units of the report's. */
 const trust = {
+  /** How long before the valuation time its value may be. */
   ageSMax: seconds(1, 2_592_000),
+  /** Where it has its values from: sources with the same have one vote together. Absent, it is its own. */
+  upstream: name.optional(),
   valueMin: value().refine((least) => least > 0n, { error: 'expected the least value to believe, above 0' }),
   valueMax: value(),
 }
@@ -37,27 +40,48 @@ const view = z.string().transform((signature, context) => {
   return z.NEVER
 })
 
-const chainSource = settings({
-  kind: z.literal('chain'),
+/** Where a number of the chain stands, for one view or for several that take the same. */
+const place = {
   /** A name of deployment.contracts, or `$asset` for what is reported on. */
   contract: z.union([z.literal('$asset'), name]),
-  function: view,
   /** One for each parameter: `$asset`, or a whole number. */
   args: z.array(z.union([z.literal('$asset'), amount('a whole number')])).max(5),
   decimals,
-  ...trust,
+}
+type Args = z.output<typeof place.args>
+
+const fits = (args: Args, { inputs }: z.output<typeof view>) =>
+  args.length === inputs.length &&
+  inputs.every(({ type }, index) => (args[index] === '$asset') === (type === 'address'))
+const MISFIT = {
+  path: ['args'],
+  error: "expected one for each of the function's parameters, $asset for an address",
+}
+
+/** The views that say what fees are counted from. */
+export const feeMark = settings({
+  ...place,
+  /** The value of one share up to which nothing is owed. */
+  highWaterValue: view,
+  /** When fees were paid out last, or began to count: Unix seconds. */
+  accruesSince: view,
 }).refine(
-  (source) =>
-    source.args.length === source.function.inputs.length &&
-    source.function.inputs.every(
-      ({ type }, index) => (source.args[index] === '$asset') === (type === 'address'),
-    ),
-  { path: ['args'], error: "expected one for each of the function's parameters, $asset for an address" },
+  ({ args, highWaterValue, accruesSince }) => fits(args, highWaterValue) && fits(args, accruesSince),
+  MISFIT,
 )
+
+const chainSource = settings({
+  kind: z.literal('chain'),
+  ...place,
+  function: view,
+  ...trust,
+}).refine((source) => fits(source.args, source.function), MISFIT)
 
 /** JSON is read alike, wherever it comes from. */
 const json = {
   source: name,
+  /** Where it lists its values; the other two pointers then lead on from each of them. Absent, it states one. */
+  historyPointer: pointer.optional(),
   valuePointer: pointer,
   asOfPointer: pointer,
   decimals,

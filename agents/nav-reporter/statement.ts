@@ -5,8 +5,10 @@ export type Statement = { readonly value: bigint; readonly asOfS: number }
 
 /** How a source's text is read. */
 type Layout = {
-  /** `csv` is a line of names, then lines of values; the last line counts. */
+  /** `csv` is a line of names, then lines of values: each is a statement. */
   readonly format: 'json' | 'csv'
+  /** Of JSON: where its list of statements stands, in each of which value and time are found. Absent, it states one. */
+  readonly history?: string | undefined
   /** Where the number stands: a JSON Pointer (RFC 6901) or a column. */
   readonly value: string
   /** Where its time stands. */
@@ -19,17 +21,28 @@ const stop = (check: string, message: string): Stop => ({ check, message })
  * Read what a source's text states. Pure.
  * @param decimals of the source's number.
  * @param wanted decimals of the report.
- * @returns the statement, or why there is none: `source_not_json`, `source_not_csv`, `source_without_value`,
- *   `source_without_date`, `source_negative` or `source_not_number`. Nothing of the text is quoted.
+ * @returns its statements, at least one; or why there is none, or what is wrong with the first that is none:
+ *   `source_not_json`, `source_not_csv`, `source_without_value`, `source_without_date`, `source_negative` or
+ *   `source_not_number`. Nothing of the text is quoted.
  */
-export function readStatement(
+export function readStatements(
   text: string,
   layout: Layout,
   decimals: number,
   wanted: number,
-): Statement | Stop {
-  const found = layout.format === 'json' ? readJsonMember(text, layout) : readCsvLine(text, layout)
+): readonly Statement[] | Stop {
+  const found = layout.format === 'json' ? readJson(text, layout) : readCsv(text, layout)
   if ('check' in found) return found
+  const stated: Statement[] = []
+  for (const one of found) {
+    const read = readStatement(one, layout, decimals, wanted)
+    if ('check' in read) return read
+    stated.push(read)
+  }
+  return stated
+}
+
+function readStatement(found: Found, layout: Layout, decimals: number, wanted: number): Statement | Stop {
   if (found.value === null) return stop('source_without_value', `It states nothing at ${layout.value}.`)
   const asOfS = found.asOf === null ? null : parseTime(found.asOf)
   if (asOfS === null) return stop('source_without_date', `It states no time at ${layout.asOf}.`)
@@ -56,14 +69,18 @@ export function parseDecimal(text: string, decimals: number, wanted: number): bi
 
 type Found = { readonly value: string | null; readonly asOf: string | null }
 
-function readJsonMember(text: string, { value, asOf }: Layout): Found | Stop {
+function readJson(text: string, { history, value, asOf }: Layout): readonly Found[] | Stop {
   let root: unknown
   try {
     root = JSON.parse(text, keepNumbersAsWritten)
   } catch {
     return stop('source_not_json', 'Its answer is not JSON.')
   }
-  return { value: textAt(root, value), asOf: textAt(root, asOf) }
+  const list = history === undefined ? [root] : nodeAt(root, history)
+  if (!Array.isArray(list) || list.length === 0) {
+    return stop('source_without_value', `It has no list of values at ${history}.`)
+  }
+  return list.map((one: unknown) => ({ value: textAt(one, value), asOf: textAt(one, asOf) }))
 }
 
 /** Numbers stay the text that they were: a float would lose digits. */
@@ -75,24 +92,30 @@ function keepNumbersAsWritten(_key: string, value: unknown, ...rest: unknown[]):
 
 /** The text at a JSON Pointer; null where there is none. */
 function textAt(root: unknown, pointer: string): string | null {
+  const node = nodeAt(root, pointer)
+  return typeof node === 'string' ? node : null
+}
+
+function nodeAt(root: unknown, pointer: string): unknown {
   let node = root
   for (const part of pointer.split('/').slice(1)) {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
     if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return null
     node = Reflect.get(node, key)
   }
-  return typeof node === 'string' ? node : null
+  return node
 }
 
-function readCsvLine(text: string, { value, asOf }: Layout): Found | Stop {
-  const lines = text.split(/\r?\n/).filter((line) => line !== '')
-  const names = lines[0]?.split(',') ?? []
-  const cells = lines.at(-1)?.split(',') ?? []
-  if (lines.length < 2 || cells.length !== names.length) {
-    return stop('source_not_csv', 'Its last line does not have the columns of its first.')
+function readCsv(text: string, { value, asOf }: Layout): readonly Found[] | Stop {
+  const [names = [], ...lines] = text
+    .split(/\r?\n/)
+    .filter((line) => line !== '')
+    .map((line) => line.split(','))
+  if (lines.length === 0 || lines.some((cells) => cells.length !== names.length)) {
+    return stop('source_not_csv', 'Not every line has the columns of its first.')
   }
-  const cell = (name: string) => cells[names.indexOf(name)] ?? null
-  return { value: cell(value), asOf: cell(asOf) }
+  const [valueAt, asOfAt] = [names.indexOf(value), names.indexOf(asOf)]
+  return lines.map((cells) => ({ value: cells[valueAt] ?? null, asOf: cells[asOfAt] ?? null }))
 }
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/

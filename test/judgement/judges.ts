@@ -3,7 +3,7 @@ import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
 import { liquidatorJudge } from './liquidator.ts'
 import { navReporterJudge } from './nav-reporter.ts'
-import { navWorldsJudge } from './nav-worlds.ts'
+import { navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
 
 /** Who is judged, in the order of the registry of roles. */
@@ -12,6 +12,7 @@ export const judges: readonly Judge[] = [
   allocatorJudge,
   navReporterJudge,
   navWorldsJudge,
+  navFeesJudge,
   assetManagerJudge,
   rfqBidderJudge,
 ]

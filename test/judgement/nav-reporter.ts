@@ -1,4 +1,5 @@
 import { decide } from '../../agents/nav-reporter/decide.ts'
+import { termsAt } from '../../agents/nav-reporter/marks.ts'
 import { afterFees } from '../../agents/nav-reporter/propose.ts'
 import type { Accepted, NavReporterSeen } from '../../agents/nav-reporter/see.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
@@ -10,8 +11,10 @@ import type { Judge, ScenarioName, Score } from './judgement.ts'
 /** Periods of each scenario and seed: 100 seeds are 10,000. */
 const PERIODS = 100
 const PERIOD_S = 30
-/** Seconds after the start of a period at which the keeper looks; a report lands before the next look. */
-const LOOKS_S = [2, 12, 22]
+/** Seconds from a valuation time at which the keeper looks; a report lands before the next look. */
+const LOOKS_S = [-8, 2, 12]
+/** So long before its valuation time the value of a period begins. */
+const BEGINS_S = 9
 const SUPPLY = 500_000n * WAD
 
 /** How each scenario treats the fund and those who value it; chances in thousandths a period. */
@@ -157,8 +160,25 @@ type Tally = {
   meanWrong: number
 }
 
-const BY = policy()
+/** A value of the period before is believed for no later one. */
+const AGE_S = 15
+const aged = Object.entries(policy().reports.recoveryFund?.sources ?? {}).map(
+  ([source, one]) => [source, { ...one, ageSMax: AGE_S }] as const,
+)
+const BY = policy({ sources: Object.fromEntries(aged) })
 const REPORT = BY.reports.recoveryFund
+
+/** What is so in a period; `worth` are the net values of those who are honest. */
+type Period = { readonly dueS: number; readonly hasQuorum: boolean; readonly worth: readonly bigint[] }
+
+const isWrong = (value: bigint, { worth }: Period) =>
+  !worth.some((one) => one <= value) || !worth.some((one) => one >= value)
+
+function net(valueWad: bigint, atS: number): bigint {
+  const terms = termsAt(REPORT?.fees, [], atS)
+  if (terms === null || 'check' in terms) throw new TypeError('the policy states its fees')
+  return afterFees(valueWad, terms, atS).value
+}
 
 function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Score>> {
   const climate = CLIMATES[scenario]
@@ -175,6 +195,7 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     meanWrong: 0,
   }
   const made = new Set<string>()
+  const periods: Period[] = []
   let fairWad = WAD
   let [nav, interim] = [NONE, NONE]
   let previous: NavReporterSeen | null = null
@@ -188,9 +209,8 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     const isStalled = dice.upTo(1_000) < climate.stallsPermille
     const honest = SOURCES.map((source) => sayings[source]).filter(({ misbehaves }) => misbehaves === null)
     const hasQuorum = honest.length >= REPORT.quorum && !isStalled
-    const worth = honest.map(({ valueWad }) => afterFees(valueWad, REPORT, dueS).value)
-    const isWrong = (value: bigint) =>
-      !worth.some((one) => one <= value) || !worth.some((one) => one >= value)
+    const now: Period = { dueS, hasQuorum, worth: honest.map(({ valueWad }) => net(valueWad, dueS)) }
+    periods.push(now)
     if (hasQuorum) tally.quorums += 1
 
     for (const afterS of LOOKS_S) {
@@ -204,17 +224,18 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
         if (made.has(key)) tally.doubled += 1
         made.add(key)
         tally.reports += 1
-        if (isWrong(accepted.value)) tally.wrong += 1
+        const of = periods.findLast((one) => one.dueS - BEGINS_S <= accepted.valuationTimeS)
+        if (of === undefined || isWrong(accepted.value, of)) tally.wrong += 1
         if (proposal.input.reportType === 'interim') interim = accepted
         else {
           nav = accepted
-          if (hasQuorum && accepted.valuationTimeS === dueS) tally.onTime += 1
+          if (of?.hasQuorum && accepted.valuationTimeS === of.dueS) tally.onTime += 1
         }
       }
     }
     const mean = meanOf(sayings)
     if (hasQuorum && mean !== null) tally.meanOnTime += 1
-    if (mean !== null && !isStalled && isWrong(afterFees(mean, REPORT, dueS).value)) tally.meanWrong += 1
+    if (mean !== null && !isStalled && isWrong(net(mean, dueS), now)) tally.meanWrong += 1
   }
   return scoresOf(tally)
 }

@@ -1,3 +1,4 @@
+import { parseAbiItem } from 'viem'
 import { decide } from '../../agents/nav-reporter/decide.ts'
 import type { NavReporterPolicy } from '../../agents/nav-reporter/policy.ts'
 import { afterFees } from '../../agents/nav-reporter/propose.ts'
@@ -7,13 +8,16 @@ import { fund, holding, iso, later, NONE, NOW_S, policy, WAD, word } from '../ag
 import { look, type World } from '../agents/nav-reporter/world.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { Judge, ScenarioName, Score } from './judgement.ts'
-import { type Books, createBooks, DAY_S, GRAIN, START_S } from './nav-books.ts'
+import { type Books, createBooks, DAY_S, GRAIN, type Mark, START_S } from './nav-books.ts'
 
 /** Valuation times of each world and seed, a day apart: 100 seeds are 600. */
 const DAYS = 6
 /** How far before its valuation time a value may be. */
 const AGE_S = 300
 const WRONG_BPS = 20
+const QUORUM = 3
+/** The noise of an honest source, and what rounding adds. */
+const HONEST_BPS = 3
 const SUPPLY = 500_000n * WAD
 /** Values that a source with a history still says. */
 const HISTORY = 100
@@ -56,14 +60,36 @@ type Told = { readonly asOfS: number; readonly valueWad: bigint }
 /** What each source states when it is looked at, oldest first; nothing where it is silent. */
 type Sayings = Readonly<Record<SourceName, readonly Told[]>>
 
-const BASE = policy()
-/** The shipped policy with reports by the day, and no interim ones. */
-function worldPolicy(): NavReporterPolicy {
-  if (BASE.reports.recoveryFund === undefined) throw new TypeError('the policy has no report of the fund')
-  const { interim: _, ...report } = BASE.reports.recoveryFund
-  const aged = Object.entries(report.sources).map(([name, one]) => [name, { ...one, ageSMax: AGE_S }])
-  const daily = { schedule: { everyS: DAY_S }, lateSMax: DAY_S, pollS: 10, sources: Object.fromEntries(aged) }
-  return { ...BASE, reports: { recoveryFund: { ...report, ...daily } } }
+/** The shipped policy with reports by the day and no interim ones, of sources that list what they said. */
+function worldPolicy({ vendorOffBps, crystallises }: Climate) {
+  const base = policy()
+  if (base.reports.recoveryFund === undefined) throw new TypeError('the policy has no report of the fund')
+  const { interim: _, fees, ...report } = base.reports.recoveryFund
+  const listed = { historyPointer: '/history', valuePointer: '/value', asOfPointer: '/asOf' }
+  const vendor = { upstream: vendorOffBps === undefined ? undefined : 'vendor' }
+  const sources = Object.entries(report.sources).map(([name, one]) => {
+    if (one.kind === 'http') return [name, { ...one, ...listed, ...vendor, ageSMax: AGE_S }]
+    return [name, { ...one, ...(one.kind === 'csv-file' ? vendor : {}), ageSMax: AGE_S }]
+  })
+  const daily = {
+    schedule: { everyS: DAY_S },
+    lateSMax: DAY_S,
+    pollS: 10,
+    sources: Object.fromEntries(sources),
+  }
+  if (fees?.highWaterValue === undefined || fees.accruesSince === undefined)
+    throw new TypeError('the policy states what its fees are counted from')
+  const { highWaterValue, accruesSince, ...rates } = fees
+  const kept = crystallises === undefined ? fees : { ...rates, mark: MARK }
+  const by: NavReporterPolicy = { ...base, reports: { recoveryFund: { ...report, ...daily, fees: kept } } }
+  return { by, stated: { ...rates, highWaterValue, accruesSinceS: accruesSince } }
+}
+const MARK = {
+  contract: '$asset' as const,
+  args: [],
+  decimals: 18,
+  highWaterValue: parseAbiItem('function highWaterMark() view returns (uint256)'),
+  accruesSince: parseAbiItem('function feesPaidAt() view returns (uint64)'),
 }
 
 /** Draw how administrator, custodian, chain and holdings speak, and give what they say at a time. */
@@ -109,7 +135,11 @@ const offBy = (range: readonly [number, number], dice: Dice) =>
 const decimalOf = (wad: bigint) => `${wad / WAD}.${String(wad % WAD).padStart(18, '0')}`
 
 /** What the keeper can ask for, as each source writes it. */
-function worldOf({ administrator, custodian, chain, holdings }: Sayings, nav: Accepted): World {
+function worldOf(
+  { administrator, custodian, chain, holdings }: Sayings,
+  nav: Accepted,
+  mark: Mark | undefined,
+): World {
   const entries = administrator.map(({ valueWad, asOfS }) => ({
     value: decimalOf(valueWad),
     asOf: iso(asOfS),
@@ -117,9 +147,10 @@ function worldOf({ administrator, custodian, chain, holdings }: Sayings, nav: Ac
   const lines = custodian.map(({ valueWad, asOfS }) => `${iso(asOfS)},${valueWad / GRAIN}\n`)
   const built = holdings.map(({ valueWad }) => String((valueWad * SUPPLY) / 10n ** 30n))
   return {
+    ...(mark === undefined ? {} : { mark }),
     nav,
     interim: NONE,
-    administrator: JSON.stringify({ perShare: entries.at(-1), history: entries }),
+    administrator: JSON.stringify({ history: entries }),
     custodian: `asOf,microsPerShare\n${lines.join('')}`,
     lens: chain[0] === undefined ? null : word(chain[0].valueWad),
     idle: word(0n),
@@ -138,20 +169,19 @@ function looksOf(dueS: number, dice: Dice): readonly number[] {
 }
 
 /** Whether enough sources of different upstreams have said what was so at a time. */
-function isKnown(known: ReadonlySet<SourceName>, climate: Climate, quorum: number): boolean {
+function isKnown(known: ReadonlySet<SourceName>, climate: Climate): boolean {
   const votes = [...known].map((source) =>
     climate.vendorOffBps !== undefined && source === 'custodian' ? 'administrator' : source,
   )
-  return new Set(votes).size >= quorum
+  return new Set(votes).size >= QUORUM
 }
 
 function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Score>> {
   const climate = CLIMATES[scenario]
-  const by = worldPolicy()
-  const report = by.reports.recoveryFund
-  if (climate === undefined || report?.fees === undefined) throw new RangeError(`no world is ${scenario}`)
+  if (climate === undefined) throw new RangeError(`no world is ${scenario}`)
+  const { by, stated } = worldPolicy(climate)
   const dice = createDice(seed)
-  const { highWaterValue: valueWad, accruesSince: sinceS } = report.fees
+  const { highWaterValue: valueWad, accruesSinceS: sinceS } = stated
   const { crystallises } = climate
   const books = createBooks(
     {
@@ -169,13 +199,24 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     const known = new Set<SourceName>()
     let isMade = false
     const looks = looksOf(dueS, dice)
-    const firstS = looks.find((atS) => atS > dueS)
+    const firstS = looks.find((atS) => atS > dueS) ?? dueS
+    const paidAtS = books.mark(dueS).sinceS
+    // What nobody looked at between a valuation time and a payment after it, nobody knows.
+    const isMarkKnown = books.mark(firstS).sinceS === paidAtS
     for (const atS of looks) {
       const sayings = saysAt(atS)
-      for (const source of SOURCES)
-        if (sayings[source].some(({ asOfS }) => asOfS <= dueS && asOfS >= dueS - AGE_S)) known.add(source)
+      const speaks = ({ asOfS, valueWad: said }: Told) =>
+        asOfS <= dueS &&
+        asOfS >= Math.max(dueS - AGE_S, paidAtS) &&
+        errorBps(said, books.beforeFees(asOfS)) <= HONEST_BPS
+      for (const source of SOURCES) if (sayings[source].some(speaks)) known.add(source)
       const at = later(atS - NOW_S - 1)
-      const { seen } = look(worldOf(sayings, nav), at, by, previous)
+      const { seen } = look(
+        worldOf(sayings, nav, crystallises === undefined ? undefined : books.mark(atS)),
+        at,
+        by,
+        previous,
+      )
       previous = seen
       for (const { input } of decide({ ...at, ...seen }, by).proposals) {
         const valuationTimeS = Number(input.valuationTimestamp)
@@ -186,9 +227,9 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
       // A professional's plain way: the median of what all say now, less the fees on the mark that was agreed.
       const middle = median(SOURCES.flatMap((source) => sayings[source].at(-1)?.valueWad ?? []))
       if (atS === firstS && middle !== null)
-        plain.push(errorBps(afterFees(middle, report, dueS).value, books.net(dueS)))
+        plain.push(errorBps(afterFees(middle, stated, dueS).value, books.net(dueS)))
     }
-    if (isKnown(known, climate, report.quorum)) tally.known += 1
+    if (isMarkKnown && isKnown(known, climate)) tally.known += 1
     if (isMade) tally.made += 1
   }
   return scoresOf(tally, ours, plain)
@@ -206,6 +247,7 @@ function scoresOf(
   const both = (of: (errors: readonly number[]) => number): Score => ({ ours: of(ours), baseline: of(plain) })
   return {
     meanErrorBps: both(mean),
+    accuracyBps: both((errors) => -mean(errors)),
     worstErrorBps: both((errors) => Math.max(0, ...errors)),
     wrongReports: both((errors) => errors.filter((one) => one > WRONG_BPS).length),
     daysKnown: { ours: known, baseline: null },
@@ -213,11 +255,24 @@ function scoresOf(
   }
 }
 
-/** Honest sources that speak late, of one another's day, of one vendor, and of a fund that pays out its fees. */
+const BOUNDS = {
+  meanErrorBps: { max: 2 },
+  worstErrorBps: { max: WRONG_BPS },
+  wrongReports: { max: 0 },
+  accuracyBps: { aboveBaseline: true },
+  reportedOfKnownPercent: { min: 99 },
+} as const
+const JUDGE = { role: 'nav-reporter', baseline: 'a plain median of what the sources say now', play }
+
+/** Honest sources that speak late, or of another day, and sources of one vendor that is wrong at times. */
 export const navWorldsJudge: Judge = {
-  role: 'nav-reporter',
-  baseline: 'a plain median of what the sources say now',
-  scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream', 'crystallised-fee'],
-  bounds: {},
-  play,
+  ...JUDGE,
+  scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream'],
+  bounds: BOUNDS,
+}
+/** A fund that pays out its fees: what is reported is what is left, to the last unit. */
+export const navFeesJudge: Judge = {
+  ...JUDGE,
+  scenarios: ['crystallised-fee'],
+  bounds: { ...BOUNDS, worstErrorBps: { max: 0 } },
 }

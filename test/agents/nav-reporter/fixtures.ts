@@ -120,8 +120,7 @@ export const readings = (...values: readonly bigint[]): ReportSeen['readings'] =
   ['administrator', 'custodian', 'chain', 'holdings'].map((source, index) => ({
     source,
     ok: true as const,
-    value: values[index] ?? values[0] ?? WAD,
-    asOfS: NOW_S,
+    known: [{ value: values[index] ?? values[0] ?? WAD, asOfS: NOW_S }],
   }))
 
 const reportSeen = (changes: Partial<ReportSeen> = {}): ReportSeen => ({
@@ -133,6 +132,7 @@ const reportSeen = (changes: Partial<ReportSeen> = {}): ReportSeen => ({
   interim: typeSeen(NONE),
   fund: fund(),
   readings: readings((104n * WAD) / 100n),
+  marks: [],
   askedAtMs: NOW_S * 1_000,
   parts: { idleAssets: 460_000_000_000n, holdingsAssets: 59_700_000_000n, supply: 500_000n * WAD },
   partsBefore: null,

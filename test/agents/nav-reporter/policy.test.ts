@@ -31,6 +31,15 @@ const calendar = (cron: string, holidays: readonly string[] = [], timeZone = 'Eu
 })
 const christmases = Array.from({ length: 9 }, (_, index) => `${2026 + index}-12-25`)
 
+const marked = {
+  ...{ performanceFee: '10 %', carryRate: '20 %', preferredReturn: '8 %' },
+  mark: {
+    ...{ contract: 'fundLens', args: ['$asset'], decimals: '18' },
+    highWaterValue: 'function highWaterMark(address fund) view returns (uint256)',
+    accruesSince: 'function feesPaidAt(address fund) view returns (uint64)',
+  },
+}
+
 describe('the strategy', () => {
   test('of the committed policy is accepted', () => {
     expect(refusal('clockApartMax', '1 min')).toBe('accepted')
@@ -38,6 +47,8 @@ describe('the strategy', () => {
     expect(refusal(fund('interim'), undefined)).toBe('accepted')
     expect(refusal(fund('fees'), undefined)).toBe('accepted')
     expect(refusal(fund('quorum'), '4')).toBe('accepted')
+    expect(refusal(fund('sources.administrator.upstream'), 'custodian')).toBe('accepted')
+    expect(refusal(fund('fees'), marked)).toBe('accepted')
   })
 
   test.each([
@@ -70,6 +81,12 @@ describe('the strategy', () => {
     ['a path that is no pointer', fund('sources.administrator.valuePointer'), 'perShare.value'],
     ['fees from no day', fund('fees.accruesSince'), 'last year'],
     ['an unknown member', fund('quorums'), '3'],
+    ['fees from two places', fund('fees'), { ...marked, highWaterValue: '1' }],
+    [
+      'a mark that takes an asset it is not given',
+      fund('fees'),
+      { ...marked, mark: { ...marked.mark, args: [] } },
+    ],
     ['no reports', 'reports', {}],
     ['no sources', fund('sources'), {}],
   ])('refuses %s', (_, path, value) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { agree, distanceBps, median, type Reading } from '../../../agents/nav-reporter/quorum.ts'
-import { parseDecimal, readStatement } from '../../../agents/nav-reporter/statement.ts'
+import { parseDecimal, readStatements } from '../../../agents/nav-reporter/statement.ts'
 import { iso, NOW_S, WAD } from './fixtures.ts'
 
 const JSON_LAYOUT = { format: 'json', value: '/nav/value', asOf: '/nav/asOf' } as const
@@ -15,12 +15,15 @@ describe('a statement', () => {
     [`{"nav":{"value":"1.0123456789012345679","asOf":${NOW_S}}}`, 1_012_345_678_901_234_567n],
     [`{"nav":{"value":"2","asOf":"${NOW_S}"}}`, 2n * WAD],
   ])('of JSON %s is read without a float', (text, value) => {
-    expect(readStatement(text, JSON_LAYOUT, 0, 18)).toEqual({ value, asOfS: NOW_S })
+    expect(readStatements(text, JSON_LAYOUT, 0, 18)).toEqual([{ value, asOfS: NOW_S }])
   })
 
-  test('of a file is its last line', () => {
+  test('of a file is one a line', () => {
     const text = `asOf,micros\n2026-01-01T00:00:00Z,1\r\n${asOf},1012345\n`
-    expect(readStatement(text, CSV_LAYOUT, 6, 18)).toEqual({ value: 1_012_345n * 10n ** 12n, asOfS: NOW_S })
+    expect(readStatements(text, CSV_LAYOUT, 6, 18)).toEqual([
+      { value: 10n ** 12n, asOfS: 1_767_225_600 },
+      { value: 1_012_345n * 10n ** 12n, asOfS: NOW_S },
+    ])
   })
 
   const nav = (value: string, time = `"${asOf}"`) => `{"nav":{"value":${value},"asOf":${time}}}`
@@ -49,7 +52,7 @@ describe('a statement', () => {
     [nav('"1.02"', '"2026-02-30T00:00:00Z"'), 'source_without_date'],
     [nav('"1.02"', 'null'), 'source_without_date'],
   ])('of JSON %j is refused as %s', (text, check) => {
-    expect(readStatement(text, JSON_LAYOUT, 0, 18)).toMatchObject({ check })
+    expect(readStatements(text, JSON_LAYOUT, 0, 18)).toMatchObject({ check })
   })
 
   test.each([
@@ -60,12 +63,12 @@ describe('a statement', () => {
     [`asOf,micros\n${asOf},1.5e3`, 'source_not_number'],
     ['asOf,micros\nsoon,15', 'source_without_date'],
   ])('of CSV %j is refused as %s', (text, check) => {
-    expect(readStatement(text, CSV_LAYOUT, 6, 18)).toMatchObject({ check })
+    expect(readStatements(text, CSV_LAYOUT, 6, 18)).toMatchObject({ check })
   })
 
   test('does not reach what an object inherits', () => {
     const layout = { format: 'json', value: '/constructor/name', asOf: '/nav/asOf' } as const
-    expect(readStatement('{}', layout, 0, 18)).toMatchObject({ check: 'source_without_value' })
+    expect(readStatements('{}', layout, 0, 18)).toMatchObject({ check: 'source_without_value' })
   })
 
   test('gives back any number that it was given exactly', () => {
@@ -87,48 +90,93 @@ describe('a statement', () => {
 const SOURCES = ['a', 'b', 'c', 'd']
 const TRUST = { ageSMax: 60, valueMin: WAD / 10n, valueMax: 10n * WAD }
 const trusts = new Map(SOURCES.map((source) => [source, TRUST]))
-const RULE = { quorum: 3, outlierBps: 200n }
-const says = (source: string, value: bigint, asOfS = NOW_S): Reading => ({ source, ok: true, value, asOfS })
+const RULE = { quorum: 3, outlierBps: 200n, lateSMax: 600 }
+const NOW = { atS: NOW_S, nowS: NOW_S }
+const says = (source: string, value: bigint, asOfS = NOW_S): Reading => ({
+  source,
+  ok: true,
+  known: [{ value, asOfS }],
+})
 const sayAll = (...values: readonly bigint[]) =>
   SOURCES.flatMap((source, index) => {
     const value = values[index]
     return value === undefined ? [] : [says(source, value)]
   })
 const checksOf = (readings: readonly Reading[]) =>
-  agree(readings, trusts, RULE, NOW_S).rejected.map(({ source, check }) => `${source} ${check}`)
+  agree(readings, trusts, RULE, NOW).rejected.map(({ source, check }) => `${source} ${check}`)
 
 describe('a quorum', () => {
   test('is the median of those who agree', () => {
-    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, WAD + 6n), trusts, RULE, NOW_S).value).toBe(WAD + 3n)
-    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n), trusts, RULE, NOW_S).value).toBe(WAD + 2n)
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, WAD + 6n), trusts, RULE, NOW).value).toBe(WAD + 3n)
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n), trusts, RULE, NOW).value).toBe(WAD + 2n)
     // Of all four it would be half a unit further.
-    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, 2n * WAD), trusts, RULE, NOW_S).value).toBe(WAD + 2n)
+    expect(agree(sayAll(WAD, WAD + 2n, WAD + 4n, 2n * WAD), trusts, RULE, NOW).value).toBe(WAD + 2n)
   })
 
   test('rejects a source at a distance one past the limit, and not at it', () => {
     const [at, past] = [(WAD * 102n) / 100n, (WAD * 102n) / 100n + 1n]
-    expect(agree(sayAll(WAD, WAD, WAD, at), trusts, RULE, NOW_S).accepted).toHaveLength(4)
+    expect(agree(sayAll(WAD, WAD, WAD, at), trusts, RULE, NOW).accepted).toHaveLength(4)
     expect(checksOf(sayAll(WAD, WAD, WAD, past))).toEqual(['d source_outlier'])
   })
 
   test('rejects a value off by a power of ten, a stale one, one of tomorrow, and one that was not read', () => {
     const off = says('d', WAD * 1_000n)
-    const failed: Reading = { source: 'c', ok: false, check: 'source_timeout', message: 'no' }
+    const failed: Reading = { source: 'c', ok: false, check: 'source_timeout', message: 'no', known: [] }
     expect(checksOf([...sayAll(WAD, WAD), failed, off])).toEqual([
       'c source_timeout',
       'd source_out_of_bounds',
     ])
     const [old, older] = [says('a', WAD, NOW_S - 60), says('b', WAD, NOW_S - 61)]
-    expect(checksOf([old, older])).toEqual(['b source_stale'])
-    expect(checksOf([says('a', WAD, NOW_S + 5), says('b', WAD, NOW_S + 6)])).toEqual(['b source_from_future'])
+    expect(checksOf([old, older])).toEqual(['b source_behind'])
+    expect(checksOf([says('a', WAD, NOW_S - 600), says('b', WAD, NOW_S - 601)])).toEqual([
+      'a source_behind',
+      'b source_stale',
+    ])
+    expect(checksOf([says('a', WAD, NOW_S + 5), says('b', WAD, NOW_S + 6)])).toEqual([
+      'a source_begins_after',
+      'b source_from_future',
+    ])
     expect(checksOf([says('stranger', WAD)])).toEqual(['stranger source_not_listed'])
     expect(checksOf([says('a', TRUST.valueMin), says('b', TRUST.valueMin - 1n)])).toEqual([
       'b source_out_of_bounds',
     ])
   })
 
+  test('has one vote for each upstream, whatever its sources say together', () => {
+    const shared = new Map(
+      SOURCES.map((source) => [source, { ...TRUST, upstream: 'ab'.includes(source) ? 'vendor' : undefined }]),
+    )
+    // Two of one vendor that is half a percent off: by heads the median would be a quarter off.
+    const off = (WAD * 1_005n) / 1_000n
+    const { value, accepted } = agree(sayAll(off, off, WAD, WAD - 1n), shared, RULE, NOW)
+    expect([value, accepted.map(({ said }) => said.length)]).toEqual([WAD, [2, 1, 1]])
+    expect(agree(sayAll(off, off, WAD), shared, RULE, NOW).value).toBeNull()
+    const far = agree(sayAll(WAD * 2n, WAD * 2n, WAD, WAD), shared, RULE, NOW)
+    expect(far.rejected.map(({ source }) => source)).toEqual(['a', 'b'])
+  })
+
+  test('takes what a source stated last for the valuation time or before it, and holds it to that', () => {
+    const at = (seconds: number, value: bigint) => ({ value, asOfS: NOW_S + seconds })
+    const source = (...known: readonly { value: bigint; asOfS: number }[]): Reading => ({
+      ...{ source: 'd', ok: true, known },
+    })
+    const later = { atS: NOW_S, nowS: NOW_S + 300 }
+    const others = sayAll(WAD, WAD)
+    const said = (reading: Reading) => agree([...others, reading], trusts, RULE, later)
+    const found = said(source(at(-30, WAD + 1n), at(-10, WAD + 2n), at(200, WAD + 3n)))
+    expect(found.accepted.at(-1)?.said).toEqual([{ source: 'd', ...at(-10, WAD + 2n) }])
+    expect(said(source(at(-61, WAD), at(200, WAD))).rejected).toMatchObject([{ check: 'source_stale' }])
+    expect(said(source(at(-61, WAD)))).toMatchObject({ waiting: 1, rejected: [{ check: 'source_behind' }] })
+    expect(said(source(at(1, WAD))).rejected).toMatchObject([{ check: 'source_begins_after' }])
+    // Silent now, it counts where it has spoken of a later time before.
+    const silent = { ok: false, check: 'source_timeout', message: 'no' } as const
+    const known = [at(-1, WAD), at(1, WAD)]
+    expect(said({ source: 'd', ...silent, known }).value).toBe(WAD)
+    expect(said({ source: 'd', ...silent, known: known.slice(0, 1) }).value).toBeNull()
+  })
+
   test('two against two agree on nothing', () => {
-    const { value, accepted } = agree(sayAll(WAD, WAD, WAD * 2n, WAD * 2n), trusts, RULE, NOW_S)
+    const { value, accepted } = agree(sayAll(WAD, WAD, WAD * 2n, WAD * 2n), trusts, RULE, NOW)
     expect([value, accepted.length]).toEqual([null, 0])
   })
 })
@@ -144,7 +192,7 @@ test('the order of the sources does not matter', () => {
         const readings = sayAll(...values)
         const turned = [...readings.slice(turn % 4), ...readings.slice(0, turn % 4)]
         const swapped = turn % 2 === 0 ? turned : turned.toReversed()
-        expect(agree(swapped, trusts, RULE, NOW_S)).toEqual(agree(readings, trusts, RULE, NOW_S))
+        expect(agree(swapped, trusts, RULE, NOW)).toEqual(agree(readings, trusts, RULE, NOW))
       },
     ),
     { numRuns: 10_000 },
@@ -157,7 +205,7 @@ test('one hostile source, wherever and whatever it says, never moves the value o
     fc.property(units, honest, fc.bigInt({ min: -30_000n, max: 30_000n }), (fair, noise, lie) => {
       const values = noise.map((bps) => fair + (fair * bps) / 10_000n)
       const hostile = fair + (fair * lie) / 10_000n
-      const { value } = agree(sayAll(...values, hostile), trusts, RULE, NOW_S)
+      const { value } = agree(sayAll(...values, hostile), trusts, RULE, NOW)
       const sorted = values.toSorted((a, b) => Number(a - b))
       const [low, high] = [sorted[0] ?? 0n, sorted.at(-1) ?? 0n]
       return value === null || (value >= low && value <= high)

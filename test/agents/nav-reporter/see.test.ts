@@ -41,10 +41,10 @@ test('asks the oracle first, then every source, and reads what each says', () =>
   expect(sources).toEqual(['fundAdministrator', 'fundCustodian'])
   expect(report).toMatchObject({ oracle: ORACLE, asset: FUND, decimals: 18, askedAtMs: moment().nowMs })
   expect(report?.readings).toEqual([
-    { source: 'administrator', ok: true, value: (104n * WAD) / 100n, asOfS: NOW_S },
-    { source: 'custodian', ok: true, value: (104n * WAD) / 100n, asOfS: NOW_S },
-    { source: 'chain', ok: true, value: (104n * WAD) / 100n, asOfS: NOW_S + 1 },
-    { source: 'holdings', ok: true, value: 1_039_400_000_000_000_000n, asOfS: NOW_S },
+    { source: 'administrator', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S }] },
+    { source: 'custodian', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S }] },
+    { source: 'chain', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S + 1 }] },
+    { source: 'holdings', ok: true, known: [{ value: 1_039_400_000_000_000_000n, asOfS: NOW_S }] },
   ])
   expect(decide({ ...moment(), ...look(moment(), null).seen }, policy()).proposals).toHaveLength(1)
 })
@@ -71,11 +71,25 @@ test('asks outside sources again after pollS alone, and the chain each time', ()
   const soon = look(later(4), first.seen, { lens: word(WAD) })
   expect(soon.sources).toEqual([])
   expect(soon.report?.readings[0]).toEqual(first.report?.readings[0])
-  expect(soon.report?.readings[2]).toMatchObject({ value: WAD, asOfS: NOW_S + 5 })
+  expect(soon.report?.readings[2]).toMatchObject({ known: [{ value: WAD, asOfS: NOW_S + 5 }] })
   expect(soon.report?.askedAtMs).toBe(first.report?.askedAtMs)
   const again = look(later(5), soon.seen, { administrator: statement('1.05', NOW_S + 5) })
   expect(again.sources).toHaveLength(2)
-  expect(again.report?.readings[0]).toMatchObject({ value: (105n * WAD) / 100n })
+  expect(again.report?.readings[0]?.known.at(-1)).toMatchObject({ value: (105n * WAD) / 100n })
+})
+
+test('keeps of each source what a report may need, and asks anew once one has come due', () => {
+  const first = look(later(-3), null, { administrator: statement('1.04', NOW_S - 2) })
+  const due = look(later(0), first.seen, { administrator: statement('1.05', NOW_S + 1) })
+  expect(due.sources).toHaveLength(2)
+  const known = (one: typeof due) => one.report?.readings[0]?.known.map(({ asOfS }) => asOfS - NOW_S)
+  expect(known(due)).toEqual([-2, 1])
+  const last = look(later(28), due.seen, { administrator: statement('1.05', NOW_S + 29) })
+  expect(known(last)).toEqual([-2, 1, 29])
+  const next = look(later(30), last.seen, { administrator: statement('1.05', NOW_S + 31) })
+  expect(known(next)).toEqual([29, 31])
+  const back = look(later(40), next.seen, { administrator: statement('1.05', NOW_S + 30) })
+  expect(back.report?.readings[0]).toMatchObject({ ok: false, check: 'source_went_back' })
 })
 
 test('asks outside sources anew when the clock has gone back', () => {

@@ -17,6 +17,8 @@ export type World = {
   /** Each of the two views that sum to the idle assets. */
   readonly idle: Hex | null
   readonly fund: FundResource
+  /** What fees are counted from; absent, the fund does not keep it. */
+  readonly mark?: { readonly valueWad: bigint; readonly sinceS: number }
 }
 
 const latest = ({ value, valuationTimeS, revision, submittedAtS }: Accepted): Hex =>
@@ -51,6 +53,8 @@ const views: ReadonlyMap<string, View> = new Map<string, View>([
   ],
   [toFunctionSelector('bounds(bytes32)'), () => BOUNDS],
   [toFunctionSelector('shareValueWad(address)'), ({ lens }) => lens],
+  [toFunctionSelector('highWaterMark()'), ({ mark }) => (mark === undefined ? null : word(mark.valueWad))],
+  [toFunctionSelector('feesPaidAt()'), ({ mark }) => (mark === undefined ? null : word(BigInt(mark.sinceS)))],
   [toFunctionSelector('idleAssets()'), ({ idle }) => idle],
   [toFunctionSelector('reservedAssets()'), ({ idle }) => idle],
 ])
