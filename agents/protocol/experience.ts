@@ -1,29 +1,31 @@
 /**
- * What became of things that were said, by one name that tells them apart: `bid`, `asset:sBTC`, `seller:0x…`. An error is
- * what came less what was said, in parts of the mark: −0.02 where 2 % of the mark were missing. Old cases fade: counts
- * and sums are weights.
+ * What became of things that were said, by one name that tells them apart: `bid`, `asset:sBTC`, `seller:0x…`. All are parts
+ * of the mark: an error is what came less what was said, −0.02 where 2 % of the mark were missing; a gain is what came less
+ * what was paid. Old cases fade: counts and sums are weights.
  */
 export type Experience = {
   readonly of: string
   /** Things said that are decided, won or not. */
   readonly decided: number
-  /** Those of which something came: the only ones with an error. */
+  /** Those of which something came: the only ones with an error and a gain. */
   readonly won: number
   readonly errors: number
   readonly squares: number
+  readonly gains: number
 }
 
-/** One thing that was said and is decided by now. `error` is null where it was lost, and nothing came. */
-export type Case = { readonly of: readonly string[]; readonly error: number | null }
+/** One thing that was said and is decided by now. `came` is null where it was lost, and nothing came. */
+export type Case = {
+  readonly of: readonly string[]
+  readonly came: { readonly error: number; readonly gain: number } | null
+}
 
 /** What is taken to be so before there are cases, and how far cases may move it. */
 export type Prior = {
   /** The mean error, and the standard deviation of one. */
   readonly mean: number
   readonly noise: number
-  /** As many cases of one's own count as much as it does; with fewer it is a prior by name. */
-  readonly samples: number
-  /** The most that the mean may be off nothing, either way. */
+  /** The most that cases may move the mean, either way. */
   readonly most: number
 }
 
@@ -31,32 +33,46 @@ export type Prior = {
 export type Expectation = {
   readonly mean: number
   readonly noise: number
-  /** Cases that are behind it, by the narrowest name that has any. */
+  /** Cases that are behind it, by the name that has most. */
   readonly won: number
   readonly basis: 'prior' | 'measured'
-  /** The mean would be lower than the prior's `most` allows: what is said is not to be relied on. */
-  readonly isBelow: boolean
 }
+
+/** What was lost on average by the narrowest name that is known well enough, a part of the mark. */
+export type Losing = { readonly of: string; readonly won: number; readonly gain: number }
 
 /** So many cases stay in mind: each new one takes this part off what the old ones weigh. */
 const FADING = 1 / 400
+/** A prior weighs as much as so many cases; with fewer of its own, what is expected is a prior by name. */
+const SAMPLES = 10
+/** So many are enough to see that money is being lost. */
+const ENOUGH = 5
+/** And so many that were decided, few of which were won. */
+const MANY = 30
 
 /** Add a case under each of its names. Pure. */
-export function withCase(experience: readonly Experience[], { of, error }: Case): readonly Experience[] {
+export function withCase(experience: readonly Experience[], { of, came }: Case): readonly Experience[] {
   const names = [...new Set(of)]
   const known = new Map(experience.map((one) => [one.of, one]))
+  const kept = 1 - FADING
   const added = names.map((name) => {
-    const old = known.get(name) ?? { of: name, decided: 0, won: 0, errors: 0, squares: 0 }
-    const decided = old.decided * (1 - FADING) + 1
-    if (error === null) return { ...old, decided }
-    const kept = 1 - FADING
+    const old = known.get(name) ?? { of: name, decided: 0, won: 0, errors: 0, squares: 0, gains: 0 }
+    const decided = old.decided * kept + 1
+    if (came === null) return { ...old, decided }
+    const { error, gain } = came
     return {
       ...{ of: name, decided, won: old.won * kept + 1 },
-      ...{ errors: old.errors * kept + error, squares: old.squares * kept + error * error },
+      errors: old.errors * kept + error,
+      squares: old.squares * kept + error * error,
+      gains: old.gains * kept + gain,
     }
   })
   return [...experience.filter((one) => !names.includes(one.of)), ...added]
 }
+
+/** What is known of each of these names that something came of, in their order. */
+const knownOf = (experience: readonly Experience[], of: readonly string[]): readonly Experience[] =>
+  of.flatMap((name) => experience.find((each) => each.of === name && each.won > 0) ?? [])
 
 /**
  * Expect the error of something that goes by these names, from the broadest to the narrowest: what is known of each is
@@ -65,25 +81,40 @@ export function withCase(experience: readonly Experience[], { of, error }: Case)
 export function expectError(
   experience: readonly Experience[],
   of: readonly string[],
-  { mean, noise, samples, most }: Prior,
+  { mean, noise, most }: Prior,
 ): Expectation {
   let known = { mean, variance: noise * noise, won: 0 }
-  for (const name of of) {
-    const one = experience.find((each) => each.of === name)
-    if (one === undefined || one.won === 0) continue
-    const weight = samples + one.won
-    const center = (known.mean * samples + one.errors) / weight
+  for (const one of knownOf(experience, of)) {
+    const weight = SAMPLES + one.won
+    const center = (known.mean * SAMPLES + one.errors) / weight
     // Around the center, not around each name's own mean: a prior that is off is noise until cases outweigh it.
     const spread = one.squares - 2 * center * one.errors + one.won * center * center
     const shift = known.mean - center
-    const variance = ((known.variance + shift * shift) * samples + spread) / weight
-    known = { mean: center, variance, won: one.won }
+    const variance = ((known.variance + shift * shift) * SAMPLES + spread) / weight
+    known = { mean: center, variance, won: Math.max(known.won, one.won) }
   }
   return {
-    mean: Math.min(most, Math.max(-most, known.mean)),
+    mean: Math.min(mean + most, Math.max(mean - most, known.mean)),
     noise: Math.sqrt(known.variance),
     won: known.won,
-    basis: known.won < samples ? 'prior' : 'measured',
-    isBelow: known.mean < -most,
+    basis: Math.round(known.won) < SAMPLES ? 'prior' : 'measured',
   }
+}
+
+/**
+ * Whether what was won under these names lost money. After a few cases it has to be by more than chance: by a standard error
+ * of the average, and by one more for all but the narrowest name, which many share. After many that were decided one less is
+ * enough: who wins seldom, and loses then, has rivals who know more. The narrowest name that has enough of either decides; null
+ * where none does, or where it gained. Pure.
+ */
+export function losingOn(experience: readonly Experience[], of: readonly string[]): Losing | null {
+  const one = knownOf(experience, of).findLast(
+    ({ won, decided }) => Math.round(won) >= ENOUGH || decided >= MANY,
+  )
+  if (one === undefined) return null
+  const { won, errors, squares, decided } = one
+  const gain = one.gains / won
+  const noise = Math.sqrt(Math.max(0, squares / won - (errors / won) ** 2) / won)
+  const chance = noise * Math.max(0, (one.of === of.at(-1) ? 1 : 2) - decided / MANY)
+  return gain + chance < 0 ? { of: one.of, won: Math.round(won), gain } : null
 }

@@ -5,7 +5,7 @@ import { commitmentsOf } from './commitments.ts'
 import { judgeLot, type Scene } from './lot.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { answerRfq } from './rfq.ts'
-import type { AuctionSeen, Observed, OfferSeen, RfqSeen } from './seen.ts'
+import type { AuctionSeen, Observed, RfqSeen } from './seen.ts'
 import { claimRefunds, finalizeClosed, reportOwed } from './settle.ts'
 import { usdMicrosOf } from './value.ts'
 
@@ -54,7 +54,7 @@ function openOffers(scene: Scene): readonly (RfqSeen | AuctionSeen)[] {
 }
 
 /** What an offer is worth above its reserve, millionths of a US dollar; 0 for one that is not bid for. */
-function promiseOf(offer: OfferSeen, scene: Scene): bigint {
+function promiseOf(offer: RfqSeen | AuctionSeen, scene: Scene): bigint {
   const valued = judgeLot(offer, [], scene)
   if ('check' in valued || valued.worth.valueAssets <= offer.reserveAssets) return 0n
   return usdMicrosOf(valued.worth.valueAssets - offer.reserveAssets, valued.priced.quote)

@@ -1,11 +1,12 @@
 import type { Address } from 'viem'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
-import { tokens } from '../protocol/text.ts'
+import { type Losing, losingOn } from '../protocol/experience.ts'
+import { decimal, tokens } from '../protocol/text.ts'
 import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf } from './price.ts'
-import type { Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import type { AuctionSeen, Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 import { CLAIM, claims, isAbout } from './steps.ts'
 import { type Worth, worthOf } from './value.ts'
 
@@ -19,19 +20,26 @@ export type Scene = {
 }
 
 /** A lot that may be bid for, priced and valued as things stand. */
-export type Valued = { readonly priced: Priced; readonly worth: Worth }
+export type Valued = { readonly priced: Priced; readonly worth: Worth; readonly names: readonly string[] }
 
 /**
  * Judge whether a lot may be bid for, and what it is worth; otherwise the first rule that stops it, by a stable name.
  * Pure. It judges the lot alone: whether a bid fits is for its maker to judge.
  * @param bidders whose bids on it may win, as far as they are shown.
  */
-export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: Scene): Valued | Stop {
+export function judgeLot(
+  offer: RfqSeen | AuctionSeen,
+  bidders: readonly Address[],
+  scene: Scene,
+): Valued | Stop {
   const { seen, policy, self, commitments } = scene
   const stop = venueStop(offer, seen) ?? oursStop(offer, bidders, self, seen)
   if (stop !== null) return stop
   const priced = priceOf(offer, seen, policy)
   if ('check' in priced) return priced
+  const names = namesOf(offer, priced)
+  const losing = losingOn(seen.experience, names)
+  if (losing !== null) return losingStop(losing)
   if (commitments.unknown !== null) return { check: 'exposure_unknown', message: commitments.unknown }
   const heldAssets = heldWithout(offer, commitments, seen)
   if (heldAssets === null) {
@@ -54,11 +62,27 @@ export function judgeLot(offer: OfferSeen, bidders: readonly Address[], scene: S
       waitS: Math.max(0, offer.closesAtS - seen.chain.timestampS),
       rivals: new Set(bidders.filter((bidder) => bidder !== self)).size,
       gasUsdMicros: commitments.bidGas.usdMicros,
+      experience: seen.experience,
+      names,
     },
     policy,
   )
-  return { priced, worth }
+  return { priced, worth, names }
 }
+
+/** What a lot is known by, the broadest first: how it is sold, what it is, who sells it. */
+const namesOf = (offer: RfqSeen | AuctionSeen, { asset }: Priced): readonly string[] => [
+  'bid',
+  `book:${'terms' in offer ? offer.terms.book : 'auction'}`,
+  `asset:${asset.symbol}`,
+  `seller:${offer.seller}`,
+]
+
+const losingStop = ({ of, won, gain }: Losing): Stop => ({
+  check: 'experience_against',
+  message: `Of ${of}, the last ${won} that we won lost ${decimal(BigInt(Math.round(-gain * 10_000)), 2, 2)} % of their price on average: by more than chance. Fix: find out who knows more than we; it goes on once its experience is reset.`,
+  reason: { of, won, gainBps: Math.round(gain * 10_000) },
+})
 
 function venueStop({ venue }: OfferSeen, { deployment, freshness }: Observed): Stop | null {
   if (!freshness.ok) {

@@ -88,6 +88,8 @@ const strategy = (pinned: readonly Denomination[]) =>
     openBidsUsdMicrosMax: usdMicros(),
     /** Least that winning must be expected to bring, after spread, shade and gas. */
     gainUsdMicrosMin: usdMicros(),
+    /** How far what came of other lots may move what one is taken to be worth, either way. */
+    shadeBpsMax: bps().default(300),
     /** Oldest price to act on, by the source's own time. */
     priceAgeSMax: seconds(1, 86_400),
     /** How far the service's price and the second source may lie from our own reading of the oracle. */

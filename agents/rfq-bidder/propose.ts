@@ -63,17 +63,21 @@ export const raise = (lot: AuctionSeen, bid: Bid): Proposal => ({
   summary: `auction bid ${summaryOf(lot, bid)}`,
 })
 
-/** What all three say alike. Winning brings the value less the bid and the gas. */
-function bidProposal(offer: OfferSeen, { priced, worth, assets, limitedBy, gas }: Bid) {
+/** What all three say alike. Winning brings what it is worth once it is won, less the bid and the gas. */
+function bidProposal(offer: OfferSeen, { priced, worth, names, assets, limitedBy, gas }: Bid) {
   const { asset, quote } = priced
-  const gainUsdMicros =
-    ((worth.valueAssets - assets) * quote.priceUsdMicros) / tokenUnit(quote.decimals) - gas.usdMicros
+  const inUsdMicros = (amount: bigint) => (amount * quote.priceUsdMicros) / tokenUnit(quote.decimals)
+  const gainUsdMicros = inUsdMicros(worth.wonAssets - assets) - gas.usdMicros
   const reason: Reason = {
     limitedBy,
     bidAssets: String(assets),
     reserveAssets: String(offer.reserveAssets),
     limitAssets: String(worth.limitAssets),
     valueAssets: String(worth.valueAssets),
+    wonAssets: String(worth.wonAssets),
+    expectedBps: Math.round(worth.expected.mean * 10_000),
+    expectedBy: worth.expected.basis,
+    casesWon: Math.round(worth.expected.won),
     worthAssets: String(worth.worthAssets),
     markAssets: String(worth.markAssets),
     priceWad: String(priced.priceWad),
@@ -96,6 +100,11 @@ function bidProposal(offer: OfferSeen, { priced, worth, assets, limitedBy, gas }
     exposure: { token: quote.address, assets, usdMicros: usdMicrosOf(assets, quote) },
     gainUsdMicros,
     worthUsdMicros: gainUsdMicros + gas.usdMicros,
+    said: {
+      of: names,
+      worthUsdMicros: inUsdMicros(worth.worthAssets),
+      markUsdMicros: inUsdMicros(worth.markAssets),
+    },
     reason,
   }
 }
@@ -105,8 +114,7 @@ function summaryOf(offer: OfferSeen, { priced, worth, assets, gas }: Bid): strin
   const { asset, quote } = priced
   const paid = (amount: bigint) => tokens(amount, quote.decimals, quote.symbol)
   const partBps = worth.markAssets === 0n ? 0n : (assets * BPS) / worth.markAssets
-  const gain =
-    ((worth.valueAssets - assets) * quote.priceUsdMicros) / tokenUnit(quote.decimals) - gas.usdMicros
+  const gain = ((worth.wonAssets - assets) * quote.priceUsdMicros) / tokenUnit(quote.decimals) - gas.usdMicros
   return [
     `${paid(assets)} for ${tokens(offer.amount, asset.decimals, asset.symbol)}, ${decimal(partBps, 2, 2)} % of its price`,
     `limit ${paid(worth.limitAssets)}`,

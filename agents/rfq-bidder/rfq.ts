@@ -96,7 +96,10 @@ function wantedBid(
   if (commitments.leadAssets > most || most === 0n) return null
   const aimed =
     rfq.terms.book === 'sealed'
-      ? worth.sealedAssets
+      ? // Before anything came of bids like it, what is paid is what is lost if the seller knows more: only the least is bid.
+        worth.expected.basis === 'prior'
+        ? commitments.leadAssets
+        : worth.sealedAssets
       : isLastCall(rfq, scene)
         ? lastBid(worth, commitments)
         : commitments.leadAssets
@@ -109,12 +112,12 @@ const isLastCall = ({ closesAtS }: RfqSeen, { seen, policy }: Scene) =>
   closesAtS - seen.chain.timestampS <= policy.rfq.lastCallS
 
 /**
- * The last bid on an open book is a sealed one. How far rivals go is not known, but that it is further than they are:
- * taken to be anywhere up to our limit, `n` of them are best met `n / (n + 1)` of the way there.
+ * The last bid on an open book is a sealed one. Who shows a bid has gone about as far as they like by then; that some go
+ * on, or come now, is met by a part of the way to our limit that grows with how many there are.
  */
 function lastBid({ limitAssets, sealedAssets }: Valued['worth'], { bestRival, rivals }: OpenBook): bigint {
   if (rivals === 0n || limitAssets <= bestRival) return 0n
-  const onTheWay = bestRival + ((limitAssets - bestRival) * rivals) / (rivals + 1n)
+  const onTheWay = bestRival + ((limitAssets - bestRival) * rivals) / (rivals + 5n)
   return onTheWay < sealedAssets ? onTheWay : sealedAssets
 }
 
@@ -127,6 +130,7 @@ function first(
   scene: Scene,
 ): Proposal | PassedOver {
   if (wanted === null) return passOver(rfq.id, tooDear(rfq, valued, headroom, leadAssets))
+  if (rfq.terms.book === 'open' && !isLastCall(rfq, scene)) return passOver(rfq.id, tooEarly(rfq, scene))
   const gas = scene.commitments.bidGas
   if (scene.commitments.nativeWei < gas.wei) return passOver(rfq.id, outOfGas(scene))
   const ownBids = rfq.bids.filter(({ bidder }) => bidder === scene.self).length
@@ -194,6 +198,13 @@ function next(
     'rfq',
   )
   return replace(rfq, bid, current, ended.length, rfq.closesAtS + policy.rfq.expiryAfterCloseS)
+}
+
+/** Where bids are shown, one that others can still answer informs them and wins nothing. */
+const tooEarly = ({ closesAtS }: RfqSeen, { seen, policy }: Scene): Stop => {
+  const leftS = closesAtS - seen.chain.timestampS
+  const message = `It closes in ${leftS} s; where bids are shown we bid in the last ${policy.rfq.lastCallS} s.`
+  return { check: 'before_last_call', message, reason: { leftS } }
 }
 
 const limitOf = (headroom: Headroom, leadAssets: bigint, assets: bigint): string =>

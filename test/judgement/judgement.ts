@@ -10,17 +10,34 @@ export const SCENARIOS = [
   'indexer-stall',
 ] as const
 /** Worlds that are played offline alone, of one role each; their ranges stand where they are played. */
-const WORLDS = ['lagging-sources', 'mixed-days', 'shared-upstream', 'crystallised-fee'] as const
+const WORLDS = [
+  'lagging-sources',
+  'mixed-days',
+  'shared-upstream',
+  'crystallised-fee',
+  'equals',
+  'shills',
+  'informed-rivals',
+  'lemons',
+  'coherent-oracle',
+] as const
 export type ScenarioName = (typeof SCENARIOS)[number] | (typeof WORLDS)[number]
 
 /** One figure of one scenario and seed: ours beside the obvious baseline's, in the same unit; null has no baseline. */
 export type Score = { readonly ours: number; readonly baseline: number | null }
 
 /**
- * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`, and for `aboveBaseline` ours
+ * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`,
+ * their median within `medianMin` and `medianMax`, and for `aboveBaseline` ours
  * at least the baseline's in the median and in sum.
  */
-export type Bound = { readonly min?: number; readonly max?: number; readonly aboveBaseline?: true }
+export type Bound = {
+  readonly min?: number
+  readonly max?: number
+  readonly medianMin?: number
+  readonly medianMax?: number
+  readonly aboveBaseline?: true
+}
 
 /** How a role is judged: offline, pure, the same for the same scenario and seed. */
 export type Judge = {

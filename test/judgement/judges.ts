@@ -5,6 +5,7 @@ import { liquidatorJudge } from './liquidator.ts'
 import { navReporterJudge } from './nav-reporter.ts'
 import { navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
+import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 
 /** Who is judged, in the order of the registry of roles. */
 export const judges: readonly Judge[] = [
@@ -14,5 +15,8 @@ export const judges: readonly Judge[] = [
   navWorldsJudge,
   navFeesJudge,
   assetManagerJudge,
-  rfqBidderJudge,
+  rfqBidderJudge(),
+  rfqFairJudge(),
+  rfqAdverseJudge(),
+  rfqOracleJudge(),
 ]

@@ -248,7 +248,7 @@ function rivalsBid(
 }
 
 /** The role itself, with its committed policy and the noise that its operator measured. */
-const oursIn = ({ noise, rivalsMin, rivalsMax }: Market): Bidder => {
+const oursIn = ({ noise, rivalsMin, rivalsMax }: Market, decideOne: typeof decide): Bidder => {
   const committed = policy()
   const { sBTC } = committed.assets
   if (sBTC === undefined) throw new TypeError('the committed policy bids for sBTC')
@@ -259,7 +259,7 @@ const oursIn = ({ noise, rivalsMin, rivalsMax }: Market): Bidder => {
     rivalsMin: Math.round((rivalsMin + rivalsMax) / 2),
     assets: { sBTC: { ...sBTC, signalNoiseBps: Math.round(noise * 10_000) } },
   }
-  return (seen) => decide(seen, rules).proposals
+  return (seen) => decideOne(seen, rules).proposals
 }
 
 /** The obvious bidder: the price less a fixed part, bid once; at auctions step by step as far as that. */
@@ -299,7 +299,7 @@ const baseline: Bidder = ({ rfqs, auctions, prices, signer }) => {
 const isMarket = (scenario: ScenarioName): scenario is keyof typeof MARKETS => scenario in MARKETS
 
 /** Judges the RFQ bidder: lots of hidden worth, noisy signals for us and for rivals, sealed and open RFQs and auctions. */
-export const rfqBidderJudge: Judge = {
+export const rfqBidderJudge = (decideOne: typeof decide = decide): Judge => ({
   role: 'rfq-bidder',
   baseline: `the price less ${100 * DISCOUNT} %`,
   scenarios: [
@@ -318,7 +318,7 @@ export const rfqBidderJudge: Judge = {
   play: (scenario, seed) => {
     if (!isMarket(scenario)) throw new RangeError(`no lot is traded in ${scenario}`)
     const market = MARKETS[scenario]
-    const ours = playWith(oursIn(market), market, seed)
+    const ours = playWith(oursIn(market, decideOne), market, seed)
     const obvious = playWith(baseline, market, seed)
     return {
       profitUsd: { ours: ours.profitUsd, baseline: obvious.profitUsd },
@@ -326,4 +326,4 @@ export const rfqBidderJudge: Judge = {
       orphanedEscrowUsd: { ours: ours.orphanedUsd, baseline: null },
     }
   },
-}
+})

@@ -51,18 +51,24 @@ function middle(sorted: readonly number[]): number {
   return (low + high) / 2
 }
 
-function failuresOf(scores: readonly Score[], { min, max, aboveBaseline }: Bound): readonly string[] {
+function failuresOf(
+  scores: readonly Score[],
+  { min, max, medianMin, medianMax, aboveBaseline }: Bound,
+): readonly string[] {
   const ours = scores.map((score) => score.ours)
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
   const baseline = scores.map((score) => score.baseline ?? Number.NaN)
   const ascending = (values: readonly number[]) => values.toSorted((one, other) => one - other)
   const below = min === undefined ? [] : ours.filter((value) => !(value >= min))
   const above = max === undefined ? [] : ours.filter((value) => !(value <= max))
+  const median = middle(ascending(ours))
   return [
+    ...(medianMin === undefined || median >= medianMin ? [] : [`the median is below ${medianMin}`]),
+    ...(medianMax === undefined || median <= medianMax ? [] : [`the median is above ${medianMax}`]),
     ...(below.length > 0 ? [`${below.length} of ${ours.length} below ${min}`] : []),
     ...(above.length > 0 ? [`${above.length} of ${ours.length} above ${max}`] : []),
     ...(aboveBaseline === true && !(sum(ours) > sum(baseline)) ? ['the sum is not above the baseline'] : []),
-    ...(aboveBaseline === true && !(middle(ascending(ours)) >= middle(ascending(baseline)))
+    ...(aboveBaseline === true && !(median >= middle(ascending(baseline)))
       ? ['the median is below the baseline']
       : []),
   ]

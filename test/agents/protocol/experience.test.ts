@@ -3,34 +3,37 @@ import {
   type Case,
   type Experience,
   expectError,
+  losingOn,
   type Prior,
   withCase,
 } from '../../../agents/protocol/experience.ts'
 import { createDice } from '../../judgement/dice.ts'
 
-const PRIOR: Prior = { mean: -0.01, noise: 0.02, samples: 10, most: 0.05 }
+const PRIOR: Prior = { mean: -0.01, noise: 0.02, most: 0.05 }
 const after = (cases: readonly Case[]) => cases.reduce(withCase, [] as readonly Experience[])
 const times = (count: number, of: readonly string[], error: number | null) =>
-  Array.from({ length: count }, () => ({ of, error }))
+  Array.from({ length: count }, (): Case => ({ of, came: error === null ? null : { error, gain: error } }))
 
 describe('what became of what was said', () => {
   it('counts a case under each of its names once, lost ones without an error', () => {
-    expect(after([{ of: ['bid', 'bid', 'asset:A'], error: -0.5 }])).toEqual([
-      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25 },
-      { of: 'asset:A', decided: 1, won: 1, errors: -0.5, squares: 0.25 },
+    expect(after(times(1, ['bid', 'bid', 'asset:A'], -0.5))).toEqual([
+      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5 },
+      { of: 'asset:A', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5 },
     ])
-    expect(after(times(1, ['bid'], null))).toEqual([{ of: 'bid', decided: 1, won: 0, errors: 0, squares: 0 }])
+    expect(after(times(1, ['bid'], null))).toEqual([
+      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0 },
+    ])
   })
   it('is the prior before anything came, and by name until as many came as it weighs', () => {
     expect(expectError(after(times(50, ['bid'], null)), ['bid'], PRIOR)).toEqual({
-      ...{ mean: -0.01, noise: 0.02, won: 0, basis: 'prior', isBelow: false },
+      ...{ mean: -0.01, noise: 0.02, won: 0, basis: 'prior' },
     })
     const basis = (count: number) => expectError(after(times(count, ['bid'], 0)), ['bid'], PRIOR).basis
-    expect([basis(9), basis(11)]).toEqual(['prior', 'measured'])
+    expect([basis(9), basis(10)]).toEqual(['prior', 'measured'])
   })
   it('weighs the prior as so many cases, the noise too', () => {
     const { mean, noise } = expectError(
-      [{ of: 'bid', decided: 10, won: 10, errors: -0.3, squares: 0.009 + 0.001 }],
+      [{ of: 'bid', decided: 10, won: 10, errors: -0.3, squares: 0.009 + 0.001, gains: 0 }],
       ['bid'],
       PRIOR,
     )
@@ -45,15 +48,31 @@ describe('what became of what was said', () => {
     expect(of('bad')).toBeLessThan(-0.033)
     expect(of('good')).toBeGreaterThan(-0.005)
   })
-  it('goes no further than the prior allows, and says that it would', () => {
-    const lemons = after(times(40, ['bid'], -0.2))
-    expect(expectError(lemons, ['bid'], PRIOR)).toMatchObject({ mean: -0.05, isBelow: true })
-    const gems = after(times(40, ['bid'], 0.2))
-    expect(expectError(gems, ['bid'], PRIOR)).toMatchObject({ mean: 0.05, isBelow: false })
+  it('goes no further from the prior than it allows', () => {
+    const meanOf = (error: number) => expectError(after(times(40, ['bid'], error)), ['bid'], PRIOR).mean
+    expect(meanOf(-0.2)).toBeCloseTo(-0.06, 12)
+    expect(meanOf(0.2)).toBeCloseTo(0.04, 12)
+  })
+  it('says what lost money: by more than chance after five, of sellers sooner than of all', () => {
+    const one = (gain: number): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain } })
+    const names = (cases: readonly Case[], of = ['bid', 'seller:S']) => losingOn(after(cases), of)
+    const lost = [-0.03, -0.01, -0.03, -0.01].map(one)
+    expect(names(lost)).toBeNull()
+    expect(names([...lost, one(-0.02)])).toMatchObject({ of: 'seller:S', won: 5 })
+    expect(names([...lost, one(-0.02)])?.gain).toBeCloseTo(-0.02, 3)
+    // 1.2 % lost, and an error of 0.8 % in that: enough for one seller, not for all.
+    const mixed = [-0.03, -0.03, -0.03, 0.01, 0.02, -0.012].map(one)
+    expect(names(mixed)?.of).toBe('seller:S')
+    expect(names(mixed, ['bid', 'seller:T'])).toBeNull()
+    // Many that were lost to others make up for it.
+    expect(names([...mixed, ...times(50, ['bid'], null)], ['bid', 'seller:T'])?.of).toBe('bid')
+    expect(names(times(60, ['bid'], 0.001), ['bid'])).toBeNull()
   })
   it('measures mean and noise within their own uncertainty', () => {
     const dice = createDice(7)
-    const drawn = Array.from({ length: 400 }, () => ({ of: ['bid'], error: -0.015 + 0.03 * dice.normal() }))
+    const drawn = Array.from({ length: 400 }, () => -0.015 + 0.03 * dice.normal()).flatMap((error) =>
+      times(1, ['bid'], error),
+    )
     const { mean, noise } = expectError(after(drawn), ['bid'], PRIOR)
     expect(Math.abs(mean + 0.015)).toBeLessThan(0.004)
     expect(Math.abs(noise / 0.03 - 1)).toBeLessThan(0.1)

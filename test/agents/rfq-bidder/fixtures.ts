@@ -33,7 +33,9 @@ const file = policyOf('rfq-bidder')
 
 /** The sandbox's policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => structuredClone(file.strategy)
-const committed = rfqBidderPolicy(TOKENS).parse(file.strategy)
+const parsed = rfqBidderPolicy(TOKENS).parse(file.strategy)
+/** The last call begins when the fixture's RFQ has as long to go. */
+const committed = { ...parsed, rfq: { ...parsed.rfq, lastCallS: 30 } }
 
 export const policy = (changes: Partial<RfqBidderPolicy> = {}): RfqBidderPolicy => ({
   ...committed,

@@ -1,0 +1,50 @@
+import { decide } from '../../agents/rfq-bidder/decide.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { USD } from '../agents/rfq-bidder/fixtures.ts'
+import type { Mutant } from './judgement.ts'
+import { rfqBidderJudge } from './rfq-bidder.ts'
+import { type RfqDecide, rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
+
+/** Sees something that is not so. */
+const seeing =
+  (change: (seen: Parameters<RfqDecide>[0]) => Partial<Parameters<RfqDecide>[0]>): RfqDecide =>
+  (seen, policy) =>
+    decide({ ...seen, ...change(seen) }, policy)
+
+/** Proposes something else than it decided. */
+const proposing =
+  (change: (proposal: Proposal) => readonly Proposal[]): RfqDecide =>
+  (seen, policy) => {
+    const decided = decide(seen, policy)
+    return { ...decided, proposals: decided.proposals.flatMap(change) }
+  }
+
+const doubled = proposing((proposal) => [{ ...proposal, gainUsdMicros: 2n * (proposal.gainUsdMicros ?? 0n) }])
+const unlearned = seeing(() => ({ experience: [] }))
+const secondPriceIgnored = seeing(({ prices }) => ({
+  prices: prices.map((price) => ({ ...price, reference: price.oracle })),
+}))
+const balanceIgnored = seeing(({ balances }) => ({ balances: { ...balances, [USD]: 10n ** 15n } }))
+const refundsForgotten = proposing((proposal) => (proposal.kind === 'refund' ? [] : [proposal]))
+/** The whole price is bid: haircut, curse, spread and experience are forgotten. */
+const haircutsForgotten: RfqDecide = (seen, policy) => {
+  const decided = decide(seen, policy)
+  const whole = (proposal: Proposal): Proposal => {
+    const mark = proposal.reason.markAssets
+    return mark === undefined
+      ? proposal
+      : { ...proposal, input: { ...proposal.input, bidAssets: String(mark) } }
+  }
+  return { ...decided, proposals: decided.proposals.map(whole) }
+}
+
+/** Deadly mistakes of the RFQ bidder. */
+export const rfqMutants: readonly Mutant[] = [
+  { name: 'gain doubled', judge: rfqFairJudge(doubled), scenario: 'equals' },
+  { name: 'haircuts forgotten', judge: rfqFairJudge(haircutsForgotten), scenario: 'equals' },
+  { name: 'our own balance ignored', judge: rfqFairJudge(balanceIgnored), scenario: 'equals' },
+  { name: 'experience ignored', judge: rfqAdverseJudge(unlearned), scenario: 'lemons' },
+  { name: 'experience ignored', judge: rfqAdverseJudge(unlearned), scenario: 'informed-rivals' },
+  { name: 'second price ignored', judge: rfqOracleJudge(secondPriceIgnored), scenario: 'coherent-oracle' },
+  { name: 'refunds forgotten', judge: rfqBidderJudge(refundsForgotten), scenario: 'calm' },
+]
