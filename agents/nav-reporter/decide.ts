@@ -89,6 +89,11 @@ function termsStop(fund: ReportSeen['fund'], fees: NonNullable<ReportPolicy['fee
   return null
 }
 
+/** Refusals that are no accident. */
+const FORGED = ['source_not_signed', 'source_signed_by_another']
+const FORGED_FIX =
+  'ask the source, by another way, whether it has a new key; state it under sources of the run configuration only then.'
+
 /** Judge one report, of which everything is known. */
 function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number): Decision {
   const { name, readings } = report
@@ -101,8 +106,14 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
     paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
   }
   const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, when)
+  const forged = readings.flatMap((one) => (!one.ok && FORGED.includes(one.check) ? [one] : []))
   const passedOver = [
-    ...agreement.rejected.map(({ source, ...why }) => passOver(`${name}:${source}`, why)),
+    ...agreement.rejected
+      .filter(({ source }) => !forged.some((one) => one.source === source))
+      .map(({ source, ...why }) => passOver(`${name}:${source}`, why)),
+    ...forged.map(({ source, check, message }) =>
+      passOver(`${name}:${source}`, { check, message, alarm: { fix: FORGED_FIX } }),
+    ),
     ...missed.map(({ valuationTimeS, message }) =>
       passOver(`${name}:${valuationTimeS}`, { check: 'period_missed', message }),
     ),

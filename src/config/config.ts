@@ -4,13 +4,14 @@ import { z } from 'zod'
 import { deployment } from '../service/contract/deployment.ts'
 import { ROLE_NAME } from '../service/contract/roles.ts'
 import { addr } from '../service/contract/scalars.ts'
-import { name, whole } from '../service/contract/yaml-scalars.ts'
+import { whole } from '../service/contract/yaml-scalars.ts'
 import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
 import { FLEET_NAME, fleet, journal } from './fleet.ts'
 import { limits } from './limits.ts'
 import { directory, type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
+import { secretsOfSource, sources } from './sources.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
 
 /** How to run: what is in a `config/*.yaml`, checked, with its references resolved and its paths absolute. */
@@ -45,30 +46,6 @@ export function checkRunConfig(yaml: YamlFile, folder: string, deps: ConfigDeps)
   const config = checkYaml(yaml, runConfigSchema(folder, deps))
   return { ...config, hash: createHash('sha256').update(JSON.stringify(yaml.value)).digest('hex') }
 }
-
-/** A source of values that a policy names, outside service and chain: JSON over HTTP, or a file of JSON or CSV. */
-const source = (folder: string, env: Environment) =>
-  z
-    .strictObject({
-      name,
-      url: secretUrl(env).optional(),
-      file: z.string().min(1).transform(inside(folder)).optional(),
-    })
-    .transform(({ name, url, file }, context) => {
-      if (url !== undefined && file === undefined) return { name, kind: 'http' as const, url }
-      if (file !== undefined && url === undefined) return { name, kind: 'file' as const, file }
-      context.addIssue({ code: 'custom', message: 'expected exactly one of url and file' })
-      return z.NEVER
-    })
-
-const sources = (folder: string, env: Environment) =>
-  z
-    .array(source(folder, env))
-    .max(100)
-    .default([])
-    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
-      error: 'a name is there twice; expected each once',
-    })
 
 /** Where the service's webhook deliveries are taken, besides stream and polling; TLS ends in front of it. */
 const webhook = (env: Environment) =>
@@ -219,7 +196,7 @@ export const secretsOf = (config: RunConfig): readonly string[] =>
     ...(config.service.webhook?.secrets ?? []),
     ...config.chain.nodes.read,
     ...config.chain.nodes.send,
-    ...config.sources.flatMap((one) => (one.kind === 'http' ? [one.url] : [])),
+    ...config.sources.flatMap(secretsOfSource),
     ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),
     ...config.agents.flatMap(({ signer }) => (signer.kind === 'keystore' ? [signer.password] : [])),
     ...(config.journal.redis?.password === undefined ? [] : [config.journal.redis.password]),

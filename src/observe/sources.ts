@@ -3,11 +3,26 @@ import { open } from 'node:fs/promises'
 import { Agent, request } from 'undici'
 import type { Answer, Question } from '../../agents/agent.ts'
 import type { Clock } from '../clock.ts'
+import { isSigned, type SourceKey } from './source-signature.ts'
+
+type Secret = { readonly reveal: () => string }
 
 /** Where a source is: the run configuration says so, by the name that policies call it. */
 type SourcePlace = { readonly name: string } & (
-  | { readonly kind: 'http'; readonly url: { readonly reveal: () => string } }
-  | { readonly kind: 'file'; readonly file: string }
+  | {
+      readonly kind: 'http'
+      readonly url: Secret
+      /** What the request carries, for example `authorization`. */
+      readonly headers?: Readonly<Record<string, Secret>> | undefined
+      /** Whose signature stands in this header of the answer. */
+      readonly signature?: { readonly header: string; readonly key: SourceKey } | undefined
+    }
+  | {
+      readonly kind: 'file'
+      readonly file: string
+      /** Whose signature stands in the file beside it: FILE.sig. */
+      readonly signature?: { readonly key: SourceKey } | undefined
+    }
 )
 
 /** The largest answer or file: a value and its date are a few hundred bytes. */
@@ -35,15 +50,19 @@ export function createSources(places: readonly SourcePlace[], clock: Pick<Clock,
     maxResponseSize: BYTES_MAX,
   })
 
-  const readHttp = async (url: string, timeoutMs: number): Promise<Answer> => {
-    const { statusCode, headers, body } = await request(url, {
+  const readHttp = async (place: SourcePlace & { kind: 'http' }, timeoutMs: number): Promise<Answer> => {
+    const own = Object.entries(place.headers ?? {}).map(([name, value]) => [name, value.reveal()])
+    const { statusCode, headers, body } = await request(place.url.reveal(), {
       dispatcher: agent,
-      headers: { accept: 'application/json' },
+      headers: { ...Object.fromEntries(own), accept: 'application/json' },
       // The whole of it: a body that drips a byte a second would pass any timeout between bytes.
       signal: AbortSignal.timeout(timeoutMs),
     })
     if (statusCode === 200 && isJson(headers['content-type'])) {
-      return { ok: true, text: await body.text(), atMs: clock.nowMs() }
+      const bytes = new Uint8Array(await body.arrayBuffer())
+      const { signature } = place
+      const given = signature === undefined ? undefined : headers[signature.header]
+      return answerOf(bytes, signature?.key, typeof given === 'string' ? given : null, clock)
     }
     await body.dump()
     if (statusCode === 200) return refused('source_not_json', 'Its answer is not declared as JSON.')
@@ -59,9 +78,7 @@ export function createSources(places: readonly SourcePlace[], clock: Pick<Clock,
         return refused('source_unknown', `The run configuration's sources do not name ${name}.`)
       }
       try {
-        return place.kind === 'http'
-          ? await readHttp(place.url.reveal(), timeoutMs)
-          : await readCapped(place.file, clock)
+        return place.kind === 'http' ? await readHttp(place, timeoutMs) : await readFile(place, clock)
       } catch (error) {
         return failureOf(error, timeoutMs)
       }
@@ -73,14 +90,49 @@ export function createSources(places: readonly SourcePlace[], clock: Pick<Clock,
 const isJson = (type: string | string[] | undefined): boolean =>
   typeof type === 'string' && /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i.test(type)
 
-async function readCapped(file: string, clock: Pick<Clock, 'nowMs'>): Promise<Answer> {
+/** Take what was read for a source's word: where a key is stated, only what that key signed. */
+function answerOf(
+  bytes: Uint8Array,
+  key: SourceKey | undefined,
+  signature: string | null,
+  clock: Pick<Clock, 'nowMs'>,
+): Answer {
+  if (key !== undefined && signature === null) {
+    return refused('source_not_signed', 'Its answer carries no signature; the run configuration demands one.')
+  }
+  if (key !== undefined && signature !== null && !isSigned(bytes, signature, key)) {
+    const message = 'Its answer is not signed by the key that the run configuration states.'
+    return refused('source_signed_by_another', message)
+  }
+  try {
+    // What is not the same bytes again is not kept as they were signed.
+    return { ok: true, text: UTF8.decode(bytes), atMs: clock.nowMs() }
+  } catch {
+    return refused('source_not_text', 'Its answer is not text in UTF-8.')
+  }
+}
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+async function readFile(
+  { file, signature }: SourcePlace & { kind: 'file' },
+  clock: Pick<Clock, 'nowMs'>,
+): Promise<Answer> {
+  const bytes = await readCapped(file)
+  if (!(bytes instanceof Uint8Array)) return bytes
+  if (signature === undefined) return answerOf(bytes, undefined, null, clock)
+  const beside = await readCapped(`${file}.sig`).catch(() => null)
+  const given = beside instanceof Uint8Array ? Buffer.from(beside).toString('latin1') : null
+  return answerOf(bytes, signature.key, given, clock)
+}
+
+async function readCapped(file: string): Promise<Uint8Array | Answer> {
   // A pipe without a writer would be waited for without end.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     if (!(await handle.stat()).isFile()) return refused('source_unreadable', 'Its path is no file.')
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(BYTES_MAX + 1), 0, BYTES_MAX + 1, 0)
     if (bytesRead > BYTES_MAX) return refused('source_too_large', `It is longer than ${BYTES_MAX} bytes.`)
-    return { ok: true, text: buffer.toString('utf8', 0, bytesRead), atMs: clock.nowMs() }
+    return buffer.subarray(0, bytesRead)
   } finally {
     await handle.close()
   }

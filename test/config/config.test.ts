@@ -76,6 +76,28 @@ describe('the run configuration', () => {
     expect(() => check(given.replace('custodian,', 'administrator,'))).toThrow('a name is there twice')
   })
 
+  it('takes headers and keys of sources as secrets, and refuses what a source cannot have', () => {
+    const environment = { ...env, ROLEKEEPER_TOKEN: 'canary-token', ROLEKEEPER_HMAC: 'canary-hmac' }
+    const check = (place: string) =>
+      checkRunConfig(parseYaml('run.yaml', `${text}sources:\n  - { name: a, ${place} }\n`), '/etc', {
+        ...{ ...deps, env: environment },
+      })
+    const url = 'url: "https://a.example"'
+    const hmac = 'hmac: "env:ROLEKEEPER_HMAC"'
+    const token = 'headers: { authorization: "env:ROLEKEEPER_TOKEN" }'
+    const config = check(`${url}, ${token}, signature: { header: x-signature, ${hmac} }`)
+    expect(secretsOf(config)).toEqual(expect.arrayContaining(['canary-token', 'canary-hmac']))
+    expect(check(`file: a.csv, signature: { ${hmac} }`).sources[0]).toMatchObject({ kind: 'file' })
+    expect(() => check(`${url}, signature: { ${hmac} }`)).toThrow('expected signature.header')
+    expect(() => check(`${url}, signature: { header: x-signature }`)).toThrow('exactly one of hmac and ecdsa')
+    expect(() => check(`${url}, signature: { header: x-signature, ecdsa: a }`)).toThrow(
+      'elliptic curve, in PEM',
+    )
+    expect(() => check(`${url}, headers: { authorization: plain }`)).toThrow('write "env:NAME"')
+    expect(() => check(`file: a.csv, ${token}`)).toThrow('no headers')
+    expect(() => check(`file: a.csv, signature: { header: b, ${hmac} }`)).toThrow('FILE.sig')
+  })
+
   it('takes a webhook listener, and counts its secrets among the secrets', () => {
     const uncommented = text.replaceAll(
       /^ {2}# (webhook:| {2}(?:host|port|path|publicHost|secrets):)/gm,

@@ -1,5 +1,6 @@
 import type { Mutant } from './judgement.ts'
+import { navMutants } from './nav-mutants.ts'
 import { rfqMutants } from './rfq-mutants.ts'
 
 /** Deadly mistakes of every role; each has to fail its judgement. */
-export const mutants: readonly Mutant[] = [...rfqMutants]
+export const mutants: readonly Mutant[] = [...navMutants, ...rfqMutants]

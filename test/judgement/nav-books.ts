@@ -64,7 +64,7 @@ export function createBooks({ days, volatility, byTheHour, crystallises, mark }:
   for (let day = 0; day < days; day += 1) {
     if (dice.unit() >= crystallises) continue
     // Half of them close to a valuation time.
-    const aroundS = dice.unit() < 0.5 ? 1_200 : DAY_S
+    const aroundS = dice.unit() < 0.5 ? 60 : DAY_S
     const atS = START_S + day * DAY_S + Math.round((dice.unit() - 0.5) * aroundS)
     const [before, left] = [latest(atS), (latest(atS).leftWad * net(atS)) / beforeFees(atS)]
     if (atS <= before.sinceS || net(atS) === beforeFees(atS)) continue

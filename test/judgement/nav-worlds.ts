@@ -1,5 +1,5 @@
 import { parseAbiItem } from 'viem'
-import { decide } from '../../agents/nav-reporter/decide.ts'
+import { decide as ours } from '../../agents/nav-reporter/decide.ts'
 import type { NavReporterPolicy } from '../../agents/nav-reporter/policy.ts'
 import { afterFees } from '../../agents/nav-reporter/propose.ts'
 import { median } from '../../agents/nav-reporter/quorum.ts'
@@ -176,7 +176,9 @@ function isKnown(known: ReadonlySet<SourceName>, climate: Climate): boolean {
   return new Set(votes).size >= QUORUM
 }
 
-function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Score>> {
+export type Decide = typeof ours
+
+function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Record<string, Score>> {
   const climate = CLIMATES[scenario]
   if (climate === undefined) throw new RangeError(`no world is ${scenario}`)
   const { by, stated } = worldPolicy(climate)
@@ -191,7 +193,7 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     dice,
   )
   const saysAt = createSources(climate, books, seed, dice)
-  const [ours, plain]: [number[], number[]] = [[], []]
+  const [made, plain]: [number[], number[]] = [[], []]
   const tally = { known: 0, made: 0 }
   let [nav, previous]: [Accepted, NavReporterSeen | null] = [NONE, null]
   for (let day = 0; day < DAYS; day += 1) {
@@ -221,7 +223,7 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
       for (const { input } of decide({ ...at, ...seen }, by).proposals) {
         const valuationTimeS = Number(input.valuationTimestamp)
         nav = { value: BigInt(String(input.value)), valuationTimeS, revision: 0, submittedAtS: atS }
-        ours.push(errorBps(nav.value, books.net(valuationTimeS)))
+        made.push(errorBps(nav.value, books.net(valuationTimeS)))
         isMade ||= valuationTimeS === dueS
       }
       // A professional's plain way: the median of what all say now, less the fees on the mark that was agreed.
@@ -232,7 +234,7 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     if (isMarkKnown && isKnown(known, climate)) tally.known += 1
     if (isMade) tally.made += 1
   }
-  return scoresOf(tally, ours, plain)
+  return scoresOf(tally, made, plain)
 }
 
 const errorBps = (value: bigint, really: bigint) =>
@@ -262,17 +264,23 @@ const BOUNDS = {
   accuracyBps: { aboveBaseline: true },
   reportedOfKnownPercent: { min: 99 },
 } as const
-const JUDGE = { role: 'nav-reporter', baseline: 'a plain median of what the sources say now', play }
+const judgeOf = (decide: Decide) => ({
+  role: 'nav-reporter',
+  baseline: 'a plain median of what the sources say now',
+  play: (scenario: ScenarioName, seed: number) => play(decide, scenario, seed),
+})
 
 /** Honest sources that speak late, or of another day, and sources of one vendor that is wrong at times. */
-export const navWorldsJudge: Judge = {
-  ...JUDGE,
+export const navWorldsOf = (decide: Decide): Judge => ({
+  ...judgeOf(decide),
   scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream'],
   bounds: BOUNDS,
-}
+})
 /** A fund that pays out its fees: what is reported is what is left, to the last unit. */
-export const navFeesJudge: Judge = {
-  ...JUDGE,
+export const navFeesOf = (decide: Decide): Judge => ({
+  ...judgeOf(decide),
   scenarios: ['crystallised-fee'],
   bounds: { ...BOUNDS, worstErrorBps: { max: 0 } },
-}
+})
+export const navWorldsJudge = navWorldsOf(ours)
+export const navFeesJudge = navFeesOf(ours)

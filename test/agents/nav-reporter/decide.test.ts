@@ -221,6 +221,17 @@ describe('what stops a report', () => {
     expect(late(98, NOW_S - 200)?.alarm).toBeDefined()
   })
 
+  test('a source that signs with another key, which a person hears of though there is a quorum', () => {
+    const forged = { ok: false, check: 'source_signed_by_another', message: 'no' } as const
+    const { proposals, passedOver } = decided({
+      readings: readings(GROSS).map((one, index) => (index === 0 ? { ...one, ...forged, known: [] } : one)),
+    })
+    expect(proposals).toHaveLength(1)
+    expect(passedOver).toMatchObject([
+      { subject: 'recoveryFund:administrator', check: 'source_signed_by_another', alarm: {} },
+    ])
+  })
+
   test('fees that were paid out since, where nobody saw what they were counted from before', () => {
     const { recoveryFund } = policy().reports
     const { highWaterValue: _, accruesSince: __, ...rates } = recoveryFund?.fees ?? {}
